@@ -45,7 +45,7 @@ func TestNotifyConfiguration(t *testing.T) {
 		good + "  routes:\n    - {to: [slack], digest: 5s}\n":                                                       "not a part of a day",
 		good + "  routes:\n    - {to: [slack], digest: 7h}\n":                                                       "not a part of a day",
 		good + "  routes:\n    - {to: [slack], quiet: {except_above: low}}\n":                                       "is for quiet.hours",
-		"notify:\n  shoutrrr:\n    - {url: \"discord://s3cr3t-t0ken\"}\n":                                           "notify.shoutrrr[0].url: is not a whole URL of the service discord",
+		"notify:\n  shoutrrr:\n    - {url: \"discord://s3cr3t-t0ken\"}\n":                                           "notify.shoutrrr[0].url: is not a complete URL of the service discord",
 		"notify:\n  shoutrrr:\n    - {url: \"https://discord.example/s3cr3t-t0ken\"}\n":                             "notify.shoutrrr[0].url: is not a URL of shoutrrr",
 		"notify:\n  shoutrrr:\n    - {name: a}\n":                                                                   "url: is not a URL",
 		"notify:\n  shoutrrr:\n    - {url: ntfy://h/t, group: {within: 1ms}}\n":                                     "less than a second",

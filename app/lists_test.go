@@ -111,10 +111,10 @@ func (w *world) streamsAreAbridged(requests int, check func(where string, text [
 	}
 	defer socket.CloseNow()
 	socket.SetReadLimit(-1)
-	next := func() live.Message[live.Request] {
+	next := func() live.Message[live.RequestData] {
 		w.t.Helper()
 		_, text, err := socket.Read(w.t.Context())
-		var m live.Message[live.Request]
+		var m live.Message[live.RequestData]
 		if err == nil {
 			err = json.Unmarshal(text, &m)
 		}

@@ -56,7 +56,7 @@ func TestSlackApprovesOnlyWhatItShows(t *testing.T) {
 	for _, action := range []string{pressYes, pressAlways, pressEdit, pressNote} {
 		w.press("UANN", m, action, r.ID)
 	}
-	w.toldAlone("UANN", "cannot be done from Slack")
+	w.toldAlone("UANN", "Not possible from Slack")
 	if got := w.pending(1)[0]; len(got.Decisions) != 0 || len(w.slack.Views()) != 0 {
 		t.Errorf("decided %+v, %d forms", got.Decisions, len(w.slack.Views()))
 	}
@@ -131,7 +131,7 @@ func TestSlackOverHTTP(t *testing.T) {
 	agent.rest()
 	w.card(0, "approved by `ann`")
 	f("the same again", slackSecret, now, nil, http.StatusOK)
-	w.toldAlone("UANN", "over before")
+	w.toldAlone("UANN", "Too late: ")
 	if r := w.status(r.ID, approvals.StatusApproved); len(r.Decisions) != 1 {
 		t.Errorf("%d decisions", len(r.Decisions))
 	}

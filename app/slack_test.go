@@ -180,8 +180,8 @@ func TestSlackDeniesWithANote(t *testing.T) {
 		t.Errorf("decided by %+v", d)
 	}
 	w.card(0, `denied by `+"`bob`: `use &lt;b&gt; &amp; \\u0060grep\\u0060`")
-	if wrong := w.submit("UBOB", map[string]string{"note": "again", "answer": "approve"}); !strings.Contains(wrong["note"], "over before") {
-		t.Errorf("a form that comes late is told %q", wrong)
+	if wrong := w.submit("UBOB", map[string]string{"note": "again", "answer": "approve"}); !strings.Contains(wrong["note"], "Too late") {
+		t.Errorf("a late form gets %q", wrong)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestSlackEdits(t *testing.T) {
 	r := w.pending(1)[0]
 	w.press("UANN", w.card(0, "bash"), pressEdit, r.ID)
 	for _, one := range []struct{ arguments, wrong string }{
-		{`{"command": “ls”}`, "not JSON"},
+		{`{"command": “ls”}`, "not valid JSON"},
 		{`{"command":"a","command":"b"}`, "strict JSON"},
 		{`{"path":"x"}`, "command"},
 		{`[]`, "object"},
@@ -270,14 +270,14 @@ func TestSlackAsksWhoClicks(t *testing.T) {
 	}
 	w.slack.SetUser(fakeslack.User{ID: "UANN", Deleted: true})
 	w.press("UANN", m, pressYes, r.ID)
-	w.toldAlone("UANN", "not one of an active person")
+	w.toldAlone("UANN", "not that of an active person")
 	w.press("UANN", m, pressYes, "01KAKZ00000000000000000000")
 	if got := w.pending(1)[0]; len(got.Decisions) != 0 {
 		t.Errorf("decided: %+v", got.Decisions)
 	}
 	w.slack.SetUser(fakeslack.User{ID: "UANN"})
 	w.press("UANN", m, pressYes, "01KAKZ00000000000000000000")
-	w.toldAlone("UANN", "no such request")
+	w.toldAlone("UANN", "no longer exists")
 	w.press("UANN", m, pressYes, r.ID)
 	agent.rest()
 }
@@ -298,7 +298,7 @@ func TestSlackTwoClicksAtOnce(t *testing.T) {
 		t.Fatalf("%d decisions: %v", len(r.Decisions), err)
 	}
 	loser := map[string]string{"ann": "UBOB", "bob": "UANN"}[r.Decisions[0].ReviewerID]
-	w.toldAlone(loser, "over before")
+	w.toldAlone(loser, "Too late: ")
 	w.toldAlone(loser, "by `"+r.Decisions[0].ReviewerID+"`")
 	w.card(0, "by `"+r.Decisions[0].ReviewerID+"`")
 }
@@ -326,10 +326,10 @@ func TestSlackExpiryAndEscalationShow(t *testing.T) {
 	w.card(0, "members of `nobody`")
 	w.card(0, "escalated to `finance`")
 	agent.rest()
-	m := w.card(0, "nobody answered in time")
+	m := w.card(0, "expired, not run")
 	if m.Buttons(r.ID) != nil {
 		t.Errorf("buttons after the end: %q", m.Buttons(r.ID))
 	}
 	w.press("UANN", m, pressYes, r.ID)
-	w.toldAlone("UANN", "over before")
+	w.toldAlone("UANN", "Too late: ")
 }

@@ -25,17 +25,14 @@ type Audit interface {
 	EventsFrom(ctx context.Context, after uint64, since time.Time) iter.Seq2[approvals.Event, error]
 }
 
-// auditFilter is what a list of the audit log begins with, and how long it is.
 type auditFilter struct {
 	since time.Time
 	after uint64
 	limit int
 }
 
-// auditHandlers serve the audit log.
 type auditHandlers struct{ audit Audit }
 
-// list answers the events recorded since a time, oldest first.
 func (h auditHandlers) list(w http.ResponseWriter, r *http.Request) error {
 	f, err := parseAuditFilter(r.URL.RawQuery)
 	if err != nil {
@@ -72,7 +69,6 @@ func weight(e *approvals.Event) int {
 	return n
 }
 
-// parseAuditFilter reads the query.
 func parseAuditFilter(raw string) (auditFilter, error) {
 	f := auditFilter{limit: auditPage}
 	err := query.Read(raw, "filter", []query.Parameter{

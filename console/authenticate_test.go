@@ -35,7 +35,7 @@ func startStaffed(t *testing.T, gate Gate) (url string, tokens map[reviewers.Rol
 	return start(t, gate, func(o *Options) { o.Reviewers = directory }), tokens
 }
 
-// Whoever adds a route says who may use it: data and decisions are never public.
+// Routes with data or decisions need a role: a new public route changes this list.
 func TestEveryRouteOfTheAPIAsksWhoItIs(t *testing.T) {
 	directory, _ := staff(t)
 	c, err := New(Options{Listen: "127.0.0.1:0", Gate: &scriptedGate{}, Reviewers: directory})
@@ -57,7 +57,7 @@ func TestEveryRouteOfTheAPIAsksWhoItIs(t *testing.T) {
 		c.server.Handler.ServeHTTP(recorder, request)
 		wantProblem(t, recorder.Code, recorder.Header(), recorder.Body.String(), 401, problem.CodeUnauthenticated)
 		if recorder.Header().Get("WWW-Authenticate") == "" {
-			t.Errorf("%s %s does not say how to authenticate", route.method, route.path)
+			t.Errorf("%s %s answers without a way to authenticate", route.method, route.path)
 		}
 	}
 	if asked < 8 {

@@ -22,18 +22,13 @@ type Delegations interface {
 	RevokeDelegation(ctx context.Context, id, by string) (approvals.Delegation, error)
 }
 
-// delegationHandlers serve delegations.
 type delegationHandlers struct {
 	gate      Delegations
 	reviewers *reviewers.Directory // nil without any
 }
 
-// list answers the delegations in force, the latest first.
 func (h delegationHandlers) list(w http.ResponseWriter, r *http.Request) error {
-	if err := takesNoQuery(r); err != nil {
-		return err
-	}
-	return answer(w, listOf[approvals.Delegation]{Items: h.gate.Delegations()})
+	return answerAll(w, r, h.gate.Delegations())
 }
 
 // delegationPayload is a delegation as reviewers write it.
@@ -68,7 +63,6 @@ func (h delegationHandlers) add(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, d)
 }
 
-// revoke ends the delegation in the path.
 func (h delegationHandlers) revoke(w http.ResponseWriter, r *http.Request) error {
 	id, who := r.PathValue("id"), access.ReviewerOf(r)
 	if !plausibleID(id) {

@@ -30,8 +30,8 @@ func (g *scriptedGate) RevokeDelegation(_ context.Context, _, by string) (approv
 	return g.delegation, g.err
 }
 
-// Who may decide in another's place is told so, with the groups that count then.
-func TestMeTellsForWhomOneDecides(t *testing.T) {
+// GET /api/v1/me lists the delegators of a reviewer with their groups.
+func TestMeListsDelegators(t *testing.T) {
 	gate := &scriptedGate{}
 	url, tokens := startStaffed(t, gate)
 	gate.delegation = approvals.Delegation{From: "ada", To: "rob"}
@@ -45,7 +45,7 @@ func TestMeTellsForWhomOneDecides(t *testing.T) {
 	}
 }
 
-// Everybody hands on what is theirs, an admin what is anybody's.
+// Reviewers delegate for themselves, admins for everyone.
 func TestDelegate(t *testing.T) {
 	gate := &scriptedGate{}
 	url, tokens := startStaffed(t, gate)

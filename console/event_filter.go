@@ -9,11 +9,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// eventRequest is the name of the event that is a request.
 const eventRequest = "request"
 
-// mostEnded bounds the ended requests that a stream remembers. Events about one
-// request are close together, so that a forgotten one is seldom read again.
 const mostEnded = 10_000
 
 // eventFilter decides what a stream sends for an event.
@@ -56,7 +53,6 @@ func (f *eventFilter) end(id string) {
 	f.ended[id] = true
 }
 
-// movesRequest reports whether an event begins, ends or changes a request.
 func movesRequest(t approvals.EventType) bool {
 	switch t {
 	case approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventApprovalEscalated,

@@ -44,7 +44,6 @@ func (e *eventWriter) write(text []byte) error {
 	return e.control.Flush()
 }
 
-// appendEvent appends an event with a value as its data.
 func appendEvent(dst []byte, name string, value any) ([]byte, error) {
 	data, err := encode(value)
 	if err != nil {

@@ -87,7 +87,6 @@ func (h *liveHandlers) inThisLog(ctx context.Context, from uint64) (uint64, erro
 	return from, nil
 }
 
-// parseEventsQuery reads whether requests are wanted beside the events.
 func parseEventsQuery(raw string) (requests bool, err error) {
 	err = query.Read(raw, "parameter", []query.Parameter{query.Of("requests", &requests, func(value string) (bool, error) {
 		if value != "true" && value != "false" {

@@ -111,20 +111,20 @@ func TestEventsBringRequestsWhereAsked(t *testing.T) {
 	gate.events <- approvals.Event{Seq: 7, Type: approvals.EventApprovalDecision, RequestID: "01A"}
 	got := take(t, lines, 7)
 	if got[0] != "id: 7" || got[1] != "event: approval_decision" || got[4] != "event: request" || !strings.HasPrefix(got[5], `data: {"id":"01A",`) || !strings.Contains(got[5], `"status":"approved"`) {
-		t.Errorf("the stream says %q", got)
+		t.Errorf("the stream is %q", got)
 	}
 	gate.events <- approvals.Event{Seq: 8, Type: approvals.EventCallReleased, RequestID: "01A"}
 	gate.events <- approvals.Event{Seq: 9}
 	if got := take(t, lines, 5); got[0] != "id: 8" || got[4] != "id: 9" {
-		t.Errorf("the stream says %q", got)
+		t.Errorf("the stream is %q", got)
 	}
 	status, header, body := ask(t, "GET", url+"/api/v1/events?requests=some", "")
 	wantProblem(t, status, header, body, 400, problem.CodeBadRequest)
 }
 
-// Who resumes is told every event in order; a request comes with each until it is told as
-// it ended, and is read no more often.
-func TestEventsBringWhatHasEndedOnce(t *testing.T) {
+// A client that resumes gets every event in order, each followed by its request until that
+// was sent after its end; it is read no more often.
+func TestEventsBringEndedRequestsOnce(t *testing.T) {
 	for status, want := range map[approvals.Status][]string{
 		approvals.StatusApproved: {"1 and its request", "2 and its request", "3", "4", "5"},
 		approvals.StatusPending:  {"1 and its request", "2 and its request", "3 and its request", "4", "5 and its request"},
@@ -172,14 +172,14 @@ func TestEventsBringNoRequestThatIsNotThere(t *testing.T) {
 	gone.events <- expired
 	gone.events <- approvals.Event{Seq: 10}
 	if got := take(t, lines, 5); got[0] != "id: 9" || got[4] != "id: 10" {
-		t.Errorf("the stream says %q", got)
+		t.Errorf("the stream is %q", got)
 	}
 	unread := &scriptedGate{events: make(chan approvals.Event), reading: approvals.ErrStoreUnavailable}
 	lines = follow(t, start(t, unread, nil), "", "requests=true")
 	take(t, lines, 2)
 	unread.events <- expired
 	if got := take(t, lines, 1); got[0] != "event: problem" {
-		t.Errorf("the stream says %q, and nobody would be told of the event again", got)
+		t.Errorf("the stream is %q, so the event is lost", got)
 	}
 }
 
@@ -192,17 +192,17 @@ func TestIdleEventStreamHasAHeartbeat(t *testing.T) {
 	}
 }
 
-func TestEventStreamTellsThatItFailed(t *testing.T) {
+func TestEventStreamReportsItsFailure(t *testing.T) {
 	gate := &scriptedGate{events: make(chan approvals.Event), err: approvals.ErrStoreUnavailable}
 	lines := follow(t, start(t, gate, nil), "")
 	take(t, lines, 2)
 	close(gate.events)
 	if got := take(t, lines, 1); got[0] != "event: problem" {
-		t.Errorf("the stream says %q", got)
+		t.Errorf("the stream is %q", got)
 	}
 	take(t, lines, 2)
 	if line, open := <-lines; open {
-		t.Errorf("the stream goes on with %q", line)
+		t.Errorf("after its end the stream has %q", line)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestShutdownEndsEventStreams(t *testing.T) {
 		t.Error(err)
 	}
 	if line, open := <-lines; open {
-		t.Errorf("the stream goes on with %q", line)
+		t.Errorf("after its end the stream has %q", line)
 	}
 	if err := <-c.Served(); err != nil {
 		t.Error(err)

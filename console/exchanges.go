@@ -11,34 +11,28 @@ import (
 	"github.com/heldcall/heldcall/internal/schema"
 )
 
-// listOf is the form of every list.
 type listOf[T any] struct {
 	Items      []T    `json:"items"`
 	NextCursor string `json:"next_cursor"`
 }
 
-// batchPayload is several decisions, each with its request_id.
 type batchPayload struct {
 	Decisions []approvals.DecisionPayload `json:"decisions"`
 }
 
-// batchReply is an outcome for each of them, in their order.
 type batchReply struct {
 	Items []outcome `json:"items"`
 }
 
-// readinessReply is the answer of a heldcall that is ready.
 type readinessReply struct {
 	Checks []problem.Check `json:"checks"`
 	Status string          `json:"status"`
 }
 
-// healthReply is the answer of a process that serves.
 type healthReply struct {
 	Status string `json:"status"`
 }
 
-// exchanges are the inputs and outputs of each route, by method and path.
 func exchanges() map[string]openapi.Exchange {
 	var (
 		request    = reflect.TypeFor[approvals.Request]()
@@ -69,8 +63,8 @@ func exchanges() map[string]openapi.Exchange {
 		"GET /api/v1/ws": {
 			Query: []string{"last_event_id"}, Header: []string{"Sec-WebSocket-Protocol"}, Socket: &openapi.Conversation{
 				Sends: []openapi.Message{
-					{Name: live.TypeRequest, Is: reflect.TypeFor[live.Message[live.Request]]()},
-					{Name: live.TypeUpdate, Is: reflect.TypeFor[live.Message[live.Request]]()},
+					{Name: live.TypeRequest, Is: reflect.TypeFor[live.Message[live.RequestData]]()},
+					{Name: live.TypeUpdate, Is: reflect.TypeFor[live.Message[live.RequestData]]()},
 					{Name: live.TypeReady, Is: reflect.TypeFor[live.Message[live.Ready]]()},
 					{Name: live.TypeStatus, Is: reflect.TypeFor[live.Message[live.AgentStatus]]()},
 					{Name: live.TypeError, Is: reflect.TypeFor[live.Message[problem.Problem]]()},

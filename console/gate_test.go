@@ -23,7 +23,7 @@ import (
 	"github.com/heldcall/heldcall/console/problem"
 )
 
-// front is the real gate on the real embedded NATS behind a real console.
+// front is a real console with the real gate on the real embedded NATS.
 type front struct {
 	gate *gate.Gate
 	url  string
@@ -109,7 +109,7 @@ func (f front) post(t *testing.T, path, body string) (int, []byte) {
 	return response.StatusCode, content
 }
 
-// Promise 5: decided once; the losers are told who won.
+// Promise 5: the first decision wins; later ones get it in their error.
 func TestOnceDecidedOverREST(t *testing.T) {
 	f := openFront(t)
 	id := f.hold(t, `{"command":"ls"}`).Requests()[0].ID
@@ -144,7 +144,7 @@ func TestOnceDecidedOverREST(t *testing.T) {
 		case 409:
 			var p problem.Problem
 			if err := json.Unmarshal(bodies[i], &p); err != nil || p.Decision == nil || p.Decision.Action != winner.Action || p.Request.Status != final.Status {
-				t.Errorf("a loser is told %s (%v)", bodies[i], err)
+				t.Errorf("a later decision returns %s (%v)", bodies[i], err)
 			}
 		default:
 			t.Errorf("an answer is %d %s", status, bodies[i])
@@ -176,7 +176,7 @@ func TestDecisionOverRESTWakesTheHold(t *testing.T) {
 		t.Errorf("the batch is answered %v: %s", got, body)
 	}
 	if p := answer.Items[2].Problem; p == nil || !strings.HasPrefix(p.Field, "modified_args") || p.Reason == "" {
-		t.Errorf("an edit that does not fit the schema is told as %s", body)
+		t.Errorf("an edit that does not fit the schema returns %s", body)
 	}
 	if _, err := f.Decide(t.Context(), approvals.Decision{RequestID: ids[2].ID, Action: approvals.ActionApprove}); err != nil {
 		t.Fatal(err)
@@ -268,7 +268,7 @@ func TestSignalOverREST(t *testing.T) {
 		t.Fatalf("run is %+v, %v", run, err)
 	}
 	if run, err := f.Signal(t.Context(), approvals.Signal{RunID: "misspelt", Action: approvals.SignalAbort}); err != nil || run.State != approvals.RunAborted || run.Known {
-		t.Errorf("a run that nobody knows is %+v, %v", run, err)
+		t.Errorf("an unknown run is %+v, %v", run, err)
 	}
 	awaitEnd(t, hold)
 	if r := hold.Requests()[0]; r.Status != approvals.StatusCancelled {

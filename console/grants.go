@@ -21,13 +21,11 @@ type Grants interface {
 	Preview(ctx context.Context, g approvals.Grant) (approvals.GrantPreview, error)
 }
 
-// grantHandlers serve grants.
 type grantHandlers struct {
 	grants    Grants
 	templates []approvals.GrantTemplate
 }
 
-// list answers a page of the grants in force, newest first.
 func (h grantHandlers) list(w http.ResponseWriter, r *http.Request) error {
 	filter, err := parseGrantFilter(r.URL.RawQuery)
 	if err != nil {
@@ -36,7 +34,6 @@ func (h grantHandlers) list(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, h.grants.Grants(filter))
 }
 
-// parseGrantFilter reads the query of the list.
 func parseGrantFilter(raw string) (f approvals.GrantFilter, err error) {
 	err = query.Read(raw, "filter", []query.Parameter{
 		query.Of("tenant", &f.Tenant, query.Text),
@@ -57,7 +54,6 @@ func parseGrantFilter(raw string) (f approvals.GrantFilter, err error) {
 	return f, err
 }
 
-// show answers one grant.
 func (h grantHandlers) show(w http.ResponseWriter, r *http.Request) error {
 	g, err := h.grants.Grant(r.PathValue("id"))
 	if err != nil {
@@ -66,15 +62,10 @@ func (h grantHandlers) show(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, g)
 }
 
-// listTemplates answers the grants that the configuration keeps ready.
 func (h grantHandlers) listTemplates(w http.ResponseWriter, r *http.Request) error {
-	if err := takesNoQuery(r); err != nil {
-		return err
-	}
-	return answer(w, listOf[approvals.GrantTemplate]{Items: h.templates})
+	return answerAll(w, r, h.templates)
 }
 
-// readGrant reads the body of a grant.
 func readGrant(w http.ResponseWriter, r *http.Request) (approvals.Grant, error) {
 	p, err := readJSON[approvals.GrantPayload](w, r, "grant", "")
 	if err != nil {
@@ -84,7 +75,6 @@ func readGrant(w http.ResponseWriter, r *http.Request) (approvals.Grant, error) 
 	return p.By(who.Name, who.User, channelREST), nil
 }
 
-// add writes a grant by hand and answers it.
 func (h grantHandlers) add(w http.ResponseWriter, r *http.Request) error {
 	g, err := readGrant(w, r)
 	if err != nil {
@@ -96,7 +86,6 @@ func (h grantHandlers) add(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, g)
 }
 
-// preview answers which recorded calls a grant would have decided.
 func (h grantHandlers) preview(w http.ResponseWriter, r *http.Request) error {
 	g, err := readGrant(w, r)
 	if err != nil {
@@ -109,7 +98,6 @@ func (h grantHandlers) preview(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, preview)
 }
 
-// revoke ends a grant and answers it as it was.
 func (h grantHandlers) revoke(w http.ResponseWriter, r *http.Request) error {
 	g, err := h.grants.Revoke(r.Context(), r.PathValue("id"), access.ReviewerOf(r).Name, channelREST)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/heldcall/heldcall/console/problem"
 )
 
-// scriptedGrants answers what a test told it to and remembers what it was asked.
+// scriptedGrants returns the results of a test, and records its inputs.
 type scriptedGrants struct {
 	filter  approvals.GrantFilter
 	added   approvals.Grant
@@ -110,7 +110,7 @@ func TestWriteGrants(t *testing.T) {
 	}
 }
 
-// Methods of one path are told apart, also where a name stands beside {id}.
+// Methods of one path have their own handlers, also where {id} could be a name.
 func TestMethodsOfGrants(t *testing.T) {
 	_, url := startWithGrants(t)
 	status, header, _ := ask(t, "PUT", url+"/api/v1/grants", `{}`)

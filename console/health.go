@@ -10,13 +10,10 @@ import (
 	"github.com/heldcall/heldcall/console/problem"
 )
 
-// checkTimeout bounds one readiness check.
 const checkTimeout = 2 * time.Second
 
-// healthHandlers serve health and readiness.
 type healthHandlers struct{ checks []Check }
 
-// health answers as long as the process serves.
 func (h healthHandlers) health(w http.ResponseWriter, _ *http.Request) error {
 	return answer(w, healthReply{"ok"})
 }

@@ -16,7 +16,6 @@ type Events interface {
 	LastSeq(ctx context.Context) (uint64, error)
 }
 
-// liveHandlers serve the event streams and the WebSockets.
 type liveHandlers struct {
 	gate      Events
 	runs      Runs

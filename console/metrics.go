@@ -1,6 +1,9 @@
 package console
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
 
 type metrics struct {
 	requests *prometheus.CounterVec
@@ -9,22 +12,19 @@ type metrics struct {
 }
 
 func newMetrics(registerer prometheus.Registerer) *metrics {
-	m := &metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+	f := promauto.With(registerer)
+	return &metrics{
+		requests: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "heldcall_console_requests_total",
 			Help: "Requests that the console answered, by route, method and status. An event stream or WebSocket counts when it ends.",
 		}, []string{"route", "method", "status"}),
-		streams: prometheus.NewGauge(prometheus.GaugeOpts{
+		streams: f.NewGauge(prometheus.GaugeOpts{
 			Name: "heldcall_console_event_streams",
 			Help: "Event streams that are open.",
 		}),
-		sockets: prometheus.NewGauge(prometheus.GaugeOpts{
+		sockets: f.NewGauge(prometheus.GaugeOpts{
 			Name: "heldcall_console_websockets",
 			Help: "WebSockets that are open.",
 		}),
 	}
-	if registerer != nil {
-		registerer.MustRegister(m.requests, m.streams, m.sockets)
-	}
-	return m
 }

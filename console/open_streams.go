@@ -32,7 +32,6 @@ func newOpenStreams() *openStreams {
 	return &openStreams{of: map[string]*attendance{}, none: make(chan struct{})}
 }
 
-// enter lets a reviewer open one more.
 func (s *openStreams) enter(name string) (statuses *rate.Limiter, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +50,6 @@ func (s *openStreams) enter(name string) (statuses *rate.Limiter, err error) {
 	return who.statuses, nil
 }
 
-// notEntered is the answer for an error of [openStreams.enter].
 func notEntered(err error) error {
 	if errors.Is(err, errTooMany) {
 		return problem.New(http.StatusTooManyRequests, problem.CodeTooManySockets, err.Error())
@@ -71,7 +69,6 @@ func (s *openStreams) leave(name string) {
 	}
 }
 
-// close lets no more open and waits for those that are.
 func (s *openStreams) close(ctx context.Context) error {
 	s.mu.Lock()
 	if !s.closing {

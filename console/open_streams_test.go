@@ -15,7 +15,7 @@ import (
 	"github.com/heldcall/heldcall/console/problem"
 )
 
-// One reviewer's sockets are bounded and keep nobody else out, and one that ends
+// The sockets of one reviewer are bounded, and do not count for others; one that ends
 // makes room.
 func TestSocketsOfAReviewerAreBounded(t *testing.T) {
 	url, tokens := startStaffed(t, &scriptedGate{events: make(chan approvals.Event)})
@@ -68,8 +68,8 @@ func TestSocketsInAllAreBounded(t *testing.T) {
 	}
 }
 
-// To ask where agents stand reads all that waits, so a reviewer may do so only so
-// often, over however many sockets.
+// A status query reads all pending requests, so its rate is limited for each reviewer,
+// over all sockets.
 func TestStatusIsReadOnlySoOften(t *testing.T) {
 	url := start(t, &scriptedGate{events: make(chan approvals.Event)}, nil)
 	first, second := open(t, url, ""), open(t, url, "")

@@ -25,7 +25,7 @@ func routesOf(t *testing.T) []route {
 	return c.handlers.routes()
 }
 
-// Whoever adds a route says what goes in and out by it.
+// Every route has its types in exchanges.
 func TestEveryRouteIsDescribed(t *testing.T) {
 	known := exchanges()
 	for _, r := range routesOf(t) {
@@ -40,7 +40,7 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 	}
 }
 
-// The document is public: whoever asks for it often costs little.
+// The document is public, so it is made only once.
 func TestDocumentIsMadeOnce(t *testing.T) {
 	c, err := New(Options{Listen: "127.0.0.1:0", Gate: &scriptedGate{}})
 	if err != nil {
@@ -50,12 +50,12 @@ func TestDocumentIsMadeOnce(t *testing.T) {
 	again, err := c.handlers.pages.reference()
 	document, same := reflect.ValueOf(c.handlers.pages.document()).Pointer(), reflect.ValueOf(c.handlers.pages.document()).Pointer()
 	if err != nil || &first[0] != &again[0] || document != same {
-		t.Errorf("it is made anew for each request (%v)", err)
+		t.Errorf("it is made again for each request (%v)", err)
 	}
 }
 
-// Whatever the console writes is in the document, field by field: a value of
-// each type with every field set is what its schema says, and nothing more.
+// The document has every field that the console writes: a value of each type with all
+// fields set matches its schema.
 func TestEveryFieldIsDescribed(t *testing.T) {
 	text, err := encode(openapi.Describe(describe(routesOf(t))))
 	if err != nil {
@@ -101,7 +101,7 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 	}
 }
 
-// The parameters that lists are said to take are those they take.
+// Lists accept exactly the documented parameters.
 func TestParametersOfListsAreTaken(t *testing.T) {
 	known := exchanges()
 	for route, parse := range map[string]func(string) error{
@@ -120,13 +120,13 @@ func TestParametersOfListsAreTaken(t *testing.T) {
 	}
 	for route, x := range known {
 		if len(x.Query) > 0 {
-			t.Errorf("%s takes parameters that nobody compares", route)
+			t.Errorf("the parameters of %s are not compared", route)
 		}
 	}
 }
 
 func TestTheDocumentAndItsPageAreServed(t *testing.T) {
-	address, _ := startStaffed(t, &scriptedGate{}) // nobody is asked who they are
+	address, _ := startStaffed(t, &scriptedGate{}) // without a token
 	status, header, body := ask(t, "GET", address+"/openapi.json", "")
 	var document struct {
 		OpenAPI string

@@ -24,7 +24,6 @@ type pageHandlers struct {
 	gatherer  prometheus.Gatherer
 }
 
-// describeRoutes sets the routes that the pages show.
 func (h *pageHandlers) describeRoutes(routes []route) {
 	h.routes = routes
 	h.document = sync.OnceValue(func() schema.Object { return openapi.Describe(describe(routes)) })
@@ -35,31 +34,29 @@ func (h *pageHandlers) describeRoutes(routes []route) {
 func (h *pageHandlers) front(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Vary", "Accept")
 	if strings.Contains(r.Header.Get("Accept"), "text/html") {
-		return inbox.Serve(w, r, inbox.Page)
+		return h.inboxPage(w, r)
 	}
 	return h.index(w, r)
 }
 
-// inboxPage answers the page to a browser that comes back from the provider: its
-// script ends the sign-in.
+// inboxPage answers the page, also to a browser that returns from the provider: its script
+// ends the sign-in.
 func (h *pageHandlers) inboxPage(w http.ResponseWriter, r *http.Request) error {
 	return inbox.Serve(w, r, inbox.Page)
 }
 
-// inboxFile answers a file of the inbox.
 func (h *pageHandlers) inboxFile(w http.ResponseWriter, r *http.Request) error {
 	return inbox.Serve(w, r, r.PathValue("file"))
 }
 
-// index lists the commands and routes.
 func (h *pageHandlers) index(w http.ResponseWriter, _ *http.Request) error {
 	var page strings.Builder
 	page.WriteString("heldcall console\n\nIn a browser, this address is the inbox.\n\nOn the command line:\n" +
-		"  heldcall requests           what waits for an answer\n" +
-		"  heldcall requests show ID   one request, whole\n" +
-		"  heldcall approve ID         release the call\n" +
-		"  heldcall deny ID --note WHY tell the model why not\n" +
-		"  heldcall modify ID          edit the arguments, then release\n\nOver HTTP:\n")
+		"  heldcall requests           list pending requests\n" +
+		"  heldcall requests show ID   show a request in full\n" +
+		"  heldcall approve ID         approve a request\n" +
+		"  heldcall deny ID --note WHY deny it; the model reads the note\n" +
+		"  heldcall modify ID          approve it with other arguments\n\nOver HTTP:\n")
 	for _, route := range h.routes {
 		fmt.Fprintf(&page, "  %-6s %-32s %s\n", route.method, route.path, route.about)
 	}
@@ -76,12 +73,10 @@ func (h *pageHandlers) exportMetrics() handlerFunc {
 	}
 }
 
-// showOpenAPI answers the OpenAPI document.
 func (h *pageHandlers) showOpenAPI(w http.ResponseWriter, _ *http.Request) error {
 	return answer(w, h.document())
 }
 
-// showReference answers the page that shows the OpenAPI document.
 func (h *pageHandlers) showReference(w http.ResponseWriter, _ *http.Request) error {
 	text, err := h.reference()
 	if err != nil {

@@ -40,10 +40,8 @@ func pushBrowserOf(s reviewers.Subscription) pushBrowser {
 	return b
 }
 
-// pushHandlers serve the subscriptions of browsers.
 type pushHandlers struct{ push Push }
 
-// show answers how to subscribe.
 func (h pushHandlers) show(w http.ResponseWriter, r *http.Request) error {
 	reply := pushReply{PublicKey: h.push.PublicKey(), Browsers: []pushBrowser{}}
 	for _, s := range h.push.Subscriptions(access.ReviewerOf(r).Name) {
@@ -52,7 +50,6 @@ func (h pushHandlers) show(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, reply)
 }
 
-// subscriptionPayload is a PushSubscription as browsers write it.
 type subscriptionPayload struct {
 	Endpoint       string   `json:"endpoint"`
 	ExpirationTime *float64 `json:"expirationTime"` // not used: push services report the end of a subscription
@@ -62,7 +59,6 @@ type subscriptionPayload struct {
 	} `json:"keys"`
 }
 
-// subscribe adds a browser, and answers the subscription.
 func (h pushHandlers) subscribe(w http.ResponseWriter, r *http.Request) error {
 	given, err := readJSON[subscriptionPayload](w, r, "subscription", "")
 	if err != nil {

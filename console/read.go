@@ -17,7 +17,6 @@ import (
 // may be long.
 const maxBody = 8 << 20
 
-// readBody reads a body that may not be larger than maxBody.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
@@ -43,10 +42,10 @@ func readJSON[T any](w http.ResponseWriter, r *http.Request, field, reason strin
 	return value, nil
 }
 
-// takesNoQuery refuses a request with a query.
-func takesNoQuery(r *http.Request) error {
+// answerAll answers a list that takes no filter.
+func answerAll[T any](w http.ResponseWriter, r *http.Request, items []T) error {
 	if r.URL.RawQuery != "" {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, "this list takes no filter; remove the query")
 	}
-	return nil
+	return answer(w, listOf[T]{Items: items})
 }

@@ -33,7 +33,6 @@ type Requests interface {
 	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)
 }
 
-// requestHandlers serve requests and take decisions.
 type requestHandlers struct{ gate Requests }
 
 // list answers a page of requests, newest first, the large ones abridged. A page of
@@ -67,7 +66,6 @@ func (h requestHandlers) storeAnswers(ctx context.Context) error {
 	return err
 }
 
-// parseFilter reads the query of the list.
 func parseFilter(raw string) (f approvals.Filter, err error) {
 	err = query.Read(raw, "filter", []query.Parameter{
 		query.Of("status", &f.Status, query.OneOf(approvals.StatusPending, approvals.StatusApproved,
@@ -84,7 +82,6 @@ func parseFilter(raw string) (f approvals.Filter, err error) {
 	return f, err
 }
 
-// show answers one request.
 func (h requestHandlers) show(w http.ResponseWriter, r *http.Request) error {
 	id, err := requestID(r)
 	if err != nil {
@@ -143,7 +140,7 @@ func (h requestHandlers) take(ctx context.Context, who access.Identity, channel,
 	case id != "" && decision.RequestID != "" && decision.RequestID != id:
 		return approvals.Request{}, &approvals.InvalidError{Field: "request_id", Reason: "is not the request in the path; leave it out"}
 	case id == "" && decision.RequestID == "":
-		return approvals.Request{}, &approvals.InvalidError{Field: "request_id", Reason: "is missing; say which request this decides"}
+		return approvals.Request{}, &approvals.InvalidError{Field: "request_id", Reason: "is missing"}
 	case id == "" && !plausibleID(decision.RequestID):
 		return approvals.Request{}, approvals.ErrUnknownRequest
 	}
@@ -165,7 +162,6 @@ type outcome struct {
 	Problem *problem.Problem   `json:"problem,omitempty"`
 }
 
-// abridged returns the problem with its request, if it has one, abridged.
 func abridged(p *problem.Problem) *problem.Problem {
 	if p.Request == nil {
 		return p

@@ -27,7 +27,6 @@ func encode(value any) ([]byte, error) {
 	)
 }
 
-// writeJSON answers with a value.
 func writeJSON(w http.ResponseWriter, status int, contentType string, value any) error {
 	body, err := encode(value)
 	if err != nil {
@@ -50,8 +49,13 @@ func logProblem(log *slog.Logger, p *problem.Problem, err error, args ...any) {
 	}
 }
 
-// problemOf translates an error of the domain that came of a request with a
-// method.
+var unknownRecords = map[error]string{
+	approvals.ErrUnknownRequest:    "there is no request with this id; GET /api/v1/requests lists them",
+	approvals.ErrUnknownDelegation: "there is no delegation with this id; GET /api/v1/delegations lists those in force",
+	approvals.ErrUnknownRun:        "no run with this id was paused, resumed or stopped; GET /api/v1/runs lists those that were",
+	approvals.ErrUnknownGrant:      "there is no grant with this id, or it was revoked; GET /api/v1/grants lists them",
+}
+
 func problemOf(method string, err error) *problem.Problem {
 	var (
 		known   *problem.Problem
@@ -75,22 +79,19 @@ func problemOf(method string, err error) *problem.Problem {
 		return p
 	case errors.As(err, &refused):
 		return problem.New(http.StatusForbidden, problem.CodeForbidden, refused.Error())
-	case errors.Is(err, approvals.ErrUnknownRequest):
-		return problem.New(http.StatusNotFound, problem.CodeNotFound, "there is no request with this id; GET /api/v1/requests lists them")
-	case errors.Is(err, approvals.ErrUnknownDelegation):
-		return problem.New(http.StatusNotFound, problem.CodeNotFound, "there is no delegation with this id; GET /api/v1/delegations lists those in force")
-	case errors.Is(err, approvals.ErrUnknownRun):
-		return problem.New(http.StatusNotFound, problem.CodeNotFound, "nobody has steered a run with this id; GET /api/v1/runs lists those that were")
-	case errors.Is(err, approvals.ErrUnknownGrant):
-		return problem.New(http.StatusNotFound, problem.CodeNotFound, "there is no grant with this id, or it was revoked; GET /api/v1/grants lists them")
 	case errors.Is(err, approvals.ErrTooLarge):
-		return problem.New(http.StatusRequestEntityTooLarge, problem.CodeTooLarge, "the request with this decision is larger than the store takes; send less")
+		return problem.New(http.StatusRequestEntityTooLarge, problem.CodeTooLarge, "the request with this decision is too large for the store; send less")
 	case errors.Is(err, approvals.ErrStoreUnavailable):
-		detail := "heldcall's store (NATS) cannot be asked just now; its log says why"
+		detail := "heldcall's store (NATS) is not available; see heldcall's log"
 		if method == http.MethodPost {
-			detail = "heldcall's store (NATS) does not answer, and it is not known whether this was recorded; its log says why. Look at the request, and try again if it still waits"
+			detail = "heldcall's store (NATS) does not answer (see heldcall's log), so this may or may not be recorded. Read the request, and retry if it is still pending"
 		}
 		return problem.New(http.StatusServiceUnavailable, problem.CodeStoreUnavailable, detail)
 	}
-	return problem.New(http.StatusInternalServerError, problem.CodeInternal, "heldcall failed at this; its log says why")
+	for unknown, detail := range unknownRecords {
+		if errors.Is(err, unknown) {
+			return problem.New(http.StatusNotFound, problem.CodeNotFound, detail)
+		}
+	}
+	return problem.New(http.StatusInternalServerError, problem.CodeInternal, "internal error (see heldcall's log)")
 }

@@ -22,7 +22,6 @@ type router struct {
 	log         *slog.Logger
 }
 
-// handler serves routes and hooks.
 func (t *router) handler(routes []route, hooks []Hook) http.Handler {
 	mux := http.NewServeMux()
 	byPath := map[string][]route{}
@@ -33,7 +32,7 @@ func (t *router) handler(routes []route, hooks []Hook) http.Handler {
 		mux.Handle(path, t.byMethod(routes))
 	}
 	for _, hook := range hooks {
-		mux.Handle(hook.Path, t.serveHook(hook))
+		mux.Handle(hook.Path, t.measured(hook.Path, hook.Handler.ServeHTTP))
 	}
 	mux.Handle("/", t.serve("unknown", access.Public, func(_ http.ResponseWriter, r *http.Request) error {
 		return problem.New(http.StatusNotFound, problem.CodeNotFound, fmt.Sprintf("there is nothing at %s; GET / lists what there is", r.URL.Path))
@@ -64,44 +63,36 @@ func (t *router) byMethod(routes []route) http.Handler {
 	})
 }
 
-// serve guards a handler, authenticates the sender, bounds how long the connection
-// may stall, counts the answer and reports the error. name is the route in metrics.
+// serve guards a handler, authenticates the sender and reports the error.
 func (t *router) serve(name string, role reviewers.Role, handle handlerFunc) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		recorder := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
-		t.bound(w)
-		header := recorder.Header()
-		header.Set("Cache-Control", "no-store")
-		header.Set("X-Content-Type-Options", "nosniff")
-		header.Set("Cross-Origin-Resource-Policy", "same-origin")
-
+	return t.measured(name, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
 		err := t.policy.Guard(r)
 		if err == nil {
 			r, err = t.auth.Admit(r, role)
 		}
 		if err == nil {
-			err = handle(recorder, r)
+			err = handle(w, r)
 		}
 		if err != nil {
-			t.writeProblem(recorder, r, err)
+			t.writeProblem(w, r, err)
 		}
-		t.metrics.requests.WithLabelValues(name, boundedMethod(r.Method), fmt.Sprint(recorder.status)).Inc()
 	})
 }
 
-// serveHook bounds how long the caller may stall, and counts the answer.
-func (t *router) serveHook(hook Hook) http.Handler {
+// measured bounds how long the connection may stall, and counts the answer. name is the
+// route in metrics.
+func (t *router) measured(name string, handle http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		recorder := &statusRecorder{ResponseWriter: w, status: http.StatusOK}
 		t.bound(w)
 		recorder.Header().Set("Cache-Control", "no-store")
 		recorder.Header().Set("X-Content-Type-Options", "nosniff")
-		hook.Handler.ServeHTTP(recorder, r)
-		t.metrics.requests.WithLabelValues(hook.Path, boundedMethod(r.Method), fmt.Sprint(recorder.status)).Inc()
+		handle(recorder, r)
+		t.metrics.requests.WithLabelValues(name, boundedMethod(r.Method), fmt.Sprint(recorder.status)).Inc()
 	})
 }
 
-// bound sets how long a connection may stall.
 func (t *router) bound(w http.ResponseWriter) {
 	control := http.NewResponseController(w)
 	now := time.Now()
@@ -128,7 +119,6 @@ func boundedMethod(method string) string {
 	return "other"
 }
 
-// statusRecorder records the status for the metrics.
 type statusRecorder struct {
 	http.ResponseWriter
 	status int

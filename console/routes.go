@@ -21,7 +21,6 @@ type route struct {
 	handle       handlerFunc
 }
 
-// handlers are those of all routes, by resource.
 type handlers struct {
 	requests    requestHandlers
 	runs        runHandlers
@@ -35,43 +34,42 @@ type handlers struct {
 	health      healthHandlers
 }
 
-// routes is the whole API.
 func (h *handlers) routes() []route {
 	const viewer, reviewer, admin = reviewers.RoleViewer, reviewers.RoleReviewer, reviewers.RoleAdmin
 	return []route{
-		{"GET", "/api/v1/requests", viewer, "list requests: status, kind, session_id, run_id, risk, q (words that all stand in them), cursor, limit", h.requests.list},
+		{"GET", "/api/v1/requests", viewer, "list requests: status, kind, session_id, run_id, risk, q (words that a request must contain), cursor, limit", h.requests.list},
 		{"GET", "/api/v1/requests/{id}", viewer, "one request", h.requests.show},
-		{"POST", "/api/v1/requests/{id}/decision", reviewer, `decide it: {"action": "approve"}`, h.requests.decide},
-		{"POST", "/api/v1/decisions", reviewer, `decide several: {"decisions": [{"request_id": "...", "action": "deny", "note": "..."}]}`, h.requests.decideBatch},
-		{"GET", "/api/v1/runs", viewer, "runs that somebody steered", h.runs.list},
-		{"GET", "/api/v1/runs/{id}", viewer, "one of them", h.runs.show},
-		{"POST", "/api/v1/runs/{id}/signal", admin, `steer a run: {"action": "pause_run"}, resume_run or abort_run`, h.runs.signal},
+		{"POST", "/api/v1/requests/{id}/decision", reviewer, `decide a request: {"action": "approve"}`, h.requests.decide},
+		{"POST", "/api/v1/decisions", reviewer, `decide several requests: {"decisions": [{"request_id": "...", "action": "deny", "note": "..."}]}`, h.requests.decideBatch},
+		{"GET", "/api/v1/runs", viewer, "runs that were paused, resumed or stopped", h.runs.list},
+		{"GET", "/api/v1/runs/{id}", viewer, "one of these runs", h.runs.show},
+		{"POST", "/api/v1/runs/{id}/signal", admin, `pause, resume or stop a run: {"action": "pause_run"}, resume_run or abort_run`, h.runs.signal},
 		{"GET", "/api/v1/grants", viewer, "grants in force: tenant, user, agent, session_id, tool, expired, cursor, limit", h.grants.list},
-		{"POST", "/api/v1/grants", admin, `grant by hand: {"effect": "allow", "principal": {"tenant": "default"}, "patterns": ["bash(npm run *)"]}`, h.grants.add},
-		{"POST", "/api/v1/grants/preview", viewer, "the same body: which calls recorded lately it would have covered", h.grants.preview},
+		{"POST", "/api/v1/grants", admin, `create a grant: {"effect": "allow", "principal": {"tenant": "default"}, "patterns": ["bash(npm run *)"]}`, h.grants.add},
+		{"POST", "/api/v1/grants/preview", viewer, "which recent calls a grant with this body would have covered", h.grants.preview},
 		{"GET", "/api/v1/grants/{id}", viewer, "one grant", h.grants.show},
-		{"DELETE", "/api/v1/grants/{id}", admin, "revoke it", h.grants.revoke},
-		{"GET", "/api/v1/grant-templates", viewer, "grants that the configuration keeps ready", h.grants.listTemplates},
-		{"GET", "/api/v1/events", viewer, "everything that happens, as server-sent events; resumes after Last-Event-ID; with requests=true each request too, as it then stands, until it came as it ended", h.live.events},
-		{"GET", live.Path, viewer, "what waits, as it comes, and decisions, over a WebSocket; resumes after last_event_id", h.live.websocket},
-		{"GET", "/api/v1/delegations", viewer, "who decides in whose place", h.delegations.list},
-		{"POST", "/api/v1/delegations", reviewer, `let another decide in your place: {"to": "...", "until": "2026-12-24T18:00:00Z"}`, h.delegations.add},
-		{"DELETE", "/api/v1/delegations/{id}", reviewer, "end that", h.delegations.revoke},
-		{"GET", "/api/v1/audit", viewer, "what happened, oldest first: since, cursor, limit", h.audit.list},
-		{"GET", "/api/v1/me", viewer, "who you are, and your role and groups", h.signIn.showMe},
-		{"GET", "/api/v1/push", reviewer, "the key that a browser subscribes to notifications with, and your browsers that have", h.push.show},
-		{"POST", "/api/v1/push", reviewer, `tell a browser of what you may approve: the JSON of its PushSubscription`, h.push.subscribe},
-		{"DELETE", "/api/v1/push/{id}", reviewer, "tell that browser nothing more", h.push.unsubscribe},
-		{"GET", "/api/v1/session", access.Public, "how a browser signs in", h.signIn.showMethods},
+		{"DELETE", "/api/v1/grants/{id}", admin, "revoke a grant", h.grants.revoke},
+		{"GET", "/api/v1/grant-templates", viewer, "grant templates of the configuration", h.grants.listTemplates},
+		{"GET", "/api/v1/events", viewer, "all events, as server-sent events; resumes after Last-Event-ID; with requests=true each event about a request is followed by the request, until it has ended", h.live.events},
+		{"GET", live.Path, viewer, "pending requests and decisions, over a WebSocket; resumes after last_event_id", h.live.websocket},
+		{"GET", "/api/v1/delegations", viewer, "delegations in force", h.delegations.list},
+		{"POST", "/api/v1/delegations", reviewer, `delegate your decisions: {"to": "...", "until": "2026-12-24T18:00:00Z"}`, h.delegations.add},
+		{"DELETE", "/api/v1/delegations/{id}", reviewer, "end a delegation", h.delegations.revoke},
+		{"GET", "/api/v1/audit", viewer, "the audit log, oldest first: since, cursor, limit", h.audit.list},
+		{"GET", "/api/v1/me", viewer, "your name, role and groups", h.signIn.showMe},
+		{"GET", "/api/v1/push", reviewer, "the key with which browsers subscribe to notifications, and your subscribed browsers", h.push.show},
+		{"POST", "/api/v1/push", reviewer, `subscribe a browser to the requests that you may approve: the JSON of its PushSubscription`, h.push.subscribe},
+		{"DELETE", "/api/v1/push/{id}", reviewer, "unsubscribe a browser", h.push.unsubscribe},
+		{"GET", "/api/v1/session", access.Public, "ways to sign in", h.signIn.showMethods},
 		{"POST", "/api/v1/session", access.Public, `sign in: {"token": "..."}`, h.signIn.signIn},
 		{"DELETE", "/api/v1/session", viewer, "sign out", h.signIn.signOut},
-		{"POST", "/api/v1/session/oidc", access.Public, "begin to sign in by the OpenID Connect provider: where the browser goes", h.signIn.beginOIDC},
-		{"POST", "/api/v1/session/oidc/code", access.Public, `end it: {"code": "...", "state": "...", "secret": "..."}`, h.signIn.finishOIDC},
+		{"POST", "/api/v1/session/oidc", access.Public, "begin a sign-in at the OpenID Connect provider: returns the URL for the browser", h.signIn.beginOIDC},
+		{"POST", "/api/v1/session/oidc/code", access.Public, `end a sign-in at the provider: {"code": "...", "state": "...", "secret": "..."}`, h.signIn.finishOIDC},
 		{"GET", "/openapi.json", access.Public, "this API, as OpenAPI 3.1", h.pages.showOpenAPI},
-		{"GET", "/reference", access.Public, "the same, for people", h.pages.showReference},
+		{"GET", "/reference", access.Public, "this API, as a page", h.pages.showReference},
 		{"GET", "/metrics", access.Public, "Prometheus metrics", h.pages.exportMetrics()},
-		{"GET", "/healthz", access.Public, "is the process alive", h.health.health},
-		{"GET", "/readyz", access.Public, "can it hold and release calls", h.health.readiness},
+		{"GET", "/healthz", access.Public, "liveness", h.health.health},
+		{"GET", "/readyz", access.Public, "readiness to hold and release calls", h.health.readiness},
 	}
 }
 
@@ -84,7 +82,6 @@ func (h *handlers) browserRoutes() []route {
 	}
 }
 
-// describe adds to routes what goes in and out by them.
 func describe(routes []route) []openapi.Route {
 	described, known := make([]openapi.Route, len(routes)), exchanges()
 	for i, r := range routes {

@@ -17,18 +17,12 @@ type Runs interface {
 	RunByID(id string) (approvals.Run, error)
 }
 
-// runHandlers serve runs and take signals.
 type runHandlers struct{ gate Runs }
 
-// list answers the runs that were signalled, the latest first.
 func (h runHandlers) list(w http.ResponseWriter, r *http.Request) error {
-	if err := takesNoQuery(r); err != nil {
-		return err
-	}
-	return answer(w, listOf[approvals.Run]{Items: h.gate.Runs()})
+	return answerAll(w, r, h.gate.Runs())
 }
 
-// show answers one run that was signalled.
 func (h runHandlers) show(w http.ResponseWriter, r *http.Request) error {
 	run, err := h.gate.RunByID(r.PathValue("id"))
 	if err != nil {
@@ -37,7 +31,6 @@ func (h runHandlers) show(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, run)
 }
 
-// signal pauses, resumes or aborts the run in the path and answers the run after it.
 func (h runHandlers) signal(w http.ResponseWriter, r *http.Request) error {
 	signal, err := readJSON[approvals.Signal](w, r, "signal", "")
 	if err != nil {

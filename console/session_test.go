@@ -67,8 +67,8 @@ func TestSignInAndOut(t *testing.T) {
 	wantProblem(t, status, headers, body, 401, problem.CodeUnauthenticated)
 }
 
-// A server on another port of this host gets the cookie from the browser. By
-// that alone nothing is read or written, and the session itself goes on.
+// A server on another port of this host gets the cookie from the browser. The cookie
+// alone permits nothing, and its use does not end the session.
 func TestCookieAloneIsNoSession(t *testing.T) {
 	gate := &scriptedGate{}
 	url, tokens := startStaffed(t, gate)
@@ -117,7 +117,7 @@ func TestForeignPageDoesNotWriteByCookie(t *testing.T) {
 			{"Origin", "https://attacker.example"},
 			{"Origin", "http://127.0.0.1:3000", "Sec-Fetch-Site", "same-site"},
 			{"Sec-Fetch-Site", "cross-site"},
-			{}, // nobody vouches for it
+			{}, // no header of a browser
 		} {
 			status, header, body := ask(t, write[0], url+write[1], `{"action":"approve"}`, append(headers, page...)...)
 			wantProblem(t, status, header, body, 403, problem.CodeForeignOrigin)
@@ -160,7 +160,7 @@ func TestSignOutEndsTheEventStream(t *testing.T) {
 			t.Errorf("the stream ended with %s", how)
 		}
 	case <-time.After(patience):
-		t.Error("the stream goes on")
+		t.Error("the stream has not ended")
 	}
 }
 
@@ -180,8 +180,8 @@ func TestSignInIsLimited(t *testing.T) {
 	}
 }
 
-// Behind HTTPS the cookie is bound to it, and the host of console.url is known.
-func TestCookieBehindHTTPS(t *testing.T) {
+// With HTTPS the cookie is bound to it, and the host of console.url is accepted.
+func TestCookieWithHTTPS(t *testing.T) {
 	directory, tokens := staff(t)
 	url := start(t, &scriptedGate{}, func(o *Options) { o.Reviewers, o.URL = directory, "https://inbox.example" })
 	page, cookie := signIn(t, url, tokens[reviewers.RoleViewer])

@@ -16,7 +16,6 @@ import (
 	"github.com/heldcall/heldcall/console/sessions"
 )
 
-// me is the answer to a reviewer about themselves.
 type me struct {
 	reviewers.Reviewer
 	DecidesFor []delegator `json:"decides_for,omitempty"` // whose groups count too, by their delegations
@@ -27,13 +26,11 @@ type me struct {
 	Key          string     `json:"key,omitempty"`        // of the session, in the answer to a sign-in only: see sessions.KeyHeader
 }
 
-// delegator is a reviewer in whose place another may decide.
 type delegator struct {
 	Name   string   `json:"name"`
 	Groups []string `json:"groups"`
 }
 
-// signInHandlers sign reviewers in and out, and answer who the sender is.
 type signInHandlers struct {
 	auth         *access.Authenticator
 	gate         Delegations
@@ -44,7 +41,6 @@ type signInHandlers struct {
 	log          *slog.Logger
 }
 
-// showMe answers who the sender is.
 func (h *signInHandlers) showMe(w http.ResponseWriter, r *http.Request) error {
 	return answer(w, h.describe(access.ReviewerOf(r)))
 }
@@ -60,7 +56,6 @@ func (h *signInHandlers) describe(who access.Identity) me {
 	return m
 }
 
-// delegators are the reviewers in whose place another may decide now.
 func (h *signInHandlers) delegators(of string) []delegator {
 	if h.auth.Reviewers == nil {
 		return nil
@@ -81,7 +76,6 @@ type signInMethods struct {
 	Methods []string `json:"methods"`
 }
 
-// showMethods answers how one signs in.
 func (h *signInHandlers) showMethods(w http.ResponseWriter, _ *http.Request) error {
 	methods := signInMethods{Methods: []string{}}
 	if h.oidc != nil {
@@ -93,7 +87,6 @@ func (h *signInHandlers) showMethods(w http.ResponseWriter, _ *http.Request) err
 	return answer(w, methods)
 }
 
-// signInPayload is the body of a sign-in.
 type signInPayload struct {
 	Token string `json:"token"`
 }
@@ -101,7 +94,7 @@ type signInPayload struct {
 // signIn takes a reviewer's token and gives the browser a session in its place.
 func (h *signInHandlers) signIn(w http.ResponseWriter, r *http.Request) error {
 	if h.auth.Reviewers == nil {
-		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, "nobody signs in here: no reviewers are configured, and whoever reaches this console is the reviewer \"local\"")
+		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, "no sign-in is needed: no reviewers are configured, so every client of this console is the reviewer \"local\"")
 	}
 	if err := h.takeAttempt(w, r); err != nil {
 		return err
@@ -112,8 +105,8 @@ func (h *signInHandlers) signIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	who, known := h.auth.Reviewers.ByToken(strings.TrimSpace(given.Token))
 	if !known {
-		h.log.Warn("a sign-in was refused: no reviewer has this token", "from", r.RemoteAddr)
-		return problem.New(http.StatusUnauthorized, problem.CodeWrongToken, "this is no reviewer's token; `heldcall token create` makes one, and console.reviewers of the configuration holds its hash")
+		h.log.Warn("sign-in refused: unknown token", "from", r.RemoteAddr)
+		return problem.New(http.StatusUnauthorized, problem.CodeWrongToken, "Unknown token. Ask your administrator for one (heldcall token create).")
 	}
 	return h.openSession(w, r, who, access.ViaToken)
 }
@@ -128,7 +121,6 @@ func (h *signInHandlers) takeAttempt(w http.ResponseWriter, r *http.Request) err
 	return problem.New(http.StatusTooManyRequests, problem.CodeTooManyAttempts, "too many attempts to sign in from this address; wait a little")
 }
 
-// openSession signs a browser in as somebody who has proven who they are.
 func (h *signInHandlers) openSession(w http.ResponseWriter, r *http.Request, who reviewers.Reviewer, by string) error {
 	opened, issued := h.auth.Sessions.Open(who)
 	http.SetCookie(w, h.auth.Cookie(issued.Cookie, opened.Expires))
@@ -138,7 +130,6 @@ func (h *signInHandlers) openSession(w http.ResponseWriter, r *http.Request, who
 	return answer(w, self)
 }
 
-// signOut ends the session that the request came by, and takes the cookie back.
 func (h *signInHandlers) signOut(w http.ResponseWriter, r *http.Request) error {
 	who := access.ReviewerOf(r)
 	if who.Session != nil {

@@ -14,7 +14,6 @@ const viaOIDC = "oidc"
 // maxReturned bounds what a browser brings back: anybody may send it.
 const maxReturned = 64 << 10
 
-// beginOIDC sends a browser to the provider.
 func (h *signInHandlers) beginOIDC(w http.ResponseWriter, r *http.Request) error {
 	if err := h.offersOIDC(); err != nil {
 		return err
@@ -23,7 +22,7 @@ func (h *signInHandlers) beginOIDC(w http.ResponseWriter, r *http.Request) error
 	// back to that of console.url.
 	if origin := r.Header.Get("Origin"); origin != "" && origin != h.origin {
 		return problem.New(http.StatusForbidden, problem.CodeForeignOrigin,
-			"the provider sends browsers back to "+h.origin+"; open the console there to sign in by it")
+			"the provider returns browsers to "+h.origin+"; open the console there to sign in")
 	}
 	if err := h.takeAttempt(w, r); err != nil {
 		return err
@@ -55,7 +54,7 @@ func (h *signInHandlers) finishOIDC(w http.ResponseWriter, r *http.Request) erro
 
 func (h *signInHandlers) offersOIDC() error {
 	if h.oidc == nil {
-		return problem.New(http.StatusNotFound, problem.CodeNotFound, "console.oidc is not configured here; GET /api/v1/session says how one signs in")
+		return problem.New(http.StatusNotFound, problem.CodeNotFound, "console.oidc is not configured here; GET /api/v1/session lists the ways to sign in")
 	}
 	return nil
 }
@@ -66,17 +65,17 @@ func (h *signInHandlers) signInProblem(r *http.Request, err error) error {
 	refused := (*oidc.RefusedError)(nil)
 	switch {
 	case errors.As(err, &refused):
-		h.log.Warn("a sign-in was refused", "reviewer", refused.Who, "reason", refused.Reason, "from", r.RemoteAddr)
+		h.log.Warn("sign-in refused", "reviewer", refused.Who, "reason", refused.Reason, "from", r.RemoteAddr)
 		return problem.New(http.StatusForbidden, problem.CodeForbidden, refused.Reason)
 	case errors.Is(err, oidc.ErrUnknown):
-		h.log.Debug("a sign-in was refused: no sign-in of this browser waits for the code", "from", r.RemoteAddr)
-		return problem.New(http.StatusUnauthorized, problem.CodeSignInFailed, "this sign-in took too long, has ended, or began in another browser; sign in again")
+		h.log.Debug("sign-in refused: this browser has not begun it", "from", r.RemoteAddr)
+		return problem.New(http.StatusUnauthorized, problem.CodeSignInFailed, "this sign-in has expired, has ended, or began in another browser; sign in again")
 	case errors.Is(err, oidc.ErrRejected):
-		h.log.Warn("a sign-in was refused", "error", err, "from", r.RemoteAddr)
-		return problem.New(http.StatusUnauthorized, problem.CodeSignInFailed, "what the provider answered does not prove who you are; heldcall's log says why. Sign in again")
+		h.log.Warn("sign-in refused", "error", err, "from", r.RemoteAddr)
+		return problem.New(http.StatusUnauthorized, problem.CodeSignInFailed, "the provider's answer does not prove your identity (see heldcall's log); sign in again")
 	case errors.Is(err, oidc.ErrUnavailable):
-		h.log.Warn("nobody can sign in by the provider", "error", err)
-		return problem.New(http.StatusBadGateway, problem.CodeProviderUnavailable, "the provider that you sign in at does not answer heldcall, or says that it cannot; try again in a while, or sign in with a token. heldcall's log says why")
+		h.log.Warn("sign-in failed: the provider is not available", "error", err)
+		return problem.New(http.StatusBadGateway, problem.CodeProviderUnavailable, "the provider is not available (see heldcall's log); try again later, or sign in with a token")
 	}
 	return err
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// feedItem is an event of a subscription, or the error that ended it.
 type feedItem struct {
 	event approvals.Event
 	err   error

@@ -32,16 +32,15 @@ const (
 
 // Why the console ends a socket.
 var (
-	errStopping    = errors.New("heldcall stops")
+	errStopping    = errors.New("heldcall is stopping")
 	errSessionOver = errors.New("the session has ended")
 	errNotText     = errors.New("messages are JSON in text frames")
-	errFailed      = errors.New("heldcall failed at this; its log says why")
+	errFailed      = errors.New("internal error (see heldcall's log)")
 )
 
 // errTooMany is why the console opens no other WebSocket or event stream.
 var errTooMany = fmt.Errorf("%d WebSockets and event streams of one reviewer may be open, and %d in all; close those that are not needed", socketsOfOne, mostSockets)
 
-// closeCodes are what a client reads of these reasons.
 var closeCodes = map[error]websocket.StatusCode{
 	errStopping:    websocket.StatusGoingAway,
 	errSessionOver: websocket.StatusPolicyViolation,
@@ -81,7 +80,6 @@ func (h *liveHandlers) websocket(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// parseSocketQuery reads where a socket resumes; nil is nowhere.
 func parseSocketQuery(raw string) (last *uint64, err error) {
 	err = query.Read(raw, "parameter", []query.Parameter{query.Of("last_event_id", &last, func(value string) (*uint64, error) {
 		from, err := resumeFrom(value)
@@ -94,7 +92,6 @@ func parseSocketQuery(raw string) (last *uint64, err error) {
 	return last, err
 }
 
-// socket is one client's WebSocket.
 type socket struct {
 	live     *liveHandlers
 	conn     *websocket.Conn
@@ -151,7 +148,6 @@ func (s *socket) keepAlive(ctx context.Context) error {
 	}
 }
 
-// read answers what the client sends, one message after the other.
 func (s *socket) read(ctx, reading context.Context) error {
 	allowance := rate.NewLimiter(rate.Every(messageEvery), messagesAtOnce)
 	for {

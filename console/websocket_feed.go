@@ -21,7 +21,6 @@ const (
 	lookBack = 500
 )
 
-// feed are the requests that a socket has sent, and the event after which it resumes.
 type feed struct {
 	head  uint64          // the latest event when it began
 	since uint64          // the latest event that the client knows of, at most head
@@ -63,10 +62,8 @@ func (s *socket) write(ctx context.Context, last *uint64) error {
 	}
 }
 
-// from is the first event to look at.
 func (f *feed) from() uint64 { return min(f.since, f.head-min(f.head, lookBack)) + 1 }
 
-// sendPending sends all requests that wait and then their ids.
 func (s *socket) sendPending(ctx context.Context, last *uint64) (*feed, error) {
 	head, err := s.live.gate.LastSeq(ctx)
 	if err != nil {
@@ -86,7 +83,7 @@ func (s *socket) sendPending(ctx context.Context, last *uint64) (*feed, error) {
 		for i := range page.Items {
 			f.sent[page.Items[i].ID] = true
 			ready.Pending = append(ready.Pending, page.Items[i].ID)
-			if err := sendMessage(ctx, s, live.Message[live.Request]{Type: live.TypeRequest, Data: live.NewRequest(page.Items[i])}); err != nil {
+			if err := sendMessage(ctx, s, live.Message[live.RequestData]{Type: live.TypeRequest, Data: live.NewRequestData(page.Items[i])}); err != nil {
 				return nil, err
 			}
 		}
@@ -97,7 +94,6 @@ func (s *socket) sendPending(ctx context.Context, last *uint64) (*feed, error) {
 	return f, sendMessage(ctx, s, live.Message[live.Ready]{Type: live.TypeReady, EventID: strconv.FormatUint(f.since, 10), Data: ready})
 }
 
-// forward sends the request that an event is about, as it is now.
 func (s *socket) forward(ctx context.Context, f *feed, event approvals.Event) error {
 	if !movesRequest(event.Type) {
 		return nil
@@ -113,7 +109,7 @@ func (s *socket) forward(ctx context.Context, f *feed, event approvals.Event) er
 	case err != nil:
 		return fmt.Errorf("read request %s: %w", event.RequestID, err)
 	}
-	message := live.Message[live.Request]{Type: live.TypeUpdate, Data: live.NewRequest(request)}
+	message := live.Message[live.RequestData]{Type: live.TypeUpdate, Data: live.NewRequestData(request)}
 	if request.Status.Final() {
 		if begins || event.Seq <= f.since { // how it ended comes next, or is known
 			return nil
@@ -140,7 +136,6 @@ func (s *socket) fail(ctx context.Context, err error) error {
 	return errFailed
 }
 
-// sendMessage sends one message.
 func sendMessage[T any](ctx context.Context, s *socket, message live.Message[T]) error {
 	text, err := encode(message)
 	if err != nil {

@@ -19,7 +19,6 @@ import (
 // maxMessageID bounds a client's name for a message.
 const maxMessageID = 128
 
-// answer does what a message asks for and returns the message that answers it.
 func (s *socket) answer(ctx context.Context, text []byte) any {
 	var message live.Message[jsontext.Value]
 	if err := json.Unmarshal(text, &message, json.RejectUnknownMembers(true)); err != nil {
@@ -57,7 +56,7 @@ func (s *socket) do(ctx context.Context, message live.Message[jsontext.Value]) (
 			return nil, access.LacksRole(s.who, reviewers.RoleReviewer)
 		}
 		request, err := s.live.requests.take(ctx, s.who, channelSocket, "", message.Data)
-		return live.Message[live.Request]{Type: live.TypeUpdate, ID: message.ID, Data: live.NewRequest(request)}, err
+		return live.Message[live.RequestData]{Type: live.TypeUpdate, ID: message.ID, Data: live.NewRequestData(request)}, err
 	case live.TypeQuery:
 		var query live.StatusQuery
 		if len(message.Data) > 0 {
@@ -66,7 +65,7 @@ func (s *socket) do(ctx context.Context, message live.Message[jsontext.Value]) (
 			}
 		}
 		if err := s.statuses.Wait(ctx); err != nil {
-			return nil, fmt.Errorf("wait to look where agents stand: %w", err)
+			return nil, fmt.Errorf("wait for the limit of status queries: %w", err)
 		}
 		status, err := s.live.status(ctx, query)
 		return live.Message[live.AgentStatus]{Type: live.TypeStatus, ID: message.ID, Data: status}, err

@@ -11,7 +11,6 @@ import (
 	"github.com/heldcall/heldcall/console/query"
 )
 
-// status is the state of the agents that a query selects.
 func (h *liveHandlers) status(ctx context.Context, asked live.StatusQuery) (live.AgentStatus, error) {
 	runs := map[[2]string]*live.RunStatus{} // by session and run
 	at := func(session, run string, who approvals.Principal) *live.RunStatus {
@@ -64,7 +63,7 @@ func (h *liveHandlers) addSteered(asked live.StatusQuery, runs map[[2]string]*li
 	}
 }
 
-// bySession puts runs in order: sessions by id, runs by id, what waits by age.
+// bySession sorts sessions and runs by id, and calls by age.
 func bySession(runs map[[2]string]*live.RunStatus) live.AgentStatus {
 	sessions := map[string][]live.RunStatus{}
 	for key, run := range runs {

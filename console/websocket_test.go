@@ -24,7 +24,7 @@ func TestSocketTellsWhatWaitsAndWhatBecomesOfIt(t *testing.T) {
 	gate := &scriptedGate{page: approvals.Page{Items: []approvals.Request{waits}}, request: waits, last: 9, events: make(chan approvals.Event)}
 	w := open(t, start(t, gate, nil), "")
 	if m := w.want(live.TypeRequest, ""); m.EventID != "" || !strings.Contains(string(m.Data), `"arguments":{"a":"<&>"}`) {
-		t.Errorf("what waits is %+v", m)
+		t.Errorf("the pending requests are %+v", m)
 	}
 	if m := w.want(live.TypeReady, ""); m.EventID != "9" || string(m.Data) != `{"pending":["01A"],"resumed":false}` {
 		t.Errorf("then comes %s %s", m.EventID, m.Data)
@@ -48,7 +48,7 @@ func TestSocketTellsWhatWaitsAndWhatBecomesOfIt(t *testing.T) {
 	}
 }
 
-// Who was away is told what ended meanwhile, and who knows it is not.
+// A client that resumes gets the requests that ended meanwhile, once.
 func TestSocketResumes(t *testing.T) {
 	ended := approvals.Request{ID: "01A", Status: approvals.StatusDenied}
 	for query, want := range map[string]struct {
@@ -173,8 +173,8 @@ func TestSocketTellsWhereAgentsStand(t *testing.T) {
 	}
 }
 
-// A page of another site can open a WebSocket to any address: the browser says
-// where it is from, and only the console's own pages are let in.
+// A page of another site can open a WebSocket to any address. The browser sends its
+// origin, and only the console's own is accepted.
 func TestForeignPageOpensNoSocket(t *testing.T) {
 	local := start(t, &scriptedGate{}, nil)
 	staffed, tokens := startStaffed(t, &scriptedGate{events: make(chan approvals.Event)})
@@ -191,7 +191,7 @@ func TestForeignPageOpensNoSocket(t *testing.T) {
 		}
 		refused(t, url, 403, problem.CodeForeignHost, "Host", "attacker.example", "Origin", "http://attacker.example")
 	}
-	refused(t, staffed, 403, problem.CodeForeignOrigin, page...) // nobody vouches for it
+	refused(t, staffed, 403, problem.CodeForeignOrigin, page...) // no header of a browser
 	own := open(t, local, "", "Origin", local)
 	own.want(live.TypeReady, "")
 }
@@ -236,7 +236,7 @@ func TestSocketOfAViewerDecidesNothing(t *testing.T) {
 	w.want(live.TypeReady, "")
 	w.send(`{"type":"agent_tool_permission_response","id":"1","data":{"request_id":"01A","action":"approve"}}`)
 	if m := w.want(live.TypeError, "1"); !strings.Contains(string(m.Data), problem.CodeForbidden) {
-		t.Errorf("a viewer is told %s", m.Data)
+		t.Errorf("a viewer gets %s", m.Data)
 	}
 	if gate.decision.Action != "" {
 		t.Error("the gate was asked")
@@ -278,8 +278,8 @@ func TestSocketBoundsHowFastItReads(t *testing.T) {
 	}
 }
 
-// A client that does not read is cut off when its time is up. Until then it holds
-// up nobody.
+// A client that does not read is disconnected after a time-out, and delays no other
+// until then.
 func TestSlowSocketIsCutOff(t *testing.T) {
 	large := approvals.Request{ID: "01A", Status: approvals.StatusPending, ArgsPreview: strings.Repeat("x", 1<<20)}
 	gate := &scriptedGate{page: approvals.Page{Items: slices.Repeat([]approvals.Request{large}, 64)}, request: large} // more than the buffers between them hold
@@ -329,7 +329,7 @@ func TestSocketTellsThatItFailed(t *testing.T) {
 	gate.mu.Unlock()
 	close(gate.events)
 	if m := w.want(live.TypeError, ""); !strings.Contains(string(m.Data), problem.CodeStoreUnavailable) {
-		t.Errorf("it says %s", m.Data)
+		t.Errorf("the message is %s", m.Data)
 	}
 	if code := w.ended(); code != websocket.StatusInternalError {
 		t.Errorf("it ends with %d", code)

@@ -95,7 +95,7 @@ func (w wire) ended() websocket.StatusCode {
 	for {
 		if _, _, err := w.Read(ctx); err != nil {
 			if ctx.Err() != nil {
-				w.t.Fatal("the socket goes on")
+				w.t.Fatal("the socket has not ended")
 			}
 			return websocket.CloseStatus(err)
 		}

@@ -17,7 +17,6 @@ import (
 // the same card.
 const siblings = 32
 
-// card is the stored form of one card.
 type card struct {
 	Requests []string `json:"requests"` // ids, oldest first
 	Grouped  bool     `json:"grouped,omitempty"`
@@ -25,7 +24,6 @@ type card struct {
 	Claim    *claim   `json:"claim,omitempty"`
 }
 
-// post is a card at one target.
 type post struct {
 	Target string    `json:"target"`
 	Ref    Ref       `json:"ref,omitempty"`    // "": not posted, as far as is known
@@ -43,14 +41,12 @@ type claim struct {
 	Until time.Time `json:"until"`
 }
 
-// record is a card under its key, at a revision; 0: it is not stored.
 type record struct {
 	key string
 	card
 	revision uint64
 }
 
-// at returns the post at a target, or nil.
 func (c *card) at(target string) *post {
 	i := slices.IndexFunc(c.Posts, func(p post) bool { return p.Target == target })
 	if i < 0 {
@@ -69,7 +65,6 @@ func (c *card) groups() (keys []string) {
 	return keys
 }
 
-// show notes the requests that the card shows.
 func (c *card) show(requests []approvals.Request) {
 	c.Requests = c.Requests[:0]
 	for i := range requests {
@@ -77,7 +72,6 @@ func (c *card) show(requests []approvals.Request) {
 	}
 }
 
-// cards are the records of one channel.
 type cards struct {
 	channel  *channel
 	store    Store

@@ -10,7 +10,6 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// channel is a channel as each stage uses it.
 type channel struct {
 	setup   Setup
 	log     *slog.Logger
@@ -27,7 +26,6 @@ func (c *channel) cardKey(requestID, turnID string) string {
 	return requestID[:10] + "-" + turnID
 }
 
-// idle reports whether the channel has no recipients now.
 func (c *channel) idle() bool {
 	chooser, chooses := c.setup.Channel.(Chooser)
 	return chooses && !chooser.Anybody()
@@ -61,14 +59,4 @@ func (c *channel) repeat(ctx context.Context, failed string, do func(context.Con
 		case <-time.After(pause(attempts)):
 		}
 	}
-}
-
-// allEnded reports whether none of the requests needs to be announced any more.
-func allEnded(requests []approvals.Request) bool {
-	for i := range requests {
-		if !requests[i].Status.Final() {
-			return false
-		}
-	}
-	return true
 }

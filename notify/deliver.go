@@ -24,7 +24,6 @@ const (
 	recordTimeout = 10 * time.Second
 )
 
-// deliverer is the last stage: it posts cards and updates them.
 type deliverer struct {
 	channel *channel
 	cards   *cards
@@ -74,7 +73,6 @@ func (d *deliverer) deliver(ctx context.Context, rec *record, requests []approva
 	return errors.Join(append(failed, d.cards.save(record, rec))...)
 }
 
-// isDue reports whether a post has to be made or changed.
 func (d *deliverer) isDue(p *post, requests []approvals.Request, events []approvals.Event) bool {
 	_, updates := d.channel.setup.Channel.(Updater)
 	switch {
@@ -92,7 +90,7 @@ func (d *deliverer) isDue(p *post, requests []approvals.Request, events []approv
 // request has begun is left out after it has ended.
 func undelivered(p *post, requests []approvals.Request, events []approvals.Event) []approvals.Event {
 	return slices.DeleteFunc(slices.Clone(events), func(e approvals.Event) bool {
-		return slices.Contains(p.Told, e.ID) || (e.Type == approvals.EventApprovalRequired && allEnded(requests))
+		return slices.Contains(p.Told, e.ID) || (e.Type == approvals.EventApprovalRequired && AllEnded(requests))
 	})
 }
 
@@ -149,7 +147,7 @@ func (d *deliverer) attempt(ctx context.Context, p *post, delivery Delivery, tri
 	switch {
 	case p.Ref != "":
 		return d.update(ctx, p, delivery)
-	case allEnded(delivery.Requests) && !d.channel.setup.EachEvent:
+	case AllEnded(delivery.Requests) && !d.channel.setup.EachEvent:
 		p.Failed, p.Trying = true, false
 		return outcomeOver, nil
 	}

@@ -3,6 +3,8 @@ package notify
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"strconv"
 	"time"
 )
 
@@ -35,5 +37,26 @@ func (e *RetryAfterError) Unwrap() error { return e.Err }
 // pauses for that long.
 func RetryAfter(err error, after time.Duration) error { return &RetryAfterError{err, after} }
 
-// errBusy reports that another worker or replica is delivering the card.
+// IsPermanent reports whether an HTTP status refuses the message itself. Errors that an
+// operator can correct, such as a wrong token or topic, are not permanent.
+func IsPermanent(status int) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge,
+		http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity, http.StatusNotImplemented:
+		return true
+	}
+	return false
+}
+
+// ParseRetryAfter reads a header in seconds or as a date, up to a limit; 0 without it.
+func ParseRetryAfter(header string, most time.Duration) time.Duration {
+	after := time.Duration(0)
+	if seconds, err := strconv.ParseUint(header, 10, 16); err == nil {
+		after = time.Duration(seconds) * time.Second
+	} else if at, err := http.ParseTime(header); err == nil {
+		after = time.Until(at)
+	}
+	return min(max(after, 0), most)
+}
+
 var errBusy = errors.New("another replica is delivering this card")

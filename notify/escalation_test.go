@@ -13,7 +13,7 @@ import (
 func TestEscalationIsToldWhereItLeads(t *testing.T) {
 	s := newStage(t)
 	cards := &follower{}
-	s.tell(notify.Routes{
+	s.dispatch(notify.Routes{
 		{To: []notify.Destination{{Channel: "cards", Target: "boss"}}, Groups: []string{"managers"}},
 		{To: []notify.Destination{{Channel: "cards", Target: "team"}}},
 	}, notify.Setup{Name: "cards", Channel: cards})
@@ -26,7 +26,7 @@ func TestEscalationIsToldWhereItLeads(t *testing.T) {
 	cards.await(t, "team: deploy=pending\nboss: deploy=pending")
 }
 
-// escalate has a replica whose clock is ahead escalate what is due by then.
+// escalate runs a replica whose clock is ahead, so that due requests escalate.
 func (s *stage) escalate(ahead time.Duration) {
 	g := gate.New(gate.Options{Store: s.store.ForGate(), Now: func() time.Time { return time.Now().Add(ahead) }})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -47,7 +47,7 @@ func (s *stage) escalate(ahead time.Duration) {
 func TestEscalationOfADemandIsShown(t *testing.T) {
 	s := newStage(t)
 	cards := &follower{}
-	s.tell(nil, notify.Setup{Name: "cards", Channel: cards})
+	s.dispatch(nil, notify.Setup{Name: "cards", Channel: cards})
 	at := time.Now().Add(time.Minute)
 	s.ask("one", func(r *approvals.Request) {
 		r.Demands = []approvals.Demand{

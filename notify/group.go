@@ -12,10 +12,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// maxGroup is how many cards are put together into one.
 const maxGroup = 50
 
-// grouper is the stage that posts many cards as one, and keeps that up to date.
 type grouper struct {
 	channel   *channel
 	queue     *queue
@@ -82,7 +80,7 @@ func (g *grouper) join(ctx context.Context, it *item, group, target string) ([]a
 	defer unlock()
 	ids, _ := g.queue.snapshot(it)
 	rec, requests, err := g.cards.read(ctx, it.key, ids)
-	if err != nil || rec.at(target) != nil || allEnded(requests) {
+	if err != nil || rec.at(target) != nil || AllEnded(requests) {
 		return nil, err
 	}
 	rec.show(requests)
@@ -108,7 +106,6 @@ func (g *grouper) updateAll(ctx context.Context, rec *record) error {
 	return errors.Join(failed...)
 }
 
-// update updates a group, and reports whether it exists.
 func (g *grouper) update(ctx context.Context, key string) (exists bool, err error) {
 	unlock, err := g.cards.lock(key)
 	if err != nil {

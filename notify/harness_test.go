@@ -45,14 +45,14 @@ func (s *stage) open() {
 	s.store, s.gate, s.close = notifytest.OpenGate(s.t, store.Options{Dir: s.dir}, gate.Options{})
 }
 
-// tell runs a dispatcher until the function that it returns is called.
-func (s *stage) tell(routes notify.Routes, channels ...notify.Setup) (stop func()) {
+// dispatch runs a dispatcher until stop is called.
+func (s *stage) dispatch(routes notify.Routes, channels ...notify.Setup) (stop func()) {
 	s.t.Helper()
-	return s.tellFrom(s.store.Deliveries, routes, channels...)
+	return s.dispatchFrom(s.store.Deliveries, routes, channels...)
 }
 
-// tellFrom does the same with a store that stands before the real one.
-func (s *stage) tellFrom(from notify.Store, routes notify.Routes, channels ...notify.Setup) (stop func()) {
+// dispatchFrom is dispatch with another store.
+func (s *stage) dispatchFrom(from notify.Store, routes notify.Routes, channels ...notify.Setup) (stop func()) {
 	s.t.Helper()
 	d, err := notify.New(notify.Options{Store: from, Requests: s.gate, Channels: channels, Routes: routes})
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *stage) approve(r approvals.Request) {
 	}
 }
 
-// board is a channel that remembers what is posted on it.
+// board is a channel that records its posts.
 type board struct {
 	mu      sync.Mutex
 	cards   []notify.Delivery // as last shown, by reference

@@ -11,7 +11,6 @@ import (
 // hands over again those of which it has not heard for half a minute.
 const workingEvery = 10 * time.Second
 
-// intake is the first stage: it queues the events that the store hands over.
 type intake struct {
 	channel *channel
 	store   Store
@@ -32,7 +31,6 @@ func (in *intake) follow(ctx context.Context, following func()) {
 	})
 }
 
-// keepWorking reports the queued messages as being worked on.
 func (in *intake) keepWorking(ctx context.Context) {
 	tick := time.NewTicker(workingEvery)
 	defer tick.Stop()

@@ -52,8 +52,8 @@ func (unanswered) Done()    {}
 func (unanswered) Working() {}
 func (unanswered) Return()  {}
 
-// A channel that is down keeps of what waits for it what it is, not the arguments.
-func TestWhatWaitsForAChannelIsSmall(t *testing.T) {
+// The queue of a channel that is down does not keep arguments.
+func TestQueuedEventsAreSmall(t *testing.T) {
 	const events, size = 200, 128 << 10
 	f := &flood{events: events, size: size, over: make(chan struct{})}
 	down := &board{gate: make(chan struct{})}

@@ -24,7 +24,6 @@ type metrics struct {
 	latency    *prometheus.HistogramVec
 }
 
-// channelMetrics are those of one channel.
 type channelMetrics struct {
 	deliveries map[string]prometheus.Counter // by outcome
 	retries    prometheus.Counter
@@ -61,10 +60,8 @@ func (m *metrics) of(channel string) channelMetrics {
 	return c
 }
 
-// count counts a delivery by its outcome.
 func (c channelMetrics) count(outcome string) { c.deliveries[outcome].Inc() }
 
-// queueCollector reads the lengths of the queues when metrics are collected.
 type queueCollector struct{ queues []*queue }
 
 var (

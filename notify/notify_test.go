@@ -19,7 +19,7 @@ import (
 func TestCardsFollowTheirRequests(t *testing.T) {
 	s := newStage(t)
 	cards, bell := &follower{}, &board{}
-	s.tell(nil, notify.Setup{Name: "cards", Channel: cards, Threads: true}, notify.Setup{Name: "bell", Channel: bell})
+	s.dispatch(nil, notify.Setup{Name: "cards", Channel: cards, Threads: true}, notify.Setup{Name: "bell", Channel: bell})
 	batch := s.ask("one", nil, "read", "write")
 	cards.await(t, "read=pending write=pending")
 	bell.await(t, "read=pending write=pending")
@@ -37,7 +37,7 @@ func TestCardsFollowTheirRequests(t *testing.T) {
 	}
 }
 
-// lateStore follows a channel when it is told to.
+// lateStore follows a channel when a test permits it.
 type lateStore struct {
 	notify.Store
 	follow chan struct{}
@@ -52,13 +52,13 @@ func (l lateStore) Follow(ctx context.Context, channel string, types []approvals
 	return l.Store.Follow(ctx, channel, types, following, take)
 }
 
-// What is asked while a new channel is not followed yet is told all the same.
-func TestWhatIsAskedAtTheStart(t *testing.T) {
+// Requests that come before a new channel is followed are announced too.
+func TestRequestsAtTheStart(t *testing.T) {
 	s := newStage(t)
 	cards := &follower{}
 	late := lateStore{s.store.Deliveries, make(chan struct{})}
-	s.tellFrom(late, nil, notify.Setup{Name: "cards", Channel: cards})
-	time.Sleep(100 * time.Millisecond) // enough to list what waits, were that not put off
+	s.dispatchFrom(late, nil, notify.Setup{Name: "cards", Channel: cards})
+	time.Sleep(100 * time.Millisecond) // enough to list pending requests, were that not deferred
 	s.ask("one", nil, "read")
 	close(late.follow)
 	cards.await(t, "read=pending")
@@ -68,18 +68,18 @@ func TestRestart(t *testing.T) {
 	s := newStage(t)
 	cards := &follower{}
 	setup := notify.Setup{Name: "cards", Channel: cards}
-	s.tell(nil, setup)
+	s.dispatch(nil, setup)
 	first := s.ask("one", nil, "read")
 	cards.await(t, "read=pending")
 	s.close()
 	s.open()
-	s.approve(first[0]) // while nobody tells
+	s.approve(first[0]) // while no dispatcher runs
 	s.ask("two", nil, "write")
-	s.tell(nil, setup)
+	s.dispatch(nil, setup)
 	cards.await(t, "read=approved\nwrite=pending")
 	s.close()
 	s.open()
-	s.tell(nil, setup)
+	s.dispatch(nil, setup)
 	s.ask("three", nil, "bash")
 	cards.await(t, "read=approved\nwrite=pending\nbash=pending")
 	if calls, _ := cards.count(); calls != 4 {
@@ -87,7 +87,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// The service has taken the card, and nobody has been told so.
+// The service has posted the card, and its answer was lost.
 func TestCardOfALostAnswerIsFound(t *testing.T) {
 	s := newStage(t)
 	cards := &follower{board{lost: func(n int) error {
@@ -96,7 +96,7 @@ func TestCardOfALostAnswerIsFound(t *testing.T) {
 		}
 		return nil
 	}}}
-	s.tell(nil, notify.Setup{Name: "cards", Channel: cards})
+	s.dispatch(nil, notify.Setup{Name: "cards", Channel: cards})
 	r := s.ask("one", nil, "read")
 	cards.await(t, "read=pending")
 	s.approve(r[0])
@@ -109,7 +109,7 @@ func TestWaitingRequestsAreToldToANewChannel(t *testing.T) {
 	over := s.ask("two", nil, "write")
 	s.approve(over[0])
 	cards := &follower{}
-	s.tell(nil, notify.Setup{Name: "cards", Channel: cards})
+	s.dispatch(nil, notify.Setup{Name: "cards", Channel: cards})
 	cards.await(t, "read=pending")
 }
 
@@ -118,7 +118,7 @@ func TestDeadChannelDelaysNoOther(t *testing.T) {
 	slow, dead, live := &follower{}, &follower{}, &follower{}
 	slow.gate = make(chan struct{})
 	dead.answers = func(int) error { return errors.New("down") }
-	s.tell(nil, notify.Setup{Name: "slow", Channel: slow}, notify.Setup{Name: "dead", Channel: dead}, notify.Setup{Name: "live", Channel: live})
+	s.dispatch(nil, notify.Setup{Name: "slow", Channel: slow}, notify.Setup{Name: "dead", Channel: dead}, notify.Setup{Name: "live", Channel: live})
 	var want []string
 	for i := range 20 {
 		tool := fmt.Sprintf("tool%d", i)
@@ -150,7 +150,7 @@ func TestWhatIsOverIsNotToldAsNew(t *testing.T) {
 			return notify.RetryAfter(errors.New("down"), 10*time.Millisecond)
 		}
 	}
-	s.tell(nil, notify.Setup{Name: "cards", Channel: cards})
+	s.dispatch(nil, notify.Setup{Name: "cards", Channel: cards})
 	over := s.ask("one", nil, "read")
 	s.ask("two", nil, "write")
 	eventually(t, func() (bool, string) { calls, _ := cards.count(); return calls > 1, "the channel was not tried" })
@@ -168,7 +168,7 @@ func TestRefusedForGood(t *testing.T) {
 		}
 		return nil
 	}
-	s.tell(nil, notify.Setup{Name: "cards", Channel: cards})
+	s.dispatch(nil, notify.Setup{Name: "cards", Channel: cards})
 	refused := s.ask("one", nil, "read")
 	eventually(t, func() (bool, string) { calls, _ := cards.count(); return calls == 1, "the channel was not tried" })
 	s.approve(refused[0])
@@ -189,7 +189,7 @@ func TestMachinesGetEachEventOnce(t *testing.T) {
 		return nil
 	}
 	setup := notify.Setup{Name: "machine", Channel: machine, EachEvent: true}
-	s.tell(nil, setup)
+	s.dispatch(nil, setup)
 	for i := range 5 {
 		batch := s.ask(fmt.Sprint(i), func(r *approvals.Request) { r.RequiredApprovals = 2 }, "read", "write")
 		for _, r := range batch {
@@ -201,7 +201,7 @@ func TestMachinesGetEachEventOnce(t *testing.T) {
 		if i == 2 {
 			s.close()
 			s.open()
-			s.tell(nil, setup)
+			s.dispatch(nil, setup)
 		}
 	}
 	last := s.ask("last", nil, "bash")
@@ -216,7 +216,7 @@ func TestMachinesGetEachEventOnce(t *testing.T) {
 	defer machine.mu.Unlock()
 	for _, id := range machine.told {
 		if seen[id]++; seen[id] > 1 {
-			t.Errorf("event %s was told twice", id)
+			t.Errorf("event %s was delivered twice", id)
 		}
 	}
 }
@@ -225,7 +225,7 @@ func TestManyAtOnceBecomeOneCard(t *testing.T) {
 	s := newStage(t)
 	cards := &follower{}
 	group := notify.Group{Cards: 3, Within: 2 * time.Second}
-	s.tell(nil, notify.Setup{Name: "cards", Channel: cards, Group: group})
+	s.dispatch(nil, notify.Setup{Name: "cards", Channel: cards, Group: group})
 	began := time.Now()
 	asked := map[string]approvals.Request{}
 	for i := range 30 {
@@ -272,9 +272,9 @@ func TestSeveralReplicasShareTheWork(t *testing.T) {
 	s := newStage(t)
 	cards := &follower{}
 	setup := notify.Setup{Name: "cards", Channel: cards}
-	s.tell(nil, setup)
-	s.tell(nil, setup)
-	s.tell(nil, setup)
+	s.dispatch(nil, setup)
+	s.dispatch(nil, setup)
+	s.dispatch(nil, setup)
 	var asked []approvals.Request
 	for i := range 40 {
 		asked = append(asked, s.ask(fmt.Sprint(i), nil, "tool")...)
@@ -284,7 +284,7 @@ func TestSeveralReplicasShareTheWork(t *testing.T) {
 	}
 	eventually(t, func() (bool, string) {
 		shown := cards.show()
-		// One that was over before its turn came is not told.
+		// One that ended before it was posted is not announced.
 		return !strings.Contains(shown, "pending") && len(shown) > 0, shown
 	})
 	seen := map[string]bool{}
@@ -310,13 +310,13 @@ func (c *chooser) Wants(requests []approvals.Request) bool {
 	return slices.ContainsFunc(requests, func(r approvals.Request) bool { return r.ToolName == c.tool })
 }
 
-// A channel that knows whom to tell follows no routes, and leaves no record of what
-// nobody is told.
+// A channel that chooses its recipients follows no routes, and has no record of cards
+// without recipients.
 func TestChannelsThatChooseNeedNoRoute(t *testing.T) {
 	s := newStage(t)
 	picky, nobody := &chooser{tool: "bash"}, &chooser{}
 	elsewhere := notify.Routes{{To: []notify.Destination{{Channel: "other"}}}}
-	s.tell(elsewhere, notify.Setup{Name: "picky", Channel: picky}, notify.Setup{Name: "nobody", Channel: nobody})
+	s.dispatch(elsewhere, notify.Setup{Name: "picky", Channel: picky}, notify.Setup{Name: "nobody", Channel: nobody})
 	unwanted := s.ask("one", nil, "read")[0]
 	wanted := s.ask("two", nil, "bash")[0]
 	picky.await(t, "bash=pending")
@@ -325,14 +325,14 @@ func TestChannelsThatChooseNeedNoRoute(t *testing.T) {
 	for _, name := range []string{"picky", "nobody"} {
 		_, revision, err := s.store.Deliveries.State(t.Context(), name, unwanted.ID[:10]+"-"+unwanted.TurnID)
 		if err != nil || revision != 0 {
-			t.Errorf("%s has a record of what nobody is told: %d, %v", name, revision, err)
+			t.Errorf("%s has a record without recipients: %d, %v", name, revision, err)
 		}
 	}
 	if _, revision, err := s.store.Deliveries.State(t.Context(), "picky", wanted.ID[:10]+"-"+wanted.TurnID); err != nil || revision == 0 {
-		t.Errorf("there is no record of what was told: %d, %v", revision, err)
+		t.Errorf("there is no record of a delivery: %d, %v", revision, err)
 	}
 	if calls, _ := nobody.count(); calls != 0 {
-		t.Errorf("%d calls of a channel that has nobody to tell", calls)
+		t.Errorf("%d calls of a channel without recipients", calls)
 	}
 }
 
@@ -360,7 +360,7 @@ func TestErrorsKeepTheirCause(t *testing.T) {
 	}
 }
 
-// half tells one and not another, for as long as the card waits.
+// half reaches one recipient and not another, as long as the request is pending.
 type half struct{ posts, updates atomic.Int32 }
 
 func (h *half) Post(context.Context, notify.Delivery) (notify.Ref, error) {
@@ -378,14 +378,14 @@ func (h *half) Update(_ context.Context, d notify.Delivery, ref notify.Ref) (not
 	return ref, nil
 }
 
-// Who was told of a request is told that it has ended, though others could not be told.
-func TestHalfToldIsUpdated(t *testing.T) {
+// Recipients who got a card get its end, although others could not be reached.
+func TestHalfDeliveredIsUpdated(t *testing.T) {
 	s, h := newStage(t), &half{}
-	s.tell(nil, notify.Setup{Name: "push", Channel: h})
+	s.dispatch(nil, notify.Setup{Name: "push", Channel: h})
 	r := s.ask("t", nil, "bash")[0]
 	eventually(t, func() (bool, string) { return h.posts.Load() > 0, "nothing is posted" })
 	s.approve(r)
-	eventually(t, func() (bool, string) { return h.updates.Load() > 0, "who was told is not told of the end" })
+	eventually(t, func() (bool, string) { return h.updates.Load() > 0, "the recipient does not get the end" })
 	if n := h.posts.Load(); n != 1 {
 		t.Errorf("what was posted in part is posted %d times", n)
 	}

@@ -9,7 +9,6 @@ import (
 // gatherPause is how long items gather that are announced late.
 const gatherPause = 250 * time.Millisecond
 
-// placer is the stage that decides at which targets a card is posted.
 type placer struct {
 	channel *channel
 	routes  Routes
@@ -71,10 +70,9 @@ func (p *placer) admit(it *item, target string, now time.Time) (at time.Time, ad
 	return p.limit.admit(target, now)
 }
 
-// countUnsent counts why a card has no target.
 func (p *placer) countUnsent(requests []approvals.Request, routed routing) {
 	switch {
-	case allEnded(requests):
+	case AllEnded(requests):
 		p.channel.metrics.count(outcomeOver)
 	case routed.later:
 		p.channel.metrics.count(outcomeLater)

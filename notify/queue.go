@@ -8,7 +8,6 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// item is a card with events that are still to be delivered.
 type item struct {
 	key      string
 	ids      []string            // of its requests, as far as they have been named
@@ -25,13 +24,11 @@ type item struct {
 	changed  bool                // an event was added meanwhile
 }
 
-// batch are items that wait to be posted together.
 type batch struct {
 	target  string
 	members []*item
 }
 
-// queue holds the items of one channel by the time at which they are due.
 type queue struct {
 	channel string
 	wake    chan struct{} // receives when an item has become the first
@@ -47,7 +44,6 @@ func newQueue(channel string) *queue {
 	return &queue{channel: channel, wake: make(chan struct{}, 1), byKey: map[string]*item{}, batches: map[string]*item{}}
 }
 
-// add adds an event to the item of its card.
 func (q *queue) add(key string, e approvals.Event, m Message, tick time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -90,7 +86,6 @@ func (q *queue) push(it *item) {
 	}
 }
 
-// next returns an item that is due, for the caller to process, or the time until one is.
 func (q *queue) next(now time.Time) (*item, time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -143,7 +138,6 @@ func (q *queue) finish(it *item, done []approvals.Event) []Message {
 	return messages
 }
 
-// later puts an item back to be processed again.
 func (q *queue) later(it *item, at time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -151,7 +145,6 @@ func (q *queue) later(it *item, at time.Time) {
 	q.push(it)
 }
 
-// joinBatch puts an item into the batch at a target, which is due at a time.
 func (q *queue) joinBatch(it *item, target string, at time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -165,15 +158,13 @@ func (q *queue) joinBatch(it *item, target string, at time.Time) {
 	waiting.batch.members = append(waiting.batch.members, it)
 }
 
-// hasBatch reports whether items wait to be posted together at a target.
 func (q *queue) hasBatch(target string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.batches[target] != nil
 }
 
-// takeMembers removes the first members from a batch, which goes on waiting if others are
-// left.
+// takeMembers removes the first members from a batch, which stays if others are left.
 func (q *queue) takeMembers(it *item, most int) []*item {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -197,14 +188,12 @@ func (q *queue) pauseUntil(until time.Time) {
 	}
 }
 
-// snapshot returns the requests and events of an item as they are now.
 func (q *queue) snapshot(it *item) (ids []string, events []approvals.Event) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return append([]string(nil), it.ids...), append([]approvals.Event(nil), it.events...)
 }
 
-// messages returns those of every item.
 func (q *queue) messages() []Message {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -229,7 +218,6 @@ func (q *queue) depth() (n int, oldest time.Time) {
 	return len(q.byKey), oldest
 }
 
-// itemHeap is a [heap.Interface] by time.
 type itemHeap []*item
 
 func (h itemHeap) Len() int           { return len(h) }

@@ -20,14 +20,12 @@ type retrier struct {
 	queue   *queue
 }
 
-// done removes an item whose events have been delivered.
 func (r *retrier) done(it *item, events []approvals.Event) {
 	for _, m := range r.queue.finish(it, events) {
 		m.Done()
 	}
 }
 
-// failed decides when an item is tried again.
 func (r *retrier) failed(it *item, events []approvals.Event, err error) {
 	if errors.Is(err, errBusy) {
 		r.queue.later(it, time.Now().Add(busyPause))

@@ -68,7 +68,6 @@ func (h *Hours) on(t time.Time, days int) (begin, end time.Time, some bool) {
 	return begin, end, len(h.Days) == 0 || slices.Contains(h.Days, begin.Weekday())
 }
 
-// include reports whether a time is within the hours.
 func (h *Hours) include(t time.Time) bool {
 	for _, days := range []int{-1, 0} {
 		if begin, end, some := h.on(t, days); some && !t.Before(begin) && t.Before(end) {
@@ -78,7 +77,6 @@ func (h *Hours) include(t time.Time) bool {
 	return false
 }
 
-// nextEnd returns the first end of the hours after a time.
 func (h *Hours) nextEnd(t time.Time) time.Time {
 	for days := -1; days <= 8; days++ {
 		if _, end, some := h.on(t, days); some && end.After(t) {
@@ -88,10 +86,6 @@ func (h *Hours) nextEnd(t time.Time) time.Time {
 	return time.Time{}
 }
 
-// risks are the levels in rising order.
-var risks = []approvals.Risk{approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical}
-
-// matches reports whether the route is for an asking of a request at a time.
 func (r *Route) matches(q *approvals.Request, a asking, now time.Time) bool {
 	if r.Hours != nil && !r.Hours.include(now) {
 		return false
@@ -100,7 +94,7 @@ func (r *Route) matches(q *approvals.Request, a asking, now time.Time) bool {
 		anyMatches(r.Tools, q.ToolName) &&
 		slices.ContainsFunc(a.rules, func(rule string) bool { return anyMatches(r.Rules, rule) }) &&
 		(len(r.Groups) == 0 || slices.ContainsFunc(r.Groups, func(g string) bool { return slices.Contains(a.groups, g) })) &&
-		(r.Risk == "" || slices.Index(risks, q.RiskLevel) >= slices.Index(risks, r.Risk))
+		(r.Risk == "" || RiskRank(q.RiskLevel) >= RiskRank(r.Risk))
 }
 
 func anyMatches(patterns []string, text string) bool {
@@ -115,7 +109,7 @@ func anyMatches(patterns []string, text string) bool {
 // while no replica ran is sent when one runs.
 func (r *Route) later(q *approvals.Request, now time.Time) bool {
 	if r.Quiet != nil {
-		loud := r.Quiet.Except != "" && slices.Index(risks, q.RiskLevel) > slices.Index(risks, r.Quiet.Except)
+		loud := r.Quiet.Except != "" && RiskRank(q.RiskLevel) > RiskRank(r.Quiet.Except)
 		if r.Quiet.include(now) && !loud {
 			return true
 		}
@@ -147,7 +141,6 @@ func (rs Routes) tick(now time.Time) time.Time {
 	return next
 }
 
-// routing is where a card is posted on one channel.
 type routing struct {
 	targets []string
 	later   bool // it is posted at some target at a later time

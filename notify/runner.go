@@ -79,8 +79,6 @@ func (r *runner) run(ctx context.Context) {
 	r.intake.returnAll()
 }
 
-// work processes item after item until the context ends. Deliveries have a context of
-// their own.
 func (r *runner) work(ctx, deliveries context.Context) {
 	for ctx.Err() == nil {
 		it, wait := r.queue.next(time.Now())
@@ -96,7 +94,6 @@ func (r *runner) work(ctx, deliveries context.Context) {
 	}
 }
 
-// process takes an item through the stages, and puts it back where something is left.
 func (r *runner) process(ctx context.Context, it *item) {
 	if it.batch != nil {
 		r.grouper.post(ctx, it)

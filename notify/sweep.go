@@ -70,7 +70,6 @@ func (s *sweeper) sweep(ctx context.Context, tick time.Time) error {
 	return s.queuePending(ctx, tick)
 }
 
-// first reports whether this replica is the first at a tick.
 func (s *sweeper) first(ctx context.Context, tick time.Time) (bool, error) {
 	name := s.channel.setup.Name
 	value, revision, err := s.store.State(ctx, name, tickKey)
@@ -96,7 +95,6 @@ func (s *sweeper) first(ctx context.Context, tick time.Time) (bool, error) {
 	return err == nil, err
 }
 
-// queuePending queues every pending request.
 func (s *sweeper) queuePending(ctx context.Context, tick time.Time) error {
 	if s.channel.idle() {
 		return nil

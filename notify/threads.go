@@ -24,7 +24,6 @@ func (t *threads) key(d Delivery) string {
 	return fmt.Sprintf("run-%q-%q", d.Target, d.Requests[0].RunID)
 }
 
-// first returns the first card of the run of a delivery, "" where there is none.
 func (t *threads) first(ctx context.Context, d Delivery) (Ref, error) {
 	key := t.key(d)
 	if key == "" {

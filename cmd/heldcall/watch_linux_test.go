@@ -47,27 +47,27 @@ func TestWatch(t *testing.T) {
 
 	answer := ask(t, agents)
 	w.until("rm-rdrafts", "")
-	w.until("theusersaid", "\r")
+	w.until("user'smessage", "\r")
 	w.answered(answer, "a", `rm -r drafts`)
 
 	answer = ask(t, agents)
 	w.until("rm-rdrafts", "")
-	w.until("theusersaid", "\r")
-	w.until("Themodelreadsit", "d")
+	w.until("user'smessage", "\r")
+	w.until("Reason(senttothemodel)", "d")
 	w.press("\x15keep the drafts")
-	w.until("Themodelreadsit:keepthedrafts", "")
+	w.until("Reason(senttothemodel):keepthedrafts", "")
 	w.answered(answer, "\r", "Understood.")
 	told := false
 	for _, r := range upstream.Requests() {
 		told = told || strings.Contains(string(r.Body), "keep the drafts")
 	}
 	if !told {
-		t.Error("the model is not told the note")
+		t.Error("the note is not sent to the model")
 	}
 
 	answer = ask(t, agents)
 	w.until("rm-rdrafts", "")
-	w.until("theusersaid", "\r")
+	w.until("user'smessage", "\r")
 	w.still = true // it draws anew when the editor has closed
 	w.until("lscache", "e")
 	w.answered(answer, "\r", "ls cache")

@@ -92,7 +92,7 @@ func (a *Authenticator) identify(r *http.Request) (Identity, error) {
 			}
 		}
 		return Identity{}, problem.New(http.StatusUnauthorized, problem.CodeWrongToken,
-			"this is no reviewer's token; a token goes into the header Authorization: Bearer TOKEN, or HELDCALL_TOKEN of the command line")
+			"unknown token; send a reviewer's token as Authorization: Bearer TOKEN, on the command line in HELDCALL_TOKEN")
 	}
 	cookie, err := r.Cookie(a.cookieName())
 	if err == nil {
@@ -101,7 +101,7 @@ func (a *Authenticator) identify(r *http.Request) (Identity, error) {
 		}
 	}
 	return Identity{}, problem.New(http.StatusUnauthorized, problem.CodeUnauthenticated,
-		"say who you are: sign in at the console's page, or send a reviewer's token (Authorization: Bearer TOKEN; HELDCALL_TOKEN or --token on the command line)")
+		"not signed in: sign in at the console's page, or send a reviewer's token (Authorization: Bearer TOKEN; HELDCALL_TOKEN or --token on the command line)")
 }
 
 // bearer is the token of an Authorization header that is given once.

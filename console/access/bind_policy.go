@@ -51,7 +51,6 @@ func NewBindPolicy(listen, consoleURL string, reviewers bool) (BindPolicy, error
 	return p, nil
 }
 
-// originOf is the origin of a URL as browsers write it.
 func originOf(u *url.URL) string {
 	standard := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]
 	return u.Scheme + "://" + strings.TrimSuffix(strings.ToLower(u.Host), standard)
@@ -85,7 +84,6 @@ func (p BindPolicy) Guard(r *http.Request) error {
 	return nil
 }
 
-// hostOf takes the port off a Host header.
 func hostOf(authority string) string {
 	if host, _, err := net.SplitHostPort(authority); err == nil {
 		return host

@@ -1,6 +1,6 @@
-// Package client talks to the console of a running heldcall. Its methods fail
-// with the same errors as the gate of the console, so a caller need not
-// care which of the two it asks; [UnreachableError] comes on top.
+// Package client is a client of the console of a running heldcall. Its methods return
+// the same errors as the gate of the console, and [UnreachableError]. To read it:
+// client.go, then a file for each resource, events.go and live.go for the streams.
 package client
 
 import (
@@ -65,12 +65,12 @@ func (c *Client) WithToken(token string) *Client {
 	return &other
 }
 
-// Self is who the console takes a client for.
+// Self is the reviewer that the console knows the client as.
 type Self struct {
 	reviewers.Reviewer
 	// DecidesFor are the reviewers in whose place Self may decide, by their delegations.
 	DecidesFor []Delegator `json:"decides_for"`
-	// SelfApproval is true where Self may approve what agents ask that act for Self.
+	// SelfApproval is true if Self may approve requests of agents that act for Self.
 	SelfApproval bool `json:"self_approval"`
 }
 
@@ -90,54 +90,39 @@ func (s Self) InAnyOf(groups []string) bool {
 	return slices.ContainsFunc(own, func(g string) bool { return g == "*" || slices.Contains(groups, g) })
 }
 
-// Me is who the console takes the client for. It fails with a
-// [*problem.Problem] of code [problem.CodeUnauthenticated] where a token is
-// needed, and [problem.CodeWrongToken] where it is not a reviewer's.
+// Me returns the reviewer that the console knows the client as. It fails with a
+// [*problem.Problem] of code [problem.CodeUnauthenticated] if a token is needed,
+// and [problem.CodeWrongToken] if the token is unknown.
 func (c *Client) Me(ctx context.Context) (Self, error) {
-	var who Self
-	err := c.exchange(ctx, http.MethodGet, "/api/v1/me", nil, &who)
-	return who, err
+	return call[Self](ctx, c, http.MethodGet, "/api/v1/me", nil)
 }
 
 // Requests lists requests, newest first, one page a call. Large ones are abridged, see
 // [approvals.Request.Abridged]; [Client.Request] reads them whole. A page of a search may be
 // short, or empty, and have a next one nevertheless.
 func (c *Client) Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error) {
-	query := url.Values{}
-	for name, value := range map[string]string{
+	query := queryOf(f.Limit, map[string]string{
 		"status": string(f.Status), "kind": string(f.Kind), "risk": string(f.Risk),
 		"session_id": f.SessionID, "run_id": f.RunID, "q": f.Text, "cursor": f.Cursor,
-	} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	if f.Limit > 0 {
-		query.Set("limit", strconv.Itoa(f.Limit))
-	}
-	var page approvals.Page
-	err := c.exchange(ctx, http.MethodGet, "/api/v1/requests?"+query.Encode(), nil, &page)
-	return page, err
+	})
+	return call[approvals.Page](ctx, c, http.MethodGet, "/api/v1/requests?"+query, nil)
 }
 
 // Request reads one request. It fails with [approvals.ErrUnknownRequest].
 func (c *Client) Request(ctx context.Context, id string) (approvals.Request, error) {
-	var r approvals.Request
-	err := c.exchange(ctx, http.MethodGet, "/api/v1/requests/"+url.PathEscape(id), nil, &r)
-	return r, notFound(err)
+	r, err := call[approvals.Request](ctx, c, http.MethodGet, "/api/v1/requests/"+url.PathEscape(id), nil)
+	return r, notFound(err, approvals.ErrUnknownRequest)
 }
 
-// Decide decides the request d.RequestID and returns it as it is then. It
-// fails with [*approvals.DecidedError], which holds the request as somebody else
-// decided it, [*approvals.InvalidError] or [approvals.ErrUnknownRequest]. Who
-// decides, over which channel and when is set by the console.
+// Decide decides the request d.RequestID and returns it after the decision. It fails
+// with [*approvals.DecidedError], which contains the request with an earlier decision,
+// [*approvals.InvalidError] or [approvals.ErrUnknownRequest]. The console sets the
+// reviewer, the channel and the time.
 func (c *Client) Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error) {
-	var r approvals.Request
-	err := c.exchange(ctx, http.MethodPost, "/api/v1/requests/"+url.PathEscape(d.RequestID)+"/decision", decisionBody(d), &r)
-	return r, notFound(err)
+	r, err := call[approvals.Request](ctx, c, http.MethodPost, "/api/v1/requests/"+url.PathEscape(d.RequestID)+"/decision", decisionBody(d))
+	return r, notFound(err, approvals.ErrUnknownRequest)
 }
 
-// decisionBody is what the console takes of a decision, but for its request.
 func decisionBody(d approvals.Decision) map[string]any {
 	payload := map[string]any{"action": d.Action}
 	add := func(name string, given bool, value any) {
@@ -160,30 +145,59 @@ func decisionBody(d approvals.Decision) map[string]any {
 	return payload
 }
 
-// Signal steers the run s.RunID and returns it as it is then. It fails with
-// [*approvals.InvalidError].
+// Signal pauses, resumes or stops the run s.RunID and returns it afterwards. It fails
+// with [*approvals.InvalidError].
 func (c *Client) Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error) {
 	payload := map[string]any{"action": s.Action}
 	if s.Payload != nil {
 		payload["payload"] = s.Payload
 	}
-	var r approvals.Steered
-	err := c.exchange(ctx, http.MethodPost, "/api/v1/runs/"+url.PathEscape(s.RunID)+"/signal", payload, &r)
-	return r, err
+	return call[approvals.Steered](ctx, c, http.MethodPost, "/api/v1/runs/"+url.PathEscape(s.RunID)+"/signal", payload)
 }
 
-// Ready asks whether heldcall can hold and release calls. What is not ready is a
+// Ready reports whether heldcall can hold and release calls. If not, the error is a
 // [*problem.Problem] with the checks that failed.
 func (c *Client) Ready(ctx context.Context) error {
 	return c.exchange(ctx, http.MethodGet, "/readyz", nil, nil)
 }
 
-// notFound is the error of a 404 of a request.
-func notFound(err error) error {
+// notFound returns unknown in place of the error of a 404.
+func notFound(err, unknown error) error {
 	if p := (*problem.Problem)(nil); errors.As(err, &p) && p.Code == problem.CodeNotFound {
-		return approvals.ErrUnknownRequest
+		return unknown
 	}
 	return err
+}
+
+// queryOf encodes the fields that have a value, and a limit above 0.
+func queryOf(limit int, fields map[string]string) string {
+	query := url.Values{}
+	for name, value := range fields {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if limit > 0 {
+		query.Set("limit", strconv.Itoa(limit))
+	}
+	return query.Encode()
+}
+
+// call returns the decoded answer to a request with an optional JSON body.
+func call[T any](ctx context.Context, c *Client, method, path string, body any) (result T, err error) {
+	err = c.exchange(ctx, method, path, body, &result)
+	return result, err
+}
+
+// encode keeps the spelling of edited arguments.
+func encode(value any) (*bytes.Buffer, error) {
+	var content bytes.Buffer
+	encoder := json.NewEncoder(&content)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, &approvals.InvalidError{Field: "modified_args", Reason: "is not valid JSON: " + err.Error()}
+	}
+	return &content, nil
 }
 
 // exchange sends one request with an optional JSON body and decodes the answer
@@ -211,15 +225,14 @@ func (c *Client) exchange(ctx context.Context, method, path string, body, result
 
 // send returns the response if its status is 200, else its error.
 func (c *Client) send(ctx context.Context, method, path string, header http.Header, body any) (*http.Response, error) {
-	var content bytes.Buffer
+	content := &bytes.Buffer{}
 	if body != nil {
-		encoder := json.NewEncoder(&content)
-		encoder.SetEscapeHTML(false) // edited arguments keep their spelling
-		if err := encoder.Encode(body); err != nil {
-			return nil, &approvals.InvalidError{Field: "modified_args", Reason: "is not valid JSON: " + err.Error()}
+		var err error
+		if content, err = encode(body); err != nil {
+			return nil, err
 		}
 	}
-	request, err := http.NewRequestWithContext(ctx, method, c.base+path, &content)
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
 	if err != nil {
 		return nil, fmt.Errorf("make the request to %s: %w", c.base, err)
 	}
@@ -260,7 +273,6 @@ func (c *Client) failure(response *http.Response) error {
 	return reported(&p)
 }
 
-// reported is the error of the domain of a problem.
 func reported(p *problem.Problem) error {
 	switch {
 	case p.Code == problem.CodeAlreadyDecided && p.Request != nil:
@@ -273,7 +285,6 @@ func reported(p *problem.Problem) error {
 	return p
 }
 
-// storeError is [approvals.ErrStoreUnavailable] in the console's words.
 type storeError struct{ problem *problem.Problem }
 
 func (e *storeError) Error() string { return e.problem.Error() }

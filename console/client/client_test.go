@@ -19,8 +19,8 @@ import (
 	"github.com/heldcall/heldcall/console/problem"
 )
 
-// echoGate is behind a real console. It knows the request "known", which ann
-// denied, and answers every other decision and signal with what it was asked.
+// echoGate is the gate of a real console. It has the request "known", which ann denied,
+// and answers every other decision and signal with its own content.
 type echoGate struct {
 	console.Gate // what these tests do not ask
 	filter       approvals.Filter
@@ -156,7 +156,7 @@ func TestClientDecides(t *testing.T) {
 	}
 	decided := (*approvals.DecidedError)(nil)
 	if err := decide("known"); !errors.As(err, &decided) || cmp.Diff(denied, decided.Request) != "" {
-		t.Errorf("the loser is told %v", err)
+		t.Errorf("the second decision returns %v", err)
 	}
 	if err := decide("unknown"); !errors.Is(err, approvals.ErrUnknownRequest) {
 		t.Errorf("an unknown request gives %v", err)
@@ -207,7 +207,7 @@ func TestClientFollowsEvents(t *testing.T) {
 		last = err
 	}
 	if last == nil {
-		t.Error("the end of the console is not told")
+		t.Error("the end of the console is no error")
 	}
 }
 
@@ -245,7 +245,7 @@ func TestClientFindsNoHeldcall(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.Request(t.Context(), "known"); err == nil || errors.Is(err, approvals.ErrUnknownRequest) || !strings.Contains(err.Error(), "is another program there?") {
-		t.Errorf("another program's 404 is told as %v", err)
+		t.Errorf("another program's 404 returns %v", err)
 	}
 	for _, url := range []string{"", "127.0.0.1:4142", "ftp://x", "http://"} {
 		if _, err := client.New(url); err == nil {

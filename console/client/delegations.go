@@ -2,21 +2,20 @@ package client
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/console/problem"
 )
+
+type listOf[T any] struct {
+	Items []T `json:"items"`
+}
 
 // Delegations are those in force, the latest first.
 func (c *Client) Delegations(ctx context.Context) ([]approvals.Delegation, error) {
-	var list struct {
-		Items []approvals.Delegation `json:"items"`
-	}
-	err := c.exchange(ctx, http.MethodGet, "/api/v1/delegations", nil, &list)
+	list, err := call[listOf[approvals.Delegation]](ctx, c, http.MethodGet, "/api/v1/delegations", nil)
 	return list.Items, err
 }
 
@@ -31,18 +30,12 @@ func (c *Client) Delegate(ctx context.Context, d approvals.Delegation) (approval
 	if d.Note != "" {
 		payload["note"] = d.Note
 	}
-	var made approvals.Delegation
-	err := c.exchange(ctx, http.MethodPost, "/api/v1/delegations", payload, &made)
-	return made, err
+	return call[approvals.Delegation](ctx, c, http.MethodPost, "/api/v1/delegations", payload)
 }
 
 // RevokeDelegation ends a delegation before its time. It fails with
 // [approvals.ErrUnknownDelegation].
 func (c *Client) RevokeDelegation(ctx context.Context, id string) (approvals.Delegation, error) {
-	var d approvals.Delegation
-	err := c.exchange(ctx, http.MethodDelete, "/api/v1/delegations/"+url.PathEscape(id), nil, &d)
-	if p := (*problem.Problem)(nil); errors.As(err, &p) && p.Code == problem.CodeNotFound {
-		err = approvals.ErrUnknownDelegation
-	}
-	return d, err
+	d, err := call[approvals.Delegation](ctx, c, http.MethodDelete, "/api/v1/delegations/"+url.PathEscape(id), nil)
+	return d, notFound(err, approvals.ErrUnknownDelegation)
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/heldcall/heldcall/intercept/sse"
 )
 
-// maxEvent bounds one event: one that shows arguments before and after an edit.
 const maxEvent = 256 << 20
 
 // FromNow begins an event stream with the next event.

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,41 +29,40 @@ const (
 	parting = 2 * time.Second
 )
 
-// Live is a WebSocket to the console: what waits, as it comes, and decisions. It is
-// safe for concurrent use. What it keeps ends with [Live.Close].
+// Live is a WebSocket to the console that receives requests and sends decisions. It
+// is safe for concurrent use. [Live.Close] releases its resources.
 type Live struct {
 	client *Client
 	conn   *websocket.Conn
 	quiet  *time.Timer // gives up a console that is silent
 	cancel context.CancelFunc
 	ended  chan struct{} // closed when nothing more is read; why is the reason
+	why    error
+	unread chan *Update // closed likewise
 
 	mu       sync.Mutex
-	why      error
-	unread   []Update
-	arrived  chan struct{} // holds a value while there is something unread
-	sent     uint64        // messages that wanted an answer
+	sent     uint64 // messages that wanted an answer
 	awaiting map[string]chan<- answered
 }
 
 // Update is one message of a [Live].
 type Update struct {
-	// Type is live.TypeRequest for a request that waits, live.TypeUpdate for one that
-	// changed, and live.TypeReady when all that waits has been sent.
+	// Type is live.TypeRequest for a pending request, live.TypeUpdate for one that has
+	// changed, and live.TypeReady once all pending requests have been received.
 	Type    live.Type
 	Request approvals.Request // as it is now, under its own names, abridged where it is large; not with live.TypeReady
 	Ready   live.Ready        // with live.TypeReady
 	EventID string            // where to resume after this, "" where that has not changed
 }
 
-// answered is the console's answer to one message.
 type answered struct {
 	text []byte
 	err  error
 }
 
-// Live opens a WebSocket. With the last EventID of an earlier one it also sends
-// what ended since then; "" begins with what waits. The context bounds the opening only.
+// Live opens a WebSocket. With the last EventID of an earlier one it also receives the
+// requests that have ended since; with "" only the pending ones. The context bounds
+// the opening only.
 func (c *Client) Live(ctx context.Context, lastEventID string) (*Live, error) {
 	address := c.base + live.Path
 	if lastEventID != "" {
@@ -93,7 +91,7 @@ func (c *Client) Live(ctx context.Context, lastEventID string) (*Live, error) {
 	conn.SetReadLimit(maxEvent)
 	l := &Live{
 		client: c, conn: conn, quiet: quiet, cancel: cancelReading, ended: make(chan struct{}),
-		arrived: make(chan struct{}, 1), awaiting: map[string]chan<- answered{},
+		unread: make(chan *Update, mostUnread), awaiting: map[string]chan<- answered{},
 	}
 	go l.read(reading)
 	return l, nil
@@ -102,28 +100,14 @@ func (c *Client) Live(ctx context.Context, lastEventID string) (*Live, error) {
 // Next is the next update. It fails when the context ends, and with what ended the
 // WebSocket: [*UnreachableError], a [*problem.Problem] or an error of the domain.
 func (l *Live) Next(ctx context.Context) (Update, error) {
-	for {
-		l.mu.Lock()
-		if len(l.unread) > 0 {
-			next := l.unread[0]
-			l.unread = l.unread[1:]
-			l.signal()
-			l.mu.Unlock()
-			return next, nil
+	select {
+	case <-ctx.Done():
+		return Update{}, ctx.Err()
+	case next, open := <-l.unread:
+		if !open {
+			return Update{}, l.why
 		}
-		l.mu.Unlock()
-		select {
-		case <-ctx.Done():
-			return Update{}, ctx.Err()
-		case <-l.arrived:
-		case <-l.ended:
-			l.mu.Lock()
-			rest, why := len(l.unread), l.why
-			l.mu.Unlock()
-			if rest == 0 {
-				return Update{}, why
-			}
-		}
+		return *next, nil
 	}
 }
 
@@ -133,7 +117,7 @@ func (l *Live) Decide(ctx context.Context, d approvals.Decision) (approvals.Requ
 	payload["request_id"] = d.RequestID
 	var decided live.Message[approvals.Request]
 	err := l.exchange(ctx, live.TypeResponse, payload, &decided)
-	return decided.Data, notFound(err)
+	return decided.Data, notFound(err, approvals.ErrUnknownRequest)
 }
 
 // Status is the state of agents: all, or those of a session or a run.
@@ -151,7 +135,6 @@ func (l *Live) Close() {
 	<-l.ended
 }
 
-// exchange sends a message and decodes the one that answers it.
 func (l *Live) exchange(ctx context.Context, typ live.Type, data, result any) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -166,11 +149,9 @@ func (l *Live) exchange(ctx context.Context, typ live.Type, data, result any) er
 		delete(l.awaiting, id)
 		l.mu.Unlock()
 	}()
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false) // edited arguments keep their spelling
-	if err := encoder.Encode(live.Message[any]{Type: typ, ID: id, Data: data}); err != nil {
-		return &approvals.InvalidError{Field: "modified_args", Reason: "is not valid JSON: " + err.Error()}
+	text, err := encode(live.Message[any]{Type: typ, ID: id, Data: data})
+	if err != nil {
+		return err
 	}
 	if err := l.conn.Write(ctx, websocket.MessageText, text.Bytes()); err != nil {
 		return &UnreachableError{URL: l.client.base, Err: err}
@@ -179,8 +160,6 @@ func (l *Live) exchange(ctx context.Context, typ live.Type, data, result any) er
 	case <-ctx.Done():
 		return &UnreachableError{URL: l.client.base, Err: ctx.Err()}
 	case <-l.ended:
-		l.mu.Lock()
-		defer l.mu.Unlock()
 		return l.why
 	case got := <-reply:
 		if got.err != nil {
@@ -190,9 +169,9 @@ func (l *Live) exchange(ctx context.Context, typ live.Type, data, result any) er
 	}
 }
 
-// read takes what the console sends until the WebSocket ends.
 func (l *Live) read(ctx context.Context) {
 	defer close(l.ended)
+	defer close(l.unread)
 	defer l.cancel()
 	defer l.quiet.Stop()
 	for {
@@ -204,16 +183,13 @@ func (l *Live) read(ctx context.Context) {
 			err = &UnreachableError{URL: l.client.base, Err: err}
 		}
 		if err != nil {
-			l.mu.Lock()
 			l.why = err
-			l.mu.Unlock()
 			_ = l.conn.CloseNow() // it ends either way
 			return
 		}
 	}
 }
 
-// take reads one message; an error ends the WebSocket.
 func (l *Live) take(text []byte) error {
 	var message live.Message[json.RawMessage]
 	if err := json.Unmarshal(text, &message); err != nil {
@@ -251,31 +227,13 @@ func (l *Live) take(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("read a message of type %s: %w", message.Type, err)
 	}
-	return l.keep(update)
+	select {
+	case l.unread <- &update:
+		return nil
+	default:
+		return errUnread
+	}
 }
 
 // errUnread ends a WebSocket whose updates are not read.
 var errUnread = errors.New("too many updates were not read")
-
-func (l *Live) keep(update Update) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.unread) >= mostUnread {
-		return errUnread
-	}
-	l.unread = append(l.unread, update)
-	l.signal()
-	return nil
-}
-
-// signal wakes somebody who waits, if there is something unread. The caller holds
-// l.mu.
-func (l *Live) signal() {
-	if len(l.unread) == 0 {
-		return
-	}
-	select {
-	case l.arrived <- struct{}{}:
-	default:
-	}
-}

@@ -29,7 +29,7 @@ export const clock = { ahead: 0 };
 /** @type {() => void} */
 let signedOut = () => {};
 
-/** Calls a function when the server no longer knows who asks. @param {() => void} listener */
+/** Calls a function when the session has ended. @param {() => void} listener */
 export function onSignedOut(listener) {
 	signedOut = listener;
 }
@@ -105,7 +105,7 @@ export function listRequests(filter) {
 	return ask('GET', `/api/v1/requests?${query}`);
 }
 
-/** Every request that waits. @returns {Promise<Request[]>} */
+/** Every pending request. @returns {Promise<Request[]>} */
 export async function listPending() {
 	const all = [];
 	let cursor = '';
@@ -127,7 +127,7 @@ export function getRequest(id) {
  * @typedef {{action: string, note?: string, modified_args?: unknown, patterns?: string[], template?: string, scope?: string, grant_expires_at?: string}} Choice
  */
 
-/** @param {string} id @param {Choice} choice @returns {Promise<Request>} the request as it then stands */
+/** @param {string} id @param {Choice} choice @returns {Promise<Request>} the request after the decision */
 export function decide(id, choice) {
 	return ask('POST', `/api/v1/requests/${encodeURIComponent(id)}/decision`, choice);
 }
@@ -147,7 +147,7 @@ export async function decideSeveral(ids, choice) {
 	return outcomes;
 }
 
-/** Who asks. @returns {Promise<import('./types.js').Me>} */
+/** The person at the page. @returns {Promise<import('./types.js').Me>} */
 export function getMe() {
 	return ask('GET', '/api/v1/me');
 }
@@ -184,12 +184,12 @@ export async function signOut() {
 	localStorage.removeItem(KEY);
 }
 
-/** The runs that somebody steered, the latest first. @returns {Promise<{items: import('./types.js').Run[]}>} */
+/** The runs that were paused, resumed or stopped, the latest first. @returns {Promise<{items: import('./types.js').Run[]}>} */
 export function listRuns() {
 	return ask('GET', '/api/v1/runs');
 }
 
-/** A run that somebody steered, or null. @param {string} id @returns {Promise<import('./types.js').Run|null>} */
+/** One of these runs, or null. @param {string} id @returns {Promise<import('./types.js').Run|null>} */
 export async function getRun(id) {
 	try {
 		return await ask('GET', `/api/v1/runs/${encodeURIComponent(id)}`);
@@ -199,7 +199,7 @@ export async function getRun(id) {
 	}
 }
 
-/** @param {string} id @param {'pause_run'|'resume_run'|'abort_run'} action @returns {Promise<import('./types.js').Run>} the run as it then stands */
+/** @param {string} id @param {'pause_run'|'resume_run'|'abort_run'} action @returns {Promise<import('./types.js').Run>} the run after the signal */
 export function steer(id, action) {
 	return ask('POST', `/api/v1/runs/${encodeURIComponent(id)}/signal`, { action });
 }
@@ -249,12 +249,12 @@ export function getPush() {
 	return ask('GET', '/api/v1/push');
 }
 
-/** Has a browser told of requests. @param {unknown} subscription @returns {Promise<{id: string}>} */
+/** Subscribes a browser to notifications. @param {unknown} subscription @returns {Promise<{id: string}>} */
 export function subscribe(subscription) {
 	return ask('POST', '/api/v1/push', subscription);
 }
 
-/** Ends that. @param {string} id */
+/** Ends a subscription. @param {string} id */
 export function unsubscribe(id) {
 	return ask('DELETE', `/api/v1/push/${encodeURIComponent(id)}`);
 }

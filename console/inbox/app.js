@@ -1,5 +1,5 @@
-// The inbox, from top to bottom: what is built, what is drawn when the store
-// changes, and where addresses lead.
+// The inbox, from top to bottom: the parts of the page, the drawing when the store
+// changes, and the addresses.
 
 import { tick } from './clock.js';
 import * as keys from './keys.js';
@@ -31,13 +31,13 @@ const PAGES = [
 	{ name: 'Delegations', path: /^#\/delegations$/, address: '#/delegations', draw: (/** @type {HTMLElement} */ place) => void drawDelegations(place) },
 ];
 
-/** Looks at a request; the address says so, and a reload finds it again. @param {string} id */
+/** Shows a request; its id is in the address, so that a reload finds it again. @param {string} id */
 function go(id) {
 	history.replaceState(null, '', id ? `#/requests/${id}` : '#/');
 	route();
 }
 
-/** A part of an address; one that no page wrote is taken as it is. @param {string} text */
+/** A part of an address; one that cannot be decoded is returned as it is. @param {string} text */
 function decoded(text) {
 	try {
 		return decodeURIComponent(text);
@@ -62,7 +62,7 @@ function route() {
 
 /** @param {string} here */
 function drawNav(here) {
-	const alone = state.me?.via === 'local'; // without reviewers nobody stands in for another
+	const alone = state.me?.via === 'local'; // without reviewers there are no delegations
 	const pages = new Map([['#/', 'Inbox'], ...PAGES.map(({ name, address }) => /** @type {[string, string]} */ ([address, name]))]);
 	if (alone) pages.delete('#/delegations');
 	fill(byId('nav'), ...[...pages].map(([href, name]) => el('a', { href, 'aria-current': href === here && 'page' }, name)));
@@ -96,7 +96,7 @@ function drawConnection() {
 	const lost = state.connection === 'lost';
 	if (lost && banner.hidden) {
 		fill(banner, state.loaded ? 'Connection lost. Reconnecting; this list may be out of date.'
-			: 'heldcall cannot be reached, and what waits is not known. The page tries again by itself.', button('Try now', live.reconnect));
+			: 'Can’t reach heldcall. Retrying; the pending requests are not known.', button('Try now', live.reconnect));
 	}
 	banner.hidden = !lost;
 }

@@ -1,4 +1,4 @@
-// Decisions, from the press of a button to what the page says of the outcome.
+// Decisions, from the press of a button to the message about the outcome.
 
 import { Failure, decide, decideSeveral, getRequest } from './api.js';
 import { missing } from './session.js';
@@ -10,11 +10,13 @@ import { toast } from './view/toast.js';
 /** @typedef {import('./api.js').Choice} Choice */
 
 const DONE = { approve: 'Approved', deny: 'Denied', modify_args: 'Approved with changes', allow_always: 'Approved and always allowed', deny_always: 'Denied and always denied' };
+/** The reviewer of a call that ran at its deadline; no person has this name. */
+export const TIMEOUT = 'timeout';
 const ENDED = { approved: 'approved', denied: 'denied', answered: 'answered', expired: 'expired', cancelled: 'cancelled', pending: 'pending' };
 
 /**
- * Sends a decision and reports whether it was the one that counted. It fails
- * with what is wrong with the decision.
+ * Sends a decision and reports whether it decided the request. It fails if the
+ * decision is not valid.
  * @param {Request} request
  * @param {Choice} choice
  * @returns {Promise<boolean>}
@@ -45,10 +47,11 @@ function done(choice) {
 
 /** The reviewer of a decision, and in whose place it was taken. @param {import('./types.js').Decision} decision */
 export function byWhom({ reviewer_id: reviewer, on_behalf_of: other }) {
+	if (reviewer === TIMEOUT) return 'the time-out';
 	return other ? `${reviewer} for ${other}` : reviewer;
 }
 
-/** What somebody is told who came second. @param {Request} request */
+/** The message for a decision that came too late. @param {Request} request */
 function tooLate(request) {
 	const decision = request.decisions.at(-1);
 	return `Too late: already ${ENDED[request.status]}${decision ? ` by ${plain(byWhom(decision))}` : ''}.`;

@@ -26,8 +26,8 @@ func get(t *testing.T, name, etag string) *httptest.ResponseRecorder {
 	return recorder
 }
 
-// The inbox says why something was cancelled as everything else says it.
-func TestInboxSaysWhyCancelled(t *testing.T) {
+// The inbox has the reasons of a cancellation of [approvals.CancelReasons].
+func TestInboxHasTheCancelReasons(t *testing.T) {
 	script, err := files.ReadFile("view/call.js")
 	if err != nil {
 		t.Fatal(err)
@@ -39,8 +39,8 @@ func TestInboxSaysWhyCancelled(t *testing.T) {
 	}
 }
 
-// Every file is served with its type and the policy, and a browser that has it
-// is told so.
+// Every file is served with its type and the policy, and with 304 to a browser that
+// has it.
 func TestInboxFilesAreServedUnderThePolicy(t *testing.T) {
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -77,8 +77,8 @@ func TestThePolicyOfTheInboxIsStrict(t *testing.T) {
 	}
 }
 
-// The pages set texts as texts. What would make markup of them, or reach out to
-// another host, stands in no file.
+// The pages set texts as texts: no file has code that makes markup of them or connects
+// to another host.
 func TestInboxHasNoWayFromTextToMarkup(t *testing.T) {
 	banned := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|setHTMLUnsafe|DOMParser|createContextualFragment|javascript:`)
 	elsewhere := regexp.MustCompile(`["'(=]\s*(https?:)?//[a-z]`)

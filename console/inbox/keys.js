@@ -10,7 +10,7 @@ import { announce } from './view/toast.js';
 const KEYS = /** @type {[string[], string][]} */ ([
 	[['j', '↓'], 'Next request'],
 	[['k', '↑'], 'Previous request'],
-	[['a'], 'Approve; what is folded is shown first'],
+	[['a'], 'Approve; collapsed sections are expanded first'],
 	[['d'], 'Deny, with a note to the model'],
 	[['e'], 'Edit the arguments'],
 	[['r'], 'Remember: allow or deny such calls from now on'],

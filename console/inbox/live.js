@@ -1,6 +1,6 @@
-// Keeps the store current: the list is read when the connection stands, and the
-// event stream says what to read again. A connection that is silent for too
-// long, as after a laptop's sleep, is given up and made anew.
+// Keeps the store current: the list is read when the connection is made, and the
+// event stream names the requests to read again. A connection that is silent for
+// too long, as after a laptop's sleep, is closed and opened again.
 
 import { Failure, credentials, getMe, getRequest, listPending, listRequests } from './api.js';
 import { EventReader } from './sse.js';
@@ -11,14 +11,14 @@ import { parse } from './text/json.js';
 
 const SILENCE = 40_000; // the server sends a comment every 15 s
 const RETRY = { least: 500, most: 10_000 };
-const SETTLE = 2_000; // after it the list is read once more: what came while the stream began
-const RECHECK = 120_000; // the list is read again now and then, whatever the stream said
+const SETTLE = 2_000; // after it the list is read once more: requests may have come while the stream began
+const RECHECK = 120_000; // the list is read again this often, whatever the stream reports
 const AGAIN = 1_000; // a request that could not be read is read again
 const FEW = 3; // so many requests are read one by one, more as a list
-const SPARE = 5; // that a list is longer than what is looked for, for what came meanwhile
+const SPARE = 5; // additional length of a list, for requests that came meanwhile
 
 const DELEGATIONS = new Set(['delegation_created', 'delegation_revoked']);
-const STANDS = 'request'; // a request as it stands, after each event about it
+const REQUEST = 'request'; // the present state of a request, after each event about it
 
 let lastEventID = '';
 let retry = RETRY.least;
@@ -37,7 +37,7 @@ export function onArrival(listener) {
 	arrivals.push(listener);
 }
 
-/** Begins, and goes on for as long as the page lives. */
+/** Connects, and keeps connected as long as the page is open. */
 export function start() {
 	setInterval(watchSilence, 1000);
 	setInterval(() => void reload().catch(() => {}), RECHECK);
@@ -48,7 +48,7 @@ export function start() {
 	void keepConnected();
 }
 
-/** Gives up the connection; the next one begins at once. */
+/** Closes the connection; the next one begins at once. */
 export function reconnect() {
 	retry = 0;
 	connection?.abort();
@@ -66,7 +66,7 @@ async function keepConnected() {
 		try {
 			await follow(connection.signal);
 		} catch {
-			// Whatever ended it, the next attempt tells.
+			// The next attempt reports the reason.
 		}
 		state.connection = 'lost';
 		changed();
@@ -84,7 +84,7 @@ function pause(milliseconds) {
 async function follow(signal) {
 	const headers = { ...credentials(), ...(lastEventID ? { 'Last-Event-ID': lastEventID } : {}) };
 	const response = await fetch('/api/v1/events?requests=true', { headers, signal, cache: 'no-store' });
-	await reload(); // where the stream was refused, this tells why
+	await reload(); // where the stream was refused, this fails with the reason
 	if (!response.ok || !response.body) throw new Failure('The event stream was refused.', null);
 	state.connection = 'live';
 	retry = RETRY.least;
@@ -108,10 +108,10 @@ async function follow(signal) {
 function take(event) {
 	if (event.id) lastEventID = event.id;
 	if (DELEGATIONS.has(event.name)) void readMe();
-	if (event.name === STANDS) takeOver([parse(event.data)]);
+	if (event.name === REQUEST) takeOver([parse(event.data)]);
 }
 
-/** Reads anew what the person at the page may do. */
+/** Reads the rights of the person at the page again. */
 async function readMe() {
 	const me = await getMe().catch(() => null);
 	if (!me || !state.me) return; // signed out meanwhile
@@ -133,8 +133,8 @@ function want(id) {
 }
 
 /**
- * Reads what events named. What is named meanwhile is read after that, together:
- * the more there is to do, the more is done at once.
+ * Reads the requests that events named. Those named meanwhile are read together
+ * afterwards.
  */
 async function readWanted() {
 	if (reading) return;

@@ -1,4 +1,4 @@
-// Telling somebody who looks elsewhere: the title, a badge, a notification.
+// Attention while the page is in the background: the title, a badge, a notification.
 
 import { onArrival } from './live.js';
 import { ruleTitle } from './present.js';
@@ -10,11 +10,11 @@ import { announce, toast } from './view/toast.js';
 
 /** @typedef {import('./types.js').Request} Request */
 
-const CALM = 1500; // arrivals within it are told of together
-const SOON = 150; // and those that come together anyway
+const CALM = 1500; // arrivals within it are announced together
+const SOON = 150; // delay of the first announcement
 /** @type {Request[]} */
 let arrived = [];
-let toldAt = -CALM;
+let announcedAt = -CALM;
 let countedAt = -SOON;
 let counting = 0;
 
@@ -23,16 +23,16 @@ export function start(tools) {
 	subscribe(count);
 	onArrival((request) => {
 		arrived.push(request);
-		if (arrived.length === 1) setTimeout(tell, Math.max(SOON, toldAt + CALM - performance.now()));
+		if (arrived.length === 1) setTimeout(announceArrivals, Math.max(SOON, announcedAt + CALM - performance.now()));
 	});
 	if (!('Notification' in window) || Notification.permission === 'denied') return;
 	const bell = button('Notify me', () => void (isOn() ? turnOff(bell) : turnOn(bell)), { class: 'quiet', id: 'bell' });
-	bell.title = 'Tell me of requests while I look elsewhere';
+	bell.title = 'Show notifications of new requests';
 	bell.setAttribute('aria-pressed', String(isOn()));
 	tools.prepend(bell);
 }
 
-const WANTED = 'notify'; // where the page alone tells, for want of a push service
+const WANTED = 'notify'; // the page itself notifies: the browser has no push service
 
 function isOn() {
 	return Notification.permission === 'granted' && (push.isOn() || localStorage.getItem(WANTED) === 'on');
@@ -58,10 +58,10 @@ async function turnOn(bell) {
 async function turnOff(bell) {
 	localStorage.removeItem(WANTED);
 	bell.setAttribute('aria-pressed', 'false');
-	await push.turnOff().catch(() => {}); // what comes of an old subscription is not shown for long: it ends with its browser
+	await push.turnOff().catch(() => {}); // an old subscription ends with its browser
 }
 
-/** The title is told to the whole browser: at once, but not at every change of many. */
+/** Updates the title and the badge, not more often than SOON permits. */
 function count() {
 	clearTimeout(counting);
 	const early = countedAt + SOON - performance.now();
@@ -75,11 +75,11 @@ function count() {
 	if ('setAppBadge' in navigator) void navigator.setAppBadge(waiting).catch(() => {}); // only installed pages have one
 }
 
-function tell() {
+function announceArrivals() {
 	const [first] = arrived;
 	const many = arrived.length;
 	arrived = [];
-	toldAt = performance.now();
+	announcedAt = performance.now();
 	if (!first) return;
 	const text = many === 1 ? `${plain(ruleTitle(first) || first.tool_name)} waits for an answer, ${first.risk_level} risk` : `${many} calls wait for an answer`;
 	announce(text);

@@ -1,6 +1,6 @@
 // How a call is best read: a command as a script, an edit as a difference, a
-// file as its content, everything else as a table. What is not understood stays
-// in the table: no argument is ever left out.
+// file as its content, everything else as a table. Arguments that are not
+// understood stay in the table: none is left out.
 
 import { diffLines } from './text/diff.js';
 import { isObject, show } from './text/json.js';
@@ -21,8 +21,8 @@ import { countHidden } from './text/visible.js';
 
 /**
  * @typedef {Object} Presentation
- * @property {string} does what the call does, in words that follow "wants to"; '' where only the tool's name tells
- * @property {[string, unknown][]} lead the argument that says where, where there is one
+ * @property {string} does what the call does, in words that follow "wants to"; '' if only the tool's name is known
+ * @property {[string, unknown][]} lead the argument with the path, if there is one
  * @property {Part[]} parts
  * @property {[string, unknown][]} rest the arguments that no part shows
  */
@@ -69,7 +69,7 @@ export function presentArguments(request, args) {
 /** @param {string} text @param {boolean} free @returns {Presentation} */
 function presentText(text, free) {
 	if (isPatch(text)) return { does: 'apply a patch', lead: [], parts: [{ type: 'diff', label: 'Patch', lines: patchLines(text) }], rest: [] };
-	const label = free ? 'Input' : 'Arguments, which are not strict JSON: this is the text the model wrote';
+	const label = free ? 'Input' : 'Arguments (not valid JSON; as the model wrote them)';
 	return { does: '', lead: [], parts: [{ type: 'text', label, text }], rest: [] };
 }
 

@@ -1,17 +1,17 @@
 // Notifications while no page is open: the service worker, and this browser's
-// subscription with its push service, which heldcall is told of.
+// subscription with its push service, which is sent to heldcall.
 
 import { getPush, subscribe, unsubscribe } from './api.js';
 
 const WORKER = '/inbox/sw.js';
 const KEY = 'push'; // under which the id of this browser's subscription is kept
 
-/** Reports whether this browser can be told while no page is open. */
+/** Reports whether this browser can show notifications while no page is open. */
 export function canPush() {
 	return 'serviceWorker' in navigator && 'PushManager' in window;
 }
 
-/** Reports whether this browser is told. */
+/** Reports whether this browser has a subscription. */
 export function isOn() {
 	return canPush() && localStorage.getItem(KEY) !== null;
 }
@@ -29,7 +29,7 @@ export async function startWorker() {
 		const { active } = await navigator.serviceWorker.ready;
 		active?.postMessage({ keep: files() });
 	} catch {
-		// Without the worker the page does all it did, while it is open.
+		// Without the worker the page works as long as it is open.
 	}
 }
 
@@ -39,7 +39,7 @@ function files() {
 	return [...new Set(loaded.map(({ pathname }) => pathname).filter((path) => path.startsWith('/inbox/')))];
 }
 
-/** Subscribes this browser. It fails where the browser or heldcall does not want to. */
+/** Subscribes this browser. It fails if the browser or heldcall refuses. */
 export async function turnOn() {
 	const registration = await navigator.serviceWorker.ready;
 	const { public_key: key } = await getPush();
@@ -64,7 +64,7 @@ export async function turnOff() {
 	await Promise.all([unsubscribe(id), subscription?.unsubscribe()]);
 }
 
-/** Tells heldcall of the subscription anew: it may have forgotten, or somebody else have signed in. */
+/** Sends the subscription to heldcall again, which may have lost it, or another person has signed in. */
 export async function renew() {
 	if (isOn()) await turnOn();
 }

@@ -1,4 +1,4 @@
-// Who is at the page, and what they may do.
+// The person at the page, and their rights.
 
 import { Failure, beginOIDC, finishOIDC, getMe, getSignIn, onSignedOut, signIn, signOut } from './api.js';
 import { turnOff } from './push.js';
@@ -8,7 +8,7 @@ import { button, byId, el, fill, hostile } from './view/dom.js';
 /** @typedef {import('./types.js').Request} Request */
 /** @typedef {import('./types.js').Me} Me */
 
-/** Why nobody approves a request yet that came abridged. */
+/** Why an abridged request cannot be approved yet. */
 export const LOADING = 'Loading the whole call…';
 
 /** Where the provider sends browsers back to. */
@@ -67,7 +67,7 @@ async function comeBack(ready) {
 	const { secret = '', hash = '' } = JSON.parse(sessionStorage.getItem(AWAY) ?? '{}');
 	sessionStorage.removeItem(AWAY);
 	history.replaceState(null, '', `/${hash}`);
-	if (!secret) return ''; // nobody here went there: it is somebody's link
+	if (!secret) return ''; // the sign-in did not begin in this tab: it is a link of somebody else
 	const code = returned.get('code') ?? '';
 	if (!code) return `The provider did not sign you in (${/^[a-z_]{1,40}$/.exec(returned.get('error') ?? '') ?? 'no reason given'}).`;
 	try {
@@ -109,7 +109,7 @@ function enter(me, ready) {
 /** The name at the top, and the way out. @param {Me} me */
 function drawName(me) {
 	const leave = async () => {
-		await turnOff().catch(() => {}); // who leaves is told no more
+		await turnOff().catch(() => {}); // no notifications after the sign-out
 		await signOut();
 		location.reload();
 	};
@@ -151,7 +151,7 @@ async function drawSignIn(ready, failed = '') {
 		...(ways.includes('oidc') ? [button('Sign in with your organization', () => void leave(), { class: 'good' })] : []),
 		...(ways.includes('token') ? [
 			el('div', { class: 'field' }, el('label', { for: 'token' }, 'Token'), token,
-				el('p', { class: 'about' }, 'The one that ', el('code', {}, 'heldcall token create'), ' printed for you.')),
+				el('p', { class: 'about' }, 'Printed by ', el('code', {}, 'heldcall token create'), '. Ask your administrator for one.')),
 			el('button', { type: 'submit', class: 'good' }, 'Sign in'),
 		] : [])));
 	if (failed) complain(failed);
@@ -218,8 +218,8 @@ function isOne({ reviewer_id, reviewer_user, on_behalf_of, on_behalf_user }, peo
 }
 
 /**
- * Whether one may edit a request and have it remembered: if nobody else has to agree,
- * and as a member of the groups of every rule that asks.
+ * Whether one may edit a request and remember it: if no other approval is needed, and
+ * as a member of the groups of every rule that asks.
  * @param {Request} request
  * @param {Me|null} me
  */

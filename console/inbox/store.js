@@ -1,5 +1,5 @@
-// What the pages know: the only state they share. Whoever changes it says so,
-// and listeners are told once for many changes.
+// The only state that the pages share. Code that changes it calls changed(), which
+// notifies the listeners once for many changes.
 
 import { write } from './text/json.js';
 
@@ -46,8 +46,8 @@ export function subscribe(listener) {
 }
 
 /**
- * Tells the listeners, soon, that the state changed. Where drawing takes long,
- * changes wait for each other, but for those that the person at the page made.
+ * Notifies the listeners soon of a change. Where drawing takes long, changes are
+ * collected, except those that the person at the page made.
  * @param {number} [wait] milliseconds
  */
 export function changed(wait = rest) {
@@ -86,8 +86,8 @@ export function pending() {
 }
 
 /**
- * Takes over requests as they now stand. One that has ended is kept only while
- * its turn is looked at.
+ * Stores requests in their present state. A request that has ended is kept only
+ * while its turn is shown.
  * @param {Request[]} requests
  */
 export function put(requests) {
@@ -123,8 +123,8 @@ export function restored(request, whole) {
 }
 
 /**
- * Takes over the whole list of what waits. What was thought to wait and is not
- * among it has ended: its ids are returned.
+ * Stores the whole list of pending requests. Returns the ids of requests that
+ * were pending before and are not in the list: they have ended.
  * @param {Request[]} requests
  * @returns {string[]}
  */
@@ -145,7 +145,7 @@ export function drop(ids) {
 	changed();
 }
 
-/** Looks at another request; what ended in the turn that was looked at is forgotten. @param {string} id */
+/** Selects another request, and forgets the ended requests of the turn before. @param {string} id */
 export function select(id) {
 	if (state.selected === id) return;
 	state.selected = id;

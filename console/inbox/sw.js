@@ -1,21 +1,21 @@
-// The service worker: tells of requests while no page is open, and shows the pages
-// of the inbox, without what they show, while heldcall cannot be reached.
+// The service worker: shows notifications while no page is open, and serves the files
+// of the inbox, without data, while heldcall cannot be reached.
 
 const SHELL = 'inbox';
 const PAGE = '/inbox/index.html';
 
 const RISKS = { low: 'low risk', medium: 'medium risk', high: 'high risk', critical: 'critical risk' };
-const ENDS = { approved: 'approved', denied: 'denied', answered: 'answered', expired: 'nobody answered', cancelled: 'cancelled', ended: 'ended' };
+const ENDS = { approved: 'approved', denied: 'denied', answered: 'answered', expired: 'expired', cancelled: 'cancelled', ended: 'ended' };
 
 self.addEventListener('install', (event) => {
-	// Where browsers can, what is no page or file goes past this worker.
+	// Where browsers support it, requests of the API bypass this worker.
 	if ('addRoutes' in event) event.addRoutes({ condition: { urlPattern: new URLPattern({ pathname: '/api/*' }) }, source: 'network' }).catch(() => {});
 	event.waitUntil(self.skipWaiting());
 });
 
 self.addEventListener('activate', (event) => event.waitUntil(self.clients.claim()));
 
-/** A page says which files make it up. */
+/** A page sends the list of its files. */
 self.addEventListener('message', (event) => {
 	const { keep } = event.data ?? {};
 	if (Array.isArray(keep)) event.waitUntil(keepFiles([PAGE, ...keep]));
@@ -28,7 +28,7 @@ async function keepFiles(paths) {
 	for (const { url } of await shell.keys()) if (!wanted.has(new URL(url).pathname)) await shell.delete(url);
 }
 
-/** heldcall's own answer comes first, always: what is kept is for when there is none. */
+/** The server's answer always comes first; kept files are used if there is none. */
 self.addEventListener('fetch', (event) => {
 	const { pathname, origin } = new URL(event.request.url);
 	if (event.request.method !== 'GET' || origin !== self.location.origin) return;
@@ -36,23 +36,23 @@ self.addEventListener('fetch', (event) => {
 	if (path.startsWith('/inbox/')) event.respondWith(fetch(event.request).catch(async (error) => (await (await caches.open(SHELL)).match(path)) ?? Promise.reject(error)));
 });
 
-self.addEventListener('push', (event) => event.waitUntil(tell(event.data)));
+self.addEventListener('push', (event) => event.waitUntil(notify(event.data)));
 
-/** Shows what heldcall says; a page's own notification of the same gives way. */
-async function tell(data) {
-	const told = data ? data.json() : {};
-	const tag = /^[\w-]{1,64}$/.test(told.id) ? told.id : 'heldcall';
+/** Shows a message of heldcall in place of the page's own notification of the same request. */
+async function notify(data) {
+	const message = data ? data.json() : {};
+	const tag = /^[\w-]{1,64}$/.test(message.id) ? message.id : 'heldcall';
 	const shown = await self.registration.getNotifications({ tag });
-	const what = told.count > 1 ? `${told.count} calls` : told.tool || 'A call';
+	const what = message.count > 1 ? `${message.count} calls` : message.tool || 'A call';
 	const options = { tag, icon: '/inbox/icon.svg', data: { id: tag }, renotify: false };
-	if (told.ended) {
-		const by = told.by ? ` by ${told.by}` : '';
-		await self.registration.showNotification(`${what}: ${Object.hasOwn(ENDS, told.ended) ? ENDS[told.ended] : 'ended'}${by}`, { ...options, silent: true });
+	if (message.ended) {
+		const by = message.by ? ` by ${message.by}` : '';
+		await self.registration.showNotification(`${what}: ${Object.hasOwn(ENDS, message.ended) ? ENDS[message.ended] : 'ended'}${by}`, { ...options, silent: true });
 		if (shown.length === 0) for (const late of await self.registration.getNotifications({ tag })) late.close();
 		return;
 	}
-	const body = [[told.agent, Object.hasOwn(RISKS, told.risk) && RISKS[told.risk]].filter(Boolean).join(' · '), told.preview].filter(Boolean).join('\n');
-	await self.registration.showNotification(`${what} ${told.count > 1 ? 'wait' : 'waits'} for an answer`, { ...options, body });
+	const body = [[message.agent, Object.hasOwn(RISKS, message.risk) && RISKS[message.risk]].filter(Boolean).join(' · '), message.preview].filter(Boolean).join('\n');
+	await self.registration.showNotification(`${what} ${message.count > 1 ? 'wait' : 'waits'} for an answer`, { ...options, body });
 }
 
 self.addEventListener('notificationclick', (event) => {

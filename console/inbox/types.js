@@ -45,7 +45,7 @@
  */
 
 /**
- * @typedef {Object} Details what is true of some requests only
+ * @typedef {Object} Details fields that only some requests have
  * @property {string[]} [flags]
  * @property {string[]} [commands]
  * @property {string} [raw_arguments]

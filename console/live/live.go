@@ -24,9 +24,9 @@ type Type string
 
 // What the console sends.
 const (
-	TypeRequest Type = "agent_tool_permission_request" // a request that waits; Data is a ToldRequest
-	TypeUpdate  Type = "agent_tool_permission_update"  // a request as it is now; Data is a ToldRequest
-	TypeReady   Type = "ready"                         // what waits has been sent; Data is a Ready
+	TypeRequest Type = "agent_tool_permission_request" // a pending request; Data is a RequestData
+	TypeUpdate  Type = "agent_tool_permission_update"  // a request that has changed; Data is a RequestData
+	TypeReady   Type = "ready"                         // all pending requests have been sent; Data is a Ready
 	TypeStatus  Type = "agent_status"                  // the answer to TypeQuery; Data is an AgentStatus
 	TypeError   Type = "error"                         // Data is a problem.Problem
 )
@@ -49,27 +49,27 @@ type Message[T any] struct {
 	Data    T      `json:"data"`
 }
 
-// Request is a request as a WebSocket sends it: with the names, beside its own, by
+// RequestData is a request as a WebSocket sends it: with the names, beside its own, by
 // which clients that were written for other agent frameworks know these things. A large
 // one is abridged, see [approvals.Request.Abridged].
-type Request struct {
+type RequestData struct {
 	approvals.Request
 	ExecutionID string          `json:"execution_id"` // id
 	Parameters  json.RawMessage `json:"parameters"`   // arguments
 	Message     string          `json:"message"`      // title
 }
 
-// ModelMessage returns a request with all of its names, abridged where it is large.
-func NewRequest(r approvals.Request) Request {
+// NewRequestData returns a request with all of its names, abridged if it is large.
+func NewRequestData(r approvals.Request) RequestData {
 	r = r.Abridged()
-	return Request{Request: r, ExecutionID: r.ID, Parameters: r.Arguments, Message: r.Title}
+	return RequestData{Request: r, ExecutionID: r.ID, Parameters: r.Arguments, Message: r.Title}
 }
 
-// Ready reports that all that waits has been sent.
+// Ready reports that all pending requests have been sent.
 type Ready struct {
-	// Pending are the ids of all that waits. Whatever else a client shows has ended.
+	// Pending are the ids of all pending requests. Others that a client shows have ended.
 	Pending []string `json:"pending"`
-	// Resumed is true if what ended since last_event_id is sent next.
+	// Resumed is true if requests that ended since last_event_id are sent next.
 	Resumed bool `json:"resumed"`
 }
 
@@ -79,8 +79,8 @@ type StatusQuery struct {
 	RunID     string `json:"run_id,omitempty"`
 }
 
-// AgentStatus is the state of agents: the sessions in which something waits or
-// somebody steered a run.
+// AgentStatus is the state of agents: the sessions with a pending request or with a
+// run that was paused, resumed or stopped.
 type AgentStatus struct {
 	Sessions []SessionStatus `json:"sessions"`
 }
@@ -96,11 +96,11 @@ type RunStatus struct {
 	RunID      string              `json:"run_id"`
 	State      approvals.RunState  `json:"state"`
 	Principal  approvals.Principal `json:"principal"`
-	ReviewerID string              `json:"reviewer_id,omitempty"` // who last steered it
+	ReviewerID string              `json:"reviewer_id,omitempty"` // who last paused, resumed or stopped it
 	Waiting    []WaitingCall       `json:"waiting"`               // oldest first
 }
 
-// WaitingCall is a request that waits, in short.
+// WaitingCall is a pending request in short.
 type WaitingCall struct {
 	RequestID   string         `json:"request_id"`
 	ExecutionID string         `json:"execution_id"` // the same

@@ -18,7 +18,6 @@ const (
 	claimVerified = "email_verified"
 )
 
-// claims are the claims of the provider about a person.
 type claims map[string]any
 
 // claims returns those of the ID token and, where needed ones are missing, those of the
@@ -49,8 +48,8 @@ func (c *Config) claims(ctx context.Context, d *discovered, token *oauth2.Token,
 	return said, nil
 }
 
-// add takes over claims that are not there yet. That an address is verified is
-// said of the one beside it.
+// add adds the claims that are missing. email_verified is valid only for the address
+// of the same document.
 func (c claims) add(more claims) {
 	if c[claimEmail] == nil {
 		delete(c, claimVerified)
@@ -64,7 +63,6 @@ func (c claims) add(more claims) {
 	}
 }
 
-// needed are the claims without which something would be refused or missed.
 func (c *Config) needed() []string {
 	names := []string{c.NameClaim}
 	if c.NameClaim == claimEmail || len(c.EmailDomains) > 0 {
@@ -89,7 +87,6 @@ func (c claims) at(name string) any {
 	return nil
 }
 
-// text is a claim that is one text.
 func (c claims) text(name string) string {
 	text, _ := c.at(name).(string)
 	return text
@@ -126,8 +123,8 @@ func (c claims) email() string {
 	return strings.ToLower(address)
 }
 
-// reviewer is who the claims say somebody is, with the rights that the
-// configuration gives them. It fails with [*RefusedError].
+// reviewer returns the reviewer that the claims name, with the rights of the
+// configuration. It fails with [*RefusedError].
 func (c *Config) reviewer(said claims) (reviewers.Reviewer, error) {
 	name, err := c.name(said)
 	if err != nil {
@@ -163,17 +160,16 @@ func (c *Config) reviewer(said claims) (reviewers.Reviewer, error) {
 		}
 	}
 	if who.Role == "" {
-		return reviewers.Reviewer{}, &RefusedError{name, fmt.Sprintf("%s is signed in at the provider, and nothing here gives them a role; ask whoever runs heldcall (console.oidc.memberships)", name)}
+		return reviewers.Reviewer{}, &RefusedError{name, fmt.Sprintf("%s has no role in heldcall; ask your administrator for one (console.oidc.memberships)", name)}
 	}
 	return who, nil
 }
 
-// name is the claim that names a reviewer.
 func (c *Config) name(said claims) (string, error) {
 	name := said.text(c.NameClaim)
 	if c.NameClaim == claimEmail {
 		if name = said.email(); name == "" {
-			return "", &RefusedError{"", "the provider has not told a verified e-mail address of this account"}
+			return "", &RefusedError{"", "the provider has no verified e-mail address of this account"}
 		}
 	}
 	if err := reviewers.CheckName(name); err != nil {
@@ -182,7 +178,6 @@ func (c *Config) name(said claims) (string, error) {
 	return name, nil
 }
 
-// mayEnter holds a person against who may sign in at all.
 func (c *Config) mayEnter(name, email string, groups []string) error {
 	domain := email[strings.LastIndexByte(email, '@')+1:]
 	if len(c.EmailDomains) > 0 && !slices.ContainsFunc(c.EmailDomains, func(allowed string) bool { return strings.EqualFold(allowed, domain) }) {

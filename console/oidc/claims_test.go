@@ -10,7 +10,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/reviewers"
 )
 
-// What the provider says of somebody becomes a reviewer, or nobody.
+// Claims become a reviewer, or are refused.
 func TestClaimsBecomeAReviewer(t *testing.T) {
 	ann := func() claims {
 		return claims{"sub": "7", "email": "Ann@Corp.example", "email_verified": true, "groups": []any{"engineers", "money"}}
@@ -42,16 +42,16 @@ func TestClaimsBecomeAReviewer(t *testing.T) {
 		"groups":                      {config: byEmail, said: ann(), want: asAnn},
 		"the highest role":            {config: byEmail, said: and("groups", []any{"root", "guests", "engineers"}), want: as(reviewers.RoleAdmin, "oncall")},
 		"one group":                   {config: byEmail, said: and("groups", "guests"), want: as(reviewers.RoleViewer)},
-		"groups only":                 {config: byEmail, said: and("groups", []any{"money"}), refused: "gives them a role"},
-		"no groups":                   {config: byEmail, said: without("groups"), refused: "gives them a role"},
-		"groups of another kind":      {config: byEmail, said: and("groups", []any{1, map[string]any{}}), refused: "gives them a role"},
+		"groups only":                 {config: byEmail, said: and("groups", []any{"money"}), refused: "has no role in heldcall"},
+		"no groups":                   {config: byEmail, said: without("groups"), refused: "has no role in heldcall"},
+		"groups of another kind":      {config: byEmail, said: and("groups", []any{1, map[string]any{}}), refused: "has no role in heldcall"},
 		"everybody's role":            {config: with(func(c *Config) { c.Role = reviewers.RoleViewer }), said: without("groups"), want: as(reviewers.RoleViewer)},
 		"more than everybody's role":  {config: with(func(c *Config) { c.Role = reviewers.RoleViewer }), said: ann(), want: asAnn},
 		"no less than everybody's":    {config: with(func(c *Config) { c.Role = reviewers.RoleReviewer }), said: and("groups", "guests"), want: as(reviewers.RoleReviewer)},
 		"a path to the groups":        {config: with(func(c *Config) { c.GroupsClaim = "realm_access.roles" }), said: and("realm_access", map[string]any{"roles": []any{"root"}}), want: as(reviewers.RoleAdmin)},
 		"a name with dots":            {config: with(func(c *Config) { c.GroupsClaim = "https://corp.example/groups" }), said: and("https://corp.example/groups", []any{"root"}), want: as(reviewers.RoleAdmin)},
 		"not verified":                {config: byEmail, said: and("email_verified", false), refused: "verified e-mail"},
-		"nothing said of it":          {config: byEmail, said: without("email_verified"), refused: "verified e-mail"},
+		"no claim about it":           {config: byEmail, said: without("email_verified"), refused: "verified e-mail"},
 		"verified in words":           {config: byEmail, said: and("email_verified", "true"), want: asAnn},
 		"not verified in words":       {config: byEmail, said: and("email_verified", "false"), refused: "verified e-mail"},
 		"an address beyond ASCII":     {config: byEmail, said: and("email", "\u212aim@corp.example"), refused: "verified e-mail"},
@@ -104,7 +104,7 @@ func TestClaimsBecomeAReviewer(t *testing.T) {
 	}
 }
 
-// What one document says to be verified is not verified of the other's address.
+// email_verified of one document is not valid for the address of the other.
 func TestClaimsOfTwoDocuments(t *testing.T) {
 	for name, c := range map[string]struct {
 		token, info claims

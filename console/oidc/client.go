@@ -16,14 +16,12 @@ import (
 // stepTimeout bounds the requests of one step of a sign-in.
 const stepTimeout = 15 * time.Second
 
-// client is the HTTP client of one provider.
 type client struct{ http *http.Client }
 
 func newClient() client {
 	return client{&http.Client{Transport: wholeTransport{http.DefaultTransport}, Timeout: stepTimeout, CheckRedirect: checkRedirect}}
 }
 
-// with returns a context with which the libraries use the client.
 func (c client) with(ctx context.Context) context.Context { return oidc.ClientContext(ctx, c.http) }
 
 // checkRedirect follows redirects of GET requests to addresses that secrets may reach. Others

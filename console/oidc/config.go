@@ -39,8 +39,8 @@ type Membership struct {
 	Groups []string       // that rules name
 }
 
-// CheckURL reports what is wrong with an address of a provider, through which secrets
-// pass: it must be https, or http on loopback.
+// CheckURL checks an address of a provider, which receives secrets: it must be https,
+// or http on loopback.
 func CheckURL(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" {

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// discovery reads the provider's discovery document when it is first needed.
 type discovery struct {
 	config Config
 	client client
@@ -19,7 +18,6 @@ type discovery struct {
 	asking chan struct{} // held during a request of the document
 }
 
-// discovered is the content of the document.
 type discovered struct {
 	provider *oidc.Provider
 	oauth    oauth2.Config
@@ -28,8 +26,6 @@ type discovered struct {
 	userInfo bool // it has an endpoint for claims
 }
 
-// get returns the content of the document. Until it was read once, each call reads it, one
-// at a time.
 func (d *discovery) get(ctx context.Context) (*discovered, error) {
 	if known := d.found.Load(); known != nil {
 		return known, nil
@@ -51,7 +47,6 @@ func (d *discovery) get(ctx context.Context) (*discovered, error) {
 	return document, nil
 }
 
-// read reads the document.
 func (d *discovery) read(ctx context.Context) (*discovered, error) {
 	provider, err := oidc.NewProvider(d.client.with(ctx), d.config.Issuer)
 	if err != nil {

@@ -5,11 +5,11 @@ import "errors"
 var (
 	// ErrUnavailable reports that the provider did not answer, or not as one.
 	ErrUnavailable = errors.New("the OpenID Connect provider is not available")
-	// ErrUnknown reports that no sign-in of this browser waits for the code: it took
-	// too long, has ended, or began elsewhere.
+	// ErrUnknown reports a code for which this browser has begun no sign-in, or one
+	// that has expired or ended.
 	ErrUnknown = errors.New("no sign-in of this browser waits for this code")
 	// ErrRejected reports that the provider refused the code, or that its answer proves
-	// nobody's identity.
+	// no identity.
 	ErrRejected = errors.New("the provider's answer does not prove who you are")
 )
 

@@ -15,7 +15,6 @@ const (
 	maxFlows = 10000            // at a time; one more ends the oldest
 )
 
-// flow is a sign-in that has begun.
 type flow struct {
 	secret   [sha256.Size]byte // hash of what the page keeps
 	nonce    string

@@ -10,7 +10,7 @@ func TestSignInEndsOnceInTimeAndWhereItBegan(t *testing.T) {
 	begun, state, secret := f.begin(now)
 	other, otherState, otherSecret := f.begin(now)
 	if begun.nonce == other.nonce || begun.verifier == other.verifier || state == otherState {
-		t.Fatal("two sign-ins share what tells them apart")
+		t.Fatal("two sign-ins have equal secrets")
 	}
 	if _, ok := f.end(state, otherSecret, now); ok {
 		t.Error("another browser ended it")

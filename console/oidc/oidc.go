@@ -4,8 +4,7 @@
 // The console's own page begins a sign-in and ends it. In between, the browser is
 // at the provider, which sends it back to one fixed address with a code. A code is
 // taken together with the secret that the page was given at the beginning and kept
-// for its origin: somebody else's code, or a code in another browser, is worth
-// nothing.
+// for its origin: a code in another browser is refused.
 //
 // The discovery document of the provider is read when the first person signs in, and again
 // until it was read, so that heldcall runs while the provider does not.
@@ -151,20 +150,12 @@ func (p *Provider) verify(ctx context.Context, d *discovered, token *oauth2.Toke
 // exchangeError distinguishes a provider that refuses from one that does not answer. The rest
 // of its answer is left out: it may contain what was sent.
 func exchangeError(err error) error {
-	if refused := (*oauth2.RetrieveError)(nil); !errors.As(err, &refused) || refused.Response == nil {
-		return fmt.Errorf("%w: exchange the code: %s", ErrUnavailable, withoutBody(err))
+	refused := (*oauth2.RetrieveError)(nil)
+	switch {
+	case !errors.As(err, &refused):
+		return fmt.Errorf("%w: exchange the code: %s", ErrUnavailable, err)
+	case refused.Response == nil:
+		return fmt.Errorf("%w: exchange the code: no answer %q", ErrUnavailable, refused.ErrorCode)
 	}
-	return fmt.Errorf("%w: it refused the code: %s", ErrRejected, withoutBody(err))
-}
-
-// withoutBody returns the text of an error of the exchange without the provider's body.
-func withoutBody(err error) string {
-	if refused := (*oauth2.RetrieveError)(nil); errors.As(err, &refused) {
-		status := "no answer"
-		if refused.Response != nil {
-			status = refused.Response.Status
-		}
-		return fmt.Sprintf("%s %q", status, refused.ErrorCode)
-	}
-	return err.Error()
+	return fmt.Errorf("%w: it refused the code: %s %q", ErrRejected, refused.Response.Status, refused.ErrorCode)
 }

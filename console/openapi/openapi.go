@@ -16,7 +16,6 @@ import (
 	"github.com/heldcall/heldcall/internal/schema"
 )
 
-// object is a part of the document.
 type object = schema.Object
 
 // Route is one route of the API, and what goes in and out by it.
@@ -51,7 +50,7 @@ type Message struct {
 func Describe(routes []Route) schema.Object {
 	types := schema.New()
 	failure := object{
-		"description": "what is wrong and what to do",
+		"description": "the error, and how to correct it",
 		"content":     object{problem.ContentType: object{"schema": types.Written(reflect.TypeFor[problem.Problem]())}},
 	}
 	paths := object{}
@@ -75,8 +74,8 @@ func Describe(routes []Route) schema.Object {
 			"responses": object{"Problem": failure},
 			"securitySchemes": object{
 				"token":       object{"type": "http", "scheme": "bearer", "description": "a reviewer's token"},
-				"session":     object{"type": "apiKey", "in": "cookie", "name": "heldcall_session", "description": "of a sign-in, together with its session_key; behind HTTPS __Host-heldcall_session"},
-				"session_key": object{"type": "apiKey", "in": "header", "name": sessions.KeyHeader, "description": "the key that the sign-in answered: the cookie, which other ports of the host get too, is worth nothing without it"},
+				"session":     object{"type": "apiKey", "in": "cookie", "name": "heldcall_session", "description": "of a sign-in, with its session_key; with HTTPS the name is __Host-heldcall_session"},
+				"session_key": object{"type": "apiKey", "in": "header", "name": sessions.KeyHeader, "description": "the key in the answer to the sign-in: the cookie, which other ports of the host receive too, is not valid without it"},
 			},
 		},
 	}
@@ -85,7 +84,6 @@ func Describe(routes []Route) schema.Object {
 // pathParameter is a part of a path that matches any text.
 var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 
-// operation describes one route.
 func operation(r Route, types schema.Set) object {
 	parameters := []object{}
 	parameter := func(name, in string, required bool) {

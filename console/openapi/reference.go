@@ -20,7 +20,6 @@ var referencePage = template.Must(template.New("reference").Parse(referenceHTML)
 // ReferencePolicy is the Content-Security-Policy of the page: it loads nothing.
 const ReferencePolicy = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
-// referenceRoute is a route as the page shows it.
 type referenceRoute struct {
 	ID, Method, Path, About, Role string
 	Parameters                    []string
@@ -28,7 +27,6 @@ type referenceRoute struct {
 	Sends, Receives               []referenceType // of a WebSocket, as the console does
 }
 
-// referenceNamed is a type that has a name.
 type referenceNamed struct {
 	Name   string
 	Fields []referenceField
@@ -92,7 +90,6 @@ func choicesOf(schema any) []referenceType {
 	return all
 }
 
-// contentOf is the type of the one content of a body or answer.
 func contentOf(part object) *referenceType {
 	for media, content := range part["content"].(object) {
 		shown := typeOf(content.(object)["schema"].(object))
@@ -114,7 +111,6 @@ func fieldsOf(schema object) []referenceField {
 	return fields
 }
 
-// typeOf describes a schema in a few words.
 func typeOf(schema object) referenceType {
 	if ref, ok := schema["$ref"].(string); ok {
 		return referenceType{Link: ref[strings.LastIndexByte(ref, '/')+1:]}

@@ -47,7 +47,6 @@ func Read(raw, kind string, known []Parameter) error {
 	return nil
 }
 
-// namesOf lists the names as in "since, cursor or limit".
 func namesOf(known []Parameter) string {
 	names := make([]string, len(known))
 	for i, p := range known {

@@ -46,7 +46,6 @@ func (a *Attempts) Take(remote string) time.Duration {
 	return time.Duration((1 - allowance.TokensAt(now)) * float64(attemptEvery))
 }
 
-// of is the allowance of a network. The caller holds a.mu.
 func (a *Attempts) of(from netip.Prefix, now time.Time) *rate.Limiter {
 	if known := a.by[from]; known != nil {
 		return known

@@ -23,7 +23,7 @@ const (
 // KeyHeader is the header with the key of a session. Cookies know no ports: a
 // browser sends the cookie to every port of this host. The key is kept by the page's
 // origin, which includes the port, and sent to that alone; so a cookie without it is
-// worth nothing.
+// not valid.
 const KeyHeader = "X-Heldcall-Session-Key"
 
 // Secrets are what a browser has of a session; it needs both.
@@ -42,7 +42,6 @@ type Session struct {
 // OnEnd calls f when the session ends, unless stop is called before.
 func (s *Session) OnEnd(f func()) (stop func() bool) { return context.AfterFunc(s.live, f) }
 
-// over reports whether the session has ended.
 func (s *Session) over() bool { return s.live.Err() != nil || !time.Now().Before(s.Expires) }
 
 // Store contains the sessions that have not ended, by the hashes of their secrets.

@@ -43,7 +43,7 @@ func TestAbridgedRequestIsReadWhole(t *testing.T) {
 	s.decided()
 	s.settled()
 	s.press("a")
-	s.shows("It was not shown whole.")
+	s.shows("Not all of it was shown.")
 	s.decided()
 
 	one := whole // somebody else approved, and the rest of the call stays where it is

@@ -7,7 +7,6 @@ import (
 	"github.com/heldcall/heldcall/internal/humanize"
 )
 
-// connection is the state of the WebSocket to the console.
 type connection struct {
 	connected bool
 	lostAt    time.Time // when it was lost; zero before the first connection

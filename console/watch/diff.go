@@ -28,7 +28,6 @@ func diffLines(before, after string) []diffLine {
 	return signed(lines, ' ', a[len(a)-end:])
 }
 
-// splitLines parts a text into lines; an empty one has none.
 func splitLines(text string) []string {
 	if text == "" {
 		return nil

@@ -8,10 +8,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// mostPatterns can be chosen by a digit each.
 const mostPatterns = 9
 
-// grantDraft is a grant while the reviewer chooses what it covers.
 type grantDraft struct {
 	patterns []string
 	chosen   []bool // of them
@@ -24,7 +22,6 @@ type grantDraft struct {
 // 0 is until it is revoked.
 var lasting = [...]time.Duration{approvals.DefaultGrantTime, 24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour, 0, time.Hour}
 
-// howLong returns how long the grant lasts, in words.
 func (d grantDraft) howLong() string {
 	switch hours := int(lasting[d.lasts].Hours()); {
 	case hours == 0:
@@ -65,7 +62,6 @@ func (d grantDraft) with(pattern string) grantDraft {
 	return d
 }
 
-// taken returns the patterns that are chosen.
 func (d grantDraft) taken() []string {
 	var taken []string
 	for i, chosen := range d.chosen {
@@ -87,7 +83,6 @@ func newGrantDraft(r *approvals.Request, scopes []approvals.GrantScope) grantDra
 	return d
 }
 
-// choose changes the draft by a key.
 func (d *grantDraft) choose(key string) {
 	switch {
 	case key == "s":
@@ -100,12 +95,10 @@ func (d *grantDraft) choose(key string) {
 	}
 }
 
-// decision returns the decision about a call that also makes the grant.
 func (d grantDraft) decision(action approvals.Action, now time.Time) approvals.Decision {
 	return approvals.Decision{Action: action, Patterns: d.taken(), Scope: d.scopes[d.scope], GrantExpiresAt: d.ends(now)}
 }
 
-// example returns a pattern to imitate.
 func (d grantDraft) example() string {
 	if len(d.patterns) > 0 {
 		return d.patterns[0]

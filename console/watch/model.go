@@ -75,16 +75,15 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// receive puts in a request in its present state, and notes how one ended that is shown.
-// A question about it stays until the reviewer leaves it: what is still typed must not
-// meet another request.
+// receive stores the present state of a request, and shows the outcome of the selected
+// one. A question about it stays until the reviewer leaves it, so that keys that are
+// still typed do not apply to another request.
 func (m *Model) receive(r approvals.Request) {
 	if m.list.receive(r, m.review.open) && m.review.deciding != r.ID {
 		m.review.notice = "It was decided meanwhile: " + ending(m.list.current())
 	}
 }
 
-// loaded puts in a request that was read whole. None of it has been on the screen.
 func (m *Model) loaded(msg wholeMsg) tea.Cmd {
 	before, known := m.list.byID[msg.id]
 	switch {
@@ -114,8 +113,8 @@ func (m *Model) loaded(msg wholeMsg) tea.Cmd {
 	return m.review.settle()
 }
 
-// decided takes the answer to a decision, and shows the next request. A reviewer who
-// writes something else meanwhile, or more after the note was sent, goes on writing.
+// decided handles the answer to a decision, and shows the next request, unless the
+// reviewer is writing something else than the note that was sent.
 func (m *Model) decided(msg decidedMsg) tea.Cmd {
 	m.review.deciding = ""
 	id := msg.decision.RequestID
@@ -148,7 +147,6 @@ func (m *Model) decided(msg decidedMsg) tea.Cmd {
 	return m.review.settle()
 }
 
-// refused takes an error in place of the answer to a decision.
 func (m *Model) refused(id string, err error) {
 	var late *approvals.DecidedError
 	if !errors.As(err, &late) {
@@ -163,13 +161,11 @@ func (m *Model) refused(id string, err error) {
 	m.review.notice = "You were too late: " + ending(&late.Request)
 }
 
-// open selects a request; "" is the list.
 func (m *Model) open(id string) {
 	m.list.choose(id)
 	m.review.begin(id)
 }
 
-// step selects the request that many places further; 0 is the first.
 func (m *Model) step(by int) {
 	next := m.list.neighbour(m.list.selected, by)
 	if m.list.current() == nil {
@@ -277,7 +273,6 @@ func (m *Model) closeDetail() {
 	m.open(selected)
 }
 
-// typeFilter takes the keys while the filter of the list is typed.
 func (m *Model) typeFilter(key tea.KeyPressMsg) {
 	q := &m.review.question
 	switch key.String() {

@@ -92,7 +92,7 @@ func (s *session) press(keys ...string) {
 	}
 }
 
-// settled lets the screen stand still.
+// settled ends the pause after a change of the screen.
 func (s *session) settled() { s.send(settledMsg(s.review.settling)) }
 
 // shows checks that a text is on the screen.
@@ -136,7 +136,7 @@ func TestApproveFromTheList(t *testing.T) {
 	s.shows("1 waiting", "ann, reviewer", "rm -r drafts", "4m00s")
 	s.press("a") // the list does not show all of it
 	s.decided()
-	s.shows("rm -r drafts", "the user said", "Tidy up.", "policy.yaml:7")
+	s.shows("rm -r drafts", "user's message", "Tidy up.", "policy.yaml:7")
 	s.press("a") // pressed twice
 	s.decided()
 	s.settled()
@@ -172,7 +172,7 @@ func TestDenyWithNote(t *testing.T) {
 	s.press("d", "nott", "backspace", "space", "aq?", "esc")
 	s.decided()
 	s.press("d", "keep", "space", "them")
-	s.shows("The model reads it: keep them")
+	s.shows("Reason (sent to the model): keep them")
 	s.press("enter")
 	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionDeny, Note: "keep them"})
 }
@@ -189,7 +189,7 @@ func TestWhatWasNotShownIsNotApproved(t *testing.T) {
 	s.shows("↓ more")
 	s.press("a")
 	s.decided()
-	s.shows("It was not shown whole", "echo line 20")
+	s.shows("Not all of it was shown", "echo line 20")
 	s.press("G", "a") // over the middle
 	s.decided()
 	s.press("a", "a", "a")
@@ -211,7 +211,7 @@ func TestWhatWasNotShownIsNotApproved(t *testing.T) {
 	s.send(tea.WindowSizeMsg{Width: 60, Height: 14})
 	s.press("r", "a") // as JSON it was not shown
 	s.decided()
-	s.shows("It was not shown whole")
+	s.shows("Not all of it was shown")
 	for range 10 {
 		s.press("a")
 	}
@@ -238,13 +238,13 @@ func TestEditShowsTheDifference(t *testing.T) {
 	edit := approvals.Decision{RequestID: "01A", Action: approvals.ActionModifyArgs, ModifiedArgs: []byte(`{"command":"rm -r cache"}`)}
 	s.decided(edit)
 	s.send(decidedMsg{edit, approvals.Request{}, &approvals.InvalidError{Field: "modified_args", Reason: "/command: no"}})
-	s.shows("It still waits", "/command: no", "(e edits")
+	s.shows("Still pending", "/command: no", "(e edits")
 	s.press("e")
 	if want := `01A {"command":"rm -r cache"}`; s.did.edited[1] != want {
 		t.Errorf("edited again is %q", s.did.edited[1])
 	}
 	s.press("esc")
-	s.shows("rm -r drafts", "the user said")
+	s.shows("rm -r drafts", "user's message")
 }
 
 // TestFinding30_CommandsAreShownWhole: Finding 30. The lines of a here-document are no

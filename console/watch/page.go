@@ -12,14 +12,12 @@ import (
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
-// page is a request as lines that fit the screen.
 type page struct {
 	of      pageOf
 	lines   []string
 	callEnd int // how many of them are of the call and its warnings: these must be seen
 }
 
-// pageOf is what a page depends on.
 type pageOf struct {
 	id        string
 	status    approvals.Status
@@ -31,13 +29,11 @@ type pageOf struct {
 	width     int
 }
 
-// writer puts lines on a page.
 type writer struct {
 	width int
 	lines []string
 }
 
-// text adds a text of others, wrapped, in a style, each line after a mark.
 func (w *writer) text(mark string, style lipgloss.Style, text string) {
 	text = strings.ReplaceAll(sanitize.Lines(text), "\t", "    ")
 	for _, line := range strings.Split(text, "\n") {
@@ -107,17 +103,16 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 		}
 	}
 	w.field("asked by "+r.Rule, r.Reason)
-	w.field("who decides", deciders(r))
-	w.field("the user said", r.Context.LastUserMessage)
-	w.field("the model said", r.Context.AssistantText)
-	w.field("the tool, in the agent's words", r.Tool.Description)
-	w.field("who asks", strings.Join(origin(r), " · "))
+	w.field("approvers", deciders(r))
+	w.field("user's message", r.Context.LastUserMessage)
+	w.field("model's message", r.Context.AssistantText)
+	w.field("tool description (from the agent)", r.Tool.Description)
+	w.field("requested by", strings.Join(origin(r), " · "))
 	w.field("request, session, run", strings.Join([]string{r.ID, r.SessionID, r.RunID}, "\n"))
 	made.lines = w.lines
 	return made
 }
 
-// origin names the agent that makes a call, its user, tenant and model, where known.
 func origin(r *approvals.Request) []string {
 	var known []string
 	for _, one := range []struct{ what, name string }{
@@ -130,7 +125,6 @@ func origin(r *approvals.Request) []string {
 	return known
 }
 
-// draftPage shows the changes of an edit.
 func draftPage(r *approvals.Request, draft []byte, width int) page {
 	w := &writer{width: width}
 	w.heading("edited: these arguments would run in place of the model's")
@@ -147,7 +141,6 @@ func (w *writer) diff(lines []diffLine) {
 	}
 }
 
-// deciders lists who may decide and how many must agree, where that is not any one reviewer.
 func deciders(r *approvals.Request) string {
 	if len(r.Demands) > 0 {
 		return strings.Join(r.DemandLines(), "\n")

@@ -19,7 +19,6 @@ type pager struct {
 // restart goes back to the first line. No line of the page has been on the screen.
 func (p *pager) restart() { p.top, p.seen = 0, 0 }
 
-// toggleRaw shows the arguments as JSON, or as parts again.
 func (p *pager) toggleRaw() {
 	p.raw = !p.raw
 	p.restart()
@@ -48,10 +47,8 @@ func (p *pager) fit(height int, covered bool) {
 	}
 }
 
-// clamp returns the nearest first line with which the page fills the height, if it can.
 func (p *pager) clamp(top, height int) int { return max(0, min(top, len(p.page.lines)-height)) }
 
-// scroll moves the page by a key.
 func (p *pager) scroll(key tea.KeyPressMsg, height int) {
 	step := max(1, p.visible-1) // one line of the last screen stays
 	top := p.top
@@ -72,13 +69,11 @@ func (p *pager) scroll(key tea.KeyPressMsg, height int) {
 	p.top = p.clamp(top, height)
 }
 
-// showMore moves to the lines that have not been on the screen.
 func (p *pager) showMore(height int) { p.top = p.clamp(p.seen-1, height) }
 
 // shownWhole reports whether all of the call, or of the edit, has been on the screen.
 func (p *pager) shownWhole() bool { return p.seen >= p.page.callEnd }
 
-// lines returns those on the screen.
 func (p *pager) lines(height int) []string {
 	return append([]string(nil), p.page.lines[p.top:min(len(p.page.lines), p.top+height)]...)
 }

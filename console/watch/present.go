@@ -19,7 +19,6 @@ type part struct {
 	diff  []diffLine // of an edit or a patch
 }
 
-// member is an argument, in the order the model wrote them.
 type member struct {
 	name  string
 	value json.RawMessage
@@ -46,7 +45,7 @@ func present(r *approvals.Request) []part {
 		if r.Details.FreeText {
 			return []part{{label: "input", text: text}}
 		}
-		return []part{{label: "arguments, which are not strict JSON: this is what the model wrote", text: text}}
+		return []part{{label: "arguments (not valid JSON; as the model wrote them)", text: text}}
 	}
 	var parts []part
 	take := func(names []string, show func(name, text string) (part, bool)) bool {
@@ -78,7 +77,6 @@ func present(r *approvals.Request) []part {
 	return parts
 }
 
-// takeEdit finds an old text and the new one that takes its place.
 func takeEdit(members []member) (edit part, rest []member, ok bool) {
 	find := func(name string) int {
 		return slices.IndexFunc(members, func(m member) bool { _, isText := textOf(m.value); return isText && m.name == name })
@@ -118,7 +116,6 @@ func membersOf(arguments json.RawMessage) (members []member, ok bool) {
 	return members, err == nil && end.Kind() == '}'
 }
 
-// textOf is the text of a JSON string.
 func textOf(value json.RawMessage) (text string, ok bool) {
 	if len(value) == 0 || value[0] != '"' || json.Unmarshal(value, &text) != nil {
 		return "", false

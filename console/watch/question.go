@@ -10,7 +10,6 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// mode is the meaning of the keys.
 type mode int
 
 const (
@@ -23,7 +22,6 @@ const (
 	helping          // the keys are shown
 )
 
-// question is what the reviewer is asked for, and the answer so far.
 type question struct {
 	mode  mode
 	input string // as typed so far
@@ -35,13 +33,10 @@ func (q *question) asks() bool {
 	return q.mode == noting || q.mode == remembering || q.mode == patterning || q.mode == confirming
 }
 
-// ask begins another mode, with nothing typed.
 func (q *question) ask(mode mode) { q.mode, q.input = mode, "" }
 
-// filter begins to edit the filter of the list.
 func (q *question) filter(now string) { q.mode, q.input = filtering, now }
 
-// close ends a question about the selected request.
 func (q *question) close() {
 	if q.asks() {
 		q.ask(browsing)
@@ -54,14 +49,12 @@ func (q *question) writesOn(note string) bool {
 	return q.mode == patterning || (q.mode == noting && strings.TrimSpace(q.input) != note)
 }
 
-// paste adds a text from the clipboard to the one that is typed.
 func (q *question) paste(text string) {
 	if q.mode == noting || q.mode == filtering || q.mode == patterning {
 		q.input += text
 	}
 }
 
-// typed edits the text by a key.
 func (q *question) typed(key tea.KeyPressMsg) {
 	switch key.String() {
 	case "backspace":
@@ -74,7 +67,6 @@ func (q *question) typed(key tea.KeyPressMsg) {
 	}
 }
 
-// typePattern takes the keys while a pattern is typed.
 func (q *question) typePattern(key tea.KeyPressMsg) {
 	switch key.String() {
 	case "esc":
@@ -96,11 +88,11 @@ func (q *question) prompt(f *footer, r *approvals.Request) (keys string) {
 	case helping:
 		return "any key goes back"
 	case noting:
-		f.add(styles.label, "Why is it denied? The model reads it: "+q.input+"▏")
+		f.add(styles.label, "Reason (sent to the model): "+q.input+"▏")
 		return "Enter deny · Esc cancel"
 	case filtering:
-		f.add(styles.label, "Show only what has: "+q.input+"▏")
-		return "Enter keeps it · Esc shows all"
+		f.add(styles.label, "Filter: "+q.input+"▏")
+		return "Enter apply · Esc show all"
 	case remembering:
 		f.add(styles.label, fmt.Sprintf("From now on, for %s, %s:", r.Whose(q.grant.scopes[q.grant.scope]), q.grant.howLong()))
 		for i, chosen := range q.grant.chosen {
@@ -108,10 +100,10 @@ func (q *question) prompt(f *footer, r *approvals.Request) (keys string) {
 		}
 		return "1-9 toggle · t custom · s scope · l how long · a allow · d deny · Esc back"
 	case patterning:
-		f.add(styles.label, "Calls like, such as "+q.grant.example()+": "+q.input+"▏")
+		f.add(styles.label, "Pattern, such as "+q.grant.example()+": "+q.input+"▏")
 		return "Enter add · Esc cancel"
 	case confirming:
-		return "Enter releases the call so · e edit again · Esc leave it · arrows scroll"
+		return "Enter approve with these · e edit again · Esc discard · arrows scroll"
 	}
 	return ""
 }

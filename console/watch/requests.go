@@ -33,7 +33,6 @@ func (l *requestList) remove(id string) {
 	delete(l.byID, id)
 }
 
-// current returns the request that is selected, nil if none is.
 func (l *requestList) current() *approvals.Request {
 	if r, ok := l.byID[l.selected]; ok {
 		return &r
@@ -93,7 +92,6 @@ func (l *requestList) choose(id string) {
 	l.selected = id
 }
 
-// riskOrder ranks the risks.
 var riskOrder = []approvals.Risk{approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical}
 
 // listed returns the requests that match the filter: calls of one answer together, the
@@ -121,8 +119,6 @@ func (l *requestList) listed() []approvals.Request {
 	return all
 }
 
-// neighbour returns the id of the request that many places further in the list, "" if
-// there is none.
 func (l *requestList) neighbour(id string, by int) string {
 	all := l.listed()
 	at := slices.IndexFunc(all, func(r approvals.Request) bool { return r.ID == id })
@@ -132,13 +128,10 @@ func (l *requestList) neighbour(id string, by int) string {
 	return all[at+by].ID
 }
 
-// nearest returns the id of the request after another in the list, or else of the one
-// before it.
 func (l *requestList) nearest(id string) string {
 	return cmp.Or(l.neighbour(id, 1), l.neighbour(id, -1))
 }
 
-// waiting counts the pending requests.
 func (l *requestList) waiting() int {
 	n := 0
 	for id := range l.byID {
@@ -149,7 +142,6 @@ func (l *requestList) waiting() int {
 	return n
 }
 
-// placeInTurn returns which call of its answer a request is, of those that are known.
 func (l *requestList) placeInTurn(r *approvals.Request) (place, of int) {
 	for id := range l.byID {
 		other := l.byID[id]
@@ -166,7 +158,6 @@ func (l *requestList) placeInTurn(r *approvals.Request) (place, of int) {
 // turnOf identifies the answer of the model that a call belongs to.
 func turnOf(r *approvals.Request) string { return cmp.Or(r.TurnID, r.ID) }
 
-// searchable is the text that a filter is compared with.
 func searchable(r *approvals.Request) string {
 	return strings.Join([]string{r.ToolName, r.Title, r.ArgsPreview, r.Resource, r.Principal.Agent, r.Principal.User, r.Principal.Tenant, string(r.RiskLevel), r.ID, r.SessionID, r.RunID}, "\n")
 }
@@ -174,7 +165,6 @@ func searchable(r *approvals.Request) string {
 // hasEnded reports whether nothing can be decided about a request any more.
 func hasEnded(r *approvals.Request) bool { return r == nil || r.Status.Final() }
 
-// ending describes how a request ended, or what it waits for.
 func ending(r *approvals.Request) string {
 	d, ok := r.FinalDecision()
 	switch {

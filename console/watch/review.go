@@ -11,8 +11,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// settleTime is how long nothing can be decided after another request is shown than the
-// keys were meant for, so that a second press does not decide a call that nobody has seen.
+// settleTime is how long nothing can be decided after the screen changes to another
+// request, so that a second press does not decide a call before it was read.
 const settleTime = 500 * time.Millisecond
 
 // review is the request that is shown in full, and the decision about it. The request
@@ -39,7 +39,6 @@ func (v *review) resize(size tea.WindowSizeMsg) {
 	v.pager.restart() // the lines are others now
 }
 
-// begin shows another request, or the list.
 func (v *review) begin(id string) {
 	v.pager.restart()
 	v.pager.raw, v.draft, v.loading = false, nil, ""
@@ -60,7 +59,6 @@ func (v *review) settled(number int) {
 	}
 }
 
-// load reads the request that is shown whole, where it is abridged.
 func (v *review) load(r *approvals.Request) tea.Cmd {
 	if r == nil || !v.open || !r.Details.Abridged || v.loading == r.ID {
 		return nil
@@ -92,7 +90,6 @@ func (v *review) look(r *approvals.Request) {
 	v.pager.fit(v.bodyHeight(r), v.question.mode == helping)
 }
 
-// key takes the keys while the request is shown and nothing is asked.
 func (v *review) key(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 	switch key.String() {
 	case "?":
@@ -100,7 +97,7 @@ func (v *review) key(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 	case "v":
 		v.pager.toggleRaw()
 	case "a":
-		return v.approve(r)
+		return v.release(r, approvals.Decision{Action: approvals.ActionApprove})
 	case "d":
 		if v.mayDecide(r, false) {
 			v.question.ask(noting)
@@ -115,7 +112,6 @@ func (v *review) key(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// leave takes the keys of a question about a request that has ended.
 func (v *review) leave(key tea.KeyPressMsg) tea.Cmd {
 	if name := key.String(); name != "esc" && name != "enter" {
 		return nil
@@ -145,22 +141,15 @@ func (v *review) mayDecide(r *approvals.Request, approves bool) bool {
 	return true
 }
 
-// sentence makes a text begin and end as a sentence does.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
-// approve releases the call, if all of it has been on the screen.
-func (v *review) approve(r *approvals.Request) tea.Cmd {
-	return v.release(r, approvals.Decision{Action: approvals.ActionApprove})
-}
-
-// release sends a decision that releases the call, if all of it has been on the screen.
 func (v *review) release(r *approvals.Request, d approvals.Decision) tea.Cmd {
 	if !v.mayDecide(r, true) {
 		return nil
 	}
 	if !v.pager.shownWhole() {
 		v.pager.showMore(v.bodyHeight(r))
-		v.notice = "It was not shown whole. This is more of it; press the key again when you have read it."
+		v.notice = "Not all of it was shown. Read the rest, then press the key again."
 		return nil
 	}
 	return v.send(r, d)
@@ -172,7 +161,6 @@ func (v *review) send(r *approvals.Request, d approvals.Decision) tea.Cmd {
 	return v.do.decide(d)
 }
 
-// typeNote takes the keys while the note of a denial is typed.
 func (v *review) typeNote(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 	switch key.String() {
 	case "esc":
@@ -187,7 +175,6 @@ func (v *review) typeNote(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// arguments returns what an edit begins with.
 func (v *review) arguments(r *approvals.Request) []byte {
 	switch {
 	case v.draft != nil:
@@ -198,7 +185,6 @@ func (v *review) arguments(r *approvals.Request) []byte {
 	return nil
 }
 
-// edit opens the arguments in the reviewer's editor.
 func (v *review) edit(r *approvals.Request, arguments []byte) tea.Cmd {
 	if !v.mayDecide(r, true) {
 		return nil
@@ -210,7 +196,6 @@ func (v *review) edit(r *approvals.Request, arguments []byte) tea.Cmd {
 	return v.do.edit(r.ID, arguments)
 }
 
-// drafted takes edited arguments and asks whether to send them.
 func (v *review) drafted(msg draftMsg) {
 	mode := v.question.mode
 	switch {
@@ -224,14 +209,13 @@ func (v *review) drafted(msg draftMsg) {
 			v.notice += " (e edits it again)"
 		}
 	case mode != browsing && mode != confirming:
-		v.draft, v.notice = msg.text, "What you edited is kept (e edits it again)."
+		v.draft, v.notice = msg.text, "Your edit is kept (e edits it again)."
 	default:
 		v.draft, v.question.mode, v.notice = msg.text, confirming, ""
 		v.pager.restart()
 	}
 }
 
-// confirm takes the keys while an edit is shown.
 func (v *review) confirm(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 	switch key.String() {
 	case "esc", "q":
@@ -247,7 +231,6 @@ func (v *review) confirm(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// beginRemembering offers the patterns that policy suggests.
 func (v *review) beginRemembering(r *approvals.Request) {
 	if !v.mayDecide(r, false) {
 		return
@@ -263,7 +246,6 @@ func (v *review) beginRemembering(r *approvals.Request) {
 	}
 }
 
-// remember takes the keys while patterns are chosen.
 func (v *review) remember(r *approvals.Request, key tea.KeyPressMsg, now time.Time) tea.Cmd {
 	q := &v.question
 	switch name := key.String(); name {
@@ -289,20 +271,18 @@ func (v *review) remember(r *approvals.Request, key tea.KeyPressMsg, now time.Ti
 	return nil
 }
 
-// refused notes why the console did not take a decision.
 func (v *review) refused(err error) {
 	var invalid *approvals.InvalidError
 	if !errors.As(err, &invalid) {
-		v.notice = "It was not decided: " + err.Error()
+		v.notice = "Not decided: " + err.Error()
 		return
 	}
-	v.notice = "It still waits. The decision is not valid: " + invalid.Error()
+	v.notice = "Still pending: the decision is not valid: " + invalid.Error()
 	if v.draft != nil {
 		v.notice += " (e edits it again)"
 	}
 }
 
-// foot returns what is asked of the reviewer, what happened last, and the keys.
 func (v *review) foot(r *approvals.Request) []string {
 	f := &footer{width: v.width}
 	keys := v.question.prompt(f, r)

@@ -9,7 +9,6 @@ import (
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
-// reviewer is the reviewer who watches, and what they may decide.
 type reviewer struct{ client.Self }
 
 // hindrance returns why the reviewer cannot decide a request; "" if they can, as far as
@@ -26,7 +25,6 @@ func (v reviewer) hindrance(r *approvals.Request) string {
 
 func (v reviewer) looksOnly() bool { return !v.Role.Includes(reviewers.RoleReviewer) }
 
-// own returns a decision of the reviewer.
 func (v reviewer) own() approvals.Decision {
 	return approvals.Decision{ReviewerID: v.Name, ReviewerUser: v.User}
 }

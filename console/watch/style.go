@@ -22,7 +22,6 @@ var styles = palette{
 	at:       lipgloss.NewStyle().Foreground(lipgloss.Cyan),
 }
 
-// of returns the style of a line of a difference.
 func (p palette) of(sign byte) lipgloss.Style {
 	switch sign {
 	case '+':
@@ -67,7 +66,6 @@ func runeWidth(r rune) int {
 	return lipgloss.Width(string(r))
 }
 
-// fill makes a line exactly as wide as asked.
 func fill(line string, width int) string {
 	line = cut(line, width)
 	return line + strings.Repeat(" ", max(0, width-lipgloss.Width(line)))

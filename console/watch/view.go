@@ -16,7 +16,7 @@ import (
 
 const help = `In the list
   j k, arrows   down, up            Enter, l   open it
-  /             show only what has a word; Esc shows all again
+  /             filter; Esc shows all
   q             quit
 
 One request
@@ -25,9 +25,9 @@ One request
   v             the arguments as JSON, and back
 
 Deciding
-  a   approve; what was not on the screen yet is shown first
+  a   approve; the rest of a long call is shown first
   d   deny, with a note that the model reads; Enter sends it
-  e   edit the arguments in $VISUAL or $EDITOR; what changes is shown
+  e   edit the arguments in $VISUAL or $EDITOR; the changes are shown
   r   remember: allow or deny such calls from now on
 
 ?   these keys                      Ctrl-C     quit`
@@ -61,7 +61,6 @@ func (m *Model) body(height int) []string {
 	return m.rows(height)
 }
 
-// head names the reviewer, the state of the connection and the content of the body.
 func (m *Model) head() []string {
 	who := m.review.me.Name
 	if m.review.me.Role != "" {
@@ -76,7 +75,6 @@ func (m *Model) head() []string {
 	return []string{style.Render(fill(sanitize.Line(bar), m.review.width)), m.headline()}
 }
 
-// headline is the names of the columns, or a summary of the request that is shown in full.
 func (m *Model) headline() string {
 	r := m.list.current()
 	if m.review.question.mode == helping {
@@ -85,7 +83,7 @@ func (m *Model) headline() string {
 	if !m.review.open || r == nil {
 		return styles.dim.Render(cut(row("AGE", "RISK", "LEFT", "AGENT", "TOOL", "PREVIEW"), m.review.width))
 	}
-	status := humanize.Left(r.ExpiresAt.Sub(m.now)) + " left, then " + r.TimeoutOutcome()
+	status := expiry(r, humanize.Left(r.ExpiresAt.Sub(m.now)))
 	if r.Status.Final() {
 		status = ending(r)
 	}
@@ -99,12 +97,18 @@ func (m *Model) headline() string {
 	return styles.label.Render(cut(sanitize.Line(line), m.review.width))
 }
 
+func expiry(r *approvals.Request, left string) string {
+	if r.OnTimeout == approvals.OnTimeoutApprove {
+		return "runs automatically in " + left
+	}
+	return "expires in " + left + " (won't run)"
+}
+
 // row is one line of the list. Its parts are safe for a terminal.
 func row(age, risk, left, agent, tool, preview string) string {
 	return fmt.Sprintf("%4s %-8s %6s %s %s %s", age, risk, left, fill(agent, 10), fill(tool, 14), preview)
 }
 
-// rows returns a line for each request, and the selected one among them.
 func (m *Model) rows(height int) []string {
 	all := m.list.listed()
 	if len(all) == 0 {
@@ -132,7 +136,6 @@ func (m *Model) rows(height int) []string {
 	return lines
 }
 
-// requestRow is the line of a request. Calls of one answer hang together.
 func requestRow(r *approvals.Request, sameTurn bool, now time.Time) string {
 	tool := sanitize.Line(r.ToolName)
 	if sameTurn {

@@ -17,7 +17,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 var sgr = regexp.MustCompile("\x1b\\[[0-9;:]*m")
 

@@ -96,7 +96,6 @@ func follow(ctx context.Context, console *client.Client, send func(tea.Msg)) {
 	}
 }
 
-// followOne follows one WebSocket until it ends. last is where the next resumes.
 func followOne(ctx context.Context, console *client.Client, last *string, send func(tea.Msg)) error {
 	socket, err := console.Live(ctx, *last)
 	if err != nil {
@@ -120,7 +119,6 @@ func followOne(ctx context.Context, console *client.Client, last *string, send f
 	}
 }
 
-// commands are the actions of a running program.
 type commands struct {
 	ctx context.Context //nolint:containedctx // of the program, which has no other way to hand it on
 	o   Options

@@ -9,10 +9,9 @@ import (
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
-// Accounts are the rights that an external NATS server has to give: one account
-// for heldcall and one for its reviewers, who reach from theirs what is shared with
-// them. Nothing that a client in it names, a reply subject or a place to deliver
-// to, leads to heldcall's streams and buckets.
+// Accounts are the rights that an external NATS server has to give: one account for
+// heldcall and one for its reviewers, which imports the subjects for them. A reply or
+// delivery subject of a client in it never reaches heldcall's streams and buckets.
 type Accounts struct {
 	Services  []string       `json:"services"` // that heldcall's account exports: requests with replies
 	Feeds     []string       `json:"feeds"`    // the same: what can be listened to
@@ -33,8 +32,8 @@ type ReviewerUser struct {
 func AccountsOf(all []reviewers.Reviewer) Accounts {
 	a := Accounts{Services: append(subjects.EveryReviewersServices(), subjects.ReadingServices()...), Feeds: subjects.Feeds(), Reviewers: []ReviewerUser{}}
 	a.Services = append(a.Services, subjects.ConsumerServices(subjects.StreamRequests, "*")...)
-	// With this import the server leaves JetStream's subjects in the reviewers'
-	// account alone; else it would answer them itself. Nobody is given it.
+	// With this import the server does not answer JetStream's subjects in the
+	// reviewers' account itself. No user may publish on it.
 	a.Services = append(a.Services, "$JS.API.INFO")
 	taken := map[string]bool{}
 	for _, who := range all {

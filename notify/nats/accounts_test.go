@@ -7,7 +7,7 @@ import (
 	"github.com/heldcall/heldcall/notify/nats"
 )
 
-// Whoever knows one reviewer's password knows no other's.
+// Each reviewer has a password of their own.
 func TestEveryReviewerHasAPasswordOfTheirOwn(t *testing.T) {
 	var all []reviewers.Reviewer
 	for _, name := range []string{"ann.b", "ann-b", "ann b 2", "ANN_B", "ann b 3", "\u00e4nn", "\u00f6nn"} {

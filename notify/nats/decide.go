@@ -10,7 +10,6 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// decide takes a decision.
 func (h *handlers) decide(ctx context.Context, m message) (any, error) {
 	d, err := approvals.ParseDecision(m.payload)
 	if err != nil {
@@ -25,14 +24,12 @@ func (h *handlers) decide(ctx context.Context, m message) (any, error) {
 	return h.gate.Decide(ctx, d)
 }
 
-// signal is one as reviewers write it.
 type signal struct {
 	RunID   string                 `json:"run_id"` // optional: that of the subject
 	Action  approvals.SignalAction `json:"action"`
 	Payload jsontext.Value         `json:"payload"`
 }
 
-// signal takes a signal.
 func (h *handlers) signal(ctx context.Context, m message) (any, error) {
 	var payload signal
 	if err := json.Unmarshal(m.payload, &payload); err != nil {

@@ -28,31 +28,31 @@ type Endpoint struct {
 	Gives   reflect.Type   // the reply
 }
 
-// endpoint is an [Endpoint] with its handler.
 type endpoint struct {
 	Endpoint
 	answer func(*handlers, context.Context, message) (any, error)
 }
 
-// endpoints are all subjects that heldcall answers.
 func endpoints() []endpoint {
 	return append(questions(), []endpoint{
 		{Endpoint{
-			Name: "decide", About: "Decide a request. The reply is the request as it now stands.", Subject: "heldcall.v1.decide.{reviewer}.{id}",
+			Name: "decide", About: "Decide a request. The reply is the request after the decision.", Subject: "heldcall.v1.decide.{reviewer}.{id}",
 			Role: reviewers.RoleReviewer, Takes: reflect.TypeFor[approvals.DecisionPayload](), Gives: reflect.TypeFor[approvals.Request](),
 		}, (*handlers).decide},
 		{Endpoint{
-			Name: "signal", About: "Pause, resume or abort a run. The reply is the run, and whether any request of it is recorded.", Subject: "heldcall.v1.signal.{reviewer}.{run}",
+			Name: "signal", About: "Pause, resume or abort a run. The reply is the run, and whether any of its requests is recorded.", Subject: "heldcall.v1.signal.{reviewer}.{run}",
 			Role: reviewers.RoleAdmin, Takes: reflect.TypeFor[signal](), Gives: reflect.TypeFor[approvals.Steered](),
 		}, (*handlers).signal},
 		{Endpoint{
-			Name: "grants.add", About: "Write a grant by hand. The reply is the grant.", Subject: "heldcall.v1.grants.{reviewer}.add",
+			Name: "grants.add", About: "Create a grant. The reply is the grant.", Subject: "heldcall.v1.grants.{reviewer}.add",
 			Role: reviewers.RoleAdmin, Micro: true, Takes: reflect.TypeFor[approvals.GrantPayload](), Gives: reflect.TypeFor[approvals.Grant](),
 		}, (*handlers).addGrant},
 		{Endpoint{
-			Name: "grants.revoke", About: "End a grant. The reply is the grant as it was.", Subject: "heldcall.v1.grants.{reviewer}.revoke",
+			Name: "grants.revoke", About: "Revoke a grant. The reply is the grant before that.", Subject: "heldcall.v1.grants.{reviewer}.revoke",
 			Role: reviewers.RoleAdmin, Micro: true, Takes: reflect.TypeFor[byID](), Gives: reflect.TypeFor[approvals.Grant](),
-		}, (*handlers).revokeGrant},
+		}, byIDOf(func(h *handlers, ctx context.Context, m message, id string) (approvals.Grant, error) {
+			return h.grants.Revoke(ctx, id, m.reviewer.Name, channelName)
+		})},
 	}...)
 }
 
@@ -64,12 +64,18 @@ func questions() []endpoint {
 	id := reflect.TypeFor[byID]()
 	return []endpoint{
 		question("requests.list", "Requests, newest first.", reflect.TypeFor[requestQuery](), reflect.TypeFor[approvals.Page](), (*handlers).listRequests),
-		question("requests.get", "One request.", id, reflect.TypeFor[approvals.Request](), (*handlers).getRequest),
-		question("runs.list", "The runs that somebody has paused, resumed or aborted.", nil, reflect.TypeFor[runList](), (*handlers).listRuns),
-		question("runs.get", "One of these runs.", id, reflect.TypeFor[approvals.Run](), (*handlers).getRun),
+		question("requests.get", "One request.", id, reflect.TypeFor[approvals.Request](), byIDOf(func(h *handlers, ctx context.Context, _ message, id string) (approvals.Request, error) {
+			return h.gate.Request(ctx, id)
+		})),
+		question("runs.list", "The runs that were paused, resumed or aborted.", nil, reflect.TypeFor[runList](), (*handlers).listRuns),
+		question("runs.get", "One of these runs.", id, reflect.TypeFor[approvals.Run](), byIDOf(func(h *handlers, _ context.Context, _ message, id string) (approvals.Run, error) {
+			return h.gate.RunByID(id)
+		})),
 		question("grants.list", "Grants, newest first.", reflect.TypeFor[grantQuery](), reflect.TypeFor[approvals.GrantPage](), (*handlers).listGrants),
-		question("grants.get", "One grant.", id, reflect.TypeFor[approvals.Grant](), (*handlers).getGrant),
-		question("grants.preview", "What a grant would have decided of the calls that were recorded lately.", reflect.TypeFor[approvals.GrantPayload](), reflect.TypeFor[approvals.GrantPreview](), (*handlers).previewGrant),
+		question("grants.get", "One grant.", id, reflect.TypeFor[approvals.Grant](), byIDOf(func(h *handlers, _ context.Context, _ message, id string) (approvals.Grant, error) {
+			return h.grants.Grant(id)
+		})),
+		question("grants.preview", "The recent calls that a grant would have decided.", reflect.TypeFor[approvals.GrantPayload](), reflect.TypeFor[approvals.GrantPreview](), (*handlers).previewGrant),
 	}
 }
 
@@ -82,16 +88,13 @@ func Endpoints() []Endpoint {
 	return all
 }
 
-// parameter is a token of a subject that differs.
 var parameter = regexp.MustCompile(`\{\w+\}`)
 
 // wildcard is the subject as a client of NATS subscribes to it.
 func (e Endpoint) wildcard() string { return parameter.ReplaceAllString(e.Subject, "*") }
 
-// microName is the endpoint's name in the micro service, which takes no dots.
 func (e Endpoint) microName() string { return strings.ReplaceAll(e.Name, ".", "-") }
 
-// handle answers one message. The reviewer in its subject must have the role.
 func (h *handlers) handle(ctx context.Context, e endpoint, subject string, payload []byte) (any, error) {
 	m := message{payload: payload}
 	if e.Role != "" {

@@ -19,33 +19,15 @@ type grantQuery struct {
 	Limit     int    `json:"limit"`
 }
 
-// listGrants answers with a page of grants.
 func (h *handlers) listGrants(_ context.Context, m message) (any, error) {
 	var query grantQuery
 	if err := readQuery(m.payload, &query); err != nil {
 		return nil, err
 	}
 	page := h.grants.Grants(approvals.GrantFilter(query))
-	for { // a page that is too large for one reply becomes two
-		text, err := encode(page)
-		if err != nil || len(text) <= int(h.maxReply()) || len(page.Items) < 2 {
-			return page, err
-		}
-		page.Truncate(len(page.Items) / 2)
-	}
+	return h.fit(&page, func() bool { return halve(page.Items, page.Truncate) })
 }
 
-// getGrant answers with a grant.
-func (h *handlers) getGrant(_ context.Context, m message) (any, error) {
-	id, err := readID(m.payload)
-	if err != nil {
-		return nil, err
-	}
-	return h.grants.Grant(id)
-}
-
-// previewGrant answers a grant with the recorded calls that it would have
-// decided.
 func (h *handlers) previewGrant(ctx context.Context, m message) (any, error) {
 	g, err := readGrant(m)
 	if err != nil {
@@ -55,16 +37,13 @@ func (h *handlers) previewGrant(ctx context.Context, m message) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for { // as many calls as one reply holds
-		text, err := encode(preview)
-		if err != nil || len(text) <= int(h.maxReply()) || len(preview.Items) == 0 {
-			return preview, err
-		}
-		preview.Items = preview.Items[:len(preview.Items)/2]
-	}
+	return h.fit(&preview, func() bool {
+		n := len(preview.Items)
+		preview.Items = preview.Items[:n/2]
+		return n > 0
+	})
 }
 
-// addGrant writes the grant in the payload, of the reviewer in the subject.
 func (h *handlers) addGrant(ctx context.Context, m message) (any, error) {
 	g, err := readGrant(m)
 	if err != nil {
@@ -73,16 +52,6 @@ func (h *handlers) addGrant(ctx context.Context, m message) (any, error) {
 	return h.grants.Add(ctx, g)
 }
 
-// revokeGrant ends a grant.
-func (h *handlers) revokeGrant(ctx context.Context, m message) (any, error) {
-	id, err := readID(m.payload)
-	if err != nil {
-		return nil, err
-	}
-	return h.grants.Revoke(ctx, id, m.reviewer.Name, channelName)
-}
-
-// readGrant reads a grant as the reviewer who sends it writes it.
 func readGrant(m message) (approvals.Grant, error) {
 	var p approvals.GrantPayload
 	if err := readQuery(m.payload, &p); err != nil {

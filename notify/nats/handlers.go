@@ -32,13 +32,10 @@ type Grants interface {
 	Preview(ctx context.Context, g approvals.Grant) (approvals.GrantPreview, error)
 }
 
-// channelName is the channel of decisions over NATS, as their records name it.
 const channelName = "nats"
 
-// errUnknownReviewer refuses a reviewer token that is nobody's.
 var errUnknownReviewer = errors.New("is not the name of a reviewer")
 
-// handlers answer the endpoints.
 type handlers struct {
 	gate      Gate
 	grants    Grants
@@ -46,7 +43,6 @@ type handlers struct {
 	maxReply  func() int64         // bytes that the connection takes
 }
 
-// message is a message on an endpoint.
 type message struct {
 	reviewer reviewers.Reviewer // whose token the subject has, if one
 	id       string             // its last token then
@@ -72,7 +68,6 @@ func (h *handlers) target(subject string, needed reviewers.Role) (who reviewers.
 	return who, id, nil
 }
 
-// reviewer returns the reviewer that a token of a subject names.
 func (h *handlers) reviewer(token string) (reviewers.Reviewer, error) {
 	if h.reviewers == nil {
 		if token == reviewers.LocalName {
@@ -91,23 +86,24 @@ func (h *handlers) reviewer(token string) (reviewers.Reviewer, error) {
 	return who, nil
 }
 
-// byID is the payload that names one record.
 type byID struct {
 	ID string `json:"id"`
 }
 
-func readID(payload []byte) (string, error) {
-	var query byID
-	if err := readQuery(payload, &query); err != nil {
-		return "", err
+// byIDOf answers a message that names one record.
+func byIDOf[T any](read func(h *handlers, ctx context.Context, m message, id string) (T, error)) func(*handlers, context.Context, message) (any, error) {
+	return func(h *handlers, ctx context.Context, m message) (any, error) {
+		var query byID
+		if err := readQuery(m.payload, &query); err != nil {
+			return nil, err
+		}
+		if query.ID == "" {
+			return nil, &approvals.InvalidError{Field: "id", Reason: "it is missing"}
+		}
+		return read(h, ctx, m, query.ID)
 	}
-	if query.ID == "" {
-		return "", &approvals.InvalidError{Field: "id", Reason: "it is missing"}
-	}
-	return query.ID, nil
 }
 
-// readQuery reads a query strictly: a misspelt filter must not list everything.
 func readQuery(payload []byte, query any) error {
 	if len(payload) == 0 {
 		return nil

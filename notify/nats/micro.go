@@ -13,7 +13,7 @@ func (s *Service) startMicro(version string) error {
 	service, err := micro.AddService(s.conn, micro.Config{
 		Name:        ServiceName,
 		Version:     version,
-		Description: "Tool calls that wait for approval",
+		Description: "Tool calls that need approval",
 		QueueGroup:  QueueGroup,
 	})
 	if err != nil {
@@ -32,38 +32,15 @@ func (s *Service) startMicro(version string) error {
 	return nil
 }
 
-// handler answers requests of the micro service, one at a time.
 func (s *Service) handler(e endpoint) micro.Handler {
 	return micro.HandlerFunc(func(req micro.Request) {
-		if !mayReply(req.Reply()) {
-			s.log.Warn("a message names a reply subject that is not a client's; it is dropped", "subject", req.Subject(), "reply", req.Reply())
-			return
-		}
 		ctx, cancel := context.WithTimeout(s.ctx, queryTimeout)
 		defer cancel()
-		reply, err := s.guarded(req.Subject(), func() (any, error) { return s.answers.handle(ctx, e, req.Subject(), req.Data()) })
-		var payload []byte
-		if err == nil {
-			payload, err = encode(reply)
-		}
-		if err == nil {
-			err = req.Respond(payload)
-		} else {
-			s.log.Info("a question over NATS cannot be answered", "subject", req.Subject(), "error", err)
-			err = refuse(req, failureOf(err))
-		}
-		if err != nil {
-			s.log.Warn("cannot reply to a message from NATS", "subject", req.Subject(), "error", err)
-		}
+		s.answer(ctx, e, req.Subject(), req.Reply(), req.Data(), func(payload []byte, failure *Failure) error {
+			if failure == nil {
+				return req.Respond(payload)
+			}
+			return req.Error(failure.Code, strings.Join(strings.Fields(failure.Message), " "), payload) // also in headers, which have one line
+		})
 	})
-}
-
-// refuse replies with a failure, in the body and in the headers of micro.
-func refuse(req micro.Request, failure Failure) error {
-	payload, err := encode(failure)
-	if err != nil {
-		return err
-	}
-	oneLine := strings.Join(strings.Fields(failure.Message), " ")
-	return req.Error(failure.Code, oneLine, payload)
 }

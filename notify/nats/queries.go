@@ -18,7 +18,6 @@ type requestQuery struct {
 	Limit     int              `json:"limit"`
 }
 
-// listRequests answers with a page of requests, the large ones abridged.
 func (h *handlers) listRequests(ctx context.Context, m message) (any, error) {
 	var query requestQuery
 	if err := readQuery(m.payload, &query); err != nil {
@@ -29,40 +28,33 @@ func (h *handlers) listRequests(ctx context.Context, m message) (any, error) {
 		return nil, err
 	}
 	page.Abridge()
-	for { // a page that is too large for one reply becomes two
-		text, err := encode(page)
-		if err != nil || len(text) <= int(h.maxReply()) || len(page.Items) < 2 {
-			return page, err
+	return h.fit(&page, func() bool { return halve(page.Items, page.Truncate) })
+}
+
+// fit shortens a reply until it fits one message, or cannot be shortened any more.
+func (h *handlers) fit(reply any, shorten func() bool) (any, error) {
+	for {
+		text, err := encode(reply)
+		if err != nil || len(text) <= int(h.maxReply()) || !shorten() {
+			return reply, err
 		}
-		page.Truncate(len(page.Items) / 2)
 	}
 }
 
-// getRequest answers with a request.
-func (h *handlers) getRequest(ctx context.Context, m message) (any, error) {
-	id, err := readID(m.payload)
-	if err != nil {
-		return nil, err
+// halve truncates a page to half of its items; the others are on the next page.
+func halve[T any](items []T, truncate func(n int)) bool {
+	if len(items) < 2 {
+		return false
 	}
-	return h.gate.Request(ctx, id)
+	truncate(len(items) / 2)
+	return true
 }
 
-// runList is the runs that were steered, all on one page.
 type runList struct {
 	Items      []approvals.Run `json:"items"`
 	NextCursor string          `json:"next_cursor"`
 }
 
-// listRuns answers with the runs that were steered.
 func (h *handlers) listRuns(context.Context, message) (any, error) {
 	return runList{Items: h.gate.Runs()}, nil
-}
-
-// getRun answers with a run.
-func (h *handlers) getRun(_ context.Context, m message) (any, error) {
-	id, err := readID(m.payload)
-	if err != nil {
-		return nil, err
-	}
-	return h.gate.RunByID(id)
 }

@@ -18,8 +18,8 @@ const (
 	CodeInvalid          = "invalid"
 	CodeUnknownReviewer  = "unknown_reviewer"
 	CodeForbidden        = "forbidden"         // the reviewer may not
-	CodeInternal         = "internal"          // heldcall failed at it; its log says why
-	CodeStoreUnavailable = "store_unavailable" // nothing is known of the outcome: read the request
+	CodeInternal         = "internal"          // see heldcall's log
+	CodeStoreUnavailable = "store_unavailable" // the outcome is unknown: read the request
 )
 
 // Codes are all that a [Failure] can have.
@@ -30,7 +30,7 @@ func Codes() []string {
 	}
 }
 
-// Failure is the reply to what was not taken.
+// Failure is the reply to a message that was refused.
 type Failure struct {
 	Code    string             `json:"code"`
 	Message string             `json:"message"`
@@ -39,9 +39,8 @@ type Failure struct {
 }
 
 // errInternal answers what made heldcall panic.
-var errInternal = errors.New("heldcall failed at this; its log says why. Whether it was done is not known: read what it was about")
+var errInternal = errors.New("internal error (see heldcall's log); the message may or may not have had an effect: read the record")
 
-// failureOf returns the reply of an error.
 func failureOf(err error) Failure {
 	f := Failure{Code: CodeStoreUnavailable, Message: err.Error()}
 	var decided *approvals.DecidedError
@@ -59,7 +58,7 @@ func failureOf(err error) Failure {
 	case errors.Is(err, approvals.ErrUnknownRequest):
 		f.Code, f.Message = CodeUnknownRequest, "there is no request with this id; heldcall.v1.svc.requests.list lists them"
 	case errors.Is(err, approvals.ErrUnknownRun):
-		f.Code, f.Message = CodeUnknownRun, "nobody has steered a run with this id; heldcall.v1.svc.runs.list lists those that were"
+		f.Code, f.Message = CodeUnknownRun, "no run with this id was paused, resumed or aborted; heldcall.v1.svc.runs.list lists those that were"
 	case errors.Is(err, approvals.ErrUnknownGrant):
 		f.Code, f.Message = CodeUnknownGrant, "there is no grant with this id, or it was revoked; heldcall.v1.svc.grants.list lists them"
 	case errors.Is(err, errInternal):
@@ -67,18 +66,17 @@ func failureOf(err error) Failure {
 	case errors.Is(err, errUnknownReviewer):
 		f.Code = CodeUnknownReviewer
 	case errors.Is(err, approvals.ErrStoreUnavailable):
-		f.Message = "the store does not answer; heldcall's log says why. Whether a decision was recorded is not known: read the request, and send it again if that is pending"
+		f.Message = "the store does not answer (see heldcall's log), so a decision may or may not be recorded: read the request, and send the decision again if it is pending"
 	}
 	return f
 }
 
-// mayReply refuses reply subjects that would make heldcall itself, with its
-// rights, write where the sender may not: JetStream's and its own.
+// mayReply refuses the reply subjects on which heldcall may publish and the sender may
+// not: JetStream's and its own.
 func mayReply(reply string) bool {
 	return !strings.HasPrefix(reply, "$") && !strings.HasPrefix(reply, "heldcall.")
 }
 
-// encode writes a reply as JSON, the arguments in it as they are.
 func encode(v any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

@@ -85,7 +85,9 @@ func (s *Service) subscribe(version string) error {
 			continue
 		}
 		subscription, err := s.conn.QueueSubscribe(e.wildcard(), QueueGroup, func(msg *natsgo.Msg) {
-			s.dispatch(func(ctx context.Context) { s.answer(ctx, msg, e) })
+			s.dispatch(func(ctx context.Context) {
+				s.answer(ctx, e, msg.Subject, msg.Reply, msg.Data, func(payload []byte, _ *Failure) error { return msg.Respond(payload) })
+			})
 		})
 		if err != nil {
 			return fmt.Errorf("subscribe to %s: %w", e.wildcard(), err)
@@ -123,8 +125,7 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// dispatch handles a message beside others: a slow disk must not keep the next from being
-// taken.
+// dispatch handles a message in its own goroutine: a slow disk must not delay the next.
 func (s *Service) dispatch(handle func(context.Context)) {
 	select {
 	case s.slots <- struct{}{}:
@@ -139,26 +140,32 @@ func (s *Service) dispatch(handle func(context.Context)) {
 	})
 }
 
-// answer handles one message and replies.
-func (s *Service) answer(ctx context.Context, msg *natsgo.Msg, e endpoint) {
-	if !mayReply(msg.Reply) {
-		s.log.Warn("a message names a reply subject that is not a client's; it is dropped", "subject", msg.Subject, "reply", msg.Reply)
+// answer handles one message. respond sends the payload of the reply, or of a failure.
+func (s *Service) answer(ctx context.Context, e endpoint, subject, replyTo string, data []byte, respond func(payload []byte, failure *Failure) error) {
+	if !mayReply(replyTo) {
+		s.log.Warn("message dropped: its reply subject is not a client's", "subject", subject, "reply", replyTo)
 		return
 	}
-	reply, err := s.guarded(msg.Subject, func() (any, error) { return s.answers.handle(ctx, e, msg.Subject, msg.Data) })
-	if err != nil {
-		reply = failureOf(err)
-		s.log.Info("a message from NATS was not taken", "subject", msg.Subject, "error", err)
-	}
-	if msg.Reply == "" {
-		return
-	}
-	payload, err := encode(reply)
+	reply, err := s.guarded(subject, func() (any, error) { return s.answers.handle(ctx, e, subject, data) })
+	var payload []byte
 	if err == nil {
-		err = msg.Respond(payload)
+		payload, err = encode(reply)
+	}
+	var failure *Failure
+	if err != nil {
+		s.log.Info("a message from NATS was refused", "subject", subject, "error", err)
+		failed := failureOf(err)
+		failure = &failed
+		payload, err = encode(failed)
+	}
+	if replyTo == "" {
+		return
+	}
+	if err == nil {
+		err = respond(payload, failure)
 	}
 	if err != nil {
-		s.log.Warn("cannot reply to a message from NATS", "subject", msg.Subject, "error", err)
+		s.log.Warn("cannot reply to a message from NATS", "subject", subject, "error", err)
 	}
 }
 

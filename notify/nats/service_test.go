@@ -151,7 +151,7 @@ func TestDecide(t *testing.T) {
 	}
 	lost := ask(t, st.bot, "heldcall.v1.decide.local."+r.ID, `{"action":"deny"}`)
 	if lost["code"] != "already_decided" || lost["request"].(map[string]any)["status"] != "approved" {
-		t.Fatalf("the loser is told %v", lost)
+		t.Fatalf("the second decision returns %v", lost)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestSignal(t *testing.T) {
 		t.Fatalf("reply %v", run)
 	}
 	if run := ask(t, st.bot, "heldcall.v1.signal.local.misspelt", `{"action":"abort_run"}`); run["state"] != "aborted" || run["known"] != false {
-		t.Fatalf("a run that nobody knows: %v", run)
+		t.Fatalf("an unknown run: %v", run)
 	}
 	if run := ask(t, st.bot, subject, `{"action":"abort_run","run_id":"other"}`); run["code"] != "invalid" {
 		t.Fatalf("reply %v", run)

@@ -1,5 +1,5 @@
-// Package notifytest holds what every channel must do: [Run] tries a channel against
-// a service that takes, limits, fails, refuses and hangs.
+// Package notifytest tests the contract of channels: [Run] tests a channel with a
+// service that accepts, limits, fails, refuses and hangs.
 package notifytest
 
 import (
@@ -16,34 +16,34 @@ import (
 	"github.com/heldcall/heldcall/notify"
 )
 
-// Answer is how a service answers whatever it is asked next.
+// Answer is how a service answers the next requests.
 type Answer int
 
 // The answers of a service.
 const (
-	Takes   Answer = iota // it does what it is asked
-	Limits                // it asks to come back in [LimitedFor]
-	Fails                 // it cannot now: a 500, say
-	Refuses               // it never will: a 400, say
-	Hangs                 // it says nothing until the request ends
+	Takes   Answer = iota // it accepts the message
+	Limits                // it asks for a pause of [LimitedFor]
+	Fails                 // a temporary error, such as 500
+	Refuses               // a permanent error, such as 400
+	Hangs                 // it does not answer before the request ends
 )
 
-// LimitedFor is when a service that [Limits] wants to be asked again.
+// LimitedFor is the pause that a service with [Limits] asks for.
 const LimitedFor = 7 * time.Second
 
-// Service is a channel and what stands at its other end.
+// Service is a channel with the service at its other end.
 type Service interface {
 	Channel() notify.Channel
 	// Answers sets how the service answers from now on.
 	Answers(Answer)
-	// Wire is all that has reached the service, one text a request: what a person
-	// would be shown, or the body of the request.
+	// Wire is all that has reached the service, one text a request: the text for
+	// people, or the body of the request.
 	Wire() []string
-	// Secrets are what must stand in no error.
+	// Secrets must be in no error.
 	Secrets() []string
 }
 
-// argument stands in the arguments of every request here, and so in no error.
+// argument is in the arguments of every request here, and must be in no error.
 const argument = "opensesame-argument"
 
 // Request is one that waits for people, the nth of its turn.
@@ -85,7 +85,7 @@ func Run(t *testing.T, start func(t *testing.T) Service) {
 	t.Run("Finding 27: shows the title of the rule", func(t *testing.T) { titled(t, start(t)) })
 	t.Run("Finding 33: marks long runs of spaces", func(t *testing.T) { pushed(t, start(t)) })
 	t.Run("updates", func(t *testing.T) { updates(t, start(t)) })
-	t.Run("says whether trying again helps", func(t *testing.T) { verdicts(t, start(t)) })
+	t.Run("classifies errors as permanent or temporary", func(t *testing.T) { verdicts(t, start(t)) })
 	t.Run("ends with its context", func(t *testing.T) { hangs(t, start(t)) })
 	t.Run("takes hostile texts", func(t *testing.T) { hostile(t, start(t)) })
 	t.Run("several at once", func(t *testing.T) { several(t, start(t)) })
@@ -97,7 +97,7 @@ func posts(t *testing.T, s Service) {
 		t.Fatalf("posted as %q: %v", ref, err)
 	}
 	if wire := strings.Join(s.Wire(), "\n"); !strings.Contains(wire, "bash") {
-		t.Errorf("what reached the service does not name the tool: %s", wire)
+		t.Errorf("the tool is not in the request to the service: %s", wire)
 	}
 }
 
@@ -115,8 +115,8 @@ func titled(t *testing.T, s Service) {
 	}
 }
 
-// pushed is what would be out of view where spaces are shown as they are. What goes to
-// programs, as JSON, is exact.
+// pushed sends arguments that long runs of spaces would push out of view. JSON for
+// programs is exact.
 func pushed(t *testing.T, s Service) {
 	r := Request(1)
 	r.Arguments = json.RawMessage(`{"command":"ls` + strings.Repeat(" ", 1500) + `; rm -rf /"}`)
@@ -132,7 +132,7 @@ func pushed(t *testing.T, s Service) {
 func updates(t *testing.T, s Service) {
 	updater, ok := s.Channel().(notify.Updater)
 	if !ok {
-		return // it tells of new requests only
+		return // it announces new requests only
 	}
 	d := Delivery(Request(1))
 	ref, err := s.Channel().Post(t.Context(), d)
@@ -145,7 +145,7 @@ func updates(t *testing.T, s Service) {
 		t.Fatalf("updated as %q: %v", ref, err)
 	}
 	if wire := strings.Join(s.Wire()[before:], "\n"); !strings.Contains(wire, "bob-the-reviewer") && len(d.Events) == 0 {
-		t.Errorf("what reached the service does not say who decided: %s", wire)
+		t.Errorf("the reviewer is not in the request to the service: %s", wire)
 	}
 	if len(s.Wire()) == before {
 		t.Error("nothing reached the service")
@@ -173,7 +173,7 @@ func verdicts(t *testing.T, s Service) {
 	}
 }
 
-// discreet reports an error that tells too much.
+// discreet fails the test if an error contains a secret.
 func discreet(t *testing.T, s Service, err error) {
 	t.Helper()
 	if err == nil {
@@ -181,7 +181,7 @@ func discreet(t *testing.T, s Service, err error) {
 	}
 	for _, secret := range append(s.Secrets(), argument) {
 		if secret != "" && strings.Contains(err.Error(), secret) {
-			t.Errorf("an error tells %q: %v", secret, err)
+			t.Errorf("an error contains %q: %v", secret, err)
 		}
 	}
 }
@@ -198,7 +198,7 @@ func hangs(t *testing.T, s Service) {
 	discreet(t, s, err)
 }
 
-// hostileTexts are what a model may write anywhere.
+// hostileTexts are texts that a model may write anywhere.
 var hostileTexts = []string{
 	"", "<!channel> <@U123> <https://evil.example|harmless>", "```\n*bold* _it_ ~no~ `x`", "\u202egnp.exe\u2066 \u200b\ufeff\x00\x1b[31m",
 	"@everyone @here https://evil.example", strings.Repeat("x", 200_000), strings.Repeat("\U0001F469\u200d", 5_000), "\xff\xfe", "line\nline\r\nline", "{{.}} ${x} %s &amp; <b>",

@@ -9,15 +9,14 @@ import (
 	"github.com/nicholas-fedor/shoutrrr/pkg/router"
 )
 
-// refusals are the services and settings that are not taken, and why.
 var (
 	errNotOne   = errors.New("is not a URL of shoutrrr; write SERVICE://..., such as ntfy://ntfy.sh/TOPIC: docs/channels.md has examples")
-	errNoReader = errors.New("is of the service logger, which tells nobody; name another")
-	errMarkup   = errors.New("has usehtml or json set, by which texts of a model would be markup; leave it out")
+	errNoReader = errors.New("is of the service logger, which has no readers; use another service")
+	errMarkup   = errors.New("has usehtml or json set, which would make markup of a model's texts; remove it")
 )
 
-// CheckURL reports what is wrong with a URL. Its errors quote nothing of the URL but
-// the name of a service that is known.
+// CheckURL checks a URL. Its errors contain nothing of the URL except the name of a
+// known service.
 func CheckURL(text string) (err error) {
 	defer func() {
 		if recover() != nil { // the library takes some URLs to be whole that are not
@@ -50,10 +49,9 @@ func CheckURL(text string) (err error) {
 			return nil
 		}
 	}
-	return fmt.Errorf("is not a whole URL of the service %s; compare it with shoutrrr's own page of that service", name)
+	return fmt.Errorf("is not a complete URL of the service %s; see shoutrrr's documentation of that service", name)
 }
 
-// isNo reports whether a setting is switched off.
 func isNo(values []string) bool {
 	switch strings.ToLower(strings.Join(values, ",")) {
 	case "no", "false", "0":

@@ -21,7 +21,7 @@ func TestURLs(t *testing.T) {
 		"110201543:" + token:         "is not a URL",
 		"https://" + token + "/hook": "is not a URL",
 		token + "://host":            "is not a URL",
-		"logger://" + token:          "tells nobody",
+		"logger://" + token:          "has no readers",
 		"discord://" + token:         "service discord",
 		discordURL + "?json=yes":     "usehtml or json",
 		"telegram://" + token + "@telegram?chats=@people":                           "service telegram",
@@ -45,7 +45,7 @@ func TestURLs(t *testing.T) {
 		case !strings.Contains(err.Error(), want):
 			t.Errorf("%s: %v", text, err)
 		case strings.Contains(err.Error(), token):
-			t.Errorf("%s: the error tells the token: %v", text, err)
+			t.Errorf("%s: the error contains the token: %v", text, err)
 		}
 	}
 }

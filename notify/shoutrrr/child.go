@@ -21,7 +21,6 @@ const ChildArg = "shoutrrr-courier"
 // IsChild reports whether the program was started as a child, by its command line.
 func IsChild(args []string) bool { return len(args) == 2 && args[1] == ChildArg }
 
-// order is the message that a child sends.
 type order struct {
 	URL    string            `json:"url"`
 	Text   string            `json:"text"`
@@ -55,7 +54,6 @@ func RunChild(in io.Reader, out io.Writer) int {
 
 var errPanic = errors.New("the library has failed")
 
-// send sends by the service that the URL names.
 func (o *order) send(rec *recorder) (err error) {
 	defer func() {
 		if recover() != nil {
@@ -90,7 +88,6 @@ func record(service types.Service, rec *recorder) {
 	}
 }
 
-// noSleep is a sleeper that does not sleep.
 type noSleep struct{}
 
 // Sleep implements the library's sleeper.

@@ -1,6 +1,7 @@
 package shoutrrr
 
 import (
+	"fmt"
 	"maps"
 	"net/url"
 	"regexp"
@@ -11,7 +12,6 @@ import (
 	"github.com/heldcall/heldcall/notify"
 )
 
-// format is the form of texts that a service accepts.
 type format struct {
 	open, end string            // around a foreign text
 	escapes   map[rune]string   // what would be markup or a mention in it
@@ -28,12 +28,11 @@ const (
 	fewBytes = 1000
 )
 
-// asEscape writes characters as escapes, as [sanitize.Line] writes what is not seen.
+// asEscape returns escapes of characters, in the form of [sanitize.Line].
 func asEscape(chars string) map[rune]string {
 	escapes := map[rune]string{}
 	for _, r := range chars {
-		const digits = "0123456789abcdef"
-		escapes[r] = `\u00` + string(digits[r>>4]) + string(digits[r&15])
+		escapes[r] = fmt.Sprintf(`\u%04x`, r)
 	}
 	return escapes
 }
@@ -48,7 +47,6 @@ var (
 	asLetter = format{open: `"`, end: `"`, escapes: asEscape("\"`*_[]#~<>|&@")}
 )
 
-// with returns the format with some fields set.
 func (f format) with(most int, title bool, settings map[string]string) format {
 	f.most, f.title, f.settings = most, title, settings
 	return f
@@ -84,8 +82,8 @@ func formatOf(text string) format {
 	return asLetter.with(mostBytes, false, nil)
 }
 
-// params returns the settings of one message. The title is never of a model's words, and
-// the one in the URL goes before it.
+// params returns the settings of one message. The title contains no text of a model; a
+// title in the URL replaces it.
 func (f format) params(text string, d notify.Delivery) map[string]string {
 	params := map[string]string{}
 	for key, value := range f.settings {
@@ -100,9 +98,9 @@ func (f format) params(text string, d notify.Delivery) map[string]string {
 			return params
 		}
 	}
-	params["title"] = "heldcall: a call waits"
+	params["title"] = "heldcall: a call needs approval"
 	if len(d.Requests) > 1 {
-		params["title"] = "heldcall: calls wait"
+		params["title"] = "heldcall: calls need approval"
 	}
 	return params
 }
@@ -156,10 +154,5 @@ func (f format) own(text string) string {
 	if f.open != asHTML.open {
 		return text
 	}
-	for r, escape := range asHTML.escapes {
-		if r != '&' {
-			text = strings.ReplaceAll(text, string(r), escape)
-		}
-	}
-	return text
+	return strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(text)
 }

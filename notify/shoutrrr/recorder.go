@@ -11,7 +11,6 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// maxBody bounds the part of an answer that is read.
 const maxBody = 4 << 10
 
 // recorder is a transport that records the answers of services. It sends nothing after the

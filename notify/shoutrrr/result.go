@@ -23,7 +23,6 @@ type result struct {
 	After  int64  `json:"after_seconds"` // when the service accepts another attempt; 0: unknown
 }
 
-// err returns the result as an error of a channel.
 func (v result) err() error {
 	switch {
 	case v.Failed == "":
@@ -44,9 +43,9 @@ func resultOf(err error, rec *recorder) result {
 		case s.err != nil:
 			return result{Failed: unreached(s.err)}
 		case s.status >= http.StatusMultipleChoices:
-			return result{Failed: fmt.Sprintf("the service answered %d", s.status), Final: final(s.status), After: s.after}
+			return result{Failed: fmt.Sprintf("the service answered %d", s.status), Final: notify.IsPermanent(s.status), After: s.after}
 		case err != nil:
-			return result{Failed: fmt.Sprintf("the service answered %d, but not that it has taken the message", s.status)}
+			return result{Failed: fmt.Sprintf("the service answered %d, without accepting the message", s.status)}
 		}
 		return result{}
 	}
@@ -59,18 +58,7 @@ func resultOf(err error, rec *recorder) result {
 	return result{Failed: unreached(err)}
 }
 
-// final reports whether a status means this message. What an operator can put right,
-// such as a token or a topic, is not among them: it is tried again.
-func final(status int) bool {
-	switch status {
-	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge,
-		http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity, http.StatusNotImplemented:
-		return true
-	}
-	return false
-}
-
-// finalMail is the same for a mail server: too large, or not taken as it is.
+// finalMail is [notify.IsPermanent] for a mail server: too large, or refused as it is.
 func finalMail(code int) bool { return code == 552 || code == 554 }
 
 // closedOnly reports whether only the end of the session with a mail server failed, which
@@ -90,9 +78,9 @@ func unreached(err error) string {
 	)
 	switch {
 	case errors.As(err, &name):
-		return "the service's name is not known to the DNS"
+		return "the DNS does not know the service's name"
 	case errors.As(err, &certificate):
-		return "the service's certificate is not one that is trusted"
+		return "the service's certificate is not trusted"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the service refuses connections"
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.As(err, &timed) && timed.Timeout():
@@ -100,5 +88,5 @@ func unreached(err error) string {
 	case errors.As(err, &timed):
 		return "the connection to the service failed"
 	}
-	return "the message could not be sent; look at the URL of the channel"
+	return "the message could not be sent; check the URL of the channel"
 }

@@ -54,7 +54,7 @@ type service struct {
 	channel *Channel
 	secrets []string
 	success string // what it answers to a message that it takes
-	within  string // where it says when to come again: "header" or "telegram"
+	within  string // where the pause is: "header" or "telegram"
 
 	mu     sync.Mutex
 	wire   []string
@@ -209,7 +209,7 @@ func openTelegram(t *testing.T) *service {
 	return open(t, telegramURL, &service{success: `{"ok":true,"result":{"message_id":1}}`, within: "telegram"})
 }
 
-// fields reads what came as JSON.
+// fields reads a body as JSON.
 func fields(t *testing.T, body string) map[string]any {
 	t.Helper()
 	var m map[string]any

@@ -6,8 +6,8 @@
 // # A process of its own
 //
 // The library's services take no context, some of them have no time-out, share state
-// that is not locked, sleep for minutes, or report that they have sent what they have
-// not. So each message is sent by a child process: this program again, which sends one
+// that is not locked, sleep for minutes, or report success for messages that were not
+// sent. So each message is sent by a child process: this program again, which sends one
 // message and ends ([RunChild]). It is killed when the time is over, nothing of it stays,
 // and its failures are its own. The answer of a service is recorded on the wire, whatever
 // the library makes of it.
@@ -88,7 +88,6 @@ func (c *Channel) Post(ctx context.Context, d notify.Delivery) (notify.Ref, erro
 	return notify.Ref(d.ID), nil
 }
 
-// send makes a child send, and returns its result.
 func (c *Channel) send(ctx context.Context, o order) (v result, err error) {
 	in, err := json.Marshal(o)
 	if err != nil {
@@ -120,7 +119,7 @@ func (c *Channel) send(ctx context.Context, o order) (v result, err error) {
 // variables are those of the environment that a child needs to connect.
 var variables = []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "SYSTEMROOT", "GODEBUG"}
 
-// bounded keeps the beginning of what is written.
+// bounded keeps the first bytes of its input.
 type bounded struct {
 	bytes.Buffer
 	most int

@@ -16,7 +16,7 @@ func TestChannelDoesWhatEveryChannelDoes(t *testing.T) {
 	notifytest.Run(t, func(t *testing.T) notifytest.Service { return openTelegram(t) })
 }
 
-// Each service is told in its own form, at its own address.
+// Each service gets its own form of message, at its own address.
 func TestServices(t *testing.T) {
 	const text = "heldcall holds a call of "
 	for _, one := range []struct {
@@ -61,20 +61,19 @@ func TestServices(t *testing.T) {
 			if s.paths[0] != one.path {
 				t.Errorf("it was sent to %s", s.paths[0])
 			}
-			if s.channel.composer.format.title && title != "heldcall: a call waits" {
+			if s.channel.composer.format.title && title != "heldcall: a call needs approval" {
 				t.Errorf("the title is %q", title)
 			}
 			for _, want := range []string{text, "bash", "high risk", "ann", "coder", "policy.yaml:3", "opensesame", "2026-11-21 10:05:00 UTC", inbox + "/#/requests/01KAKZ"} {
 				if !strings.Contains(got, want) {
-					t.Errorf("it does not say %q:\n%s", want, got)
+					t.Errorf("it does not contain %q:\n%s", want, got)
 				}
 			}
 		})
 	}
 }
 
-// What an operator can put right is tried again, and what a service says tells no
-// secret.
+// Errors that an operator can correct are tried again, and contain no secret.
 func TestVerdictsOfStatus(t *testing.T) {
 	s := openTelegram(t)
 	s.Answers(notifytest.Fails)
@@ -86,7 +85,7 @@ func TestVerdictsOfStatus(t *testing.T) {
 			t.Errorf("%d: %v", status, err)
 		}
 		if err != nil && strings.Contains(err.Error(), token) {
-			t.Errorf("the error tells the token: %v", err)
+			t.Errorf("the error contains the token: %v", err)
 		}
 		if n := len(s.Wire()) - before; n != 1 {
 			t.Errorf("%d: it was sent %d times by one courier", status, n)
@@ -164,7 +163,7 @@ func TestMail(t *testing.T) {
 	}
 	head, body, _ := strings.Cut(m.letters[0], "\r\n\r\n")
 	head += "\r\n"
-	if !strings.Contains(head, "Subject: heldcall: a call waits\r\n") || !strings.Contains(head, "To: people@example.com\r\n") || strings.Contains(head, "Bcc") {
+	if !strings.Contains(head, "Subject: heldcall: a call needs approval\r\n") || !strings.Contains(head, "To: people@example.com\r\n") || strings.Contains(head, "Bcc") {
 		t.Errorf("the head is %q", head)
 	}
 	if !strings.Contains(body, `"bash\x0d\x0aBcc: everybody\u0040example.com`) || !strings.Contains(body, inbox+"/#/requests/01KAKZ") {
@@ -175,7 +174,7 @@ func TestMail(t *testing.T) {
 		permanent             bool
 	}{
 		{"AUTH", "535 no " + token, "answered 535", false},
-		{"RCPT", "550 nobody", "answered 550", false},
+		{"RCPT", "550 unknown", "answered 550", false},
 		{"DATA", "451 later", "answered 451", false},
 		{"DATA", "554 no", "answered 554", true},
 	} {

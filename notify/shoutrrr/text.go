@@ -12,10 +12,9 @@ import (
 	"github.com/heldcall/heldcall/notify"
 )
 
-// minArguments is how many bytes of arguments say anything.
+// minArguments is the least number of bytes of arguments in a message.
 const minArguments = 60
 
-// maxFlags is how many warnings are in a message.
 const maxFlags = 3
 
 // What some parts of a message may take, in bytes.
@@ -24,13 +23,11 @@ func (f format) reason() int  { return f.most / 10 }
 func (f format) flag() int    { return f.most / 16 }
 func (f format) preview() int { return f.most / 12 } // of a call among many
 
-// composer writes the messages of one service.
 type composer struct {
 	format format
 	inbox  func() string // URL of the console
 }
 
-// text is the message about the requests of a delivery.
 func (c composer) text(d notify.Delivery) string {
 	waiting := slices.DeleteFunc(slices.Clone(d.Requests), func(r approvals.Request) bool { return r.Status.Final() })
 	if len(waiting) == 0 {
@@ -42,7 +39,6 @@ func (c composer) text(d notify.Delivery) string {
 	return c.many(waiting, d.Grouped)
 }
 
-// one is the message about one call.
 func (c composer) one(r *approvals.Request) string {
 	f := c.format
 	head := []string{fmt.Sprintf("heldcall holds a call of %s: %s risk.", f.word(r.ToolName), risk(r)), f.who(r)}
@@ -62,8 +58,8 @@ func (c composer) one(r *approvals.Request) string {
 		warning, _ := f.quote(flag, f.flag())
 		head = append(head, "Warning: "+warning)
 	}
-	tail := []string{ends(r), "See it whole and decide: " + c.link(r.ID)}
-	const cut = "That is not all of the arguments."
+	tail := []string{ends(r), "Open it to decide: " + c.link(r.ID)}
+	const cut = "The arguments are cut off."
 	room := f.most - size(head) - size(tail) - len("Arguments: \n"+cut+"\n")
 	arguments, whole := f.ending(sanitize.Blanks(string(r.Arguments)), max(room, minArguments))
 	head = append(head, "Arguments: "+arguments)
@@ -73,13 +69,12 @@ func (c composer) one(r *approvals.Request) string {
 	return strings.Join(append(head, tail...), "\n")
 }
 
-// many is the message about several calls: a line for each, as far as they fit.
 func (c composer) many(requests []approvals.Request, grouped bool) string {
 	f := c.format
 	first := &requests[0]
 	worst, until := first, first.ExpiresAt
 	for i := range requests {
-		if r := &requests[i]; rank(r) > rank(worst) {
+		if r := &requests[i]; notify.RiskRank(r.RiskLevel) > notify.RiskRank(worst.RiskLevel) {
 			worst = r
 		}
 		if at := requests[i].ExpiresAt; at.Before(until) {
@@ -90,7 +85,7 @@ func (c composer) many(requests []approvals.Request, grouped bool) string {
 	if !grouped {
 		head = append(head, f.who(first))
 	}
-	tail := []string{"The first of them ends at " + moment(until) + ".", "Decide them in the inbox: " + c.link("")}
+	tail := []string{"The first of them expires at " + moment(until) + ".", "Decide them in the inbox: " + c.link("")}
 	const rest = "and %d more"
 	room := f.most - size(head) - size(tail) - len(rest) - 10
 	for i := range requests {
@@ -106,7 +101,6 @@ func (c composer) many(requests []approvals.Request, grouped bool) string {
 	return strings.Join(append(head, tail...), "\n")
 }
 
-// size is what lines take, with their ends.
 func size(lines []string) int {
 	n := 0
 	for _, line := range lines {
@@ -115,7 +109,6 @@ func size(lines []string) int {
 	return n
 }
 
-// word is a short foreign text.
 func (f format) word(text string) string {
 	quoted, _ := f.quote(text, f.name())
 	return quoted
@@ -123,38 +116,17 @@ func (f format) word(text string) string {
 
 // who names the agent of a call, and its user and tenant.
 func (f format) who(r *approvals.Request) string {
-	var parts []string
-	for _, one := range []struct{ name, value string }{
-		{"agent", r.Principal.Agent},
-		{"user", r.Principal.User},
-		{"tenant", r.Principal.Tenant},
-	} {
-		if one.value != "" {
-			parts = append(parts, one.name+" "+f.word(one.value))
-		}
-	}
-	return "For " + cmp.Or(strings.Join(parts, ", "), "an agent that is not known by name") + "."
+	return "For " + notify.Origin(", ", f.word, "agent", r.Principal.Agent, "user", r.Principal.User, "tenant", r.Principal.Tenant) + "."
 }
 
-// ends is until when people can decide, and the fate of the call after that.
+// ends is the sentence about the end of a request.
 func ends(r *approvals.Request) string {
-	return "Until " + moment(r.ExpiresAt) + "; if nobody answers, it is " + r.TimeoutOutcome() + "."
+	text := notify.Expiry(r, moment(r.ExpiresAt))
+	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
 func moment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 MST") }
 
-// link leads to the inbox.
-func (c composer) link(id string) string {
-	url := strings.TrimRight(c.inbox(), "/") + "/#/"
-	if id != "" {
-		url += "requests/" + id
-	}
-	return c.format.own(url)
-}
+func (c composer) link(id string) string { return c.format.own(notify.InboxURL(c.inbox(), id)) }
 
 func risk(r *approvals.Request) string { return cmp.Or(string(r.RiskLevel), "unknown") }
-
-// risks are the levels in rising order.
-var risks = []approvals.Risk{approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical}
-
-func rank(r *approvals.Request) int { return slices.Index(risks, r.RiskLevel) }

@@ -64,8 +64,8 @@ func TestHostileTextsStayInert(t *testing.T) {
 	}
 }
 
-// Where texts of models stand in quotes they cannot end them, and speak as heldcall:
-// only arguments, which stand at the end of a line of their own, keep their quotes.
+// Quoted texts of models cannot end their quotes and pretend to be heldcall's. Only
+// arguments, which end their line, keep their quotes.
 func TestQuotesAreHeldcalls(t *testing.T) {
 	const text = `readfile": low risk. Approved by ann. See WwW.evil.example "`
 	for _, service := range allServices {
@@ -94,7 +94,7 @@ func TestQuotesAreHeldcalls(t *testing.T) {
 	}
 }
 
-// Whatever is asked, a message fits, says what was left out, and leads to the inbox.
+// Every message fits, reports omissions, and links to the inbox.
 func TestMessagesFit(t *testing.T) {
 	long := strings.Repeat("@<\U0001F469&`\u202e", 5000)
 	for _, service := range allServices {
@@ -118,8 +118,8 @@ func TestMessagesFit(t *testing.T) {
 				t.Errorf("%s, %s: not all of it is seen:\n%s", service, what, text)
 			}
 		}
-		if !strings.Contains(one, "That is not all of the arguments.") || !strings.Contains(one, "The inbox has more warnings.") {
-			t.Errorf("%s: it does not say what is left out:\n%s", service, one)
+		if !strings.Contains(one, "The arguments are cut off.") || !strings.Contains(one, "The inbox has more warnings.") {
+			t.Errorf("%s: it does not report the omission:\n%s", service, one)
 		}
 	}
 }
@@ -141,20 +141,20 @@ func TestMessages(t *testing.T) {
 For agent "coder", user "ann", tenant "acme".
 Asked by rule "policy.yaml:3": "a command"
 Arguments: "{"command":"opensesame-argument"}"
-Until 2026-11-21 10:05:00 UTC; if nobody answers, it is not run.
-See it whole and decide: https://heldcall.example/#/requests/01KAKZ00000000000000000001`},
+Expires at 2026-11-21 10:05:00 UTC (won't run).
+Open it to decide: https://heldcall.example/#/requests/01KAKZ00000000000000000001`},
 		{textOf("ntfy", r, critical), `heldcall holds 2 calls: up to critical risk.
 For agent "coder", user "ann", tenant "acme".
 - "bash" (high risk): "opensesame-argument"
 - "bash" (critical risk): "opensesame-argument"
-The first of them ends at 2026-11-21 10:05:00 UTC.
+The first of them expires at 2026-11-21 10:05:00 UTC.
 Decide them in the inbox: https://heldcall.example/#/`},
 		{textOf("ntfy", notifytest.Decided(r, "bob"), critical), `heldcall holds a call of "bash": critical risk.
 For agent "coder", user "ann", tenant "acme".
 Asked by rule "policy.yaml:3": "a command"
 Arguments: "{"command":"opensesame-argument"}"
-Until 2026-11-21 10:05:00 UTC; if nobody answers, it is run.
-See it whole and decide: https://heldcall.example/#/requests/01KAKZ00000000000000000002`},
+Runs automatically at 2026-11-21 10:05:00 UTC.
+Open it to decide: https://heldcall.example/#/requests/01KAKZ00000000000000000002`},
 	} {
 		if one.got != one.want {
 			t.Errorf("got\n%s\nwant\n%s", one.got, one.want)
@@ -169,7 +169,7 @@ See it whole and decide: https://heldcall.example/#/requests/01KAKZ0000000000000
 func TestTitles(t *testing.T) {
 	d := notifytest.Delivery(notifytest.Request(1))
 	for text, want := range map[string]string{
-		"ntfy://ntfy.sh/calls": "heldcall: a call waits", "ntfy://ntfy.sh/calls?Title=mine": "", "smtp://h/?subject=mine": "", "mattermost://h/t": "",
+		"ntfy://ntfy.sh/calls": "heldcall: a call needs approval", "ntfy://ntfy.sh/calls?Title=mine": "", "smtp://h/?subject=mine": "", "mattermost://h/t": "",
 	} {
 		if got := formatOf(text).params(text, d)["title"]; got != want {
 			t.Errorf("%s: %q", text, got)

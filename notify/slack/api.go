@@ -7,7 +7,6 @@ import (
 	slackapi "github.com/slack-go/slack"
 )
 
-// api is what this channel needs of Slack.
 type api interface {
 	PostMessageContext(ctx context.Context, channel string, options ...slackapi.MsgOption) (where, ts string, err error)
 	UpdateMessageContext(ctx context.Context, channel, ts string, options ...slackapi.MsgOption) (where, newTS, text string, err error)

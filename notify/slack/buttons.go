@@ -10,7 +10,7 @@ import (
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
-// What a button asks for. Its value is the id of the request.
+// Actions of buttons, whose value is the id of the request.
 const (
 	doApprove = "heldcall_approve"
 	doDeny    = "heldcall_deny"
@@ -19,8 +19,8 @@ const (
 	doNote    = "heldcall_note"
 )
 
-// buttons are those of a call that waits, nil for none. What is not shown whole can
-// be denied, and that is all.
+// buttons returns the buttons of a pending call, nil for none. A call that is not shown
+// in full can only be denied.
 func (c *cards) buttons(r *approvals.Request, whole bool) *slackapi.ActionBlock {
 	if !c.clickable || (r.Kind != approvals.KindPermission && r.Kind != "") {
 		return nil
@@ -48,7 +48,6 @@ func (c *cards) buttons(r *approvals.Request, whole bool) *slackapi.ActionBlock 
 	return slackapi.NewActionBlock("", row...)
 }
 
-// editable reports whether the arguments can be edited in a modal.
 func editable(r *approvals.Request) bool {
 	return !r.Details.Fixed && r.OneDecides() && units(sanitize.Indented(r.Arguments)) <= maxSection
 }
@@ -71,21 +70,15 @@ func promise(r *approvals.Request) (text string, ok bool) {
 	if !whole {
 		return "", false
 	}
-	text = fmt.Sprintf("This call, and every later one that is %s, for %s, for %.0f hours.", strings.Join(coded, " or "), whose, approvals.DefaultGrantTime.Hours())
+	text = fmt.Sprintf("This call, and later calls that match %s, for %s, for %.0f hours.", strings.Join(coded, " or "), whose, approvals.DefaultGrantTime.Hours())
 	return text, units(text) <= maxConfirm
 }
 
-// decision is what a button with no further question decides.
-func decision(action string) (d approvals.Decision, ok bool) {
-	switch action {
-	case doApprove:
-		return approvals.Decision{Action: approvals.ActionApprove}, true
-	case doDeny:
-		return approvals.Decision{Action: approvals.ActionDeny}, true
-	case doAlways:
-		return approvals.Decision{Action: approvals.ActionAllowAlways}, true
-	}
-	return d, false
+// decisions are those of buttons that ask no further question.
+var decisions = map[string]approvals.Action{
+	doApprove: approvals.ActionApprove,
+	doDeny:    approvals.ActionDeny,
+	doAlways:  approvals.ActionAllowAlways,
 }
 
 // offered reports whether a card has a button for this request, in its present state.

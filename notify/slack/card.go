@@ -11,7 +11,6 @@ import (
 	"github.com/heldcall/heldcall/notify"
 )
 
-// cards renders requests as messages.
 type cards struct {
 	inbox     func() string // the console's URL
 	clickable bool          // clicks on buttons are taken
@@ -28,7 +27,6 @@ func (c *cards) message(d notify.Delivery, blocks []slackapi.Block) []slackapi.M
 	}
 }
 
-// headline is a card in one line.
 func (c *cards) headline(d notify.Delivery) string {
 	if len(d.Requests) == 1 {
 		return fmt.Sprintf("%s: %s", named(&d.Requests[0]), statusText(&d.Requests[0]))
@@ -40,12 +38,11 @@ func (c *cards) headline(d notify.Delivery) string {
 		}
 	}
 	if waiting == 0 {
-		return fmt.Sprintf("%d calls: none waits any more", len(d.Requests))
+		return fmt.Sprintf("%d calls: none pending", len(d.Requests))
 	}
-	return fmt.Sprintf("%d calls: %d wait for you", len(d.Requests), waiting)
+	return fmt.Sprintf("%d calls: %d pending", len(d.Requests), waiting)
 }
 
-// named is a call in a few words: the title that its rule gives it, and its tool.
 func named(r *approvals.Request) string {
 	tool, _ := word(r.ToolName, maxName)
 	if r.RuleTitle() == "" {
@@ -55,15 +52,14 @@ func named(r *approvals.Request) string {
 	return title + " (" + tool + ")"
 }
 
-// blocks are a card.
 func (c *cards) blocks(d notify.Delivery) []slackapi.Block {
 	if d.Grouped || len(d.Requests) > maxRows {
 		return c.list(d, maxCard)
 	}
 	first := &d.Requests[0]
 	blocks := []slackapi.Block{section("*" + c.headline(d) + "*"), note(origin(first))}
-	blocks = append(blocks, said("The user said", first.Context.LastUserMessage)...)
-	blocks = append(blocks, said("The model said", first.Context.AssistantText)...)
+	blocks = append(blocks, quote("User's message", first.Context.LastUserMessage)...)
+	blocks = append(blocks, quote("Model's message", first.Context.AssistantText)...)
 	last := note(c.link("", "Open the inbox"))
 	left := maxCard - unitsOf(append(blocks, last))
 	for i := range d.Requests { // each is named before any shows its arguments
@@ -84,40 +80,21 @@ func (c *cards) blocks(d notify.Delivery) []slackapi.Block {
 // section goes, and leads to the inbox.
 func (c *cards) short(d notify.Delivery) []slackapi.Block { return c.list(d, maxSection) }
 
-// origin names the agent of the calls, and its user and tenant.
 func origin(r *approvals.Request) string {
-	var parts []string
-	for _, one := range []struct{ name, value string }{
-		{"agent", r.Principal.Agent},
-		{"user", r.Principal.User},
-		{"tenant", r.Principal.Tenant},
-		{"model", r.Model},
-		{"run", r.RunID},
-	} {
-		if one.value != "" {
-			value, _ := word(one.value, maxName)
-			parts = append(parts, one.name+" "+value)
-		}
-	}
-	return cmp.Or(strings.Join(parts, " · "), "an agent that is not known by name")
+	p := r.Principal
+	return notify.Origin(" · ", mustWord, "agent", p.Agent, "user", p.User, "tenant", p.Tenant, "model", r.Model, "run", r.RunID)
 }
 
-// said is what somebody said that led to the calls, as far as it fits.
-func said(who, text string) []slackapi.Block {
+func quote(name, text string) []slackapi.Block {
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
-	code, _ := fence(text, maxSaid)
-	return []slackapi.Block{section(who + ":\n" + code)}
+	code, _ := fence(text, maxText)
+	return []slackapi.Block{section(name + ":\n" + code)}
 }
 
-// link leads to the inbox.
 func (c *cards) link(id, text string) string {
-	url := strings.TrimSuffix(c.inbox(), "/") + "/#/"
-	if id != "" {
-		url += "requests/" + id
-	}
-	return "<" + escapes.Replace(url) + "|" + text + ">"
+	return "<" + escapes.Replace(notify.InboxURL(c.inbox(), id)) + "|" + text + ">"
 }
 
 // row is one call: what it is, its arguments within some room, and buttons or how it
@@ -131,7 +108,7 @@ func (c *cards) row(r *approvals.Request, room int) []slackapi.Block {
 	status := statusText(r)
 	if !r.Status.Final() {
 		if !v.whole {
-			status = "*This call is too long for Slack, so it cannot be approved here:* " + c.link(r.ID, "see it whole and decide in the inbox")
+			status = "*This call is too long for Slack and cannot be approved here:* " + c.link(r.ID, "open it in the inbox")
 		}
 		if buttons := c.buttons(r, v.whole); buttons != nil {
 			blocks = append(blocks, buttons)
@@ -152,20 +129,20 @@ func viewOf(r *approvals.Request, room int) view {
 	name, wholeName := word(r.ToolName, maxName)
 	title := fmt.Sprintf("%s *%s* · %s risk", riskSigns[r.RiskLevel], name, cmp.Or(string(r.RiskLevel), "unknown"))
 	if r.RuleTitle() != "" {
-		own, _ := word(r.Title, maxSaid)
+		own, _ := word(r.Title, maxText)
 		title = "*" + own + "*\n" + title
 	}
 	if r.Rule != "" || r.Reason != "" {
 		rule, _ := word(r.Rule, maxName)
 		title += "\nasked by " + rule
 		if r.Reason != "" {
-			reason, _ := word(r.Reason, maxSaid)
+			reason, _ := word(r.Reason, maxText)
 			title += ": " + reason
 		}
 	}
 	whole := wholeName
 	for _, flag := range r.Details.Flags {
-		text, wholeFlag := word(flag, maxSaid)
+		text, wholeFlag := word(flag, maxText)
 		if whole = whole && wholeFlag; units(title)+units(text) > maxSection-20 {
 			whole = false
 			break
@@ -189,7 +166,7 @@ var riskSigns = map[approvals.Risk]string{
 func (c *cards) list(d notify.Delivery, room int) []slackapi.Block {
 	head := "*" + c.headline(d) + "*"
 	if d.Grouped {
-		head += "\nThey came faster than Slack is told of singly."
+		head += "\nThese calls are on one card because many came at once."
 	}
 	blocks := []slackapi.Block{section(head + " " + c.link("", "Decide them in the inbox"))}
 	var text strings.Builder
@@ -215,7 +192,6 @@ func (c *cards) list(d notify.Delivery, room int) []slackapi.Block {
 	return blocks
 }
 
-// line is a call in a list.
 func (c *cards) line(r *approvals.Request) string {
 	name, _ := word(cmp.Or(r.RuleTitle(), r.ToolName), maxLine/5)
 	who, _ := word(cmp.Or(r.Principal.Agent, r.Principal.User, r.Principal.Tenant), maxLine/5)

@@ -14,10 +14,9 @@ import (
 	"github.com/heldcall/heldcall/notify/notifytest"
 )
 
-// However long the calls of an answer are, with all that stands around them, Slack
-// takes the card at the first attempt, every call is linked, and what is not whole
-// cannot be approved.
-func TestLongCardsAreTold(t *testing.T) {
+// Slack accepts a card of calls of any length at the first attempt; every call is linked,
+// and one that is cut off cannot be approved.
+func TestLongCardsArePosted(t *testing.T) {
 	texts := map[string]string{"words": strings.Repeat("abcdefghi ", 270), "escapes": strings.Repeat("<", 700), "signs": strings.Repeat("\U0001F469", 1300)}
 	for name, text := range texts {
 		for _, calls := range []int{1, 5, 10} {
@@ -57,9 +56,9 @@ func TestLongCardsAreTold(t *testing.T) {
 	}
 }
 
-// Whatever Slack's limits are, a card that it finds too long is told in short, with
-// links and without buttons.
-func TestWhatSlackRefusesIsToldInShort(t *testing.T) {
+// A card that Slack refuses as too long is posted in short, with links and without
+// buttons.
+func TestRefusedCardIsPostedInShort(t *testing.T) {
 	for _, word := range []string{"msg_blocks_too_long", "msg_too_long", "invalid_blocks", "invalid_blocks_format"} {
 		t.Run(word, func(t *testing.T) {
 			w := newWorkspace(t)
@@ -190,14 +189,13 @@ func TestCardsSayWhoDecided(t *testing.T) {
 	} {
 		r.Status, r.Decisions, r.Details.CancelReason = ended.Status, ended.Decisions, ended.Details.CancelReason
 		if text := shown(t, r); !strings.Contains(text, want) {
-			t.Errorf("not said: %s\n%s", want, text)
+			t.Errorf("not shown: %s\n%s", want, text)
 		}
 	}
 }
 
-// A card says for whom a call still waits of whom several rules ask, and who has
-// approved. However many they are, those that are missing stand before the others.
-func TestCardsSayWhoIsMissing(t *testing.T) {
+// A card with several rules names the missing approvals, then those that were given.
+func TestCardsNameMissingApprovals(t *testing.T) {
 	r := notifytest.Request(1)
 	r.Reviewers, r.RequiredApprovals = []string{"dba", "security"}, 2
 	r.Demands = []approvals.Demand{
@@ -208,14 +206,14 @@ func TestCardsSayWhoIsMissing(t *testing.T) {
 	text := shown(t, r)
 	missing := "waits for `1 of 2 approvals by members of security (policy.yaml:2): sam for sue; members of managers too from 2026-11-21T10:05:00Z`"
 	if !strings.Contains(text, missing+", and has `1 of 1 approvals by members of dba (policy.yaml:1): bo\\u0060&lt;!here&gt;`") {
-		t.Errorf("not said: %s\n%s", missing, text)
+		t.Errorf("not shown: %s\n%s", missing, text)
 	}
-	if ends := "10:05:00 UTC>; if nobody answers, it is not run"; !strings.Contains(text, ends) {
-		t.Errorf("not said: %s\n%s", ends, text)
+	if ends := "10:05:00 UTC> (won't run)"; !strings.Contains(text, ends) {
+		t.Errorf("not shown: %s\n%s", ends, text)
 	}
 	r.OnTimeout = approvals.OnTimeoutApprove
-	if ends := "; if nobody answers, it is run"; !strings.Contains(shown(t, r), ends) {
-		t.Errorf("not said: %s", ends)
+	if ends := "; runs automatically at "; !strings.Contains(shown(t, r), ends) {
+		t.Errorf("not shown: %s", ends)
 	}
 	r.Demands, r.Decisions = nil, nil
 	for i := range 30 {
@@ -225,10 +223,10 @@ func TestCardsSayWhoIsMissing(t *testing.T) {
 		}
 	}
 	if text := shown(t, r); !strings.Contains(text, "waits for `0 of 1 approvals by members of group-29 (policy.yaml:1)`, and has `1 of 1 approvals by members of group-00") {
-		t.Errorf("who is missing is not said first:\n%s", text)
+		t.Errorf("missing approvals are not first:\n%s", text)
 	}
 	r.Decisions = nil
 	if text := shown(t, r); !strings.Contains(text, " and `0 of 1 approvals by members of group-02 (policy.yaml:1)`, and 27 more (see the inbox)") {
-		t.Errorf("how many are missing is not said:\n%s", text)
+		t.Errorf("the number of missing approvals is not shown:\n%s", text)
 	}
 }

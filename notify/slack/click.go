@@ -27,11 +27,10 @@ type Reviewers interface {
 // answer to a form.
 const clickTimeout = 2500 * time.Millisecond
 
-// clicks takes decisions that reviewers click on cards and send in forms.
 type clicks struct {
 	api       api
 	gate      Gate
-	reviewers Reviewers // nil: nobody decides from Slack
+	reviewers Reviewers // nil: nothing is decided from Slack
 	cards     *cards
 	home      home
 	log       *slog.Logger
@@ -55,7 +54,6 @@ func (c *clicks) handle(ctx context.Context, click *slackapi.InteractionCallback
 	return nil
 }
 
-// press does the action of a button.
 func (c *clicks) press(ctx context.Context, click *slackapi.InteractionCallback, action *slackapi.BlockAction) error {
 	switch action.ActionID {
 	case doApprove, doDeny, doAlways, doEdit, doNote:
@@ -73,10 +71,10 @@ func (c *clicks) press(ctx context.Context, click *slackapi.InteractionCallback,
 	case r.Status.Final():
 		return &approvals.DecidedError{Request: r}
 	case !c.cards.offered(action.ActionID, &r):
-		return refuse("This cannot be done from Slack: %s.", c.cards.link(r.ID, "decide in the inbox"))
+		return refuse("Not possible from Slack: %s.", c.cards.link(r.ID, "decide in the inbox"))
 	}
-	if d, ok := decision(action.ActionID); ok {
-		r, err := c.decide(ctx, who, r.ID, d)
+	if decided, ok := decisions[action.ActionID]; ok {
+		r, err := c.decide(ctx, who, r.ID, approvals.Decision{Action: decided})
 		if err == nil && !r.Status.Final() {
 			c.reply(ctx, click, "You approved. Waiting for "+mustWord(r.Missing())+".")
 		}
@@ -88,7 +86,6 @@ func (c *clicks) press(ctx context.Context, click *slackapi.InteractionCallback,
 	return nil
 }
 
-// decide submits a decision and returns the request after it.
 func (c *clicks) decide(ctx context.Context, who reviewers.Reviewer, id string, d approvals.Decision) (approvals.Request, error) {
 	d.RequestID, d.Channel = id, channelName
 	who.Sign(&d)
@@ -106,10 +103,10 @@ func (c *clicks) reviewer(ctx context.Context, click *slackapi.InteractionCallba
 		who, known = c.reviewers.BySlack(userID)
 	}
 	if !known {
-		return who, refuse("You are not a reviewer of this heldcall, so nothing was done. Whoever runs it can make you one: your Slack user id is %s.", mustWord(userID))
+		return who, refuse("You are not a reviewer, so nothing was done. Ask your administrator to add your Slack user id: %s.", mustWord(userID))
 	}
 	if !who.Role.Includes(reviewers.RoleReviewer) {
-		return who, refuse("You may see requests and not decide them: your role is %s.", mustWord(string(who.Role)))
+		return who, refuse("You have view-only access: your role is %s.", mustWord(string(who.Role)))
 	}
 	if err := c.atHome(ctx, click); err != nil {
 		return who, err
@@ -119,15 +116,13 @@ func (c *clicks) reviewer(ctx context.Context, click *slackapi.InteractionCallba
 		return who, apiError("users.info", err)
 	}
 	if user.Deleted || user.IsBot || user.ID != userID {
-		return who, refuse("Slack says that your account is not one of an active person, so nothing was done.")
+		return who, refuse("Your Slack account is not that of an active person, so nothing was done.")
 	}
 	return who, nil
 }
 
-// replyTimeout bounds a reply to a click that had no effect.
 const replyTimeout = 5 * time.Second
 
-// reply sends a text to the person who clicked, and nobody else.
 func (c *clicks) reply(ctx context.Context, click *slackapi.InteractionCallback, text string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), replyTimeout)
 	defer cancel()
@@ -140,7 +135,6 @@ func (c *clicks) reply(ctx context.Context, click *slackapi.InteractionCallback,
 	}
 }
 
-// excuse explains to the person who clicked why nothing was done.
 func (c *clicks) excuse(err error) string {
 	var refused *refusal
 	var decided *approvals.DecidedError
@@ -150,14 +144,14 @@ func (c *clicks) excuse(err error) string {
 	case errors.As(err, &refused):
 		return refused.text
 	case errors.As(err, &decided):
-		return "This was over before: " + statusText(&decided.Request) + "."
+		return "Too late: " + statusText(&decided.Request) + "."
 	case errors.As(err, &forbidden):
-		return "You may not decide this: " + mustWord(forbidden.Reason) + "."
+		return "You can't decide this: " + mustWord(forbidden.Reason) + "."
 	case errors.As(err, &invalid):
-		return "This was not taken: " + mustWord(invalid.Field+": "+invalid.Reason) + "."
+		return "Not accepted: " + mustWord(invalid.Field+": "+invalid.Reason) + "."
 	case errors.Is(err, approvals.ErrUnknownRequest):
-		return "There is no such request any more."
+		return "This request no longer exists."
 	}
 	c.log.Warn("a click in Slack could not be handled", "error", err)
-	return "heldcall could not do this now. Whether it was done is not known: " + c.cards.link("", "look in the inbox") + ", or try again."
+	return "heldcall failed, and your click may or may not have had an effect: " + c.cards.link("", "look in the inbox") + ", or try again."
 }

@@ -35,7 +35,6 @@ func (r *refusal) Error() string { return r.text }
 
 func refuse(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
 
-// answers reports whether an error is one of some answers of Slack.
 func answers(err error, words []string) bool {
 	var refused slackapi.SlackErrorResponse
 	return errors.As(err, &refused) && slices.Contains(words, refused.Err)
@@ -62,21 +61,16 @@ func apiError(method string, err error) error {
 			return notify.Permanent(err)
 		}
 		return err
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return fmt.Errorf("%s: Slack does not answer: %w", method, contextError(err))
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%s: Slack does not answer: %w", method, context.Canceled)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s: Slack does not answer: %w", method, context.DeadlineExceeded)
 	}
 	var network net.Error
 	if errors.As(err, &network) && network.Timeout() {
 		return fmt.Errorf("%s: Slack does not answer in time", method)
 	}
 	return fmt.Errorf("%s: Slack cannot be reached, or its answer not be read (%T)", method, rootOf(err))
-}
-
-func contextError(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return context.Canceled
-	}
-	return context.DeadlineExceeded
 }
 
 // rootOf returns the innermost error: its type contains no URL.

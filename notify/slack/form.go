@@ -25,17 +25,15 @@ const (
 	maxNote = 2000
 )
 
-// about is what a form carries along.
 type about struct {
 	Request string `json:"request"`
 	Channel string `json:"channel"`
 }
 
-// form is what opens at Edit and Note.
 func form(action string, r *approvals.Request, where string) slackapi.ModalViewRequest {
 	carried, _ := json.Marshal(about{r.ID, where}) // cannot fail: two strings
 	name, _ := word(r.ToolName, maxName)
-	why := slackapi.NewPlainTextInputBlockElement(plain("What the model is told, and the log says"), partValue).WithMultiline(true).WithMaxLength(maxNote)
+	why := slackapi.NewPlainTextInputBlockElement(plain("Reason (sent to the model, and recorded)"), partValue).WithMultiline(true).WithMaxLength(maxNote)
 	reason := slackapi.NewInputBlock(partNote, plain("Note"), nil, why)
 	view := slackapi.ModalViewRequest{
 		Type: slackapi.VTModal, CallbackID: action, PrivateMetadata: string(carried), Close: plain("Back"),
@@ -56,8 +54,7 @@ func form(action string, r *approvals.Request, where string) slackapi.ModalViewR
 	return view
 }
 
-// submit takes a form that was sent. What is wrong is shown in it, at the part that
-// can be put right.
+// submit handles a form that was sent. Errors are shown in it, at the part to correct.
 func (c *clicks) submit(ctx context.Context, click *slackapi.InteractionCallback) *slackapi.ViewSubmissionResponse {
 	part := partNote
 	if click.View.CallbackID == doEdit {
@@ -76,17 +73,16 @@ func (c *clicks) submit(ctx context.Context, click *slackapi.InteractionCallback
 func (c *clicks) formExcuse(err error) string {
 	var invalid *approvals.InvalidError
 	if errors.As(err, &invalid) {
-		text, _ := cut(strings.TrimSpace(invalid.Reason), maxSaid)
+		text, _ := cut(strings.TrimSpace(invalid.Reason), maxText)
 		return text
 	}
 	text := c.excuse(err)
 	if strings.Contains(text, "|look in the inbox>") {
-		return "heldcall could not do this now. Whether it was done is not known: look in the inbox, or try again."
+		return "heldcall failed, and the form may or may not have had an effect: look in the inbox, or try again."
 	}
 	return text
 }
 
-// take submits the decision in a form.
 func (c *clicks) take(ctx context.Context, click *slackapi.InteractionCallback) error {
 	who, err := c.reviewer(ctx, click)
 	if err != nil {
@@ -94,7 +90,7 @@ func (c *clicks) take(ctx context.Context, click *slackapi.InteractionCallback) 
 	}
 	var carried about
 	if err := json.Unmarshal([]byte(click.View.PrivateMetadata), &carried); err != nil || click.View.State == nil {
-		return refuse("This form is not one of heldcall's.")
+		return refuse("This is not a form of heldcall.")
 	}
 	r, err := c.gate.Request(ctx, carried.Request)
 	switch {
@@ -103,7 +99,7 @@ func (c *clicks) take(ctx context.Context, click *slackapi.InteractionCallback) 
 	case r.Status.Final():
 		return &approvals.DecidedError{Request: r}
 	case !c.cards.offered(click.View.CallbackID, &r):
-		return refuse("This cannot be done from Slack: decide in the inbox.")
+		return refuse("Not possible from Slack: decide in the inbox.")
 	}
 	values := click.View.State.Values
 	d := approvals.Decision{Note: values[partNote][partValue].Value}
@@ -118,7 +114,7 @@ func (c *clicks) take(ctx context.Context, click *slackapi.InteractionCallback) 
 		return &approvals.InvalidError{Field: partAnswer, Reason: "choose approve or deny"}
 	}
 	if len(d.ModifiedArgs) > 0 && !json.Valid(d.ModifiedArgs) {
-		return &approvals.InvalidError{Field: "modified_args", Reason: "this is not JSON: look for a missing or a curly quote, or a comma too many"}
+		return &approvals.InvalidError{Field: "modified_args", Reason: "not valid JSON: look for a missing or curly quote, or an extra comma"}
 	}
 	_, err = c.decide(ctx, who, r.ID, d)
 	return err

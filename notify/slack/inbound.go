@@ -20,8 +20,8 @@ const (
 	maxClicks = 32
 )
 
-// ServeHTTP takes clicks that Slack posts. Slack signs them: what is not signed with
-// the app's secret, or was more than five minutes ago, is refused before it is read.
+// ServeHTTP handles clicks that Slack posts. A request that is not signed with the
+// app's secret, or is older than five minutes, is refused before it is read.
 func (c *Channel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -35,9 +35,9 @@ func (c *Channel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if err := c.verify(r.Header, body); err != nil {
 		c.unsigned.Do(func() { // everybody who reaches the address can send these
-			c.log.Warn("a request that is not signed by Slack was refused; is slack.signing_secret that of the app, and the clock right?", "error", err)
+			c.log.Warn("request refused: not signed by Slack; check slack.signing_secret and the clock", "error", err)
 		})
-		http.Error(w, "this is not signed by Slack", http.StatusUnauthorized)
+		http.Error(w, "not signed by Slack", http.StatusUnauthorized)
 		return
 	}
 	var click slackapi.InteractionCallback
@@ -46,7 +46,7 @@ func (c *Channel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = json.Unmarshal([]byte(form.Get("payload")), &click)
 	}
 	if err != nil {
-		http.Error(w, "this is no interaction", http.StatusBadRequest)
+		http.Error(w, "not an interaction", http.StatusBadRequest)
 		return
 	}
 	answer := c.clicks.handle(r.Context(), &click)
@@ -106,13 +106,12 @@ func (c *Channel) Listen(ctx context.Context) error {
 	return apiError("apps.connections.open", err)
 }
 
-// receive handles one event of Socket Mode.
 func (c *Channel) receive(ctx context.Context, client *socketmode.Client, event socketmode.Event, beside func(func())) {
 	switch event.Type {
 	case socketmode.EventTypeConnected:
-		c.log.Info("Slack is connected: clicks are taken over Socket Mode")
+		c.log.Info("Slack is connected over Socket Mode")
 	case socketmode.EventTypeConnectionError, socketmode.EventTypeInvalidAuth:
-		c.log.Warn("Slack is not connected, so clicks are not taken; trying again", "event", string(event.Type))
+		c.log.Warn("Slack is not connected, so clicks have no effect; trying again", "event", string(event.Type))
 	case socketmode.EventTypeInteractive:
 		click, ok := event.Data.(slackapi.InteractionCallback)
 		if !ok || event.Request == nil {

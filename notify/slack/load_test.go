@@ -19,7 +19,7 @@ import (
 	"github.com/heldcall/heldcall/notify/notifytest"
 )
 
-// load is a gate, and a dispatcher that tells a workspace of its requests.
+// load is a gate with a dispatcher that posts its requests to a workspace.
 type load struct {
 	workspace
 	t    *testing.T
@@ -85,15 +85,15 @@ func (l *load) until(what string, holds func() bool) {
 	}
 }
 
-// While requests wait each new one reaches Slack by itself. How soon is for `make
-// bench` to say.
+// Each new request reaches Slack on its own card while others are pending. `make bench`
+// measures how soon.
 func TestEachRequestReachesSlackWhileOthersWait(t *testing.T) {
 	const waiting, more = 60, 20
 	l := newLoad(t, notify.Group{})
 	for n := range waiting {
 		l.ask(n)
 	}
-	l.until("all that wait are told", func() bool { return len(l.Messages()) == waiting })
+	l.until("all pending requests are posted", func() bool { return len(l.Messages()) == waiting })
 	for n := range more {
 		id := l.ask(waiting + n)
 		l.until("request "+id, func() bool { return len(l.Messages()) == waiting+n+1 })
@@ -103,10 +103,10 @@ func TestEachRequestReachesSlackWhileOthersWait(t *testing.T) {
 	}
 }
 
-var manyRequests = flag.Int("many", 150, "requests at once to a Slack that limits the rate; make load says 1000")
+var manyRequests = flag.Int("many", 150, "requests at once to a Slack that limits the rate; make load uses 1000")
 
-// Many requests at once reach a Slack that limits the rate, in groups; each stands on
-// one card.
+// Many requests at once reach a Slack that limits the rate, in groups; each is on one
+// card.
 func TestManyReachARateLimitedSlack(t *testing.T) {
 	l := newLoad(t, notify.Group{Cards: 5, Within: 5 * time.Second})
 	var mu sync.Mutex
@@ -132,7 +132,7 @@ func TestManyReachARateLimitedSlack(t *testing.T) {
 		ids[l.ask(n)] = true
 	}
 	asked := time.Since(began)
-	l.until("all requests are told", func() bool { return len(l.shown()) == len(ids) })
+	l.until("all requests are posted", func() bool { return len(l.shown()) == len(ids) })
 	t.Logf("%d requests, asked within %s, were on %d messages after %s; Slack limited %d calls", len(ids), asked, len(l.Messages()), time.Since(began), limited)
 	if mu.Lock(); limited == 0 {
 		t.Error("Slack did not limit the rate")

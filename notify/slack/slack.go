@@ -1,17 +1,17 @@
 // Package slack announces requests in Slack, and takes the answers of reviewers there.
 //
 // A card is one message: the calls that a model made together, each with a row of
-// buttons. Cards of one run are in one thread. A button is there only where the
-// whole call is: what does not fit into a message is linked to the inbox, and cannot
-// be approved from Slack.
+// buttons. Cards of one run are in one thread. A call has buttons to
+// approve it only if all of it is shown: one that does not fit into a message is linked
+// to the inbox.
 //
 // Texts of models and people are shown as they are and have no effect: they are in code,
 // with &, < and > escaped and invisible characters written as escapes, and Slack does not
 // parse them for names and links.
 //
 // Clicks come over Socket Mode ([Channel.Listen]) or over HTTP, signed
-// ([Channel.ServeHTTP]). Who clicks is a reviewer by their Slack user id; whether
-// they are, and may, is asked at each click.
+// ([Channel.ServeHTTP]). The reviewer is found by their Slack user id, and their rights
+// are checked, at each click.
 package slack
 
 import (
@@ -40,7 +40,7 @@ type Options struct {
 	APIURL                  string        // ends in a slash; "": https://slack.com/api/
 	Inbox                   func() string // the console's URL
 	Gate                    Gate
-	Reviewers               Reviewers // nil: nobody decides from Slack
+	Reviewers               Reviewers // nil: nothing is decided from Slack
 	Log                     *slog.Logger
 	Client                  *http.Client // nil: one with time-outs
 }
@@ -85,7 +85,6 @@ func New(o Options) *Channel {
 	return c
 }
 
-// posted is the content of a [notify.Ref] of this channel.
 type posted struct {
 	Channel string `json:"channel"` // id of the conversation
 	TS      string `json:"ts"`      // of the message, which is its name there
@@ -96,7 +95,6 @@ func refOf(channel, ts string) (notify.Ref, error) {
 	return notify.Ref(text), err
 }
 
-// parseRef reads a reference that this channel has returned.
 func parseRef(ref notify.Ref) (p posted, err error) {
 	if err := json.Unmarshal([]byte(ref), &p); err != nil {
 		return p, notify.Permanent(fmt.Errorf("the reference %q of a card cannot be read", ref))
@@ -128,8 +126,8 @@ func (c *Channel) Post(ctx context.Context, d notify.Delivery) (notify.Ref, erro
 	return refOf(where, ts)
 }
 
-// post sends a card, and a short one if Slack finds it too long: what a model writes
-// must not keep anybody from hearing of it.
+// post sends a card, and a short one if Slack refuses it as too long: a model's text
+// must not prevent a notification.
 func (c *Channel) post(ctx context.Context, d notify.Delivery, options []slackapi.MsgOption) (where, ts string, err error) {
 	where, ts, err = c.api.PostMessageContext(ctx, c.targetOf(d), slices.Concat(c.cards.message(d, c.cards.blocks(d)), options)...)
 	if answers(err, unfit) {
@@ -181,7 +179,7 @@ func (c *Channel) Find(ctx context.Context, d notify.Delivery) (notify.Ref, bool
 	for {
 		page, err := c.api.GetConversationHistoryContext(ctx, p)
 		if refused := (slackapi.SlackErrorResponse{}); errors.As(err, &refused) && (refused.Err == "missing_scope" || refused.Err == "channel_not_found") {
-			c.log.Warn("whether a card was posted cannot be found out, so it is posted again: the app needs channels:history and groups:history, and the configuration the conversation's id", "error", refused.Err)
+			c.log.Warn("cannot check whether a card was posted, so it is posted again: the app needs channels:history and groups:history, and the configuration the conversation's id", "error", refused.Err)
 			return "", false, nil
 		}
 		if err != nil {

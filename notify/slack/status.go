@@ -6,19 +6,18 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/notify"
 )
 
 // channelName is the channel of decisions from Slack, as their records name it.
 const channelName = "slack"
 
-// statusText describes the state of a request: what it waits for, or how it ended and by
-// whom.
 func statusText(r *approvals.Request) string {
 	switch {
 	case !r.Status.Final():
 		return waits(r)
 	case r.Status == approvals.StatusExpired:
-		return ":hourglass: nobody answered in time, so it was not run"
+		return ":hourglass: expired, not run"
 	case r.Status == approvals.StatusCancelled:
 		text := ":no_entry_sign: cancelled"
 		if why, known := approvals.CancelReasons()[r.Details.CancelReason]; known {
@@ -36,7 +35,6 @@ func statusText(r *approvals.Request) string {
 	return sign + " " + string(r.Status) + by(r)
 }
 
-// shortStatus is the statusText of a line among many.
 func shortStatus(r *approvals.Request) string {
 	text := string(r.Status)
 	if d, ok := r.FinalDecision(); ok {
@@ -45,10 +43,10 @@ func shortStatus(r *approvals.Request) string {
 	return text
 }
 
-// waits names who may decide, what has been decided so far, and what happens if nobody
-// answers.
+// waits names the reviewers who may decide, the approvals so far, and the end of the
+// request.
 func waits(r *approvals.Request) string {
-	who := "waits for you"
+	who := "pending"
 	if len(r.Demands) > 0 {
 		who = waitsForDemands(r)
 	} else if len(r.Reviewers) > 0 {
@@ -64,7 +62,7 @@ func waits(r *approvals.Request) string {
 		who += ", escalated to " + words(e.To, " or ", maxName)
 	}
 	at := r.ExpiresAt.UTC()
-	return fmt.Sprintf("%s until <!date^%d^{time}|%s>; if nobody answers, it is %s", who, at.Unix(), at.Format(time.TimeOnly+" UTC"), r.TimeoutOutcome())
+	return who + "; " + notify.Expiry(r, fmt.Sprintf("<!date^%d^{time}|%s>", at.Unix(), at.Format(time.TimeOnly+" UTC")))
 }
 
 // waitsForDemands lists the demands of a request that are open, then those that are met.
@@ -84,8 +82,6 @@ func waitsForDemands(r *approvals.Request) string {
 	return who
 }
 
-// firstDemands is as many lines on demands as a card has room for, and how many more
-// there are.
 func firstDemands(lines []string) string {
 	shown := min(len(lines), maxDemands)
 	text := words(lines[:shown], " and ", maxDemand)
@@ -95,7 +91,6 @@ func firstDemands(lines []string) string {
 	return text
 }
 
-// approvers names who has approved a request that waits, or was approved.
 func approvers(r *approvals.Request) []string {
 	var have []string
 	for _, d := range r.Decisions {
@@ -104,7 +99,6 @@ func approvers(r *approvals.Request) []string {
 	return have
 }
 
-// reviewer names who took a decision.
 func reviewer(d approvals.Decision) string {
 	if d.ReviewerID == approvals.ReviewerTimeout {
 		return "the time-out"
@@ -117,7 +111,6 @@ func reviewer(d approvals.Decision) string {
 	return name
 }
 
-// by names who ended a request, and who approved it before, how and why.
 func by(r *approvals.Request) string {
 	d, ok := r.FinalDecision()
 	if !ok {
@@ -132,18 +125,15 @@ func by(r *approvals.Request) string {
 	case approvals.ActionModifyArgs:
 		text += " with other arguments"
 	case approvals.ActionAllowAlways, approvals.ActionDenyAlways:
-		text += ", always: " + words(firstFew(d.Patterns), " ", maxName)
+		text += ", always: " + words(d.Patterns[:min(len(d.Patterns), maxPatterns)], " ", maxName)
 	}
 	if d.Channel != "" && d.Channel != channelName {
 		over, _ := word(d.Channel, maxName)
 		text += " over " + over
 	}
 	if d.Note != "" {
-		why, _ := word(d.Note, maxSaid)
+		why, _ := word(d.Note, maxText)
 		text += ": " + why
 	}
 	return text
 }
-
-// firstFew keeps a line short.
-func firstFew(patterns []string) []string { return patterns[:min(len(patterns), 5)] }

@@ -20,12 +20,13 @@ const (
 	maxArguments = 2900
 	// maxButtons is what the buttons of a call that is shown whole take beyond the one
 	// of a call that is not.
-	maxButtons = 400
-	maxDemands = 3   // rules of a call that have their approvals, and that have not, of which it is said
-	maxDemand  = 200 // of what one of them wants and has
-	maxName    = 120 // of a tool, a reviewer, a rule
-	maxSaid    = 600 // of what a user or a model said, and of a reason
-	maxLine    = 250 // of a call in a list
+	maxButtons  = 400
+	maxPatterns = 5   // of a grant
+	maxDemands  = 3   // rules that are named of those with all approvals, and of those without
+	maxDemand   = 200 // of what one of them wants and has
+	maxName     = 120 // of a tool, a reviewer, a rule
+	maxText     = 600 // of a message of a user or a model, and of a reason
+	maxLine     = 250 // of a call in a list
 )
 
 // Slack's own limits, in UTF-16 code units.
@@ -47,8 +48,6 @@ func units(text string) int {
 	return n
 }
 
-// cut is as much of a text, which shows all of its characters, as fits within a
-// number of units once it is escaped, and whether that is all of it.
 func cut(text string, most int) (escaped string, whole bool) {
 	var out strings.Builder
 	left := most
@@ -73,7 +72,6 @@ func word(text string, most int) (code string, whole bool) {
 	return "`" + text + "`", whole
 }
 
-// words is word for several, joined.
 func words(texts []string, joint string, most int) string {
 	coded := make([]string, len(texts))
 	for i, text := range texts {
@@ -103,7 +101,6 @@ func section(text string) *slackapi.SectionBlock {
 	return slackapi.NewSectionBlock(markup(text), nil, nil, slackapi.SectionBlockOptionExpand(true))
 }
 
-// unitsOf is how much text blocks of this package have, that of buttons included.
 func unitsOf(blocks []slackapi.Block) int {
 	n := 0
 	for _, block := range blocks {
@@ -130,7 +127,6 @@ func unitsOf(blocks []slackapi.Block) int {
 	return n
 }
 
-// note is a line in small print.
 func note(text string) *slackapi.ContextBlock {
 	return slackapi.NewContextBlock("", markup(text))
 }

@@ -9,7 +9,7 @@ import (
 	slackapi "github.com/slack-go/slack"
 )
 
-// workspaceAPI is Slack as far as it says whose the token is.
+// workspaceAPI is the part of Slack that returns the workspace of the token.
 type workspaceAPI struct {
 	api
 	own   slackapi.AuthTestResponse
@@ -57,7 +57,7 @@ func TestClicksOfWorkspaces(t *testing.T) {
 	}
 }
 
-// Slack is asked whose the token is until it has said so, and once.
+// The workspace is read until that succeeds, and then no more.
 func TestWorkspaceIsAskedForOnce(t *testing.T) {
 	slack := &workspaceAPI{own: slackapi.AuthTestResponse{TeamID: "T1"}, err: slackapi.SlackErrorResponse{Err: "internal_error"}}
 	c := &clicks{api: slack, log: slog.New(slog.DiscardHandler)}

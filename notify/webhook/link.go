@@ -113,10 +113,13 @@ var errForged = errors.New("this link is not one of heldcall's")
 
 // open reads a token. Nothing is looked up for one that is forged.
 func (l *Links) open(ctx context.Context, token string) (id string, err error) {
-	what, signature, ok := cutLast(token)
-	id, until, fine := strings.Cut(what, ".")
-	given, bad := base64.RawURLEncoding.Strict().DecodeString(signature)
-	if !ok || !fine || bad != nil || len(token) > 256 {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 || len(token) > 256 {
+		return "", errForged
+	}
+	id, until, what := parts[0], parts[1], parts[0]+"."+parts[1]
+	given, err := base64.RawURLEncoding.Strict().DecodeString(parts[2])
+	if err != nil {
 		return "", errForged
 	}
 	key, err := l.secret(ctx)
@@ -136,14 +139,6 @@ func (l *Links) open(ctx context.Context, token string) (id string, err error) {
 
 // errExpired is for a link whose request has run out.
 var errExpired = errors.New("the time to decide has passed")
-
-func cutLast(token string) (before, after string, ok bool) {
-	i := strings.LastIndexByte(token, '.')
-	if i < 0 {
-		return "", "", false
-	}
-	return token[:i], token[i+1:], true
-}
 
 // errUsed is for a link that has decided already, of a request that still waits for
 // more reviewers.
@@ -216,7 +211,6 @@ func refused(err error) bool {
 	return errors.As(err, new(*approvals.ForbiddenError)) || errors.As(err, new(*approvals.InvalidError)) || errors.Is(err, approvals.ErrTooLarge)
 }
 
-// statusOf is the HTTP status that goes with an error of a link.
 func statusOf(err error) int {
 	switch {
 	case err == nil:

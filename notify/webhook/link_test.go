@@ -67,7 +67,7 @@ func TestALinkDecidesOnce(t *testing.T) {
 			t.Fatalf("%s answers %d, and the request is %s", method, w.Code, s.status(r).Status)
 		}
 		if body := w.Body.String(); method == http.MethodGet && (!strings.Contains(body, "opensesame-argument") || !strings.Contains(body, "<strong>bob</strong>")) {
-			t.Errorf("the page does not say what is decided, and as whom: %s", body)
+			t.Errorf("the page does not name the decision and the reviewer: %s", body)
 		}
 	}
 	if w := browse(l, http.MethodPost, link, "action=approve&note=fine"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "<h1>Approved</h1>") || !strings.Contains(w.Body.String(), "approved by bob") {
@@ -147,8 +147,8 @@ func TestALinkEndsWithItsRequest(t *testing.T) {
 	}
 }
 
-// The page of a request whose agent has left says so, in words.
-func TestALinkToWhatWasCancelledSaysWhy(t *testing.T) {
+// The page of a cancelled request shows the reason as a text.
+func TestALinkToACancelledRequestShowsWhy(t *testing.T) {
 	s := newStage(t)
 	l := s.links(bob)
 	hold := s.hold(nil)
@@ -253,7 +253,7 @@ func TestALinkHasTheRightsOfItsReviewer(t *testing.T) {
 		change func(*approvals.Request)
 	}{
 		"a viewer":             {viewer, nil},
-		"nobody any more":      {gone, nil},
+		"no longer one":        {gone, nil},
 		"of another group":     {bob, func(r *approvals.Request) { r.Reviewers = []string{"finance"} }},
 		"the agent's own user": {ann, nil},
 	} {
@@ -270,7 +270,7 @@ func TestALinkHasTheRightsOfItsReviewer(t *testing.T) {
 	}
 }
 
-// What decides shows all there is to decide by, and says what was done in words.
+// The page shows the whole call, and the outcome as a text.
 func TestThePageShowsTheCallWhole(t *testing.T) {
 	s := newStage(t)
 	l := s.links(bob)
@@ -290,10 +290,10 @@ func TestThePageShowsTheCallWhole(t *testing.T) {
 		t.Errorf("a warning is shown %d times", strings.Count(page, "is there twice"))
 	}
 	if w := browse(l, http.MethodPost, link, `action={"action":"deny"}`); !strings.Contains(w.Body.String(), "Content-Type: application/json") {
-		t.Errorf("who sends JSON as a form is told %s", w.Body)
+		t.Errorf("JSON sent as a form gets %s", w.Body)
 	}
 	if page = browse(l, http.MethodPost, link, "action=deny").Body.String(); !strings.Contains(page, "<h1>Denied</h1>") || !strings.Contains(page, "It was denied by bob") {
-		t.Errorf("afterwards it says %s", page)
+		t.Errorf("afterwards the page is %s", page)
 	}
 }
 

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"html/template"
@@ -17,13 +18,11 @@ import (
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
-// maxForm bounds what is read of a POST.
 const maxForm = 64 << 10
 
 //go:embed page.html
 var pageText string
 
-// page is what a browser shows of a link.
 type page struct {
 	Request  *approvals.Request // nil where the link leads to none that waits for it
 	Reviewer string
@@ -34,7 +33,7 @@ type page struct {
 	Missing  string // the approvals that it still waits for
 }
 
-// answer is what was asked for: by a form, or by a program.
+// answer is the decision in a form, or of a program.
 type answer struct {
 	Action approvals.Action `json:"action"`
 	Note   string           `json:"note"`
@@ -59,7 +58,6 @@ func (l *Links) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// token is the last segment of the path.
 func token(r *http.Request) string { return r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:] }
 
 // show shows the decision that the link would take. It takes none.
@@ -78,7 +76,6 @@ func (l *Links) show(w http.ResponseWriter, r *http.Request) {
 	l.render(w, statusOf(err), request, "", err)
 }
 
-// take decides.
 func (l *Links) take(w http.ResponseWriter, r *http.Request) {
 	id, err := l.open(r.Context(), token(r))
 	var given answer
@@ -92,7 +89,7 @@ func (l *Links) take(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		request, err = l.decide(r.Context(), id, given.Action, given.Note)
 	}
-	if errors.Is(err, errUsed) { // who was first may have decided it meanwhile
+	if errors.Is(err, errUsed) { // the first use may have decided it meanwhile
 		if now, missing := l.o.Gate.Request(r.Context(), id); missing == nil && now.Status.Final() {
 			request, err = now, &approvals.DecidedError{Request: now}
 		}
@@ -101,7 +98,7 @@ func (l *Links) take(w http.ResponseWriter, r *http.Request) {
 		request = decided.Request
 	}
 	if err != nil && statusOf(err) == http.StatusServiceUnavailable {
-		l.o.Log.Warn("a link could not decide", "request", id, "error", err)
+		l.o.Log.Warn("the decision of a link failed", "request", id, "error", err)
 	}
 	if program {
 		l.reply(w, request, err)
@@ -115,7 +112,6 @@ func asksForJSON(r *http.Request) bool {
 	return kind == "application/json"
 }
 
-// read reads what is asked for.
 func read(w http.ResponseWriter, r *http.Request) (a answer, program bool, err error) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if program = asksForJSON(r); program {
@@ -148,49 +144,40 @@ func (l *Links) reply(w http.ResponseWriter, request approvals.Request, err erro
 	kind := "application/json"
 	if err != nil {
 		kind = problem.ContentType
-		body = problem.Problem{Type: "urn:heldcall:problem:" + codeOf(err), Title: http.StatusText(statusOf(err)), Status: statusOf(err), Code: codeOf(err), Detail: l.words(err)}
+		body = problem.New(statusOf(err), codeOf(err), l.words(err))
 	}
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(statusOf(err))
 	_ = json.MarshalWrite(w, body, jsontext.AllowInvalidUTF8(true))
 }
 
-// codeOf is the code of a problem.
 func codeOf(err error) string {
-	switch statusOf(err) {
-	case http.StatusNotFound:
-		return problem.CodeNotFound
-	case http.StatusGone, http.StatusConflict:
-		return problem.CodeAlreadyDecided
-	case http.StatusForbidden:
-		return problem.CodeForbidden
-	case http.StatusUnprocessableEntity:
-		return problem.CodeInvalid
+	codes := map[int]string{
+		http.StatusNotFound: problem.CodeNotFound, http.StatusForbidden: problem.CodeForbidden, http.StatusUnprocessableEntity: problem.CodeInvalid,
+		http.StatusGone: problem.CodeAlreadyDecided, http.StatusConflict: problem.CodeAlreadyDecided,
 	}
-	return problem.CodeStoreUnavailable
+	return cmp.Or(codes[statusOf(err)], problem.CodeStoreUnavailable)
 }
 
-// words describes an error for people.
 func (l *Links) words(err error) string {
 	var invalid *approvals.InvalidError
 	var forbidden *approvals.ForbiddenError
 	var decided *approvals.DecidedError
 	switch {
 	case errors.As(err, &decided):
-		return "It was over before: " + ended(&decided.Request) + "."
+		return "Too late: " + ended(&decided.Request) + "."
 	case errors.As(err, &forbidden):
-		return "This may not be decided here: " + forbidden.Reason + "."
+		return "Not permitted: " + forbidden.Reason + "."
 	case errors.As(err, &invalid):
 		return invalid.Field + ": " + invalid.Reason + "."
 	case errors.Is(err, errForged), errors.Is(err, errExpired), errors.Is(err, errUsed):
 		return err.Error() + "."
 	case errors.Is(err, approvals.ErrUnknownRequest):
-		return "There is no such request any more."
+		return "This request no longer exists."
 	}
-	return "heldcall could not do this now. Whether it was done is not known: look in the inbox."
+	return "heldcall failed, and the decision may or may not be recorded: look in the inbox."
 }
 
-// ended describes how a request ended, and who decided.
 func ended(r *approvals.Request) string {
 	text := string(r.Status)
 	if d, ok := r.FinalDecision(); ok {
@@ -201,11 +188,9 @@ func ended(r *approvals.Request) string {
 	return text
 }
 
-// pageTemplate escapes whatever a model wrote.
-// What is not plainly visible in it is shown as an escape. Doubts are among the flags.
-func pageTemplate() (*template.Template, error) {
-	return template.New("page").Funcs(template.FuncMap{"line": sanitize.Line, "lines": sanitize.Lines, "json": func(text []byte) string { return sanitize.Spaces(sanitize.Indented(text)) }}).Parse(pageText)
-}
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"line": sanitize.Line, "lines": sanitize.Lines, "json": func(text []byte) string { return sanitize.Spaces(sanitize.Indented(text)) },
+}).Parse(pageText))
 
 // render answers a browser. A call is shown as long as its link may still decide it:
 // after that the URL stays in mails and histories, and shows how the request ended.
@@ -222,13 +207,7 @@ func (l *Links) render(w http.ResponseWriter, status int, request approvals.Requ
 	if request.Status.Final() {
 		p.Ended = ended(&request)
 	}
-	t, failed := pageTemplate()
-	if failed != nil {
-		l.o.Log.Error("the page of a link cannot be made", "error", failed)
-		w.WriteHeader(http.StatusInternalServerError)
-		return
-	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_ = t.Execute(w, p)
+	_ = pageTemplate.Execute(w, p)
 }

@@ -56,7 +56,7 @@ type Channel struct {
 	links *Links
 	http  *http.Client
 	log   *slog.Logger
-	gone  atomic.Bool // the receiver wants nothing more
+	gone  atomic.Bool // the receiver has unsubscribed
 }
 
 // New makes a channel. A secret that is not one is an error, which does not quote it.
@@ -92,7 +92,6 @@ func ParseSecret(secret string) ([]byte, error) {
 	return key, nil
 }
 
-// message is the body of a POST.
 type message struct {
 	Type      approvals.EventType `json:"type"`
 	Timestamp time.Time           `json:"timestamp"`
@@ -128,7 +127,10 @@ func (c *Channel) send(ctx context.Context, d notify.Delivery) (notify.Ref, erro
 			if r.ID != e.RequestID {
 				continue
 			}
-			err := c.tell(ctx, *e, r)
+			body, err := c.body(ctx, *e, r)
+			if err == nil {
+				err = c.post(ctx, e.ID, body)
+			}
 			if err != nil && !errors.As(err, new(*notify.PermanentError)) {
 				return "", err
 			}
@@ -141,17 +143,8 @@ func (c *Channel) send(ctx context.Context, d notify.Delivery) (notify.Ref, erro
 	return notify.Ref(d.ID), nil
 }
 
-// tell sends one event.
-func (c *Channel) tell(ctx context.Context, e approvals.Event, r approvals.Request) error {
-	body, err := c.body(ctx, e, r)
-	if err != nil {
-		return err
-	}
-	return c.post(ctx, e.ID, body)
-}
-
 func (c *Channel) body(ctx context.Context, e approvals.Event, r approvals.Request) ([]byte, error) {
-	m := message{Type: e.Type, Timestamp: e.Time, Data: data{Event: e, Request: r, InboxURL: strings.TrimRight(c.inbox(), "/") + "/#/requests/" + r.ID}}
+	m := message{Type: e.Type, Timestamp: e.Time, Data: data{Event: e, Request: r, InboxURL: notify.InboxURL(c.inbox(), r.ID)}}
 	asks := e.Type == approvals.EventApprovalRequired || e.Type == approvals.EventApprovalEscalated
 	if c.links != nil && asks && !r.Status.Final() {
 		link, err := c.links.URL(ctx, strings.TrimRight(c.inbox(), "/"), r)
@@ -167,11 +160,11 @@ func (c *Channel) body(ctx context.Context, e approvals.Event, r approvals.Reque
 	return body, nil
 }
 
-// post sends one message. Its id is the same at each attempt, so that a receiver can
-// tell that it has it.
+// post sends one message. Its id is the same at each attempt, so that receivers can
+// drop duplicates.
 func (c *Channel) post(ctx context.Context, id string, body []byte) error {
 	if c.gone.Load() {
-		return notify.Permanent(errors.New("the receiver has said that it wants nothing more (410)"))
+		return notify.Permanent(errors.New("the receiver has unsubscribed (410)"))
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(body))
 	if err != nil {
@@ -222,26 +215,16 @@ func (c *Channel) classify(resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusGone:
 		if !c.gone.Swap(true) {
-			c.log.Error("the receiver wants nothing more (410): it is told of nothing until heldcall starts anew")
+			c.log.Error("the receiver has unsubscribed (410): nothing is sent to it until heldcall restarts")
 		}
 		return notify.Permanent(err)
-	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity, http.StatusNotImplemented:
-		return notify.Permanent(err)
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		if after := retryAfter(resp.Header.Get("Retry-After")); after > 0 {
+		if after := notify.ParseRetryAfter(resp.Header.Get("Retry-After"), maxRetryAfter); after > 0 {
 			return notify.RetryAfter(err, after)
 		}
 	}
-	return err
-}
-
-// retryAfter reads the header in seconds or as a date; 0 without it.
-func retryAfter(text string) time.Duration {
-	after := time.Duration(0)
-	if seconds, err := strconv.ParseUint(text, 10, 16); err == nil {
-		after = time.Duration(seconds) * time.Second
-	} else if at, err := http.ParseTime(text); err == nil {
-		after = time.Until(at)
+	if notify.IsPermanent(resp.StatusCode) {
+		return notify.Permanent(err)
 	}
-	return min(max(after, 0), maxRetryAfter)
+	return err
 }

@@ -38,7 +38,7 @@ type receiver struct {
 	mu      sync.Mutex
 	wire    []string
 	headers []http.Header
-	answers func(nth int) int // status of the nth POST, from 0; 0: says nothing
+	answers func(nth int) int // status of the nth POST, from 0; 0: no answer
 }
 
 func newReceiver(t *testing.T, links *Links) *receiver {
@@ -100,8 +100,8 @@ func TestChannelDoesWhatEveryChannelDoes(t *testing.T) {
 	notifytest.Run(t, func(t *testing.T) notifytest.Service { return newReceiver(t, nil) })
 }
 
-// Every secret verifies what is sent, by the specification's own library, and nothing
-// else does.
+// The library of the specification verifies messages with every secret, and with no
+// other.
 func TestMessagesVerifyByTheSpecificationsLibrary(t *testing.T) {
 	r := newReceiver(t, nil)
 	d := notifytest.Delivery(notifytest.Request(1))
@@ -159,9 +159,9 @@ func TestRedirectsAreNotFollowedAndGoneIsForGood(t *testing.T) {
 	}
 }
 
-// Who wrote the arguments can make a message too large for its receiver: what comes
-// after it is told all the same.
-func TestEventsBehindARefusedOneAreSent(t *testing.T) {
+// Arguments can make a message too large for its receiver: later messages are sent
+// nevertheless.
+func TestEventsAfterARefusedOneAreSent(t *testing.T) {
 	r := newReceiver(t, nil)
 	d := notifytest.Delivery(notifytest.Request(1))
 	d.Events = append(d.Events, d.Events[0], d.Events[0])
@@ -258,7 +258,7 @@ func TestNothingIsLostOverAFlappingReceiver(t *testing.T) {
 		r.mu.Lock()
 		n := len(taken)
 		r.mu.Unlock()
-		if n >= requests { // of a request that has ended the decision is told, at least
+		if n >= requests { // at least the decision of an ended request is sent
 			break
 		}
 		if time.Now().After(deadline) {

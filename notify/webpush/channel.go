@@ -18,7 +18,7 @@ import (
 const (
 	// atOnce is how many browsers one card is sent to at the same time.
 	atOnce = 32
-	// endedTTL is how long a push service keeps the word that a request has ended.
+	// endedTTL is how long a push service keeps the message that a request has ended.
 	endedTTL = time.Minute
 )
 
@@ -51,7 +51,7 @@ func (p *Push) Post(ctx context.Context, d notify.Delivery) (notify.Ref, error) 
 // all the requests have ended replaces the notifications of the others.
 func (p *Push) Update(ctx context.Context, d notify.Delivery, posted notify.Ref) (notify.Ref, error) {
 	sent := recipients(posted)
-	if !allEnded(d.Requests) {
+	if !notify.AllEnded(d.Requests) {
 		more, err := p.sendNew(ctx, d, sent)
 		return refOf(append(sent, more...)), err
 	}
@@ -75,11 +75,10 @@ func (p *Push) sendNew(ctx context.Context, d notify.Delivery, sent []string) (m
 		if !now.Before(ends) {
 			return push{}, false
 		}
-		return push{message: newMessage(requests, p.preview), ttl: ends.Sub(now), urgency: urgencyOf(worst(requests))}, true
+		return push{message: newMessage(requests, p.preview), ttl: ends.Sub(now), urgency: urgencyOf(notify.HighestRisk(requests))}, true
 	})
 }
 
-// approvable returns the requests that the reviewer of a subscription may approve.
 func (p *Push) approvable(s reviewers.Subscription, requests []approvals.Request) []*approvals.Request {
 	who, ok := p.reviewerOf(s)
 	if !ok || !who.Role.Includes(reviewers.RoleReviewer) {
@@ -161,12 +160,6 @@ const refPrefix = "told:"
 
 func refOf(ids []string) notify.Ref { return notify.Ref(refPrefix + strings.Join(ids, ",")) }
 
-// recipients returns the ids of the subscriptions that a card was sent to.
 func recipients(ref notify.Ref) []string {
 	return strings.FieldsFunc(strings.TrimPrefix(string(ref), refPrefix), func(r rune) bool { return r == ',' })
-}
-
-// allEnded reports whether all requests have ended.
-func allEnded(requests []approvals.Request) bool {
-	return !slices.ContainsFunc(requests, func(r approvals.Request) bool { return !r.Status.Final() })
 }

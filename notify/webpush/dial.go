@@ -18,15 +18,15 @@ const (
 	idleConns = 20
 )
 
-// reserved are addresses that no push service has and netip does not tell by itself:
-// a browser that names one means something near heldcall.
+// reserved are special addresses that netip does not report: no push service has one,
+// and an endpoint there would be in heldcall's own network.
 var reserved = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("100.64.0.0/10"), // shared by providers' customers
 	netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("198.18.0.0/15"), // benchmarks
 	netip.MustParsePrefix("240.0.0.0/4"),
-	netip.MustParsePrefix("64:ff9b::/96"), // IPv4 behind a translator
+	netip.MustParsePrefix("64:ff9b::/96"), // IPv4 by a translator
 	netip.MustParsePrefix("64:ff9b:1::/48"),
 	netip.MustParsePrefix("2001::/32"), // IPv4 in a tunnel
 	netip.MustParsePrefix("2002::/16"),
@@ -47,8 +47,8 @@ func isPublic(address netip.Addr) bool {
 	return true
 }
 
-// checkEndpoint refuses what is no address of a push service. The name in it is
-// looked up when it is sent to, each time; see [newClient].
+// checkEndpoint refuses an address that no push service can have. Its name is resolved
+// at each message; see [newClient].
 func checkEndpoint(endpoint string, private bool) error {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.Opaque != "" || u.User != nil || u.Fragment != "" {
@@ -63,7 +63,7 @@ func checkEndpoint(endpoint string, private bool) error {
 	return nil
 }
 
-// newClient makes what sends. It connects to public addresses only, whatever names
+// newClient returns the client of the sender. It connects to public addresses only, whatever names
 // resolve to, follows no redirects and uses no proxy, which would connect for it.
 func newClient(private bool) *http.Client {
 	dialer := &net.Dialer{Timeout: sendTimeout}

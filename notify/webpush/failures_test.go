@@ -33,7 +33,7 @@ func TestFailuresAreOfOneBrowser(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	if m := service.Await(); m.Path != whole.Path() {
-		t.Error("the other is not told")
+		t.Error("the other gets no message")
 	}
 	<-asked
 	if _, err := d.Post(t.Context(), sent); err == nil || !strings.Contains(err.Error(), "is not asked before") || len(asked) != 0 {
@@ -43,8 +43,8 @@ func TestFailuresAreOfOneBrowser(t *testing.T) {
 	broken.None()
 }
 
-// A service that has failed is asked again after a while, and who was told meanwhile
-// is not told twice.
+// A service that has failed is tried again later, and browsers that got the message
+// meanwhile do not get it twice.
 func TestAServiceThatHasFailedIsAskedAgain(t *testing.T) {
 	broken, service := pushtest.New(t), pushtest.New(t)
 	d := open(t, t.TempDir())
@@ -54,7 +54,7 @@ func TestAServiceThatHasFailedIsAskedAgain(t *testing.T) {
 	sent := delivery(request("01", "bash"))
 	_, err := d.Post(t.Context(), sent)
 	if err == nil {
-		t.Error("all are told")
+		t.Error("all get a message")
 	}
 	service.Await()
 	broken.Answers(nil)
@@ -70,7 +70,7 @@ func TestAServiceThatHasFailedIsAskedAgain(t *testing.T) {
 	service.None()
 }
 
-// A service that has had enough of one browser tells the others.
+// A limit of a service for one browser does not affect the others.
 func TestTooManyMessagesAreOfOneBrowser(t *testing.T) {
 	service := pushtest.New(t)
 	d := open(t, t.TempDir())
@@ -86,17 +86,17 @@ func TestTooManyMessagesAreOfOneBrowser(t *testing.T) {
 	})
 	for i := range 3 {
 		if _, err := d.Post(t.Context(), delivery(request(fmt.Sprint("0", i), "bash"))); err == nil {
-			t.Error("all are told")
+			t.Error("all get a message")
 		}
 		if m := service.Await(); m.Path != other.Path() {
-			t.Errorf("%s is told", m.Path)
+			t.Errorf("%s gets a message", m.Path)
 		}
 	}
 	service.None()
 }
 
-// Who was told learns that a request has ended, though a service is dead all the time.
-func TestDeadServiceKeepsNobodyFromTheEnd(t *testing.T) {
+// Browsers that got a request get its end, although another service is dead.
+func TestDeadServiceDelaysNoEnd(t *testing.T) {
 	dead, service := pushtest.New(t), pushtest.New(t)
 	d := open(t, t.TempDir())
 	d.subscribe("ann", dead.Browser())
@@ -109,12 +109,12 @@ func TestDeadServiceKeepsNobodyFromTheEnd(t *testing.T) {
 		t.Fatalf("posted as %q: %v", ref, err)
 	}
 	if ref, err = d.Update(t.Context(), delivery(r), ref); err == nil || ref == "" {
-		t.Errorf("nobody is left to be told: %q, %v", ref, err)
+		t.Errorf("no browser is left: %q, %v", ref, err)
 	}
 	service.None()
 	r.Status = approvals.StatusDenied
 	if _, err := d.Update(t.Context(), delivery(r), ref); err != nil {
-		t.Errorf("who was not told is to learn of the end: %v", err)
+		t.Errorf("the end is sent to a browser that did not get the request: %v", err)
 	}
 	if m := service.Await(); !strings.Contains(m.Payload, `"ended":"denied"`) {
 		t.Errorf("the browser reads %s", m.Payload)

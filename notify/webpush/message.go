@@ -1,7 +1,6 @@
 package webpush
 
 import (
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -10,15 +9,15 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/sanitize"
+	"github.com/heldcall/heldcall/notify"
 )
 
-// Limits of what is shown, in letters.
+// Limits of texts, in letters.
 const (
 	maxName    = 60
 	maxPreview = 160
 )
 
-// message is the payload for the service worker of the inbox, console/inbox/sw.js.
 type message struct {
 	ID      string         `json:"id"`    // of the request that is opened; the first, where there are several
 	Count   int            `json:"count"` // of requests
@@ -30,24 +29,21 @@ type message struct {
 	By      string         `json:"by,omitempty"`    // who decided
 }
 
-// push is one message on its way.
 type push struct {
 	message message
 	ttl     time.Duration
 	urgency webpush.Urgency
 }
 
-// newMessage is the message of pending requests, at least one.
 func newMessage(requests []*approvals.Request, preview bool) message {
 	first := requests[0]
-	m := message{ID: first.ID, Count: len(requests), Tool: plain(first.ToolName, maxName), Agent: plain(first.Principal.Agent, maxName), Risk: worst(requests)}
+	m := message{ID: first.ID, Count: len(requests), Tool: plain(first.ToolName, maxName), Agent: plain(first.Principal.Agent, maxName), Risk: notify.HighestRisk(requests)}
 	if preview && len(requests) == 1 {
 		m.Preview = plain(strings.TrimSpace(first.RuleTitle()+" "+first.ArgsPreview), maxPreview)
 	}
 	return m
 }
 
-// endedMessage is the message of requests that have ended, at least one.
 func endedMessage(requests []approvals.Request) message {
 	all := make([]*approvals.Request, len(requests))
 	m := message{}
@@ -68,25 +64,11 @@ func endedMessage(requests []approvals.Request) message {
 			m.By = ""
 		}
 	}
-	told := newMessage(all, false)
-	told.Ended, told.By = m.Ended, m.By
-	return told
+	ended := newMessage(all, false)
+	ended.Ended, ended.By = m.Ended, m.By
+	return ended
 }
 
-// risks are the levels in rising order.
-var risks = []approvals.Risk{approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical}
-
-// worst is the highest risk of requests.
-func worst(requests []*approvals.Request) approvals.Risk {
-	highest := 0
-	for _, r := range requests {
-		highest = max(highest, slices.Index(risks, r.RiskLevel))
-	}
-	return risks[highest]
-}
-
-// urgencyOf returns whether a phone is woken: a call waits for the answer, and not for
-// long.
 func urgencyOf(risk approvals.Risk) webpush.Urgency {
 	if risk == approvals.RiskLow {
 		return webpush.UrgencyNormal
@@ -94,8 +76,8 @@ func urgencyOf(risk approvals.Risk) webpush.Urgency {
 	return webpush.UrgencyHigh
 }
 
-// plain is a text that shows what it is: on one line, with a mark for each character
-// that cannot be seen or that turns text around, and cut to a number of letters.
+// plain returns a text on one line, with a mark for each invisible or bidirectional
+// character, cut to a number of letters.
 func plain(text string, limit int) string {
 	var out strings.Builder
 	letters := 0

@@ -12,13 +12,13 @@ import (
 	"math"
 	"net/http"
 	"net/url"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/SherClockHolmes/webpush-go"
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/notify"
 )
 
 const (
@@ -28,7 +28,6 @@ const (
 	maxDelivered = 4096             // deliveries whose receivers are remembered
 )
 
-// sender sends messages to push services.
 type sender struct {
 	client   *http.Client
 	contact  string
@@ -81,7 +80,6 @@ func (p *sender) send(ctx context.Context, s reviewers.Subscription, m push) (go
 	return p.classify(s, host, response)
 }
 
-// classify returns the result of a push from the answer of its service.
 func (p *sender) classify(s reviewers.Subscription, host string, response *http.Response) (gone bool, err error) {
 	switch code := response.StatusCode; {
 	case code/100 == 2:
@@ -91,24 +89,19 @@ func (p *sender) classify(s reviewers.Subscription, host string, response *http.
 		p.services.answered(host, s.ID)
 		return true, nil
 	case code == http.StatusTooManyRequests || code/100 == 5:
-		seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
-		if err != nil || seconds < 0 {
-			seconds = 0
-		}
 		paused := host
 		if code == http.StatusTooManyRequests {
 			paused = s.ID // a service counts by browser; the others are not limited
 		}
-		p.services.failed(paused, min(time.Duration(seconds)*time.Second, maxRetry))
+		p.services.failed(paused, notify.ParseRetryAfter(response.Header.Get("Retry-After"), maxRetry))
 		return false, fmt.Errorf("push to %s: it answers %d", host, code)
 	default:
 		p.services.answered(host, s.ID)
-		p.log.Error("a push service refuses to tell a browser", "service", host, "reviewer", s.Reviewer, "status", code)
+		p.log.Error("a push service refused a notification", "service", host, "reviewer", s.Reviewer, "status", code)
 		return false, nil
 	}
 }
 
-// hostOf is the push service of an endpoint, without the part that is secret.
 func hostOf(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil {

@@ -31,7 +31,6 @@ func newSubscriptions(store Store) *subscriptions {
 	return &subscriptions{store: store, loaded: make(chan struct{}), byID: map[string]reviewers.Subscription{}}
 }
 
-// follow takes the changes of the store until the context ends.
 func (ss *subscriptions) follow(ctx context.Context) error {
 	return ss.store.WatchSubscriptions(ctx, ss.keep, ss.forget, func() { close(ss.loaded) })
 }
@@ -86,7 +85,6 @@ func (ss *subscriptions) matching(keep func(reviewers.Subscription) bool) []revi
 	return list
 }
 
-// of returns the subscriptions of a reviewer, the latest first.
 func (ss *subscriptions) of(reviewer string) []reviewers.Subscription {
 	return ss.matching(func(s reviewers.Subscription) bool { return s.Reviewer == reviewer })
 }

@@ -79,7 +79,7 @@ func open(t *testing.T, dir string, change ...func(*webpush.Options)) *desk {
 	return d
 }
 
-// subscribe has a browser of a reviewer told.
+// subscribe subscribes a browser of a reviewer.
 func (d *desk) subscribe(reviewer string, b *pushtest.Browser) reviewers.Subscription {
 	d.t.Helper()
 	s, err := d.Subscribe(d.t.Context(), reviewer, nil, b.Endpoint, b.P256DH+"=", b.Auth)
@@ -129,7 +129,7 @@ func TestPushIsReadByTheBrowserAlone(t *testing.T) {
 		t.Errorf("topic %q, urgency %q, TTL %q, key %q, contact %q", m.Topic, m.Urgency, m.TTL, m.Key, m.Contact)
 	}
 	if bytes.Contains(m.Body, []byte("claude")) || len(m.Body) < 3000 {
-		t.Errorf("the service can read the message, or its length tells: %d bytes", len(m.Body))
+		t.Errorf("the service can read the message or its length: %d bytes", len(m.Body))
 	}
 }
 
@@ -170,7 +170,7 @@ func TestEachReviewerIsToldOfTheirOwn(t *testing.T) {
 		t.Errorf("they read %v", counts)
 	}
 	if d.Wants([]approvals.Request{request("03", "x", "legal")}) || !d.Wants([]approvals.Request{finance}) {
-		t.Error("it is not known whom there is to tell")
+		t.Error("the recipients are not known")
 	}
 
 	// What has ended is replaced where it was shown.
@@ -188,8 +188,9 @@ func TestEachReviewerIsToldOfTheirOwn(t *testing.T) {
 	service.None()
 }
 
-// Whom no configuration names is told while their sign-in holds, as who they were then.
-func TestWhoSignedInIsToldWhileThatHolds(t *testing.T) {
+// Reviewers who are not in the configuration get messages while their sign-in is valid,
+// with the rights of the sign-in.
+func TestSignInIsValidForNotifications(t *testing.T) {
 	service := pushtest.New(t)
 	d := open(t, t.TempDir())
 	signed := func(who reviewers.Reviewer, lasts time.Duration) *pushtest.Browser {
@@ -206,12 +207,12 @@ func TestWhoSignedInIsToldWhileThatHolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := receivers(service, 1); got[0] != want.Path() {
-		t.Errorf("%v is told", got)
+		t.Errorf("%v gets a message", got)
 	}
 }
 
-// Whose rights the configuration has changed since they signed in are told by those that
-// they have now; whom it does not name any more, of nothing.
+// Reviewers whose rights have changed since their sign-in get messages by their present
+// rights, and none if the configuration no longer names them.
 func TestRightsAreThoseOfNow(t *testing.T) {
 	service, dir := pushtest.New(t), t.TempDir()
 	browsers := map[string]*pushtest.Browser{}
@@ -226,7 +227,7 @@ func TestRightsAreThoseOfNow(t *testing.T) {
 		}
 		slices.Sort(paths)
 		if got := receivers(service, len(want)); !slices.Equal(got, paths) {
-			t.Errorf("%s is told of by %v, want %v", group, got, want)
+			t.Errorf("the recipients of %s are %v, want %v", group, got, want)
 		}
 		service.None()
 	}
@@ -271,18 +272,18 @@ func TestEscalationTellsTheOthers(t *testing.T) {
 	service.None()
 }
 
-// A service that fails is asked again, and nobody else is told twice or late.
+// Reviewers see and end their own subscriptions only.
 func TestOwnSubscriptionsOnly(t *testing.T) {
 	service := pushtest.New(t)
 	d := open(t, t.TempDir())
 	shared := service.Browser()
 	first := d.subscribe("ann", shared)
 	if err := d.Unsubscribe(t.Context(), "bob", first.ID); err != nil || len(d.Subscriptions("ann")) != 1 {
-		t.Errorf("bob ends what is ann's: %v", err)
+		t.Errorf("bob ends the subscription of ann: %v", err)
 	}
 	d.subscribe("bob", shared) // who signed in after her
 	if len(d.Subscriptions("ann")) != 0 || len(d.Subscriptions("bob")) != 1 {
-		t.Error("a browser is told of what two reviewers may see")
+		t.Error("a browser has the subscriptions of two reviewers")
 	}
 	for range 25 {
 		d.subscribe("ann", service.Browser())
@@ -291,7 +292,7 @@ func TestOwnSubscriptionsOnly(t *testing.T) {
 		t.Errorf("ann has %d browsers", n)
 	}
 	if err := d.Unsubscribe(t.Context(), "bob", first.ID); err != nil || d.Wants([]approvals.Request{request("1", "x", "oncall")}) {
-		t.Errorf("bob is told after he has unsubscribed: %v", err)
+		t.Errorf("bob gets a message after he has unsubscribed: %v", err)
 	}
 }
 
@@ -355,6 +356,6 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 	service.None()
 	if !strings.Contains(d.log.String(), "status=307") || strings.Contains(d.log.String(), first.Path()) {
-		t.Errorf("the log says %s", d.log)
+		t.Errorf("the log is %s", d.log)
 	}
 }

@@ -1,10 +1,10 @@
-// Lines that were taken out, put in, or kept.
+// Lines that were removed, added or kept.
 
 /**
  * @typedef {Object} DiffLine
- * @property {'-'|'+'|' '|'@'} sign @ is a heading: where in the file this stands
+ * @property {'-'|'+'|' '|'@'} sign @ is a heading: the position in the file
  * @property {string} text
- * @property {[number, number]} [changed] what of the text differs from its counterpart: from, to
+ * @property {[number, number]} [changed] the part that differs from its counterpart: from, to
  */
 
 // Beyond this many pairs of lines to compare, the middle is shown as replaced.

@@ -1,13 +1,13 @@
-// Long values are folded. What a fold leaves out is counted, so that nobody
-// approves what was not shown.
+// Long values are folded. Hidden lines are counted, so that a call cannot be
+// approved before all of it was shown.
 
 /** The most that is shown of a text before it is folded. */
 export const LIMITS = { lines: 40, characters: 4000 };
 
 /**
  * @typedef {Object} Folded
- * @property {string} head what is shown at first
- * @property {string} rest what is folded away; '' if nothing is
+ * @property {string} head the part that is shown at first
+ * @property {string} rest the folded part; '' if there is none
  * @property {number} lines how many lines the rest has
  * @property {number} characters how many characters the rest has
  */

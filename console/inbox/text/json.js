@@ -1,5 +1,5 @@
 // JSON that loses nothing: a number that JavaScript cannot hold keeps the digits
-// it was written with, so that what is shown is what runs.
+// it was written with, so that the page shows the value that runs.
 
 /**
  * @typedef {null|boolean|number|string|JSONValue[]|{[name: string]: JSONValue}} JSONValue

@@ -60,7 +60,7 @@ function searchReplace(text) {
 			lines.push(row('@', line));
 		}
 	}
-	// A block without an end is shown as what it says it takes out and puts in.
+	// A block without an end is shown as removed and added lines.
 	if (search) lines.push(...diffLines(search.join('\n'), (replace ?? []).join('\n')));
 	return lines;
 }

@@ -1,14 +1,14 @@
-// What a model wrote may hold characters that a person does not see, or that
-// turn the text around. This module finds them; views show them by name.
+// Texts of models may contain invisible or bidirectional characters. This module
+// finds them; views show them by name.
 
 /**
  * A piece of a text. A plain piece is shown as it is; every other one is shown
  * as a mark that carries its label.
  * @typedef {Object} Piece
- * @property {string} text what stands in the original
+ * @property {string} text the original
  * @property {''|'hidden'|'bidi'|'control'|'space'|'mixed'} kind '' is plain
- * @property {string} [label] what is shown in place of the text
- * @property {string} [title] what it is, in words
+ * @property {string} [label] shown in place of the text
+ * @property {string} [title] a description
  */
 
 const NAMES = new Map([

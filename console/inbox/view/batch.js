@@ -1,5 +1,5 @@
-// One decision on several requests. Whoever approves them sees each in full
-// first, as when they are decided one by one.
+// One decision on several requests. Each is shown in full before they can be
+// approved, as when they are decided one by one.
 
 import { Failure, getRequest } from '../api.js';
 import { present, ruleTitle } from '../present.js';
@@ -12,7 +12,7 @@ import { Folds, drawPart, drawTable, plural } from './parts.js';
 /** @typedef {import('../types.js').Request} Request */
 /** @typedef {import('../api.js').Choice} Choice */
 
-const AT_ONCE = 100; // what one look can be asked to take in
+const AT_ONCE = 100; // calls of one dialog
 
 /**
  * Opens the dialog, for those that the person at the page may decide so.
@@ -38,7 +38,7 @@ export function openBatch(action, requests, decide) {
 			action === 'approve' && unread > 0 && `${plural(unread, 'call')} not loaded yet. `,
 			...(action === 'approve' && folded > 0 ? [`${plural(folded, 'section')} collapsed. `, button('Expand everything', () => { for (const folds of all) folds.openAll(); }, { class: 'link' }), ' '] : []),
 			some.length < own.length && `The first ${AT_ONCE} of ${own.length}. `,
-			others > 0 && `${plural(others, 'call')} left out: ${others === 1 ? 'it waits' : 'they wait'} for other people.`);
+			others > 0 && `${plural(others, 'call')} left out: ${others === 1 ? 'it waits' : 'they wait'} for other reviewers.`);
 	};
 	const calls = some.map((request) => drawCall(request, action, all, review));
 	const dialog = /** @type {HTMLDialogElement} */ (el('dialog', { 'aria-labelledby': 'batch-title', on: { close: () => dialog.remove() } }));

@@ -1,7 +1,7 @@
-// One call of a request: what it would do, its buttons, or how it was decided.
+// One call of a request: its arguments, and its buttons or its outcome.
 
 import { hiddenIn, present, ruleTitle } from '../present.js';
-import { byWhom } from '../decide.js';
+import { TIMEOUT, byWhom } from '../decide.js';
 import { write } from '../text/json.js';
 import { button, el, elapsed, hostile, riskBadge } from './dom.js';
 import { LOADING, alone, approvalsOf, hindrance, spent } from '../session.js';
@@ -15,8 +15,7 @@ import { Folds, drawPart, drawTable, drawText, plural } from './parts.js';
 /** @typedef {import('../api.js').Choice} Choice */
 
 /**
- * What the page remembers of a call while it is looked at: nothing of it is lost
- * when the call is drawn anew.
+ * The state of a call while it is shown: it survives when the call is drawn again.
  */
 export class Card {
 	mode = /** @type {'read'|'deny'|'edit'|'remember'} */ ('read');
@@ -43,7 +42,7 @@ export class Card {
 		this.draw();
 	}
 
-	/** Takes over the request as it now stands. @param {Request} request */
+	/** Shows the present state of the request. @param {Request} request */
 	update(request) {
 		if (request === this.request && state.me === this.reader) return;
 		this.request = request;
@@ -118,7 +117,7 @@ function drawBody(card) {
 		el('div', {}, raw));
 }
 
-/** What a list has of the arguments of an abridged request. @param {Request} request */
+/** The preview of an abridged request. @param {Request} request */
 export function drawPreview(request) {
 	return el('section', { class: 'part' }, el('p', { class: 'label' }, 'Preview'), el('p', { class: 'preview' }, plain(request.args_preview || request.resource)));
 }
@@ -157,7 +156,7 @@ function drawEnd(card) {
 	return [...votes(card.request), ...error, drawButtons(card)];
 }
 
-/** What was decided so far, where several must agree. @param {Request} request */
+/** The approvals so far, where several are needed. @param {Request} request */
 function votes(request) {
 	if (request.demands) return request.demands.map((demand, i) => tally(demand.required_approvals, approvalsOf(request, i), ` of ${demand.reviewers.join(' or ')}`, ` (${demand.rule})`));
 	if (request.required_approvals <= 1) return [];
@@ -214,7 +213,7 @@ const ENDS = {
 	approved: 'Approved', denied: 'Denied', answered: 'Answered', expired: 'Expired', cancelled: 'Cancelled', pending: '',
 };
 
-/** Why it was cancelled, as approvals.CancelReasons says it. @type {Record<string, string>} */
+/** Reasons of a cancellation, with the texts of approvals.CancelReasons. @type {Record<string, string>} */
 const WHY_CANCELLED = {
 	agent_gone: 'its agent has gone',
 	run_aborted: 'its run was stopped',
@@ -227,9 +226,10 @@ function drawOutcome(request) {
 	const decision = request.decisions.at(-1);
 	const edited = decision?.action === 'modify_args';
 	const why = request.details.cancel_reason;
+	const automatic = decision?.reviewer_id === TIMEOUT;
 	return el('div', { class: `outcome ${request.status}` },
-		el('strong', {}, edited ? 'Approved with changes' : ENDS[request.status]),
-		decision && el('span', {}, ' by ', hostile(byWhom(decision)), ' '),
+		el('strong', {}, automatic ? 'Ran automatically: nobody answered ' : edited ? 'Approved with changes' : ENDS[request.status]),
+		decision && !automatic && el('span', {}, ' by ', hostile(byWhom(decision)), ' '),
 		decision?.patterns && el('span', {}, 'and from now on: ', decision.patterns.map((pattern) => [el('code', {}, hostile(pattern)), ' ']).flat()),
 		request.details.ended_at && elapsed(request.details.ended_at),
 		why && el('span', {}, hostile(WHY_CANCELLED[why] ?? why.replaceAll('_', ' '))),

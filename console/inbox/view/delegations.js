@@ -1,4 +1,4 @@
-// Who decides in whose place: the list, and the form for one more.
+// Delegations: the list, and the form for one more.
 
 import { Failure, addDelegation, listDelegations, revokeDelegation } from '../api.js';
 import { exact, now } from '../clock.js';
@@ -20,17 +20,17 @@ export async function drawDelegations(place) {
 	const foot = el('div', { class: 'foot', role: 'status' }, 'Looking…');
 	fill(place, el('div', { class: 'column' },
 		el('div', { class: 'head' }, el('h1', {}, 'Delegations'), mayDelegate() && el('a', { class: 'button', href: '#/delegations/new' }, 'New delegation')),
-		el('p', { class: 'muted' }, 'Who decides in the place of somebody who is away: what the groups of the one may decide, the other may too.'), list, foot));
+		el('p', { class: 'muted' }, 'A delegate can decide what the reviewer’s groups can decide, for example while the reviewer is away.'), list, foot));
 	try {
 		const { items } = await listDelegations();
 		fill(list, ...items.map(drawOne));
-		fill(foot, el('p', { class: 'muted' }, items.length === 0 ? 'Nobody decides for anybody else.' : plural(items.length, 'delegation')));
+		fill(foot, el('p', { class: 'muted' }, items.length === 0 ? 'No delegations.' : plural(items.length, 'delegation')));
 	} catch (error) {
 		fill(foot, el('p', { class: 'error' }, hostile(error instanceof Failure ? error.message : 'The delegations could not be read.')));
 	}
 }
 
-/** Who decides may hand that on; a heldcall without reviewers knows nobody else. */
+/** Reviewers and admins may delegate; without configured reviewers there is no other reviewer. */
 function mayDelegate() {
 	return state.me !== null && state.me.role !== 'viewer' && state.me.via !== 'local';
 }
@@ -63,9 +63,9 @@ async function pull(delegation, row) {
 /** Draws the form. @param {HTMLElement} place */
 export function drawNewDelegation(place) {
 	const me = state.me;
-	const from = nameField('delegation-from', 'Who is away', me?.name ?? '');
-	const to = nameField('delegation-to', 'Who decides in their place', '');
-	from.input.disabled = me?.role !== 'admin'; // everybody else hands on what is theirs
+	const from = nameField('delegation-from', 'From', me?.name ?? '');
+	const to = nameField('delegation-to', 'Delegate', '');
+	from.input.disabled = me?.role !== 'admin'; // others delegate for themselves only
 	const until = /** @type {HTMLInputElement} */ (el('input', { id: 'delegation-until', type: 'datetime-local', required: true }));
 	until.value = localTime(now() + USUAL);
 	const note = /** @type {HTMLInputElement} */ (el('input', { id: 'delegation-note', type: 'text', autocomplete: 'off', placeholder: 'Why, for those who read it later.' }));
@@ -86,7 +86,7 @@ export function drawNewDelegation(place) {
 	};
 	fill(place, el('div', { class: 'column' },
 		el('a', { class: 'back always', href: '#/delegations' }, '‹ All delegations'), el('h1', {}, 'New delegation'),
-		el('p', { class: 'muted' }, 'Both are reviewers of the configuration. Both may decide until then, and together they are one approval for each rule that asks.'),
+		el('p', { class: 'muted' }, 'Both must be configured reviewers. Until then either can decide; together they count as one approval.'),
 		el('article', { class: 'call' }, el('form', { class: 'grant-form', on: { submit } },
 			el('div', { class: 'pair' }, from.field, to.field),
 			el('div', { class: 'pair' },

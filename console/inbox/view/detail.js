@@ -1,5 +1,5 @@
-// What is looked at: the calls of one turn, why they are asked about, and who
-// asks.
+// The selected request: the calls of its turn, the rule that requires approval, and
+// the agent that makes them.
 
 import { Failure, getRequest } from '../api.js';
 import { decideSeveralOf, send } from '../decide.js';
@@ -26,7 +26,7 @@ let guarding = 0;
 /** What the heading was drawn of. @type {Request[]} */
 let headed = [];
 
-const GUARD = 500; // after the page itself moved things, a press is not meant for what now lies under the pointer
+const GUARD = 500; // milliseconds after a change of the layout in which a press decides nothing
 
 /**
  * Builds the detail in its place. next is called with the id of a request that
@@ -39,12 +39,12 @@ export function buildDetail(main, next) {
 	advance = next;
 }
 
-/** The card of the request that is looked at. */
+/** The card of the selected request. */
 export function currentCard() {
 	return cards.get(state.selected);
 }
 
-/** Draws what the store says is looked at. */
+/** Draws the selected request of the store. */
 export function drawDetail() {
 	const selected = state.requests.get(state.selected);
 	if (!selected) return drawNothing();
@@ -75,7 +75,7 @@ function drawNothing() {
 	cards.clear();
 	shownTurn = '';
 	if (state.selected) return;
-	const message = !state.loaded ? (state.connection === 'lost' ? 'heldcall cannot be reached.' : 'Connecting…') : state.requests.size > 0 ? 'Choose a request on the left.' : '';
+	const message = !state.loaded ? (state.connection === 'lost' ? 'Can’t reach heldcall.' : 'Connecting…') : state.requests.size > 0 ? 'Choose a request on the left.' : '';
 	if (message) return fill(place, el('div', { class: 'empty' }, el('p', {}, message)));
 	fill(place, el('div', { class: 'empty' }, el('h2', {}, 'Nothing to review'), el('p', {}, 'Calls allowed by policy run without asking.')));
 }
@@ -125,7 +125,7 @@ function several(action, open, turn) {
 	return button(`${words} ${which}${own.length}…`, () => openBatch(action, own, decideSeveralOf), { class: action === 'approve' ? 'good' : 'bad' });
 }
 
-/** Which groups decide, and which others will when nobody has for a while. @param {Request} request @returns {HTMLElement|false} */
+/** The groups that decide, and those that the request escalates to. @param {Request} request @returns {HTMLElement|false} */
 function whoDecides(request) {
 	if (!request.demands) return groupsOf(request.reviewers, request.details.escalation);
 	return el('span', {}, ...request.demands.flatMap(({ reviewers, escalation }, i) => [i > 0 && ' and ', groupsOf(reviewers, waits(request, i) ? escalation : undefined, i > 0 ? '' : undefined)]));
@@ -152,7 +152,7 @@ function why(turn) {
 	].filter(Boolean);
 }
 
-/** What was said before the call. @param {Request} request */
+/** The messages before the call. @param {Request} request */
 function said(request) {
 	const { last_user_message: user, assistant_text: assistant } = request.context;
 	return [
@@ -212,18 +212,18 @@ function guard() {
 }
 
 /**
- * Looks at a request, which need not wait: one that ended is read for it.
+ * Selects a request. One that is not pending is read first.
  * @param {string} id
  */
 export async function show(id) {
 	select(id);
 	if (!id || state.requests.has(id)) return;
-	fill(place, el('div', { class: 'empty' }, el('p', {}, 'Looking for the request…')));
+	fill(place, el('div', { class: 'empty' }, el('p', {}, 'Loading the request…')));
 	try {
 		put([await getRequest(id)]);
 	} catch (error) {
 		if (state.selected !== id || state.requests.has(id)) return;
-		fill(place, el('div', { class: 'empty' }, el('h2', {}, 'There is no such request'),
+		fill(place, el('div', { class: 'empty' }, el('h2', {}, 'Request not found'),
 			el('p', {}, hostile(error instanceof Failure ? error.message : 'It could not be read.')), el('p', {}, el('a', { href: '#/' }, 'All requests'))));
 	}
 }

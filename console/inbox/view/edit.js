@@ -34,8 +34,8 @@ export function draftOf(request) {
 }
 
 /**
- * The arguments that a draft stands for. It throws an error in plain words where
- * the draft is not JSON.
+ * The arguments of a draft. It throws an error with a text for people if the draft
+ * is not JSON.
  * @param {Draft} draft
  * @returns {any}
  */
@@ -64,7 +64,7 @@ export function drawEditor(card, error) {
 	const changes = el('div', { class: 'part' });
 	const send = /** @type {HTMLButtonElement} */ (el('button', { type: 'submit', class: 'good' }, 'Approve with changes'));
 	const review = () => {
-		for (const told of error) told.remove(); // it was about another text
+		for (const message of error) message.remove(); // it was about another text
 		reviewDraft(card, changes, send);
 	};
 	const form = el('form', { on: { submit: (/** @type {Event} */ event) => submit(event, card) } },
@@ -73,7 +73,7 @@ export function drawEditor(card, error) {
 		el('div', { class: 'buttons' }, send,
 			button('Cancel', () => { card.draft = null; card.enter('read'); }, { class: 'quiet' }),
 			switcher(card)),
-		el('p', { class: 'hint' }, 'The edited call runs in place of the model’s. The model is told what really ran.'));
+		el('p', { class: 'hint' }, 'The edited call runs in place of the model’s. The model gets the arguments that ran.'));
 	reviewDraft(card, changes, send);
 	return form;
 }

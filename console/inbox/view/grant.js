@@ -1,4 +1,4 @@
-// A grant that is written by hand: for calls that nobody has asked about yet.
+// A grant that is created by hand, without a request.
 
 import { Failure, addGrant, listRequests, listTemplates } from '../api.js';
 import { button, el, fill, hostile } from './dom.js';
@@ -28,7 +28,7 @@ const SCOPES = /** @type {[string, string][]} */ ([
 	['session', 'one conversation'], ['agent', 'one agent of a user'], ['user', 'every agent of a user'], ['tenant', 'everybody in the tenant'],
 ]);
 
-/** Which names say whose calls they are, by scope. */
+/** The fields that select the calls, by scope. */
 const NAMES = new Map([['tenant', ['tenant']], ['user', ['tenant', 'user']], ['agent', ['tenant', 'user', 'agent']], ['session', ['tenant', 'user', 'agent', 'session']]]);
 
 const LABELS = new Map([['tenant', 'Tenant'], ['user', 'User'], ['agent', 'Agent'], ['session', 'Conversation']]);
@@ -43,7 +43,7 @@ export function fromTemplate(draft, template) {
 	Object.assign(draft, { effect: template.effect, scope: template.scope, patterns: template.patterns.join('\n'), lasts: durationOf(template.expires), template: template.name });
 }
 
-/** What the API is to grant. A template brings its patterns itself. @param {Draft} draft */
+/** The grant for the API. A template brings its patterns itself. @param {Draft} draft */
 export function grantOf(draft) {
 	const named = new Set(NAMES.get(draft.scope));
 	const { tenant, user, agent, session } = draft;
@@ -63,7 +63,7 @@ export async function drawNewGrant(place) {
 	const form = el('form', { class: 'grant-form' });
 	fill(place, el('div', { class: 'column' },
 		el('a', { class: 'back always', href: '#/grants' }, '‹ All grants'), el('h1', {}, 'New grant'),
-		el('p', { class: 'muted' }, 'Calls that it covers are decided from now on without asking. Deny rules always win over grants.'),
+		el('p', { class: 'muted' }, 'Matching calls are decided without asking from now on. Deny rules always win over grants.'),
 		el('article', { class: 'call' }, form)));
 	const [known, templates] = await Promise.all([
 		listRequests({ limit: String(RECENT) }).then(({ items }) => namesOf(items), () => namesOf([])), // without them the form is complete
@@ -133,7 +133,7 @@ async function submit(draft, send, wrong) {
 	send.disabled = true;
 	try {
 		await addGrant(grantOf(draft));
-		toast('Granted. It holds from now on.');
+		toast('Grant created. It applies from now on.');
 		location.hash = '#/grants';
 	} catch (error) {
 		send.disabled = false;

@@ -1,8 +1,8 @@
-// What was asked and how it ended, newest first.
+// Requests and their outcomes, newest first.
 
 import { Failure, listRequests } from '../api.js';
 import { exact } from '../clock.js';
-import { byWhom } from '../decide.js';
+import { TIMEOUT, byWhom } from '../decide.js';
 import { ruleTitle } from '../present.js';
 import { plain } from '../text/visible.js';
 import { button, el, fill, hostile, riskBadge } from './dom.js';
@@ -10,13 +10,13 @@ import { plural } from './parts.js';
 
 /** @typedef {import('../types.js').Request} Request */
 
-const PAGE = 50; // found ones that are shown before somebody asks for more
-const STATUSES = { '': 'Any outcome', approved: 'Approved', denied: 'Denied', expired: 'Nobody answered', cancelled: 'Cancelled', pending: 'Waiting' };
+const PAGE = 50; // matches that are shown at first
+const STATUSES = { '': 'Any outcome', approved: 'Approved', denied: 'Denied', expired: 'Expired', cancelled: 'Cancelled', pending: 'Waiting' };
 const RISKS = { '': 'Any risk', critical: 'Critical', high: 'High', medium: 'Medium', low: 'Low' };
 
 /**
- * Draws the history. The filters stand in the address, so that a reload and a
- * link keep them.
+ * Draws the history. The filters are in the address, so that a reload and a link
+ * keep them.
  * @param {HTMLElement} place
  * @param {URLSearchParams} query
  */
@@ -77,17 +77,18 @@ async function search(query, results, foot, cursor) {
 		next && button('Look further back', () => void search(query, results, foot, next)));
 }
 
-const ENDS = { approved: 'approved', denied: 'denied', answered: 'answered', expired: 'nobody answered', cancelled: 'cancelled', pending: 'waiting' };
+const ENDS = { approved: 'approved', denied: 'denied', answered: 'answered', expired: 'expired', cancelled: 'cancelled', pending: 'waiting' };
 
 /** One request on one line or two. @param {Request} request */
 export function drawEntry(request) {
 	const decision = request.decisions.at(-1);
-	const end = decision?.action === 'modify_args' ? 'changed' : ENDS[request.status];
+	const automatic = decision?.reviewer_id === TIMEOUT;
+	const end = automatic ? 'ran automatically' : decision?.action === 'modify_args' ? 'changed' : ENDS[request.status];
 	const who = [request.principal.agent, request.principal.user].filter(Boolean).join(' · ');
 	return el('li', {}, el('a', { class: 'entry', href: `#/requests/${request.id}` },
 		el('span', { class: 'what' }, el('code', {}, plain(request.tool_name)), ' ', el('span', { class: 'preview' }, plain([ruleTitle(request), request.args_preview || request.resource].filter(Boolean).join(' · ')))),
 		el('span', { class: 'how' },
-			el('strong', { class: `end ${request.status}` }, end), decision && el('span', {}, ' by ', hostile(byWhom(decision))),
+			el('strong', { class: `end ${request.status}` }, end), decision && !automatic && el('span', {}, ' by ', hostile(byWhom(decision))),
 			decision?.note && el('span', { class: 'note' }, ' “', plain(decision.note), '”')),
 		el('span', { class: 'when' }, riskBadge(request.risk_level), el('span', {}, plain(who)), el('time', { datetime: request.created_at }, exact(request.created_at)))));
 }

@@ -1,4 +1,4 @@
-// The list of what waits: its head, its rows, and the bar to decide several.
+// The list of pending requests: its head, its rows, and the bar to decide several.
 
 import { decideSeveralOf } from '../decide.js';
 import { ORDERS, turns } from '../order.js';
@@ -18,7 +18,7 @@ const count = el('span', { class: 'count' });
 const rows = new Rows(check);
 const bar = el('div', { class: 'checkbar', role: 'group', 'aria-label': 'Decide several' });
 
-/** The ids of what waits, as the list has them from top to bottom. */
+/** The ids of the pending requests, in the order of the list. */
 export function inOrder() {
 	return walk;
 }
@@ -42,7 +42,7 @@ export function drawList() {
 	walk = ordered.flatMap((turn) => turn.requests.map((request) => request.id));
 	count.textContent = state.loaded ? String(walk.length) : '';
 	rows.place(ordered);
-	rows.tellEmpty(state.loaded && ordered.length === 0);
+	rows.showEmpty(state.loaded && ordered.length === 0);
 	rows.select(state.requests.get(state.selected));
 	drawBar();
 }

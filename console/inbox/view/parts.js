@@ -1,5 +1,5 @@
-// The parts of a call, drawn: scripts, texts, differences, tables. A part that
-// is long is folded; what is still folded is counted.
+// The parts of a call, drawn: scripts, texts, differences, tables. A long part
+// is folded; folds that are closed are counted.
 
 import { LIMITS, fold, foldItems } from '../text/fold.js';
 import { show } from '../text/json.js';
@@ -18,7 +18,7 @@ export class Folds {
 	/** @type {Set<string>} */
 	closed = new Set();
 
-	/** @param {() => void} redraw draws the call anew after a fold was opened */
+	/** @param {() => void} redraw draws the call again after a fold was opened */
 	constructor(redraw) {
 		this.redraw = redraw;
 	}
@@ -55,7 +55,7 @@ export function plural(n, one) {
 /**
  * Draws one part.
  * @param {Part} part
- * @param {string} key tells the part's fold from others of the call
+ * @param {string} key identifies the part's fold in the call
  * @param {Folds} folds
  */
 export function drawPart(part, key, folds) {

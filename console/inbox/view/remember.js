@@ -1,5 +1,5 @@
-// Deciding for good: patterns, whose calls they cover, until when, and which of
-// the recent calls they would have covered.
+// Decisions that are remembered: patterns, scope, expiry, and the recent calls that
+// they would have covered.
 
 import { listTemplates } from '../api.js';
 import { button, el, fill, hostile } from './dom.js';
@@ -9,7 +9,7 @@ import { Preview, choiceField, durationOf, effectField, expiryOf, lastsOf, patte
 /** @typedef {import('../types.js').Request} Request */
 
 /**
- * What is being remembered.
+ * The grant in the form.
  * @typedef {Object} Memory
  * @property {'allow'|'deny'} effect
  * @property {Set<string>} chosen of the suggested patterns
@@ -23,7 +23,7 @@ import { Preview, choiceField, durationOf, effectField, expiryOf, lastsOf, patte
 
 /** The scopes of a request in words, narrowest first. @param {Request} request @returns {[string, string][]} */
 export function scopesOf({ principal, session_id: session, remember_scopes: possible = [] }) {
-	const user = principal.user || 'nobody known';
+	const user = principal.user || 'an unknown user';
 	const all = /** @type {[string, string][]} */ ([
 		['session', `this session (${session})`],
 		['agent', `${principal.agent || 'this agent'} when it acts for ${user}`],
@@ -54,7 +54,7 @@ export function apply(memory, template) {
 	memory.lasts = durationOf(template.expires);
 }
 
-/** What the API is to remember. A template brings its patterns itself. @param {Memory} memory */
+/** The fields of the decision for the API. A template brings its patterns itself. @param {Memory} memory */
 export function wanted(memory) {
 	return memory.template ? { template: memory.template, scope: memory.scope } : { patterns: patternsOf(memory), scope: memory.scope };
 }
@@ -76,7 +76,7 @@ export function drawMemory(card, error) {
 	};
 	const edited = () => {
 		memory.template = '';
-		for (const told of error) told.remove();
+		for (const message of error) message.remove();
 		review();
 	};
 	const submit = (/** @type {Event} */ event) => {

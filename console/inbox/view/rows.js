@@ -1,6 +1,6 @@
-// The rows of the list. They stand in blocks, and of a block that is out of sight
-// the browser lays out and paints nothing: a thousand rows cost what those cost
-// that are seen, and all of them can be found, read out and stepped through.
+// The rows of the list. They are in blocks, and browsers do not lay out or paint a
+// block that is out of sight: a thousand rows cost no more than the visible ones,
+// and all of them can be found, read out and stepped through.
 
 import { riskRank, turnKey } from '../order.js';
 import { ruleTitle } from '../present.js';
@@ -18,7 +18,7 @@ const PREVIEWS = 3; // calls of a turn that its row names
 /** How high a row is, as .row in layout.css has it: that of one call, and what each further line adds, in pixels. */
 const HEIGHT = { row: 86, line: 20 };
 
-/** The rows of turns, each made once and made anew when one of its requests changed. */
+/** The rows of turns, each made once and again when one of its requests has changed. */
 export class Rows {
 	element = el('div', { class: 'rows', id: 'rows', role: 'list' });
 
@@ -35,7 +35,7 @@ export class Rows {
 		this.check = check;
 	}
 
-	/** Shows the turns in this order, and moves only rows that stand elsewhere. @param {Turn[]} ordered */
+	/** Shows the turns in this order, and moves only rows whose place has changed. @param {Turn[]} ordered */
 	place(ordered) {
 		const keep = new Set(ordered.map((turn) => turn.key));
 		for (const [key, { row }] of this.#rows) {
@@ -54,13 +54,13 @@ export class Rows {
 		this.#touched.clear();
 	}
 
-	/** Says that nothing waits, or that it does. @param {boolean} empty */
-	tellEmpty(empty) {
+	/** Shows or removes the text of an empty list. @param {boolean} empty */
+	showEmpty(empty) {
 		if (!empty) this.#empty.remove();
 		else if (!this.#empty.isConnected) this.element.append(this.#empty);
 	}
 
-	/** Marks the row of the request that is looked at, and no other. @param {Request|undefined} request */
+	/** Marks the row of the selected request, and no other. @param {Request|undefined} request */
 	select(request) {
 		const row = request && this.#rows.get(turnKey(request))?.row;
 		if (row === this.#selected) return;
@@ -111,7 +111,7 @@ export class Rows {
 		return block;
 	}
 
-	/** Splits a block that has become long, drops one without rows, and says how high it is while it is out of sight. @param {HTMLElement} block */
+	/** Splits a block that has become long, drops one without rows, and sets its height while it is out of sight. @param {HTMLElement} block */
 	#tidy(block) {
 		if (block.childElementCount === 0) return block.remove();
 		for (const one of block.childElementCount > 2 * FULL ? split(block) : [block]) {

@@ -1,4 +1,4 @@
-// A run: one task of one agent, its story, and the brakes.
+// A run: one task of one agent, its requests, and the buttons to pause and stop it.
 
 import { Failure, getRun, listRequests, listRuns, steer } from '../api.js';
 import { exact } from '../clock.js';
@@ -26,7 +26,7 @@ export async function drawRuns(place) {
 		const [{ items: steered }, { items: requests }] = await Promise.all([listRuns(), listRequests({ limit: String(RECENT) })]);
 		const runs = runsOf(requests, steered);
 		results.replaceChildren(...runs.map(drawRunEntry));
-		foot.textContent = runs.length === 0 ? 'No run has asked for anything yet.' : `${plural(runs.length, 'run')}, of the last ${RECENT} requests and all that were steered.`;
+		foot.textContent = runs.length === 0 ? 'No runs yet.' : `${plural(runs.length, 'run')}: those of the last ${RECENT} requests, and all that were paused, resumed or stopped.`;
 	} catch (error) {
 		fill(foot, hostile(error instanceof Failure ? error.message : 'The runs could not be read.'));
 	}
@@ -37,10 +37,10 @@ export async function drawRuns(place) {
  * @property {string} id
  * @property {Run['state']} state
  * @property {string} who
- * @property {string} task what the user asked first, as far as it is known
+ * @property {string} task the user's first message, if it is known
  * @property {number} requests
  * @property {number} waiting
- * @property {string} last when something last happened
+ * @property {string} last time of the latest request or signal
  */
 
 /**
@@ -118,7 +118,7 @@ function drawStory(place, id, run, requests) {
 
 /** @param {HTMLElement} place @param {string} id @param {Run['state']} now */
 function drawBrakes(place, id, now) {
-	if (now === 'aborted') return el('p', { class: 'muted' }, 'A stopped run stays stopped: its agent gets an error for whatever it asks the model.');
+	if (now === 'aborted') return el('p', { class: 'muted' }, 'This run is stopped. Model calls of its agent fail.');
 	if (state.me?.role !== 'admin') return null;
 	const pull = async (/** @type {'pause_run'|'resume_run'|'abort_run'} */ action) => {
 		try {
@@ -146,7 +146,7 @@ function confirmStop(stop) {
 }
 
 /**
- * The requests by what the user had said before them.
+ * The requests by the user's message before them.
  * @param {Request[]} requests oldest first
  * @returns {{said: string, requests: Request[]}[]}
  */

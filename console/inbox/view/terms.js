@@ -1,5 +1,5 @@
-// What every form of a grant has: how long it lasts, the fields, and the preview
-// of what it would have covered.
+// The parts of every form of a grant: its duration, its fields, and the preview of
+// the calls that it would have covered.
 
 import { Failure, previewGrant } from '../api.js';
 import { exact, left, now } from '../clock.js';
@@ -54,7 +54,7 @@ export function choiceField(id, name, options, value, change) {
 	return el('div', { class: 'field' }, el('label', { for: id }, name), select);
 }
 
-/** Allow or deny. @param {string} name tells this pair from others of the page @param {string} chosen @param {(effect: 'allow'|'deny') => void} change */
+/** Allow or deny. @param {string} name distinguishes this pair from others on the page @param {string} chosen @param {(effect: 'allow'|'deny') => void} change */
 export function effectField(name, chosen, change) {
 	const one = (/** @type {'allow'|'deny'} */ effect) => el('label', { class: 'choice' },
 		el('input', { type: 'radio', name, checked: chosen === effect, on: { change: () => change(effect) } }), effect);

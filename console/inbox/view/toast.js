@@ -1,10 +1,10 @@
-// Short messages that go by themselves, spoken by screen readers.
+// Short messages that disappear after some seconds and are read by screen readers.
 
 import { byId, el } from './dom.js';
 
 const LASTS = 5000;
 
-/** Says how something went. @param {string} text @param {boolean} [failed] */
+/** Shows the outcome of an action. @param {string} text @param {boolean} [failed] */
 export function toast(text, failed = false) {
 	const message = el('p', { class: failed ? 'toast failed' : 'toast' }, text);
 	const place = byId('toasts');
@@ -13,7 +13,7 @@ export function toast(text, failed = false) {
 	setTimeout(() => message.remove(), failed ? 2 * LASTS : LASTS);
 }
 
-/** Says something to screen readers only. @param {string} text */
+/** Shows a text to screen readers only. @param {string} text */
 export function announce(text) {
 	byId('announce').textContent = text;
 }

@@ -22,7 +22,7 @@ func Document() object {
 	w := &writer{types: schema.New(), channels: object{}, operations: object{}, messages: object{}, replies: object{}}
 	w.publishes("requests", subjects.Request, subjects.StreamRequests, "A new request, once.", reflect.TypeFor[approvals.Request]())
 	events := w.publishes("events", subjects.Event, subjects.StreamEvents, "An entry of the audit log.", reflect.TypeFor[approvals.Event]())
-	events["parameters"].(object)["id"] = object{"description": "Of the grant or the request that it is about, else of the run, else of the event itself."}
+	events["parameters"].(object)["id"] = object{"description": "The id of the grant or request of the event, else of the run, else of the event itself."}
 	for _, e := range nats.Endpoints() {
 		w.answers(e)
 	}
@@ -33,7 +33,7 @@ func Document() object {
 	}
 	w.channels["inbox"] = object{
 		"address":     nil,
-		"description": "Where a request says that its reply goes: an inbox of the client.",
+		"description": "The reply subject of a request: an inbox of the client.",
 		"messages":    w.replies,
 	}
 	return object{
@@ -51,11 +51,11 @@ func Document() object {
 	}
 }
 
-const about = `What any client of NATS can read and decide. docs/nats.md is the same in words.
-The application of this document is heldcall: it sends what can be subscribed to, and
-receives what is published.
-A token of a subject is a name as it is, or "=" and its base64url where it has other
-characters than letters, digits, "-" and "_".`
+const about = `The subjects on which clients of NATS read requests and decide them; docs/nats.md explains them.
+The application of this document is heldcall: clients subscribe to the subjects that it sends on,
+and publish on those that it receives.
+A token of a subject is a name, or "=" and its base64url if the name has characters other
+than letters, digits, "-" and "_".`
 
 // YAML is the document as a file.
 func YAML() ([]byte, error) {
@@ -69,13 +69,12 @@ func YAML() ([]byte, error) {
 	return []byte(out.String()), encoder.Close()
 }
 
-// servers are the ways to reach heldcall's NATS.
 func servers() object {
 	byToken := []object{{"$ref": "#/components/securitySchemes/reviewer"}}
 	return object{
 		"embedded": object{
 			"host": "127.0.0.1:4143", "protocol": "nats", "security": byToken,
-			"description": "The server that `heldcall serve` runs for clients on the same machine. Without reviewers in the configuration it asks nobody who they are.",
+			"description": "The server that `heldcall serve` runs for clients on the same machine. Without reviewers in the configuration it needs no sign-in.",
 		},
 		"external": object{
 			"host": "{host}", "protocol": "nats", "security": byToken,

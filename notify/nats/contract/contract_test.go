@@ -20,7 +20,7 @@ import (
 	"github.com/heldcall/heldcall/notify/nats/contract/contracttest"
 )
 
-var update = flag.Bool("update", false, "write docs/asyncapi.yaml anew")
+var update = flag.Bool("update", false, "rewrite docs/asyncapi.yaml")
 
 const file = "../../../docs/asyncapi.yaml"
 
@@ -41,7 +41,7 @@ func load(t *testing.T) *contracttest.Contract {
 	return c
 }
 
-// The file is AsyncAPI, as the JSON Schema of its makers says.
+// The file is valid by the JSON Schema of AsyncAPI.
 func TestFileIsAsyncAPI(t *testing.T) {
 	packed, err := os.Open("testdata/asyncapi-3.0.0.json.gz")
 	if err != nil {
@@ -128,7 +128,7 @@ func TestExamplesAreMessages(t *testing.T) {
 	}
 }
 
-// What documents and programs tell people to send is in the contract.
+// The contract has the messages in documents and in the help of programs.
 func TestCommandsInTheDocumentsAreMessages(t *testing.T) {
 	c, tried := load(t), 0
 	command := regexp.MustCompile(`(?m)request (heldcall\.v1\.\S+|\$SRV\.\S+) '(.*)'`)
@@ -150,8 +150,8 @@ func TestCommandsInTheDocumentsAreMessages(t *testing.T) {
 	}
 }
 
-// What docs/nats.md says in words is the contract: the subjects, the request that it
-// shows, the fields of a decision and the codes of a refusal.
+// docs/nats.md agrees with the contract: the subjects, the request that it shows, the
+// fields of a decision and the codes of errors.
 func TestWordsAndContractAgree(t *testing.T) {
 	content, err := os.ReadFile("../../../docs/nats.md")
 	if err != nil {
@@ -160,7 +160,7 @@ func TestWordsAndContractAgree(t *testing.T) {
 	c, words := load(t), string(content)
 	for name, channel := range c.Channels {
 		if channel.Address == "" {
-			continue // an inbox is wherever its client says
+			continue // the client chooses its inbox
 		}
 		said := channel.Address
 		if rest, ok := strings.CutPrefix(said, "heldcall.v1.svc."); ok {
@@ -201,7 +201,7 @@ func TestRightsAreThoseOfTheContract(t *testing.T) {
 		}
 		at := slices.IndexFunc(given, func(right string) bool { return within(channel.Address, right) })
 		if at < 0 {
-			t.Errorf("nobody has the right to %s", channel.Address)
+			t.Errorf("no reviewer has the right to %s", channel.Address)
 			continue
 		}
 		used[given[at]] = true

@@ -13,14 +13,12 @@ import (
 	"github.com/heldcall/heldcall/notify/nats"
 )
 
-// writer collects the parts of the document.
 type writer struct {
 	types                          schema.Set
 	channels, operations, messages object
 	replies                        object // messages that are sent to inboxes
 }
 
-// publishes describes a subject that heldcall publishes on, and that a stream keeps.
 func (w *writer) publishes(name, subject, stream, summary string, is reflect.Type) object {
 	message := w.message(w.types.Written(is))
 	channel := object{
@@ -35,7 +33,6 @@ func (w *writer) publishes(name, subject, stream, summary string, is reflect.Typ
 	return channel
 }
 
-// answers describes a subject that heldcall answers.
 func (w *writer) answers(e nats.Endpoint) {
 	takes := w.nothing()
 	if e.Takes != nil && e.Micro {
@@ -51,17 +48,15 @@ func (w *writer) answers(e nats.Endpoint) {
 	}
 }
 
-// discovers describes a subject of NATS's own about the micro service.
 func (w *writer) discovers(verb micro.Verb, is reflect.Type) {
 	subject, err := micro.ControlSubject(verb, nats.ServiceName, "")
 	if err != nil {
 		panic("contract: " + err.Error()) // the verb and the name are constants
 	}
 	word := strings.ToLower(verb.String())
-	w.exchange("service."+word, subject, "NATS's own "+word+" of the micro service; without the name at the end, of all that run.", w.nothing(), w.message(w.types.Written(is)))
+	w.exchange("service."+word, subject, "NATS's own "+word+" of the micro service; without the name at the end, of all services.", w.nothing(), w.message(w.types.Written(is)))
 }
 
-// exchange describes a message that has a reply: one of some messages.
 func (w *writer) exchange(name, subject, summary, takes string, gives ...string) object {
 	channel := object{"address": subject, "summary": summary, "messages": object{takes: messageRef(takes)}}
 	if p := parameters(subject); len(p) > 0 {
@@ -82,7 +77,6 @@ func (w *writer) exchange(name, subject, summary, takes string, gives ...string)
 	return operation
 }
 
-// message describes what has a schema of its own, and returns its name.
 func (w *writer) message(payload object) string {
 	reference := payload["$ref"].(string)
 	name := reference[strings.LastIndexByte(reference, '/')+1:]
@@ -94,16 +88,14 @@ func (w *writer) message(payload object) string {
 	return name
 }
 
-// failure is the message of what was not taken.
 func (w *writer) failure() string {
 	is := reflect.TypeFor[nats.Failure]()
 	name := w.message(w.types.Written(is))
-	w.messages[name].(object)["summary"] = "What was not taken, and why. From the micro service code and message are headers too."
+	w.messages[name].(object)["summary"] = "The error of a message that was refused. The micro service also sends code and message as headers."
 	w.types.Named[name].(object)["properties"].(object)["code"] = object{"type": "string", "enum": nats.Codes()}
 	return name
 }
 
-// nothing is the message without a payload.
 func (w *writer) nothing() string {
 	w.messages["Nothing"] = object{"name": "Nothing", "summary": "An empty message."}
 	return "Nothing"
@@ -111,10 +103,8 @@ func (w *writer) nothing() string {
 
 func messageRef(name string) object { return object{"$ref": "#/components/messages/" + name} }
 
-// parameter is a token of a subject that differs.
 var parameter = regexp.MustCompile(`\{(\w+)\}`)
 
-// parameters describes the tokens of a subject that differ.
 func parameters(subject string) object {
 	all := object{}
 	for _, match := range parameter.FindAllStringSubmatch(subject, -1) {
@@ -128,14 +118,13 @@ func parameters(subject string) object {
 	return all
 }
 
-// tokens are what can stand in subjects.
 func tokens() map[string]object {
 	return map[string]object{
-		"tenant":   {"description": "Of the agent's principal; default where it has none."},
+		"tenant":   {"description": "The tenant of the agent's principal; default if it has none."},
 		"kind":     {"enum": schema.Values(reflect.TypeFor[approvals.Kind]())},
 		"type":     {"enum": schema.Values(reflect.TypeFor[approvals.EventType]())},
-		"reviewer": {"description": "Whose decision it is; NATS permissions say who may publish on it. local where no reviewers are configured."},
-		"run":      {"description": "The run_id of requests."},
-		"id":       {"description": "Of the request."},
+		"reviewer": {"description": "The reviewer who decides; NATS permissions define who may publish on it. local if no reviewers are configured."},
+		"run":      {"description": "The run_id of the requests."},
+		"id":       {"description": "The id of the request."},
 	}
 }

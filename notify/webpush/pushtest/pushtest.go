@@ -1,6 +1,6 @@
 // Package pushtest is a push service on loopback for tests, and the browsers that
-// have subscribed with it: they read what is sent as real ones do, by RFC 8291 and
-// RFC 8292, and fail the test where they cannot.
+// have subscribed with it: they read messages as real ones do, by RFC 8291 and RFC 8292,
+// and fail the test if they cannot.
 package pushtest
 
 import (
@@ -109,7 +109,7 @@ func (s *Service) Await() Message {
 	case m := <-s.came:
 		return m
 	case <-time.After(patience):
-		s.t.Fatal("no push has come")
+		s.t.Fatal("no push has arrived")
 		return Message{}
 	}
 }
@@ -119,7 +119,7 @@ func (s *Service) None() {
 	s.t.Helper()
 	select {
 	case m := <-s.came:
-		s.t.Errorf("a push has come that nobody should get: %s", m.Payload)
+		s.t.Errorf("an unexpected push has arrived: %s", m.Payload)
 	default:
 	}
 }
@@ -228,7 +228,7 @@ func verify(authorization, origin string) (key, contact string, err error) {
 	}
 	lasts := time.Until(time.Unix(claims.Exp, 0))
 	if err != nil || claims.Aud != origin || lasts <= 0 || lasts > 24*time.Hour {
-		return "", "", fmt.Errorf("the token says %s for %s (%w)", text, origin, err)
+		return "", "", fmt.Errorf("the token is %s for %s (%w)", text, origin, err)
 	}
 	return key, claims.Sub, nil
 }

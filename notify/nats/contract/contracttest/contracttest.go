@@ -1,5 +1,5 @@
-// Package contracttest holds messages of NATS to docs/asyncapi.yaml: the file, as
-// whoever writes a client reads it.
+// Package contracttest compares messages of NATS with docs/asyncapi.yaml, the file that
+// developers of clients read.
 package contracttest
 
 import (
@@ -31,7 +31,7 @@ type Channel struct {
 	Messages map[string]any
 }
 
-// Operation is what is done at a channel.
+// Operation is an operation at a channel.
 type Operation struct {
 	Action   string
 	Channel  reference

@@ -48,7 +48,7 @@ flows('in the browser', {
 		await page.waitForFunction(async () => (await (await caches.open('inbox')).keys()).length > 30);
 		await stage.held.halt();
 		await page.reload();
-		await page.getByRole('alert').filter({ hasText: 'heldcall cannot be reached' }).waitFor();
+		await page.getByRole('alert').filter({ hasText: 'Can’t reach heldcall' }).waitFor();
 		assert.equal(await page.locator('.row').count(), 0, 'nothing that may be over is shown');
 		await stage.check(page);
 		await stage.shot(page, 'unreachable');
