@@ -90,7 +90,7 @@ func (h *liveHandlers) inThisLog(ctx context.Context, from uint64) (uint64, erro
 func parseEventsQuery(raw string) (requests bool, err error) {
 	err = query.Read(raw, "parameter", []query.Parameter{query.Of("requests", &requests, func(value string) (bool, error) {
 		if value != "true" && value != "false" {
-			return false, errors.New("is neither true nor false, once; with true each request comes too, as it is after an event about it")
+			return false, errors.New("is not true or false; true also sends the request after each event about it")
 		}
 		return value == "true", nil
 	})})

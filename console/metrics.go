@@ -16,15 +16,15 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 	return &metrics{
 		requests: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "heldcall_console_requests_total",
-			Help: "Requests that the console answered, by route, method and status. An event stream or WebSocket counts when it ends.",
+			Help: "Requests to the console by route, method and status. An event stream or WebSocket counts when it ends.",
 		}, []string{"route", "method", "status"}),
 		streams: f.NewGauge(prometheus.GaugeOpts{
 			Name: "heldcall_console_event_streams",
-			Help: "Event streams that are open.",
+			Help: "Open event streams.",
 		}),
 		sockets: f.NewGauge(prometheus.GaugeOpts{
 			Name: "heldcall_console_websockets",
-			Help: "WebSockets that are open.",
+			Help: "Open WebSockets.",
 		}),
 	}
 }

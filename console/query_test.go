@@ -32,9 +32,9 @@ func TestQueriesThatAreRefused(t *testing.T) {
 		{"audit", "since=today", `since: "today" is not a time such as 2026-01-31T12:00:00Z`},
 		{"audit", "cursor=-1", "cursor: is not a next_cursor of this list; leave it out to begin again"},
 		{"audit", "limit=1&limit=2", "limit: is given more than once; give one value"},
-		{"events", "requests=1", "requests: is neither true nor false, once; with true each request comes too, as it is after an event about it"},
+		{"events", "requests=1", "requests: is not true or false; true also sends the request after each event about it"},
 		{"events", "request=true", "request: is not a parameter; use requests"},
-		{"ws", "last_event_id=", "last_event_id: is not the id of an event; give the last event_id you got, once, or leave it out"},
+		{"ws", "last_event_id=", "last_event_id: is not the id of an event; send the last event_id that you received, or leave it out"},
 	} {
 		if err := lists[tt.list](tt.query); err == nil || err.Error() != tt.want {
 			t.Errorf("%s?%s: %v; want %s", tt.list, tt.query, err, tt.want)

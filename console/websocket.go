@@ -84,7 +84,7 @@ func parseSocketQuery(raw string) (last *uint64, err error) {
 	err = query.Read(raw, "parameter", []query.Parameter{query.Of("last_event_id", &last, func(value string) (*uint64, error) {
 		from, err := resumeFrom(value)
 		if err != nil || value == "" {
-			return nil, errors.New("is not the id of an event; give the last event_id you got, once, or leave it out")
+			return nil, errors.New("is not the id of an event; send the last event_id that you received, or leave it out")
 		}
 		from--
 		return &from, nil

@@ -117,7 +117,7 @@ func (d *deliverer) deliverTo(ctx context.Context, rec *record, p *post, request
 	case errors.As(err, &permanent):
 		p.Trying, p.Failed = false, p.Ref == "" && !d.channel.setup.EachEvent
 		outcome = outcomeRefused
-		d.channel.log.Error("a card was refused; it is not tried again", "card", delivery.ID, "error", err)
+		d.channel.log.Error("a card was refused; giving up", "card", delivery.ID, "error", err)
 	case errors.As(err, &after):
 		p.Trying = tried && p.Ref == "" // nothing has been posted by this attempt, or part of it
 		return err

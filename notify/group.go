@@ -40,7 +40,7 @@ func (g *grouper) post(ctx context.Context, it *item) {
 	for _, member := range members {
 		joined, err := g.join(ctx, member, rec.key, target)
 		if err != nil && !errors.Is(err, errBusy) {
-			g.channel.log.Warn("a request cannot be grouped; it is tried again", "card", member.key, "error", err)
+			g.channel.log.Warn("a request cannot be grouped; trying again", "card", member.key, "error", err)
 		}
 		requests = append(requests, joined...)
 	}
@@ -66,7 +66,7 @@ func (g *grouper) deliverNew(ctx context.Context, rec *record, requests []approv
 	}
 	if err != nil {
 		g.channel.metrics.count(outcomeFailed)
-		g.channel.log.Warn("a group could not be posted and is tried again", "card", rec.key, "error", err)
+		g.channel.log.Warn("a group could not be posted; trying again", "card", rec.key, "error", err)
 	}
 }
 

@@ -34,14 +34,14 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	f := promauto.With(reg)
 	return &metrics{
 		deliveries: f.NewCounterVec(prometheus.CounterOpts{
-			Name: "heldcall_notify_deliveries_total", Help: "Cards handed to a channel, by how that ended.",
+			Name: "heldcall_notify_deliveries_total", Help: "Card deliveries by channel and outcome.",
 		}, []string{"channel", "outcome"}),
 		retries: f.NewCounterVec(prometheus.CounterOpts{
-			Name: "heldcall_notify_retries_total", Help: "Deliveries that were tried again.",
+			Name: "heldcall_notify_retries_total", Help: "Delivery attempts after a failed one, by channel.",
 		}, []string{"channel"}),
 		latency: f.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "heldcall_notify_latency_seconds",
-			Help:    "Time from the creation of a request until a channel's service has taken its card.",
+			Help:    "Time from the creation of a request to the delivery of its card.",
 			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
 		}, []string{"channel"}),
 	}
@@ -65,8 +65,8 @@ func (c channelMetrics) count(outcome string) { c.deliveries[outcome].Inc() }
 type queueCollector struct{ queues []*queue }
 
 var (
-	descWaiting = prometheus.NewDesc("heldcall_notify_waiting", "Cards that wait to be handed to a channel.", []string{"channel"}, nil)
-	descOldest  = prometheus.NewDesc("heldcall_notify_oldest_seconds", "How long the oldest of them has waited, 0 without any.", []string{"channel"}, nil)
+	descWaiting = prometheus.NewDesc("heldcall_notify_waiting", "Cards not yet delivered to a channel.", []string{"channel"}, nil)
+	descOldest  = prometheus.NewDesc("heldcall_notify_oldest_seconds", "Age of the oldest card not yet delivered to a channel; 0 if there is none.", []string{"channel"}, nil)
 )
 
 // Describe implements [prometheus.Collector].

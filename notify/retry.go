@@ -37,7 +37,7 @@ func (r *retrier) failed(it *item, events []approvals.Event, err error) {
 	switch {
 	case errors.As(err, &permanent), time.Since(it.since) > giveUpAfter:
 		r.channel.metrics.count(outcomeRefused)
-		r.channel.log.Error("a card cannot be brought up to date; it is left as it is", "card", it.key, "error", err)
+		r.channel.log.Error("a card cannot be updated; giving up", "card", it.key, "error", err)
 		r.done(it, events)
 		return
 	case errors.As(err, &after):
@@ -50,6 +50,6 @@ func (r *retrier) failed(it *item, events []approvals.Event, err error) {
 	r.channel.metrics.count(outcomeFailed)
 	r.channel.metrics.retries.Inc()
 	if it.attempts == 1 || it.attempts%10 == 0 {
-		r.channel.log.Warn("a delivery has failed and is tried again", "card", it.key, "attempts", it.attempts, "error", err)
+		r.channel.log.Warn("delivery failed; trying again", "card", it.key, "attempts", it.attempts, "error", err)
 	}
 }

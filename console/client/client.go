@@ -218,7 +218,7 @@ func (c *Client) exchange(ctx context.Context, method, path string, body, result
 		return nil
 	}
 	if err := json.Unmarshal(content, result); err != nil {
-		return fmt.Errorf("%s does not answer as heldcall does; is another program there? (%w)", c.base, err)
+		return fmt.Errorf("%s is not heldcall's console; is another program there? (%w)", c.base, err)
 	}
 	return nil
 }
@@ -268,7 +268,7 @@ func (c *Client) failure(response *http.Response) error {
 	media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	var p problem.Problem
 	if media != problem.ContentType || json.Unmarshal(content, &p) != nil {
-		return fmt.Errorf("%s answers %s, and not as heldcall's console does; is another program there? The address for agents (proxy.listen) is not that of the console (console.listen)", c.base, response.Status)
+		return fmt.Errorf("%s answers %s and is not heldcall's console; is another program there? Use the address of console.listen, not that of proxy.listen", c.base, response.Status)
 	}
 	return reported(&p)
 }

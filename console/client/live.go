@@ -193,7 +193,7 @@ func (l *Live) read(ctx context.Context) {
 func (l *Live) take(text []byte) error {
 	var message live.Message[json.RawMessage]
 	if err := json.Unmarshal(text, &message); err != nil {
-		return fmt.Errorf("%s does not speak as heldcall does; is another program there? (%w)", l.client.base, err)
+		return fmt.Errorf("%s is not heldcall's console; is another program there? (%w)", l.client.base, err)
 	}
 	var failed error
 	if message.Type == live.TypeError {

@@ -38,7 +38,7 @@ func (c *Config) claims(ctx context.Context, d *discovered, token *oauth2.Token,
 		return nil, fmt.Errorf("%w: read the user's claims: %w", ErrRejected, err)
 	}
 	if info.Subject != identity.Subject {
-		return nil, fmt.Errorf("%w: the user's claims are those of another (sub)", ErrRejected)
+		return nil, fmt.Errorf("%w: the user's claims are of another person (sub)", ErrRejected)
 	}
 	more := claims{}
 	if err := info.Claims(&more); err != nil {

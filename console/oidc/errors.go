@@ -7,7 +7,7 @@ var (
 	ErrUnavailable = errors.New("the OpenID Connect provider is not available")
 	// ErrUnknown reports a code for which this browser has begun no sign-in, or one
 	// that has expired or ended.
-	ErrUnknown = errors.New("no sign-in of this browser waits for this code")
+	ErrUnknown = errors.New("this browser has not begun this sign-in, or it has ended")
 	// ErrRejected reports that the provider refused the code, or that its answer proves
 	// no identity.
 	ErrRejected = errors.New("the provider's answer does not prove who you are")

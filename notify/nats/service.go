@@ -173,7 +173,7 @@ func (s *Service) answer(ctx context.Context, e endpoint, subject, replyTo strin
 func (s *Service) guarded(subject string, handle func() (any, error)) (reply any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("a message from NATS made its handler panic", "subject", subject, "panic", p, "stack", string(debug.Stack()))
+			s.log.Error("panic while handling a message from NATS", "subject", subject, "panic", p, "stack", string(debug.Stack()))
 			reply, err = nil, errInternal
 		}
 	}()

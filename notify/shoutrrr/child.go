@@ -52,7 +52,7 @@ func RunChild(in io.Reader, out io.Writer) int {
 	return exitDone
 }
 
-var errPanic = errors.New("the library has failed")
+var errPanic = errors.New("the library failed")
 
 func (o *order) send(rec *recorder) (err error) {
 	defer func() {

@@ -84,7 +84,7 @@ func unreached(err error) string {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the service refuses connections"
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.As(err, &timed) && timed.Timeout():
-		return "the service has not answered in time"
+		return "the service did not answer in time"
 	case errors.As(err, &timed):
 		return "the connection to the service failed"
 	}

@@ -67,7 +67,7 @@ func New(o Options) (*Channel, error) {
 	if len(c.child) == 0 {
 		self, err := os.Executable()
 		if err != nil {
-			return nil, fmt.Errorf("find the program that is to send: %w", err)
+			return nil, fmt.Errorf("find the program to start: %w", err)
 		}
 		c.child = []string{self, ChildArg}
 	}
@@ -104,11 +104,11 @@ func (c *Channel) send(ctx context.Context, o order) (v result, err error) {
 	err = cmd.Run()
 	switch {
 	case ctx.Err() != nil:
-		return v, fmt.Errorf("the service has not answered in time: %w", ctx.Err())
+		return v, fmt.Errorf("the service did not answer in time: %w", ctx.Err())
 	case err != nil && cmd.ProcessState == nil:
 		return v, fmt.Errorf("cannot start the process that sends: %w", err)
 	case err != nil:
-		return v, fmt.Errorf("the process that sends has failed: %w", err)
+		return v, fmt.Errorf("the process that sends failed: %w", err)
 	}
 	if err := json.Unmarshal(out.Bytes(), &v); err != nil {
 		return v, errors.New("the process that sends returned no result")

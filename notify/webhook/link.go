@@ -83,7 +83,7 @@ func (l *Links) secret(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("read the key of the links: %w", err)
 	}
 	if len(key) != keyLength {
-		return nil, fmt.Errorf("the key of the links is not one: %w", approvals.ErrStoreUnavailable)
+		return nil, fmt.Errorf("the recorded key of the links is not valid: %w", approvals.ErrStoreUnavailable)
 	}
 	l.key = key
 	return key, nil
@@ -109,7 +109,7 @@ func (l *Links) sign(key []byte, what string) []byte {
 }
 
 // errForged is for a link that heldcall did not make, or not for this reviewer.
-var errForged = errors.New("this link is not one of heldcall's")
+var errForged = errors.New("unknown link")
 
 // open reads a token. Nothing is looked up for one that is forged.
 func (l *Links) open(ctx context.Context, token string) (id string, err error) {
@@ -156,7 +156,7 @@ func (l *Links) decide(ctx context.Context, id string, action approvals.Action, 
 	}
 	who, known := l.o.Reviewer()
 	if !known || !who.Role.Includes(reviewers.RoleReviewer) {
-		return r, &approvals.ForbiddenError{Reviewer: who.Name, Reason: "the reviewer that this link acts for may not decide any more"}
+		return r, &approvals.ForbiddenError{Reviewer: who.Name, Reason: "the reviewer of this link may no longer decide"}
 	}
 	revision, err := l.use(ctx, id, action)
 	if err != nil {

@@ -150,7 +150,7 @@ func (p *Push) send(ctx context.Context, s reviewers.Subscription, m push) error
 	}
 	p.log.Info("a browser is no longer subscribed", "service", hostOf(s.Endpoint), "reviewer", s.Reviewer)
 	if err := p.subscriptions.remove(ctx, s.ID); err != nil {
-		p.log.Warn("an ended subscription could not be removed; the next push tries again", "error", err)
+		p.log.Warn("an ended subscription could not be removed; trying again at the next push", "error", err)
 	}
 	return nil
 }

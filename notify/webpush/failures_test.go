@@ -36,7 +36,7 @@ func TestFailuresAreOfOneBrowser(t *testing.T) {
 		t.Error("the other gets no message")
 	}
 	<-asked
-	if _, err := d.Post(t.Context(), sent); err == nil || !strings.Contains(err.Error(), "is not asked before") || len(asked) != 0 {
+	if _, err := d.Post(t.Context(), sent); err == nil || !strings.Contains(err.Error(), "is paused until") || len(asked) != 0 {
 		t.Errorf("a service that has just failed is asked at once: %v", err)
 	}
 	service.None()

@@ -52,7 +52,7 @@ func newSender(o Options, key *ecdh.PrivateKey) *sender {
 func (p *sender) send(ctx context.Context, s reviewers.Subscription, m push) (gone bool, err error) {
 	host := hostOf(s.Endpoint)
 	if until := p.services.pausedUntil(host, s.ID); !until.IsZero() {
-		return false, fmt.Errorf("the push service %s is not asked before %s", host, until.UTC().Format(time.TimeOnly))
+		return false, fmt.Errorf("the push service %s is paused until %s", host, until.UTC().Format(time.TimeOnly))
 	}
 	if err := checkEndpoint(s.Endpoint, p.private); err != nil {
 		p.log.Error("push notification skipped: push service address not allowed", "service", host, "reviewer", s.Reviewer, "error", err)

@@ -79,7 +79,7 @@ func Open(ctx context.Context, o Options) (*Push, error) {
 	}
 	key, err := ecdh.P256().NewPrivateKey(kept)
 	if err != nil {
-		return nil, fmt.Errorf("the recorded key for Web Push is not one: %w", err)
+		return nil, fmt.Errorf("the recorded key for Web Push is not valid: %w", err)
 	}
 	return &Push{
 		gate: o.Gate, reviewer: o.Reviewer, holdsToken: o.HoldsToken, rights: o.Rights, preview: o.Preview, log: o.Log,
