@@ -8,14 +8,41 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// doubtShape doubts what some clients cannot read, or read in another way.
-func (it *item) doubtShape() {
+const (
+	ambiguousPrototype = "Its input has a field with a name (such as __proto__) under which some clients keep something else."
+	ambiguousName      = "Its name changes from one event to the next."
+	ambiguousID        = "Its id changes from one place of the answer to another."
+	ambiguousCopies    = "The answer shows it several times, and not with the same arguments."
+	ambiguousIndex     = "Another item of the same answer has the same number; some clients read both as one."
+)
+
+// markOdd notes why clients may read a call in different ways. Other items are ignored:
+// no client runs them.
+func (it *item) markOdd(reason string) {
+	if it.call != nil {
+		it.AddAmbiguity(reason)
+		it.Odd = true
+	}
+}
+
+// differ notes that clients may read a call in different ways. It is an error where the
+// beginning of the call has reached the agent.
+func (it *item) differ() error {
+	if it.call == nil || it.call.form.Type == wire.ApprovalRequest {
+		return nil
+	}
+	return it.Differ()
+}
+
+// checkShape notes the parts of a call that some clients cannot read, or read in another
+// way.
+func (it *item) checkShape() {
 	e, c := it.entry, it.call
 	if _, plain := e.Input(c.form); !plain {
 		it.AddAmbiguity(intercept.AmbiguousObject)
 	}
 	if v := e.Field(c.form.Field); !c.form.Text && !c.form.Unknown && (v.IsObject() || v.IsArray()) && !wire.OpenInput.Fits(v) {
-		it.AddAmbiguity(doubtPrototype)
+		it.AddAmbiguity(ambiguousPrototype)
 	}
 	if len(e.Beside) > 0 {
 		it.AddAmbiguity("It has something in " + strings.Join(e.Beside, ", ") + " too, where some clients may look for arguments.")
@@ -25,56 +52,45 @@ func (it *item) doubtShape() {
 	}
 }
 
-const doubtIndex = "Another item of the same answer has the same number; some clients read both as one."
-
-func (a *answer) doubtShared(it, other *item) {
+// checkShared notes what an item has in common with another one of the same body, and
+// should not.
+func (it *item) checkShared(other *item) {
 	if it.index >= 0 && it.index == other.index {
-		it.doubt(doubtIndex)
-		other.doubt(doubtIndex)
+		it.markOdd(ambiguousIndex)
+		other.markOdd(ambiguousIndex)
 	}
-	if it.call != nil && other.call != nil && it.callID() != "" && it.callID() == other.callID() {
-		it.doubt(intercept.AmbiguousID)
-		other.doubt(intercept.AmbiguousID)
+	if it.call == nil || other.call == nil {
+		return
 	}
-	if it.call != nil && other.call != nil && it.entry.ID != "" && it.entry.ID == other.entry.ID {
-		it.call.repeats, it.Odd = true, true
+	if it.callID() != "" && it.callID() == other.callID() {
+		it.markOdd(intercept.AmbiguousID)
+		other.markOdd(intercept.AmbiguousID)
 	}
-}
-
-// doubt notes why clients may read a call in different ways; other items are
-// not run by anybody.
-func (it *item) doubt(reason string) {
-	if it.call != nil {
-		it.AddAmbiguity(reason)
-		it.Odd = true
+	if it.entry.ID != "" && it.entry.ID == other.entry.ID {
+		it.call.sharedID, it.Odd = true, true
 	}
 }
 
 // Judge implements [intercept.Codec].
 func (*answer) Judge(u *intercept.Unit) { itemOf(u).judge() }
 
-// judge doubts a call whose copies contradict each other, or that is no strict
-// JSON object.
+// judge notes whether a call is incomplete, whether its copies contradict each other, and
+// whether its input is one strict JSON object.
 func (it *item) judge() {
 	c := it.call
-	input := it.input()
-	if !it.over {
-		it.doubt("The answer never says that it is complete.")
+	if !it.done {
+		it.markOdd("The answer never says that it is complete.")
 	}
-	began := ""
+	input, began := it.input(), ""
 	if c.began != nil && c.form.Text {
 		began, _ = c.began.Input(c.form)
 	}
 	for _, p := range c.pieces {
-		truth := input
-		if p.path != "" {
-			truth = gjson.Get(input, p.path).String()
-		}
 		if p.fragments.Halved() {
-			it.doubt(intercept.AmbiguousHalf)
+			it.markOdd(intercept.AmbiguousHalf)
 		}
-		if (p.came && began+p.fragments.String() != truth) || (p.stated && p.whole != truth) {
-			it.doubt("Its arguments came in parts that make up something else than the whole.")
+		if !p.agrees(input, began) {
+			it.markOdd("Its arguments came in parts that make up something else than the whole.")
 		}
 	}
 	if it.entry.Status == "incomplete" {
@@ -83,4 +99,13 @@ func (it *item) judge() {
 	if !c.form.Free && input != "" {
 		it.CheckArguments(input)
 	}
+}
+
+// agrees reports whether a piece is what the whole input has in its place. Began is the
+// input with which the item began.
+func (p *piece) agrees(input, began string) bool {
+	if p.path != "" {
+		input = gjson.Get(input, p.path).String()
+	}
+	return (!p.fragmented || began+p.fragments.String() == input) && (!p.complete || p.whole == input)
 }

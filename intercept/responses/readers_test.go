@@ -91,7 +91,7 @@ func callIn(v gjson.Result) []string {
 	if f == nil || e.Type == wire.ApprovalRequest || e.Execution == "server" {
 		return nil
 	}
-	it := item{entry: e, over: true, call: &call{form: f}}
+	it := item{entry: e, done: true, call: &call{form: f}}
 	input := it.input()
 	if input == "{}" && !f.Text {
 		input = "" // as it is shown where there is none
@@ -107,7 +107,7 @@ func checkRead(t testing.TB, out []byte, lacking bool, shown ...intercept.Call) 
 	var want, streamed []string
 	for _, c := range shown {
 		odd := slices.Contains(c.Ambiguous, intercept.AmbiguousObject) || strings.HasPrefix(c.Arguments, "[")
-		if slices.Contains(c.Ambiguous, doubtPrototype) || (odd && wire.ItemSchemas[c.Name+"_call"] != nil) {
+		if slices.Contains(c.Ambiguous, ambiguousPrototype) || (odd && wire.ItemSchemas[c.Name+"_call"] != nil) {
 			return // no form of it is one that all clients read: its reviewer is told
 		}
 		if c.ReadOnly { // of a type that nobody knows

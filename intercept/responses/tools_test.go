@@ -257,7 +257,7 @@ func TestServersUnderOneLabel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := history.ServerOf(r.Offered(), "gh"); got != want {
+		if got := r.Offered().Server("gh"); got != want {
 			t.Errorf("beside %s: %s, want %s", beside, got, want)
 		}
 	}

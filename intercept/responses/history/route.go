@@ -7,7 +7,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// verb is what a request asks for.
+// verb is the operation that a request asks for.
 type verb int
 
 // The verbs that other packages know.
@@ -20,11 +20,11 @@ const (
 	remove               // DELETE /responses/{id}
 )
 
-// Beside reports a request that is about a history or an answer, and asks for
-// no text of the model.
-func (v verb) Beside() bool { return v == Compact || v == count || v == remove }
+// IsAuxiliary reports whether a request is about a history or an answer, and asks for no
+// text of the model.
+func (v verb) IsAuxiliary() bool { return v == Compact || v == count || v == remove }
 
-// The routes, after the upstream's prefix, and what some end in.
+// The route of all requests, after the upstream's prefix, and the ends of some.
 const (
 	Root       = "/responses"
 	Cancelling = "/cancel"
@@ -32,19 +32,18 @@ const (
 	Counting   = "/input_tokens"
 )
 
-// Find reads a route from the end of the path. The id of a response keeps its
-// letter case, and so does what precedes it.
+// Find reads a route from the end of the path. The id of a response, and the path before
+// the route, keep their letter case.
 func Find(method, path string) (v verb, id, canonical string, ok bool) {
 	switch method {
 	case http.MethodPost:
-		if canonical, ok = intercept.Canonical(path, Root); ok {
-			return create, "", canonical, true
-		}
-		if canonical, ok = intercept.Canonical(path, Root+Compacting); ok {
-			return Compact, "", canonical, true
-		}
-		if canonical, ok = intercept.Canonical(path, Root+Counting); ok {
-			return count, "", canonical, true
+		for _, route := range []struct {
+			verb verb
+			path string
+		}{{create, Root}, {Compact, Root + Compacting}, {count, Root + Counting}} {
+			if canonical, ok = intercept.Canonical(path, route.path); ok {
+				return route.verb, "", canonical, true
+			}
 		}
 		if rest, cut := intercept.Canonical(path, Cancelling); cut {
 			head, id, ok := Identified(rest[:len(rest)-len(Cancelling)])

@@ -383,6 +383,20 @@ func Grows(from, to gjson.Result, depth int) bool {
 	return false
 }
 
+// SameCall reports whether another entry shows the same call, but for its input and status.
+func (e *Entry) SameCall(o *Entry) bool {
+	ids := e.ID == o.ID && e.CallID == o.CallID
+	names := e.Type == o.Type && e.Name == o.Name && e.Namespace == o.Namespace
+	return ids && names && e.Caller == o.Caller && e.Execution == o.Execution && e.Environment == o.Environment
+}
+
+// SameInput reports whether another entry shows a call with the same input.
+func (e *Entry) SameInput(o *Entry, f *Form) bool {
+	own, _ := e.Input(f)
+	other, _ := o.Input(f)
+	return own == other
+}
+
 // Renamed reports whether a fuller entry of a call names another tool than the entry
 // with which it began.
 func (e *Entry) Renamed(fuller *Entry) bool {
