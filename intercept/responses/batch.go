@@ -155,7 +155,7 @@ func (p *eventBatch) input(e *wire.Event) (*item, error) {
 
 // learn keeps the properties of the response in an event.
 func (p *eventBatch) learn(e *wire.Event) error {
-	b, ended := p.body, e.Kind == wire.KindEnd || e.Kind == wire.KindFailed
+	b, ended := p.body, e.Ends()
 	switch {
 	case e.Kind == wire.KindBegin && (len(b.items) > 0 || b.closed):
 		return intercept.NotUnderstood("a second response begins within it")

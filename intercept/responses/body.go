@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -109,24 +110,13 @@ func (b *body) open(p *intercept.Part, e *wire.Entry, index int) (*item, error) 
 // last one that is not done. Some servers change the ids from one event to the next, so
 // that an unknown id is ignored.
 func (b *body) find(e *wire.Event) (*item, error) {
-	var indexed, named, last *item
-	for i := len(b.items) - 1; i >= 0; i-- {
-		it := b.items[i]
-		if indexed == nil && e.Index >= 0 && it.index == e.Index {
-			indexed = it
-		}
-		if named == nil && it.isNamed(e.ItemID) {
-			named = it
-		}
-		if last == nil && !it.done {
-			last = it
-		}
-	}
+	indexed := b.last(func(it *item) bool { return e.Index >= 0 && it.index == e.Index })
+	named := b.last(func(it *item) bool { return it.isNamed(e.ItemID) })
 	switch {
 	case e.Index < 0 && named != nil:
 		return named, nil
 	case e.Index < 0:
-		return last, nil
+		return b.last(func(it *item) bool { return !it.done }), nil
 	case named == nil || named == indexed:
 		return indexed, nil
 	case indexed != nil:
@@ -135,6 +125,16 @@ func (b *body) find(e *wire.Event) (*item, error) {
 		return nil, intercept.NotUnderstood("an event has the id of a call, and the number of no output item")
 	}
 	return nil, nil
+}
+
+// last returns the last item of which a predicate is true, nil for none.
+func (b *body) last(is func(*item) bool) *item {
+	for _, it := range slices.Backward(b.items) {
+		if is(it) {
+			return it
+		}
+	}
+	return nil
 }
 
 // finish takes an entry that shows a complete item. Some servers show items only then.

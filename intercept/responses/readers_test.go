@@ -30,8 +30,9 @@ func read(out []byte, skips bool) *reading {
 		r.end(gjson.ParseBytes(body))
 		return r
 	}
-	open := make(map[string]*wire.Entry)
-	var order []*wire.Entry
+	type fragments struct{ typ, name, text string }
+	open := make(map[string]*fragments)
+	var order []*fragments
 	for _, part := range intercepttest.Parts(out) {
 		event := sse.Parse(part)
 		list, _ := intercept.Payloads(part)
@@ -49,20 +50,21 @@ func read(out []byte, skips bool) *reading {
 			case typ == "response.output_item.added":
 				e := wire.ReadEntry(&intercept.Reading{}, v.Get("item"))
 				if e.Type == "function_call" || e.Type == "custom_tool_call" {
-					e.Text, _ = e.Input(wire.Forms[e.Type])
-					open[at], order = e, append(order, e)
+					text, _ := e.Input(wire.Forms[e.Type])
+					open[at] = &fragments{e.Type, e.Name, text}
+					order = append(order, open[at])
 				}
 			case typ == "response.output_item.done":
 				r.done = append(r.done, callIn(v.Get("item"))...)
-			case in.Fragment && open[at] != nil && open[at].Type == in.Of:
-				open[at].Text += v.Get("delta").Str
+			case in.Fragment && open[at] != nil && open[at].typ == in.Of:
+				open[at].text += v.Get("delta").Str
 			case typ == "response.completed" || typ == "response.incomplete":
 				r.end(v.Get("response"))
 			}
 		}
 	}
 	for _, e := range order {
-		r.fragments = append(r.fragments, e.Name+" "+e.Text)
+		r.fragments = append(r.fragments, e.name+" "+e.text)
 	}
 	return r
 }

@@ -64,7 +64,7 @@ func (w *edit) run() {
 		}
 	}
 	if e.Response != nil {
-		w.response("response.", e.Response, e.Kind == wire.KindEnd || e.Kind == wire.KindFailed)
+		w.response("response.", e.Response, e.Ends())
 	}
 	if e.Number >= 0 {
 		w.number()
