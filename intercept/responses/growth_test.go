@@ -8,8 +8,6 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/history"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
-	"github.com/tidwall/gjson"
 )
 
 // Bodies of any size come from agents and upstreams. What they cost grows as they
@@ -76,24 +74,6 @@ func TestGrowthOfACompactedHistory(t *testing.T) {
 	}
 }
 
-// TestGrowthOfAnOffer: an agent offers as many hosted tools as it likes.
-func TestGrowthOfAnOffer(t *testing.T) {
-	for name, form := range offering {
-		t.Run(name, func(t *testing.T) {
-			linear(t, 60, func(n int) func() {
-				r := accepted(t, asked(fmt.Sprintf(form, series(n, func(i int) string {
-					return fmt.Sprintf(`{"type":"mcp","server_label":"%d","require_approval":"never"}`, i)
-				}))))
-				return func() {
-					if changed := r.RequireApproval(); changed != n {
-						t.Fatalf("%d of %d changed", changed, n)
-					}
-				}
-			})
-		})
-	}
-}
-
 // TestGrowthOfAHistory: an agent that once had a call edited, and hears what it
 // said, writes any history.
 func TestGrowthOfAHistory(t *testing.T) {
@@ -130,16 +110,5 @@ func TestGrowthOfAHistory(t *testing.T) {
 				return func() { r.Splice(records) }
 			})
 		})
-	}
-}
-
-// How deep two values are compared is bounded: each level reads all below it again.
-func TestGrowingIsBounded(t *testing.T) {
-	nested := func(depth int) gjson.Result {
-		return gjson.Parse(strings.Repeat(`[`, depth) + `"a"` + strings.Repeat(`]`, depth))
-	}
-	longer := func(depth int) gjson.Result { return gjson.Parse(strings.Replace(nested(depth).Raw, "a", "ab", 1)) }
-	if !wire.Grows(nested(8), longer(8), 0) || wire.Grows(nested(5000), longer(5000), 0) {
-		t.Error("it is not, or nothing nested grows")
 	}
 }
