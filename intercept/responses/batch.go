@@ -55,7 +55,7 @@ func (p *eventBatch) read(payload string, names []string) error {
 		return err
 	}
 	if late && (it != nil || e.Response != nil) {
-		return intercept.NotUnderstood("it goes on after its end")
+		return intercept.NotUnderstood("it has events after its end")
 	}
 	p.events = append(p.events, e)
 	if err := p.report(it, e); err != nil {

@@ -79,7 +79,7 @@ func (*answer) Judge(u *intercept.Unit) { itemOf(u).judge() }
 func (it *item) judge() {
 	c := it.call
 	if !it.done {
-		it.markOdd("The answer never says that it is complete.")
+		it.markOdd("The answer does not mark it as complete.")
 	}
 	input, began := it.input(), ""
 	if c.began != nil && c.form.Text {

@@ -10,10 +10,10 @@ import (
 	"github.com/heldcall/heldcall/intercept/responses/history"
 )
 
-// Bodies of any size come from agents and upstreams. What they cost grows as they
-// do, and no faster: otherwise one body of a few megabytes stops heldcall for all.
+// Agents and upstreams send bodies of any size. The cost of a body grows with its size,
+// and no faster: otherwise one body of a few megabytes stops heldcall for all.
 
-// allocated is how many bytes fn allocates.
+// allocated returns the number of bytes that fn allocates.
 func allocated(fn func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -22,8 +22,8 @@ func allocated(fn func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// linear fails where four times the size costs more than eight times as much. What
-// grows with the square of the size costs sixteen times as much.
+// linear fails where four times the size costs more than eight times as much. A cost that
+// grows with the square of the size would be sixteen times as much.
 func linear(t *testing.T, n int, prepare func(n int) func()) {
 	t.Helper()
 	one, four := allocated(prepare(n)), allocated(prepare(4*n))
@@ -50,7 +50,7 @@ func accepted(t *testing.T, e intercept.Envelope) *history.Request {
 	return r
 }
 
-// TestGrowthOfACompactedHistory: a compacted history repeats messages, and calls.
+// A compacted history repeats messages and calls.
 func TestGrowthOfACompactedHistory(t *testing.T) {
 	for name, item := range map[string]func(i int) string{
 		"messages": func(i int) string {
@@ -74,8 +74,7 @@ func TestGrowthOfACompactedHistory(t *testing.T) {
 	}
 }
 
-// TestGrowthOfAHistory: an agent that once had a call edited, and hears what it
-// said, writes any history.
+// An agent with an edited call, which knows the records' texts, writes any history.
 func TestGrowthOfAHistory(t *testing.T) {
 	word := strings.Repeat("word ", 20)
 	var records [][]byte

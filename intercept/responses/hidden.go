@@ -80,11 +80,11 @@ func (s *resolution) record() *history.Record {
 	}
 	rec := s.newRecord()
 	if o := s.body.object; !s.body.failed && o != nil && !o.Pending() {
-		rec.Told = s.req.Known.Told
+		rec.Delivered = s.req.Known.Delivered
 	}
-	rec.Made = s.prior.ran
+	rec.HostedRuns = s.prior.ran
 	hidden := s.hides()
-	if !hidden && len(rec.Told)+len(rec.Made) == 0 {
+	if !hidden && len(rec.Delivered)+len(rec.HostedRuns) == 0 {
 		return nil
 	}
 	last := s.round(s.outputs())

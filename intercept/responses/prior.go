@@ -25,7 +25,7 @@ type priorTurns struct {
 func (p *priorTurns) rule(calls []*item) {
 	for _, it := range calls {
 		if r, ok := it.Ruling(); ok {
-			p.ruled = append(p.ruled, history.Ruled{Call: it.fingerprint(), Fate: r.Action, Arguments: r.Arguments, Told: r.ModelMessage})
+			p.ruled = append(p.ruled, history.Ruled{Call: it.fingerprint(), Action: r.Action, Arguments: r.Arguments, ModelMessage: r.ModelMessage})
 		}
 	}
 }

@@ -110,9 +110,9 @@ func checkRead(t testing.TB, out []byte, lacking bool, shown ...intercept.Call) 
 	for _, c := range shown {
 		odd := slices.Contains(c.Ambiguous, intercept.AmbiguousObject) || strings.HasPrefix(c.Arguments, "[")
 		if slices.Contains(c.Ambiguous, ambiguousPrototype) || (odd && wire.ItemSchemas[c.Name+"_call"] != nil) {
-			return // no form of it is one that all clients read: its reviewer is told
+			return // no form of it is one that all clients read: its reviewer sees that
 		}
-		if c.ReadOnly { // of a type that nobody knows
+		if c.ReadOnly { // of an unknown type
 			continue
 		}
 		text := c.Name + " " + c.Arguments
@@ -178,7 +178,7 @@ func attacks() map[string]string {
 		return good[:second] + changed + good[end:]
 	}
 	over := strings.LastIndex(good, "event: response.output_item.done")
-	again := sayEvent("response.function_call_arguments.done", `"sequence_number":13,"item_id":"fc_a","output_index":1,"arguments":"{\"command\":\"rm -rf /tmp/junk\"}"`)
+	again := namedEvent("response.function_call_arguments.done", `"sequence_number":13,"item_id":"fc_a","output_index":1,"arguments":"{\"command\":\"rm -rf /tmp/junk\"}"`)
 	closing := strings.Index(good, "event: response.completed")
 	listed := `,{"id":"fc_a","type":"function_call","status":"completed","arguments":"{\"command\":\"rm -rf /tmp/junk\"}","call_id":"call_a","name":"bash"}]`
 	all := map[string]string{
@@ -202,7 +202,7 @@ func attacks() map[string]string {
 		"a fragment named after its data":        change("\n\n", "\nevent: thread.x\n\n"),
 		"a fragment without a name":              change("event: response.function_call_arguments.delta\n", ""),
 		"a fragment in two lines":                change(`"delta":`, "\ndata: \"delta\":"),
-		"a state between the fragments":          good[:second] + sayEvent("response.in_progress", `"sequence_number":14,"response":{"id":"resp_1","object":"response","created_at":7,"status":"in_progress","output":[]}`) + good[second:],
+		"a state between the fragments":          good[:second] + namedEvent("response.in_progress", `"sequence_number":14,"response":{"id":"resp_1","object":"response","created_at":7,"status":"in_progress","output":[]}`) + good[second:],
 		"no fragments":                           good[:at] + good[strings.Index(good, "event: response.function_call_arguments.done"):],
 		"the end of the fragments twice":         good[:over] + again + good[over:],
 	}

@@ -61,7 +61,7 @@ func (s *splicer) hasRun(id string, following []gjson.Result) bool {
 		own := item.Get("id").Str
 		switch typeOf(item) {
 		case "mcp_call":
-			return item.Get("approval_request_id").Str == id && ((own != "" && own == ran.ID) || (own == "" && RunOf(item).Said == ran.Said))
+			return item.Get("approval_request_id").Str == id && ((own != "" && own == ran.ID) || (own == "" && RunOf(item).Content == ran.Content))
 		case "item_reference":
 			return own != "" && own == ran.ID
 		}

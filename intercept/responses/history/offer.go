@@ -15,7 +15,7 @@ type Offer struct {
 	gjson.Result
 	Namespace string
 	from      int  // where in the body its field begins
-	unread    bool // a namespace whose tools nobody looks at
+	unread    bool // a namespace whose tools are not read
 }
 
 // IsType reports whether the offer is of a type.
@@ -198,15 +198,15 @@ func (list Offers) Address(label string, prompt []byte) string {
 	return intercept.Fingerprint("prompt", v.Get("id").String(), v.Get("version").String())
 }
 
-// address distinguishes an MCP server from any other under its label: all about where it
-// is, of which the name leaves out what may be a secret.
+// address distinguishes an MCP server from any other with its label. The name leaves out
+// the parts of the address that may be a secret.
 func (o *Offer) address() string {
 	return intercept.Fingerprint(o.Get("server_url").Raw, o.Get("connector_id").Raw)
 }
 
-// Hosted implements [intercept.Request]. A prompt that the provider keeps may offer
-// whatever it likes, so it counts as a tool by itself; so does a server of which the
-// agent approves a call.
+// Hosted implements [intercept.Request]. A prompt that the provider keeps may offer any
+// tool, so that it counts as a tool itself, as does a server of which the agent approves a
+// call.
 func (r *Request) Hosted() (list []intercept.HostedTool) {
 	for _, label := range r.approves {
 		list = append(list, intercept.HostedTool{Name: r.Offered().Server(label)})
@@ -219,7 +219,7 @@ func (r *Request) Hosted() (list []intercept.HostedTool) {
 		switch typ := o.Get("type").String(); typ {
 		case "function", "custom", "local_shell", "apply_patch", "computer", "computer_use", "computer_use_preview", "":
 		case "namespace":
-			if o.unread { // anything may be in it
+			if o.unread { // it may contain any tool
 				list = append(list, intercept.HostedTool{Name: typ}, intercept.HostedTool{Name: intercept.HostedMCP("", "", "")})
 			}
 		case "shell":
@@ -240,7 +240,7 @@ func (r *Request) Hosted() (list []intercept.HostedTool) {
 }
 
 // asksNever reports whether the provider runs some tools of an MCP server without
-// asking. Where the offer has no setting, it asks.
+// approval. The default is to ask.
 func (o *Offer) asksNever() bool {
 	v := o.Get("require_approval")
 	switch {
@@ -252,8 +252,8 @@ func (o *Offer) asksNever() bool {
 	return true
 }
 
-// RequireApproval implements [intercept.Request]. Whoever offers a thousand servers
-// has the body written once.
+// RequireApproval implements [intercept.Request]. It writes the body once, however many
+// servers the request offers.
 func (r *Request) RequireApproval() (changed int) {
 	if len(r.approves) > 0 {
 		return 0

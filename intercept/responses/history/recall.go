@@ -12,12 +12,12 @@ import (
 
 // knowledge is what was remembered of the answers that a request continues or asks for.
 type knowledge struct {
-	Alias   string                      // the agent's previous_response_id, where upstream knows it by another id
-	Told    []string                    // see [Record]
-	Chain   []string                    // upstream's ids of the parts of the response that is asked for
-	Rulings map[string]intercept.Ruling // on its calls, by fingerprint
-	hidden  map[string]bool             // items that Splice added, by identity
-	spends  []intercept.OneTimeApproval
+	Alias     string                      // the agent's previous_response_id, where upstream knows it by another id
+	Delivered []string                    // see [Record]
+	Chain     []string                    // upstream's ids of the parts of the response that is asked for
+	Rulings   map[string]intercept.Ruling // on its calls, by fingerprint
+	hidden    map[string]bool             // items that Splice added, by identity
+	spends    []intercept.OneTimeApproval
 }
 
 // recall takes the records of a response: the rulings on its calls, and how upstream
@@ -30,7 +30,7 @@ func (k *knowledge) recall(records []*Record, id string) (found int) {
 		}
 		found++
 		for _, c := range rec.Ruled {
-			k.Rulings[c.Call] = intercept.Ruling{Action: c.Fate, Arguments: c.Arguments, ModelMessage: c.Told}
+			k.Rulings[c.Call] = intercept.Ruling{Action: c.Action, Arguments: c.Arguments, ModelMessage: c.ModelMessage}
 		}
 		if len(rec.Chain) > len(k.Chain) {
 			k.Chain = rec.Chain

@@ -2,9 +2,9 @@
 // turns of earlier answers back into them.
 //
 // Read route.go, input.go and request.go (the contents of a request), offer.go (the tools
-// that it offers), record.go (what is remembered of an answer), splice.go, find.go and
-// merge.go (how an answer is found in a history and completed), approval.go (approvals
-// that only one request may use) and recall.go (later requests for an answer).
+// that it offers), record.go (the memory of an answer), splice.go, find.go and merge.go
+// (how an answer is found in a history and completed), approval.go (approvals that only one
+// request may use) and recall.go (later requests for an answer).
 package history
 
 import (
@@ -98,7 +98,7 @@ func (r *Request) Info() intercept.Info {
 		}
 	}
 	if r.Verb == Retrieve {
-		query, _ := url.ParseQuery(r.envelope.Query) // upstream refuses what is not well formed
+		query, _ := url.ParseQuery(r.envelope.Query) // upstream refuses a malformed one
 		info.Streamed = query.Get("stream") == "true"
 	}
 	if info.Session == "" {

@@ -25,7 +25,7 @@ func (r *Request) Splice(records [][]byte) (spliced int) {
 	s := splicer{req: r, notes: make(map[string]string), hidden: make(map[string]bool), used: make(map[*Record]bool), spent: make(map[string]bool), ran: make(map[string]HostedRun)}
 	for _, rec := range known {
 		s.spent[rec.Spent] = true
-		maps.Copy(s.ran, rec.Made)
+		maps.Copy(s.ran, rec.HostedRuns)
 	}
 	s.followResponse(known)
 	s.followConversation(known)
@@ -41,7 +41,7 @@ func (r *Request) Splice(records [][]byte) (spliced int) {
 	if err != nil || r.rewrite(body) != nil {
 		return 0
 	}
-	r.Known = knowledge{Alias: s.alias, Told: s.told, hidden: s.hidden, spends: s.spends}
+	r.Known = knowledge{Alias: s.alias, Delivered: s.delivered, hidden: s.hidden, spends: s.spends}
 	for _, p := range s.placed {
 		r.AddPlacement(&p.record.TurnFingerprint, p.sure)
 	}
@@ -57,7 +57,7 @@ type splicer struct {
 	missing    []string             // items that upstream lacks before the input
 	merged     map[int][]string     // the items in place of one, by its place
 	notes      map[string]string    // on edited calls, before their outputs
-	told       []string             // answers whose missing items the request brings
+	delivered  []string             // answers whose missing items the request brings
 	hidden     map[string]bool      // items that were added, by identity
 	used       map[*Record]bool     // records of which something is in the request
 	spent      map[string]bool      // approvals that a request has used
@@ -133,14 +133,14 @@ func (s *splicer) followConversation(records []*Record) {
 	}
 	told := make(map[string]bool)
 	for _, rec := range records {
-		for _, response := range rec.Told {
+		for _, response := range rec.Delivered {
 			told[response] = true
 		}
 	}
 	for _, rec := range records {
 		if rec.Conversation == id && rec.lacks() && !told[rec.Response] && latest(records, rec.Response) == rec {
 			s.place(rec, true)
-			s.told = append(s.told, rec.Response)
+			s.delivered = append(s.delivered, rec.Response)
 			s.bring(rec)
 		}
 	}

@@ -107,8 +107,8 @@ func TestSpliceAfterAResponse(t *testing.T) {
 			continue
 		}
 		next := accept(t, post(`{"input":[`+userItem+`],"conversation":"conv_1"}`))
-		told := Record{Response: "resp_3", Told: r.Known.Told}
-		if again := next.Splice(encoded(t, rec, told)); again == len(r.Known.Told) && tt.want == "" {
+		told := Record{Response: "resp_3", Delivered: r.Known.Delivered}
+		if again := next.Splice(encoded(t, rec, told)); again == len(r.Known.Delivered) && tt.want == "" {
 			t.Errorf("%s: upstream gets the missing items a second time", tt.fields)
 		}
 	}
@@ -176,7 +176,7 @@ func TestSpliceOfAnApproval(t *testing.T) {
 func TestRecall(t *testing.T) {
 	rec := denied()
 	rec.Chain = []string{"resp_1", "resp 2", "resp_3"}
-	rec.Ruled = []Ruled{{Call: "f", Fate: intercept.Edit, Arguments: "{}", Told: "changed"}}
+	rec.Ruled = []Ruled{{Call: "f", Action: intercept.Edit, Arguments: "{}", ModelMessage: "changed"}}
 	for _, tt := range []struct{ method, path, want, before string }{
 		{http.MethodGet, "/v1/responses/resp_1", "/v1/responses/resp_1", ""},
 		{http.MethodPost, "/v1/responses/resp_1/cancel", "/v1/responses/resp_3/cancel", ""},
