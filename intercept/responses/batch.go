@@ -10,11 +10,10 @@ import (
 // eventBatch is the events of one part of a stream, which it adds to the items of the
 // body.
 type eventBatch struct {
-	body     *body
-	out      *agentStream
-	part     *intercept.Part
-	events   []*wire.Event
-	doneMark bool // [DONE] is in it
+	body   *body
+	out    *agentStream
+	part   *intercept.Part
+	events []*wire.Event
 }
 
 // Read implements [intercept.Codec].
@@ -26,7 +25,7 @@ func (a *answer) Read(part *intercept.Part) error {
 		var err error
 		switch {
 		case intercept.IsDone(payload):
-			p.body.doneMark, p.doneMark = true, true
+			p.body.doneMark, part.Ends = true, true
 			err = part.Event(intercept.Event{})
 		case intercept.IsBlank(payload):
 			err = part.Event(intercept.Event{})
@@ -37,9 +36,9 @@ func (a *answer) Read(part *intercept.Part) error {
 			return err
 		}
 	}
-	part.Complete, part.Failed, part.Ends = p.body.closed || p.body.doneMark, p.fails(), p.ends()
+	part.Complete = p.body.closed || p.body.doneMark
 	// Some clients stop at [DONE] and keep what they have of a call.
-	part.Withheld = p.doneMark && !p.body.closed && len(p.body.calls()) > 0
+	part.Withheld = part.Ends && !p.body.closed && len(p.body.calls()) > 0
 	return nil
 }
 
@@ -58,6 +57,8 @@ func (p *eventBatch) read(payload string, names []string) error {
 		return intercept.NotUnderstood("it has events after its end")
 	}
 	p.events = append(p.events, e)
+	p.part.Failed = p.part.Failed || e.Kind == wire.KindError || e.Kind == wire.KindFailed
+	p.part.Ends = p.part.Ends || e.Kind == wire.KindEnd
 	if err := p.report(it, e); err != nil {
 		return err
 	}
@@ -230,24 +231,4 @@ func (p *eventBatch) conclude(shown *wire.Entry, it *item) (*item, error) {
 		return it, nil
 	}
 	return it, it.differ()
-}
-
-// fails reports whether the part has an error.
-func (p *eventBatch) fails() bool {
-	for _, e := range p.events {
-		if e.Kind == wire.KindError || e.Kind == wire.KindFailed {
-			return true
-		}
-	}
-	return false
-}
-
-// ends reports whether the part ends the answer.
-func (p *eventBatch) ends() bool {
-	for _, e := range p.events {
-		if e.Kind == wire.KindEnd {
-			return true
-		}
-	}
-	return p.doneMark
 }

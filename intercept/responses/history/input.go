@@ -44,26 +44,14 @@ func (in *input) has(identity string) bool {
 	return in.identities[identity]
 }
 
-// firstUser is the text of the first message of the user, and whether there is one.
-func (in *input) firstUser() (text string, found bool) {
-	gjson.ParseBytes(in.raw).ForEach(func(_, item gjson.Result) bool {
-		if item.Get("role").Str == "user" {
-			text, found = strictjson.ContentText(item.Get("content")), true
-		}
-		return !found
-	})
-	return text, found
-}
-
-// users counts the messages of the user, and returns the text of the last.
-func (in *input) users() (n int, last string) {
+// users lists the messages of the user.
+func (in *input) users() (list []gjson.Result) {
 	for _, item := range in.list() {
 		if item.Get("role").Str == "user" {
-			n++
-			last = strictjson.ContentText(item.Get("content"))
+			list = append(list, item)
 		}
 	}
-	return n, last
+	return list
 }
 
 // begins reports whether the model has written nothing of the history.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -146,23 +147,24 @@ func (r *Request) session() string {
 // Opening is the first message of the user, with the user it is for: it stays the same
 // in a conversation that has no id.
 func (r *Request) Opening() string {
-	if first, found := r.input.firstUser(); found {
-		return r.Text("user") + "\n" + first
+	if users := r.input.users(); len(users) > 0 {
+		return r.Text("user") + "\n" + strictjson.ContentText(users[0].Get("content"))
 	}
 	return ""
 }
 
 // LastUser implements [intercept.Request].
 func (r *Request) LastUser() string {
-	_, last := r.input.users()
-	return last
+	if users := r.input.users(); len(users) > 0 {
+		return strictjson.ContentText(users[len(users)-1].Get("content"))
+	}
+	return ""
 }
 
 // Task implements [intercept.Request]: the user's last message and its number, and the
 // response before it where the agent does not repeat that.
 func (r *Request) Task() string {
-	n, last := r.input.users()
-	return strconv.Itoa(n) + "\n" + r.previous() + "\n" + last
+	return strconv.Itoa(len(r.input.users())) + "\n" + r.previous() + "\n" + r.LastUser()
 }
 
 // Begins implements [intercept.Request].

@@ -3,7 +3,6 @@ package history
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
@@ -198,9 +197,7 @@ func (s *splicer) render() []byte {
 	if len(items) == 0 {
 		return strictjson.AppendItems(raw, s.missing...)
 	}
-	var out []byte
-	at := 0
-	for i, item := range items {
+	return intercept.RewriteItems(raw, items, func(i int, item gjson.Result) []string {
 		texts, merged := s.merged[i]
 		if !merged {
 			texts = []string{s.annotated(item)}
@@ -208,16 +205,8 @@ func (s *splicer) render() []byte {
 		if i == 0 {
 			texts = slices.Concat(s.missing, texts)
 		}
-		out = append(out, raw[at:item.Index]...)
-		if at = item.Index + len(item.Raw); len(texts) == 0 { // the comma before it is left out too
-			out = []byte(strings.TrimRight(string(out), ", \t\r\n"))
-			if len(out) == 1 && i+1 < len(items) {
-				at = items[i+1].Index
-			}
-		}
-		out = append(out, strings.Join(texts, ",")...)
-	}
-	return append(out, raw[at:]...)
+		return texts
+	})
 }
 
 // annotated is an output with the note of an edit before it.
