@@ -141,3 +141,30 @@ func TestExtend(t *testing.T) {
 		t.Errorf("half a body becomes %s", got)
 	}
 }
+
+// The ids of an agent's history identify its conversation, those of the user's items do not.
+func TestMade(t *testing.T) {
+	const call = `{"type":"function_call","call_id":"Vr3xkQ0pLm7bTz91","name":"f"}`
+	made := func(items string) string { return accept(t, post(`{"input":[`+items+`]}`)).Made() }
+	one := made(userItem + "," + call)
+	if one == "" || one != made(call+`,{"type":"function_call_output","call_id":"Vr3xkQ0pLm7bTz91","output":"x"},{"type":"additional_tools","id":"x"}`) {
+		t.Errorf("made %q", one)
+	}
+	for _, items := range []string{userItem, strings.Replace(call, "Tz91", "Tz92", 1), strings.Replace(call, "Vr3xkQ0pLm7bTz91", "call_0", 1)} {
+		if got := made(items); got == one {
+			t.Errorf("%s: made %q too", items, got)
+		}
+	}
+}
+
+func TestForced(t *testing.T) {
+	for fields, want := range map[string]bool{
+		`"tool_choice":"auto","tools":[{"type":"function","name":"f"}]`:                            false,
+		`"tool_choice":"required","tools":[{"type":"function","name":"f"}]`:                        true,
+		`"tool_choice":{"type":"function","name":"f"},"tools":[{"type":"function","name":"f"},{}]`: true,
+	} {
+		if got := accept(t, post(`{"input":"hi",`+fields+`}`)).Forced(); got != want {
+			t.Errorf("%s: forced is %t", fields, got)
+		}
+	}
+}

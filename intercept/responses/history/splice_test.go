@@ -202,6 +202,21 @@ func TestRecall(t *testing.T) {
 	}
 }
 
+// The closing notice goes upstream without its id, which only heldcall knows.
+func TestSpliceOfANotice(t *testing.T) {
+	rec := denied()
+	notice := Part{Seen: true, Type: "message", ID: "msg_heldcall_t1", Text: "All denied.", Unknown: true, Raw: `{"type":"message","id":"msg_heldcall_t1","role":"assistant","content":"All denied."}`}
+	rec.Rounds = []Round{{Items: rec.Rounds[0].Items[1:], Outputs: rec.Rounds[0].Outputs}, {Items: []Part{notice}}}
+	rec.Text, rec.Items = "All denied.", []string{notice.ID}
+	for _, item := range []string{notice.Raw, `{"type":"item_reference","id":"msg_heldcall_t1"}`} {
+		r := accept(t, post(`{"input":[`+userItem+","+item+`]}`))
+		found := r.Splice(encoded(t, rec))
+		if body := string(r.Envelope().Body); found != 1 || kinds(r) != "user/ /call /call_output assistant/message" || strings.Contains(body, "msg_heldcall") {
+			t.Errorf("%s: found %d, %s", item, found, body)
+		}
+	}
+}
+
 func TestPartIs(t *testing.T) {
 	sealed := gjson.Parse(`{"type":"reasoning","encrypted_content":"e"}`)
 	message := Part{Type: "message", ID: "m1", Text: "One."}
