@@ -1,8 +1,6 @@
 package responses
 
 import (
-	"strings"
-
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
 )
@@ -25,7 +23,8 @@ func (a *answer) Read(part *intercept.Part) error {
 		var err error
 		switch {
 		case intercept.IsDone(payload):
-			p.body.doneMark, part.Ends = true, true
+			p.body.finishStream()
+			part.Ends = true
 			err = part.Event(intercept.Event{})
 		case intercept.IsBlank(payload):
 			err = part.Event(intercept.Event{})
@@ -63,23 +62,7 @@ func (p *eventBatch) read(payload string, names []string) error {
 		return err
 	}
 	p.body.style.count(e.Number)
-	return p.locate(it, e)
-}
-
-// locate notes which item an event names, and an id in it that is not that of the item.
-func (p *eventBatch) locate(it *item, e *wire.Event) error {
-	b := p.body
-	if e.Index >= 0 || e.ItemID != "" {
-		b.latest = it
-	}
-	if e.ItemID == "" || (it != nil && it.entry.ID == e.ItemID) || b.strayIDs[e.ItemID] {
-		return nil
-	}
-	if b.strayIDs == nil {
-		b.strayIDs = make(map[string]bool)
-	}
-	b.strayIDs[strings.Clone(e.ItemID)] = true
-	return p.part.Buffer(len(e.ItemID))
+	return p.part.Buffer(p.body.locate(it, e))
 }
 
 // report reports an event, with the item that it is about, to the answer.
@@ -175,7 +158,6 @@ func (p *eventBatch) learn(e *wire.Event) error {
 // again, and has to show them unchanged. Calls that only the list has begin there.
 func (p *eventBatch) end(e *wire.Event) error {
 	b := p.body
-	b.closed = true
 	if e.Kind == wire.KindFailed && b.object.Pending() {
 		return nil // no client runs its calls
 	}
@@ -186,7 +168,7 @@ func (p *eventBatch) end(e *wire.Event) error {
 			return err
 		}
 		taken[it] = true
-		b.listed = append(b.listed, it)
+		b.addListed(it)
 	}
 	for _, it := range b.calls() {
 		if !it.Passed() {

@@ -79,7 +79,26 @@ func (b *body) learn(o *wire.Object, ended bool) {
 			Stored: o.Stored, Unstored: o.Unstored, Background: o.Background,
 		}
 	}
-	b.object = o
+	b.object, b.closed = o, b.closed || ended
+}
+
+// finishStream notes that [DONE] was read.
+func (b *body) finishStream() { b.doneMark = true }
+
+// locate notes which item an event names, and an id in it that is not that of the item. It
+// returns the number of bytes that it remembers.
+func (b *body) locate(it *item, e *wire.Event) int {
+	if e.Index >= 0 || e.ItemID != "" {
+		b.latest = it
+	}
+	if e.ItemID == "" || (it != nil && it.entry.ID == e.ItemID) || b.strayIDs[e.ItemID] {
+		return 0
+	}
+	if b.strayIDs == nil {
+		b.strayIDs = make(map[string]bool)
+	}
+	b.strayIDs[strings.Clone(e.ItemID)] = true
+	return len(e.ItemID)
 }
 
 // open adds an item for an entry that shows no known one.
@@ -190,6 +209,9 @@ func (b *body) inList(i int, shown *wire.Entry, taken map[*item]bool) *item {
 	}
 	return nil
 }
+
+// addListed adds the item of the next entry of the list at the end.
+func (b *body) addListed(it *item) { b.listed = append(b.listed, it) }
 
 // concluded returns the item of the i-th entry of a list at the end, as it was found
 // when the list was read. In a list that was not read, no call is one that the provider ran.

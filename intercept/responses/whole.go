@@ -26,7 +26,7 @@ func (a *answer) ReadWhole(p *intercept.Part) error {
 			return err
 		}
 		it.done = true
-		a.body.listed = append(a.body.listed, it)
+		a.body.addListed(it)
 		switch {
 		case a.req.Verb == history.Compact && it.call != nil && a.req.Brought(e):
 			it.call, it.Call = nil, false

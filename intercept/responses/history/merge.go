@@ -118,7 +118,7 @@ func (m *merger) until(p *Part) {
 
 func (m *merger) put(raw string) {
 	m.out = append(m.out, raw)
-	m.splicer.hidden[identityOf(gjson.Parse(raw))] = true
+	m.splicer.hide(raw)
 }
 
 // bare is a hidden item without its id where the agent repeats the round's
@@ -146,7 +146,8 @@ func (m *merger) repeated(p *Part, item gjson.Result) string {
 	edited := false
 	for _, c := range m.record.Calls {
 		if c.Note != "" && p.Call == c.ID && p.Call != "" {
-			m.splicer.notes[c.ID], edited = c.Note, true
+			m.splicer.note(c.ID, c.Note)
+			edited = true
 		}
 	}
 	switch {

@@ -115,7 +115,7 @@ func (s *splicer) place(rec *Record, sure bool) {
 func (s *splicer) bring(rec *Record) {
 	for _, c := range rec.Calls {
 		if ran, ok := rec.Ran[c.ID]; ok && c.Note != "" {
-			s.notes[c.ID] = intercept.ArgumentsRan(c.Note, ran)
+			s.note(c.ID, intercept.ArgumentsRan(c.Note, ran))
 		}
 	}
 	for _, item := range rec.Missing {
@@ -208,6 +208,12 @@ func (s *splicer) render() []byte {
 		return texts
 	})
 }
+
+// hide notes an item that the agent does not know.
+func (s *splicer) hide(raw string) { s.hidden[identityOf(gjson.Parse(raw))] = true }
+
+// note adds a note to the output of an edited call.
+func (s *splicer) note(callID, text string) { s.notes[callID] = text }
 
 // annotated is an output with the note of an edit before it.
 func (s *splicer) annotated(item gjson.Result) string {
