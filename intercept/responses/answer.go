@@ -59,7 +59,7 @@ func (a *answer) recall() {
 			it.recalled = true
 		}
 	}
-	if a.req.Verb == history.Cancel && len(known.Chain) > 1 {
+	if a.req.Operation == history.Cancel && len(known.Chain) > 1 {
 		a.out.rename(a.req.ID)
 	}
 }

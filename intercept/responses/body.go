@@ -70,7 +70,7 @@ func (b *body) stored() bool {
 func (b *body) learn(o *wire.Object, ended bool) {
 	if !ended {
 		tools := ""
-		if b.req.Verb == history.Retrieve {
+		if b.req.Operation == history.Retrieve {
 			tools = strings.Clone(o.Tools)
 		}
 		o = &wire.Object{

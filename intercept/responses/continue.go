@@ -16,7 +16,7 @@ import (
 // of the turn, and all of them have an output.
 func (s *resolution) continues() bool {
 	over := s.plan.Aborted != nil || s.body.failed || s.body.object == nil
-	if over || s.req.Verb == history.Cancel || s.req.Verb.IsAuxiliary() || !s.allDenied() || s.exhausted() {
+	if over || s.req.Operation == history.Cancel || s.req.Operation.IsAuxiliary() || !s.allDenied() || s.exhausted() {
 		return false
 	}
 	for _, it := range s.body.calls() {

@@ -75,7 +75,7 @@ func (s *resolution) hides() bool {
 // record describes what the agent did not get, for the later requests of the
 // conversation. It is nil for an answer of one turn whose calls all went out unchanged.
 func (s *resolution) record() *history.Record {
-	if s.req.Verb.IsAuxiliary() {
+	if s.req.Operation.IsAuxiliary() {
 		return nil
 	}
 	rec := s.newRecord()

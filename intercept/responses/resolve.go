@@ -79,7 +79,7 @@ func (s *resolution) allDenied() bool { return s.plan.AllDenied(s.answer.Calls()
 // notice is the text that the agent gets in place of calls that were all denied.
 func (s *resolution) notice() string {
 	switch {
-	case s.body.failed || s.req.Verb.IsAuxiliary() || s.body.object == nil:
+	case s.body.failed || s.req.Operation.IsAuxiliary() || s.body.object == nil:
 		return ""
 	case s.plan.Aborted != nil:
 		return s.plan.Aborted.ModelMessage
@@ -103,7 +103,7 @@ func (a *answer) Conclude(p *intercept.Plan) (intercept.Resolution, error) {
 // resolved is the resolution with the record of the answer for later requests, nil for
 // none.
 func (s *resolution) resolved(rec *history.Record) (r intercept.Resolution, err error) {
-	if id := gjson.Parse(s.answer.out.head.ID).Str; id != "" && !s.req.Verb.IsAuxiliary() {
+	if id := gjson.Parse(s.answer.out.head.ID).Str; id != "" && !s.req.Operation.IsAuxiliary() {
 		r.Refers = append(r.Refers, id)
 	}
 	if o := s.body.object; o != nil && o.Conversation != "" {

@@ -112,7 +112,7 @@ func (w *edit) number() {
 // response makes a response object the one that the agent has begun to read.
 func (w *edit) response(path string, o *wire.Object, ends bool) {
 	out := &w.answer.out
-	renamed := out.continued || (w.answer.req.Verb == history.Cancel && out.reindexed)
+	renamed := out.continued || (w.answer.req.Operation == history.Cancel && out.reindexed)
 	for i, f := range [...]struct{ name, agent, own string }{
 		{"previous_response_id", out.previous(), o.Head.Previous}, {"id", out.head.ID, o.Head.ID}, {"created_at", out.head.Created, o.Head.Created},
 	} {

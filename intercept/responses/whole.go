@@ -28,9 +28,9 @@ func (a *answer) ReadWhole(p *intercept.Part) error {
 		it.done = true
 		a.body.addListed(it)
 		switch {
-		case a.req.Verb == history.Compact && it.call != nil && a.req.Brought(e):
+		case a.req.Operation == history.Compact && it.call != nil && a.req.Brought(e):
 			it.call, it.Call = nil, false
-		case a.req.Verb == history.Compact:
+		case a.req.Operation == history.Compact:
 			it.Void = a.req.Known.HidesItem(e)
 		case it.call != nil:
 			it.Void = o.Pending()

@@ -16,7 +16,7 @@ func (r *Request) OneTimeApprovals() []intercept.OneTimeApproval { return r.Know
 // the approval in a history that has the question too.
 func (s *splicer) once(rec *Record, output string, following []gjson.Result) string {
 	item := gjson.Parse(output)
-	if item.Get("type").Str != approvalResponse || item.Get("approve").Type != gjson.True || s.req.Verb.IsAuxiliary() {
+	if item.Get("type").Str != approvalResponse || item.Get("approve").Type != gjson.True || s.req.Operation.IsAuxiliary() {
 		return output
 	}
 	id := item.Get("approval_request_id").Str

@@ -61,7 +61,7 @@ func (r *Request) Brought(e *wire.Entry) bool {
 // Before implements [intercept.Request]: upstream deletes the parts that heldcall
 // continued together with the response.
 func (r *Request) Before() (list []intercept.Envelope) {
-	if r.Verb != remove {
+	if r.Operation != remove {
 		return nil
 	}
 	for _, part := range r.Known.Chain {

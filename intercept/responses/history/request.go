@@ -22,15 +22,15 @@ import (
 // Request is an agent's request.
 type Request struct {
 	intercept.ParsedRequest
-	Verb     verb
-	ID       string             // of the response that it asks for, "" where it makes one
-	After    int64              // the agent has the events up to this number, -1 for none
-	Known    knowledge          // what was remembered of what it continues
-	envelope intercept.Envelope // the request to upstream
-	input    input
-	before   string   // fingerprint of the last item as the agent sent it
-	approves []string // labels of the MCP servers of which the agent approves calls
-	offers   Offers   // the tools that it offers, nil while they have not been read
+	Operation operation
+	ID        string             // of the response that it asks for, "" where it makes one
+	After     int64              // the agent has the events up to this number, -1 for none
+	Known     knowledge          // what was remembered of what it continues
+	envelope  intercept.Envelope // the request to upstream
+	input     input
+	before    string   // fingerprint of the last item as the agent sent it
+	approves  []string // labels of the MCP servers of which the agent approves calls
+	offers    Offers   // the tools that it offers, nil while they have not been read
 }
 
 // RequestSchema are the fields of requests. A request for a response by its id has none.
@@ -47,8 +47,8 @@ const (
 // AcceptRequest reads a request strictly.
 func AcceptRequest(e intercept.Envelope) (r *Request, err error) {
 	r = &Request{After: -1}
-	r.Verb, r.ID, _, _ = Find(e.Method, e.Path)
-	if r.Verb == Retrieve {
+	r.Operation, r.ID, _, _ = Find(e.Method, e.Path)
+	if r.Operation == Retrieve {
 		if e.Query, r.After, err = startingAfter(e.Query); err != nil {
 			return nil, err
 		}
@@ -98,7 +98,7 @@ func (r *Request) Info() intercept.Info {
 			info.Refers = append(info.Refers, id)
 		}
 	}
-	if r.Verb == Retrieve {
+	if r.Operation == Retrieve {
 		query, _ := url.ParseQuery(r.envelope.Query) // upstream refuses a malformed one
 		info.Streamed = query.Get("stream") == "true"
 	}
@@ -169,7 +169,7 @@ func (r *Request) Task() string {
 
 // Begins implements [intercept.Request].
 func (r *Request) Begins() bool {
-	return r.Verb == create && r.previous() == "" && r.Conversation() == "" && r.input.begins()
+	return r.Operation == create && r.previous() == "" && r.Conversation() == "" && r.input.begins()
 }
 
 // rewrite gives the request another body.

@@ -12,7 +12,7 @@ import (
 func TestFind(t *testing.T) {
 	for _, tt := range []struct {
 		method, path string
-		verb         verb
+		operation    operation
 		id           string
 		canonical    string // "" for no route
 	}{
@@ -30,7 +30,7 @@ func TestFind(t *testing.T) {
 		{"PUT", "/responses", 0, "", ""},
 	} {
 		v, id, canonical, ok := Find(tt.method, tt.path)
-		if ok != (tt.canonical != "") || (ok && (v != tt.verb || id != tt.id || canonical != tt.canonical)) {
+		if ok != (tt.canonical != "") || (ok && (v != tt.operation || id != tt.id || canonical != tt.canonical)) {
 			t.Errorf("%s %s: %d %q %q %t", tt.method, tt.path, v, id, canonical, ok)
 		}
 	}

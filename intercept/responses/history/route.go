@@ -7,22 +7,22 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// verb is the operation that a request asks for.
-type verb int
+// operation is what a request asks upstream to do.
+type operation int
 
-// The verbs that other packages know.
+// The operations. Other packages use the exported ones.
 const (
-	create   verb = iota // POST /responses
-	Retrieve             // GET /responses/{id}
-	Cancel               // POST /responses/{id}/cancel
-	Compact              // POST /responses/compact
-	count                // POST /responses/input_tokens
-	remove               // DELETE /responses/{id}
+	create   operation = iota // POST /responses
+	Retrieve                  // GET /responses/{id}
+	Cancel                    // POST /responses/{id}/cancel
+	Compact                   // POST /responses/compact
+	count                     // POST /responses/input_tokens
+	remove                    // DELETE /responses/{id}
 )
 
 // IsAuxiliary reports whether a request is about a history or an answer, and asks for no
 // text of the model.
-func (v verb) IsAuxiliary() bool { return v == Compact || v == count || v == remove }
+func (o operation) IsAuxiliary() bool { return o == Compact || o == count || o == remove }
 
 // The route of all requests, after the upstream's prefix, and the ends of some.
 const (
@@ -34,15 +34,15 @@ const (
 
 // Find reads a route from the end of the path. The id of a response, and the path before
 // the route, keep their letter case.
-func Find(method, path string) (v verb, id, canonical string, ok bool) {
+func Find(method, path string) (o operation, id, canonical string, ok bool) {
 	switch method {
 	case http.MethodPost:
 		for _, route := range []struct {
-			verb verb
-			path string
+			operation operation
+			path      string
 		}{{create, Root}, {Compact, Root + Compacting}, {count, Root + Counting}} {
 			if canonical, ok = intercept.Canonical(path, route.path); ok {
-				return route.verb, "", canonical, true
+				return route.operation, "", canonical, true
 			}
 		}
 		if rest, cut := intercept.Canonical(path, Cancelling); cut {

@@ -16,7 +16,7 @@ func (r *Request) Splice(records [][]byte) (spliced int) {
 	known := intercept.Records[Record](records)
 	if r.ID != "" {
 		spliced = r.Known.recall(known, r.ID)
-		if n := len(r.Known.Chain); r.Verb == Cancel && n > 1 { // the last part is the one in progress
+		if n := len(r.Known.Chain); r.Operation == Cancel && n > 1 { // the last part is the one in progress
 			r.envelope = withID(r.envelope, r.Known.Chain[n-1], Cancelling)
 		}
 		return spliced
