@@ -100,10 +100,10 @@ type Event struct {
 	ItemID     string
 	strange    bool    // its type, or its name, is unknown
 	HasContent bool    // it is strange, and not empty
-	Entry      *Entry  // of the item, in kindAdded and kindDone
+	Entry      *Entry  // of the item, in KindAdded and KindDone
 	Response   *Object // of the response, nil where it has none
 
-	// Of kindInput:
+	// Of KindInput:
 	Input inputEvent
 	Text  string
 	Name  string
