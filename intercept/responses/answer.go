@@ -2,6 +2,7 @@ package responses
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/history"
@@ -103,7 +104,8 @@ func (a *answer) Disposed(p *intercept.Part, d intercept.Disposition) {
 
 // Verbatim implements [intercept.Codec].
 func (a *answer) Verbatim(p *intercept.Part) bool {
-	return a.out.verbatim() && (p != nil || !a.body.hasVoid())
+	changed := p == nil && slices.ContainsFunc(a.body.items, func(it *item) bool { return it.Void })
+	return a.out.verbatim() && !changed
 }
 
 // Notice implements [intercept.Codec].

@@ -228,12 +228,7 @@ func (b *body) concluded(i int, o *wire.Object, taken map[*item]bool) *item {
 
 // showsCalls reports whether a list of output items has a call that the agent would run.
 func (b *body) showsCalls(o *wire.Object) bool {
-	for _, e := range o.Output {
-		if b.formOf(e) != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.Output, func(e *wire.Entry) bool { return b.formOf(e) != nil })
 }
 
 // differ notes of some calls that clients may read them in different ways.
@@ -258,16 +253,6 @@ func (b *body) void() (dropped bool) {
 		}
 	}
 	return dropped
-}
-
-// hasVoid reports whether the agent does not get an item that needs no ruling.
-func (b *body) hasVoid() bool {
-	for _, it := range b.items {
-		if it.Void {
-			return true
-		}
-	}
-	return false
 }
 
 // identify makes up ids for the calls without one, in the n-th body of a turn.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -19,12 +20,7 @@ func (s *resolution) continues() bool {
 	if over || s.req.Operation == history.Cancel || s.req.Operation.IsAuxiliary() || !s.allDenied() || s.exhausted() {
 		return false
 	}
-	for _, it := range s.body.calls() {
-		if !it.answerable() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.body.calls(), func(it *item) bool { return !it.answerable() })
 }
 
 // exhausted reports whether the answer must not be continued again.

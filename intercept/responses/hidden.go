@@ -13,10 +13,7 @@ import (
 // round is the turn with the outputs that the model gets from heldcall.
 func (s *resolution) round(outputs []string) history.Round {
 	r := history.Round{Outputs: outputs}
-	asks := false
-	for _, it := range s.body.items {
-		asks = asks || it.entry.Type == wire.ApprovalRequest
-	}
+	asks := slices.ContainsFunc(s.body.items, func(it *item) bool { return it.entry.Type == wire.ApprovalRequest })
 	for _, it := range s.body.items {
 		if it.call != nil && it.Void {
 			continue
@@ -64,12 +61,9 @@ func (s *resolution) newRecord() *history.Record {
 
 // hides reports whether the agent gets less than the model's output, or another one.
 func (s *resolution) hides() bool {
-	for _, it := range s.body.items {
-		if it.call != nil && !it.Void && (!s.reaches(it) || it.ruling().Action == intercept.Edit) {
-			return true
-		}
-	}
-	return len(s.prior.rounds) > 0
+	return len(s.prior.rounds) > 0 || slices.ContainsFunc(s.body.calls(), func(it *item) bool {
+		return !s.reaches(it) || it.ruling().Action == intercept.Edit
+	})
 }
 
 // record describes what the agent did not get, for the later requests of the
@@ -140,5 +134,42 @@ func (s *resolution) seen(rec *history.Record, rounds []history.Round) {
 			rec.Ran[it.callID()] = r.Arguments
 		}
 		rec.Calls = append(rec.Calls, c)
+	}
+}
+
+// A call of a hosted MCP tool that people approve is run by the provider, when the
+// next request brings the approval. Where heldcall makes that request itself, in a
+// continuation, the approval is used at once. Where the agent has a call of its own
+// to answer first, its next request brings the approval: one request, not each that
+// continues the answer, and only to the server that people were asked about.
+
+// mcpApprovals are the approvals of the turn.
+func (s *resolution) mcpApprovals() (list []history.MCPApproval) {
+	for _, it := range s.body.calls() {
+		if s.plan.Aborted == nil && it.approved() {
+			id, label := it.callID(), it.entry.Server
+			list = append(list, history.MCPApproval{
+				ID: id, Key: s.body.responseID() + " " + id, Label: label, Address: s.body.offers().Address(label, s.req.Field("prompt")),
+			})
+		}
+	}
+	return list
+}
+
+// approved reports whether a call is one of a hosted MCP tool that people approved.
+func (it *item) approved() bool {
+	return it.call.form.Type == wire.ApprovalRequest && it.ruling().Action == intercept.Release
+}
+
+// withdrawUsed takes back the approvals that were given to an earlier request for the
+// same answer, and went upstream with the continuation of it.
+func (s *resolution) withdrawUsed() {
+	if s.fetch() != nil {
+		return
+	}
+	for _, it := range s.body.calls() {
+		if it.recalled && it.approved() {
+			it.Rule(intercept.Ruling{ModelMessage: history.ApprovedBefore})
+		}
 	}
 }

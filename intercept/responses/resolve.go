@@ -2,6 +2,7 @@ package responses
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/history"
@@ -44,19 +45,9 @@ func (a *answer) Plan(p *intercept.Plan) error {
 		a.out.leaveOut(true, false)
 	default:
 		p.Notice = s.notice()
-		a.out.leaveOut(s.changesItems(), false)
+		a.out.leaveOut(slices.ContainsFunc(a.body.items, func(it *item) bool { return !s.reaches(it) || (it.call != nil && it.canonical()) }), false)
 	}
 	return nil
-}
-
-// changesItems reports whether the agent does not get an item, or gets it changed.
-func (s *resolution) changesItems() bool {
-	for _, it := range s.body.items {
-		if !s.reaches(it) || (it.call != nil && it.canonical()) {
-			return true
-		}
-	}
-	return false
 }
 
 // reaches reports whether the agent gets the item. It never gets a question about a
@@ -65,12 +56,10 @@ func (s *resolution) reaches(it *item) bool { return s.plan.Reaches(&it.Unit) }
 
 // denies reports whether a call of the turn was denied.
 func (s *resolution) denies() bool {
-	for _, it := range s.body.calls() {
-		if r, ruled := it.Ruling(); ruled && r.Action == intercept.Deny {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.body.calls(), func(it *item) bool {
+		r, ruled := it.Ruling()
+		return ruled && r.Action == intercept.Deny
+	})
 }
 
 // allDenied reports whether the turn has calls, and the agent gets none of them.

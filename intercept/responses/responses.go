@@ -7,8 +7,8 @@
 // codec: the body of upstream (body.go, item.go, tools.go) to which batch.go and whole.go
 // add what they read, with doubts.go and uniform.go (whether all clients read a call
 // alike), and the answer as the agent gets it (stream.go, rewrite.go, canonical.go).
-// resolve.go, continue.go and message.go have what follows from the rulings, prior.go,
-// hidden.go and grant.go the records of it.
+// resolve.go, continue.go and message.go have what follows from the rulings, prior.go
+// and hidden.go the records of it.
 package responses
 
 import (

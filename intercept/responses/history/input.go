@@ -1,6 +1,8 @@
 package history
 
 import (
+	"slices"
+
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
@@ -56,14 +58,9 @@ func (in *input) users() (list []gjson.Result) {
 
 // begins reports whether the model has written nothing of the history.
 func (in *input) begins() bool {
-	for _, item := range in.list() {
-		switch item.Get("role").Str {
-		case "user", "system", "developer":
-		default:
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(in.list(), func(item gjson.Result) bool {
+		return !slices.Contains([]string{"user", "system", "developer"}, item.Get("role").Str)
+	})
 }
 
 // calls lists the items of the model's.

@@ -136,16 +136,9 @@ func (o *Offer) InContainer() bool {
 // HostShell reports whether a shell in a container of the provider's is offered, and no
 // other one.
 func (list Offers) HostShell() bool {
-	hosted := false
-	for _, o := range list {
-		if o.IsType("shell") {
-			if !o.InContainer() {
-				return false
-			}
-			hosted = true
-		}
-	}
-	return hosted
+	shell := func(o Offer) bool { return o.IsType("shell") }
+	other := func(o Offer) bool { return shell(o) && !o.InContainer() }
+	return slices.ContainsFunc(list, shell) && !slices.ContainsFunc(list, other)
 }
 
 // RunXSearch reports whether xAI's own search is offered, and no tool of the agent's with

@@ -136,7 +136,7 @@ func Decode(payload string, names []string) (*Event, error) {
 		d.Unknown("", top)
 		return e, d.Err()
 	}
-	if !d.kind(TypeOf(top), names) {
+	if !d.kind(top.Get("type").Str, names) {
 		return e, d.Err()
 	}
 	top.ForEach(func(k, v gjson.Result) bool { return d.field(k.Str, v) })

@@ -44,7 +44,7 @@ func ReadEntry(d *intercept.Reading, v gjson.Result) *Entry {
 		d.Fail("an output item is not an object")
 		return e
 	}
-	if e.Type = TypeOf(v); e.Type == "" {
+	if e.Type = v.Get("type").Str; e.Type == "" {
 		d.Fail("an output item has no type")
 		return e
 	}
@@ -153,15 +153,4 @@ func (e *Entry) Renamed(fuller *Entry) bool {
 	namespace := (e.Namespace != "" || e.Name != "") && e.Namespace != fuller.Namespace
 	server := e.Server != "" && e.Server != fuller.Server
 	return name || namespace || server
-}
-
-// TypeOf is the type field of an object, "" where there is none.
-func TypeOf(v gjson.Result) (typ string) {
-	v.ForEach(func(k, v gjson.Result) bool {
-		if k.Str == "type" {
-			typ = v.Str
-		}
-		return k.Str != "type"
-	})
-	return typ
 }
