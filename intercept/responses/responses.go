@@ -5,7 +5,7 @@
 // Read wire first (the contents of one payload), then history (the agent's requests, and
 // the hidden turns that are put back into them). Here, answer.go has the parts of the
 // codec: the body of upstream (body.go, item.go, tools.go) to which batch.go and whole.go
-// add what they read, with doubts.go and uniform.go (whether all clients read a call
+// add what they read, with ambiguity.go and uniform.go (whether all clients read a call
 // alike), and the answer as the agent gets it (stream.go, rewrite.go, canonical.go).
 // resolve.go, continue.go and message.go have what follows from the rulings, prior.go
 // and hidden.go the records of it.
