@@ -1,155 +1,147 @@
 package responses
 
 import (
-	"strings"
+	"fmt"
+	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/history"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
-	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
+	"github.com/tidwall/gjson"
 )
 
 // answer implements [intercept.Codec].
 type answer struct {
 	req    *history.Request
 	limits intercept.Limits
-	sends  intercept.Envelope // the request that upstream is answering
-	whole  bool               // the answer is one JSON value, no stream
+	sends  intercept.Envelope // the request that upstream answers
+	whole  bool               // the answer is one JSON value, not a stream
 
-	bodyState   // what is known of the current upstream body
-	answerState // what outlives it
-	batch       eventBatch
-}
-
-// bodyState is the state of one upstream body.
-type bodyState struct {
-	items   []*item      // in the order they opened
-	ending  []*item      // in the order of the list at the end
-	strange bool         // one of them is of a type that nobody knows yet
-	manner  manner       // of its events
-	latest  *item        // of the last event that names an item, nil for an item that did not begin
-	begun   bool         // a response began
-	object  *wire.Object // the response as its last event shows it
-	closed  bool         // it said that it is at its end
-	done    bool         // [DONE] was there
-	failed  bool         // it reported an error
-}
-
-// answerState is what outlives a continuation.
-type answerState struct {
-	head          wire.Head // of the first response
-	continuations int
-	denials       int                          // those of them after a denial
-	rounds        []history.Round              // the turns before
-	chain         []string                     // upstream's ids of the responses so far
-	output        []string                     // items of earlier turns that the agent has
-	text          string                       // what the agent has read
-	priorUsage    []byte                       // of the bodies before
-	seats         int                          // output items that the agent has
-	next          int64                        // the sequence number of the next event
-	repeated      int64                        // the one before the last event of a known form
-	numbered      bool                         // events have sequence numbers
-	recounted     bool                         // events went out, or did not, that upstream has not numbered so
-	moved         bool                         // output items have new numbers
-	noticed       bool                         // the closing notice has gone out
-	strays        map[string]bool              // ids of items in events about no item, or about an item with another id
-	ruled         []history.Ruled              // the calls that were judged
-	made          map[string]history.HostedRun // the calls that the provider ran, by the question that was approved
+	body  body        // the current body of upstream
+	batch eventBatch  // the part of it that was read last
+	prior priorTurns  // the bodies before it
+	out   agentStream // the answer as the agent gets it
 }
 
 func newAnswer(r *history.Request, limits intercept.Limits) *answer {
-	return &answer{req: r, limits: limits, sends: r.Envelope()}
+	return &answer{
+		req: r, limits: limits, sends: r.Envelope(), body: body{req: r},
+		out: agentStream{after: r.After, alias: r.Known.Alias},
+	}
 }
 
 // Traits implements [intercept.Codec].
 func (*answer) Traits() intercept.Traits { return intercept.Traits{Delays: true} }
 
 // Begin implements [intercept.Codec].
-func (a *answer) Begin() { a.bodyState = bodyState{} }
+func (a *answer) Begin() { a.body = body{req: a.req, strayIDs: a.body.strayIDs} }
 
-// Close implements [intercept.Codec]. What is held needs an end.
+// Close implements [intercept.Codec]. A stream of which parts are held has to be complete.
 func (a *answer) Close(framed, held bool) error {
-	ended := a.whole || a.closed || a.failed
+	b := &a.body
+	ended := a.whole || b.closed || b.failed
+	needsEnd := held || len(b.calls()) > 0 || (!b.doneMark && (!framed || a.out.continued))
 	switch {
-	case !ended && (held || len(a.calls()) > 0 || (!a.done && (!framed || a.continuations > 0))):
+	case !ended && needsEnd:
 		return intercept.Cut()
-	case a.continuations > 0 && a.object == nil && !a.failed:
+	case a.out.continued && b.object == nil && !b.failed:
 		return intercept.EmptyContinuation()
 	}
 	a.recall()
 	return nil
 }
 
+// recall applies the rulings on an earlier request for the same response.
+func (a *answer) recall() {
+	known := &a.req.Known
+	for _, it := range a.body.calls() {
+		if r, ok := known.Rulings[it.fingerprint()]; ok && !it.Passed() {
+			it.Rule(r)
+			it.recalled = true
+		}
+	}
+	if a.req.Operation == history.Cancel && len(known.Chain) > 1 {
+		a.out.rename(a.req.ID)
+	}
+}
+
 // Calls implements [intercept.Codec].
 func (a *answer) Calls() (list []*intercept.Unit) {
-	for _, it := range a.calls() {
+	for _, it := range a.body.calls() {
 		list = append(list, &it.Unit)
 	}
 	return list
 }
 
-// calls lists the items that the agent would run.
-func (a *answer) calls() (list []*item) {
-	for _, it := range a.items {
-		if it.call != nil && !it.Void {
-			list = append(list, it)
-		}
-	}
-	return list
-}
-
 // Text implements [intercept.Codec].
-func (a *answer) Text() string { return a.text + a.said() }
+func (a *answer) Text() string { return a.prior.text + a.body.text() }
 
-// said is what the messages of the turn say to the user.
-func (a *answer) said() string {
-	var b strings.Builder
-	for _, it := range a.items {
-		b.WriteString(it.entry.Message())
-	}
-	return b.String()
-}
-
-// Heartbeat implements [intercept.Codec]: the event by which OpenAI itself keeps
-// a stream alive, once it has begun and where its events are numbered, but not
-// where the agent can come back for the events from a number on.
+// Heartbeat implements [intercept.Codec]: the event by which OpenAI keeps a stream
+// alive. Where the agent can ask for the events from a number on, it would change their
+// numbers.
 func (a *answer) Heartbeat(form intercept.Form, pulse intercept.Heartbeat) []byte {
-	plain := form == intercept.FormWhole || pulse == intercept.HeartbeatComment
-	if plain || !a.numbered || a.next == 0 || a.resumable() {
+	if form == intercept.FormWhole || pulse == intercept.HeartbeatComment || a.body.resumable() {
 		return nil
 	}
-	number := a.count()
-	a.recounted = true
-	return sse.AppendData(nil, "keepalive", []byte(`{"type":"keepalive","sequence_number":`+number+`}`))
+	return a.out.keepalive()
 }
 
-// resumable reports whether the agent may ask for the events of the answer again,
-// so that their numbers have to be those that upstream would give them.
-func (a *answer) resumable() bool {
-	return a.req.ID != "" || a.req.Background() || (a.object != nil && a.object.Background)
+// Disposed implements [intercept.Codec].
+func (a *answer) Disposed(p *intercept.Part, d intercept.Disposition) {
+	switch {
+	case p == nil:
+		a.out.unrepeat()
+	case d == intercept.Sent:
+		a.out.sent(a.batch.events, p.Units())
+	case d == intercept.Voided:
+		dropped := a.body.void()
+		for _, e := range a.batch.events {
+			dropped = dropped || (e.Response != nil && a.body.showsCalls(e.Response))
+		}
+		a.out.leaveOut(dropped, p.Held())
+	}
 }
 
-// retrievable reports whether the agent may ask for the answer again.
-func (a *answer) retrievable() bool { return a.resumable() || a.keeps() }
-
-// keeps reports whether upstream keeps the answer. What the request asks for
-// counts more than what servers put into every answer.
-func (a *answer) keeps() bool {
-	return a.object != nil && a.object.Stored && !a.req.Unstored()
+// Verbatim implements [intercept.Codec].
+func (a *answer) Verbatim(p *intercept.Part) bool {
+	changed := p == nil && slices.ContainsFunc(a.body.items, func(it *item) bool { return it.Void })
+	return a.out.verbatim() && !changed
 }
 
-// Fail implements [intercept.Codec]: an error and, where a response has begun,
-// that it has failed.
+// Notice implements [intercept.Codec].
+func (a *answer) Notice(p *intercept.Plan) []byte {
+	return a.out.closingNotice(notice{a.limits.TurnID, p.Notice})
+}
+
+// Fail implements [intercept.Codec]: an error event and, where a response has begun, the
+// event that it has failed.
 func (a *answer) Fail(dst []byte, e *intercept.Error, whole bool) []byte {
 	if whole {
 		return errorBody(e)
 	}
 	message, code := strictjson.Quote("heldcall: "+e.Reason), strictjson.Quote(string(e.Code))
 	failed := `"code":` + code + `,"message":` + message
-	out := a.render(dst, "error", failed+`,"param":null,"error":`+errorObject(e))
-	if a.head.ID == "" {
+	out := a.out.appendEvent(dst, "error", failed+`,"param":null,"error":`+errorObject(e))
+	if a.out.head.ID == "" {
 		return out
 	}
-	return a.render(out, "response.failed", `"response":`+a.failure(failed))
+	return a.out.appendEvent(out, "response.failed", `"response":`+a.failure(failed))
+}
+
+// failure is the failed response, with the items that the agent has. Released calls may
+// not have reached the agent: only those that passed are repeated.
+func (a *answer) failure(reason string) string {
+	items := append([]string(nil), a.prior.output...)
+	for _, it := range a.body.items {
+		if it.agentIndex >= 0 && it.done && (it.call == nil || it.Passed()) {
+			items = append(items, it.entry.Raw)
+		}
+	}
+	created := a.out.head.Created
+	if !gjson.Valid(created) || created == "" {
+		created = "0"
+	}
+	return fmt.Sprintf(`{"id":%s,"object":"response","created_at":%s,"status":"failed","background":false,"error":{%s},"incomplete_details":null,"instructions":null,"max_output_tokens":null,`+
+		`"model":%s,"output":%s,"parallel_tool_calls":true,"previous_response_id":null,"temperature":null,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":null,"truncation":"disabled","usage":null,"metadata":{}}`,
+		a.out.head.ID, created, reason, strictjson.Quote(a.req.Text("model")), list(items))
 }

@@ -70,7 +70,7 @@ func TestReleasedIsByteIdentical(t *testing.T) {
 				t.Error("something is remembered of an answer that did not change")
 			}
 			if stored := strings.Contains(body, `"store":true`); stored != (p.Last.AnswerRecord != nil) {
-				t.Errorf("stored %t, but for whoever asks again %q is remembered", stored, p.Last.AnswerRecord)
+				t.Errorf("stored %t, but for later requests %q is remembered", stored, p.Last.AnswerRecord)
 			}
 			if len(p.Last.Refers) != 1 || p.Last.Refers[0] != "resp_1" {
 				t.Errorf("refers to %q", p.Last.Refers)
@@ -304,8 +304,7 @@ func outline(s string) string {
 	return b.String()
 }
 
-// With an error that upstream reports the answer is over: nothing is asked of the
-// model again.
+// An error that upstream reports ends the answer: heldcall does not continue it.
 func TestErrorInTheContinuation(t *testing.T) {
 	fault := data(`{"type":"error","code":"x","message":"boom"}`)
 	failed := strings.ReplaceAll(finale("", `"status":"failed","error":{"code":"x","message":"boom"}`, ""), "response.completed", "response.failed")

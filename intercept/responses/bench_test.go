@@ -15,7 +15,7 @@ func BenchmarkStream(b *testing.B) {
 		s.pieces = 200
 		return s.item(item).end()
 	}
-	said := streamed(message("msg_1", strings.Repeat("it said \"wörd\"\n", 250)))
+	said := streamed(message("msg_1", strings.Repeat("we read \"wörd\"\n", 250)))
 	call := streamed(function("a", "bash", `{"m":"`+strings.Repeat(`w \"d `, 800)+`"}`))
 	b.Run("text/block", func(b *testing.B) { benchmark(b, said, len(said)) })
 	b.Run("text/event", func(b *testing.B) { benchmark(b, said, 220) })
@@ -25,7 +25,7 @@ func BenchmarkStream(b *testing.B) {
 
 // BenchmarkWhole: one op is a whole answer without a call.
 func BenchmarkWhole(b *testing.B) {
-	body := whole("resp_1", message("msg_1", strings.Repeat("it said \"wörd\"\n", 120)))
+	body := whole("resp_1", message("msg_1", strings.Repeat("we read \"wörd\"\n", 120)))
 	benchmark(b, body, len(body))
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// renders reports whether the agent gets a call in canonical form: it was edited, or
-// its events are not uniform.
-func renders(p *intercept.Plan, it *item) bool {
+// inCanonicalForm reports whether the agent gets an item in canonical form: it is a call
+// that was edited, or whose events are not uniform.
+func inCanonicalForm(p *intercept.Plan, it *item) bool {
 	if it == nil || it.call == nil || !p.Reaches(&it.Unit) {
 		return false
 	}
@@ -29,49 +29,49 @@ func (*answer) Canonical(u *intercept.Unit) bool {
 // canonical reports whether a call that is released goes out in canonical form.
 func (it *item) canonical() bool { return it.Odd && !it.Begun() }
 
-// inputFor is the input of a call as the agent gets it.
-func (it *item) inputFor(p *intercept.Plan) string {
+// agentInput is the input of a call as the agent gets it.
+func agentInput(p *intercept.Plan, it *item) string {
 	if input, edited := p.Edit(&it.Unit); edited {
 		return input
 	}
 	return it.input()
 }
 
-// rendered returns the events of a call in canonical form, in place of the first of
-// upstream's. All stand together, so that nothing between them can change how a
-// client puts them together.
-func (w *edit) rendered(it *item) (out []byte) {
+// canonicalEvents returns the events of a call in canonical form, in place of the first
+// of upstream's. No other event is between them, so that all clients read them alike.
+func (w *edit) canonicalEvents(it *item) (out []byte) {
 	if it.call.shown {
 		return nil
 	}
 	it.call.shown = true
-	w.align()
-	w.takeSeat(it)
-	f, input := it.call.form, it.inputFor(w.plan)
-	done := it.rendered(w.plan)
-	at := fmt.Sprintf(`"output_index":%d`, it.seat)
+	to := &w.answer.out
+	to.align(w.event)
+	to.index(it)
+	f, input := it.call.form, agentInput(w.plan, it)
+	done := it.canonicalJSON(w.plan)
+	at := fmt.Sprintf(`"output_index":%d`, it.agentIndex)
 	of := `"item_id":` + gjson.Get(done, "id").Raw + "," + at
-	out = w.render(out, "response.output_item.added", at+`,"item":`+f.Opening(done))
+	out = to.appendEvent(out, "response.output_item.added", at+`,"item":`+f.Opening(done))
 	for i, t := range f.Texts(input) {
 		if f.Type == "shell_call" {
 			of = fmt.Sprintf(`%s,"command_index":%d`, at, i)
-			out = w.render(out, f.Events+".added", of+`,"command":""`)
+			out = to.appendEvent(out, f.Events+".added", of+`,"command":""`)
 		}
 		if t.Text != "" {
-			out = w.render(out, f.Events+".delta", of+`,"delta":`+strictjson.Quote(t.Text))
+			out = to.appendEvent(out, f.Events+".delta", of+`,"delta":`+strictjson.Quote(t.Text))
 		}
-		out = w.render(out, f.Events+".done", of+`,"`+wire.InputEvents[f.Events+".done"].Field+`":`+strictjson.Quote(t.Text))
+		out = to.appendEvent(out, f.Events+".done", of+`,"`+wire.InputEvents[f.Events+".done"].Field+`":`+strictjson.Quote(t.Text))
 	}
-	return w.render(out, "response.output_item.done", at+`,"item":`+done)
+	return to.appendEvent(out, "response.output_item.done", at+`,"item":`+done)
 }
 
-// rendered is the item of a call as the agent gets it: known fields only, with the
-// identity and the input that were judged. An item of a type that nobody knows was
-// judged as it is.
-func (it *item) rendered(plan *intercept.Plan) string {
+// canonicalJSON is the item of a call as the agent gets it: known fields only, with the
+// identity and the input that were judged. An item of an unknown type was judged as it
+// is.
+func (it *item) canonicalJSON(plan *intercept.Plan) string {
 	e, f := it.entry, it.call.form
 	if f.Unknown {
-		return it.made()
+		return it.original()
 	}
 	raw, input := e.Raw, "{}"
 	if v := e.Field(f.Field); v.Type != gjson.Null {
@@ -84,13 +84,13 @@ func (it *item) rendered(plan *intercept.Plan) string {
 	p.Set("type", strictjson.Quote(f.Type))
 	switch {
 	case f.Text:
-		p.Set(f.Field, strictjson.Quote(it.inputFor(plan)))
+		p.Set(f.Field, strictjson.Quote(agentInput(plan, it)))
 	case f.Type != "computer_call": // its input is in several fields
 		p.Set(f.Field, input)
 	}
 	switch {
-	case it.call.repeats:
-		p.Set("id", strictjson.Quote(fmt.Sprintf("%s%s_%d", f.IDPrefix, it.callID(), it.seat)))
+	case it.call.sharedID:
+		p.Set("id", strictjson.Quote(fmt.Sprintf("%s%s_%d", f.IDPrefix, it.callID(), it.agentIndex)))
 	case e.ID == "":
 		p.Set("id", strictjson.Quote(f.IDPrefix+it.callID()))
 	}

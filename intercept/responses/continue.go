@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -12,28 +13,25 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// continuable reports whether heldcall goes on by itself: the agent gets no call
-// of the turn, and the model can be told of all of them.
-func (s *resolution) continuable() bool {
-	over := s.plan.Aborted != nil || s.failed || s.object == nil
-	if over || s.req.Verb == history.Cancel || s.req.Verb.Beside() || !s.allDenied() || s.exhausted() {
+// continues reports whether heldcall continues the answer itself: the agent gets no call
+// of the turn, and all of them have an output.
+func (s *resolution) continues() bool {
+	over := s.plan.Aborted != nil || s.body.failed || s.body.object == nil
+	if over || s.req.Operation == history.Cancel || s.req.Operation.IsAuxiliary() || !s.allDenied() || s.exhausted() {
 		return false
 	}
-	for _, it := range s.calls() {
-		if !it.answerable() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.body.calls(), func(it *item) bool { return !it.answerable() })
 }
 
+// exhausted reports whether the answer must not be continued again.
 func (s *resolution) exhausted() bool {
-	return s.plan.UserMessage != "" || (s.denies() && s.denials >= s.limits.MaxContinuations) || s.continuations >= maxContinuations
+	tooOften := s.denies() && s.prior.denials >= s.answer.limits.MaxContinuations
+	return s.plan.UserMessage != "" || tooOften || len(s.prior.rounds) >= maxContinuations
 }
 
-// answers are the outputs of the calls that the agent does not get, by call.
-func (s *resolution) answers() (outputs []string) {
-	for _, it := range s.calls() {
+// outputs are the outputs of the calls that the agent does not get.
+func (s *resolution) outputs() (list []string) {
+	for _, it := range s.body.calls() {
 		if s.reaches(it) || !it.answerable() {
 			continue
 		}
@@ -41,99 +39,70 @@ func (s *resolution) answers() (outputs []string) {
 		if s.plan.Aborted != nil {
 			r = intercept.Ruling{ModelMessage: s.plan.Aborted.ModelMessage}
 		}
-		outputs = append(outputs, it.outputs(r)...)
+		list = append(list, it.outputs(r)...)
 	}
-	return outputs
+	return list
 }
 
-// proceed tells the model what became of its calls and lets it go on.
+// proceed sends the model the outputs of its calls, and remembers the turn.
 func (s *resolution) proceed() (intercept.Resolution, error) {
-	outputs := s.answers()
+	outputs := s.outputs()
 	next, err := s.continuation(outputs)
 	if err != nil {
 		return intercept.Resolution{}, fmt.Errorf("continue after a denial: %w", err)
 	}
-	if err := s.goOn(outputs); err != nil {
-		return intercept.Resolution{}, err
-	}
-	s.sends = *next
-	settled, err := s.settled(s.interim())
-	settled.Next = next
-	return settled, err
-}
-
-// goOn remembers the turn as one that the agent does not see all of.
-func (s *resolution) goOn(outputs []string) error {
-	r := s.round(outputs)
-	for _, it := range s.items {
-		if it.call == nil {
-			s.output = append(s.output, it.entry.Raw)
-		}
-	}
-	for _, raw := range append(s.turnItems(), outputs...) {
+	for _, raw := range append(s.body.history(), outputs...) {
 		if err := s.plan.Store(len(raw)); err != nil {
-			return err
+			return intercept.Resolution{}, err
 		}
 	}
-	s.rounds = append(s.rounds, r)
-	s.text += s.said()
-	s.priorUsage = strictjson.AddUsage(s.priorUsage, []byte(s.object.Usage))
-	s.chain = append(s.chain, s.responseID())
-	s.continuations++
-	if s.denies() {
-		s.denials++
-	}
-	return nil
+	s.prior.add(s.body, s.round(outputs), s.denies())
+	s.answer.out.proceed()
+	s.answer.sends = *next
+	resolved, err := s.resolved(s.interimRecord())
+	resolved.Next = next
+	return resolved, err
 }
 
-// responseID is upstream's id of the current response.
-func (a *answer) responseID() string {
-	if a.object == nil {
-		return ""
-	}
-	return gjson.Parse(a.object.Head.ID).Str
-}
-
-// continuation is the request by which the model goes on. Where upstream keeps
-// the response it names it and brings the outputs only; else it repeats the
-// whole history.
+// continuation is the request by which the model continues. Where upstream keeps the
+// response the request names it and brings only the outputs, else it repeats the whole
+// history.
 func (s *resolution) continuation(outputs []string) (*intercept.Envelope, error) {
 	if next := s.fetch(); next != nil {
 		return next, nil
 	}
-	next := s.sends
-	if next.Method == http.MethodGet {
+	next := s.answer.sends
+	fetched := next.Method == http.MethodGet
+	if fetched {
 		next = s.restate()
 	}
 	body, err := history.Relax(next.Body)
 	if err != nil {
 		return nil, err
 	}
-	id := s.responseID()
+	id := s.body.responseID()
 	switch {
-	case s.object.Conversation != "" || s.req.Conversation() != "":
+	case s.body.object.Conversation != "" || s.req.Conversation() != "":
 		body, err = strictjson.SetField(body, "input", list(outputs))
-	case (s.keeps() && id != "") || s.sends.Method == http.MethodGet:
+	case (s.body.stored() && id != "") || fetched:
 		if body, err = strictjson.SetField(body, "previous_response_id", []byte(strictjson.Quote(id))); err == nil {
 			body, err = strictjson.SetField(body, "input", list(outputs))
 		}
 	default:
-		body, err = history.Extend(body, append(s.turnItems(), outputs...))
+		body, err = history.Extend(body, append(s.body.history(), outputs...))
 	}
 	next.Body = body
 	return &next, err
 }
 
-func list(items []string) []byte { return []byte("[" + strings.Join(items, ",") + "]") }
-
-// fetch is the request for the response that goes on from this one, where an
-// earlier request for the same response has made it.
+// fetch is the request for the response that continues this one, where an earlier
+// request for the same response has made it.
 func (s *resolution) fetch() *intercept.Envelope {
-	next := s.req.Known.Following(s.responseID())
-	if s.sends.Method != http.MethodGet || next == "" {
+	e := s.answer.sends
+	next := s.req.Known.Following(s.body.responseID())
+	if e.Method != http.MethodGet || next == "" {
 		return nil
 	}
-	e := s.sends
 	e.Path = e.Path[:strings.LastIndexByte(e.Path, '/')+1] + url.PathEscape(next)
 	return &e
 }
@@ -145,17 +114,16 @@ var echoed = []string{
 	"parallel_tool_calls", "metadata", "truncation", "service_tier", "user", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "background", "store",
 }
 
-// restate is the request that the response was made by, as far as the response
-// repeats it.
+// restate is the request that made the response, as far as the response repeats it.
 func (s *resolution) restate() intercept.Envelope {
-	e := s.sends
+	e := s.answer.sends
 	e.Method = http.MethodPost
 	if head, id, ok := history.Identified(e.Path); ok {
 		e.Path = head[:len(head)-len(id)-1]
 	}
 	query, include := splitQuery(e.Query)
 	e.Query = query
-	object := gjson.Parse(s.object.Raw)
+	object := gjson.Parse(s.body.object.Raw)
 	var fields []string
 	add := func(name, raw string) { fields = append(fields, strictjson.Quote(name)+":"+raw) }
 	for _, name := range echoed {
@@ -177,16 +145,16 @@ func (s *resolution) restate() intercept.Envelope {
 	if include != nil {
 		add("include", string(list(include)))
 	}
-	if !s.whole {
+	if !s.answer.whole {
 		add("stream", "true")
 	}
 	e.Body = []byte("{" + strings.Join(fields, ",") + "}")
 	return e
 }
 
-// splitQuery takes what only a request for a response has out of a query: what is
-// left goes with any request (the version of an API). What was to be included
-// belongs into the body.
+// splitQuery removes the parameters of a request for a response from a query. Others,
+// such as the version of an API, fit any request. The values of include belong into the
+// body.
 func splitQuery(query string) (rest string, include []string) {
 	var parts []string
 	for part := range strings.SplitSeq(query, "&") {

@@ -9,29 +9,29 @@ import (
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
-// mark stands in what an agent would run.
+// mark is in the inputs that an agent would run.
 const mark = "MARK"
 
-func sayEvent(typ, fields string) string {
+func namedEvent(typ, fields string) string {
 	return "event: " + typ + "\ndata: {\"type\":\"" + typ + "\"," + fields + "}\n\n"
 }
 
-// finale is an answer whose items are done as first says and listed at the end as
-// last does, in a response with the fields.
+// finale is an answer with first as its complete item and last in its list at the end, in
+// a response with the fields.
 func finale(first, fields, last string) string {
-	body := sayEvent("response.created", `"sequence_number":0,"response":{"id":"resp_1","object":"response","created_at":1,"status":"in_progress","output":[]}`)
+	body := namedEvent("response.created", `"sequence_number":0,"response":{"id":"resp_1","object":"response","created_at":1,"status":"in_progress","output":[]}`)
 	if first != "" {
-		body += sayEvent("response.output_item.done", `"sequence_number":1,"output_index":0,"item":`+first)
+		body += namedEvent("response.output_item.done", `"sequence_number":1,"output_index":0,"item":`+first)
 	}
-	return body + sayEvent("response.completed", `"sequence_number":2,"response":{"id":"resp_1","object":"response","created_at":1,`+fields+`,"output":[`+last+`]}`)
+	return body + namedEvent("response.completed", `"sequence_number":2,"response":{"id":"resp_1","object":"response","created_at":1,`+fields+`,"output":[`+last+`]}`)
 }
 
 func bash(arguments string) string {
 	return `{"id":"fc_1","type":"function_call","status":"completed","call_id":"call_1","name":"bash","arguments":` + strictjson.Quote(arguments) + `}`
 }
 
-// Whatever an item or an answer looks like: before somebody has ruled on it, and
-// after it was denied, the agent has nothing of what it could run.
+// Before a ruling and after a denial, the agent has no part of a call, however the call
+// is disguised.
 func TestDisguisedCallsAreHeldOrRefused(t *testing.T) {
 	call := bash(`{"cmd":"` + mark + `"}`)
 	bodies := map[string]string{
@@ -44,9 +44,9 @@ func TestDisguisedCallsAreHeldOrRefused(t *testing.T) {
 		"another one listed than done":          finale(bash("{}"), `"status":"in_progress"`, call),
 		"a search of the client's in the list":  finale(`{"type":"tool_search_call","id":"t1","call_id":"c1","execution":"server","arguments":{}}`, `"status":"completed"`, `{"type":"tool_search_call","id":"t1","call_id":"c1","execution":"client","arguments":{"q":"`+mark+`"}}`),
 		"an unknown item is a call in the list": finale(`{"type":"foo","id":"t1"}`, `"status":"completed"`, `{"type":"foo","id":"t1","name":"bash","call_id":"c1","arguments":"`+mark+`"}`),
-		"the event says it, not its data": sayEvent("response.created", `"sequence_number":0,"response":{"id":"resp_1","status":"in_progress","output":[]}`) +
+		"only the event line names the type": namedEvent("response.created", `"sequence_number":0,"response":{"id":"resp_1","status":"in_progress","output":[]}`) +
 			"event: response.function_call_arguments.delta\ndata: {\"delta\":\"" + mark + "\"}\n\n",
-		"the event says something else than its data": sayEvent("response.created", `"sequence_number":0,"response":{"id":"resp_1","status":"in_progress","output":[]}`) +
+		"the event line contradicts the data": namedEvent("response.created", `"sequence_number":0,"response":{"id":"resp_1","status":"in_progress","output":[]}`) +
 			"event: response.function_call_arguments.done\ndata: {\"type\":\"response.output_text.done\",\"arguments\":\"" + mark + "\"}\n\n",
 	}
 	for _, item := range []string{
@@ -98,12 +98,12 @@ func TestDisguisedCallsAreHeldOrRefused(t *testing.T) {
 func TestItemOfAnUnknownTypeThatGrows(t *testing.T) {
 	begun := newScript("resp_1").begin().event("response.output_item.added", `"output_index":0,"item":{"type":"step","id":"s1"}`).out.String()
 	for _, event := range []string{
-		sayEvent("response.step.delta", `"output_index":0,"item_id":"s1","delta":"`+mark+`"`),
-		sayEvent("response.step.done", `"output_index":0,"item_id":"s1","script":"`+mark+`"`),
-		sayEvent("response.step.done", `"output_index":0,"step":{"run":["`+mark+`"]}`),
-		sayEvent("response.step.done", `"output_index":7,"item_id":"s1","script":"`+mark+`"`),
-		sayEvent("response.step.done", `"script":"`+mark+`"`),
-		sayEvent("response.step.done", `"item":{"type":"step","id":"s1","run":"`+mark+`"}`),
+		namedEvent("response.step.delta", `"output_index":0,"item_id":"s1","delta":"`+mark+`"`),
+		namedEvent("response.step.done", `"output_index":0,"item_id":"s1","script":"`+mark+`"`),
+		namedEvent("response.step.done", `"output_index":0,"step":{"run":["`+mark+`"]}`),
+		namedEvent("response.step.done", `"output_index":7,"item_id":"s1","script":"`+mark+`"`),
+		namedEvent("response.step.done", `"script":"`+mark+`"`),
+		namedEvent("response.step.done", `"item":{"type":"step","id":"s1","run":"`+mark+`"}`),
 		"event: response.step.delta\ndata: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"" + mark + "\"}\n\n",
 	} {
 		p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
@@ -113,8 +113,8 @@ func TestItemOfAnUnknownTypeThatGrows(t *testing.T) {
 	}
 }
 
-// What an item of an unknown type says, and how far it is, passes.
-func TestItemOfAnUnknownTypeThatSpeaks(t *testing.T) {
+// The text and the progress of an item of an unknown type pass.
+func TestTextOfAnItemOfAnUnknownType(t *testing.T) {
 	const item = `{"type":"aside","id":"s1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Hm.","annotations":[],"logprobs":[]}],"summary":["x"],"text":"y"}`
 	body := newScript("resp_1").begin().
 		event("response.output_item.added", `"output_index":0,"item":{"type":"aside","id":"s1","status":"in_progress","content":[]}`).
@@ -214,13 +214,13 @@ func TestFragmentsThatSomeReadersSkip(t *testing.T) {
 func TestEventWithTheIDOfAHeldCall(t *testing.T) {
 	for _, index := range []string{"", `"output_index":null,`, `"output_index":0,`} {
 		begun := newScript("resp_1").begin().out.String() +
-			sayEvent("response.output_item.added", index+`"item":{"type":"function_call","id":"`+mark+`","call_id":"c1","name":"bash","arguments":"","status":"in_progress"}`)
-		ended := sayEvent("response.output_item.done", index+`"item":{"type":"function_call","id":"`+mark+`","call_id":"c1","name":"bash","arguments":"{}","status":"completed"}`) +
-			sayEvent("response.completed", `"response":{"id":"resp_1","object":"response","created_at":1,"status":"completed","output":[]}`)
+			namedEvent("response.output_item.added", index+`"item":{"type":"function_call","id":"`+mark+`","call_id":"c1","name":"bash","arguments":"","status":"in_progress"}`)
+		ended := namedEvent("response.output_item.done", index+`"item":{"type":"function_call","id":"`+mark+`","call_id":"c1","name":"bash","arguments":"{}","status":"completed"}`) +
+			namedEvent("response.completed", `"response":{"id":"resp_1","object":"response","created_at":1,"status":"completed","output":[]}`)
 		for _, event := range []string{
-			sayEvent("response.output_text.delta", `"output_index":2,"item_id":"`+mark+`","delta":"x"`),
-			sayEvent("response.output_text.delta", `"output_index":0,"item_id":"`+mark+`","delta":"x"`),
-			sayEvent("response.output_text.delta", `"item_id":"`+mark+`","delta":"x"`),
+			namedEvent("response.output_text.delta", `"output_index":2,"item_id":"`+mark+`","delta":"x"`),
+			namedEvent("response.output_text.delta", `"output_index":0,"item_id":"`+mark+`","delta":"x"`),
+			namedEvent("response.output_text.delta", `"item_id":"`+mark+`","delta":"x"`),
 		} {
 			p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{MaxContinuations: 1})
 			if err := p.Feed(begun + event + ended); err == nil {
@@ -241,8 +241,8 @@ func TestEventWithTheIDOfAHeldCall(t *testing.T) {
 // with the id of a call and a number of none: neither is of the other item.
 func TestEventOfTwoItems(t *testing.T) {
 	begun := newScript("resp_1").begin().out.String() +
-		sayEvent("response.output_item.added", `"output_index":0,"item":{"type":"message","id":"msg_1","role":"assistant","content":[],"status":"in_progress"}`) +
-		sayEvent("response.output_item.added", `"output_index":1,"item":{"type":"function_call","id":"`+mark+`","call_id":"c1","name":"bash","arguments":"","status":"in_progress"}`)
+		namedEvent("response.output_item.added", `"output_index":0,"item":{"type":"message","id":"msg_1","role":"assistant","content":[],"status":"in_progress"}`) +
+		namedEvent("response.output_item.added", `"output_index":1,"item":{"type":"function_call","id":"`+mark+`","call_id":"c1","name":"bash","arguments":"","status":"in_progress"}`)
 	for name, tt := range map[string]struct {
 		at    string
 		taken bool
@@ -255,7 +255,7 @@ func TestEventOfTwoItems(t *testing.T) {
 		"a number of none, the call's id":  {`"output_index":7,"item_id":"` + mark + `",`, false},
 	} {
 		p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
-		err := p.Feed(begun + sayEvent("response.content_part.added", tt.at+`"content_index":0,"part":{"type":"output_text","text":""}`))
+		err := p.Feed(begun + namedEvent("response.content_part.added", tt.at+`"content_index":0,"part":{"type":"output_text","text":""}`))
 		var broken *intercept.Error // cut off, where the event itself is taken
 		if !errors.As(err, &broken) || (broken.Code == intercept.CodeUpstreamCut) != tt.taken || strings.Contains(p.Got.String(), mark) {
 			t.Errorf("%s: error %v; the agent has\n%s", name, err, p.Got.String())
@@ -264,8 +264,8 @@ func TestEventOfTwoItems(t *testing.T) {
 	// The number 0 is one too, where no item has it.
 	p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
 	alone := newScript("resp_1").begin().out.String() +
-		sayEvent("response.output_item.added", `"output_index":1,"item":{"type":"function_call","id":"`+mark+`","call_id":"c1","name":"bash","arguments":"","status":"in_progress"}`)
-	err := p.Feed(alone + sayEvent("response.content_part.added", `"output_index":0,"item_id":"`+mark+`","content_index":0,"part":{"type":"output_text","text":""}`))
+		namedEvent("response.output_item.added", `"output_index":1,"item":{"type":"function_call","id":"`+mark+`","call_id":"c1","name":"bash","arguments":"","status":"in_progress"}`)
+	err := p.Feed(alone + namedEvent("response.content_part.added", `"output_index":0,"item_id":"`+mark+`","content_index":0,"part":{"type":"output_text","text":""}`))
 	if broken := (*intercept.Error)(nil); !errors.As(err, &broken) || broken.Code == intercept.CodeUpstreamCut {
 		t.Errorf("the number 0 of none, the call's id: error %v", err)
 	}

@@ -8,9 +8,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// TestWhereAnAnswerIsRepeated writes an answer with two edited calls into histories:
-// it is found where its items are in the order they were made in, with nothing but
-// outputs between them. Of two such places it is put in the first.
+// An answer with two edited calls is found in a history where its items are in the
+// original order, with only outputs between them. Of two such places the first counts.
 func TestWhereAnAnswerIsRepeated(t *testing.T) {
 	const changed = `{"cmd":"x"}`
 	text := func(text string) string { return `{"role":"assistant","content":"` + text + `"}` }
@@ -47,7 +46,7 @@ func TestWhereAnAnswerIsRepeated(t *testing.T) {
 	}
 }
 
-// Finding 20: an answer of which the agent repeats a part is told where that is, if the
+// Finding 20: an answer of which the agent repeats a part is found where that is, if the
 // ids in it are in no other conversation.
 func TestWhereAPartOfAnAnswerIsRepeated(t *testing.T) {
 	const first, second, third = "Vr3xkQ0pLm7bTz91", "Vr3xkQ0pLm7bTz92", "Vr3xkQ0pLm7bTz93"
@@ -69,8 +68,8 @@ func TestWhereAPartOfAnAnswerIsRepeated(t *testing.T) {
 	}
 }
 
-// Finding 20: what was hidden goes before the answer's last message, also where the agent
-// has rewritten that.
+// Finding 20: hidden items go before the answer's last message, also if the agent has
+// rewritten the message.
 func TestBeforeARewrittenAnswer(t *testing.T) {
 	p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{})
 	p.Turn(stream("resp_1", message("msg_1", "So."), function("a", "bash", ls)), func(int, intercept.Call) intercept.Ruling { return intercept.Ruling{ModelMessage: "No."} })

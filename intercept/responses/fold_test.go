@@ -55,10 +55,9 @@ type seen struct {
 	next   int64
 }
 
-// fold accumulates a stream by output index. What an SDK would throw at is an
-// error: a gap in the numbers, an event of an item that did not begin, a response
-// with another id, something behind the end, a list at the end that is not what
-// was streamed.
+// fold accumulates a stream by output index. It returns an error where an SDK would: a gap
+// in the numbers, an event of an item that did not begin, a response with another id, an
+// event after the end, a list at the end that differs from the streamed items.
 func fold(out string) (*seen, error) {
 	m := &seen{open: make(map[int]bool)}
 	out = strings.ReplaceAll(strings.TrimPrefix(out, "\ufeff"), "\r\n", "\n")
@@ -97,7 +96,7 @@ func (m *seen) event(v gjson.Result) error {
 	}
 	typ := v.Get("type").Str
 	if m.final != "" && typ != "keepalive" {
-		return fmt.Errorf("something stands behind the end")
+		return fmt.Errorf("an event follows the end")
 	}
 	if m.id == "" && typ != "response.created" && typ != "error" {
 		return fmt.Errorf("it does not begin with response.created")

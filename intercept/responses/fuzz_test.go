@@ -53,14 +53,14 @@ func checkDenied(t *testing.T, first, second, sizes []byte, as byte) {
 	}
 	for _, next := range p.Nexts {
 		if err := strictjson.Strict([]byte(next)); err != nil {
-			t.Fatalf("the model is told in broken JSON: %v: %s", err, next)
+			t.Fatalf("the continuation is not JSON: %v: %s", err, next)
 		}
 		checkAnswered(t, next)
 	}
 }
 
-// checkAnswered: each call of an input has its output behind it, and there is none
-// besides but of what upstream keeps.
+// checkAnswered checks that each call of an input has an output after it, and that there
+// is no other output but of calls that upstream keeps.
 func checkAnswered(t *testing.T, body string) {
 	t.Helper()
 	var open []string
@@ -85,7 +85,7 @@ func checkAnswered(t *testing.T, body string) {
 		}
 	}
 	if len(open) > 0 {
-		t.Fatalf("call %s has no output behind it: %s", open[0], body)
+		t.Fatalf("call %s has no output after it: %s", open[0], body)
 	}
 }
 
@@ -160,8 +160,8 @@ func checkChunking(t *testing.T, body, sizes []byte, limit int) {
 	intercepttest.CheckSame(t, one, cut)
 }
 
-// FuzzSplice: hidden turns go into any history the same way each time, and nothing
-// but the input and the response that it goes on from changes.
+// FuzzSplice puts hidden turns into any history twice: the result is the same, and only
+// the input and the previous response change.
 func FuzzSplice(f *testing.F) {
 	echo := `{"role":"user","content":"hi"},` + reasoning("rs_1") + `,{"role":"assistant","content":"Let me look.Very well."},{"role":"user","content":"next"}`
 	calls := `{"role":"user","content":"hi"}, ` + function("b", "read", `{"path":"x"}`) + `,{"type":"item_reference","id":"fc_a"},{"type":"function_call_output","call_id":"call_b","output":[]}`

@@ -66,10 +66,10 @@ func saneItem(d *intercepttest.Dice, id string) string {
 	return fill(function("a", d.Mark("N"), ""), "arguments", strictjson.Quote(d.Pick("{}", `{"m":"`+d.Mark("A")+`"}`)))
 }
 
-// FuzzSane: of a well-formed answer, whatever the rulings, the agent gets a
-// well-formed answer that has exactly what was released, as it was edited; what
-// the model is told is a conversation; and the agent's next request, whichever way
-// it shows the answer, becomes one in which everything happened.
+// FuzzSane checks well-formed answers with any rulings: the agent gets a well-formed
+// answer with exactly the released calls, as they were edited. The continuation is a
+// well-formed conversation. The agent's next request, however it repeats the answer, has
+// all turns after splicing.
 func FuzzSane(f *testing.F) {
 	for i := range 60 {
 		f.Add(intercepttest.Throws(i+100, 200), []byte{6, 200})

@@ -11,9 +11,8 @@ import (
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
-// wilderness generates a stream, or a whole answer, of what servers have been seen
-// to send and worse. Names, ids and arguments are marked, so that what reached the
-// agent can be told from the marks in it.
+// wilderness generates a stream, or a whole answer, with the deviations of real servers
+// and worse ones. Names, ids and arguments have marks, which show what reached the agent.
 type wilderness struct {
 	*intercepttest.Dice
 	number int

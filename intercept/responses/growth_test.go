@@ -8,14 +8,12 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/history"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
-	"github.com/tidwall/gjson"
 )
 
-// Bodies of any size come from agents and upstreams. What they cost grows as they
-// do, and no faster: otherwise one body of a few megabytes stops heldcall for all.
+// Agents and upstreams send bodies of any size. The cost of a body grows with its size,
+// and no faster: otherwise one body of a few megabytes stops heldcall for all.
 
-// allocated is how many bytes fn allocates.
+// allocated returns the number of bytes that fn allocates.
 func allocated(fn func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -24,8 +22,8 @@ func allocated(fn func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// linear fails where four times the size costs more than eight times as much. What
-// grows with the square of the size costs sixteen times as much.
+// linear fails where four times the size costs more than eight times as much. A cost that
+// grows with the square of the size would be sixteen times as much.
 func linear(t *testing.T, n int, prepare func(n int) func()) {
 	t.Helper()
 	one, four := allocated(prepare(n)), allocated(prepare(4*n))
@@ -52,7 +50,7 @@ func accepted(t *testing.T, e intercept.Envelope) *history.Request {
 	return r
 }
 
-// TestGrowthOfACompactedHistory: a compacted history repeats messages, and calls.
+// A compacted history repeats messages and calls.
 func TestGrowthOfACompactedHistory(t *testing.T) {
 	for name, item := range map[string]func(i int) string{
 		"messages": func(i int) string {
@@ -76,26 +74,7 @@ func TestGrowthOfACompactedHistory(t *testing.T) {
 	}
 }
 
-// TestGrowthOfAnOffer: an agent offers as many hosted tools as it likes.
-func TestGrowthOfAnOffer(t *testing.T) {
-	for name, form := range offering {
-		t.Run(name, func(t *testing.T) {
-			linear(t, 60, func(n int) func() {
-				r := accepted(t, asked(fmt.Sprintf(form, series(n, func(i int) string {
-					return fmt.Sprintf(`{"type":"mcp","server_label":"%d","require_approval":"never"}`, i)
-				}))))
-				return func() {
-					if changed := r.RequireApproval(); changed != n {
-						t.Fatalf("%d of %d changed", changed, n)
-					}
-				}
-			})
-		})
-	}
-}
-
-// TestGrowthOfAHistory: an agent that once had a call edited, and hears what it
-// said, writes any history.
+// An agent with an edited call, which knows the records' texts, writes any history.
 func TestGrowthOfAHistory(t *testing.T) {
 	word := strings.Repeat("word ", 20)
 	var records [][]byte
@@ -130,16 +109,5 @@ func TestGrowthOfAHistory(t *testing.T) {
 				return func() { r.Splice(records) }
 			})
 		})
-	}
-}
-
-// How deep two values are compared is bounded: each level reads all below it again.
-func TestGrowingIsBounded(t *testing.T) {
-	nested := func(depth int) gjson.Result {
-		return gjson.Parse(strings.Repeat(`[`, depth) + `"a"` + strings.Repeat(`]`, depth))
-	}
-	longer := func(depth int) gjson.Result { return gjson.Parse(strings.Replace(nested(depth).Raw, "a", "ab", 1)) }
-	if !wire.Grows(nested(8), longer(8), 0) || wire.Grows(nested(5000), longer(5000), 0) {
-		t.Error("it is not, or nothing nested grows")
 	}
 }

@@ -1,6 +1,8 @@
 package responses
 
 import (
+	"slices"
+
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
@@ -8,30 +10,11 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// mark identifies a call for whoever asks for its answer again.
-func (it *item) mark() string {
-	return intercept.Fingerprint(it.entry.Type, it.callID(), it.entry.Namespace, it.entry.Name, it.input())
-}
-
-// remember notes the rulings of the turn, those of before among them.
-func (s *resolution) remember() {
-	for _, it := range s.calls() {
-		r, ok := it.Ruling()
-		if !ok {
-			continue // passed by its name
-		}
-		s.ruled = append(s.ruled, history.Ruled{Call: it.mark(), Fate: r.Action, Arguments: r.Arguments, Told: r.ModelMessage})
-	}
-}
-
-// round is the turn with the outputs that the model gets of heldcall.
+// round is the turn with the outputs that the model gets from heldcall.
 func (s *resolution) round(outputs []string) history.Round {
 	r := history.Round{Outputs: outputs}
-	asks := false
-	for _, it := range s.items {
-		asks = asks || it.entry.Type == wire.ApprovalRequest
-	}
-	for _, it := range s.items {
+	asks := slices.ContainsFunc(s.body.items, func(it *item) bool { return it.entry.Type == wire.ApprovalRequest })
+	for _, it := range s.body.items {
 		if it.call != nil && it.Void {
 			continue
 		}
@@ -41,7 +24,7 @@ func (s *resolution) round(outputs []string) history.Round {
 		}
 		switch ran := it.ruling(); {
 		case !p.Seen || p.Type == "message" || (asks && p.Type == "reasoning"):
-			p.Raw = it.made()
+			p.Raw = it.original()
 		case ran.Action == intercept.Edit:
 			p.Raw = it.entry.WithInput(it.call.form, ran.Arguments)
 		}
@@ -50,94 +33,85 @@ func (s *resolution) round(outputs []string) history.Round {
 	return r
 }
 
-// interim is the record of an answer that goes on: whoever asks for it again must
-// not be asked about its calls once more.
-func (s *resolution) interim() *history.Record {
-	if s.head.ID == "" {
+// interimRecord is the record of an answer that heldcall continues: a later request for
+// it must not ask people about its calls again.
+func (s *resolution) interimRecord() *history.Record {
+	if s.answer.out.head.ID == "" {
 		return nil
 	}
-	return &history.Record{Response: gjson.Parse(s.head.ID).Str, Chain: s.chain, Ruled: s.ruled}
+	rec := s.newRecord()
+	rec.Chain = s.prior.chain
+	return rec
 }
 
-// again is the record of an answer that hides nothing, for an agent that asks for
-// it once more: nobody is to be asked about its calls a second time.
-func (s *resolution) again() *history.Record {
-	if s.plan.Aborted != nil || len(s.ruled) == 0 || !s.retrievable() {
+// repeatRecord is the record of an answer that hides nothing, for later requests for the
+// same answer. It is nil where there can be none.
+func (s *resolution) repeatRecord() *history.Record {
+	retrievable := s.body.resumable() || s.body.stored()
+	if s.plan.Aborted != nil || len(s.prior.ruled) == 0 || !retrievable {
 		return nil
 	}
-	return &history.Record{Response: gjson.Parse(s.head.ID).Str, Ruled: s.ruled}
+	return s.newRecord()
 }
 
-// hides reports whether the agent sees less than the model said, or other.
+// newRecord is a record with the rulings on the calls of the answer.
+func (s *resolution) newRecord() *history.Record {
+	return &history.Record{Response: gjson.Parse(s.answer.out.head.ID).Str, Ruled: s.prior.ruled}
+}
+
+// hides reports whether the agent gets less than the model's output, or another one.
 func (s *resolution) hides() bool {
-	for _, it := range s.items {
-		if it.call != nil && !it.Void && (!s.reaches(it) || it.ruling().Action == intercept.Edit) {
-			return true
-		}
-	}
-	return len(s.rounds) > 0
+	return len(s.prior.rounds) > 0 || slices.ContainsFunc(s.body.calls(), func(it *item) bool {
+		return !s.reaches(it) || it.ruling().Action == intercept.Edit
+	})
 }
 
-// record describes what the agent did not see, for the later requests of the
-// conversation. An answer whose calls all went on unchanged in the first turn
-// needs none.
+// record describes what the agent did not get, for the later requests of the
+// conversation. It is nil for an answer of one turn whose calls all went out unchanged.
 func (s *resolution) record() *history.Record {
-	if s.req.Verb.Beside() {
+	if s.req.Operation.IsAuxiliary() {
 		return nil
 	}
-	rec := &history.Record{}
-	if !s.failed && s.object != nil && !s.object.Pending() {
-		rec.Told = s.req.Known.Told
+	rec := s.newRecord()
+	if o := s.body.object; !s.body.failed && o != nil && !o.Pending() {
+		rec.Delivered = s.req.Known.Delivered
 	}
-	rec.Made = s.made
-	tells := len(rec.Told)+len(rec.Made) > 0
-	if !tells && s.wordsOnly() {
-		return nil
-	}
+	rec.HostedRuns = s.prior.ran
 	hidden := s.hides()
-	if !hidden && !tells {
+	if !hidden && len(rec.Delivered)+len(rec.HostedRuns) == 0 {
 		return nil
 	}
-	last := s.round(s.answers())
-	s.seen(rec, last)
-	rec.Ruled, rec.Chain, rec.Missing, rec.Grants = s.ruled, s.chain, last.Outputs, s.grants()
-	rec.Response = gjson.Parse(s.head.ID).Str
-	if id := s.responseID(); id != "" {
+	last := s.round(s.outputs())
+	rounds := append(slices.Clone(s.prior.rounds), last)
+	s.seen(rec, rounds)
+	rec.Chain, rec.Missing, rec.Grants = s.prior.chain, last.Outputs, s.mcpApprovals()
+	if id := s.body.responseID(); id != "" {
 		rec.Chain = append(rec.Chain, id)
 	}
-	if s.object != nil {
-		rec.Conversation = s.object.Conversation
+	if s.body.object != nil {
+		rec.Conversation = s.body.object.Conversation
 	}
 	if rec.Conversation == "" {
 		rec.Conversation = s.req.Conversation()
 	}
-	if hidden {
-		rec.Rounds = append(append([]history.Round(nil), s.rounds...), last)
+	if !hidden {
+		return rec
 	}
-	if s.plan.Notice != "" && hidden {
-		rec.Rounds = append(rec.Rounds, history.Round{Items: []history.Part{{Seen: true, Raw: s.noticeMessage(s.plan.Notice), Type: "message", ID: s.noticeID(), Text: s.plan.Notice, Unknown: true}}})
-		rec.Missing = append(rec.Missing, `{"type":"message","role":"assistant","content":`+strictjson.Quote(s.plan.Notice)+"}")
-		rec.Text += s.plan.Notice
+	rec.Rounds = rounds
+	if n := (notice{s.answer.limits.TurnID, s.plan.Notice}); n.text != "" {
+		part := history.Part{Seen: true, Raw: n.message(), Type: "message", ID: n.id(), Text: n.text, Unknown: true}
+		rec.Rounds = append(rec.Rounds, history.Round{Items: []history.Part{part}})
+		rec.Missing = append(rec.Missing, `{"type":"message","role":"assistant","content":`+strictjson.Quote(n.text)+"}")
+		rec.Text += n.text
 	}
 	return rec
 }
 
-// wordsOnly reports whether the agent sees all that the model made, and no call is
-// in it.
-func (s *resolution) wordsOnly() bool {
-	for _, it := range s.items {
-		if it.call != nil || it.Void {
-			return false
-		}
-	}
-	return len(s.rounds) == 0
-}
-
-// seen describes what the agent saw.
-func (s *resolution) seen(rec *history.Record, last history.Round) {
-	rec.Turn = s.limits.TurnID
-	rec.Before, rec.Opening, rec.Text = s.req.Ending(), intercept.Opening(s.req.Opening()), s.text+s.said()
-	for _, r := range append(append([]history.Round(nil), s.rounds...), last) {
+// seen describes what the agent got.
+func (s *resolution) seen(rec *history.Record, rounds []history.Round) {
+	rec.Turn = s.answer.limits.TurnID
+	rec.Before, rec.Opening, rec.Text = s.req.Ending(), intercept.Opening(s.req.Opening()), s.answer.Text()
+	for _, r := range rounds {
 		for _, p := range r.Items {
 			if p.Seen && p.ID != "" {
 				rec.Items = append(rec.Items, p.ID)
@@ -145,15 +119,14 @@ func (s *resolution) seen(rec *history.Record, last history.Round) {
 		}
 	}
 	if s.plan.Notice != "" {
-		rec.Items = append(rec.Items, s.noticeID())
+		rec.Items = append(rec.Items, notice{turn: s.answer.limits.TurnID}.id())
 	}
-	for _, it := range s.calls() {
+	for _, it := range s.body.calls() {
 		if !s.reaches(it) {
 			continue
 		}
-		c := history.SeenCall(it.entry.Type, it.entry.CallID, it.entry.Name, it.input())
+		c := history.SeenCall(it.entry.Type, it.entry.CallID, it.entry.Name, agentInput(s.plan, it))
 		if r := it.ruling(); r.Action == intercept.Edit {
-			c = history.SeenCall(it.entry.Type, it.entry.CallID, it.entry.Name, r.Arguments)
 			c.Note = r.ModelMessage
 			if rec.Ran == nil {
 				rec.Ran = make(map[string]string)
@@ -161,5 +134,42 @@ func (s *resolution) seen(rec *history.Record, last history.Round) {
 			rec.Ran[it.callID()] = r.Arguments
 		}
 		rec.Calls = append(rec.Calls, c)
+	}
+}
+
+// A call of a hosted MCP tool that people approve is run by the provider, when the
+// next request brings the approval. Where heldcall makes that request itself, in a
+// continuation, the approval is used at once. Where the agent has a call of its own
+// to answer first, its next request brings the approval: one request, not each that
+// continues the answer, and only to the server that people were asked about.
+
+// mcpApprovals are the approvals of the turn.
+func (s *resolution) mcpApprovals() (list []history.MCPApproval) {
+	for _, it := range s.body.calls() {
+		if s.plan.Aborted == nil && it.approved() {
+			id, label := it.callID(), it.entry.Server
+			list = append(list, history.MCPApproval{
+				ID: id, Key: s.body.responseID() + " " + id, Label: label, Address: s.body.offers().Address(label, s.req.Field("prompt")),
+			})
+		}
+	}
+	return list
+}
+
+// approved reports whether a call is one of a hosted MCP tool that people approved.
+func (it *item) approved() bool {
+	return it.call.form.Type == wire.ApprovalRequest && it.ruling().Action == intercept.Release
+}
+
+// withdrawUsed takes back the approvals that were given to an earlier request for the
+// same answer, and went upstream with the continuation of it.
+func (s *resolution) withdrawUsed() {
+	if s.fetch() != nil {
+		return
+	}
+	for _, it := range s.body.calls() {
+		if it.recalled && it.approved() {
+			it.Rule(intercept.Ruling{ModelMessage: history.ApprovedBefore})
+		}
 	}
 }

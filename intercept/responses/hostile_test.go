@@ -86,8 +86,8 @@ var hostile = []string{
 
 const done = "data: [DONE]\n\n"
 
-// TestCallsInDisguise: what is no call to this API and could be one to a lenient
-// client is not released, or held as a call.
+// An item that is no call to this API, and could be one to a lenient client, is not
+// released or is held as a call.
 func TestCallsInDisguise(t *testing.T) {
 	for _, body := range hostile {
 		for _, n := range []int{1, 1 << 20} {

@@ -22,11 +22,11 @@ type dialogue struct {
 	model    *fakemodel.Model
 	kept     map[string]map[string][]byte // records by key and turn, as the proxy keeps them
 	turn     int
-	heard    fakemodel.Conversation // what the model was told last
+	heard    fakemodel.Conversation // the model's last input
 	asked    []intercept.Call
 	rule     intercepttest.Ruler
 	sent     []string // bodies that went upstream
-	repeated int      // approvals that the model was told of as used before
+	repeated int      // approvals that the model read to be used before
 }
 
 func newDialogue(t *testing.T, rule intercepttest.Ruler, rules ...fakemodel.Rule) *dialogue {
@@ -137,7 +137,7 @@ func final(t *testing.T, out string) gjson.Result {
 	return gjson.Parse(m.final)
 }
 
-// habit is how an agent goes on from an answer.
+// habit is the way in which an agent continues an answer.
 type habit struct {
 	name   string
 	fields string // of each request
@@ -155,12 +155,12 @@ func repeat(change func(gjson.Result) string) func(*dialogue, []string, gjson.Re
 	}
 }
 
-// unsealed is a habit in which no provider can answer for an approval: the
-// reasoning that goes with it is kept nowhere.
+// unsealed is a habit in which no provider can use an approval: the reasoning of the
+// approval request is kept nowhere.
 const unsealed = "neither keeps nor seals reasoning"
 
-// dropping is a habit in which the agent does not say that the provider has run a
-// call that was approved.
+// dropping is a habit in which the agent leaves out that the provider has run an approved
+// call.
 const dropping = "makes one message of the text"
 
 var habits = []habit{
@@ -218,7 +218,7 @@ var thought, said = fakemodel.Part{Reasoning: "Hm."}, fakemodel.Part{Text: "I lo
 var scenarios = []scenario{
 	{"all allowed", fakemodel.Answer{Parts: []fakemodel.Part{thought, said, calls("bash", ls)}}, release, "bash", "bash:/tmp"},
 	{"all denied", fakemodel.Answer{Parts: []fakemodel.Part{thought, said, calls("bash", ls), calls("read", "{}")}}, deny, "", "bash:refused read:refused"},
-	{"all denied behind reasoning alone", fakemodel.Answer{Parts: []fakemodel.Part{thought, calls("bash", ls)}}, deny, "", "bash:refused"},
+	{"all denied after reasoning alone", fakemodel.Answer{Parts: []fakemodel.Part{thought, calls("bash", ls)}}, deny, "", "bash:refused"},
 	{"the first denied", fakemodel.Answer{Parts: []fakemodel.Part{thought, calls("bash", ls), calls("read", "{}")}}, denying("bash"), "read", "bash:refused read:/tmp"},
 	{"the last denied", fakemodel.Answer{Parts: []fakemodel.Part{thought, calls("bash", ls), calls("read", "{}")}}, denying("read"), "bash", "bash:/tmp read:refused"},
 	{"edited", fakemodel.Answer{Parts: []fakemodel.Part{thought, calls("bash", ls)}}, func(_ int, c intercept.Call) intercept.Ruling {
@@ -243,10 +243,10 @@ func TestConversations(t *testing.T) {
 	}
 }
 
-// converse lets the agent work on two tasks, and looks at what the model knows of
-// the first when it hears the second.
+// converse lets the agent work on two tasks, and checks what the model reads of the first
+// in the second.
 func converse(t *testing.T, h habit, s scenario, streamed bool) {
-	var ran bool // it runs what is approved, once
+	var ran bool // it runs an approved call once
 	d := newDialogue(t, s.rule,
 		fakemodel.Rule{When: fakemodel.UserSays("begin"), Say: fakemodel.Say(s.first)},
 		fakemodel.Rule{When: func(c fakemodel.Conversation) bool {
@@ -289,7 +289,7 @@ func converse(t *testing.T, h habit, s scenario, streamed bool) {
 	}
 	d.judge(s)
 	if drops := h.name == dropping; drops != (d.repeated > 0) && strings.Contains(s.told, ":approved") {
-		t.Errorf("an approval was told as used before %d times", d.repeated)
+		t.Errorf("an approval was refused as used before %d times", d.repeated)
 	}
 }
 

@@ -47,7 +47,7 @@ func TestProgrammaticCalls(t *testing.T) {
 			}
 			output := gjson.GetBytes(p.Last.Next.Body, `input.0`)
 			if output.Get("caller").Raw != caller || output.Get("call_id").Raw != gjson.Get(item, "call_id").Raw || strings.Contains(p.Got.String(), "caller") {
-				t.Errorf("denied: the model is told %s, the agent has\n%s", output, p.Got.String())
+				t.Errorf("denied: the model reads %s, the agent has\n%s", output, p.Got.String())
 			}
 			p = newPlayer(t, asked(request1), 77, intercept.Limits{})
 			p.Turn(body, edit)
@@ -91,7 +91,7 @@ func TestOutputOfAHostedShell(t *testing.T) {
 	}
 }
 
-// Finding 15: what xAI's search runs itself is nobody's to hold, unless the agent
+// Finding 15: calls of xAI's search run at the provider and are not held, unless the agent
 // has a tool of that name.
 func TestSearchesOfXAI(t *testing.T) {
 	const search = `{"type":"x_search"}`

@@ -30,8 +30,9 @@ func read(out []byte, skips bool) *reading {
 		r.end(gjson.ParseBytes(body))
 		return r
 	}
-	open := make(map[string]*wire.Entry)
-	var order []*wire.Entry
+	type fragments struct{ typ, name, text string }
+	open := make(map[string]*fragments)
+	var order []*fragments
 	for _, part := range intercepttest.Parts(out) {
 		event := sse.Parse(part)
 		list, _ := intercept.Payloads(part)
@@ -49,20 +50,21 @@ func read(out []byte, skips bool) *reading {
 			case typ == "response.output_item.added":
 				e := wire.ReadEntry(&intercept.Reading{}, v.Get("item"))
 				if e.Type == "function_call" || e.Type == "custom_tool_call" {
-					e.Text, _ = e.Input(wire.Forms[e.Type])
-					open[at], order = e, append(order, e)
+					text, _ := e.Input(wire.Forms[e.Type])
+					open[at] = &fragments{e.Type, e.Name, text}
+					order = append(order, open[at])
 				}
 			case typ == "response.output_item.done":
 				r.done = append(r.done, callIn(v.Get("item"))...)
-			case in.Fragment && open[at] != nil && open[at].Type == in.Of:
-				open[at].Text += v.Get("delta").Str
+			case in.Fragment && open[at] != nil && open[at].typ == in.Of:
+				open[at].text += v.Get("delta").Str
 			case typ == "response.completed" || typ == "response.incomplete":
 				r.end(v.Get("response"))
 			}
 		}
 	}
 	for _, e := range order {
-		r.fragments = append(r.fragments, e.Name+" "+e.Text)
+		r.fragments = append(r.fragments, e.name+" "+e.text)
 	}
 	return r
 }
@@ -91,7 +93,7 @@ func callIn(v gjson.Result) []string {
 	if f == nil || e.Type == wire.ApprovalRequest || e.Execution == "server" {
 		return nil
 	}
-	it := item{entry: e, over: true, call: &call{form: f}}
+	it := item{entry: e, done: true, call: &call{form: f}}
 	input := it.input()
 	if input == "{}" && !f.Text {
 		input = "" // as it is shown where there is none
@@ -107,10 +109,10 @@ func checkRead(t testing.TB, out []byte, lacking bool, shown ...intercept.Call) 
 	var want, streamed []string
 	for _, c := range shown {
 		odd := slices.Contains(c.Ambiguous, intercept.AmbiguousObject) || strings.HasPrefix(c.Arguments, "[")
-		if slices.Contains(c.Ambiguous, doubtPrototype) || (odd && wire.ItemSchemas[c.Name+"_call"] != nil) {
-			return // no form of it is one that all clients read: its reviewer is told
+		if slices.Contains(c.Ambiguous, ambiguousPrototype) || (odd && wire.ItemSchemas[c.Name+"_call"] != nil) {
+			return // no form of it is one that all clients read: its reviewer sees that
 		}
-		if c.ReadOnly { // of a type that nobody knows
+		if c.ReadOnly { // of an unknown type
 			continue
 		}
 		text := c.Name + " " + c.Arguments
@@ -176,7 +178,7 @@ func attacks() map[string]string {
 		return good[:second] + changed + good[end:]
 	}
 	over := strings.LastIndex(good, "event: response.output_item.done")
-	again := sayEvent("response.function_call_arguments.done", `"sequence_number":13,"item_id":"fc_a","output_index":1,"arguments":"{\"command\":\"rm -rf /tmp/junk\"}"`)
+	again := namedEvent("response.function_call_arguments.done", `"sequence_number":13,"item_id":"fc_a","output_index":1,"arguments":"{\"command\":\"rm -rf /tmp/junk\"}"`)
 	closing := strings.Index(good, "event: response.completed")
 	listed := `,{"id":"fc_a","type":"function_call","status":"completed","arguments":"{\"command\":\"rm -rf /tmp/junk\"}","call_id":"call_a","name":"bash"}]`
 	all := map[string]string{
@@ -200,7 +202,7 @@ func attacks() map[string]string {
 		"a fragment named after its data":        change("\n\n", "\nevent: thread.x\n\n"),
 		"a fragment without a name":              change("event: response.function_call_arguments.delta\n", ""),
 		"a fragment in two lines":                change(`"delta":`, "\ndata: \"delta\":"),
-		"a state between the fragments":          good[:second] + sayEvent("response.in_progress", `"sequence_number":14,"response":{"id":"resp_1","object":"response","created_at":7,"status":"in_progress","output":[]}`) + good[second:],
+		"a state between the fragments":          good[:second] + namedEvent("response.in_progress", `"sequence_number":14,"response":{"id":"resp_1","object":"response","created_at":7,"status":"in_progress","output":[]}`) + good[second:],
 		"no fragments":                           good[:at] + good[strings.Index(good, "event: response.function_call_arguments.done"):],
 		"the end of the fragments twice":         good[:over] + again + good[over:],
 	}

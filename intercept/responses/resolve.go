@@ -2,130 +2,112 @@ package responses
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/tidwall/gjson"
 )
 
-// maxContinuations bounds how often an answer goes on for any reason: approvals
-// that people give are no denials.
+// maxContinuations bounds how often heldcall continues an answer for any reason:
+// approvals are not denials.
 const maxContinuations = 1000
 
 // resolution is the work on what follows from the rulings on one body.
 type resolution struct {
-	*answer
-	plan *intercept.Plan
+	answer *answer
+	req    *history.Request
+	body   *body
+	prior  *priorTurns
+	plan   *intercept.Plan
+}
+
+func newResolution(a *answer, p *intercept.Plan) *resolution {
+	return &resolution{answer: a, req: a.req, body: &a.body, prior: &a.prior, plan: p}
 }
 
 // Plan implements [intercept.Codec].
 func (a *answer) Plan(p *intercept.Plan) error {
-	a.identify()
-	s := resolution{a, p}
-	for _, it := range s.calls() {
+	a.body.identify(a.limits.TurnID, len(a.prior.rounds))
+	s := newResolution(a, p)
+	for _, it := range a.body.calls() {
 		if r := it.ruling(); r.Action == intercept.Edit && !it.recalled && !it.call.form.Takes(r.Arguments) {
 			return intercept.NotUnderstood("a call of it was changed that cannot be, or to arguments that it cannot have")
 		}
 	}
-	s.remember()
-	s.noteMade()
+	a.prior.rule(a.body.calls())
+	a.prior.addHosted(a.body.items)
 	switch {
 	case p.Unchanged:
-	case s.continuable():
-		s.useOnce()
-		p.Open, s.moved = true, true
+	case s.continues():
+		s.withdrawUsed()
+		p.Open = true
+		a.out.leaveOut(true, false)
 	default:
 		p.Notice = s.notice()
-		for _, it := range s.items {
-			s.moved = s.moved || !s.reaches(it) || (it.call != nil && it.canonical())
-		}
+		a.out.leaveOut(slices.ContainsFunc(a.body.items, func(it *item) bool { return !s.reaches(it) || (it.call != nil && it.canonical()) }), false)
 	}
 	return nil
 }
 
-// Verbatim implements [intercept.Codec].
-func (a *answer) Verbatim(p *intercept.Part) bool {
-	if p == nil {
-		for _, it := range a.items {
-			if it.Void {
-				return false
-			}
-		}
-	}
-	return a.verbatim()
-}
-
-// verbatim reports whether events go out as upstream sent them.
-func (a *answer) verbatim() bool {
-	return a.continuations == 0 && !a.recounted && !a.moved && a.req.After < 0 && a.req.Known.Alias == ""
-}
-
-// reaches reports whether the agent gets the item. A question about a hosted tool is
-// for heldcall only.
+// reaches reports whether the agent gets the item. It never gets a question about a
+// hosted tool.
 func (s *resolution) reaches(it *item) bool { return s.plan.Reaches(&it.Unit) }
 
 // denies reports whether a call of the turn was denied.
 func (s *resolution) denies() bool {
-	for _, it := range s.calls() {
-		if r, ruled := it.Ruling(); ruled && r.Action == intercept.Deny {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.body.calls(), func(it *item) bool {
+		r, ruled := it.Ruling()
+		return ruled && r.Action == intercept.Deny
+	})
 }
 
 // allDenied reports whether the turn has calls, and the agent gets none of them.
-func (s *resolution) allDenied() bool { return s.plan.AllDenied(s.Calls()) }
+func (s *resolution) allDenied() bool { return s.plan.AllDenied(s.answer.Calls()) }
 
-// notice is what the agent reads of an answer that lost all its calls.
+// notice is the text that the agent gets in place of calls that were all denied.
 func (s *resolution) notice() string {
 	switch {
-	case s.failed || s.req.Verb.Beside() || s.object == nil:
+	case s.body.failed || s.req.Operation.IsAuxiliary() || s.body.object == nil:
 		return ""
 	case s.plan.Aborted != nil:
 		return s.plan.Aborted.ModelMessage
 	case !s.allDenied():
 		return ""
 	case s.exhausted():
-		return s.plan.Denial(s.denials)
+		return s.plan.Denial(s.prior.denials)
 	}
 	return intercept.CallsDenied()
 }
 
 // Conclude implements [intercept.Codec].
 func (a *answer) Conclude(p *intercept.Plan) (intercept.Resolution, error) {
-	s := resolution{a, p}
+	s := newResolution(a, p)
 	if p.Open {
 		return s.proceed()
 	}
-	return s.settled(s.record())
+	return s.resolved(s.record())
 }
 
-// settled is what follows, with what is remembered of the answer for later
-// requests.
-func (s *resolution) settled(rec *history.Record) (intercept.Resolution, error) {
-	var settled intercept.Resolution
-	if id := gjson.Parse(s.head.ID).Str; id != "" && !s.req.Verb.Beside() {
-		settled.Refers = append(settled.Refers, id)
+// resolved is the resolution with the record of the answer for later requests, nil for
+// none.
+func (s *resolution) resolved(rec *history.Record) (r intercept.Resolution, err error) {
+	if id := gjson.Parse(s.answer.out.head.ID).Str; id != "" && !s.req.Operation.IsAuxiliary() {
+		r.Refers = append(r.Refers, id)
 	}
-	if s.object != nil && s.object.Conversation != "" {
-		settled.Refers = append(settled.Refers, s.object.Conversation)
+	if o := s.body.object; o != nil && o.Conversation != "" {
+		r.Refers = append(r.Refers, o.Conversation)
 	}
 	if rec == nil {
-		return settled, s.askedAgain(&settled)
+		if again := s.repeatRecord(); again != nil {
+			r.AnswerRecord, err = again.Encode()
+		}
+		return r, err
 	}
 	raw, err := rec.Encode()
 	if err != nil {
 		return intercept.Resolution{}, fmt.Errorf("describe a hidden turn: %w", err)
 	}
-	settled.Hidden = [][]byte{raw}
-	return settled, nil
-}
-
-// askedAgain adds what is remembered for later requests for the same answer.
-func (s *resolution) askedAgain(settled *intercept.Resolution) (err error) {
-	if rec := s.again(); rec != nil {
-		settled.AnswerRecord, err = rec.Encode()
-	}
-	return err
+	r.Hidden = [][]byte{raw}
+	return r, nil
 }

@@ -1,13 +1,14 @@
-// Package responses is OpenAI's Responses dialect: streamed and whole answers of
-// that API and of the servers that imitate it, answers that are fetched,
-// cancelled or deleted by their id, and histories that are compacted or counted.
+// Package responses is OpenAI's Responses dialect: streamed and whole answers of that
+// API and of the servers that imitate it, requests for answers by their id, and histories
+// that are compacted or counted.
 //
-// Read wire first (the contents of one payload), then history (the agent's requests,
-// and what is put back into them), and here calls.go (which event belongs to which
-// item), doubts.go and uniform.go (whether all clients read a call alike), batch.go and
-// whole.go (the codec reads), canonical.go, rewrite.go and notice.go (the bytes that
-// change), resolve.go, continue.go and message.go (what follows from the rulings), and
-// hidden.go and grant.go (what is remembered of it).
+// Read wire first (the contents of one payload), then history (the agent's requests, and
+// the hidden turns that are put back into them). Here, answer.go has the parts of the
+// codec: the body of upstream (body.go, item.go, tools.go) to which batch.go and whole.go
+// add what they read, with ambiguity.go and uniform.go (whether all clients read a call
+// alike), and the answer as the agent gets it (stream.go, rewrite.go, canonical.go).
+// resolve.go, continue.go and message.go have what follows from the rulings, prior.go
+// and hidden.go the records of it.
 package responses
 
 import (

@@ -17,7 +17,7 @@ func got(id, query string) intercept.Envelope {
 	return intercept.Envelope{Method: http.MethodGet, Path: history.Root + "/" + id, Query: query}
 }
 
-// asksOnce is a model that calls two tools for "begin", and has then said enough.
+// asksOnce is a model that calls two tools for "begin", and none after that.
 var asksOnce = []fakemodel.Rule{
 	{When: fakemodel.UserSays("begin"), Say: fakemodel.Say(fakemodel.Answer{Parts: []fakemodel.Part{thought, said, calls("bash", ls), calls("read", "{}")}})},
 	{When: func(c fakemodel.Conversation) bool { return c.Last().Role == "tool" }, Say: fakemodel.Say(fakemodel.Answer{Text: "Very well."})},
@@ -33,7 +33,7 @@ func TestAFetchedResponseIsTheOneThatWasGiven(t *testing.T) {
 				out := d.send(got(first.Get("id").Str, query))
 				if strings.HasPrefix(query, "stream=true&") {
 					if strings.Contains(out, "response.created") || !strings.Contains(out[:strings.Index(out, "\n\n")], `"sequence_number":1`) {
-						t.Errorf("%s %s: behind event 0 comes %.200s", name, fields, out)
+						t.Errorf("%s %s: after event 0 comes %.200s", name, fields, out)
 					}
 					continue
 				}
@@ -97,9 +97,9 @@ func TestCancelledInItsContinuation(t *testing.T) {
 	}
 }
 
-// TestACountedHistoryIsWhole asks how long a request would be that goes on from an
-// answer in which calls were hidden: upstream refuses to count with calls open.
-func TestACountedHistoryIsWhole(t *testing.T) {
+// A request for the length of a history with hidden calls has their outputs: upstream
+// refuses to count a history with open calls.
+func TestACountedHistoryIsComplete(t *testing.T) {
 	d := newDialogue(t, denying("read"), asksOnce...)
 	first := final(t, d.send(asked(`{"model":"m","input":[{"role":"user","content":"begin"}]}`)))
 	output := `{"type":"function_call_output","call_id":` + first.Get(`output.#(type=="function_call").call_id`).Raw + `,"output":"x"}`
@@ -109,7 +109,7 @@ func TestACountedHistoryIsWhole(t *testing.T) {
 	}
 }
 
-func TestACompactedHistoryTellsNothingHidden(t *testing.T) {
+func TestACompactedHistoryHasNothingHidden(t *testing.T) {
 	d := newDialogue(t, denying("read"), asksOnce...)
 	first := final(t, d.send(asked(`{"model":"m","store":false,"include":["reasoning.encrypted_content"],"input":[{"role":"user","content":"begin"}]}`)))
 	said := []string{`{"type":"message","role":"user","content":"begin"}`}
@@ -133,16 +133,16 @@ func TestACompactedHistoryTellsNothingHidden(t *testing.T) {
 	}
 }
 
-func TestWhatTheRequestSaysOfStoringCounts(t *testing.T) {
+func TestStoreOfTheRequestTakesPrecedence(t *testing.T) {
 	e := asked(strings.Replace(request1, `"model"`, `"store":false,"model"`, 1))
 	p := newPlayer(t, e, 99, intercept.Limits{})
-	p.Turn(listed, deny) // says that it was stored
+	p.Turn(listed, deny) // it has "store":true
 	if next := string(p.Last.Next.Body); strings.Contains(next, "previous_response_id") || !strings.Contains(next, "rs_1") {
 		t.Errorf("continued by %s", next)
 	}
 }
 
-func TestARequestGoesOnFromAnUnchangedAnswerUnchanged(t *testing.T) {
+func TestARequestAfterAnUnchangedAnswerIsUnchanged(t *testing.T) {
 	p := newPlayer(t, asked(request1), 99, intercept.Limits{})
 	p.Turn(listed, release)
 	r, err := history.AcceptRequest(asked(`{"input":"And now?", "previous_response_id":"resp_1"}`))
@@ -155,8 +155,8 @@ func TestARequestGoesOnFromAnUnchangedAnswerUnchanged(t *testing.T) {
 	}
 }
 
-// TestAFetchedApprovalIsGivenOnce: whoever asks for an answer again, whose
-// continuation nobody has seen, brings no approval a second time.
+// A second request for an answer whose continuation did not reach the agent brings no
+// approval again.
 func TestAFetchedApprovalIsGivenOnce(t *testing.T) {
 	body := whole("resp_1", approval)
 	p := newPlayer(t, got("resp_1", ""), 1<<20, intercept.Limits{})

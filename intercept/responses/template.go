@@ -20,25 +20,33 @@ type slots struct {
 
 // Template implements [intercept.Codec].
 func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []strictjson.Span) {
-	if len(a.batch.events) != 1 || len(p.Units()) != 1 || p.Units()[0] == nil || a.continuations > 0 {
+	if len(a.batch.events) != 1 || len(p.Units()) != 1 || p.Units()[0] == nil || a.out.continued {
 		return t, nil
 	}
 	e, it := a.batch.events[0], itemOf(p.Units()[0])
 	s := &slots{number: -1}
 	switch {
-	case it.over || e.Slots[1].Type != gjson.String:
+	case it.done || e.Slots[1].Type != gjson.String:
 		return t, nil
-	case e.Kind == wire.KindInput && it.call != nil && e.Input.Fragment && e.Name == "" && len(it.Ambiguities) == 0 && !it.Odd:
+	case it.call != nil && !it.repeats(e):
+		return t, nil
+	case it.call != nil:
 		s.piece, t.Call = it.call.piece(e.Input.Path), &it.Unit
-	case e.Kind != wire.KindBeside || it.call != nil:
+	case e.Kind != wire.KindBeside:
 		return t, nil
 	}
 	t.Name, t.Units, t.Of = e.Type, p.Units(), s
 	return t, s.find(e)
 }
 
-// find returns what differs from one such event to the next: the text, the sequence
-// number, and the random padding that OpenAI puts beside them.
+// repeats reports whether an event of a call is a fragment of its input, and further
+// ones of its form need no decoder.
+func (it *item) repeats(e *wire.Event) bool {
+	return e.Kind == wire.KindInput && e.Input.Fragment && e.Name == "" && len(it.Ambiguities) == 0 && !it.Odd
+}
+
+// find returns the parts of an event that differ from one event of its form to the next:
+// the text, the sequence number, and the random padding that OpenAI adds.
 func (s *slots) find(e *wire.Event) (spans []strictjson.Span) {
 	for _, v := range e.Slots {
 		switch {
@@ -63,30 +71,33 @@ func (s *slots) find(e *wire.Event) (spans []strictjson.Span) {
 
 // Repeat implements [intercept.Codec].
 func (a *answer) Repeat(t *intercept.Template, texts [][]byte, held bool) (added string, size int, ok bool) {
-	s := t.Of.(*slots)
+	b, s := &a.body, t.Of.(*slots)
 	it := itemOf(t.Units[0])
-	if it.over || a.closed || a.done || (!held && !a.verbatim()) {
+	if it.done || b.closed || b.doneMark || (!held && !a.out.verbatim()) {
 		return "", 0, false
 	}
-	if it != a.latest {
+	if it != b.latest {
 		return "", 0, false // the decoder notes that the items alternate
 	}
 	if s.number >= 0 {
 		number, err := strconv.ParseInt(string(texts[s.number]), 10, 64)
-		if err != nil || (s.piece != nil && number <= a.manner.last) {
-			return "", 0, false // the decoder finds out what it is
+		if err != nil || (s.piece != nil && number <= b.style.last) {
+			return "", 0, false // the decoder finds out why
 		}
-		a.manner.last = max(a.manner.last, number)
-		if a.repeated = a.next; !held {
-			a.next = number + 1
-		}
+		b.style.count(number)
+		a.out.repeat(number, held)
 	}
 	if s.piece == nil {
 		return "", 0, true
 	}
-	before := s.piece.fragments.Len()
-	strictjson.Unquote(&s.piece.fragments.Builder, texts[s.delta])
-	s.piece.came = true
-	added = s.piece.fragments.Builder.String()[before:]
+	added = s.piece.addQuoted(texts[s.delta])
 	return added, len(added), true
+}
+
+// addQuoted adds the inside of a JSON string to the fragments, and returns its text.
+func (p *piece) addQuoted(text []byte) string {
+	before := p.fragments.Len()
+	strictjson.Unquote(&p.fragments.Builder, text)
+	p.fragmented = true
+	return p.fragments.Builder.String()[before:]
 }

@@ -96,7 +96,7 @@ func TestUnknownFieldsOfACallDoNotSurvive(t *testing.T) {
 }
 
 // A call that upstream does not identify gets an id of heldcall's, the same in each
-// of its events and in what the model is told of it.
+// of its events and in the output for the model.
 func TestCallsWithoutIDs(t *testing.T) {
 	for _, body := range []string{stream("resp_1", function("a", "bash", ls)), whole("resp_1", function("a", "bash", ls))} {
 		body = strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(body, `"id":"fc_a",`, ""), `"item_id":"fc_a",`, ""), `"call_id":"call_a",`, "")

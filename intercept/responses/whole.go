@@ -18,24 +18,25 @@ func (a *answer) ReadWhole(p *intercept.Part) error {
 	if err != nil {
 		return err
 	}
-	a.learn(o, true)
+	a.body.learn(o, true)
+	a.out.begin(o.Head)
 	for _, e := range o.Output {
-		it, err := a.open(p, e, -1)
+		it, err := a.body.open(p, e, -1)
 		if err != nil {
 			return err
 		}
-		it.over = true
-		a.ending = append(a.ending, it)
+		it.done = true
+		a.body.addListed(it)
 		switch {
-		case a.req.Verb == history.Compact && it.call != nil && a.req.Brought(e):
+		case a.req.Operation == history.Compact && it.call != nil && a.req.Brought(e):
 			it.call, it.Call = nil, false
-		case a.req.Verb == history.Compact:
+		case a.req.Operation == history.Compact:
 			it.Void = a.req.Known.HidesItem(e)
 		case it.call != nil:
 			it.Void = o.Pending()
 		}
 		if !e.Uniform() {
-			if err := it.unlike(); err != nil {
+			if err := it.differ(); err != nil {
 				return err
 			}
 		}
@@ -52,14 +53,14 @@ func decodeWhole(body string) (*wire.Object, error) {
 		return &wire.Object{Raw: body}, d.Err()
 	}
 	o := wire.ReadObject(&d, top)
-	if !o.Listed && wire.SpeaksOfCalls(wire.TypeOf(top)) {
+	if !o.Listed && wire.NamesCall(top.Get("type").Str) {
 		d.Fail("it looks like a call of another API")
 	}
 	return o, d.Err()
 }
 
 // SafeError implements [intercept.Dialect]. An error body passes unless it could be
-// an answer with calls; the words of an error message alone do not stop it.
+// an answer with calls. The text of an error message alone does not stop it.
 func (Dialect) SafeError(body []byte) bool {
 	if !strictjson.MayHoldCall(body) {
 		return true
@@ -78,9 +79,10 @@ func (Dialect) SafeError(body []byte) bool {
 
 // RewriteWhole implements [intercept.Codec].
 func (a *answer) RewriteWhole(_ []byte, p *intercept.Plan) ([]byte, error) {
-	w := edit{answer: a, plan: p, Patch: strictjson.Patch{JSON: a.object.Raw}}
-	if a.object.Listed || a.continuations > 0 {
-		w.response("", a.object, true)
+	o := a.body.object
+	w := edit{answer: a, plan: p, Patch: strictjson.Patch{JSON: o.Raw}}
+	if o.Listed || a.out.continued {
+		w.response("", o, true)
 	}
 	return []byte(w.JSON), w.Err
 }

@@ -8,41 +8,24 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// AddressOf tells the server at which calls of a label run from any other: by its
-// address or, where the request offers none, by the prompt that does. It is empty
-// where several may be meant.
-func (r *Request) AddressOf(offers []Offer, label string) string {
-	switch o, one := labelled(offers, label); {
-	case !one:
-		return ""
-	case o != nil:
-		return o.address()
-	}
-	prompt := gjson.ParseBytes(r.Field("prompt"))
-	return intercept.Fingerprint("prompt", prompt.Get("id").String(), prompt.Get("version").String())
-}
-
 // OneTimeApprovals implements [intercept.Request].
 func (r *Request) OneTimeApprovals() []intercept.OneTimeApproval { return r.Known.spends }
 
-// once is an output of heldcall's as this request may bring it: an approval that it
-// must not becomes a refusal with the reason. After it are the items of the agent's
-// that stand behind it in one history with the question.
-func (s *splicer) once(rec *Record, output string, behind []gjson.Result) string {
-	said := gjson.Parse(output)
-	if said.Get("type").Str != "mcp_approval_response" || said.Get("approve").Type != gjson.True {
+// once is an output of heldcall's as this request may bring it: an approval that it may
+// not use becomes a refusal with the reason. Following are the items of the agent's after
+// the approval in a history that has the question too.
+func (s *splicer) once(rec *Record, output string, following []gjson.Result) string {
+	item := gjson.Parse(output)
+	if item.Get("type").Str != approvalResponse || item.Get("approve").Type != gjson.True || s.req.Operation.IsAuxiliary() {
 		return output
 	}
-	if s.Verb.Beside() {
-		return output
-	}
-	id := said.Get("approval_request_id").Str
+	id := item.Get("approval_request_id").Str
 	at := slices.IndexFunc(rec.Grants, func(g MCPApproval) bool { return g.ID == id })
 	if at >= 0 && !s.sameServer(&rec.Grants[at]) {
 		return refusal(id, "The approval was for another server than the one that this request offers under the same label.")
 	}
 	switch {
-	case s.ran(id, behind):
+	case s.hasRun(id, following):
 		return output
 	case at < 0 || s.spent[rec.Grants[at].Key]:
 		return refusal(id, ApprovedBefore)
@@ -51,9 +34,10 @@ func (s *splicer) once(rec *Record, output string, behind []gjson.Result) string
 	return output
 }
 
-// sameServer reports whether the call would run where people were asked about it.
+// sameServer reports whether the call would run at the server that people were asked
+// about.
 func (s *splicer) sameServer(g *MCPApproval) bool {
-	return g.Address != "" && g.Address == s.AddressOf(s.Offered(), g.Label)
+	return g.Address != "" && g.Address == s.req.Offered().Address(g.Label, s.req.Field("prompt"))
 }
 
 // ApprovedBefore is what the model reads of an approval that was used before.
@@ -68,18 +52,18 @@ func spending(key string) intercept.OneTimeApproval {
 	return intercept.OneTimeApproval{ID: key, Record: []byte(`{"spent":` + strictjson.Quote(key) + "}")}
 }
 
-// ran reports whether the agent repeats the call that was approved, and that the
-// provider has run, behind its approval: it is part of the history then, and is not
-// run again.
-func (s *splicer) ran(id string, behind []gjson.Result) bool {
-	made, known := s.made[id]
-	return known && slices.ContainsFunc(behind, func(item gjson.Result) bool {
+// hasRun reports whether the agent repeats the call that was approved, and that the
+// provider has run, after its approval: then it is part of the history, and does not run
+// again.
+func (s *splicer) hasRun(id string, following []gjson.Result) bool {
+	ran, known := s.ran[id]
+	return known && slices.ContainsFunc(following, func(item gjson.Result) bool {
 		own := item.Get("id").Str
-		switch typeIn(item) {
+		switch typeOf(item) {
 		case "mcp_call":
-			return item.Get("approval_request_id").Str == id && ((own != "" && own == made.ID) || (own == "" && RunOf(item).Said == made.Said))
+			return item.Get("approval_request_id").Str == id && ((own != "" && own == ran.ID) || (own == "" && RunOf(item).Content == ran.Content))
 		case "item_reference":
-			return own != "" && own == made.ID
+			return own != "" && own == ran.ID
 		}
 		return false
 	})

@@ -1,23 +1,21 @@
 package history
 
 import (
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
-// Extend returns a request body with items put behind its input.
+// Extend returns a request body with items after its input.
 func Extend(body []byte, items []string) ([]byte, error) {
-	asked, err := RequestSchema.Accept(intercept.Envelope{Body: body})
+	f, err := strictjson.ReadFields(body, "input")
 	if err != nil {
 		return nil, err
 	}
-	r := Request{ParsedRequest: asked}
-	return strictjson.SetField(body, "input", strictjson.AppendItems(r.input(), items...))
+	return strictjson.SetField(body, "input", strictjson.AppendItems(inputOf(f.Raw("input")).raw, items...))
 }
 
-// Relax lets a tool choice that forces a call go, so that the model may take
-// another way.
+// Relax returns a request body without a tool choice that forces a call, so that the model
+// may do something else.
 func Relax(body []byte) ([]byte, error) {
 	f, err := strictjson.ReadFields(body, "tool_choice")
 	if err != nil {
@@ -25,7 +23,7 @@ func Relax(body []byte) ([]byte, error) {
 	}
 	choice := gjson.ParseBytes(f.Raw("tool_choice"))
 	switch {
-	case choice.Get("type").Str == "allowed_tools": // stays bound to some of the tools
+	case choice.Get("type").Str == "allowed_tools": // the model keeps the choice of these
 		p := strictjson.Patch{JSON: choice.Raw}
 		if p.Set("mode", `"auto"`); p.Err != nil {
 			return nil, p.Err

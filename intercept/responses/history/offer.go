@@ -15,7 +15,7 @@ type Offer struct {
 	gjson.Result
 	Namespace string
 	from      int  // where in the body its field begins
-	unread    bool // a namespace whose tools nobody looks at
+	unread    bool // a namespace whose tools are not read
 }
 
 // IsType reports whether the offer is of a type.
@@ -25,9 +25,12 @@ func (o *Offer) IsType(typ string) bool { return o.Get("type").Str == typ }
 // below it again.
 const MaxNamespaces = 8
 
-// OffersIn lists the tools of an array, with those in its namespaces. The names of
-// namespaces around others stand before theirs, with a point between them.
-func OffersIn(tools gjson.Result, from int, namespaces ...string) (list []Offer) {
+// Offers are the tools that the model is offered, those in namespaces among them.
+type Offers []Offer
+
+// OffersIn lists the tools of an array, with those in its namespaces. The name of a
+// namespace in another one is both names, with a point between them.
+func OffersIn(tools gjson.Result, from int, namespaces ...string) (list Offers) {
 	namespace := strings.Join(namespaces, ".")
 	tools.ForEach(func(_, t gjson.Result) bool {
 		o := Offer{Result: t, Namespace: namespace, from: from}
@@ -41,18 +44,18 @@ func OffersIn(tools gjson.Result, from int, namespaces ...string) (list []Offer)
 	return list
 }
 
-// Offered are the tools that the request offers: beside its input and in items of
-// that, as Codex does it and as found tools are given back. Whatever their type, so
-// that a new one is no way around policy.
-func (r *Request) Offered() []Offer {
+// Offered are the tools that the request offers: in its own field and in items of its
+// input, where Codex puts them and where found tools are. Offers of any type count, so
+// that a new type does not bypass policy.
+func (r *Request) Offered() Offers {
 	if r.offers != nil {
 		return r.offers
 	}
 	at, _ := r.At("tools")
-	r.offers = append([]Offer{}, OffersIn(gjson.ParseBytes(r.Field("tools")), at.Start)...)
+	r.offers = append(Offers{}, OffersIn(gjson.ParseBytes(r.Field("tools")), at.Start)...)
 	if r.May(toolsMark) {
 		at, _ = r.At("input")
-		for _, item := range r.items() {
+		for _, item := range r.input.list() {
 			r.offers = append(r.offers, OffersIn(item.Get("tools"), at.Start)...)
 		}
 	}
@@ -65,22 +68,7 @@ func (r *Request) OffersTools() bool { return len(r.Offered()) > 0 || len(r.Host
 // Tool implements [intercept.Request]. A tool in a namespace is called by both
 // names, with a point between them.
 func (r *Request) Tool(name string) (tool intercept.Tool, found bool) {
-	offers := r.Offered()
-	o := FindTool(offers, "", name)
-	for i := range offers {
-		if in := &offers[i]; o == nil && in.Namespace != "" && strings.HasPrefix(name, in.Namespace) {
-			if rest, within := strings.CutPrefix(name[len(in.Namespace):], "."); within && in.IsOwn(rest) {
-				o = in
-			}
-		}
-	}
-	for _, f := range wire.Forms { // tools that have no name but their type's
-		for i := range offers {
-			if o == nil && f.Tool == name && name != "" && strings.HasPrefix(offers[i].Get("type").Str, name) {
-				o = &offers[i]
-			}
-		}
-	}
+	o := r.Offered().called(name)
 	if o == nil {
 		return tool, false
 	}
@@ -91,14 +79,48 @@ func (r *Request) Tool(name string) (tool intercept.Tool, found bool) {
 	return tool, true
 }
 
-// FindTool looks for a tool of the agent's own.
-func FindTool(offers []Offer, namespace, name string) *Offer {
-	for i := range offers {
-		if o := &offers[i]; o.Namespace == namespace && o.IsOwn(name) {
+// called returns the offer of the tool that policy knows by a name, nil for none.
+func (list Offers) called(name string) *Offer {
+	if o := list.Find("", name); o != nil || name == "" {
+		return o
+	}
+	for i := range list {
+		o := &list[i]
+		if rest, within := strings.CutPrefix(name, o.Namespace+"."); within && o.Namespace != "" && o.IsOwn(rest) {
+			return o
+		}
+	}
+	for _, f := range wire.Forms { // tools that have no name but their type's
+		for i := range list {
+			if f.Tool == name && strings.HasPrefix(list[i].Get("type").Str, name) {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}
+
+// Find returns a tool of the agent's own, nil for none.
+func (list Offers) Find(namespace, name string) *Offer {
+	for i := range list {
+		if o := &list[i]; o.Namespace == namespace && o.IsOwn(name) {
 			return o
 		}
 	}
 	return nil
+}
+
+// OnlyInNamespace reports whether a tool that clients find by this name alone is in a
+// namespace, and none outside of namespaces has the name. Clients use the tool's own name
+// or both names as they join them.
+func (list Offers) OnlyInNamespace(name string) bool {
+	return list.Find("", name) == nil && slices.ContainsFunc(list, func(o Offer) bool {
+		if o.Namespace == "" {
+			return false
+		}
+		rest, both := strings.CutPrefix(name, o.Namespace)
+		return o.IsOwn(name) || (both && (o.IsOwn(rest) || o.IsOwn(strings.TrimLeft(rest, "_-/:"))))
+	})
 }
 
 // IsOwn reports whether the offer is a tool of the agent's own with that name.
@@ -111,25 +133,39 @@ func (o *Offer) InContainer() bool {
 	return strings.HasPrefix(o.Get("environment.type").Str, "container")
 }
 
+// HostShell reports whether a shell in a container of the provider's is offered, and no
+// other one.
+func (list Offers) HostShell() bool {
+	shell := func(o Offer) bool { return o.IsType("shell") }
+	other := func(o Offer) bool { return shell(o) && !o.InContainer() }
+	return slices.ContainsFunc(list, shell) && !slices.ContainsFunc(list, other)
+}
+
+// RunXSearch reports whether xAI's own search is offered, and no tool of the agent's with
+// the name of its call: then the call ran at the provider.
+func (list Offers) RunXSearch(name string) bool {
+	offered := slices.ContainsFunc(list, func(o Offer) bool { return o.IsType("x_search") })
+	return offered && list.Find("", name) == nil && !list.OnlyInNamespace(name)
+}
+
 // server is the name of the MCP server that an offer is of.
 func (o *Offer) server() string {
 	return intercept.HostedMCP(o.Get("server_url").String(), o.Get("connector_id").String(), o.Get("server_label").String())
 }
 
-// ServerOf is the name of the MCP server that offers have under a label: that of one
-// which is not known where they have none, or several.
-func ServerOf(offers []Offer, label string) string {
-	if o, one := labelled(offers, label); o != nil && one {
+// Server is the name of the MCP server with a label: that of an unknown server where no
+// offer has the label, or several do.
+func (list Offers) Server(label string) string {
+	if o, one := list.labelled(label); o != nil && one {
 		return o.server()
 	}
 	return intercept.HostedMCP("", "", "")
 }
 
-// labelled is the MCP server that offers have under a label, and whether they have no
-// other there.
-func labelled(offers []Offer, label string) (found *Offer, one bool) {
-	for i := range offers {
-		o := &offers[i]
+// labelled is the MCP server with a label, and whether no other server has it.
+func (list Offers) labelled(label string) (found *Offer, one bool) {
+	for i := range list {
+		o := &list[i]
 		switch {
 		case !o.IsType("mcp") || o.Get("server_label").Str != label:
 		case found == nil:
@@ -141,39 +177,32 @@ func labelled(offers []Offer, label string) (found *Offer, one bool) {
 	return found, true
 }
 
-// address distinguishes an MCP server from any other under its label: all about where it
-// is, of which the name leaves out what may be a secret.
+// Address distinguishes the server at which calls of a label run from any other: by its
+// address or, where no offer has the label, by the prompt of the request, which then offers
+// the server. It is empty where several servers have the label.
+func (list Offers) Address(label string, prompt []byte) string {
+	switch o, one := list.labelled(label); {
+	case !one:
+		return ""
+	case o != nil:
+		return o.address()
+	}
+	v := gjson.ParseBytes(prompt)
+	return intercept.Fingerprint("prompt", v.Get("id").String(), v.Get("version").String())
+}
+
+// address distinguishes an MCP server from any other with its label. The name leaves out
+// the parts of the address that may be a secret.
 func (o *Offer) address() string {
 	return intercept.Fingerprint(o.Get("server_url").Raw, o.Get("connector_id").Raw)
 }
 
-// approvals are the labels of the MCP servers of which the agent's own request
-// approves calls, "" where it does not say which. No agent gets a question about
-// one, so none has anything to answer.
-func (r *Request) approvals() (labels []string) {
-	if !r.May(approvalResponse) {
-		return nil
-	}
-	servers := make(map[string]string)
-	for _, item := range r.items() {
-		switch item.Get("type").Str {
-		case wire.ApprovalRequest:
-			servers[item.Get("id").Str] = item.Get("server_label").Str
-		case approvalResponse:
-			if item.Get("approve").Type != gjson.False {
-				labels = append(labels, servers[item.Get("approval_request_id").Str])
-			}
-		}
-	}
-	return labels
-}
-
-// Hosted implements [intercept.Request]. A prompt that the provider keeps may offer
-// whatever it likes, so it counts as a tool by itself; so does a server of which the
-// agent approves a call.
+// Hosted implements [intercept.Request]. A prompt that the provider keeps may offer any
+// tool, so that it counts as a tool itself, as does a server of which the agent approves a
+// call.
 func (r *Request) Hosted() (list []intercept.HostedTool) {
 	for _, label := range r.approves {
-		list = append(list, intercept.HostedTool{Name: ServerOf(r.Offered(), label)})
+		list = append(list, intercept.HostedTool{Name: r.Offered().Server(label)})
 	}
 	if gjson.ParseBytes(r.Field("prompt")).Type != gjson.Null {
 		list = append(list, intercept.HostedTool{Name: "prompt"})
@@ -183,7 +212,7 @@ func (r *Request) Hosted() (list []intercept.HostedTool) {
 		switch typ := o.Get("type").String(); typ {
 		case "function", "custom", "local_shell", "apply_patch", "computer", "computer_use", "computer_use_preview", "":
 		case "namespace":
-			if o.unread { // anything may be in it
+			if o.unread { // it may contain any tool
 				list = append(list, intercept.HostedTool{Name: typ}, intercept.HostedTool{Name: intercept.HostedMCP("", "", "")})
 			}
 		case "shell":
@@ -204,7 +233,7 @@ func (r *Request) Hosted() (list []intercept.HostedTool) {
 }
 
 // asksNever reports whether the provider runs some tools of an MCP server without
-// asking. Where the offer has no setting, it asks.
+// approval. The default is to ask.
 func (o *Offer) asksNever() bool {
 	v := o.Get("require_approval")
 	switch {
@@ -216,8 +245,8 @@ func (o *Offer) asksNever() bool {
 	return true
 }
 
-// RequireApproval implements [intercept.Request]. Whoever offers a thousand servers
-// has the body written once.
+// RequireApproval implements [intercept.Request]. It writes the body once, however many
+// servers the request offers.
 func (r *Request) RequireApproval() (changed int) {
 	if len(r.approves) > 0 {
 		return 0

@@ -8,8 +8,13 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// WithoutID is an item without the id by which the provider would look it up. That
-// of a question is the one that its answer names.
+// IsOutput reports the types of items that answer calls.
+func IsOutput(typ string) bool {
+	return (strings.HasSuffix(typ, "_output") && typ != "program_output") || typ == approvalResponse
+}
+
+// WithoutID is an item without the id by which the provider would look it up. An approval
+// request keeps its id, which its response names.
 func WithoutID(raw string) string {
 	p := strictjson.Patch{JSON: raw}
 	if gjson.Get(raw, "type").Str == wire.ApprovalRequest {
@@ -21,37 +26,34 @@ func WithoutID(raw string) string {
 	return p.JSON
 }
 
-// Developer is a message that tells the model what an output has no place for.
+// Developer is a message to the model, for text that an output has no field for.
 func Developer(text string) string {
 	return `{"type":"message","role":"developer","content":` + strictjson.Quote(text) + "}"
 }
 
-// annotate puts a note before the text of an output. Where it has no place for
-// text the note is an item of its own behind it.
+// annotate adds a note before the text of an output. For an output that has no text, the
+// note is an item of its own after it.
 func annotate(output gjson.Result, note string) string {
 	path := "output"
 	content := output.Get(path)
-	switch output.Get("type").Str {
-	case "function_call_output", "custom_tool_call_output":
-		if content.IsArray() {
-			content = gjson.Parse(strings.Replace(strictjson.Annotated(content, note), `"type":"text"`, `"type":"input_text"`, 1))
-			break
-		}
-		content = gjson.Parse(strictjson.Annotated(content, note))
-	case "local_shell_call_output", "apply_patch_call_output":
-		content = gjson.Parse(strictjson.Annotated(content, note))
+	typ := output.Get("type").Str
+	switch typ {
+	case "function_call_output", "custom_tool_call_output", "local_shell_call_output", "apply_patch_call_output":
 	case "shell_call_output":
-		if first := content.Get("0"); first.IsObject() {
-			path = "output.0.stdout"
-			content = gjson.Parse(strictjson.Annotated(first.Get("stdout"), note))
-			break
+		if !content.Get("0").IsObject() {
+			return output.Raw + "," + Developer(note)
 		}
-		return output.Raw + "," + Developer(note)
+		path = "output.0.stdout"
+		content = content.Get("0.stdout")
 	default:
 		return output.Raw + "," + Developer(note)
 	}
+	text := strictjson.Annotated(content, note)
+	if content.IsArray() && (typ == "function_call_output" || typ == "custom_tool_call_output") {
+		text = strings.Replace(text, `"type":"text"`, `"type":"input_text"`, 1)
+	}
 	p := strictjson.Patch{JSON: output.Raw}
-	if p.Set(path, content.Raw); p.Err != nil {
+	if p.Set(path, text); p.Err != nil {
 		return output.Raw
 	}
 	return p.JSON

@@ -1,10 +1,10 @@
-// Package history reads the agent's requests to the Responses API and puts back into
-// them what was hidden from the agent in earlier answers.
+// Package history reads the agent's requests to the Responses API and puts the hidden
+// turns of earlier answers back into them.
 //
-// Read route.go and request.go (what a request asks for), offer.go (the tools that it
-// offers), record.go (what is remembered of an answer), splice.go, echo.go and weave.go
-// (how an answer is found in a history and made whole), approval.go (approvals that only
-// one request may use) and recall.go (answers that are asked for again).
+// Read route.go, input.go and request.go (the contents of a request), offer.go (the tools
+// that it offers), record.go (the memory of an answer), splice.go, find.go and merge.go
+// (how an answer is found in a history and completed), approval.go (approvals that only one
+// request may use) and recall.go (later requests for an answer).
 package history
 
 import (
@@ -22,36 +22,34 @@ import (
 // Request is an agent's request.
 type Request struct {
 	intercept.ParsedRequest
-	Verb     verb
-	ID       string             // of the response that it asks for, "" where it makes one
-	envelope intercept.Envelope // what goes upstream
-	After    int64              // the agent has the events up to this number, -1 for none
-	before   string             // fingerprint of the last item as the agent sent it
-	Known    knowledge          // what was remembered of what it goes on from
-	approves []string           // labels of the MCP servers of which the agent approves calls
-	offers   []Offer            // the tools that it offers, nil while nobody has looked
-	history  []gjson.Result     // the items of its input, nil while nobody has looked
-	own      map[string]bool    // their identities, nil while nobody has asked
+	Operation operation
+	ID        string             // of the response that it asks for, "" where it makes one
+	After     int64              // the agent has the events up to this number, -1 for none
+	Known     knowledge          // what was remembered of what it continues
+	envelope  intercept.Envelope // the request to upstream
+	input     input
+	before    string   // fingerprint of the last item as the agent sent it
+	approves  []string // labels of the MCP servers of which the agent approves calls
+	offers    Offers   // the tools that it offers, nil while they have not been read
 }
 
-// RequestSchema is what requests have in common. One that asks for a response by its id
-// has no fields.
+// RequestSchema are the fields of requests. A request for a response by its id has none.
 var RequestSchema = &intercept.RequestSchema{API: "Responses", Fields: append([]string{
 	"input", "model", "stream", "store", "background", "tools", "tool_choice", "prompt", "previous_response_id", "conversation", "metadata", "user", "prompt_cache_key",
 }, intercept.HostedFields...), Marks: []string{toolsMark, approvalResponse}}
 
-// What stands for tools and approvals in the items of an input.
+// The marks of tools and approvals in the items of an input.
 const (
 	toolsMark        = "tools"
 	approvalResponse = "mcp_approval_response"
 )
 
 // AcceptRequest reads a request strictly.
-func AcceptRequest(e intercept.Envelope) (*Request, error) {
-	r := &Request{After: -1}
-	r.Verb, r.ID, _, _ = Find(e.Method, e.Path)
-	if r.Verb == Retrieve {
-		if err := r.rewind(&e); err != nil {
+func AcceptRequest(e intercept.Envelope) (r *Request, err error) {
+	r = &Request{After: -1}
+	r.Operation, r.ID, _, _ = Find(e.Method, e.Path)
+	if r.Operation == Retrieve {
+		if e.Query, r.After, err = startingAfter(e.Query); err != nil {
 			return nil, err
 		}
 	}
@@ -59,31 +57,34 @@ func AcceptRequest(e intercept.Envelope) (*Request, error) {
 	if r.ID != "" && len(bytes.TrimSpace(e.Body)) == 0 {
 		e.Body = []byte("{}")
 	}
-	var err error
-	if r.ParsedRequest, err = RequestSchema.Accept(e); err == nil {
-		r.approves = r.approvals()
+	if r.ParsedRequest, err = RequestSchema.Accept(e); err != nil {
+		return r, err
 	}
-	return r, err
+	r.input = inputOf(r.Field("input"))
+	if r.May(approvalResponse) {
+		r.approves = r.input.approvals()
+	}
+	return r, nil
 }
 
-// rewind takes starting_after out of a query: upstream tells the whole stream, so
-// that every call in it is seen, and the agent gets what it lacks.
-func (r *Request) rewind(e *intercept.Envelope) error {
-	var rest []string
-	for _, part := range strings.Split(e.Query, "&") {
+// startingAfter removes starting_after from a query: upstream sends the whole stream, so
+// that heldcall sees every call in it, and the agent gets the events after that number.
+func startingAfter(query string) (rest string, after int64, err error) {
+	after = -1
+	var parts []string
+	for part := range strings.SplitSeq(query, "&") {
 		name, value, _ := strings.Cut(part, "=")
 		if plain, err := url.QueryUnescape(name); (err == nil && plain != "starting_after") || part == "" {
-			rest = append(rest, part)
+			parts = append(parts, part)
 			continue
 		}
 		n, err := strconv.ParseUint(value, 10, 31)
 		if err != nil {
-			return &intercept.Error{Code: intercept.CodeBadRequest, Reason: "starting_after is not a sequence number"}
+			return "", 0, &intercept.Error{Code: intercept.CodeBadRequest, Reason: "starting_after is not a sequence number"}
 		}
-		r.After = int64(n)
+		after = int64(n)
 	}
-	e.Query = strings.Join(rest, "&")
-	return nil
+	return strings.Join(parts, "&"), after, nil
 }
 
 // Envelope implements [intercept.Request].
@@ -97,8 +98,8 @@ func (r *Request) Info() intercept.Info {
 			info.Refers = append(info.Refers, id)
 		}
 	}
-	if r.Verb == Retrieve {
-		query, _ := url.ParseQuery(r.envelope.Query) // what cannot be read is for upstream to refuse
+	if r.Operation == Retrieve {
+		query, _ := url.ParseQuery(r.envelope.Query) // upstream refuses a malformed one
 		info.Streamed = query.Get("stream") == "true"
 	}
 	if info.Session == "" {
@@ -110,8 +111,7 @@ func (r *Request) Info() intercept.Info {
 // Text is the value of a field that is a string.
 func (r *Request) Text(field string) string { return gjson.ParseBytes(r.Field(field)).String() }
 
-// previous is the response that the request goes on from, by the id that the
-// agent knows it by.
+// previous is the response that the request continues, by the id that the agent knows.
 func (r *Request) previous() string {
 	if r.Known.Alias != "" {
 		return r.Known.Alias
@@ -130,8 +130,7 @@ func (r *Request) Unstored() bool { return string(r.Field("store")) == "false" }
 // Background reports a request whose answer upstream makes without waiting for a reader.
 func (r *Request) Background() bool { return string(r.Field("background")) == "true" }
 
-// session looks for an id of the conversation in the fields that agents use for
-// one.
+// session is the id of the conversation, from the fields in which agents put one.
 func (r *Request) session() string {
 	metadata := gjson.ParseBytes(r.Field("metadata"))
 	for _, key := range []string{"session_id", "conversation_id", "thread_id"} {
@@ -145,76 +144,32 @@ func (r *Request) session() string {
 	return r.Text("prompt_cache_key")
 }
 
-// items are those of the request's input. A text is a message of the user's.
-func (r *Request) items() []gjson.Result {
-	if r.history == nil {
-		r.history = append([]gjson.Result{}, gjson.ParseBytes(r.input()).Array()...)
-	}
-	return r.history
-}
-
-func (r *Request) input() []byte {
-	raw := r.Field("input")
-	switch {
-	case len(raw) > 0 && raw[0] == '[':
-		return raw
-	case len(raw) > 0 && raw[0] == '"':
-		return []byte(`[{"type":"message","role":"user","content":` + string(raw) + "}]")
-	}
-	return []byte("[]")
-}
-
-// Opening is the first message of the user, with the user it is for: what stays
-// the same over a conversation that names itself nowhere.
+// Opening is the first message of the user, with the user it is for: it stays the same
+// in a conversation that has no id.
 func (r *Request) Opening() string {
-	first := ""
-	gjson.ParseBytes(r.input()).ForEach(func(_, item gjson.Result) bool {
-		if item.Get("role").Str != "user" {
-			return true
-		}
-		first = r.Text("user") + "\n" + strictjson.ContentText(item.Get("content"))
-		return false
-	})
-	return first
+	if users := r.input.users(); len(users) > 0 {
+		return r.Text("user") + "\n" + strictjson.ContentText(users[0].Get("content"))
+	}
+	return ""
 }
 
 // LastUser implements [intercept.Request].
 func (r *Request) LastUser() string {
-	_, last := r.users()
-	return last
+	if users := r.input.users(); len(users) > 0 {
+		return strictjson.ContentText(users[len(users)-1].Get("content"))
+	}
+	return ""
 }
 
-// Task implements [intercept.Request]: the user's last message and its number,
-// and what it follows where the agent does not repeat that.
+// Task implements [intercept.Request]: the user's last message and its number, and the
+// response before it where the agent does not repeat that.
 func (r *Request) Task() string {
-	n, last := r.users()
-	return strconv.Itoa(n) + "\n" + r.previous() + "\n" + last
+	return strconv.Itoa(len(r.input.users())) + "\n" + r.previous() + "\n" + r.LastUser()
 }
 
 // Begins implements [intercept.Request].
 func (r *Request) Begins() bool {
-	if r.Verb != create || r.previous() != "" || r.Conversation() != "" {
-		return false
-	}
-	for _, item := range r.items() {
-		switch item.Get("role").Str {
-		case "user", "system", "developer":
-		default:
-			return false
-		}
-	}
-	return true
-}
-
-// users counts the user's messages, and returns the last.
-func (r *Request) users() (n int, last string) {
-	for _, item := range r.items() {
-		if item.Get("role").Str == "user" {
-			n++
-			last = strictjson.ContentText(item.Get("content"))
-		}
-	}
-	return n, last
+	return r.Operation == create && r.previous() == "" && r.Conversation() == "" && r.input.begins()
 }
 
 // rewrite gives the request another body.
@@ -224,36 +179,23 @@ func (r *Request) rewrite(body []byte) error {
 	e.Body = body
 	again, err := RequestSchema.Accept(e)
 	if err == nil {
-		r.ParsedRequest, r.envelope, r.before, r.offers, r.history, r.own = again, e, before, nil, nil, nil
+		r.ParsedRequest, r.envelope, r.before, r.offers = again, e, before, nil
+		r.input = inputOf(r.Field("input"))
 	}
 	return err
 }
 
 // Ending is the fingerprint of the item that the agent's request ends with.
 func (r *Request) Ending() string {
-	if items := r.items(); r.before == "" && len(items) > 0 {
-		r.before = fingerprint(items[len(items)-1])
+	if r.before == "" {
+		r.before = r.input.ending()
 	}
 	return r.before
 }
 
-// fingerprint identifies an item of a history by what it says.
-func fingerprint(item gjson.Result) string {
-	if role := item.Get("role").Str; role != "" {
-		return intercept.Fingerprint(role, strictjson.ContentText(item.Get("content")))
-	}
-	return intercept.Fingerprint(item.Get("type").Str, item.Get("call_id").Str, item.Get("output").Raw)
-}
-
 // Made implements [intercept.Request].
 func (r *Request) Made() string {
-	var calls []intercept.CallFingerprint
-	for _, item := range r.items() {
-		if made(item) {
-			calls = append(calls, intercept.CallFingerprint{ID: item.Get("call_id").Str, Name: item.Get("name").Str})
-		}
-	}
-	return intercept.MadeBy(calls, r.previous(), r.Conversation())
+	return intercept.MadeBy(r.input.calls(), r.previous(), r.Conversation())
 }
 
 // Forced implements [intercept.Request].

@@ -7,24 +7,24 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// verb is what a request asks for.
-type verb int
+// operation is what a request asks upstream to do.
+type operation int
 
-// The verbs that other packages know.
+// The operations. Other packages use the exported ones.
 const (
-	create   verb = iota // POST /responses
-	Retrieve             // GET /responses/{id}
-	Cancel               // POST /responses/{id}/cancel
-	Compact              // POST /responses/compact
-	count                // POST /responses/input_tokens
-	remove               // DELETE /responses/{id}
+	create   operation = iota // POST /responses
+	Retrieve                  // GET /responses/{id}
+	Cancel                    // POST /responses/{id}/cancel
+	Compact                   // POST /responses/compact
+	count                     // POST /responses/input_tokens
+	remove                    // DELETE /responses/{id}
 )
 
-// Beside reports a request that is about a history or an answer, and asks for
-// no text of the model.
-func (v verb) Beside() bool { return v == Compact || v == count || v == remove }
+// IsAuxiliary reports whether a request is about a history or an answer, and asks for no
+// text of the model.
+func (o operation) IsAuxiliary() bool { return o == Compact || o == count || o == remove }
 
-// The routes, after the upstream's prefix, and what some end in.
+// The route of all requests, after the upstream's prefix, and the ends of some.
 const (
 	Root       = "/responses"
 	Cancelling = "/cancel"
@@ -32,19 +32,18 @@ const (
 	Counting   = "/input_tokens"
 )
 
-// Find reads a route from the end of the path. The id of a response keeps its
-// letter case, and so does what precedes it.
-func Find(method, path string) (v verb, id, canonical string, ok bool) {
+// Find reads a route from the end of the path. The id of a response, and the path before
+// the route, keep their letter case.
+func Find(method, path string) (o operation, id, canonical string, ok bool) {
 	switch method {
 	case http.MethodPost:
-		if canonical, ok = intercept.Canonical(path, Root); ok {
-			return create, "", canonical, true
-		}
-		if canonical, ok = intercept.Canonical(path, Root+Compacting); ok {
-			return Compact, "", canonical, true
-		}
-		if canonical, ok = intercept.Canonical(path, Root+Counting); ok {
-			return count, "", canonical, true
+		for _, route := range []struct {
+			operation operation
+			path      string
+		}{{create, Root}, {Compact, Root + Compacting}, {count, Root + Counting}} {
+			if canonical, ok = intercept.Canonical(path, route.path); ok {
+				return route.operation, "", canonical, true
+			}
 		}
 		if rest, cut := intercept.Canonical(path, Cancelling); cut {
 			head, id, ok := Identified(rest[:len(rest)-len(Cancelling)])

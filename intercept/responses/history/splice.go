@@ -3,41 +3,44 @@ package history
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
-// Splice implements [intercept.Request]. What upstream keeps is gone on from by
-// the id that upstream knows, with the outputs that it lacks; what the agent
-// repeats is made whole where it stands.
+// Splice implements [intercept.Request]. An answer that upstream keeps is continued by
+// upstream's id of it, with the outputs that upstream lacks. An answer that the agent
+// repeats is completed in its place.
 func (r *Request) Splice(records [][]byte) (spliced int) {
 	known := intercept.Records[Record](records)
 	if r.ID != "" {
-		return r.recall(known)
+		spliced = r.Known.recall(known, r.ID)
+		if n := len(r.Known.Chain); r.Operation == Cancel && n > 1 { // the last part is the one in progress
+			r.envelope = withID(r.envelope, r.Known.Chain[n-1], Cancelling)
+		}
+		return spliced
 	}
-	s := splicer{Request: r, notes: make(map[string]string), used: make(map[*Record]bool), spent: make(map[string]bool), made: make(map[string]HostedRun)}
+	s := splicer{req: r, notes: make(map[string]string), hidden: make(map[string]bool), used: make(map[*Record]bool), spent: make(map[string]bool), ran: make(map[string]HostedRun)}
 	for _, rec := range known {
 		s.spent[rec.Spent] = true
-		maps.Copy(s.made, rec.Made)
+		maps.Copy(s.ran, rec.HostedRuns)
 	}
-	s.before = append(s.before, s.follow(known)...)
-	s.before = append(s.before, s.converse(known)...)
-	s.weave(known)
+	s.followResponse(known)
+	s.followConversation(known)
+	s.merge(known)
 	items := s.render()
 	if len(s.placed) == 0 {
 		return 0
 	}
 	body, err := strictjson.SetField(r.envelope.Body, "input", items)
 	if err == nil && s.alias != "" {
-		body, err = strictjson.SetField(body, "previous_response_id", []byte(strictjson.Quote(s.goesOn)))
+		body, err = strictjson.SetField(body, "previous_response_id", []byte(strictjson.Quote(s.upstreamID)))
 	}
 	if err != nil || r.rewrite(body) != nil {
 		return 0
 	}
-	r.Known = knowledge{Alias: s.alias, Told: s.told, hidden: s.hidden, spends: s.spends}
+	r.Known = knowledge{Alias: s.alias, Delivered: s.delivered, hidden: s.hidden, spends: s.spends}
 	for _, p := range s.placed {
 		r.AddPlacement(&p.record.TurnFingerprint, p.sure)
 	}
@@ -46,52 +49,44 @@ func (r *Request) Splice(records [][]byte) (spliced int) {
 
 // splicer rewrites the input of a request.
 type splicer struct {
-	*Request
-	placed []placed
-	alias  string // the response that the agent goes on from
-	goesOn string // what upstream calls it
-	before []string
-	woven  map[int][]string  // what stands in place of an item, by its place
-	notes  map[string]string // what stands before the output of an edited call
-	told   []string
-	hidden map[string]bool
-	used   map[*Record]bool
-	spent  map[string]bool      // approvals that a request has used
-	made   map[string]HostedRun // what the provider ran of what was approved
-	spends []intercept.OneTimeApproval
+	req        *Request
+	placed     []placed
+	alias      string               // the response that the agent continues, where upstream has another id of it
+	upstreamID string               // that id
+	missing    []string             // items that upstream lacks before the input
+	merged     map[int][]string     // the items in place of one, by its place
+	notes      map[string]string    // on edited calls, before their outputs
+	delivered  []string             // answers whose missing items the request brings
+	hidden     map[string]bool      // items that were added, by identity
+	used       map[*Record]bool     // records of which something is in the request
+	spent      map[string]bool      // approvals that a request has used
+	ran        map[string]HostedRun // approved calls that the provider ran
+	spends     []intercept.OneTimeApproval
 }
 
-// follow takes the record of the response that the request goes on from.
-func (s *splicer) follow(records []*Record) (missing []string) {
-	id := s.Text("previous_response_id")
+// followResponse takes the record of the response that the request continues.
+func (s *splicer) followResponse(records []*Record) {
+	id := s.req.Text("previous_response_id")
 	if id == "" {
-		return nil
+		return
 	}
 	rec := latest(records, id)
 	if rec == nil {
-		return nil
+		return
 	}
-	if last := rec.Chain; len(last) > 0 && last[len(last)-1] != id {
-		s.alias, s.goesOn = id, last[len(last)-1]
+	if n := len(rec.Chain); n > 0 && rec.Chain[n-1] != id {
+		s.alias, s.upstreamID = id, rec.Chain[n-1]
 	}
-	if s.alias != "" || len(rec.Missing)+len(rec.Ran) > 0 {
+	if s.alias != "" || rec.lacks() {
 		s.place(rec, true)
 	}
-	s.annotate(rec)
-	return s.owed(rec)
+	s.bring(rec)
 }
 
-// owed are the items that upstream lacks, as this request may bring them. Upstream
-// keeps the questions among what they answer; a call that ran in another branch of
-// the conversation did not run in this one.
-func (s *splicer) owed(rec *Record) (items []string) {
-	for _, item := range rec.Missing {
-		items = append(items, s.once(rec, item, nil))
-	}
-	return items
-}
+// lacks reports whether upstream does not have all of the answer.
+func (rec *Record) lacks() bool { return len(rec.Missing)+len(rec.Ran) > 0 }
 
-// latest is the record that knows most of a response.
+// latest is the most complete record of a response.
 func latest(records []*Record, id string) (best *Record) {
 	for _, rec := range records {
 		if rec.Response == id && (best == nil || (len(rec.Chain) >= len(best.Chain) && len(rec.Rounds) >= len(best.Rounds))) {
@@ -113,43 +108,45 @@ func (s *splicer) place(rec *Record, sure bool) {
 	s.used[rec] = true
 }
 
-// annotate notes which arguments ran, for outputs of calls that upstream keeps as
-// they were made.
-func (s *splicer) annotate(rec *Record) {
+// bring adds the items of an answer that upstream lacks, as this request may bring them,
+// and the arguments that ran to the outputs of calls. Upstream keeps the approval requests
+// among the calls. A call that ran in another branch of the conversation did not run in
+// this one.
+func (s *splicer) bring(rec *Record) {
 	for _, c := range rec.Calls {
 		if ran, ok := rec.Ran[c.ID]; ok && c.Note != "" {
-			s.notes[c.ID] = intercept.ArgumentsRan(c.Note, ran)
+			s.note(c.ID, intercept.ArgumentsRan(c.Note, ran))
 		}
+	}
+	for _, item := range rec.Missing {
+		s.missing = append(s.missing, s.once(rec, item, nil))
 	}
 }
 
-// converse brings what is missing in a conversation that upstream keeps: once,
-// because upstream keeps that too.
-func (s *splicer) converse(records []*Record) (missing []string) {
-	id := s.Conversation()
+// followConversation brings the missing items of a conversation that upstream keeps: once,
+// because upstream keeps them too.
+func (s *splicer) followConversation(records []*Record) {
+	id := s.req.Conversation()
 	if id == "" {
-		return nil
+		return
 	}
 	told := make(map[string]bool)
 	for _, rec := range records {
-		for _, response := range rec.Told {
+		for _, response := range rec.Delivered {
 			told[response] = true
 		}
 	}
 	for _, rec := range records {
-		if rec.Conversation != id || len(rec.Missing)+len(rec.Ran) == 0 || told[rec.Response] || latest(records, rec.Response) != rec {
-			continue
+		if rec.Conversation == id && rec.lacks() && !told[rec.Response] && latest(records, rec.Response) == rec {
+			s.place(rec, true)
+			s.delivered = append(s.delivered, rec.Response)
+			s.bring(rec)
 		}
-		s.place(rec, true)
-		s.annotate(rec)
-		s.told = append(s.told, rec.Response)
-		missing = append(missing, s.owed(rec)...)
 	}
-	return missing
 }
 
-// weave finds the answers that the agent repeats, and makes them whole.
-func (s *splicer) weave(records []*Record) {
+// merge finds the answers that the agent repeats, and completes them.
+func (s *splicer) merge(records []*Record) {
 	var candidates []*Record
 	for _, rec := range records {
 		if rec.Parallel || (!s.used[rec] && len(rec.Rounds)+len(rec.Ran) > 0) {
@@ -159,75 +156,64 @@ func (s *splicer) weave(records []*Record) {
 	if len(candidates) == 0 {
 		return
 	}
-	items, f := s.items(), newFinder(candidates)
-	echoes := f.echoes(items)
-	plain := make([]intercept.HistoryTurn, len(echoes))
-	for i, e := range echoes {
-		plain[i] = e.HistoryTurn
+	items, f := s.req.input.list(), newFinder(candidates)
+	turns := f.turns(items)
+	plain := make([]intercept.HistoryTurn, len(turns))
+	for i, t := range turns {
+		plain[i] = t.HistoryTurn
 	}
-	found := intercept.Match(intercept.Opening(s.Opening()), plain, f.answers)
-	s.woven = make(map[int][]string)
+	found := intercept.Match(intercept.Opening(s.req.Opening()), plain, f.answers)
+	s.merged = make(map[int][]string)
 	places := slices.Sorted(maps.Keys(found))
 	for _, sure := range []bool{true, false} {
 		for _, at := range places {
-			if found[at].Sure == sure && !s.overlaps(&echoes[at]) {
-				s.weaveInto(&echoes[at], candidates[found[at].Record], sure)
+			t := &turns[at]
+			if found[at].Sure != sure || s.overlaps(t) {
+				continue
+			}
+			rec := candidates[found[at].Record]
+			s.place(rec, sure)
+			m := merger{splicer: s, record: rec, items: items[t.first : t.last+1], following: items[t.first:]}
+			for i, texts := range m.run() {
+				s.merged[t.first+i] = texts
 			}
 		}
 	}
 }
 
-// overlaps reports whether an answer has been made whole in a part of the echo.
-func (s *splicer) overlaps(e *echo) bool {
-	for i := e.first; i <= e.last; i++ {
-		if _, woven := s.woven[i]; woven {
+// overlaps reports whether an answer has been completed in a part of the turn.
+func (s *splicer) overlaps(t *turn) bool {
+	for i := t.first; i <= t.last; i++ {
+		if _, merged := s.merged[i]; merged {
 			return true
 		}
 	}
 	return false
 }
 
-// weaveInto makes an answer whole that the agent repeats.
-func (s *splicer) weaveInto(e *echo, rec *Record, sure bool) {
-	s.place(rec, sure)
-	items := s.items()
-	w := weaver{splicer: s, record: rec, items: items[e.first : e.last+1], behind: items[e.first:]}
-	for i, raw := range w.run() {
-		s.woven[e.first+i] = raw
-	}
-}
-
-// render is the input with all that changes in it. Items that do not change stay
-// the bytes that they were.
+// render is the input with all its changes. Items that do not change keep their bytes.
 func (s *splicer) render() []byte {
-	raw := s.input()
-	items := s.items()
-	var out []byte
-	at := 0
-	for i, item := range items {
-		texts := []string{item.Raw}
-		if woven, ok := s.woven[i]; ok {
-			texts = woven
-		} else {
-			texts[0] = s.annotated(item)
+	raw, items := s.req.input.raw, s.req.input.list()
+	if len(items) == 0 {
+		return strictjson.AppendItems(raw, s.missing...)
+	}
+	return intercept.RewriteItems(raw, items, func(i int, item gjson.Result) []string {
+		texts, merged := s.merged[i]
+		if !merged {
+			texts = []string{s.annotated(item)}
 		}
 		if i == 0 {
-			texts = slices.Concat(s.before, texts)
+			texts = slices.Concat(s.missing, texts)
 		}
-		out = append(out, raw[at:item.Index]...)
-		if at = item.Index + len(item.Raw); len(texts) == 0 { // and the comma that would be left
-			out = []byte(strings.TrimRight(string(out), ", \t\r\n"))
-			if len(out) == 1 && i+1 < len(items) {
-				at = items[i+1].Index
-			}
-		}
-		out = append(out, strings.Join(texts, ",")...)
-	}
-	if len(items) == 0 {
-		return strictjson.AppendItems(raw, s.before...)
-	}
-	return append(out, raw[at:]...)
+		return texts
+	})
 }
+
+// hide notes an item that the agent does not know.
+func (s *splicer) hide(raw string) { s.hidden[identityOf(gjson.Parse(raw))] = true }
+
+// note adds a note to the output of an edited call.
+func (s *splicer) note(callID, text string) { s.notes[callID] = text }
 
 // annotated is an output with the note of an edit before it.
 func (s *splicer) annotated(item gjson.Result) string {

@@ -1,9 +1,10 @@
 // Package wire decodes the payloads of the Responses API strictly: events of a stream,
-// response objects and output items. What it has no meaning for and what could be a call
-// in disguise is refused.
+// response objects and output items. It refuses what it has no meaning for and what could
+// be a call in disguise.
 //
-// Read event.go (one event, one response object), item.go (one output item, and the
-// types of items that are calls) and schema.go (the forms that all clients read alike).
+// Read event.go (one event), object.go (one response), item.go (one output item, and the
+// types of items that are calls), input.go (the input of a call), disguise.go (calls that
+// some client could see elsewhere) and schema.go (the forms that all clients read alike).
 package wire
 
 import (
@@ -14,9 +15,6 @@ import (
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
-
-// MaxItems is how many output items an answer of upstream has at most.
-const MaxItems = 2048
 
 // kind is what an event of a stream does.
 type kind int
@@ -100,20 +98,26 @@ type Event struct {
 	Number     int64 // its sequence number, -1 where it has none
 	Index      int   // of the output item, -1 where it has none
 	ItemID     string
-	strange    bool    // its type, or its name, is one that nobody knows yet
-	HasContent bool    // it is strange, and has something in it
-	Entry      *Entry  // of the item, in kindAdded and kindDone
+	strange    bool    // its type, or its name, is unknown
+	HasContent bool    // it is strange, and not empty
+	Entry      *Entry  // of the item, in KindAdded and KindDone
 	Response   *Object // of the response, nil where it has none
 
-	// Of kindInput:
+	// Of KindInput:
 	Input inputEvent
 	Text  string
 	Name  string
 
-	Slots [3]gjson.Result // sequence_number, delta, obfuscation: what differs from one event to the next
+	Slots [3]gjson.Result // sequence_number, delta, obfuscation: the fields that differ from one event to the next
 }
 
-// Size is how many bytes are remembered of an event of a call.
+// Ends reports whether the event ends its response.
+func (e *Event) Ends() bool { return e.Kind == KindEnd || e.Kind == KindFailed }
+
+// showsItem reports whether the event begins or completes an output item.
+func (e *Event) showsItem() bool { return e.Kind == KindAdded || e.Kind == KindDone }
+
+// Size is the number of bytes that are remembered of an event of a call.
 func (e *Event) Size() int {
 	if e.Kind == KindInput && e.Input.Fragment {
 		return len(e.Text)
@@ -132,27 +136,39 @@ func Decode(payload string, names []string) (*Event, error) {
 		d.Unknown("", top)
 		return e, d.Err()
 	}
-	if !d.kind(TypeOf(top), names) {
+	if !d.kind(top.Get("type").Str, names) {
 		return e, d.Err()
 	}
 	top.ForEach(func(k, v gjson.Result) bool { return d.field(k.Str, v) })
-	switch {
-	case (e.Kind == KindEnd || e.Kind == KindFailed) && e.Response == nil:
-		d.Fail("an event that ends a response has none")
-	case (e.Kind == KindAdded || e.Kind == KindDone) && e.Entry == nil:
-		d.Fail("an event of an output item has none")
-	case e.Kind == KindInput && e.Text == "" && !e.Input.Fragment && !top.Get(e.Input.Field).Exists():
-		d.Fail("an event with the input of a call has none")
-	case e.Kind != KindInput && d.named.Input():
+	if reason := d.lacking(top); reason != "" {
+		d.Fail(reason)
+	}
+	if e.Kind != KindInput && d.named.Input() {
 		d.Fail("an event looks like a call of another API")
-	case e.Kind == kindOther && e.Response == nil && SpeaksOfCalls(e.Type):
-		d.Fail("an event of an unknown type speaks of a call")
+	}
+	if e.Kind == kindOther && e.Response == nil && NamesCall(e.Type) {
+		d.Fail("an event of an unknown type has the name of a call")
 	}
 	return e, d.Err()
 }
 
-// kind finds out what the event does. Its data say so; some readers go by its name,
-// so the name must not say something else.
+// lacking is why an event is incomplete, "" if it is not.
+func (d *decoder) lacking(top gjson.Result) string {
+	e := d.event
+	noInput := e.Kind == KindInput && e.Text == "" && !e.Input.Fragment
+	switch {
+	case e.Ends() && e.Response == nil:
+		return "an event that ends a response has none"
+	case e.showsItem() && e.Entry == nil:
+		return "an event of an output item has none"
+	case noInput && !top.Get(e.Input.Field).Exists():
+		return "an event with the input of a call has none"
+	}
+	return ""
+}
+
+// kind finds out the kind of the event. Its data determine the kind, but some clients
+// read its name instead, which must not contradict the data.
 func (d *decoder) kind(typ string, names []string) bool {
 	e := d.event
 	for _, name := range names {
@@ -165,26 +181,15 @@ func (d *decoder) kind(typ string, names []string) bool {
 	for _, name := range names {
 		e.strange = e.strange || (name != "" && name != "message" && kindOf(name) == kindOther)
 		if k := kindOf(name); name != typ && k != kindOther && k != KindError {
-			return d.Fail("an event is named otherwise than its data say")
+			return d.Fail("the name of an event contradicts its data")
 		}
 	}
 	return true
 }
 
-// TypeOf is the type field of an object, "" where there is none.
-func TypeOf(v gjson.Result) (typ string) {
-	v.ForEach(func(k, v gjson.Result) bool {
-		if k.Str == "type" {
-			typ = v.Str
-		}
-		return k.Str != "type"
-	})
-	return typ
-}
-
-// SpeaksOfCalls catches events of types that nobody knows yet: of this API, or of
-// another one that a client may read too.
-func SpeaksOfCalls(typ string) bool {
+// NamesCall reports whether the unknown type of an event may be one of a call: of this
+// API, or of another one that a client may read too.
+func NamesCall(typ string) bool {
 	typ = strings.ToLower(typ)
 	return strings.Contains(typ, "call") || strings.Contains(typ, "tool") || strings.HasPrefix(typ, "content_block")
 }
@@ -213,7 +218,7 @@ func (d *decoder) field(key string, v gjson.Result) bool {
 	case "item_id":
 		return d.Text(&e.ItemID, v, "the id of an output item")
 	case "item":
-		if e.Kind == KindAdded || e.Kind == KindDone {
+		if e.showsItem() {
 			e.Entry = ReadEntry(&d.Reading, v)
 			return d.OK()
 		}
@@ -228,23 +233,36 @@ func (d *decoder) field(key string, v gjson.Result) bool {
 		e.Slots[2] = v
 	}
 	if e.Kind == KindInput {
-		switch key {
-		case e.Input.Field:
-			if e.Input.Fragment {
-				return d.Fragment(&e.Text, v, "the input of a call")
-			}
-			return d.Text(&e.Text, v, "the input of a call")
-		case "name":
-			return d.Text(&e.Name, v, "the name of a call")
-		case "command_index":
-			n := 0
-			ok := d.Number(&n, v, "the index of a command")
-			e.Input.Path = "commands." + strconv.Itoa(n)
-			return ok
-		case "call_id":
-			return d.Text(new(string), v, "the id of a call")
-		}
+		return d.inputField(key, v)
 	}
+	return d.unknown(key, v)
+}
+
+// inputField reads a field of an event with the input of a call.
+func (d *decoder) inputField(key string, v gjson.Result) bool {
+	e := d.event
+	switch key {
+	case e.Input.Field:
+		if e.Input.Fragment {
+			return d.Fragment(&e.Text, v, "the input of a call")
+		}
+		return d.Text(&e.Text, v, "the input of a call")
+	case "name":
+		return d.Text(&e.Name, v, "the name of a call")
+	case "command_index":
+		n := 0
+		ok := d.Number(&n, v, "the index of a command")
+		e.Input.Path = "commands." + strconv.Itoa(n)
+		return ok
+	case "call_id":
+		return d.Text(new(string), v, "the id of a call")
+	}
+	return d.unknown(key, v)
+}
+
+// unknown reads a field that the event has no meaning for.
+func (d *decoder) unknown(key string, v gjson.Result) bool {
+	e := d.event
 	e.HasContent = e.HasContent || (e.strange && filled(v))
 	return d.Unknown(key, v, eventFields...)
 }
@@ -254,111 +272,4 @@ func (d *decoder) sequence(v gjson.Result) bool {
 	ok := d.Number(&n, v, "a sequence number")
 	d.event.Number = int64(n)
 	return ok
-}
-
-// Object is a response: of an event that has one, or a whole answer.
-type Object struct {
-	Raw          string
-	Head         Head
-	Status       string
-	Stored       bool // upstream reports that it keeps it
-	Unstored     bool // upstream reports that it does not
-	Background   bool
-	failed       bool // it has an error
-	Conversation string
-	Output       []*Entry
-	Listed       bool   // it has a list of output items
-	Usage        string // raw, "" when absent or null
-	Tools        string // raw
-}
-
-// Head is what all events of an answer have in common, as raw JSON.
-type Head struct{ ID, Created, Previous string }
-
-// objectFields are the names that have a meaning in a response.
-var objectFields = []string{"id", "object", "created_at", "status", "error", "output", "tools", "store", "usage", "conversation", "previous_response_id", "background"}
-
-// ReadObject reads a response. What it echoes of the request is read by nobody as
-// a call, unless it is an item that is one.
-func ReadObject(d *intercept.Reading, v gjson.Result) *Object {
-	o := &Object{Raw: v.Raw}
-	var named strictjson.Named
-	v.ForEach(func(k, v gjson.Result) bool {
-		named.Note(k.Str, v)
-		return o.field(d, k.Str, v)
-	})
-	if named.Input() {
-		d.Fail("a response looks like a call")
-	}
-	return o
-}
-
-func (o *Object) field(d *intercept.Reading, key string, v gjson.Result) bool {
-	switch key {
-	case "output":
-		return o.list(d, v)
-	case "id":
-		o.Head.ID = v.Raw
-	case "created_at":
-		o.Head.Created = v.Raw
-	case "previous_response_id":
-		o.Head.Previous = v.Raw
-	case "status":
-		return d.Text(&o.Status, v, "the status of a response")
-	case "store":
-		o.Stored, o.Unstored = v.Type == gjson.True, v.Type == gjson.False
-	case "background":
-		o.Background = v.Type == gjson.True
-	case "conversation":
-		o.Conversation = ConversationID(v)
-	case "usage":
-		if v.IsObject() {
-			o.Usage = v.Raw
-		}
-	case "error":
-		o.failed = v.Type != gjson.Null
-	case "tools", "tool_choice", "text", "instructions", "prompt", "metadata", "reasoning":
-		if key == "tools" {
-			o.Tools = v.Raw
-		}
-		return !callsWithin(v, 0) || d.Fail("a response echoes a call where none belongs")
-	default:
-		return d.Unknown(key, v, objectFields...)
-	}
-	return d.Unknown("", v)
-}
-
-func (o *Object) list(d *intercept.Reading, v gjson.Result) bool {
-	if v.Type == gjson.Null {
-		return true
-	}
-	if !v.IsArray() {
-		return d.Fail("the output of a response is not an array")
-	}
-	o.Listed = true
-	v.ForEach(func(_, v gjson.Result) bool {
-		if len(o.Output) == MaxItems {
-			return d.Fail("a response has too many output items")
-		}
-		o.Output = append(o.Output, ReadEntry(d, v))
-		return d.OK()
-	})
-	return d.OK()
-}
-
-// Pending reports a response whose calls are not made yet, or never will be.
-func (o *Object) Pending() bool {
-	switch o.Status {
-	case "queued", "in_progress", "cancelled", "failed":
-		return true
-	}
-	return o.failed
-}
-
-// ConversationID reads a conversation: its id, or an object that has it.
-func ConversationID(v gjson.Result) string {
-	if v.IsObject() {
-		v = v.Get("id")
-	}
-	return v.Str
 }

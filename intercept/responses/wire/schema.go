@@ -2,7 +2,6 @@ package wire
 
 import (
 	"maps"
-	"strconv"
 
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
@@ -106,44 +105,4 @@ func (e *Entry) Uniform() bool {
 func (e *Entry) Identified() bool {
 	f := Forms[e.Type]
 	return f != nil && e.ID != "" && e.CallID != "" && (f.Tool != "" || e.Name != "")
-}
-
-// inputText is one of the texts of an input that the API streams in events.
-type inputText struct{ Path, Text string }
-
-// Texts are those of an input.
-func (f *Form) Texts(input string) (list []inputText) {
-	switch f.Type {
-	case "function_call", "custom_tool_call":
-		list = append(list, inputText{"", input})
-	case "apply_patch_call":
-		if diff := gjson.Get(input, "diff"); diff.Exists() {
-			list = append(list, inputText{"diff", diff.String()})
-		}
-	case "shell_call":
-		for i, command := range gjson.Get(input, "commands").Array() {
-			list = append(list, inputText{"commands." + strconv.Itoa(i), command.String()})
-		}
-	}
-	return list
-}
-
-// Opening is the item of a call as it begins: what follows in fragments is empty.
-func (f *Form) Opening(done string) string {
-	p := strictjson.Patch{JSON: done}
-	if !f.Unknown {
-		p.Set("status", `"in_progress"`)
-	}
-	switch {
-	case f.Text:
-		p.Set(f.Field, `""`)
-	case f.Type == "apply_patch_call" && gjson.Get(done, "operation.diff").Exists():
-		p.Set("operation.diff", `""`)
-	case f.Type == "shell_call" && gjson.Get(done, "action.commands").Exists():
-		p.Set("action.commands", "[]")
-	}
-	if p.Err != nil {
-		return done
-	}
-	return p.JSON
 }

@@ -1,0 +1,111 @@
+package responses
+
+import (
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/tidwall/gjson"
+)
+
+const (
+	ambiguousPrototype = "Its input has a field with a name (such as __proto__) under which some clients keep something else."
+	ambiguousName      = "Its name changes from one event to the next."
+	ambiguousID        = "Its id changes from one place of the answer to another."
+	ambiguousCopies    = "The answer shows it several times, and not with the same arguments."
+	ambiguousIndex     = "Another item of the same answer has the same number; some clients read both as one."
+)
+
+// markOdd notes why clients may read a call in different ways. Other items are ignored:
+// no client runs them.
+func (it *item) markOdd(reason string) {
+	if it.call != nil {
+		it.AddAmbiguity(reason)
+		it.Odd = true
+	}
+}
+
+// differ notes that clients may read a call in different ways. It is an error where the
+// beginning of the call has reached the agent.
+func (it *item) differ() error {
+	if it.call == nil || it.call.form.Type == wire.ApprovalRequest {
+		return nil
+	}
+	return it.Differ()
+}
+
+// checkShape notes the parts of a call that some clients cannot read, or read in another
+// way.
+func (it *item) checkShape() {
+	e, c := it.entry, it.call
+	if _, plain := e.Input(c.form); !plain {
+		it.AddAmbiguity(intercept.AmbiguousObject)
+	}
+	if v := e.Field(c.form.Field); !c.form.Text && !c.form.Unknown && (v.IsObject() || v.IsArray()) && !wire.OpenInput.Fits(v) {
+		it.AddAmbiguity(ambiguousPrototype)
+	}
+	if len(e.Beside) > 0 {
+		it.AddAmbiguity("It has something in " + strings.Join(e.Beside, ", ") + " too, where some clients may look for arguments.")
+	}
+	if c.form.Unknown {
+		it.AddAmbiguity("It is of a type that heldcall does not know; its arguments are all that came of it.")
+	}
+}
+
+// checkShared notes what an item has in common with another one of the same body, and
+// should not.
+func (it *item) checkShared(other *item) {
+	if it.index >= 0 && it.index == other.index {
+		it.markOdd(ambiguousIndex)
+		other.markOdd(ambiguousIndex)
+	}
+	if it.call == nil || other.call == nil {
+		return
+	}
+	if it.callID() != "" && it.callID() == other.callID() {
+		it.markOdd(intercept.AmbiguousID)
+		other.markOdd(intercept.AmbiguousID)
+	}
+	if it.entry.ID != "" && it.entry.ID == other.entry.ID {
+		it.call.sharedID, it.Odd = true, true
+	}
+}
+
+// Judge implements [intercept.Codec].
+func (*answer) Judge(u *intercept.Unit) { itemOf(u).judge() }
+
+// judge notes whether a call is incomplete, whether its copies contradict each other, and
+// whether its input is one strict JSON object.
+func (it *item) judge() {
+	c := it.call
+	if !it.done {
+		it.markOdd("The answer does not mark it as complete.")
+	}
+	input, began := it.input(), ""
+	if c.began != nil && c.form.Text {
+		began, _ = c.began.Input(c.form)
+	}
+	for _, p := range c.pieces {
+		if p.fragments.Halved() {
+			it.markOdd(intercept.AmbiguousHalf)
+		}
+		if !p.agrees(input, began) {
+			it.markOdd("Its arguments came in parts that make up something else than the whole.")
+		}
+	}
+	if it.entry.Status == "incomplete" {
+		it.AddAmbiguity(intercept.AmbiguousCut)
+	}
+	if !c.form.Free && input != "" {
+		it.CheckArguments(input)
+	}
+}
+
+// agrees reports whether a piece is what the whole input has in its place. Began is the
+// input with which the item began.
+func (p *piece) agrees(input, began string) bool {
+	if p.path != "" {
+		input = gjson.Get(input, p.path).String()
+	}
+	return (!p.fragmented || began+p.fragments.String() == input) && (!p.complete || p.whole == input)
+}

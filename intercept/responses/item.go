@@ -1,0 +1,258 @@
+package responses
+
+import (
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
+	"github.com/tidwall/gjson"
+)
+
+const (
+	maxPieces = 512 // texts that make up the input of one call
+)
+
+// item is one output item of a body, as its events have built it so far.
+type item struct {
+	intercept.Unit
+	index      int         // upstream's, -1 for none
+	entry      *wire.Entry // the most complete one that was shown
+	done       bool        // it is complete
+	agentIndex int         // its index for the agent, -1 while it has none
+	call       *call       // nil for an item that the agent does not run
+	recalled   bool        // its ruling was made for an earlier request for the same answer
+}
+
+// itemOf is the item that is a unit of the answer, nil for nil.
+func itemOf(u *intercept.Unit) *item {
+	if u == nil {
+		return nil
+	}
+	return u.Of.(*item)
+}
+
+// ruling is the ruling on a call, the zero value for none.
+func (it *item) ruling() intercept.Ruling {
+	r, _ := it.Ruling()
+	return r
+}
+
+// call is the state of an item that the agent runs.
+type call struct {
+	form      *wire.Form
+	began     *wire.Entry // the item where it began, nil where it was shown whole at once
+	pieces    []*piece
+	sharedID  bool   // another call has the same item id, by which some clients find calls
+	shown     bool   // the agent has it in canonical form
+	inRequest bool   // the request offers its tool, so that its namespace counts
+	hosted    string // the MCP server that will run it
+	id        string // made up, where upstream gave none, or gave it only where the item began
+}
+
+// piece is one of the texts of a call's input that came in events.
+type piece struct {
+	path       string
+	fragments  strictjson.Fragments
+	fragmented bool // fragments came
+	whole      string
+	complete   bool // whole came
+}
+
+// find returns the piece of a path, nil for none.
+func (c *call) find(path string) *piece {
+	for _, p := range c.pieces {
+		if p.path == path {
+			return p
+		}
+	}
+	return nil
+}
+
+// piece returns the piece of a path, which it makes if there is none. It is nil if there
+// are too many.
+func (c *call) piece(path string) *piece {
+	if p := c.find(path); p != nil {
+		return p
+	}
+	if len(c.pieces) == maxPieces {
+		return nil
+	}
+	p := &piece{path: path}
+	c.pieces = append(c.pieces, p)
+	return p
+}
+
+// name is the name of a call's tool for policy and people.
+func (it *item) name() string {
+	e, f := it.entry, it.call.form
+	switch {
+	case f.Type == wire.ApprovalRequest:
+		return "mcp__" + e.Server + "__" + e.Name
+	case f.Tool != "":
+		return f.Tool
+	case f.Unknown && e.Name == "":
+		return e.Type
+	case e.Namespace != "" && it.call.inRequest:
+		return e.Namespace + "." + e.Name
+	}
+	return e.Name
+}
+
+// input is the input of the call: that of the item if it is done, else the fragments so
+// far.
+func (it *item) input() string {
+	c := it.call
+	text, _ := it.entry.Input(c.form)
+	if it.done || !c.form.Text || text != "" {
+		return text
+	}
+	switch p := c.find(""); {
+	case p == nil:
+		return ""
+	case p.complete:
+		return p.whole
+	default:
+		return p.fragments.String()
+	}
+}
+
+// callID is the id by which the output of the call names it.
+func (it *item) callID() string {
+	if it.call.form.Type == wire.ApprovalRequest {
+		return it.entry.ID
+	}
+	if it.call.id != "" {
+		return it.call.id
+	}
+	return it.entry.CallID
+}
+
+// fingerprint identifies a call in later requests for the same answer.
+func (it *item) fingerprint() string {
+	return intercept.Fingerprint(it.entry.Type, it.callID(), it.entry.Namespace, it.entry.Name, it.input())
+}
+
+// Call implements [intercept.Codec].
+func (*answer) Call(u *intercept.Unit) intercept.Call {
+	it := itemOf(u)
+	f := it.call.form
+	return intercept.Call{
+		ID: it.callID(), Name: it.name(), Arguments: it.input(), FreeText: f.Free,
+		Ambiguous: u.Ambiguities, ReadOnly: f.Fixed, Hosted: it.call.hosted,
+	}
+}
+
+// is reports whether an entry shows the item, by the ids that the API compares.
+func (it *item) is(e *wire.Entry) bool {
+	if it.entry.CallID != "" || e.CallID != "" {
+		return it.entry.Type == e.Type && it.entry.CallID == e.CallID
+	}
+	return it.entry.Type == e.Type && it.entry.ID == e.ID
+}
+
+// same reports whether an entry shows the item again, by all ids.
+func (it *item) same(e *wire.Entry) bool {
+	return it.entry.Type == e.Type && it.entry.ID == e.ID && it.entry.CallID == e.CallID
+}
+
+// isNamed reports whether an item id names the item. In an item without an index the
+// call id does too.
+func (it *item) isNamed(id string) bool {
+	return id != "" && (it.entry.ID == id || (it.index < 0 && it.entry.CallID == id))
+}
+
+// show takes a more complete entry of the item, and notes how a call differs in it.
+func (it *item) show(e *wire.Entry) error {
+	if c := it.call; c != nil {
+		switch {
+		case it.done:
+			it.compare(e)
+			return it.differ() // a client may take it for another call
+		case it.entry.Renamed(e):
+			it.AddAmbiguity(ambiguousName)
+		}
+		if id := it.entry.CallID; id != "" && id != e.CallID {
+			it.AddAmbiguity(ambiguousID)
+			if e.CallID == "" {
+				c.id = id
+			}
+		}
+		before, _ := it.entry.Input(c.form)
+		after, _ := e.Input(c.form)
+		if !c.form.Unknown && before != after && !begins(c.form, before, after) {
+			it.AddAmbiguity(ambiguousCopies)
+		}
+		c.began = it.entry
+		defer it.checkShape()
+	}
+	it.entry, it.done = e, true
+	return nil
+}
+
+// begins reports whether one input is the beginning of another.
+func begins(f *wire.Form, before, after string) bool {
+	if f.Text {
+		return before == ""
+	}
+	return before == "" || wire.Grows(gjson.Parse(before), gjson.Parse(after), 0)
+}
+
+// compare notes how a call differs in an entry of another place of the answer.
+func (it *item) compare(e *wire.Entry) {
+	if it.call == nil {
+		return
+	}
+	shown := item{entry: e, call: it.call}
+	one, _ := it.entry.Input(it.call.form)
+	other, _ := e.Input(it.call.form)
+	if it.call.form.Unknown {
+		one, other = strings.TrimSpace(one), strings.TrimSpace(other)
+	}
+	switch {
+	case it.name() != shown.name() || it.entry.Type != e.Type:
+		it.markOdd(ambiguousName)
+	case one != other:
+		it.markOdd(ambiguousCopies)
+	}
+	if it.entry.CallID != e.CallID {
+		it.markOdd(ambiguousID)
+	}
+}
+
+// take adds a text to the input of a call.
+func (it *item) take(e *wire.Event) error {
+	c := it.call
+	if e.Input.Of != c.form.Type {
+		it.markOdd("Parts of its arguments came as those of another kind of call.")
+	}
+	if e.Name != "" && e.Name != it.entry.Name {
+		it.markOdd(ambiguousName)
+	}
+	p := c.piece(e.Input.Path)
+	if p == nil {
+		return intercept.NotUnderstood("the input of a call has more than %d parts", maxPieces)
+	}
+	switch repeated := p.complete && !e.Input.Fragment && p.whole == e.Text; {
+	case it.done:
+		it.markOdd("Parts of its arguments came after its end.")
+	case repeated:
+		if err := it.differ(); err != nil { // a client may take it for another call
+			return err
+		}
+	case p.complete:
+		it.markOdd(ambiguousCopies)
+	}
+	p.add(e)
+	return nil
+}
+
+// add takes the text of an event.
+func (p *piece) add(e *wire.Event) {
+	if e.Input.Fragment {
+		p.fragments.WriteString(e.Text)
+		p.fragmented = p.fragmented || e.Text != ""
+	} else {
+		p.whole, p.complete = e.Text, true
+	}
+}
