@@ -352,7 +352,5 @@ var exceptions = map[string]int{
 	"intercept/responses/history.weaver methods":    54,
 	"intercept/responses/wire.Entry fields":         16,
 	"proxy/agentconn percent of references upwards": 23,
-	"proxy/turn lines":                              3256,
-	"proxy/turn.Engine fields":                      19,
 	"proxy/upstream percent of references upwards":  20,
 }

@@ -6,11 +6,11 @@ import (
 	"encoding/hex"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/proxy/turn"
+	"github.com/heldcall/heldcall/proxy/conversation"
 )
 
 // DefaultTenant is the tenant of agents that the configuration names none for.
-const DefaultTenant = turn.DefaultTenant
+const DefaultTenant = conversation.DefaultTenant
 
 // client is the configured client that the agent is, by the SHA-256 of its key, or "".
 func (p *Proxy) client(r *agentRequest) string {

@@ -99,8 +99,8 @@ func (p *Proxy) newEngine() *turn.Engine {
 		},
 		Gate: o.Gate, Store: o.Turns, Dialects: o.Dialects,
 		Judge: o.Judge,
-		Used:  o.Used, Held: p.reclaimer.holdBegan, Log: p.log, Registerer: o.Registerer,
-	})
+		Used:  o.Used, Held: p.reclaimer.holdBegan, Log: p.log,
+	}, o.Registerer)
 }
 
 // newServer configures fasthttp so that none of its defaults cuts a long hold, a

@@ -86,7 +86,7 @@ func (r *review) cancel(ctx context.Context, reason string) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer stop()
 	if err := r.hold.Cancel(ctx, reason); err != nil {
-		r.engine.log.Error("failed to cancel the requests of an agent that has disconnected", "turn", r.conversation.request.Turn, "reason", reason, "error", err)
+		r.engine.Log.Error("failed to cancel the requests of an agent that has disconnected", "turn", r.conversation.Request.Turn, "reason", reason, "error", err)
 		r.engine.metrics.storeError("cancel")
 	}
 	r.detach()
@@ -102,7 +102,7 @@ func (r *review) decide() error {
 	if err := hold.Err(); err != nil {
 		return err
 	}
-	rules, requests := r.conversation.judge(), hold.Requests()
+	rules, requests := r.rules(), hold.Requests()
 	r.spans.Answered(requests)
 	for i, j := range r.asked {
 		j.request = &requests[i]
@@ -147,7 +147,7 @@ func (r *review) approved(j *judgedCall, d approvals.Decision, rules Judge) {
 		j.ruling.Arguments = judge.ArgumentsText(d.ModifiedArgs)
 		return
 	}
-	if v := rules.Verdict(r.conversation.origin(), j.shown()); v.Action == policy.Deny {
+	if v := rules.Verdict(originOf(r.conversation), j.shown()); v.Action == policy.Deny {
 		j.rule(intercept.Deny, approvals.OutcomeDeniedByRule, intercept.DeniedByRule(j.call.Name, v.Reason))
 		return
 	}
@@ -211,7 +211,7 @@ func (t *Turn) wait() State {
 	select {
 	case <-t.review.hold.Done():
 		return Deciding
-	case <-t.engine.draining:
+	case <-t.engine.draining.Done():
 		t.review.leavePending()
 		return t.output.fail(errRestarting())
 	case <-t.ctx.Done():
@@ -224,7 +224,7 @@ func (t *Turn) wait() State {
 // decide turns what people decided into rulings.
 func (t *Turn) decide() State {
 	if err := t.review.decide(); err != nil {
-		return t.output.fail(t.conversation.storeError(err))
+		return t.output.fail(t.conversation.StoreError(err))
 	}
 	return Settling
 }

@@ -41,7 +41,7 @@ func TestHoldsThatEndUndecided(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, s := newGate(t)
-			e, r, a := NewEngine(options(t, "default: ask\n", g, s)), chatRequest(true), newRecorder()
+			e, r, a := NewEngine(options(t, "default: ask\n", g, s), nil), chatRequest(true), newRecorder()
 			ctx, cancel := context.WithCancelCause(t.Context())
 			turn := e.New(ctx, r, a, &model{answers: []canned{answerTo(r.Envelope, callBash(`{}`))}}, nil)
 			if refusal := turn.Prepare(); refusal != nil {
@@ -67,7 +67,7 @@ func TestHoldsThatEndUndecided(t *testing.T) {
 // A hold sends heartbeats until people decide.
 func TestHoldSendsHeartbeats(t *testing.T) {
 	g, s := newGate(t)
-	e, r, a := NewEngine(options(t, "default: ask\n", g, s)), chatRequest(false), newRecorder()
+	e, r, a := NewEngine(options(t, "default: ask\n", g, s), nil), chatRequest(false), newRecorder()
 	turn := heldTurn(t, e, r, a, &model{answers: []canned{answerTo(r.Envelope, callBash(`{}`))}})
 	if a.Started() {
 		t.Error("the answer starts before it is needed")
@@ -91,7 +91,7 @@ func TestPausedRun(t *testing.T) {
 		released bool
 	}{{approvals.SignalResume, outcomePassed, true}, {approvals.SignalAbort, outcomeAborted, false}} {
 		g, s := newGate(t)
-		e, r, a := NewEngine(options(t, "profiles: none\ndefault: ask\nrules:\n  - allow: [\"bash(*)\"]\n", g, s)), chatRequest(true), newRecorder()
+		e, r, a := NewEngine(options(t, "profiles: none\ndefault: ask\nrules:\n  - allow: [\"bash(*)\"]\n", g, s), nil), chatRequest(true), newRecorder()
 		r.Run = "r1"
 		signal(t, g, approvals.SignalPause)
 		turn := e.New(t.Context(), r, a, &model{answers: []canned{answerTo(r.Envelope, callBash(`{"a":1}`))}}, nil)

@@ -17,18 +17,18 @@ import (
 // the request of the domain.
 func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.Request {
 	c := r.conversation
-	who, now := c.identity(), time.Now().UTC()
+	who, now := c.Identity(), time.Now().UTC()
 	timeout, onTimeout := r.timeoutFor(&j.verdict)
 	q := approvals.Request{
 		Kind: approvals.KindPermission, Principal: who.Principal,
-		SessionID: who.Session, RunID: who.Run, TurnID: c.request.Turn,
-		Dialect: c.request.Dialect.Name(), Model: who.Model,
+		SessionID: who.Session, RunID: who.Run, TurnID: c.Request.Turn,
+		Dialect: c.Request.Dialect.Name(), Model: who.Model,
 		ToolCallID: j.call.ID, ToolName: j.call.Name, Arguments: argumentsValue(j.shown()),
 		Resource: j.verdict.Resource, ArgsPreview: j.verdict.Preview,
 		Title:     cmp.Or(j.verdict.Title, approvals.DefaultTitle(j.call.Name)),
 		RiskLevel: j.verdict.Risk, Reason: j.verdict.Reason, Rule: j.verdict.Rule,
 		SuggestedPatterns: j.verdict.Suggested,
-		Context:           approvals.Context{LastUserMessage: excerpt(c.parsed.LastUser()), AssistantText: excerpt(answer.Text())},
+		Context:           approvals.Context{LastUserMessage: excerpt(c.Parsed.LastUser()), AssistantText: excerpt(answer.Text())},
 		AllowRemember:     j.verdict.AllowRemember, RememberScopes: j.verdict.RememberScopes,
 		Reviewers: j.verdict.Reviewers, RequiredApprovals: j.verdict.RequiredApprovals,
 		CreatedAt: now, ExpiresAt: now.Add(timeout), OnTimeout: onTimeout,
@@ -44,7 +44,7 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 		}
 		q.Demands = append(q.Demands, demand)
 	}
-	if tool, ok := c.parsed.Tool(j.call.Name); ok {
+	if tool, ok := c.Parsed.Tool(j.call.Name); ok {
 		q.Description = strings.Clone(tool.Description) // pins no list of tools
 		q.Tool = approvals.Tool{Description: q.Description, Parameters: tool.Parameters}
 		if strictjson.Deep(tool.Parameters) {
