@@ -351,6 +351,4 @@ var exceptions = map[string]int{
 	"intercept/responses/history.weaver fields":     30,
 	"intercept/responses/history.weaver methods":    54,
 	"intercept/responses/wire.Entry fields":         16,
-	"proxy/agentconn percent of references upwards": 23,
-	"proxy/upstream percent of references upwards":  20,
 }

@@ -13,9 +13,9 @@ import (
 // run beside the other methods; these are for one goroutine.
 type Conn struct {
 	net.Conn
-	in   readAhead
-	out  writeBuffer
-	body bodyMemory
+	bodyMemory
+	in  readAhead
+	out writeBuffer
 
 	watcher      *disconnectWatcher
 	id           uint64 // of the connection at the watcher
@@ -37,8 +37,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	if len(c.body.pieces) > 0 && c.in.buffered() == 0 {
-		return c.body.read(p), nil
+	if len(c.pieces) > 0 && c.in.buffered() == 0 {
+		return c.readPiece(p), nil
 	}
 	return c.in.Read(p)
 }
@@ -56,6 +56,35 @@ func (c *Conn) Write(p []byte) (int, error) {
 		return len(p), c.flush()
 	}
 	return len(p), nil
+}
+
+// BufferHead buffers what is written until a [BodyWriter] sends its first bytes: the
+// head of an answer in chunks.
+func (c *Conn) BufferHead() { c.out.active = true }
+
+// BufferAnswer buffers what is written until it contains a head and bodySize bytes of
+// a body, more than 0, and sends that with one system call.
+func (c *Conn) BufferAnswer(bodySize int) { c.out = writeBuffer{active: true, bodySize: bodySize} }
+
+// BufferLastChunk sends what is buffered. From then on it buffers what is written
+// until the end of a body in chunks, and sends that with one system call.
+func (c *Conn) BufferLastChunk() error {
+	if err := c.flush(); err != nil {
+		return err
+	}
+	c.out = writeBuffer{active: true, lastChunk: true}
+	return nil
+}
+
+// DiscardBuffered drops what is buffered and ends buffering.
+func (c *Conn) DiscardBuffered() { c.out = writeBuffer{} }
+
+// flush sends what is buffered and ends buffering.
+func (c *Conn) flush() error {
+	return c.out.flush(func(data []byte) error {
+		_, err := c.Conn.Write(data)
+		return err
+	})
 }
 
 // OnDisconnect calls cancel with [ErrDisconnected] when the agent disconnects, at once
