@@ -43,8 +43,8 @@ var conversations = []dialogue{
 	},
 }
 
-// Whoever begins the same conversation once more some time after its abort begins
-// a run, and whoever only goes on or tries again does not.
+// The same conversation, begun again some time after its abort, begins a run. A request
+// that continues or repeats the stopped one does not.
 func TestConversationBeginsAgainAfterAnAbort(t *testing.T) {
 	for _, c := range conversations {
 		t.Run(c.dialect.Name(), func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestConversationBeginsAgainAfterAnAbort(t *testing.T) {
 			}
 			b.turns.Conversations.AbortRest = time.Nanosecond
 			if status, got := b.post(c, c.second); status != http.StatusForbidden {
-				t.Errorf("the stopped one goes on: %d %s", status, got)
+				t.Errorf("the stopped run continues: %d %s", status, got)
 			}
 			if status, got := b.post(c, c.first, headerRetries, "1"); status != http.StatusForbidden {
 				t.Errorf("it tries again: %d %s", status, got)
@@ -74,7 +74,7 @@ func TestConversationBeginsAgainAfterAnAbort(t *testing.T) {
 			b.decide(second, approvals.ActionApprove)
 			next := b.held(c, c.second)
 			if next.RunID != second.RunID {
-				t.Errorf("the new run goes on as %q", next.RunID)
+				t.Errorf("the new run continues as %q", next.RunID)
 			}
 			b.decide(next, approvals.ActionAbortRun)
 			for _, body := range []string{c.first, c.second} {

@@ -158,9 +158,9 @@ func (p *Proxy) Served() <-chan error { return p.served }
 // Addr is the address that agents connect to.
 func (p *Proxy) Addr() string { return p.ln.Addr().String() }
 
-// Shutdown stops accepting, ends every hold with an error that tells the agent
-// (the requests stay pending in the store), lets streams end for the grace
-// period, and then closes all connections.
+// Shutdown stops accepting, ends every hold with an error for the agent (the requests
+// stay pending in the store), lets streams end for the grace period, and then closes all
+// connections.
 func (p *Proxy) Shutdown(ctx context.Context) error {
 	p.turns.Drain()
 	p.reclaimer.end()

@@ -30,7 +30,7 @@ type Conn struct {
 
 const continueBytes = "HTTP/1.1 100 Continue\r\n\r\n"
 
-// Read implements [net.Conn]. What is buffered of an answer is sent before.
+// Read implements [net.Conn]. It sends a buffered answer first.
 func (c *Conn) Read(p []byte) (int, error) {
 	if c.out.data != nil {
 		if err := c.flush(); err != nil {
@@ -58,16 +58,16 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// BufferHead buffers what is written until a [BodyWriter] sends its first bytes: the
-// head of an answer in chunks.
+// BufferHead buffers writes, the head of an answer in chunks, until a [BodyWriter] sends
+// its first bytes.
 func (c *Conn) BufferHead() { c.out.active = true }
 
-// BufferAnswer buffers what is written until it contains a head and bodySize bytes of
-// a body, more than 0, and sends that with one system call.
+// BufferAnswer buffers writes until they contain a head and bodySize bytes of a body,
+// more than 0, and sends them with one system call.
 func (c *Conn) BufferAnswer(bodySize int) { c.out = writeBuffer{active: true, bodySize: bodySize} }
 
-// BufferLastChunk sends what is buffered. From then on it buffers what is written
-// until the end of a body in chunks, and sends that with one system call.
+// BufferLastChunk sends the buffered bytes. Then it buffers writes until the end of a
+// body in chunks, and sends them with one system call.
 func (c *Conn) BufferLastChunk() error {
 	if err := c.flush(); err != nil {
 		return err
@@ -76,10 +76,10 @@ func (c *Conn) BufferLastChunk() error {
 	return nil
 }
 
-// DiscardBuffered drops what is buffered and ends buffering.
+// DiscardBuffered drops the buffered bytes and ends buffering.
 func (c *Conn) DiscardBuffered() { c.out = writeBuffer{} }
 
-// flush sends what is buffered and ends buffering.
+// flush sends the buffered bytes and ends buffering.
 func (c *Conn) flush() error {
 	return c.out.flush(func(data []byte) error {
 		_, err := c.Conn.Write(data)
@@ -106,7 +106,7 @@ func (c *Conn) peerClosed() {
 	}
 }
 
-// Linger makes Close read what the agent is still sending, so that it can read the
+// Linger makes Close read the bytes that the agent still sends, so that it can read the
 // answer first: closing with unread bytes would reset the connection.
 func (c *Conn) Linger() { c.linger.Store(true) }
 

@@ -69,8 +69,8 @@ func (b *bodyMemory) ReserveMemory(n int) bool {
 	return true
 }
 
-// ShrinkMemory returns what is reserved beyond n bytes to the budget: a chunked body
-// has reserved the most that it could have.
+// ShrinkMemory returns the reservation beyond n bytes to the budget: for a chunked body
+// the largest possible size is reserved.
 func (b *bodyMemory) ShrinkMemory(n int) {
 	reserved := b.reserved.Load()
 	if reserved > int64(n) && b.reserved.CompareAndSwap(reserved, int64(n)) {
@@ -78,7 +78,7 @@ func (b *bodyMemory) ShrinkMemory(n int) {
 	}
 }
 
-// ReleaseMemory returns what is reserved for the connection's request to the budget.
+// ReleaseMemory returns the reservation of the connection's request to the budget.
 // It may run beside the other methods.
 func (b *bodyMemory) ReleaseMemory() {
 	if n := b.reserved.Swap(0); n > 0 {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// writeBuffer collects what is written to an agent's connection in pieces, so that
-// one system call sends it. The zero value buffers nothing.
+// writeBuffer collects the writes to an agent's connection, so that one system call
+// sends them. The zero value buffers nothing.
 type writeBuffer struct {
 	active    bool
 	lastChunk bool    // complete at the end of a body in chunks
@@ -33,7 +33,7 @@ func (b *writeBuffer) add(p []byte) (last bool) {
 	return b.lastChunk && bytes.HasSuffix(*b.data, blankLine)
 }
 
-// flush calls send with what is buffered, if anything is, and ends buffering.
+// flush calls send with the buffered bytes, if there are any, and ends buffering.
 func (b *writeBuffer) flush(send func(data []byte) error) (err error) {
 	data := b.data
 	*b = writeBuffer{}

@@ -170,7 +170,7 @@ func (c *Conversation) State() State {
 	return State{*c.Identity(), c.continues, c.Hidden.records, c.Denials.before, c.Denials.any}
 }
 
-// Restore reads the request again and brings the conversation into a state.
+// Restore reads the request again and sets the state of the conversation.
 func (c *Conversation) Restore(s State) *intercept.Error {
 	c.id, c.continues, c.Hidden.records = s.Identity, s.Continues, s.Records
 	c.Denials.before, c.Denials.any = s.Before, s.Denied

@@ -67,7 +67,7 @@ func (h *Denials) Load(ctx context.Context) *intercept.Error {
 // Notes returns the notes that [Denials.Load] has found, by call.
 func (h *Denials) Notes() map[string]string { return h.before.Notes }
 
-// Deny sets what is denied in this answer. It returns how many calls were denied since the
+// Deny sets the denials of this answer. It returns how many calls were denied since the
 // user wrote, 0 if none of them is of this answer.
 func (h *Denials) Deny(now Denied) (all int) {
 	h.now = now

@@ -50,7 +50,7 @@ func TestDenialsThatCount(t *testing.T) {
 	}
 }
 
-// What is recorded of one turn is loaded by the next one of the run.
+// The next turn of the run loads the records of one turn.
 func TestDenialsAreLoadedAgain(t *testing.T) {
 	b := newBench()
 	history := func(turn string, client string, apiKey string) *Denials {

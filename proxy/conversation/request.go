@@ -3,7 +3,7 @@
 // for it. It knows neither policy nor people, and stores its records by keys of the
 // principal.
 //
-// Read it from request.go (a request, and what is stored) by identity.go (principal,
+// Read it from request.go (a request, and the store) by identity.go (principal,
 // session, run) to conversation.go (a request in its conversation). On that are built
 // admission.go (runs that a reviewer stopped), hidden.go and onetime.go (hidden turns)
 // and denials.go (earlier denials).

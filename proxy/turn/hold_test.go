@@ -83,7 +83,7 @@ func TestHoldSendsHeartbeats(t *testing.T) {
 	}
 }
 
-// What is ruled of a paused run is released when it continues, and not if it is aborted.
+// The calls of a paused run are released when it continues, and not if it is aborted.
 func TestPausedRun(t *testing.T) {
 	for _, tt := range []struct {
 		action   approvals.SignalAction

@@ -66,8 +66,8 @@ func (k *keptAnswers) keepRulings(rulings []intercept.Ruling) {
 	}
 }
 
-// replay reads the answers again, which brings the answer into its state, and sends the
-// agent what it may have of them.
+// replay reads the answers again, which restores the state of the answer, and sends the
+// agent the bytes that may pass.
 func (k *keptAnswers) replay(t *Turn) error {
 	k.Head.copyTo(t.output.agent.Head())
 	asked := 0

@@ -32,15 +32,15 @@ func newMetrics(reg prometheus.Registerer, dialects []intercept.Dialect) *metric
 	}
 	m := &metrics{
 		turns:        counter("turns_total", "Answers of gated routes by dialect and how they ended.", "dialect", "outcome"),
-		verdicts:     counter("call_verdicts_total", "What policy said of tool calls.", "verdict"),
+		verdicts:     counter("call_verdicts_total", "Verdicts of policy on tool calls.", "verdict"),
 		outcomes:     counter("calls_total", "How tool calls ended.", "outcome"),
-		ruleDenials:  counter("rule_denials_total", "Tool calls that policy denied, by the rule; grant stands for all grants.", "rule"),
-		hosted:       counter("hosted_tools_total", "Tools run by the provider that requests offered, by what policy said of the offer.", "verdict"),
+		ruleDenials:  counter("rule_denials_total", "Tool calls that policy denied, by rule; all grants are counted as grant.", "rule"),
+		hosted:       counter("hosted_tools_total", "Tools run by the provider that requests offered, by verdict.", "verdict"),
 		failedClosed: counter("failed_closed_total", "Answers that were not released, by code.", "code"),
 		storeErrors:  counter("proxy_store_errors_total", "Operations on durable state that failed in the data plane.", "operation"),
 		continuations: f.NewCounter(prometheus.CounterOpts{
 			Name: "heldcall_continuations_total",
-			Help: "Upstream requests that heldcall made itself to tell the model of a denial.",
+			Help: "Upstream requests that heldcall made to report a denial to the model.",
 		}),
 		spliced: f.NewCounter(prometheus.CounterOpts{
 			Name: "heldcall_spliced_turns_total",
@@ -48,7 +48,7 @@ func newMetrics(reg prometheus.Registerer, dialects []intercept.Dialect) *metric
 		}),
 		unplaced: f.NewCounter(prometheus.CounterOpts{
 			Name: "heldcall_unplaced_turns_total",
-			Help: "Hidden turns without a certain place in the agent's history, in each request that brings them.",
+			Help: "Hidden turns without a certain place in the agent's history, counted in each request.",
 		}),
 		firstByte: f.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "heldcall_upstream_first_byte_seconds",

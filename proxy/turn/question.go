@@ -58,9 +58,8 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 	return q
 }
 
-// timeoutFor is how long people have to answer, and what it means if nobody does. Where
-// the configuration bounds every hold below the time of the rule, no answer approves
-// nothing.
+// timeoutFor is how long people have to answer, and the result of a time-out. Where the
+// configuration bounds every hold below the time of the rule, a time-out denies the call.
 func (r *review) timeoutFor(v *policy.Verdict) (timeout time.Duration, onTimeout string) {
 	if bound := r.engine.Limits.MaxWait; bound > 0 && bound < v.Timeout {
 		return bound, approvals.OnTimeoutDeny

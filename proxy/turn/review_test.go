@@ -132,7 +132,7 @@ func TestDecideCall(t *testing.T) {
 			if j.ruling.Action != tt.fate || j.outcome != tt.outcome || j.ruling.Arguments != tt.arguments {
 				t.Errorf("ruling %+v, outcome %q", j.ruling, j.outcome)
 			}
-			if told := j.ruling.ModelMessage != ""; told != (j.outcome != approvals.OutcomeAllowedByPerson && j.outcome != approvals.OutcomeAllowedByTimeout) {
+			if message := j.ruling.ModelMessage != ""; message != (j.outcome != approvals.OutcomeAllowedByPerson && j.outcome != approvals.OutcomeAllowedByTimeout) {
 				t.Errorf("the model or the agent reads %q", j.ruling.ModelMessage)
 			}
 		})

@@ -119,8 +119,7 @@ func (r *Response) ContentEncoding() []byte { return r.Head.ContentEncoding() }
 // CopyHead copies the head as CopyResponseHead does.
 func (r *Response) CopyHead(to HeadWriter) { r.heads.CopyResponseHead(to, r.Head, r.Gated) }
 
-// responseHeads are used again: what is read into one is copied nowhere else, and
-// takes an allocation or two a header.
+// responseHeads are used again: a new one needs an allocation or two a header.
 var responseHeads = sync.Pool{New: func() any { return new(fasthttp.ResponseHeader) }}
 
 // Close ends reading the response.
