@@ -14,11 +14,8 @@ const DefaultTenant = conversation.DefaultTenant
 
 // client is the configured client that the agent is, by the SHA-256 of its key, or "".
 func (p *Proxy) client(r *agentRequest) string {
-	if len(p.clients) == 0 {
-		return ""
-	}
 	key := r.apiKey()
-	if len(key) == 0 {
+	if len(p.clients) == 0 || len(key) == 0 {
 		return ""
 	}
 	sum := sha256.Sum256(key)

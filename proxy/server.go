@@ -77,7 +77,7 @@ func New(o Options) (*Proxy, error) {
 		p.clients[strings.ToLower(c.KeySHA256)] = c.Principal
 	}
 	for _, u := range o.Upstreams {
-		up, err := upstream.New(upstream.Config(u))
+		up, err := upstream.New(u)
 		if err != nil {
 			return nil, fmt.Errorf("proxy: %w", err)
 		}

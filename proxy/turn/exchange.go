@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -172,7 +171,7 @@ func (t *Turn) answered(r reply) State {
 	switch {
 	case status == http.StatusPartialContent:
 		return t.output.fail(intercept.NotUnderstood("upstream sent 206 Partial Content"))
-	case !identityEncoded(r.response.ContentEncoding()):
+	case !IdentityEncoded(r.response.ContentEncoding()):
 		return t.output.fail(intercept.NotUnderstood("it is compressed, although identity was asked for"))
 	case !ASCIICompatible(r.response.ContentType()):
 		return t.output.fail(intercept.NotUnderstood("its character set is not UTF-8"))
@@ -213,7 +212,7 @@ func (t *Turn) upstreamError(status int) State {
 	switch {
 	case err != nil:
 		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
-	case !identityEncoded(r.ContentEncoding()) || !t.request.Dialect.SafeError(body):
+	case !IdentityEncoded(r.ContentEncoding()) || !t.request.Dialect.SafeError(body):
 		return t.output.fail(intercept.NotUnderstood("it is an error (status %d) that could hold a call", status))
 	case quotesHidden(body, t.exchange.next.Body, t.request.Envelope.Body):
 		return t.output.fail(withoutQuotation(status, body))
@@ -277,8 +276,4 @@ func (t *Turn) endOfBody(err error) State {
 	t.exchange.end()
 	t.spans.UpstreamEnded("")
 	return Judging
-}
-
-func identityEncoded(encoding []byte) bool {
-	return len(encoding) == 0 || strings.EqualFold(string(encoding), "identity")
 }

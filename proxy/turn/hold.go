@@ -68,16 +68,11 @@ func (r *review) open(ctx context.Context) error {
 	return nil
 }
 
-// detach leaves the requests with the reviewers.
-func (r *review) detach() {
-	r.hold.Detach()
-	r.hold = nil
-}
-
 // leavePending leaves the requests with the reviewers because heldcall stops.
 func (r *review) leavePending() {
 	r.spans.Abandoned(trace.LeftPending, "")
-	r.detach()
+	r.hold.Detach()
+	r.hold = nil
 }
 
 // cancel cancels the requests that are undecided.
@@ -89,7 +84,8 @@ func (r *review) cancel(ctx context.Context, reason string) {
 		r.engine.Log.Error("failed to cancel the requests of an agent that has disconnected", "turn", r.conversation.Request.Turn, "reason", reason, "error", err)
 		r.engine.metrics.storeError("cancel")
 	}
-	r.detach()
+	r.hold.Detach()
+	r.hold = nil
 	for range r.asked {
 		r.engine.metrics.outcome(approvals.OutcomeCancelled)
 	}

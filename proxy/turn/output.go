@@ -90,11 +90,13 @@ func (o *output) finish(last []byte) State {
 	if o.outcome == "" {
 		o.outcome = outcomePassed
 	}
+	last = o.exchange.upstream.Redact(last)
 	if !o.agent.Started() {
-		o.agent.Finish(o.exchange.upstream.Redact(last))
+		o.agent.Finish(last)
 		return Ended
 	}
-	if !o.emit(last) {
+	if o.agent.Write(last) != nil {
+		o.broken = errDisconnected
 		return o.gone()
 	}
 	return Ending

@@ -34,15 +34,11 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 		CreatedAt: now, ExpiresAt: now.Add(timeout), OnTimeout: onTimeout,
 		Details: approvals.Details{Flags: slices.Concat(j.call.Flags, j.verdict.Flags), Commands: j.verdict.Commands, FreeText: j.call.FreeText, Fixed: j.call.ReadOnly, Doubts: j.call.Ambiguous, Policy: j.policy},
 	}
-	if e := j.verdict.Escalate; e.After > 0 {
-		q.Details.Escalation = &approvals.Escalation{At: now.Add(e.After), To: e.To}
-	}
+	q.Details.Escalation = escalation(j.verdict.Escalate, now)
 	for _, d := range j.verdict.Demands {
-		demand := approvals.Demand{Rule: d.Rule, Reviewers: d.Reviewers, RequiredApprovals: d.RequiredApprovals}
-		if d.Escalate.After > 0 {
-			demand.Escalation = &approvals.Escalation{At: now.Add(d.Escalate.After), To: d.Escalate.To}
-		}
-		q.Demands = append(q.Demands, demand)
+		q.Demands = append(q.Demands, approvals.Demand{
+			Rule: d.Rule, Reviewers: d.Reviewers, RequiredApprovals: d.RequiredApprovals, Escalation: escalation(d.Escalate, now),
+		})
 	}
 	if tool, ok := c.Parsed.Tool(j.call.Name); ok {
 		q.Description = strings.Clone(tool.Description) // pins no list of tools
@@ -56,6 +52,14 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 		q.Details.RawArguments = j.call.Arguments
 	}
 	return q
+}
+
+// escalation is that of a request made now, nil for none.
+func escalation(e policy.Escalation, now time.Time) *approvals.Escalation {
+	if e.After <= 0 {
+		return nil
+	}
+	return &approvals.Escalation{At: now.Add(e.After), To: e.To}
 }
 
 // timeoutFor is how long people have to answer, and the result of a time-out. Where the
