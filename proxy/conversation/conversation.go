@@ -9,7 +9,8 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// Conversation is the agent's request in its conversation. It is for one goroutine.
+// Conversation is the agent's request in its conversation: see Init. It is for one
+// goroutine.
 type Conversation struct {
 	Request *Request
 	Parsed  intercept.Request // goes upstream; nil before Begin and Restore
@@ -41,11 +42,10 @@ const responseRefID = "thread"
 // responseRefKey is the key of the responseRef for a provider's id.
 func (id *Identity) responseRefKey(refer string) string { return id.Key("thread", refer) }
 
-// New returns the conversation of a request that is not read yet.
-func New(shared *Shared, r *Request) *Conversation {
-	c := &Conversation{Request: r, shared: shared}
+// Init makes c the conversation of a request that is not read yet. c must not be copied.
+func (c *Conversation) Init(shared *Shared, r *Request) {
+	*c = Conversation{Request: r, shared: shared}
 	c.Hidden.conversation, c.Denials.conversation = c, c
-	return c
 }
 
 // read reads the request.
@@ -55,12 +55,16 @@ func (c *Conversation) read() (refusal *intercept.Error) {
 }
 
 // parse reads the request for its dialect, as the agent sent it.
-func (c *Conversation) parse() (r intercept.Request, refusal *intercept.Error) {
+func (c *Conversation) parse() (intercept.Request, *intercept.Error) {
 	r, err := c.Request.Dialect.Request(c.Request.Envelope)
-	if err != nil && !errors.As(err, &refusal) {
+	if err == nil {
+		return r, nil
+	}
+	var refusal *intercept.Error
+	if !errors.As(err, &refusal) {
 		refusal = &intercept.Error{Code: intercept.CodeBadRequest, Reason: "the request could not be processed", Err: err}
 	}
-	return r, refusal
+	return nil, refusal
 }
 
 // resume finds session and run of a request that continues an answer by its id.

@@ -33,11 +33,18 @@ func newBench() *bench {
 // prepared is the conversation of a request that was read.
 func (b *bench) prepared(t *testing.T, r *Request) *Conversation {
 	t.Helper()
-	c := New(&b.Shared, r)
+	c := b.unread(r)
 	if refusal := c.read(); refusal != nil {
 		t.Fatal(refusal)
 	}
 	return c
+}
+
+// unread is the conversation of a request that was not read.
+func (b *bench) unread(r *Request) *Conversation {
+	var c Conversation
+	c.Init(&b.Shared, r)
+	return &c
 }
 
 // chatRequest is a request of chat.

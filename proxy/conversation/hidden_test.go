@@ -82,7 +82,7 @@ func TestHiddenTurnsAreSpliced(t *testing.T) {
 			}
 			r := requestTo(referring{refers: tt.refers}, tt.body)
 			r.Turn, r.Session, r.Principal.User, r.Retried = "turn2", tt.session, tt.user, tt.retried
-			c := New(&b.Shared, r)
+			c := b.unread(r)
 			refusal := c.Begin(t.Context())
 			if refusal == nil {
 				refusal = c.Hidden.Splice(t.Context())
@@ -113,7 +113,7 @@ func TestRequestsContinueTheRunOfAnAnswer(t *testing.T) {
 	if err := first.Hidden.Remember(t.Context(), intercept.Resolution{Refers: []string{"resp_1"}}, true); err != nil {
 		t.Fatal(err)
 	}
-	c := New(&b.Shared, requestTo(referring{refers: []string{"resp_0", "resp_1"}}, results))
+	c := b.unread(requestTo(referring{refers: []string{"resp_0", "resp_1"}}, results))
 	if refusal := c.Begin(t.Context()); refusal != nil {
 		t.Fatal(refusal)
 	}
@@ -165,14 +165,14 @@ func TestStateOfAConversation(t *testing.T) {
 		t.Fatal(refusal)
 	}
 	c.Denials.Deny(Denied{Count: 1})
-	restored := New(&b.Shared, requestTo(referring{}, continued))
+	restored := b.unread(requestTo(referring{}, continued))
 	if refusal := restored.Restore(c.State()); refusal != nil {
 		t.Fatal(refusal)
 	}
 	if got := strings.Join(restored.Parsed.(*referringRequest).spliced, ","); got != "hidden" || *restored.Identity() != *c.Identity() || !restored.State().Denied {
 		t.Errorf("spliced %q, state %+v", got, restored.State())
 	}
-	restored = New(&b.Shared, requestTo(referring{}, "not JSON"))
+	restored = b.unread(requestTo(referring{}, "not JSON"))
 	if refusal := restored.Restore(c.State()); refusal == nil {
 		t.Error("a request that cannot be read is restored")
 	}

@@ -114,7 +114,7 @@ func (x *exchange) heartbeats(started, holding bool) bool {
 // not know any more needs none.
 func (t *Turn) sendBefore() State {
 	for _, e := range t.conversation.Parsed.Before() {
-		r, sent, refusal := t.exchange.upstream.Send(t.ctx, e, t.exchange.trace(t.spans, t.conversation, e))
+		r, sent, refusal := t.exchange.upstream.Send(t.ctx, e, t.exchange.trace(t.spans, &t.conversation, e))
 		if refusal != nil {
 			return t.unanswered(sent, refusal)
 		}
@@ -136,7 +136,7 @@ func success(status int) bool { return status >= 200 && status <= 299 }
 func (t *Turn) send() State {
 	x := &t.exchange
 	// The count is that of the requests before, and so the number of the continuation.
-	if r, done := x.send(t.ctx, x.trace(t.spans, t.conversation, x.next)); done {
+	if r, done := x.send(t.ctx, x.trace(t.spans, &t.conversation, x.next)); done {
 		return t.answered(r)
 	}
 	return Awaiting

@@ -276,7 +276,8 @@ func requestTo(d intercept.Dialect, path, body string) *Request {
 // prepared is the conversation of a request that was read.
 func (b *bench) prepared(t *testing.T, r *Request) *conversation.Conversation {
 	t.Helper()
-	c := conversation.New(&b.Conversations, r)
+	c := new(conversation.Conversation)
+	c.Init(&b.Conversations, r)
 	if refusal := c.Begin(t.Context()); refusal != nil {
 		t.Fatal(refusal)
 	}

@@ -31,7 +31,7 @@ type Turn struct {
 	ctx     context.Context // ends when the agent disconnects, or when heldcall stops
 	spans   *trace.Spans
 
-	conversation *conversation.Conversation
+	conversation conversation.Conversation
 	hosted       hostedTools
 	exchange     exchange
 	review       review
@@ -45,8 +45,9 @@ type Turn struct {
 // [ErrShuttingDown] when heldcall stops, and when the agent disconnects. Spans may be nil.
 func (e *Engine) New(ctx context.Context, r *Request, agent Agent, up Upstream, spans *trace.Spans) *Turn {
 	t := &Turn{engine: e, request: r, ctx: ctx, spans: spans}
-	c := conversation.New(&e.Conversations, r)
-	t.conversation, t.hosted = c, hostedTools{engine: e, conversation: c}
+	c := &t.conversation
+	c.Init(&e.Conversations, r)
+	t.hosted = hostedTools{engine: e, conversation: c}
 	t.exchange = exchange{upstream: up}
 	if e.KeepAnswers {
 		t.exchange.kept = new(keptAnswers)
@@ -75,7 +76,7 @@ func (t *Turn) prepare() (refusal *intercept.Error) {
 	if t.engine.draining.Err() != nil {
 		return &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "it is shutting down; send the request again"}
 	}
-	c := t.conversation
+	c := &t.conversation
 	if refusal := c.Begin(t.ctx); refusal != nil {
 		return refusal
 	}
