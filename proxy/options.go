@@ -26,7 +26,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Options is what a [Proxy] is made of.
+// Options configures a [Proxy].
 type Options struct {
 	Listen           string // host:port
 	Upstreams        []Upstream

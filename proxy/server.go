@@ -29,9 +29,9 @@ const (
 	forceCloseWait = 2 * time.Second
 )
 
-// defaultAbortRest is longer than clients wait before they send a request again
-// that failed: at most 8 s those of OpenAI and Anthropic, half a minute the last
-// time of six LangChain's.
+// defaultAbortRest is longer than clients wait before they repeat a failed request: at
+// most 8 s for the SDKs of OpenAI and Anthropic, half a minute for the last of
+// LangChain's six attempts.
 const defaultAbortRest = time.Minute
 
 // Proxy is the data plane.
@@ -128,8 +128,8 @@ func (p *Proxy) newServer() *fasthttp.Server {
 	}
 }
 
-// quietLogger takes fasthttp's own log to debug level: what matters is logged
-// where it is handled.
+// quietLogger logs fasthttp's own messages at debug level: important errors are logged
+// where they are handled.
 type quietLogger struct{ log *slog.Logger }
 
 func (q quietLogger) Printf(format string, args ...any) {
@@ -188,8 +188,8 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// refuseUnreadable answers what fasthttp could not read as a request. The text
-// never quotes the bytes.
+// refuseUnreadable answers a request that fasthttp could not read. The text never quotes
+// its bytes.
 func (p *Proxy) refuseUnreadable(a agent, err error) {
 	e := &intercept.Error{Code: intercept.CodeBadRequest, Reason: "the request is not readable HTTP/1.1"}
 	var small *fasthttp.ErrSmallBuffer
@@ -210,8 +210,8 @@ func (p *Proxy) refuseUnreadable(a agent, err error) {
 	p.answerError(&a, nil, e)
 }
 
-// answerError writes an error in the shape of the dialect, or of the one that the
-// client seems to speak where the route has none.
+// answerError writes an error in the shape of the dialect. If the route has none, it uses
+// the probable dialect of the client.
 func (p *Proxy) answerError(a *agent, d intercept.Dialect, e *intercept.Error) {
 	if d == nil {
 		d = p.spoken(&a.request().Header)
@@ -219,7 +219,7 @@ func (p *Proxy) answerError(a *agent, d intercept.Dialect, e *intercept.Error) {
 	a.setError(e.Status(), d.Error(e))
 }
 
-// spoken is the dialect that the client seems to speak, else the first.
+// spoken returns the probable dialect of the client, else the first.
 func (p *Proxy) spoken(h *fasthttp.RequestHeader) intercept.Dialect {
 	path, _, _ := strings.Cut(string(h.RequestURI()), "?")
 	for _, d := range p.options.Dialects {

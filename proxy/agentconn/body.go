@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// ReadBufferSize is the size in bytes of the HTTP server's read buffer: what the
-	// server may have read of a body when [Conn.AdmitBody] is called.
+	// ReadBufferSize is the size in bytes of the HTTP server's read buffer, which may
+	// contain the beginning of a body when [Conn.AdmitBody] is called.
 	ReadBufferSize = 16 << 10
 	// The HTTP server allocates and clears what Content-Length announces before it reads.
 	// A body above this size is read here first, so that memory grows with what arrives.

@@ -50,10 +50,10 @@ func (c *Conversation) Aborted() bool {
 }
 
 // beginAgain gives the request the run that follows the stopped one, if a person has
-// begun the same conversation again. A run without a name is known only by what the user
-// wrote, so the first request of that conversation is equal to the stopped one: it begins
-// a run if it arrives when no client repeats the stopped one any more. Later requests of
-// the conversation belong to the new run.
+// begun the same conversation again. A run without a name is known only by the user's
+// text, so the first request of that conversation is equal to the stopped one. It begins
+// a run if it arrives after the time in which clients repeat a failed request. Later
+// requests of the conversation belong to the new run.
 func (c *Conversation) beginAgain(ctx context.Context) (again bool, refusal *intercept.Error) {
 	who := c.Identity()
 	if !who.Derived {
@@ -86,7 +86,7 @@ func (c *Conversation) beginAgain(ctx context.Context) (again bool, refusal *int
 	return true, nil
 }
 
-// stopped is when people steered the run last.
+// stopped returns when reviewers last steered the run.
 func (c *Conversation) stopped(run string) time.Time {
 	steered, _ := c.shared.Runs.LookUp(run)
 	return steered.UpdatedAt

@@ -23,7 +23,7 @@ type Conversation struct {
 	info     intercept.Info // once it was needed: see Info
 	informed bool
 
-	continues responseRef // what the request continues, by the provider's ids
+	continues responseRef // the answer that the request continues by the provider's id
 }
 
 // responseRef is where an answer belongs that the agent later refers to by the provider's
@@ -85,7 +85,7 @@ func (c *Conversation) resume(ctx context.Context) *intercept.Error {
 	return nil
 }
 
-// Info returns what the request contains about itself, as the agent sent it.
+// Info returns the description of the request as the agent sent it.
 func (c *Conversation) Info() *intercept.Info {
 	if !c.informed {
 		c.info, c.informed = c.Parsed.Info(), true
@@ -160,7 +160,7 @@ func (c *Conversation) StoreError(err error) *intercept.Error {
 	return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "can't record the request (storage unavailable); retry", Err: err}
 }
 
-// State is what a conversation has to keep to continue in another process.
+// State is the part of a conversation that is needed to continue in another process.
 type State struct {
 	Identity  Identity
 	Continues responseRef

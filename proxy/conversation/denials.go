@@ -15,7 +15,7 @@ import (
 type Denied struct {
 	denialOf
 	Count int `json:"count,omitempty"` // calls that a rule or a person denied
-	// Notes are those of the reviewers, by the judge's key of the call that they denied.
+	// Notes are the notes of the reviewers, by the judge's key of the call that they denied.
 	Notes map[string]string `json:"notes,omitempty"`
 }
 
@@ -163,7 +163,7 @@ var corrections = [...]string{
 }
 
 // corrects reports whether a program, not the user, wrote the last message: the request
-// leaves the model no choice but one tool, as those for structured output do, or the
+// leaves the model no choice but one tool, as requests for structured output do, or the
 // message is one of a framework's corrections.
 func (c *Conversation) corrects() bool {
 	message := strings.TrimSpace(c.Parsed.LastUser())

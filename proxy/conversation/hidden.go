@@ -17,7 +17,7 @@ type HiddenTurns struct {
 	consumed     []string // keys under which this request has consumed one-time approvals
 }
 
-// Splice puts back what earlier turns of the conversation hid from the agent.
+// Splice puts the hidden turns of the conversation back into the request.
 func (h *HiddenTurns) Splice(ctx context.Context) *intercept.Error {
 	c := h.conversation
 	if !c.shared.Store.AnyTurns() {
@@ -103,9 +103,8 @@ func (id *Identity) hiddenKeys(refers []string) []string {
 	return keys
 }
 
-// Remember makes durable what the agent will not see of an answer, and where the answer
-// belongs if the agent can refer to it by an id. called reports whether the answer had
-// calls.
+// Remember makes the hidden turns of an answer durable, and the answer's session and run
+// if the agent can refer to it by an id. called reports whether the answer had calls.
 func (h *HiddenTurns) Remember(ctx context.Context, settled intercept.Resolution, called bool) error {
 	c := h.conversation
 	// Nothing need be kept of a session of which nothing was recorded.

@@ -17,7 +17,7 @@ type Identity struct {
 	Session   string
 	Run       string
 	Named     bool // the agent names the run
-	Derived   bool // the run is known by what the user wrote
+	Derived   bool // the run is known by the text of the user
 	Opened    bool // the session is known by its opening words
 	Model     string
 }
@@ -54,8 +54,8 @@ func runOf(tenant, name string) string {
 
 var atSign = strings.NewReplacer("%", "%25", "@", "%40")
 
-// identify finds the session: a header names it, else the body, else what the request
-// continues; else its opening words identify it.
+// identify finds the session: a header names it, else the body, else the continued
+// answer; else its opening words identify it.
 func identify(r *Request, info intercept.Info, continued string) Identity {
 	id := Identity{Principal: r.Principal, Model: info.Model, Session: cmp.Or(r.Session, info.Session, continued)}
 	if r.Run != "" {

@@ -86,6 +86,6 @@ type Shared struct {
 // Metrics count events of conversations.
 type Metrics struct {
 	Spliced     prometheus.Counter // hidden turns put back into requests
-	Unplaced    prometheus.Counter // those of them without a certain place
+	Unplaced    prometheus.Counter // hidden turns without a certain place
 	StoreErrors prometheus.Counter // failed operations on stored turns
 }

@@ -39,8 +39,8 @@ const (
 // Redactor removes the upstream's key from a text.
 type Redactor interface{ Redact([]byte) []byte }
 
-// Spans are those of one agent request. A nil *Spans is tracing that is off:
-// every method returns at once and allocates nothing. It is for one goroutine.
+// Spans are the spans of one agent request. A nil *Spans means that tracing is off: every
+// method returns at once and allocates nothing. Spans is for one goroutine.
 type Spans struct {
 	options  Options
 	ctx      context.Context // contains the request's span

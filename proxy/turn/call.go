@@ -20,7 +20,7 @@ type judgedCall struct {
 	outcome approvals.Outcome
 	policy  string             // that judged it: see [approvals.Details]
 	again   bool               // a person has denied an equal call before
-	charge  policy.Charge      // what it has used up of limits
+	charge  policy.Charge      // against the limits of rules
 	request *approvals.Request // in its final state, nil if people were not asked
 }
 
@@ -37,7 +37,7 @@ func (j *judgedCall) released() bool {
 	return j.ruling.Action == intercept.Release || j.ruling.Action == intercept.Edit
 }
 
-// deny denies a call. The model reads the text of the rule for that, else the usual one.
+// deny denies a call. The model reads the denial text of the rule, else the usual text.
 func (j *judgedCall) deny(outcome approvals.Outcome, note, usual string) {
 	d, _ := j.decision()
 	text := j.verdict.Denial.Text(policy.Denied{Outcome: outcome, Note: note, Reviewer: d.ReviewerID})

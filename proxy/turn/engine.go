@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Options is what an [Engine] is made of.
+// Options configures an [Engine].
 type Options struct {
 	Limits   Limits
 	Gate     Gate

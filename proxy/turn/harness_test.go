@@ -156,7 +156,7 @@ func answerTo(e intercept.Envelope, a fakemodel.Answer) canned {
 
 // stubGate is a gate without people.
 type stubGate struct {
-	Stateless
+	stateless
 	states map[string]approvals.RunState
 	at     time.Time // when runs were steered
 	failed error     // of Record

@@ -28,8 +28,8 @@ const (
 	freeRequestBytes = 16 << 10
 )
 
-// errOverloaded refuses requests for which there is no memory.
-var errOverloaded = &intercept.Error{Code: intercept.CodeOverloaded, Reason: "the requests being served need all of proxy.memory; send the request again later"}
+// ErrOverloaded refuses requests for which there is no memory.
+var ErrOverloaded = &intercept.Error{Code: intercept.CodeOverloaded, Reason: "the requests being served need all of proxy.memory; send the request again later"}
 
 // reserve reserves memory for the requests that are about to be recorded.
 func (r *review) reserve(agent Agent) *intercept.Error {
@@ -41,7 +41,7 @@ func (r *review) reserve(agent Agent) *intercept.Error {
 		return &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: fmt.Sprintf("its calls need %d bytes to be shown to reviewers, the limit is %d; none of it is released", size, maxRequestBytes)}
 	}
 	if size > freeRequestBytes && !agent.Reserve(size*bytesRecording) {
-		return errOverloaded
+		return ErrOverloaded
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 // for use.
 type offers struct {
 	requests atomic.Int64 // for a new answer
-	offering atomic.Int64 // those of them that offer tools
+	offering atomic.Int64 // that offer tools
 	tools    seen         // hosted tools, by run
 	runs     seen         // runs whose requests offer no tools
 }

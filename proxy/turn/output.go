@@ -20,7 +20,7 @@ const (
 	outcomeAgentGone     = "agent_gone"
 )
 
-// output is what the agent gets, and how the turn ends for it.
+// output writes the answer to the agent, and has the outcome of the turn.
 type output struct {
 	engine       *Engine
 	ctx          context.Context // of the turn
@@ -72,7 +72,7 @@ func (o *output) heartbeat() bool {
 	return r.Silent || o.emit(o.answer.Heartbeat(r.Pulse))
 }
 
-// pass sends what the answer lets through. If the agent has disconnected or the rest of
+// pass sends the bytes that may pass. If the agent has disconnected or the rest of
 // the answer is refused, it reports the state in which the turn continues.
 func (o *output) pass(out []byte, refused error) (failed bool, next State) {
 	if !o.emit(out) {

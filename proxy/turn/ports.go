@@ -67,7 +67,7 @@ type Response interface {
 	// ContentType and ContentEncoding are valid until Close.
 	ContentType() []byte
 	ContentEncoding() []byte
-	// CopyHead copies what the agent may get of the head.
+	// CopyHead copies the part of the head that the agent may get.
 	CopyHead(to HeadWriter)
 	// Buffered reports whether bytes of the body have arrived with the head.
 	Buffered() bool

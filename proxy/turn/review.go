@@ -133,7 +133,7 @@ func deniedAmong(calls []*judgedCall) conversation.Denied {
 	return denied
 }
 
-// rulings are those of all calls.
+// rulings are the rulings on all calls.
 func (r *review) rulings() []intercept.Ruling {
 	rulings := make([]intercept.Ruling, 0, len(r.calls))
 	for _, j := range r.calls {
@@ -142,8 +142,8 @@ func (r *review) rulings() []intercept.Ruling {
 	return rulings
 }
 
-// keepCharges makes final what the calls have used up of limits. Calls that are denied
-// have used up nothing.
+// keepCharges makes the charges of the calls against limits final. Denied calls are not
+// charged.
 func (r *review) keepCharges() {
 	for _, j := range r.calls {
 		if !j.released() {
@@ -153,7 +153,7 @@ func (r *review) keepCharges() {
 	}
 }
 
-// release returns what the calls have used up of limits and that is not final.
+// release returns the charges that are not final.
 func (r *review) release() {
 	for _, j := range r.calls {
 		j.charge.Return()
@@ -185,7 +185,7 @@ func (r *review) count() (outcome string) {
 	return outcome
 }
 
-// logShadowed logs what a policy that is only tried out would have done.
+// logShadowed logs the verdict of a policy in shadow mode.
 func (r *review) logShadowed(j *judgedCall) {
 	if v := &j.verdict; v.Shadowed != "" {
 		r.engine.Log.Info("shadow: the policy would not have let this call pass", "verdict", v.Shadowed, "tool", j.call.Name,

@@ -68,7 +68,7 @@ func (t *Turn) Snapshot() (*Snapshot, error) {
 	return s, nil
 }
 
-// Restored is what a turn needs beside its [Snapshot] to continue.
+// Restored is the rest that a turn needs to continue from its [Snapshot].
 type Restored struct {
 	Agent    Agent
 	Upstream Upstream

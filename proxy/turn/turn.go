@@ -70,11 +70,11 @@ func (t *Turn) Prepare() *intercept.Error {
 	return nil
 }
 
-// prepare reads the agent's request, looks up what it continues, and makes of it what
-// goes upstream.
+// prepare reads the agent's request, finds its conversation, and makes the request for
+// the upstream.
 func (t *Turn) prepare() (refusal *intercept.Error) {
 	if t.engine.draining.Err() != nil {
-		return &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "it is shutting down; send the request again"}
+		return errRestarting()
 	}
 	c := &t.conversation
 	if refusal := c.Begin(t.ctx); refusal != nil {
@@ -139,7 +139,7 @@ func (t *Turn) Panicked(fault any) {
 	t.Close()
 }
 
-// Close releases what the turn has, and counts how it ended. [Turn.Run] does so at the
+// Close releases the resources of the turn, and counts how it ended. [Turn.Run] does so at the
 // end; it may be called more than once.
 func (t *Turn) Close() {
 	if t.closed {

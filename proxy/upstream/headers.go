@@ -66,7 +66,7 @@ func appendLower(dst, k []byte) []byte {
 	return dst
 }
 
-// heads writes the heads of requests to an upstream, and copies those of its answers.
+// heads writes the heads of requests to an upstream, and copies the heads of its answers.
 type heads struct {
 	BasePath string      // path of the URL, no trailing slash
 	Redactor KeyRedactor // of the configured key

@@ -27,7 +27,7 @@ const (
 	idleFor         = 55 * time.Second // shorter than most servers keep a connection
 )
 
-// Config is what a [Client] is made of.
+// Config configures a [Client].
 type Config struct {
 	Prefix    string // path that agents use, such as /v1
 	URL       string // in place of the prefix, http or https
@@ -110,10 +110,10 @@ type Response struct {
 // Status returns the status of the answer.
 func (r *Response) Status() int { return r.Head.StatusCode() }
 
-// ContentType returns the header of that name, valid until Close.
+// ContentType returns the header Content-Type, valid until Close.
 func (r *Response) ContentType() []byte { return r.Head.ContentType() }
 
-// ContentEncoding returns the header of that name, valid until Close.
+// ContentEncoding returns the header Content-Encoding, valid until Close.
 func (r *Response) ContentEncoding() []byte { return r.Head.ContentEncoding() }
 
 // CopyHead copies the head as CopyResponseHead does.
