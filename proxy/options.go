@@ -5,8 +5,8 @@
 //
 // Read it from handler.go (one request, top to bottom) by request.go and agent.go (how
 // fasthttp's request is read, and its answer written) to the packages turn (the
-// answer to a gated request), upstream (requests to a model API) and agentconn (agents'
-// connections).
+// answer to a gated request), conversation (its session, run and history), upstream
+// (requests to a model API) and agentconn (agents' connections).
 package proxy
 
 import (

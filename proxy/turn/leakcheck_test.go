@@ -17,11 +17,12 @@ func TestQuotesHidden(t *testing.T) {
 		body, sent []byte
 		want       bool
 	}{
-		"nothing":             {sent: sent},
-		"the agent's request": {body: agents, sent: agents},
-		"a quotation":         {body: []byte("bad value: the denial of bash"), sent: sent, want: true},
-		"another text":        {body: []byte("too many tokens"), sent: sent},
-		"a long text":         {body: bytes.Repeat([]byte("x"), maxSearched+1), sent: sent, want: true},
+		"nothing":                {sent: sent},
+		"the agent's request":    {body: agents, sent: agents},
+		"a quotation":            {body: []byte("bad value: the denial of bash"), sent: sent, want: true},
+		"another text":           {body: []byte("too many tokens"), sent: sent},
+		"a long text of its own": {body: bytes.Repeat([]byte("x"), maxSearched+1), sent: agents},
+		"a long text":            {body: bytes.Repeat([]byte("x"), maxSearched+1), sent: sent, want: true},
 	} {
 		if got := quotesHidden(tt.body, tt.sent, agents); got != tt.want {
 			t.Errorf("%s: %t", name, got)
