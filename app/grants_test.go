@@ -272,7 +272,7 @@ func TestGrantsInShadow(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.passes("")
-	if log := w.events(2); !strings.Contains(log, "shadow: the policy says deny: A grant of local denies bash(npm run *)") {
+	if log := w.events(2); !strings.Contains(log, "shadow: the policy's verdict is deny: A grant of local denies bash(npm run *)") {
 		t.Errorf("not in the audit log: %s", log)
 	}
 }

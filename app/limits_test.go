@@ -123,7 +123,7 @@ func TestLimitInShadow(t *testing.T) {
 	if got := received(w.post("/v1/chat/completions", wholeRequest).rest()); got != "01" {
 		t.Errorf("the agent got the calls %q", got)
 	}
-	if events := w.events(4); !strings.Contains(events, "shadow: the policy says deny: The policy lets 1 call a turn") {
+	if events := w.events(4); !strings.Contains(events, "shadow: the policy's verdict is deny: The policy lets 1 call a turn") {
 		t.Errorf("not in the audit log: %s", events)
 	}
 }

@@ -69,7 +69,7 @@ func TestShadow(t *testing.T) {
 			if got := w.post("/v1/chat/completions", wholeRequest).rest(); !strings.Contains(got, "opensesame") {
 				t.Errorf("got %s", got)
 			}
-			if events := w.events(2); !strings.Contains(events, "shadow: the policy says "+says) {
+			if events := w.events(2); !strings.Contains(events, "shadow: the policy's verdict is "+says) {
 				t.Errorf("not in the audit log: %s", events)
 			}
 			if metrics := w.get(w.app.ConsoleURL() + "/metrics"); !strings.Contains(metrics, `heldcall_call_verdicts_total{verdict="`+says+`"} 1`) {

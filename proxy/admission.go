@@ -4,8 +4,8 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/agentconn"
+	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/valyala/fasthttp"
 )
 
@@ -15,9 +15,6 @@ const smallBody = headerBuffer
 // headerUnexpected marks a request that expects 100 Continue only because
 // [headerReceived] made it.
 const headerUnexpected = "X-Heldcall-Unexpected"
-
-// errOverloaded refuses a body for which the budget has no room.
-var errOverloaded = &intercept.Error{Code: intercept.CodeOverloaded, Reason: "the requests being served need all of proxy.memory; send the request again later"}
 
 // headerReceived makes fasthttp ask [Proxy.admitBody] before it allocates memory
 // for a body: it does so for requests that expect 100 Continue, in just these
@@ -53,8 +50,8 @@ func deleteHeader(h *fasthttp.RequestHeader, name string) {
 
 // admitBody reserves memory for a request's body, and waits until a large one has
 // arrived. It returns 100 Continue, or the status of the error that refuses the
-// request. A body in chunks may grow to proxy.max_body, because fasthttp allocates
-// what a chunk announces.
+// request. A body in chunks may grow to proxy.max_body, because fasthttp allocates the
+// announced size of a chunk.
 func (p *Proxy) admitBody(a agent) int {
 	if a.conn == nil {
 		return fasthttp.StatusContinue
@@ -78,7 +75,7 @@ func (p *Proxy) admit(conn *agentconn.Conn, n int, waits bool) error {
 	}
 	err := conn.AdmitBody(n, p.options.MaxBody, waits)
 	if errors.Is(err, agentconn.ErrNoMemory) {
-		return errOverloaded
+		return turn.ErrOverloaded
 	}
 	return err
 }

@@ -60,7 +60,7 @@ func head(announced int, fields string) string {
 	return fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n", announced, fields)
 }
 
-// Finding 23: memory grows with what arrives of a body, not with what is announced.
+// Finding 23: memory grows with the bytes of a body that arrive, not with its announced length.
 func TestAnnouncedBodiesTakeNoMemory(t *testing.T) {
 	b := newRoomyBed(t, 1<<30)
 	var before, after runtime.MemStats
@@ -307,7 +307,7 @@ func waitFor(t *testing.T, what string, done func() bool) {
 }
 
 // Finding 24: an answer whose calls are too large to be shown many times over is
-// refused, and nobody is asked about it.
+// refused, and no reviewer is asked about it.
 func TestAnswersWithHugeCallsAreRefused(t *testing.T) {
 	b := newBed(t, chat.Dialect{}, "default: ask\n", func(r *fakemodel.Request) fakemodel.Reply {
 		var calls []fakemodel.Call

@@ -71,11 +71,13 @@ func (a *agent) release() {
 	}
 }
 
-// Head implements [turn.Agent].
 func (a *agent) Head() turn.HeadWriter { return &a.response().Header }
+func (a *agent) Started() bool         { return a.started }
+func (a *agent) Start()                { a.started = true }
+func (a *agent) Writable() bool        { return a.w != nil }
+func (a *agent) Reserve(n int) bool    { return a.conn == nil || a.conn.ReserveMemory(n) }
 
-// ResetHead implements [turn.Agent]. fasthttp's own Reset would also bring its default
-// headers back.
+// ResetHead deletes the headers: fasthttp's own Reset would also restore its default ones.
 func (a *agent) ResetHead() {
 	resp := a.response()
 	var names []string
@@ -91,16 +93,6 @@ func (a *agent) ResetHead() {
 	resp.ResetBody()
 }
 
-// Started implements [turn.Agent].
-func (a *agent) Started() bool { return a.started }
-
-// Start implements [turn.Agent].
-func (a *agent) Start() { a.started = true }
-
-// Writable implements [turn.Agent].
-func (a *agent) Writable() bool { return a.w != nil }
-
-// Write implements [turn.Agent].
 func (a *agent) Write(p []byte) error {
 	if len(p) == 0 {
 		return nil
@@ -122,7 +114,7 @@ func (a *agent) Write(p []byte) error {
 	return nil
 }
 
-// Finish implements [turn.Agent]. A small answer goes out with its head.
+// Finish sends a small answer with its head.
 func (a *agent) Finish(body []byte) {
 	a.response().SetBodyRaw(body)
 	if a.conn != nil && len(body) > 0 && len(body) <= maxCorked {
@@ -130,14 +122,10 @@ func (a *agent) Finish(body []byte) {
 	}
 }
 
-// Refuse implements [turn.Agent].
 func (a *agent) Refuse(status int, body []byte) {
 	a.ResetHead()
 	a.setError(status, body)
 }
-
-// Reserve implements [turn.Agent].
-func (a *agent) Reserve(n int) bool { return a.conn == nil || a.conn.ReserveMemory(n) }
 
 // setError sets an error as the answer, in place of one that may be buffered. It keeps the
 // head.

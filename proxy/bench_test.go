@@ -72,7 +72,7 @@ func benchmarkProxy(b *testing.B, answer []byte, end string) {
 	o := proxy.Options{
 		Listen: "127.0.0.1:0", Upstreams: []proxy.Upstream{{Prefix: "/v1", URL: "http://" + canned(b, answer) + "/v1"}},
 		Keepalive: time.Minute, MaxBody: 64 << 20, MaxContinuations: 8, Dialects: []intercept.Dialect{chat.Dialect{}},
-		Gate: turn.Stateless{}, Turns: turn.Stateless{},
+		Gate: turn.Stateless, Turns: turn.Stateless,
 	}
 	rules, err := policy.Parse("policy.yaml", []byte("default: allow\n"))
 	if err != nil {

@@ -62,7 +62,7 @@ func TestCanaryFindsWhatWouldPass(t *testing.T) {
 				return
 			}
 			if err == nil || !strings.Contains(err.Error(), "POST /v1/chat/completions (chat, streamed true): "+c.want) {
-				t.Errorf("the canary says: %v", err)
+				t.Errorf("canary: %v", err)
 			}
 		})
 	}

@@ -6,19 +6,16 @@ import (
 	"encoding/hex"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/proxy/turn"
+	"github.com/heldcall/heldcall/proxy/conversation"
 )
 
 // DefaultTenant is the tenant of agents that the configuration names none for.
-const DefaultTenant = turn.DefaultTenant
+const DefaultTenant = conversation.DefaultTenant
 
 // client is the configured client that the agent is, by the SHA-256 of its key, or "".
 func (p *Proxy) client(r *agentRequest) string {
-	if len(p.clients) == 0 {
-		return ""
-	}
 	key := r.apiKey()
-	if len(key) == 0 {
+	if len(p.clients) == 0 || len(key) == 0 {
 		return ""
 	}
 	sum := sha256.Sum256(key)

@@ -25,7 +25,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// Exchanges that end as nobody planned leave nothing behind: no pending request,
+// Exchanges that end unexpectedly leave nothing over: no pending request,
 // no connection, no goroutine, no count of a stream that is open.
 
 const soon = 90 * time.Second

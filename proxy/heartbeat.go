@@ -12,7 +12,7 @@ type Heartbeat string
 
 // The forms of a heartbeat.
 const (
-	HeartbeatAuto    Heartbeat = "auto" // what [ClientHeartbeats] has for the client
+	HeartbeatAuto    Heartbeat = "auto" // by [ClientHeartbeats]
 	HeartbeatComment Heartbeat = "comment"
 	HeartbeatEvent   Heartbeat = "event"
 	HeartbeatDelta   Heartbeat = "delta" // an event with an empty delta, on chat
@@ -22,7 +22,7 @@ const (
 // ClientHeartbeat is the form that some clients of a dialect get.
 type ClientHeartbeat struct {
 	Dialect   string
-	UserAgent string // what the header begins with; "" fits every client
+	UserAgent string // prefix of the header; "" fits every client
 	Form      Heartbeat
 	Why       string
 }

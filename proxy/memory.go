@@ -10,7 +10,7 @@ import (
 const (
 	burstHolds   = 64               // holds whose beginning leaves enough garbage to be collected
 	reclaimAfter = time.Second      // without another hold: the burst is over
-	reclaimAgain = 15 * time.Second // later, when the store has released what it wrote too
+	reclaimAgain = 15 * time.Second // later, when the store has also released its memory
 )
 
 // freeMemory collects garbage and returns free memory to the system. Pools keep what they
@@ -20,10 +20,10 @@ func freeMemory() {
 	debug.FreeOSMemory()
 }
 
-// memoryReclaimer frees memory when a burst of holds is over. Go collects garbage by what
-// is allocated, and while all turns wait for people that is nothing: without this, the
-// memory that recording the holds needed stays in use beside them, and it is more than
-// theirs. For some hundred holds it takes milliseconds.
+// memoryReclaimer frees memory when a burst of holds is over. Go collects garbage after
+// allocations, and there are none while all turns wait for people. The garbage of
+// recording the holds would stay in use; it is larger than the holds. For some hundred
+// holds it takes milliseconds.
 type memoryReclaimer struct {
 	free func()
 
@@ -31,7 +31,7 @@ type memoryReclaimer struct {
 	timer *time.Timer // nil while nothing is to be freed
 	began int         // holds since the last check
 	burst int         // holds since memory was freed
-	again bool        // it is to be freed once more
+	again bool        // memory has to be freed again
 	ended bool
 }
 

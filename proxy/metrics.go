@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// metrics of agents' requests. Package turn has those of the answers. Every label is an
-// enumeration.
+// metrics of agents' requests. Those of the answers are in package turn. Every label is
+// an enumeration.
 type metrics struct {
 	requests    *prometheus.CounterVec
 	refusals    *prometheus.CounterVec

@@ -5,8 +5,8 @@
 //
 // Read it from handler.go (one request, top to bottom) by request.go and agent.go (how
 // fasthttp's request is read, and its answer written) to the packages turn (the
-// answer to a gated request), upstream (requests to a model API) and agentconn (agents'
-// connections).
+// answer to a gated request), conversation (its session, run and history), upstream
+// (requests to a model API) and agentconn (agents' connections).
 package proxy
 
 import (
@@ -22,10 +22,11 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/trace"
 	"github.com/heldcall/heldcall/proxy/turn"
+	"github.com/heldcall/heldcall/proxy/upstream"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Options is what a [Proxy] is made of.
+// Options configures a [Proxy].
 type Options struct {
 	Listen           string // host:port
 	Upstreams        []Upstream
@@ -56,14 +57,7 @@ type Options struct {
 }
 
 // Upstream is one model API.
-type Upstream struct {
-	Prefix string // path that agents use, such as /v1
-	URL    string // in place of the prefix
-	APIKey string // replaces the agent's key; empty: the agent's own passes on
-	// KeyHeader is the header for APIKey in lower case. Empty or auto: that of the provider
-	// at the URL's host.
-	KeyHeader string
-}
+type Upstream = upstream.Config
 
 // Client ties an API key to who the agent acts for.
 type Client struct {
@@ -89,7 +83,7 @@ func (o *Options) validate() error {
 		errs = append(errs, errors.New("no upstream is configured"))
 	}
 	for _, u := range o.Upstreams {
-		errs = append(errs, u.validate()...)
+		errs = append(errs, validateUpstream(&u)...)
 	}
 	if o.Keepalive <= 0 || o.MaxBody <= 0 || o.MaxContinuations < 0 || o.MaxDenials < 0 {
 		errs = append(errs, errors.New("keepalive and max_body must be positive, max_continuations and max_denials not negative"))
@@ -100,7 +94,7 @@ func (o *Options) validate() error {
 	return errors.Join(errs...)
 }
 
-func (u *Upstream) validate() (errs []error) {
+func validateUpstream(u *Upstream) (errs []error) {
 	parsed, err := url.Parse(u.URL)
 	if err != nil || parsed.Host == "" || (parsed.Scheme != "http" && parsed.Scheme != "https") {
 		errs = append(errs, fmt.Errorf("upstream %s: %q is not an http or https URL", u.Prefix, u.URL))

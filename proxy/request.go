@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
 	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/valyala/fasthttp"
@@ -13,7 +14,7 @@ import (
 // Headers that heldcall reads from agents and strips.
 const (
 	headerSession = "X-Heldcall-Session"
-	headerRun     = turn.HeaderRun
+	headerRun     = conversation.HeaderRun
 	headerUser    = "X-Heldcall-User"
 	headerAgent   = "X-Heldcall-Agent"
 	headerTenant  = "X-Heldcall-Tenant"

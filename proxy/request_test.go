@@ -146,7 +146,7 @@ func TestPrincipal(t *testing.T) {
 		lines  []string
 		want   approvals.Principal
 	}{
-		"nobody known":                 {want: approvals.Principal{Tenant: DefaultTenant}},
+		"unknown":                      {want: approvals.Principal{Tenant: DefaultTenant}},
 		"a client":                     {client: digest, want: known},
 		"headers":                      {lines: named, want: approvals.Principal{Tenant: DefaultTenant}},
 		"trusted headers":              {trust: true, lines: named, want: approvals.Principal{Tenant: "other", User: "v"}},

@@ -15,14 +15,14 @@ import (
 	"github.com/heldcall/heldcall/intercept/responses"
 )
 
-// conversation is one in each dialect: the request that begins it, and one that
-// goes on with it.
-type conversation struct {
+// dialogue is a conversation in a dialect: the request that begins it, and one that
+// continues it.
+type dialogue struct {
 	dialect             intercept.Dialect
 	path, first, second string
 }
 
-var conversations = []conversation{
+var conversations = []dialogue{
 	{
 		chat.Dialect{},
 		"/v1/chat/completions",
@@ -43,8 +43,8 @@ var conversations = []conversation{
 	},
 }
 
-// Whoever begins the same conversation once more some time after its abort begins
-// a run, and whoever only goes on or tries again does not.
+// The same conversation, begun again some time after its abort, begins a run. A request
+// that continues or repeats the stopped one does not.
 func TestConversationBeginsAgainAfterAnAbort(t *testing.T) {
 	for _, c := range conversations {
 		t.Run(c.dialect.Name(), func(t *testing.T) {
@@ -53,15 +53,15 @@ func TestConversationBeginsAgainAfterAnAbort(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer b.Shutdown(context.WithoutCancel(t.Context()))
-			b.turns.Limits.AbortRest = time.Hour
+			b.turns.Conversations.AbortRest = time.Hour
 			first := b.held(c, c.first)
 			b.decide(first, approvals.ActionAbortRun)
 			if status, got := b.post(c, c.first); status != http.StatusForbidden || !strings.Contains(got, "1h0m0s after the stop") {
 				t.Errorf("at once: %d %s", status, got)
 			}
-			b.turns.Limits.AbortRest = time.Nanosecond
+			b.turns.Conversations.AbortRest = time.Nanosecond
 			if status, got := b.post(c, c.second); status != http.StatusForbidden {
-				t.Errorf("the stopped one goes on: %d %s", status, got)
+				t.Errorf("the stopped run continues: %d %s", status, got)
 			}
 			if status, got := b.post(c, c.first, headerRetries, "1"); status != http.StatusForbidden {
 				t.Errorf("it tries again: %d %s", status, got)
@@ -70,11 +70,11 @@ func TestConversationBeginsAgainAfterAnAbort(t *testing.T) {
 			if second.RunID != first.RunID+"-2" || second.SessionID != first.SessionID {
 				t.Errorf("run %q of %q follows %q of %q", second.RunID, second.SessionID, first.RunID, first.SessionID)
 			}
-			b.turns.Limits.AbortRest = time.Hour
+			b.turns.Conversations.AbortRest = time.Hour
 			b.decide(second, approvals.ActionApprove)
 			next := b.held(c, c.second)
 			if next.RunID != second.RunID {
-				t.Errorf("the new run goes on as %q", next.RunID)
+				t.Errorf("the new run continues as %q", next.RunID)
 			}
 			b.decide(next, approvals.ActionAbortRun)
 			for _, body := range []string{c.first, c.second} {
@@ -82,7 +82,7 @@ func TestConversationBeginsAgainAfterAnAbort(t *testing.T) {
 					t.Errorf("stopped once more: %d %s", status, got)
 				}
 			}
-			b.turns.Limits.AbortRest = time.Nanosecond
+			b.turns.Conversations.AbortRest = time.Nanosecond
 			third := b.held(c, c.first)
 			if third.RunID != first.RunID+"-3" {
 				t.Errorf("run %q follows %q", third.RunID, second.RunID)
@@ -100,7 +100,7 @@ func TestNamedRunDoesNotBeginAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Shutdown(context.WithoutCancel(t.Context()))
-	b.turns.Limits.AbortRest = time.Nanosecond
+	b.turns.Conversations.AbortRest = time.Nanosecond
 	b.decide(b.held(c, c.first, headerRun, "r1"), approvals.ActionAbortRun)
 	if status, got := b.post(c, c.first, headerRun, "r1"); status != http.StatusForbidden || strings.Contains(got, "restart the conversation") {
 		t.Errorf("%d %s", status, got)
@@ -108,7 +108,7 @@ func TestNamedRunDoesNotBeginAgain(t *testing.T) {
 }
 
 // post sends a request and reads the answer.
-func (b *bed) post(c conversation, body string, header ...string) (status int, answer string) {
+func (b *bed) post(c dialogue, body string, header ...string) (status int, answer string) {
 	b.t.Helper()
 	status, answer, err := b.exchange(c, body, header...)
 	if err != nil {
@@ -117,7 +117,7 @@ func (b *bed) post(c conversation, body string, header ...string) (status int, a
 	return status, answer
 }
 
-func (b *bed) exchange(c conversation, body string, header ...string) (status int, answer string, err error) {
+func (b *bed) exchange(c dialogue, body string, header ...string) (status int, answer string, err error) {
 	ctx, cancel := context.WithTimeout(b.t.Context(), soon)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+b.Addr()+c.path, strings.NewReader(body))
@@ -137,7 +137,7 @@ func (b *bed) exchange(c conversation, body string, header ...string) (status in
 }
 
 // held sends a request beside the test and waits until its call is held.
-func (b *bed) held(c conversation, body string, header ...string) (r approvals.Request) {
+func (b *bed) held(c dialogue, body string, header ...string) (r approvals.Request) {
 	b.t.Helper()
 	go func() { _, _, _ = b.exchange(c, body, header...) }()
 	b.until("a call is held", func() bool {

@@ -29,9 +29,9 @@ const (
 	forceCloseWait = 2 * time.Second
 )
 
-// defaultAbortRest is longer than clients wait before they send a request again
-// that failed: at most 8 s those of OpenAI and Anthropic, half a minute the last
-// time of six LangChain's.
+// defaultAbortRest is longer than clients wait before they repeat a failed request: at
+// most 8 s for the SDKs of OpenAI and Anthropic, half a minute for the last of
+// LangChain's six attempts.
 const defaultAbortRest = time.Minute
 
 // Proxy is the data plane.
@@ -77,7 +77,7 @@ func New(o Options) (*Proxy, error) {
 		p.clients[strings.ToLower(c.KeySHA256)] = c.Principal
 	}
 	for _, u := range o.Upstreams {
-		up, err := upstream.New(upstream.Config(u))
+		up, err := upstream.New(u)
 		if err != nil {
 			return nil, fmt.Errorf("proxy: %w", err)
 		}
@@ -99,8 +99,8 @@ func (p *Proxy) newEngine() *turn.Engine {
 		},
 		Gate: o.Gate, Store: o.Turns, Dialects: o.Dialects,
 		Judge: o.Judge,
-		Used:  o.Used, Held: p.reclaimer.holdBegan, Log: p.log, Registerer: o.Registerer,
-	})
+		Used:  o.Used, Held: p.reclaimer.holdBegan, Log: p.log,
+	}, o.Registerer)
 }
 
 // newServer configures fasthttp so that none of its defaults cuts a long hold, a
@@ -128,8 +128,8 @@ func (p *Proxy) newServer() *fasthttp.Server {
 	}
 }
 
-// quietLogger takes fasthttp's own log to debug level: what matters is logged
-// where it is handled.
+// quietLogger logs fasthttp's own messages at debug level: important errors are logged
+// where they are handled.
 type quietLogger struct{ log *slog.Logger }
 
 func (q quietLogger) Printf(format string, args ...any) {
@@ -158,9 +158,9 @@ func (p *Proxy) Served() <-chan error { return p.served }
 // Addr is the address that agents connect to.
 func (p *Proxy) Addr() string { return p.ln.Addr().String() }
 
-// Shutdown stops accepting, ends every hold with an error that tells the agent
-// (the requests stay pending in the store), lets streams end for the grace
-// period, and then closes all connections.
+// Shutdown stops accepting, ends every hold with an error for the agent (the requests
+// stay pending in the store), lets streams end for the grace period, and then closes all
+// connections.
 func (p *Proxy) Shutdown(ctx context.Context) error {
 	p.turns.Drain()
 	p.reclaimer.end()
@@ -188,8 +188,8 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// refuseUnreadable answers what fasthttp could not read as a request. The text
-// never quotes the bytes.
+// refuseUnreadable answers a request that fasthttp could not read. The text never quotes
+// its bytes.
 func (p *Proxy) refuseUnreadable(a agent, err error) {
 	e := &intercept.Error{Code: intercept.CodeBadRequest, Reason: "the request is not readable HTTP/1.1"}
 	var small *fasthttp.ErrSmallBuffer
@@ -210,8 +210,8 @@ func (p *Proxy) refuseUnreadable(a agent, err error) {
 	p.answerError(&a, nil, e)
 }
 
-// answerError writes an error in the shape of the dialect, or of the one that the
-// client seems to speak where the route has none.
+// answerError writes an error in the shape of the dialect. If the route has none, it uses
+// the probable dialect of the client.
 func (p *Proxy) answerError(a *agent, d intercept.Dialect, e *intercept.Error) {
 	if d == nil {
 		d = p.spoken(&a.request().Header)
@@ -219,7 +219,7 @@ func (p *Proxy) answerError(a *agent, d intercept.Dialect, e *intercept.Error) {
 	a.setError(e.Status(), d.Error(e))
 }
 
-// spoken is the dialect that the client seems to speak, else the first.
+// spoken returns the probable dialect of the client, else the first.
 func (p *Proxy) spoken(h *fasthttp.RequestHeader) intercept.Dialect {
 	path, _, _ := strings.Cut(string(h.RequestURI()), "?")
 	for _, d := range p.options.Dialects {

@@ -9,7 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// sink is a connection that records what is written.
+// sink is a connection that records writes.
 type sink struct {
 	net.Conn
 	got string

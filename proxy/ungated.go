@@ -3,10 +3,10 @@ package proxy
 import (
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/trace"
+	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/valyala/fasthttp"
 )
 
@@ -87,7 +87,7 @@ func (x *exchange) passError() {
 	if len(redactor) == 0 {
 		return
 	}
-	if !identityEncoded(resp.Header.ContentEncoding()) {
+	if !turn.IdentityEncoded(resp.Header.ContentEncoding()) {
 		if body, err = resp.BodyUncompressedWithLimit(limit); err != nil {
 			x.refuseUngated(intercept.NotUnderstood("it is an error (status %d) in a coding that heldcall cannot look into", resp.StatusCode()))
 			return
@@ -97,10 +97,6 @@ func (x *exchange) passError() {
 		resp.Header.Del("Content-Encoding")
 		resp.SetBodyRaw(redactor.Redact(body))
 	}
-}
-
-func identityEncoded(encoding []byte) bool {
-	return len(encoding) == 0 || strings.EqualFold(string(encoding), "identity")
 }
 
 // refuseUngated answers with an error in place of upstream's answer.

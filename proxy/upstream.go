@@ -19,13 +19,8 @@ type gatedUpstream struct {
 	header *fasthttp.RequestHeader // of the agent
 }
 
-// Addr implements [turn.Upstream].
-func (u *gatedUpstream) Addr() string { return u.client.Addr }
-
-// Redact implements [turn.Upstream].
+func (u *gatedUpstream) Addr() string           { return u.client.Addr }
 func (u *gatedUpstream) Redact(p []byte) []byte { return u.client.Redactor.Redact(p) }
-
-// Send implements [turn.Upstream].
 func (u *gatedUpstream) Send(ctx context.Context, e intercept.Envelope, c trace.Context) (turn.Response, bool, *intercept.Error) {
 	r, err := send(ctx, u.client, u.header, e, true, c)
 	if err != nil {

@@ -51,7 +51,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	c := &Conn{Conn: conn, watcher: &l.watcher}
-	c.body.budget = l.memory
+	c.budget = l.memory
 	c.in.begin(conn)
 	l.watcher.add(c)
 	return c, nil

@@ -132,3 +132,24 @@ func TestBudgetIsShared(t *testing.T) {
 		}
 	}
 }
+
+// A chunked body reserves the limit until its size is known.
+func TestChunkedBodyShrinks(t *testing.T) {
+	b := NewBudget(3000)
+	_, conn := connectTo(t, b)
+	_, second := connectTo(t, b)
+	if err := conn.AdmitBody(-1, 1000, false); err != nil || b.Used() != 1000 {
+		t.Fatalf("%v, %d bytes are reserved", err, b.Used())
+	}
+	if err := second.AdmitBody(-1, 1200, false); !errors.Is(err, ErrNoMemory) {
+		t.Errorf("a chunked body that leaves no room for another: %v", err)
+	}
+	for _, tt := range []struct {
+		n    int
+		used int64
+	}{{2000, 1000}, {10, 10}, {10, 10}} {
+		if conn.ShrinkMemory(tt.n); b.Used() != tt.used {
+			t.Errorf("for %d bytes %d are reserved, want %d", tt.n, b.Used(), tt.used)
+		}
+	}
+}

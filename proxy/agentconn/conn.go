@@ -13,9 +13,9 @@ import (
 // run beside the other methods; these are for one goroutine.
 type Conn struct {
 	net.Conn
-	in   readAhead
-	out  writeBuffer
-	body bodyMemory
+	bodyMemory
+	in  readAhead
+	out writeBuffer
 
 	watcher      *disconnectWatcher
 	id           uint64 // of the connection at the watcher
@@ -30,15 +30,15 @@ type Conn struct {
 
 const continueBytes = "HTTP/1.1 100 Continue\r\n\r\n"
 
-// Read implements [net.Conn]. What is buffered of an answer is sent before.
+// Read implements [net.Conn]. It sends a buffered answer first.
 func (c *Conn) Read(p []byte) (int, error) {
 	if c.out.data != nil {
 		if err := c.flush(); err != nil {
 			return 0, err
 		}
 	}
-	if len(c.body.pieces) > 0 && c.in.buffered() == 0 {
-		return c.body.read(p), nil
+	if len(c.pieces) > 0 && c.in.buffered() == 0 {
+		return c.readPiece(p), nil
 	}
 	return c.in.Read(p)
 }
@@ -56,6 +56,35 @@ func (c *Conn) Write(p []byte) (int, error) {
 		return len(p), c.flush()
 	}
 	return len(p), nil
+}
+
+// BufferHead buffers writes, the head of an answer in chunks, until a [BodyWriter] sends
+// its first bytes.
+func (c *Conn) BufferHead() { c.out.active = true }
+
+// BufferAnswer buffers writes until they contain a head and bodySize bytes of a body,
+// more than 0, and sends them with one system call.
+func (c *Conn) BufferAnswer(bodySize int) { c.out = writeBuffer{active: true, bodySize: bodySize} }
+
+// BufferLastChunk sends the buffered bytes. Then it buffers writes until the end of a
+// body in chunks, and sends them with one system call.
+func (c *Conn) BufferLastChunk() error {
+	if err := c.flush(); err != nil {
+		return err
+	}
+	c.out = writeBuffer{active: true, lastChunk: true}
+	return nil
+}
+
+// DiscardBuffered drops the buffered bytes and ends buffering.
+func (c *Conn) DiscardBuffered() { c.out = writeBuffer{} }
+
+// flush sends the buffered bytes and ends buffering.
+func (c *Conn) flush() error {
+	return c.out.flush(func(data []byte) error {
+		_, err := c.Conn.Write(data)
+		return err
+	})
 }
 
 // OnDisconnect calls cancel with [ErrDisconnected] when the agent disconnects, at once
@@ -77,7 +106,7 @@ func (c *Conn) peerClosed() {
 	}
 }
 
-// Linger makes Close read what the agent is still sending, so that it can read the
+// Linger makes Close read the bytes that the agent still sends, so that it can read the
 // answer first: closing with unread bytes would reset the connection.
 func (c *Conn) Linger() { c.linger.Store(true) }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// An agent's disconnect cancels what is done for it, whatever its last bytes were. On
+// An agent's disconnect cancels the work for it, whatever its last bytes were. On
 // other systems unread bytes hide a disconnect.
 func TestOnDisconnect(t *testing.T) {
 	for name, disconnect := range map[string]func(*net.TCPConn){

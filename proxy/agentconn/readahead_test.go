@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// What is read ahead is read in its order, whatever sizes are asked for; deadlines
+// Bytes read ahead are returned in order, whatever sizes are asked for; deadlines
 // and the end of the connection come through.
 func TestReadAhead(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

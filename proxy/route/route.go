@@ -99,9 +99,9 @@ func (r *Router) Find(method, path string) (Route, *intercept.Error) {
 	}
 }
 
-// gatedOtherwise reports whether a dialect gates the path, as it is upstream, under
-// one of the methods: no setting lets such a path pass under another one, or
-// because a part of it stands in the upstream's URL.
+// gatedOtherwise reports whether a dialect gates the path, as it is upstream, under one of
+// the methods. No setting lets such a path pass with another method, or because a part of
+// it is in the upstream's URL.
 func (r *Router) gatedOtherwise(path string, methods ...string) bool {
 	for _, d := range r.dialects {
 		for _, method := range methods {

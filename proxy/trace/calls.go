@@ -20,7 +20,7 @@ const LeftPending = "left_pending"
 // Decision is how one call was decided.
 type Decision struct {
 	Call    intercept.Call // with the arguments that it was released with
-	Held    int            // index of its request among those of the hold, -1 for none
+	Held    int            // index of its request in the hold, -1 for none
 	Outcome approvals.Outcome
 	Verdict policy.Action
 	Rule    string
@@ -39,7 +39,7 @@ func (s *Spans) call(c intercept.Call, more ...attribute.KeyValue) []attribute.K
 	return attributes
 }
 
-// name is that of a span about a call.
+// name is the name of a span about a call.
 func (s *Spans) name(what string, c intercept.Call) string {
 	if c.Name == "" {
 		return what
@@ -72,8 +72,8 @@ func (s *Spans) Answered(requests []approvals.Request) {
 	}
 }
 
-// Abandoned ends the holds for which no agent waits any more: cancelled for a reason, or
-// left to the reviewers.
+// Abandoned ends the holds without an agent: they are cancelled for a reason, or left to
+// the reviewers.
 func (s *Spans) Abandoned(outcome, reason string) {
 	if s == nil {
 		return

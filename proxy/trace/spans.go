@@ -39,8 +39,8 @@ const (
 // Redactor removes the upstream's key from a text.
 type Redactor interface{ Redact([]byte) []byte }
 
-// Spans are those of one agent request. A nil *Spans is tracing that is off:
-// every method returns at once and allocates nothing. It is for one goroutine.
+// Spans are the spans of one agent request. A nil *Spans means that tracing is off: every
+// method returns at once and allocates nothing. Spans is for one goroutine.
 type Spans struct {
 	options  Options
 	ctx      context.Context // contains the request's span
@@ -54,20 +54,14 @@ type Spans struct {
 	holds []heldSpan // one for each request to people, in their order
 }
 
-// method is how spans name an HTTP method.
-type method struct {
-	name      string
-	attribute attribute.KeyValue
-}
-
-// methodOf returns the method of that name; the names of unknown methods are not used,
-// so that an agent cannot choose the names of spans.
-func methodOf(name string) method {
+// method is how spans name an HTTP method. The names of unknown methods are not used, so
+// that an agent cannot choose the names of spans.
+func method(name string) (string, attribute.KeyValue) {
 	switch name {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
-		return method{name, semconv.HTTPRequestMethodKey.String(name)}
+		return name, semconv.HTTPRequestMethodKey.String(name)
 	}
-	return method{"HTTP", semconv.HTTPRequestMethodOther}
+	return "HTTP", semconv.HTTPRequestMethodOther
 }
 
 // text is an attribute with a text of an agent, a model or a person.

@@ -34,10 +34,10 @@ func Begin(o Options, r Request) *Spans {
 		return nil
 	}
 	s := &Spans{options: o, redactor: r.Redactor}
-	m := methodOf(r.Method)
-	s.ctx, s.request = o.Tracer.Start(r.Parent.extract(), m.name+" "+r.Route,
+	name, method := method(r.Method)
+	s.ctx, s.request = o.Tracer.Start(r.Parent.extract(), name+" "+r.Route,
 		trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(r.Began),
-		trace.WithAttributes(m.attribute, semconv.URLScheme("http"), s.text(semconv.URLPathKey, r.Path),
+		trace.WithAttributes(method, semconv.URLScheme("http"), s.text(semconv.URLPathKey, r.Path),
 			attrRoute.String(r.Route), attrTurn.String(r.Turn)))
 	return s
 }

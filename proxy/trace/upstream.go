@@ -69,17 +69,17 @@ func (s *Spans) UpstreamRequest(r UpstreamRequest) Context {
 
 // describe names an upstream request: as one to a model where it is, else as HTTP.
 func (s *Spans) describe(r *UpstreamRequest) (name string, attributes []attribute.KeyValue) {
-	m := methodOf(r.Method)
+	verb, method := method(r.Method)
 	host, port, err := net.SplitHostPort(r.Addr)
 	if n, bad := strconv.Atoi(port); err == nil && bad == nil {
 		attributes = append(attributes, semconv.ServerAddress(host), semconv.ServerPort(n))
 	}
-	attributes = append(attributes, m.attribute)
+	attributes = append(attributes, method)
 	if r.Continuation > 0 {
 		attributes = append(attributes, attrContinuation.Int(r.Continuation))
 	}
 	if !r.asksModel() {
-		return m.name + " " + r.Route, attributes
+		return verb + " " + r.Route, attributes
 	}
 	attributes = append(attributes, semconv.GenAIOperationNameChat, provider(host, r.Dialect))
 	if r.Streamed {

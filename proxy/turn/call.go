@@ -20,7 +20,7 @@ type judgedCall struct {
 	outcome approvals.Outcome
 	policy  string             // that judged it: see [approvals.Details]
 	again   bool               // a person has denied an equal call before
-	charge  policy.Charge      // what it has used up of limits
+	charge  policy.Charge      // against the limits of rules
 	request *approvals.Request // in its final state, nil if people were not asked
 }
 
@@ -37,7 +37,7 @@ func (j *judgedCall) released() bool {
 	return j.ruling.Action == intercept.Release || j.ruling.Action == intercept.Edit
 }
 
-// deny denies a call. The model reads the text of the rule for that, else the usual one.
+// deny denies a call. The model reads the denial text of the rule, else the usual text.
 func (j *judgedCall) deny(outcome approvals.Outcome, note, usual string) {
 	d, _ := j.decision()
 	text := j.verdict.Denial.Text(policy.Denied{Outcome: outcome, Note: note, Reviewer: d.ReviewerID})
@@ -60,8 +60,8 @@ func (j *judgedCall) shown() intercept.Call {
 	return c
 }
 
-func (j *judgedCall) rule(fate intercept.Action, outcome approvals.Outcome, told string) {
-	j.ruling = intercept.Ruling{Action: fate, ModelMessage: told}
+func (j *judgedCall) rule(fate intercept.Action, outcome approvals.Outcome, message string) {
+	j.ruling = intercept.Ruling{Action: fate, ModelMessage: message}
 	j.outcome = outcome
 }
 
@@ -72,13 +72,13 @@ func (j *judgedCall) edited() json.RawMessage {
 	return argumentsValue(c)
 }
 
-// shadowNote is the note about a policy that is only tried out and would not have let the
-// call pass.
+// shadowNote is the note about the verdict of a policy in shadow mode that would not have
+// allowed the call.
 func (j *judgedCall) shadowNote() string {
 	if j.verdict.Shadowed == "" {
 		return ""
 	}
-	return fmt.Sprintf("shadow: the policy says %s: %s", j.verdict.Shadowed, j.verdict.Reason)
+	return fmt.Sprintf("shadow: the policy's verdict is %s: %s", j.verdict.Shadowed, j.verdict.Reason)
 }
 
 // traced is the call as a span shows it; held is the index of its request, -1 for none.

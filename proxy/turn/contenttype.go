@@ -29,3 +29,8 @@ func ASCIICompatible(contentType []byte) bool {
 func isEventStream(contentType []byte) bool {
 	return strings.HasPrefix(strings.ToLower(string(contentType)), "text/event-stream")
 }
+
+// IdentityEncoded reports whether the value of Content-Encoding names no compression.
+func IdentityEncoded(encoding []byte) bool {
+	return len(encoding) == 0 || strings.EqualFold(string(encoding), "identity")
+}

@@ -1,16 +1,16 @@
 package turn
 
 import (
+	"context"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Options is what an [Engine] is made of.
+// Options configures an [Engine].
 type Options struct {
 	Limits   Limits
 	Gate     Gate
@@ -27,8 +27,7 @@ type Options struct {
 	// needs.
 	KeepAnswers bool
 
-	Log        *slog.Logger
-	Registerer prometheus.Registerer // nil: metrics are not exported
+	Log *slog.Logger
 }
 
 // Limits bound a turn.
@@ -49,65 +48,33 @@ const maxOpening = 128
 type Engine struct {
 	Options // not changed while turns run
 
-	log     *slog.Logger
-	metrics *metrics
-	opening chan struct{} // a place for each hold that is being recorded
-	offers  seen          // hosted tools, by run
-	runs    seen          // runs whose requests offer no tools
+	metrics       *metrics
+	Conversations conversation.Shared // not changed while turns run
+	opening       chan struct{}       // a place for each hold that is being recorded
+	offers        offers
 
-	requests atomic.Int64 // for a new answer
-	offering atomic.Int64 // those of them that offer tools
-
-	draining chan struct{} // closed when holds have to end
-	drain    sync.Once
+	draining context.Context // ends when holds have to end
+	drain    context.CancelFunc
 }
 
-// NewEngine makes an engine. Gate, Store, Judge and Log must be set.
-func NewEngine(o Options) *Engine {
-	return &Engine{
-		Options: o, log: o.Log, metrics: newMetrics(o.Registerer, o.Dialects),
-		opening: make(chan struct{}, maxOpening), draining: make(chan struct{}),
+// NewEngine makes an engine. Gate, Store, Judge and Log must be set. Without a registerer
+// metrics are not exported.
+func NewEngine(o Options, registerer prometheus.Registerer) *Engine {
+	e := &Engine{Options: o, metrics: newMetrics(registerer, o.Dialects), opening: make(chan struct{}, maxOpening)}
+	e.Conversations = conversation.Shared{
+		Store: o.Store, Runs: o.Gate, AbortRest: o.Limits.AbortRest, KeepRecords: o.KeepAnswers, Log: o.Log,
+		Metrics: conversation.Metrics{Spliced: e.metrics.spliced, Unplaced: e.metrics.unplaced, StoreErrors: e.metrics.storeErrors.WithLabelValues("turns")},
 	}
+	e.draining, e.drain = context.WithCancel(context.Background())
+	return e
 }
 
 // Drain ends every hold with an error for the agent; its requests stay with the
 // reviewers. New turns are refused.
-func (e *Engine) Drain() { e.drain.Do(func() { close(e.draining) }) }
-
-func (e *Engine) isDraining() bool {
-	select {
-	case <-e.draining:
-		return true
-	default:
-		return false
-	}
-}
+func (e *Engine) Drain() { e.drain() }
 
 // ToolOffers returns how many requests have asked for a new answer so far, and how many
 // of them offered the model tools.
 func (e *Engine) ToolOffers() (requests, offering int) {
-	return int(e.requests.Load()), int(e.offering.Load())
-}
-
-// seen remembers keys.
-type seen struct {
-	mu   sync.Mutex
-	keys map[string]struct{}
-}
-
-// maxSeen bounds the keys that are remembered; after that all are forgotten.
-const maxSeen = 10_000
-
-// first reports whether the key is not remembered, and remembers it.
-func (s *seen) first(key string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, known := s.keys[key]; known {
-		return false
-	}
-	if s.keys == nil || len(s.keys) >= maxSeen {
-		s.keys = make(map[string]struct{})
-	}
-	s.keys[key] = struct{}{}
-	return true
+	return int(e.offers.requests.Load()), int(e.offers.offering.Load())
 }

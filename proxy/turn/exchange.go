@@ -7,17 +7,16 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
 // exchange is the current HTTP exchange with the upstream: a request and its answer. One
 // turn has several, one after another.
 type exchange struct {
-	engine   *Engine
 	upstream Upstream
 
 	next     intercept.Envelope // the request to send
@@ -30,9 +29,7 @@ type exchange struct {
 	unread   bool // nothing of the body was read, and the answer does not know of it
 	draining bool // the body is complete; it has drainFor to end
 
-	kept   []keptAnswer // of the turn's exchanges, if answers are kept
-	head   *keptHead    // of the first of them
-	passes []bool       // what was answered to [intercept.Limits.Pass]
+	kept *keptAnswers // nil: answers are not kept
 }
 
 // reply is how an upstream request ended.
@@ -96,14 +93,14 @@ func (x *exchange) close() {
 }
 
 // trace begins the span of an upstream request of the conversation.
-func (x *exchange) trace(spans *trace.Spans, c *conversation, e intercept.Envelope) trace.Context {
+func (x *exchange) trace(spans *trace.Spans, c *conversation.Conversation, e intercept.Envelope) trace.Context {
 	if spans == nil {
 		return trace.Context{}
 	}
-	info := c.requestInfo()
+	info := c.Info()
 	return spans.UpstreamRequest(trace.UpstreamRequest{
-		Envelope: e, Addr: x.upstream.Addr(), Route: c.request.Route, Continuation: x.count,
-		Dialect: c.request.Dialect.Name(), Model: info.Model, Session: c.identity().Session, Streamed: info.Streamed,
+		Envelope: e, Addr: x.upstream.Addr(), Route: c.Request.Route, Continuation: x.count,
+		Dialect: c.Request.Dialect.Name(), Model: info.Model, Session: c.Identity().Session, Streamed: info.Streamed,
 	})
 }
 
@@ -116,7 +113,7 @@ func (x *exchange) heartbeats(started, holding bool) bool {
 // sendBefore sends the requests that have to come before. One whose subject upstream does
 // not know any more needs none.
 func (t *Turn) sendBefore() State {
-	for _, e := range t.conversation.parsed.Before() {
+	for _, e := range t.conversation.Parsed.Before() {
 		r, sent, refusal := t.exchange.upstream.Send(t.ctx, e, t.exchange.trace(t.spans, &t.conversation, e))
 		if refusal != nil {
 			return t.unanswered(sent, refusal)
@@ -170,18 +167,18 @@ func (t *Turn) answered(r reply) State {
 	if !success(status) {
 		return t.upstreamError(status)
 	}
-	t.hidden.keepConsumed() // the upstream has accepted the request
+	t.conversation.Hidden.KeepConsumed() // the upstream has accepted the request
 	switch {
 	case status == http.StatusPartialContent:
 		return t.output.fail(intercept.NotUnderstood("upstream sent 206 Partial Content"))
-	case !identityEncoded(r.response.ContentEncoding()):
+	case !IdentityEncoded(r.response.ContentEncoding()):
 		return t.output.fail(intercept.NotUnderstood("it is compressed, although identity was asked for"))
 	case !ASCIICompatible(r.response.ContentType()):
 		return t.output.fail(intercept.NotUnderstood("its character set is not UTF-8"))
 	}
 	if t.exchange.count == 1 {
 		r.response.CopyHead(t.output.agent.Head())
-		t.exchange.keepHead(r.response)
+		t.exchange.kept.keepHead(r.response)
 	}
 	return Reading
 }
@@ -190,7 +187,7 @@ func (t *Turn) answered(r reply) State {
 // nothing was sent has consumed nothing.
 func (t *Turn) unanswered(sent bool, refusal *intercept.Error) State {
 	if !sent {
-		t.hidden.restoreConsumed(t.ctx)
+		t.conversation.Hidden.RestoreConsumed(t.ctx)
 	}
 	if t.ctx.Err() != nil {
 		return t.output.gone()
@@ -202,7 +199,7 @@ func (t *Turn) unanswered(sent bool, refusal *intercept.Error) State {
 // the agent has begun to read a good answer.
 func (t *Turn) upstreamError(status int) State {
 	if status >= 400 && status < 500 {
-		t.hidden.restoreConsumed(t.ctx)
+		t.conversation.Hidden.RestoreConsumed(t.ctx)
 	}
 	if t.output.agent.Started() {
 		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream refused to continue the answer after a denial (status " + statusText(status) + ")"})
@@ -215,7 +212,7 @@ func (t *Turn) upstreamError(status int) State {
 	switch {
 	case err != nil:
 		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
-	case !identityEncoded(r.ContentEncoding()) || !t.request.Dialect.SafeError(body):
+	case !IdentityEncoded(r.ContentEncoding()) || !t.request.Dialect.SafeError(body):
 		return t.output.fail(intercept.NotUnderstood("it is an error (status %d) that could hold a call", status))
 	case quotesHidden(body, t.exchange.next.Body, t.request.Envelope.Body):
 		return t.output.fail(withoutQuotation(status, body))
@@ -242,13 +239,13 @@ func (t *Turn) read() State {
 	if x.unread { // until now a heartbeat had to suit the body before it
 		t.output.answer.Begin(string(body.ContentType()))
 		x.unread = false
-		x.keepBody(body)
+		x.kept.begin(body)
 		t.spans.UpstreamBody()
 	}
 	if err != nil {
 		return t.endOfBody(err)
 	}
-	x.keep(p)
+	x.kept.keep(p)
 	if failed, state := t.output.pass(t.output.answer.Write(p)); failed {
 		return state
 	}
@@ -272,15 +269,11 @@ func (t *Turn) endOfBody(err error) State {
 		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end; what was held of it is void", Err: err})
 	}
 	framed := body.Framed() || complete
-	t.exchange.keepEnd(framed)
+	t.exchange.kept.end(framed)
 	if failed, state := t.output.pass(t.output.answer.End(framed)); failed {
 		return state
 	}
 	t.exchange.end()
 	t.spans.UpstreamEnded("")
 	return Judging
-}
-
-func identityEncoded(encoding []byte) bool {
-	return len(encoding) == 0 || strings.EqualFold(string(encoding), "identity")
 }

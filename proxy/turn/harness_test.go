@@ -20,6 +20,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
+	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -155,7 +156,7 @@ func answerTo(e intercept.Envelope, a fakemodel.Answer) canned {
 
 // stubGate is a gate without people.
 type stubGate struct {
-	Stateless
+	stateless
 	states map[string]approvals.RunState
 	at     time.Time // when runs were steered
 	failed error     // of Record
@@ -222,7 +223,7 @@ type bench struct {
 func newBench(t *testing.T, rules string) *bench {
 	t.Helper()
 	b := &bench{gate: &stubGate{}, store: &records{kept: map[string][][]byte{}}}
-	b.Engine = NewEngine(options(t, rules, b.gate, b.store))
+	b.Engine = NewEngine(options(t, rules, b.gate, b.store), nil)
 	return b
 }
 
@@ -267,20 +268,19 @@ func chatRequest(streamed bool) *Request {
 
 func requestTo(d intercept.Dialect, path, body string) *Request {
 	return &Request{
-		Turn: "turn1", Began: time.Now(), Route: d.Name(), Dialect: d, Principal: approvals.Principal{Tenant: DefaultTenant},
+		Turn: "turn1", Began: time.Now(), Route: d.Name(), Dialect: d, Principal: approvals.Principal{Tenant: conversation.DefaultTenant},
 		Envelope: intercept.Envelope{Method: http.MethodPost, Path: path, Body: []byte(body)},
 	}
 }
 
 // prepared is the conversation of a request that was read.
-func (b *bench) prepared(t *testing.T, r *Request) *conversation {
+func (b *bench) prepared(t *testing.T, r *Request) *conversation.Conversation {
 	t.Helper()
-	c := &conversation{engine: b.Engine, request: r}
-	parsed, refusal := c.parse(r.Envelope)
-	if refusal != nil {
+	c := new(conversation.Conversation)
+	c.Init(&b.Conversations, r)
+	if refusal := c.Begin(t.Context()); refusal != nil {
 		t.Fatal(refusal)
 	}
-	c.parsed = parsed
 	return c
 }
 

@@ -28,8 +28,8 @@ const (
 	freeRequestBytes = 16 << 10
 )
 
-// errOverloaded refuses requests for which there is no memory.
-var errOverloaded = &intercept.Error{Code: intercept.CodeOverloaded, Reason: "the requests being served need all of proxy.memory; send the request again later"}
+// ErrOverloaded refuses requests for which there is no memory.
+var ErrOverloaded = &intercept.Error{Code: intercept.CodeOverloaded, Reason: "the requests being served need all of proxy.memory; send the request again later"}
 
 // reserve reserves memory for the requests that are about to be recorded.
 func (r *review) reserve(agent Agent) *intercept.Error {
@@ -41,7 +41,7 @@ func (r *review) reserve(agent Agent) *intercept.Error {
 		return &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: fmt.Sprintf("its calls need %d bytes to be shown to reviewers, the limit is %d; none of it is released", size, maxRequestBytes)}
 	}
 	if size > freeRequestBytes && !agent.Reserve(size*bytesRecording) {
-		return errOverloaded
+		return ErrOverloaded
 	}
 	return nil
 }
@@ -68,16 +68,11 @@ func (r *review) open(ctx context.Context) error {
 	return nil
 }
 
-// detach leaves the requests with the reviewers.
-func (r *review) detach() {
-	r.hold.Detach()
-	r.hold = nil
-}
-
 // leavePending leaves the requests with the reviewers because heldcall stops.
 func (r *review) leavePending() {
 	r.spans.Abandoned(trace.LeftPending, "")
-	r.detach()
+	r.hold.Detach()
+	r.hold = nil
 }
 
 // cancel cancels the requests that are undecided.
@@ -86,10 +81,11 @@ func (r *review) cancel(ctx context.Context, reason string) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer stop()
 	if err := r.hold.Cancel(ctx, reason); err != nil {
-		r.engine.log.Error("failed to cancel the requests of an agent that has disconnected", "turn", r.conversation.request.Turn, "reason", reason, "error", err)
+		r.engine.Log.Error("failed to cancel the requests of an agent that has disconnected", "turn", r.conversation.Request.Turn, "reason", reason, "error", err)
 		r.engine.metrics.storeError("cancel")
 	}
-	r.detach()
+	r.hold.Detach()
+	r.hold = nil
 	for range r.asked {
 		r.engine.metrics.outcome(approvals.OutcomeCancelled)
 	}
@@ -102,7 +98,7 @@ func (r *review) decide() error {
 	if err := hold.Err(); err != nil {
 		return err
 	}
-	rules, requests := r.conversation.judge(), hold.Requests()
+	rules, requests := r.rules(), hold.Requests()
 	r.spans.Answered(requests)
 	for i, j := range r.asked {
 		j.request = &requests[i]
@@ -147,7 +143,7 @@ func (r *review) approved(j *judgedCall, d approvals.Decision, rules Judge) {
 		j.ruling.Arguments = judge.ArgumentsText(d.ModifiedArgs)
 		return
 	}
-	if v := rules.Verdict(r.conversation.origin(), j.shown()); v.Action == policy.Deny {
+	if v := rules.Verdict(originOf(r.conversation), j.shown()); v.Action == policy.Deny {
 		j.rule(intercept.Deny, approvals.OutcomeDeniedByRule, intercept.DeniedByRule(j.call.Name, v.Reason))
 		return
 	}
@@ -211,7 +207,7 @@ func (t *Turn) wait() State {
 	select {
 	case <-t.review.hold.Done():
 		return Deciding
-	case <-t.engine.draining:
+	case <-t.engine.draining.Done():
 		t.review.leavePending()
 		return t.output.fail(errRestarting())
 	case <-t.ctx.Done():
@@ -224,7 +220,7 @@ func (t *Turn) wait() State {
 // decide turns what people decided into rulings.
 func (t *Turn) decide() State {
 	if err := t.review.decide(); err != nil {
-		return t.output.fail(t.conversation.storeError(err))
+		return t.output.fail(t.conversation.StoreError(err))
 	}
 	return Settling
 }

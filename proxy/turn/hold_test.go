@@ -41,7 +41,7 @@ func TestHoldsThatEndUndecided(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, s := newGate(t)
-			e, r, a := NewEngine(options(t, "default: ask\n", g, s)), chatRequest(true), newRecorder()
+			e, r, a := NewEngine(options(t, "default: ask\n", g, s), nil), chatRequest(true), newRecorder()
 			ctx, cancel := context.WithCancelCause(t.Context())
 			turn := e.New(ctx, r, a, &model{answers: []canned{answerTo(r.Envelope, callBash(`{}`))}}, nil)
 			if refusal := turn.Prepare(); refusal != nil {
@@ -67,7 +67,7 @@ func TestHoldsThatEndUndecided(t *testing.T) {
 // A hold sends heartbeats until people decide.
 func TestHoldSendsHeartbeats(t *testing.T) {
 	g, s := newGate(t)
-	e, r, a := NewEngine(options(t, "default: ask\n", g, s)), chatRequest(false), newRecorder()
+	e, r, a := NewEngine(options(t, "default: ask\n", g, s), nil), chatRequest(false), newRecorder()
 	turn := heldTurn(t, e, r, a, &model{answers: []canned{answerTo(r.Envelope, callBash(`{}`))}})
 	if a.Started() {
 		t.Error("the answer starts before it is needed")
@@ -83,7 +83,7 @@ func TestHoldSendsHeartbeats(t *testing.T) {
 	}
 }
 
-// What is ruled of a paused run is released when it continues, and not if it is aborted.
+// The calls of a paused run are released when it continues, and not if it is aborted.
 func TestPausedRun(t *testing.T) {
 	for _, tt := range []struct {
 		action   approvals.SignalAction
@@ -91,7 +91,7 @@ func TestPausedRun(t *testing.T) {
 		released bool
 	}{{approvals.SignalResume, outcomePassed, true}, {approvals.SignalAbort, outcomeAborted, false}} {
 		g, s := newGate(t)
-		e, r, a := NewEngine(options(t, "profiles: none\ndefault: ask\nrules:\n  - allow: [\"bash(*)\"]\n", g, s)), chatRequest(true), newRecorder()
+		e, r, a := NewEngine(options(t, "profiles: none\ndefault: ask\nrules:\n  - allow: [\"bash(*)\"]\n", g, s), nil), chatRequest(true), newRecorder()
 		r.Run = "r1"
 		signal(t, g, approvals.SignalPause)
 		turn := e.New(t.Context(), r, a, &model{answers: []canned{answerTo(r.Envelope, callBash(`{"a":1}`))}}, nil)

@@ -1,15 +1,14 @@
 package turn
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/conversation"
 )
 
 // maxHosted bounds how many different hosted tools one request offers: each of them
@@ -18,7 +17,8 @@ const maxHosted = 128
 
 // hostedTools are the tools of a request that the provider runs itself.
 type hostedTools struct {
-	conversation *conversation
+	engine       *Engine
+	conversation *conversation.Conversation
 	approval     bool // calls of them have to be approved
 }
 
@@ -32,12 +32,12 @@ func (h *hostedTools) judge(ctx context.Context, req intercept.Request) *interce
 	if n := countDifferent(offered); n > maxHosted {
 		return &intercept.Error{Code: intercept.CodeBadRequest, Reason: fmt.Sprintf("the request offers the model %d different tools that the provider runs; heldcall judges at most %d in one request", n, maxHosted)}
 	}
-	judge, who := h.conversation.judge(), h.conversation.identity()
+	rules, who := h.engine.Judge(h.conversation.Request.Client), h.conversation.Identity()
 	var refused []string
 	asks := false
 	for _, tool := range offered {
-		v := judge.JudgeHosted(who.Principal, tool.Name)
-		h.conversation.engine.metrics.hosted.WithLabelValues(string(v.Said())).Inc()
+		v := rules.JudgeHosted(who.Principal, tool.Name)
+		h.engine.metrics.hosted.WithLabelValues(string(v.Said())).Inc()
 		switch {
 		case v.Action == policy.Deny:
 			refused = append(refused, tool.Name)
@@ -69,10 +69,10 @@ func (h *hostedTools) requireApproval(req intercept.Request) bool {
 // request: heldcall has made it of a fetched answer. What policy changes in it changes
 // next.
 func (h *hostedTools) judgeRestated(ctx context.Context, next *intercept.Envelope) *intercept.Error {
-	if next == nil || next.Method == h.conversation.parsed.Envelope().Method {
+	if next == nil || next.Method == h.conversation.Parsed.Envelope().Method {
 		return nil
 	}
-	restated, err := h.conversation.request.Dialect.Request(*next)
+	restated, err := h.conversation.Request.Dialect.Request(*next)
 	if err != nil {
 		return asError(err, intercept.CodeAnswerNotUnderstood)
 	}
@@ -97,12 +97,12 @@ func countDifferent(tools []intercept.HostedTool) int {
 // each run.
 func (h *hostedTools) record(ctx context.Context, tool intercept.HostedTool, v policy.Verdict) *intercept.Error {
 	c := h.conversation
-	who := c.identity()
-	if !h.conversation.engine.offers.first(who.key(who.Run, tool.Name, string(v.Action))) {
+	who := c.Identity()
+	if !h.engine.offers.tools.first(who.Key(who.Run, tool.Name, string(v.Action))) {
 		return nil
 	}
 	j := &judgedCall{call: intercept.Call{Name: tool.Name}, verdict: v, outcome: approvals.OutcomeAllowedByRule}
-	e := c.event(approvals.EventCallAllowed, j)
+	e := j.event(c, approvals.EventCallAllowed)
 	e.Note = "a tool that the provider runs was offered to the model"
 	switch {
 	case v.Action == policy.Deny:
@@ -111,28 +111,9 @@ func (h *hostedTools) record(ctx context.Context, tool intercept.HostedTool, v p
 	case v.Action == policy.Ask:
 		e.Note += "; each call of it needs approval"
 	}
-	if err := h.conversation.engine.Gate.Record(ctx, e); err != nil {
-		h.conversation.engine.metrics.storeError("record")
-		return c.storeError(err)
+	if err := h.engine.Gate.Record(ctx, e); err != nil {
+		h.engine.metrics.storeError("record")
+		return c.StoreError(err)
 	}
 	return nil
-}
-
-// countOffer counts the request by whether it offers the model tools, and logs the first
-// of a run that does not: if the agent reads its calls from the model's text, heldcall
-// holds none of them. The history is not read for this, so all runs of a principal that
-// the agent does not name count as one.
-func (c *conversation) countOffer() {
-	if c.parsed.Envelope().Method != http.MethodPost {
-		return // it asks for an answer that was made before
-	}
-	c.engine.requests.Add(1)
-	if c.parsed.OffersTools() {
-		c.engine.offering.Add(1)
-		return
-	}
-	who, run := c.request.Principal, c.request.Run
-	if c.engine.runs.first(principalKey(who, run)) {
-		c.engine.log.Info("a request offers the model no tools: heldcall holds nothing of what the model writes as text", "run", cmp.Or(run, "not named"), "user", who.User, "agent", who.Agent)
-	}
 }

@@ -41,8 +41,8 @@ func TestHostedTools(t *testing.T) {
 			}
 			r := requestTo(responses.Dialect{}, "/responses", `{"model":"m","input":"do it","tools":[`+tt.tools+`]}`)
 			c := b.prepared(t, r)
-			hosted := hostedTools{conversation: c}
-			refusal := hosted.judge(t.Context(), c.parsed)
+			hosted := hostedTools{engine: b.Engine, conversation: c}
+			refusal := hosted.judge(t.Context(), c.Parsed)
 			if (refusal == nil) != (tt.refused == "") || (refusal != nil && refusal.Code != tt.refused) {
 				t.Errorf("refused with %v", refusal)
 			}
@@ -53,35 +53,9 @@ func TestHostedTools(t *testing.T) {
 			if got := strings.Join(types, " "); got != tt.events {
 				t.Errorf("the audit log has %q", got)
 			}
-			if changed := string(c.parsed.Envelope().Body) != string(r.Envelope.Body); changed != tt.changed || hosted.approval != tt.changed {
-				t.Errorf("sent: %s", c.parsed.Envelope().Body)
+			if changed := string(c.Parsed.Envelope().Body) != string(r.Envelope.Body); changed != tt.changed || hosted.approval != tt.changed {
+				t.Errorf("sent: %s", c.Parsed.Envelope().Body)
 			}
 		})
-	}
-}
-
-// Requests are counted by whether they offer tools.
-func TestCountOffer(t *testing.T) {
-	b := newBench(t, allowAll)
-	b.prepared(t, chatRequest(false)).countOffer()
-	b.prepared(t, requestTo(responses.Dialect{}, "/responses", `{"model":"m","input":"x","tools":[{"type":"function","name":"bash"}]}`)).countOffer()
-	fetch := requestTo(responses.Dialect{}, "/responses/resp_1", "")
-	fetch.Envelope.Method = "GET"
-	b.prepared(t, fetch).countOffer()
-	if requests, offering := b.ToolOffers(); requests != 2 || offering != 1 {
-		t.Errorf("%d requests, %d with tools", requests, offering)
-	}
-}
-
-func TestSeen(t *testing.T) {
-	var s seen
-	if !s.first("a") || s.first("a") || !s.first("b") {
-		t.Error("keys are not remembered")
-	}
-	for i := range maxSeen {
-		s.first(fmt.Sprint(i))
-	}
-	if len(s.keys) > maxSeen {
-		t.Errorf("%d keys are remembered", len(s.keys))
 	}
 }

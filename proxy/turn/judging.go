@@ -1,10 +1,13 @@
 package turn
 
 import (
+	"time"
+
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/conversation"
 )
 
 // Judge returns the verdicts on the calls of a client. [judge.Rules] implements it.
@@ -18,4 +21,13 @@ type Judge interface {
 	AllowsByName(who approvals.Principal, c intercept.Call) (policy.Verdict, bool)
 	// JudgeHosted returns the verdict on the offer of a tool that the provider runs.
 	JudgeHosted(who approvals.Principal, name string) policy.Verdict
+}
+
+// originOf is the information for the judge beside the call itself.
+func originOf(c *conversation.Conversation) judge.Origin {
+	who := c.Identity()
+	return judge.Origin{
+		Principal: who.Principal, Session: who.Session, Run: who.Run, Turn: c.Request.Turn, Model: who.Model, Dialect: c.Request.Dialect.Name(),
+		At: time.Now(),
+	}
 }

@@ -1,9 +1,51 @@
 package turn
 
 import (
+	"bytes"
+	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/heldcall/heldcall/intercept"
 )
+
+// An error is searched only where upstream got another request than the agent's. A long
+// one counts as a quotation.
+func TestQuotesHidden(t *testing.T) {
+	agents, sent := []byte(`{"messages":[]}`), []byte(`{"messages":[{"content":"the denial of bash"}]}`)
+	for name, tt := range map[string]struct {
+		body, sent []byte
+		want       bool
+	}{
+		"nothing":                {sent: sent},
+		"the agent's request":    {body: agents, sent: agents},
+		"a quotation":            {body: []byte("bad value: the denial of bash"), sent: sent, want: true},
+		"another text":           {body: []byte("too many tokens"), sent: sent},
+		"a long text of its own": {body: bytes.Repeat([]byte("x"), maxSearched+1), sent: agents},
+		"a long text":            {body: bytes.Repeat([]byte("x"), maxSearched+1), sent: sent, want: true},
+	} {
+		if got := quotesHidden(tt.body, tt.sent, agents); got != tt.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// The error in place of a quotation has the upstream's status and its name for it, unless
+// the name is a text.
+func TestWithoutQuotation(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"error":{"code":"context_length_exceeded","type":"invalid"}}`: "Bad Request, context_length_exceeded",
+		`{"error":{"code":null,"type":"invalid_request_error"}}`:        "Bad Request, invalid_request_error",
+		`{"type":"overloaded"}`:                            "Bad Request, overloaded",
+		`{"error":{"code":"rm -rf /srv","type":"rm -rf"}}`: "(Bad Request)",
+		"not JSON": "(Bad Request)",
+	} {
+		e := withoutQuotation(http.StatusBadRequest, []byte(body))
+		if !strings.Contains(e.Reason, want) || strings.Contains(e.Reason, "rm -rf") || e.Status() != http.StatusBadRequest || e.Code != intercept.CodeUpstreamUnreachable {
+			t.Errorf("%s: %d %s", body, e.Status(), e.Reason)
+		}
+	}
+}
 
 func TestQuotes(t *testing.T) {
 	const (

@@ -21,8 +21,8 @@ type metrics struct {
 	spliced       prometheus.Counter
 	unplaced      prometheus.Counter
 	firstByte     *prometheus.HistogramVec
-	overhead      prometheus.Histogram
-	release       prometheus.Histogram
+	overhead      prometheus.Observer
+	release       prometheus.Observer
 }
 
 func newMetrics(reg prometheus.Registerer, dialects []intercept.Dialect) *metrics {
@@ -30,38 +30,23 @@ func newMetrics(reg prometheus.Registerer, dialects []intercept.Dialect) *metric
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return f.NewCounterVec(prometheus.CounterOpts{Name: "heldcall_" + name, Help: help}, labels)
 	}
+	histogram := func(name, help string, first, factor float64, labels ...string) *prometheus.HistogramVec {
+		return f.NewHistogramVec(prometheus.HistogramOpts{Name: "heldcall_" + name, Help: help, Buckets: prometheus.ExponentialBuckets(first, factor, 14)}, labels)
+	}
 	m := &metrics{
-		turns:        counter("turns_total", "Answers of gated routes by dialect and how they ended.", "dialect", "outcome"),
-		verdicts:     counter("call_verdicts_total", "What policy said of tool calls.", "verdict"),
-		outcomes:     counter("calls_total", "How tool calls ended.", "outcome"),
-		ruleDenials:  counter("rule_denials_total", "Tool calls that policy denied, by the rule; grant stands for all grants.", "rule"),
-		hosted:       counter("hosted_tools_total", "Tools run by the provider that requests offered, by what policy said of the offer.", "verdict"),
-		failedClosed: counter("failed_closed_total", "Answers that were not released, by code.", "code"),
-		storeErrors:  counter("proxy_store_errors_total", "Operations on durable state that failed in the data plane.", "operation"),
-		continuations: f.NewCounter(prometheus.CounterOpts{
-			Name: "heldcall_continuations_total",
-			Help: "Upstream requests that heldcall made itself to tell the model of a denial.",
-		}),
-		spliced: f.NewCounter(prometheus.CounterOpts{
-			Name: "heldcall_spliced_turns_total",
-			Help: "Hidden turns put back into agents' requests.",
-		}),
-		unplaced: f.NewCounter(prometheus.CounterOpts{
-			Name: "heldcall_unplaced_turns_total",
-			Help: "Hidden turns without a certain place in the agent's history, in each request that brings them.",
-		}),
-		firstByte: f.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "heldcall_upstream_first_byte_seconds",
-			Help: "Time from the request to upstream to the head of its answer.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 14),
-		}, []string{"dialect"}),
-		overhead: f.NewHistogram(prometheus.HistogramOpts{
-			Name: "heldcall_overhead_seconds",
-			Help: "Time that heldcall's own work added: before the upstream request, and from the last ruling to the release.", Buckets: prometheus.ExponentialBuckets(0.00001, 2.5, 14),
-		}),
-		release: f.NewHistogram(prometheus.HistogramOpts{
-			Name: "heldcall_decision_to_release_seconds",
-			Help: "Time from a turn's last decision to its release.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
-		}),
+		turns:         counter("turns_total", "Answers of gated routes by dialect and how they ended.", "dialect", "outcome"),
+		verdicts:      counter("call_verdicts_total", "Verdicts of policy on tool calls.", "verdict"),
+		outcomes:      counter("calls_total", "How tool calls ended.", "outcome"),
+		ruleDenials:   counter("rule_denials_total", "Tool calls that policy denied, by rule; all grants are counted as grant.", "rule"),
+		hosted:        counter("hosted_tools_total", "Tools run by the provider that requests offered, by verdict.", "verdict"),
+		failedClosed:  counter("failed_closed_total", "Answers that were not released, by code.", "code"),
+		storeErrors:   counter("proxy_store_errors_total", "Operations on durable state that failed in the data plane.", "operation"),
+		continuations: counter("continuations_total", "Upstream requests that heldcall made to report a denial to the model.").WithLabelValues(),
+		spliced:       counter("spliced_turns_total", "Hidden turns put back into agents' requests.").WithLabelValues(),
+		unplaced:      counter("unplaced_turns_total", "Hidden turns without a certain place in the agent's history, counted in each request.").WithLabelValues(),
+		firstByte:     histogram("upstream_first_byte_seconds", "Time from the request to upstream to the head of its answer.", 0.005, 2, "dialect"),
+		overhead:      histogram("overhead_seconds", "Time that heldcall's own work added: before the upstream request, and from the last ruling to the release.", 0.00001, 2.5).WithLabelValues(),
+		release:       histogram("decision_to_release_seconds", "Time from a turn's last decision to its release.", 0.0005, 2).WithLabelValues(),
 	}
 	m.zero(dialects)
 	return m

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -19,10 +20,11 @@ const (
 	outcomeAgentGone     = "agent_gone"
 )
 
-// output is what the agent gets, and how the turn ends for it.
+// output writes the answer to the agent, and has the outcome of the turn.
 type output struct {
+	engine       *Engine
 	ctx          context.Context // of the turn
-	conversation *conversation
+	conversation *conversation.Conversation
 	exchange     *exchange
 	spans        *trace.Spans
 
@@ -34,9 +36,9 @@ type output struct {
 
 // begin begins the answer. pass is [intercept.Limits.Pass].
 func (o *output) begin(pass func(intercept.Call) bool) {
-	limits := &o.exchange.engine.Limits
-	o.answer = intercept.NewAnswer(o.conversation.parsed, intercept.Limits{
-		Pass: pass, MaxBytes: limits.MaxBody, MaxContinuations: limits.MaxContinuations, TurnID: o.conversation.request.Turn,
+	limits := &o.engine.Limits
+	o.answer = intercept.NewAnswer(o.conversation.Parsed, intercept.Limits{
+		Pass: pass, MaxBytes: limits.MaxBody, MaxContinuations: limits.MaxContinuations, TurnID: o.conversation.Request.Turn,
 	})
 }
 
@@ -66,11 +68,11 @@ func (o *output) emit(p []byte) bool {
 // heartbeat sends a heartbeat, after the answer's head if it is the first. It reports
 // false when the agent has disconnected.
 func (o *output) heartbeat() bool {
-	r := o.conversation.request
+	r := o.conversation.Request
 	return r.Silent || o.emit(o.answer.Heartbeat(r.Pulse))
 }
 
-// pass sends what the answer lets through. If the agent has disconnected or the rest of
+// pass sends the bytes that may pass. If the agent has disconnected or the rest of
 // the answer is refused, it reports the state in which the turn continues.
 func (o *output) pass(out []byte, refused error) (failed bool, next State) {
 	if !o.emit(out) {
@@ -88,11 +90,13 @@ func (o *output) finish(last []byte) State {
 	if o.outcome == "" {
 		o.outcome = outcomePassed
 	}
+	last = o.exchange.upstream.Redact(last)
 	if !o.agent.Started() {
-		o.agent.Finish(o.exchange.upstream.Redact(last))
+		o.agent.Finish(last)
 		return Ended
 	}
-	if !o.emit(last) {
+	if o.agent.Write(last) != nil {
+		o.broken = errDisconnected
 		return o.gone()
 	}
 	return Ending
@@ -111,17 +115,17 @@ func (o *output) passError(body []byte) State {
 // not started, an event in a stream.
 func (o *output) fail(e *intercept.Error) State {
 	c := o.conversation
-	c.engine.metrics.failedClosed.WithLabelValues(string(e.Code)).Inc()
-	c.engine.log.Warn("answer refused", "turn", c.request.Turn, "session", c.id.Session, "code", e.Code, "error", e)
+	o.engine.metrics.failedClosed.WithLabelValues(string(e.Code)).Inc()
+	o.engine.Log.Warn("answer refused", "turn", c.Request.Turn, "session", c.KnownSession(), "code", e.Code, "error", e)
 	o.spans.Failed(e)
 	o.outcome = outcomeFailed
 	if !o.agent.Started() {
-		o.agent.Refuse(e.Status(), c.request.Dialect.Error(e))
+		o.agent.Refuse(e.Status(), c.Request.Dialect.Error(e))
 		return Ended
 	}
 	last := o.answer.Fail(e)
 	if r := o.exchange.response; !o.answer.Streamed() && (r == nil || !isEventStream(r.ContentType())) {
-		last = c.request.Dialect.Error(e)
+		last = c.Request.Dialect.Error(e)
 	}
 	if !o.emit(last) {
 		return o.gone()
@@ -131,8 +135,8 @@ func (o *output) fail(e *intercept.Error) State {
 
 // storeFailed ends the turn because an operation on durable state failed.
 func (o *output) storeFailed(operation string, err error) State {
-	o.conversation.engine.metrics.storeError(operation)
-	return o.fail(o.conversation.storeError(err))
+	o.engine.metrics.storeError(operation)
+	return o.fail(o.conversation.StoreError(err))
 }
 
 // gone ends the turn without an error for the agent, which has disconnected; or with one,

@@ -2,47 +2,20 @@ package turn
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
-// Request is an agent's request for an answer that may contain calls. Its bytes must stay
-// valid until the turn ends.
-type Request struct {
-	Turn     string             // id of the turn
-	Began    time.Time          // when the request arrived
-	Route    string             // label of the route, for metrics and spans
-	Dialect  intercept.Dialect  `json:"-"`
-	Envelope intercept.Envelope // as the agent sent it
+// Request is an agent's request for an answer that may contain calls.
+type Request = conversation.Request
 
-	Client    string // SHA-256 of the API key of a configured client in hex, "" for others
-	APIKey    []byte `json:"-"` // of the agent, nil if it sent none
-	KeyDigest string // SHA-256 of the API key in hex, if APIKey is not known
-	Principal approvals.Principal
-	Session   string // as a header names it, or ""
-	Run       string // as a header names it, or ""
-
-	Retried        bool   // the client declares that it has sent the request before
-	IdempotencyKey string // names a request that a client may send several times, or ""
-
-	Pulse  intercept.Heartbeat // form of the heartbeats in a stream
-	Silent bool                // no heartbeats are sent
-}
-
-// keyDigest is the SHA-256 of the agent's API key in hex, "" without one.
-func (r *Request) keyDigest() string {
-	if len(r.APIKey) == 0 {
-		return r.KeyDigest
-	}
-	sum := sha256.Sum256(r.APIKey)
-	return hex.EncodeToString(sum[:])
-}
+// Store keeps records of conversations by session.
+type Store = conversation.Store
 
 // Agent is the client that waits for the answer, and its connection. The methods are for
 // the goroutine of the turn.
@@ -63,7 +36,7 @@ type Agent interface {
 	Write(p []byte) error
 	// Finish sends the whole body of an answer that has not started.
 	Finish(body []byte)
-	// Fail sends an error with its status in place of an answer that has not started.
+	// Refuse sends an error with its status in place of an answer that has not started.
 	Refuse(status int, body []byte)
 	// Reserve reserves n more bytes of memory for the request, and reports false if that
 	// is more than there is.
@@ -94,7 +67,7 @@ type Response interface {
 	// ContentType and ContentEncoding are valid until Close.
 	ContentType() []byte
 	ContentEncoding() []byte
-	// CopyHead copies what the agent may get of the head.
+	// CopyHead copies the part of the head that the agent may get.
 	CopyHead(to HeadWriter)
 	// Buffered reports whether bytes of the body have arrived with the head.
 	Buffered() bool
@@ -114,9 +87,7 @@ type Response interface {
 type Gate interface {
 	Open(ctx context.Context, requests []approvals.Request) (*gate.Hold, error)
 	Record(ctx context.Context, events ...approvals.Event) error
-	RunState(id string) approvals.RunState
-	LookUp(id string) (approvals.Run, bool)
-	Steered() bool // whether any run is anything but running
+	conversation.Runs
 	AwaitResume(ctx context.Context, id string) error
 }
 
@@ -129,17 +100,4 @@ type Hold interface {
 	Cancel(ctx context.Context, reason string) error
 	// Detach leaves the requests with the reviewers.
 	Detach()
-}
-
-// Store keeps records of conversations by session: hidden turns, denials, and the places
-// of answers that agents refer to.
-type Store interface {
-	AnyTurns() bool
-	HasTurns(session string) bool
-	Turns(ctx context.Context, session string) ([][]byte, error)
-	PutTurn(ctx context.Context, session, id string, value []byte) error
-	// TakeTurn is PutTurn for the first caller; taken is false for all others, until
-	// DropTurn.
-	TakeTurn(ctx context.Context, session, id string, value []byte) (taken bool, err error)
-	DropTurn(ctx context.Context, session, id string) error
 }

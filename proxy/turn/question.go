@@ -17,34 +17,30 @@ import (
 // the request of the domain.
 func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.Request {
 	c := r.conversation
-	who, now := c.identity(), time.Now().UTC()
+	who, now := c.Identity(), time.Now().UTC()
 	timeout, onTimeout := r.timeoutFor(&j.verdict)
 	q := approvals.Request{
 		Kind: approvals.KindPermission, Principal: who.Principal,
-		SessionID: who.Session, RunID: who.Run, TurnID: c.request.Turn,
-		Dialect: c.request.Dialect.Name(), Model: who.Model,
+		SessionID: who.Session, RunID: who.Run, TurnID: c.Request.Turn,
+		Dialect: c.Request.Dialect.Name(), Model: who.Model,
 		ToolCallID: j.call.ID, ToolName: j.call.Name, Arguments: argumentsValue(j.shown()),
 		Resource: j.verdict.Resource, ArgsPreview: j.verdict.Preview,
 		Title:     cmp.Or(j.verdict.Title, approvals.DefaultTitle(j.call.Name)),
 		RiskLevel: j.verdict.Risk, Reason: j.verdict.Reason, Rule: j.verdict.Rule,
 		SuggestedPatterns: j.verdict.Suggested,
-		Context:           approvals.Context{LastUserMessage: excerpt(c.parsed.LastUser()), AssistantText: excerpt(answer.Text())},
+		Context:           approvals.Context{LastUserMessage: excerpt(c.Parsed.LastUser()), AssistantText: excerpt(answer.Text())},
 		AllowRemember:     j.verdict.AllowRemember, RememberScopes: j.verdict.RememberScopes,
 		Reviewers: j.verdict.Reviewers, RequiredApprovals: j.verdict.RequiredApprovals,
 		CreatedAt: now, ExpiresAt: now.Add(timeout), OnTimeout: onTimeout,
 		Details: approvals.Details{Flags: slices.Concat(j.call.Flags, j.verdict.Flags), Commands: j.verdict.Commands, FreeText: j.call.FreeText, Fixed: j.call.ReadOnly, Doubts: j.call.Ambiguous, Policy: j.policy},
 	}
-	if e := j.verdict.Escalate; e.After > 0 {
-		q.Details.Escalation = &approvals.Escalation{At: now.Add(e.After), To: e.To}
-	}
+	q.Details.Escalation = escalation(j.verdict.Escalate, now)
 	for _, d := range j.verdict.Demands {
-		demand := approvals.Demand{Rule: d.Rule, Reviewers: d.Reviewers, RequiredApprovals: d.RequiredApprovals}
-		if d.Escalate.After > 0 {
-			demand.Escalation = &approvals.Escalation{At: now.Add(d.Escalate.After), To: d.Escalate.To}
-		}
-		q.Demands = append(q.Demands, demand)
+		q.Demands = append(q.Demands, approvals.Demand{
+			Rule: d.Rule, Reviewers: d.Reviewers, RequiredApprovals: d.RequiredApprovals, Escalation: escalation(d.Escalate, now),
+		})
 	}
-	if tool, ok := c.parsed.Tool(j.call.Name); ok {
+	if tool, ok := c.Parsed.Tool(j.call.Name); ok {
 		q.Description = strings.Clone(tool.Description) // pins no list of tools
 		q.Tool = approvals.Tool{Description: q.Description, Parameters: tool.Parameters}
 		if strictjson.Deep(tool.Parameters) {
@@ -58,9 +54,16 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 	return q
 }
 
-// timeoutFor is how long people have to answer, and what it means if nobody does. Where
-// the configuration bounds every hold below the time of the rule, no answer approves
-// nothing.
+// escalation is that of a request made now, nil for none.
+func escalation(e policy.Escalation, now time.Time) *approvals.Escalation {
+	if e.After <= 0 {
+		return nil
+	}
+	return &approvals.Escalation{At: now.Add(e.After), To: e.To}
+}
+
+// timeoutFor is how long people have to answer, and the result of a time-out. Where the
+// configuration bounds every hold below the time of the rule, a time-out denies the call.
 func (r *review) timeoutFor(v *policy.Verdict) (timeout time.Duration, onTimeout string) {
 	if bound := r.engine.Limits.MaxWait; bound > 0 && bound < v.Timeout {
 		return bound, approvals.OnTimeoutDeny

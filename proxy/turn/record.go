@@ -5,25 +5,26 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/conversation"
 )
 
 // record makes durable, before anything leaves, the hidden turns, the denials, then the
-// events of each call. Passed are the calls that were allowed by name; suffix makes the
-// ids of this answer's records.
-func (r *review) record(ctx context.Context, hidden *hiddenTurns, settled intercept.Resolution, passed []intercept.Call, suffix string) error {
+// events of each call. Passed are the calls that were allowed by name; n is the number of
+// this answer in the turn.
+func (r *review) record(ctx context.Context, settled intercept.Resolution, passed []intercept.Call, n int) error {
 	called := len(r.calls) > 0 || len(passed) > 0
-	if err := hidden.remember(ctx, settled, called, r.denials.any); err != nil {
+	if err := r.conversation.Hidden.Remember(ctx, settled, called); err != nil {
 		return err
 	}
-	if err := r.denials.record(ctx, suffix); err != nil {
+	if err := r.conversation.Denials.Record(ctx, n); err != nil {
 		return err
 	}
 	var events []approvals.Event
 	for _, j := range r.calls {
-		events = append(events, r.conversation.events(j, settled.Next != nil)...)
+		events = append(events, j.events(r.conversation, settled.Next != nil)...)
 	}
 	for _, c := range passed {
-		e := r.conversation.event(approvals.EventCallReleased, &judgedCall{call: c, outcome: approvals.OutcomeAllowedByRule})
+		e := (&judgedCall{call: c, outcome: approvals.OutcomeAllowedByRule}).event(r.conversation, approvals.EventCallReleased)
 		e.Before, e.Note = argumentsValue(c), "passed as it streamed"
 		events = append(events, e)
 	}
@@ -35,9 +36,9 @@ func (r *review) record(ctx context.Context, hidden *hiddenTurns, settled interc
 
 // events are the entries of one call in the audit log. continued reports that the model
 // gets another request after this answer.
-func (c *conversation) events(j *judgedCall, continued bool) (events []approvals.Event) {
+func (j *judgedCall) events(c *conversation.Conversation, continued bool) (events []approvals.Event) {
 	add := func(t approvals.EventType) *approvals.Event {
-		events = append(events, c.event(t, j))
+		events = append(events, j.event(c, t))
 		return &events[len(events)-1]
 	}
 	if !j.released() {
@@ -60,12 +61,12 @@ func (c *conversation) events(j *judgedCall, continued bool) (events []approvals
 	return events
 }
 
-// event is an entry about a call.
-func (c *conversation) event(t approvals.EventType, j *judgedCall) approvals.Event {
-	who := c.identity()
+// event is an entry about the call.
+func (j *judgedCall) event(c *conversation.Conversation, t approvals.EventType) approvals.Event {
+	who := c.Identity()
 	e := approvals.Event{
 		Type: t, Tenant: who.Principal.Tenant, Principal: who.Principal,
-		SessionID: who.Session, RunID: who.Run, TurnID: c.request.Turn, Dialect: c.request.Dialect.Name(), Model: who.Model,
+		SessionID: who.Session, RunID: who.Run, TurnID: c.Request.Turn, Dialect: c.Request.Dialect.Name(), Model: who.Model,
 		ToolCallID: j.call.ID, ToolName: j.call.Name, Rule: j.verdict.Rule, Outcome: string(j.outcome), FreeText: j.call.FreeText, Doubts: j.call.Ambiguous,
 	}
 	if j.request != nil {

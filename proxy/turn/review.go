@@ -6,15 +6,17 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
 // review is the calls of one answer from the judge to their rulings.
 type review struct {
 	engine       *Engine
-	conversation *conversation
+	conversation *conversation.Conversation
 	spans        *trace.Spans
 
 	calls    []*judgedCall       // in the order of [intercept.Answer.Calls]
@@ -22,19 +24,21 @@ type review struct {
 	requests []approvals.Request // about them, until they are recorded
 	hold     Hold                // nil when no people are asked
 	decided  time.Time           // when the last of them answered, zero for none
-	denials  denialHistory
 }
+
+// rules are those that judge the calls of the agent.
+func (r *review) rules() Judge { return r.engine.Judge(r.conversation.Request.Client) }
 
 // passByName decides whether the fragments of a call may pass unbuffered: its tool is
 // allowed by name, the run is not paused, and the release is in the audit log.
 func (r *review) passByName(ctx context.Context, c intercept.Call) bool {
-	who := r.conversation.identity()
-	verdict, ok := r.conversation.judge().AllowsByName(who.Principal, c)
+	who := r.conversation.Identity()
+	verdict, ok := r.rules().AllowsByName(who.Principal, c)
 	if !ok || r.engine.Gate.RunState(who.Run) != approvals.RunRunning {
 		return false
 	}
 	j := &judgedCall{call: c, verdict: verdict, outcome: approvals.OutcomeAllowedByRule}
-	e := r.conversation.event(approvals.EventCallAllowed, j)
+	e := j.event(r.conversation, approvals.EventCallAllowed)
 	e.Note = "allowed by name; the arguments pass as they stream"
 	if err := r.engine.Gate.Record(ctx, e); err != nil {
 		if ctx.Err() == nil {
@@ -53,18 +57,19 @@ func (r *review) passByName(ctx context.Context, c intercept.Call) bool {
 // begin begins the review of another answer.
 func (r *review) begin() {
 	r.calls, r.asked, r.requests, r.hold, r.decided = nil, nil, nil, nil, time.Time{}
-	r.denials.begin()
+	r.conversation.Denials.Begin()
 }
 
 // judgeCalls judges every call of the answer, and makes the requests to people about those
 // that policy does not decide.
 func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer *intercept.Answer) *intercept.Error {
-	if refusal := r.denials.load(ctx); refusal != nil {
+	denials := &r.conversation.Denials
+	if refusal := denials.Load(ctx); refusal != nil {
 		return refusal
 	}
-	rules := r.conversation.judge()
+	rules, from := r.rules(), originOf(r.conversation)
 	for _, c := range calls {
-		one := rules.Judge(r.conversation.origin(), c, r.denials.before.Notes)
+		one := rules.Judge(from, c, denials.Notes())
 		j := &judgedCall{call: c, verdict: one.Verdict, policy: one.Policy, again: one.DeniedBefore, charge: one.Charge}
 		r.calls = append(r.calls, j)
 		r.engine.metrics.verdict(j.verdict.Said())
@@ -95,7 +100,7 @@ func (r *review) abort(note string) {
 // endAfterDenials ends the answer where too many calls were denied since the user wrote:
 // it is time to ask the user.
 func (r *review) endAfterDenials() {
-	all, most := r.denials.count(r.calls), r.engine.Limits.MaxDenials
+	all, most := r.conversation.Denials.Deny(deniedAmong(r.calls)), r.engine.Limits.MaxDenials
 	if most == 0 || all == 0 || all < most {
 		return
 	}
@@ -104,7 +109,31 @@ func (r *review) endAfterDenials() {
 	}
 }
 
-// rulings are those of all calls.
+// maxDeniedNotes bounds the notes that are remembered of one answer. People are asked
+// again about a call beyond it.
+const maxDeniedNotes = 50
+
+// deniedAmong counts the denied calls and collects the notes of reviewers.
+func deniedAmong(calls []*judgedCall) conversation.Denied {
+	var denied conversation.Denied
+	for _, j := range calls {
+		byPerson := j.outcome == approvals.OutcomeDeniedByPerson
+		if !byPerson && j.outcome != approvals.OutcomeDeniedByRule {
+			continue
+		}
+		denied.Count++
+		if byPerson && !j.again && len(denied.Notes) < maxDeniedNotes {
+			if denied.Notes == nil {
+				denied.Notes = make(map[string]string)
+			}
+			d, _ := j.decision()
+			denied.Notes[judge.Key(j.call)] = excerpt(d.Note)
+		}
+	}
+	return denied
+}
+
+// rulings are the rulings on all calls.
 func (r *review) rulings() []intercept.Ruling {
 	rulings := make([]intercept.Ruling, 0, len(r.calls))
 	for _, j := range r.calls {
@@ -113,8 +142,8 @@ func (r *review) rulings() []intercept.Ruling {
 	return rulings
 }
 
-// keepCharges makes final what the calls have used up of limits. Calls that are denied
-// have used up nothing.
+// keepCharges makes the charges of the calls against limits final. Denied calls are not
+// charged.
 func (r *review) keepCharges() {
 	for _, j := range r.calls {
 		if !j.released() {
@@ -124,7 +153,7 @@ func (r *review) keepCharges() {
 	}
 }
 
-// release returns what the calls have used up of limits and that is not final.
+// release returns the charges that are not final.
 func (r *review) release() {
 	for _, j := range r.calls {
 		j.charge.Return()
@@ -156,11 +185,11 @@ func (r *review) count() (outcome string) {
 	return outcome
 }
 
-// logShadowed logs what a policy that is only tried out would have done.
+// logShadowed logs the verdict of a policy in shadow mode.
 func (r *review) logShadowed(j *judgedCall) {
 	if v := &j.verdict; v.Shadowed != "" {
-		r.engine.log.Info("shadow: the policy would not have let this call pass", "verdict", v.Shadowed, "tool", j.call.Name,
-			"rule", v.Rule, "reason", v.Reason, "run", r.conversation.identity().Run, "turn", r.conversation.request.Turn)
+		r.engine.Log.Info("shadow: the policy would not have let this call pass", "verdict", v.Shadowed, "tool", j.call.Name,
+			"rule", v.Rule, "reason", v.Reason, "run", r.conversation.Identity().Run, "turn", r.conversation.Request.Turn)
 	}
 }
 

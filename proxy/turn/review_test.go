@@ -2,6 +2,8 @@ package turn
 
 import (
 	"encoding/json"
+	"maps"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -10,14 +12,13 @@ import (
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/conversation"
 )
 
 // newReview is the review of the calls of a request of chat.
 func newReview(t *testing.T, b *bench) *review {
 	t.Helper()
-	r := &review{engine: b.Engine, conversation: b.prepared(t, chatRequest(false))}
-	r.denials.conversation = r.conversation
-	return r
+	return &review{engine: b.Engine, conversation: b.prepared(t, chatRequest(false))}
 }
 
 // What the policy and earlier denials make of a call.
@@ -38,15 +39,16 @@ func TestJudgeCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, rules)
 			r, call := newReview(t, b), intercept.Call{ID: "call_1", Name: tt.call, Arguments: `{"a":1}`}
-			r.conversation.request.Run = "r1"
+			r.conversation.Request.Run = "r1"
 			if tt.denied {
-				text, err := json.Marshal(denied{denialOf: r.denials.own(), Count: 1, Notes: map[string]string{judge.Key(call): "no"}})
-				if err != nil {
+				before := newReview(t, b).conversation
+				before.Request.Run = "r1"
+				before.Denials.Deny(conversation.Denied{Count: 1, Notes: map[string]string{judge.Key(call): "no"}})
+				if err := before.Denials.Record(t.Context(), 0); err != nil {
 					t.Fatal(err)
 				}
-				b.store.kept[r.denials.key()] = [][]byte{text}
 			}
-			answer := intercept.NewAnswer(r.conversation.parsed, intercept.Limits{MaxBytes: 1 << 20})
+			answer := intercept.NewAnswer(r.conversation.Parsed, intercept.Limits{MaxBytes: 1 << 20})
 			if refusal := r.judgeCalls(t.Context(), []intercept.Call{call}, answer); refusal != nil {
 				t.Fatal(refusal)
 			}
@@ -80,7 +82,7 @@ func TestPassByName(t *testing.T) {
 			b := newBench(t, byName)
 			r := newReview(t, b)
 			if tt.paused {
-				b.gate.states = map[string]approvals.RunState{r.conversation.identity().Run: approvals.RunPaused}
+				b.gate.states = map[string]approvals.RunState{r.conversation.Identity().Run: approvals.RunPaused}
 			}
 			if tt.down {
 				b.gate.failed = approvals.ErrStoreUnavailable
@@ -126,11 +128,11 @@ func TestDecideCall(t *testing.T) {
 			}
 			r := newReview(t, newBench(t, tt.rules))
 			j := &judgedCall{call: intercept.Call{Name: "bash", Arguments: `{"a":1}`, FreeText: tt.freeText}, request: tt.request}
-			r.decideCall(j, r.conversation.judge())
+			r.decideCall(j, r.rules())
 			if j.ruling.Action != tt.fate || j.outcome != tt.outcome || j.ruling.Arguments != tt.arguments {
 				t.Errorf("ruling %+v, outcome %q", j.ruling, j.outcome)
 			}
-			if told := j.ruling.ModelMessage != ""; told != (j.outcome != approvals.OutcomeAllowedByPerson && j.outcome != approvals.OutcomeAllowedByTimeout) {
+			if message := j.ruling.ModelMessage != ""; message != (j.outcome != approvals.OutcomeAllowedByPerson && j.outcome != approvals.OutcomeAllowedByTimeout) {
 				t.Errorf("the model or the agent reads %q", j.ruling.ModelMessage)
 			}
 		})
@@ -163,6 +165,29 @@ func TestCountCalls(t *testing.T) {
 	}
 }
 
+// Denials of rules and of people count; the notes of people are remembered.
+func TestDeniedAmong(t *testing.T) {
+	bash, ls := intercept.Call{Name: "bash", Arguments: `{"a": 1}`}, intercept.Call{Name: "ls"}
+	person := &approvals.Request{Status: approvals.StatusDenied, Decisions: []approvals.Decision{{Action: approvals.ActionDeny, Note: "no"}}}
+	got := deniedAmong([]*judgedCall{
+		{call: bash, outcome: approvals.OutcomeDeniedByPerson, request: person},
+		{call: ls, outcome: approvals.OutcomeDeniedByPerson, again: true},
+		{call: ls, outcome: approvals.OutcomeDeniedByRule},
+		{call: ls, outcome: approvals.OutcomeAllowedByRule},
+	})
+	want := map[string]string{judge.Key(intercept.Call{Name: "bash", Arguments: `{ "a":1 }`}): "no"}
+	if got.Count != 3 || !maps.Equal(got.Notes, want) {
+		t.Errorf("got %+v", got)
+	}
+	var many []*judgedCall
+	for i := range maxDeniedNotes + 1 {
+		many = append(many, &judgedCall{call: intercept.Call{Name: strconv.Itoa(i)}, outcome: approvals.OutcomeDeniedByPerson})
+	}
+	if got := deniedAmong(many); got.Count != len(many) || len(got.Notes) != maxDeniedNotes {
+		t.Errorf("%d denials, %d notes", got.Count, len(got.Notes))
+	}
+}
+
 // Too many denials since the user wrote end the answer.
 func TestEndAfterDenials(t *testing.T) {
 	for _, tt := range []struct {
@@ -172,7 +197,10 @@ func TestEndAfterDenials(t *testing.T) {
 		b := newBench(t, denyAll)
 		b.Limits.MaxDenials = tt.most
 		r := newReview(t, b)
-		r.denials.before.Count = tt.before
+		before := conversation.State{Identity: *r.conversation.Identity(), Before: conversation.Denied{Count: tt.before}}
+		if refusal := r.conversation.Restore(before); refusal != nil {
+			t.Fatal(refusal)
+		}
 		r.calls = []*judgedCall{{outcome: approvals.OutcomeAllowedByRule}}
 		for range tt.now {
 			r.calls = append(r.calls, &judgedCall{outcome: approvals.OutcomeDeniedByRule})
@@ -225,7 +253,7 @@ func TestEventsOfACall(t *testing.T) {
 	} {
 		j := &judgedCall{call: call, ruling: intercept.Ruling{Action: tt.fate, Arguments: `{"a":2}`}, outcome: tt.outcome}
 		var types []string
-		for _, e := range newReview(t, newBench(t, allowAll)).conversation.events(j, tt.continued) {
+		for _, e := range j.events(newReview(t, newBench(t, allowAll)).conversation, tt.continued) {
 			types = append(types, string(e.Type))
 			if e.TurnID != "turn1" || e.ToolName != "bash" || e.Outcome != string(tt.outcome) {
 				t.Errorf("%s: %+v", name, e)

@@ -26,7 +26,7 @@ func (t *Turn) settle() State {
 	if refusal != nil { // the model gets no continuation, and the rulings stay
 		settled.Next = nil
 	}
-	err = t.review.record(t.ctx, &t.hidden, settled, t.output.answer.Passed(), suffix(t.exchange.count))
+	err = t.review.record(t.ctx, settled, t.output.answer.Passed(), t.exchange.count)
 	t.review.traceDecided(began, err)
 	if err != nil {
 		if t.ctx.Err() != nil {
@@ -36,7 +36,7 @@ func (t *Turn) settle() State {
 	}
 	t.output.record(t.review.count())
 	t.review.keepCharges()
-	t.exchange.keepRulings(rulings)
+	t.exchange.kept.keepRulings(rulings)
 	t.engine.metrics.overhead.Observe(time.Since(began).Seconds())
 	switch {
 	case refusal != nil:
@@ -56,36 +56,28 @@ func (t *Turn) settle() State {
 // aborts the calls of a run that was stopped, and reports a run that is paused.
 func (r *review) checkRun() (paused bool) {
 	gate, c := r.engine.Gate, r.conversation
-	if !gate.Steered() || c.deletes() {
+	if !gate.Steered() || c.Deletes() {
 		return false
 	}
-	if c.aborted() {
+	if c.Aborted() {
 		r.abort("")
 		return false
 	}
-	return gate.RunState(c.identity().Run) == approvals.RunPaused
+	return gate.RunState(c.Identity().Run) == approvals.RunPaused
 }
 
 // awaitResume waits one keep-alive period, or less: until the paused run continues.
 func (t *Turn) awaitResume() State {
 	ctx, cancel := context.WithTimeout(t.ctx, t.engine.Limits.Keepalive)
 	defer cancel()
-	ended := make(chan struct{})
-	defer close(ended)
-	go func() {
-		select {
-		case <-t.engine.draining:
-			cancel()
-		case <-ended:
-		}
-	}()
-	err := t.engine.Gate.AwaitResume(ctx, t.conversation.identity().Run)
+	defer context.AfterFunc(t.engine.draining, cancel)()
+	err := t.engine.Gate.AwaitResume(ctx, t.conversation.Identity().Run)
 	switch {
 	case err == nil, errors.Is(err, approvals.ErrRunAborted):
 		return Settling
 	case t.ctx.Err() != nil:
 		return t.output.gone()
-	case t.engine.isDraining():
+	case t.engine.draining.Err() != nil:
 		return t.output.fail(errRestarting())
 	}
 	return t.heartbeat()

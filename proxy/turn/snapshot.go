@@ -1,14 +1,15 @@
 package turn
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -24,20 +25,13 @@ type Snapshot struct {
 	Request Request
 	Dialect string
 
-	Identity  Identity
-	Continues responseRef
-	Records   [][]byte // of hidden turns, that are spliced into the request
-	Approval  bool     // calls of hosted tools have to be approved
-
-	Head      *keptHead    // of the first answer of the upstream
-	Exchanges []keptAnswer // with the upstream, all complete
-	Passes    []bool       // whether a call passed before it was complete, in the order of its questions
+	Conversation conversation.State
+	Approval     bool // calls of hosted tools have to be approved
+	keptAnswers
 
 	Calls    []callState
 	Requests []approvals.Request // that are to be recorded: in the state Asking
 	Decided  time.Time
-	Before   denied // in the conversation, before this answer
-	Denied   bool   // calls of this turn were denied
 }
 
 // callState is a call under review.
@@ -52,90 +46,6 @@ type callState struct {
 	Request *approvals.Request // in its final state
 }
 
-// keptAnswer is an answer of the upstream, and what was ruled of its calls.
-type keptAnswer struct {
-	ContentType string
-	Body        []byte
-	Framed      bool
-	Rulings     []intercept.Ruling // nil: its calls are under review
-}
-
-// keptHead is the head of an answer as the agent gets it. It implements [HeadWriter].
-type keptHead struct {
-	Status  int
-	Message []byte // "" for the usual one
-	Fields  []headerField
-}
-
-type headerField struct{ Name, Value string }
-
-// SetStatusCode implements [HeadWriter].
-func (h *keptHead) SetStatusCode(code int) { h.Status = code }
-
-// SetStatusMessage implements [HeadWriter].
-func (h *keptHead) SetStatusMessage(message []byte) { h.Message = bytes.Clone(message) }
-
-// AddBytesKV implements [HeadWriter].
-func (h *keptHead) AddBytesKV(name, value []byte) {
-	h.Fields = append(h.Fields, headerField{string(name), string(value)})
-}
-
-// copyTo copies the head. A nil head is one of which nothing is known.
-func (h *keptHead) copyTo(w HeadWriter) {
-	if h == nil {
-		return
-	}
-	w.SetStatusCode(h.Status)
-	if len(h.Message) > 0 {
-		w.SetStatusMessage(h.Message)
-	}
-	for _, f := range h.Fields {
-		w.AddBytesKV([]byte(f.Name), []byte(f.Value))
-	}
-}
-
-// keepHead keeps the head of an answer.
-func (x *exchange) keepHead(r Response) {
-	if x.engine.KeepAnswers {
-		x.head = new(keptHead)
-		r.CopyHead(x.head)
-	}
-}
-
-// keepPass keeps what was answered to [intercept.Limits.Pass].
-func (x *exchange) keepPass(passes bool) {
-	if x.engine.KeepAnswers {
-		x.passes = append(x.passes, passes)
-	}
-}
-
-// keepBody begins to keep an answer.
-func (x *exchange) keepBody(r Response) {
-	if x.engine.KeepAnswers {
-		x.kept = append(x.kept, keptAnswer{ContentType: string(r.ContentType())})
-	}
-}
-
-// keep keeps a block of the answer. The dialect may change p afterwards.
-func (x *exchange) keep(p []byte) {
-	if x.engine.KeepAnswers {
-		last := &x.kept[len(x.kept)-1]
-		last.Body = append(last.Body, p...)
-	}
-}
-
-func (x *exchange) keepEnd(framed bool) {
-	if x.engine.KeepAnswers {
-		x.kept[len(x.kept)-1].Framed = framed
-	}
-}
-
-func (x *exchange) keepRulings(rulings []intercept.Ruling) {
-	if x.engine.KeepAnswers {
-		x.kept[len(x.kept)-1].Rulings = rulings
-	}
-}
-
 // Snapshot returns the state of the turn between two steps. It shares memory with the turn,
 // so encode it before the turn continues. It fails while an answer of the upstream is
 // incomplete, and without [Options.KeepAnswers].
@@ -143,32 +53,22 @@ func (t *Turn) Snapshot() (*Snapshot, error) {
 	if !t.engine.KeepAnswers || !states[t.state].complete {
 		return nil, fmt.Errorf("turn %s cannot be kept while it is %s", t.request.Turn, t.state)
 	}
-	c, r := &t.conversation, &t.review
+	r := &t.review
 	s := &Snapshot{
 		State: t.state, Outcome: t.output.outcome, Request: *t.request, Dialect: t.request.Dialect.Name(),
-		Identity: *c.identity(), Continues: c.continues, Records: t.hidden.records, Approval: t.hosted.approval,
-		Head: t.exchange.head, Exchanges: t.exchange.kept, Passes: t.exchange.passes,
-		Requests: r.requests, Decided: r.decided, Before: r.denials.before, Denied: r.denials.any,
+		Conversation: t.conversation.State(), Approval: t.hosted.approval, keptAnswers: *t.exchange.kept,
+		Requests: r.requests, Decided: r.decided,
 	}
-	s.Request.KeyDigest = t.request.keyDigest()
+	s.Request.KeyDigest = t.request.DigestKey()
 	for _, j := range r.calls {
 		v := j.verdict
 		v.Limits, v.Denial = nil, nil
-		s.Calls = append(s.Calls, callState{j.call, v, j.policy, j.ruling, j.outcome, j.again, r.isAsked(j), j.request})
+		s.Calls = append(s.Calls, callState{j.call, v, j.policy, j.ruling, j.outcome, j.again, slices.Contains(r.asked, j), j.request})
 	}
 	return s, nil
 }
 
-func (r *review) isAsked(j *judgedCall) bool {
-	for _, asked := range r.asked {
-		if asked == j {
-			return true
-		}
-	}
-	return false
-}
-
-// Restored is what a turn needs beside its [Snapshot] to continue.
+// Restored is the rest that a turn needs to continue from its [Snapshot].
 type Restored struct {
 	Agent    Agent
 	Upstream Upstream
@@ -189,81 +89,27 @@ func (e *Engine) Restore(ctx context.Context, s *Snapshot, with Restored) (*Turn
 	t := e.New(ctx, &request, with.Agent, with.Upstream, with.Spans)
 	t.state = s.State
 	t.output.record(s.Outcome)
-	c := &t.conversation
-	c.id, c.continues = s.Identity, s.Continues
-	t.hidden.records, t.hosted.approval = s.Records, s.Approval
-	if refusal := c.read(); refusal != nil {
+	if refusal := t.conversation.Restore(s.Conversation); refusal != nil {
 		return nil, fmt.Errorf("restore turn %s: %w", request.Turn, refusal)
 	}
-	if len(s.Records) > 0 {
-		c.parsed.Splice(s.Records)
+	if t.hosted.approval = s.Approval; s.Approval {
+		t.conversation.Parsed.RequireApproval()
 	}
-	if s.Approval {
-		c.parsed.RequireApproval()
-	}
-	if err := s.replay(t); err != nil {
+	if err := s.keptAnswers.replay(t); err != nil {
 		return nil, fmt.Errorf("restore turn %s: %w", request.Turn, err)
 	}
 	t.review.restore(s, with.Hold)
 	return t, nil
 }
 
-// replay reads the kept answers again, which brings the answer into its state, and sends
-// the agent what it may have of them.
-func (s *Snapshot) replay(t *Turn) error {
-	s.Head.copyTo(t.output.agent.Head())
-	asked := 0
-	t.output.begin(func(c intercept.Call) bool {
-		if asked < len(s.Passes) {
-			asked++
-			return s.Passes[asked-1]
-		}
-		return t.passByName(c)
-	})
-	for i := range s.Exchanges {
-		if err := s.Exchanges[i].replay(&t.output); err != nil {
-			return err
-		}
-	}
-	x := &t.exchange
-	x.count, x.head, x.kept, x.passes = len(s.Exchanges), s.Head, s.Exchanges, s.Passes
-	t.output.answer.Shrink()
-	return nil
-}
-
-// replay reads the answer again.
-func (kept *keptAnswer) replay(o *output) error {
-	o.answer.Begin(kept.ContentType)
-	body := append([]byte{}, kept.Body...) // the dialect may change it
-	out, err := o.answer.Write(body)
-	if err != nil {
-		return err
-	}
-	o.emit(append([]byte{}, out...))
-	if out, err = o.answer.End(kept.Framed); err != nil {
-		return err
-	}
-	o.emit(append([]byte{}, out...))
-	if kept.Rulings == nil {
-		return nil
-	}
-	settled, err := o.answer.Resolve(kept.Rulings)
-	if err != nil {
-		return err
-	}
-	o.emit(settled.Bytes)
-	return nil
-}
-
 // restore takes over the calls of a snapshot.
 func (r *review) restore(s *Snapshot, hold Hold) {
 	r.requests, r.decided, r.hold = s.Requests, s.Decided, hold
-	r.denials.before, r.denials.any = s.Before, s.Denied
-	judge := r.conversation.judge()
+	rules, from := r.rules(), originOf(r.conversation)
 	for _, one := range s.Calls {
 		j := &judgedCall{call: one.Call, verdict: one.Verdict, policy: one.Policy, ruling: one.Ruling, outcome: one.Outcome, again: one.Again, request: one.Request}
 		// The text of a denial is not in the snapshot: rules have it.
-		if v := judge.Verdict(r.conversation.origin(), j.call); v.Rule == j.verdict.Rule {
+		if v := rules.Verdict(from, j.call); v.Rule == j.verdict.Rule {
 			j.verdict.Denial = v.Denial
 		}
 		r.calls = append(r.calls, j)

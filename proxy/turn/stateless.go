@@ -8,45 +8,26 @@ import (
 )
 
 // Stateless is a [Gate] and a [Store] that keep nothing: for the canary, which must leave
-// no trace in the audit log, and for benchmarks. People cannot be asked by it.
-type Stateless struct{}
+// no trace in the audit log, and for benchmarks. It can ask no people.
+var Stateless stateless
 
-// Open fails: a request that is not kept could not be decided.
-func (Stateless) Open(context.Context, []approvals.Request) (*gate.Hold, error) {
-	return nil, approvals.ErrStoreUnavailable
+type stateless struct{}
+
+func (stateless) Open(context.Context, []approvals.Request) (*gate.Hold, error) {
+	return nil, approvals.ErrStoreUnavailable // a request that is not stored could not be decided
 }
 
-// Record keeps nothing.
-func (Stateless) Record(context.Context, ...approvals.Event) error { return nil }
-
-// RunState returns that of a run that was never steered.
-func (Stateless) RunState(string) approvals.RunState { return approvals.RunRunning }
-
-// LookUp finds no run.
-func (Stateless) LookUp(string) (approvals.Run, bool) { return approvals.Run{}, false }
-
-// Steered returns false.
-func (Stateless) Steered() bool { return false }
-
-// AwaitResume returns at once.
-func (Stateless) AwaitResume(context.Context, string) error { return nil }
-
-// AnyTurns returns false.
-func (Stateless) AnyTurns() bool { return false }
-
-// HasTurns returns false.
-func (Stateless) HasTurns(string) bool { return false }
-
-// Turns returns nothing.
-func (Stateless) Turns(context.Context, string) ([][]byte, error) { return nil, nil }
-
-// PutTurn keeps nothing.
-func (Stateless) PutTurn(context.Context, string, string, []byte) error { return nil }
-
-// TakeTurn fails: without a record it could be taken twice.
-func (Stateless) TakeTurn(context.Context, string, string, []byte) (bool, error) {
-	return false, approvals.ErrStoreUnavailable
+func (stateless) TakeTurn(context.Context, string, string, []byte) (bool, error) {
+	return false, approvals.ErrStoreUnavailable // without a record it could be taken twice
 }
 
-// DropTurn does nothing.
-func (Stateless) DropTurn(context.Context, string, string) error { return nil }
+func (stateless) Record(context.Context, ...approvals.Event) error      { return nil }
+func (stateless) RunState(string) approvals.RunState                    { return approvals.RunRunning }
+func (stateless) LookUp(string) (run approvals.Run, known bool)         { return run, false }
+func (stateless) Steered() bool                                         { return false }
+func (stateless) AwaitResume(context.Context, string) error             { return nil }
+func (stateless) AnyTurns() bool                                        { return false }
+func (stateless) HasTurns(string) bool                                  { return false }
+func (stateless) Turns(context.Context, string) ([][]byte, error)       { return nil, nil }
+func (stateless) PutTurn(context.Context, string, string, []byte) error { return nil }
+func (stateless) DropTurn(context.Context, string, string) error        { return nil }

@@ -20,10 +20,10 @@ type State int
 // The states of a turn.
 const (
 	Ended     State = iota
-	Preparing       // requests are sent that have to come before
+	Preparing       // requests that have to come first are sent
 	Sending         // the upstream request is sent
 	Awaiting        // the head of a continuation has not arrived
-	Reading         // the body of the answer is read, and what may pass is sent on
+	Reading         // the body of the answer is read, and text passes to the agent
 	Judging         // the answer is complete: policy judges its calls
 	Asking          // the requests to people are recorded
 	Waiting         // people decide
@@ -33,13 +33,12 @@ const (
 	Ending          // the last bytes have to be written
 )
 
-// states are what a turn does in each state. Only Awaiting, Reading, Waiting, Paused and
-// Settling write to the agent, and every state that ends the turn with an error.
+// states are the steps of a turn. Only Awaiting, Reading, Waiting, Paused and Settling
+// write to the agent, and every state that ends the turn with an error.
 var states = [...]struct {
 	name string
 	step func(*Turn) State
-	// complete: the upstream's answer has been read to its end, so that a snapshot has all
-	// that is needed to continue.
+	// complete: the upstream's answer was read to its end, so that a snapshot can continue.
 	complete bool
 }{
 	Ended:     {"ended", nil, false},

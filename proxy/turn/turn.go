@@ -4,11 +4,11 @@
 // lose one agent and be continued for another.
 //
 // Read it from turn.go (a turn and how it begins and ends) by states.go (its steps as one
-// table with a diagram) to its collaborators, each with its own fields: conversation.go
-// (who asks, and in which conversation; hidden.go, onetime.go and runs.go are about it),
-// exchange.go (requests to the upstream and their answers), review.go (calls become
-// requests to people, decisions become rulings; hold.go, denials.go, hosted.go and
-// record.go are about it). snapshot.go has the whole state of a turn as a value.
+// table with a diagram) to its collaborators, each with its own fields: package
+// conversation (session, run, hidden turns, earlier denials), exchange.go (requests to the
+// upstream and their answers), review.go (calls become requests to people, decisions
+// become rulings; hold.go, hosted.go and record.go are about it). snapshot.go and kept.go
+// have the whole state of a turn as a value.
 package turn
 
 import (
@@ -19,6 +19,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -30,8 +31,7 @@ type Turn struct {
 	ctx     context.Context // ends when the agent disconnects, or when heldcall stops
 	spans   *trace.Spans
 
-	conversation conversation
-	hidden       hiddenTurns
+	conversation conversation.Conversation
 	hosted       hostedTools
 	exchange     exchange
 	review       review
@@ -46,12 +46,14 @@ type Turn struct {
 func (e *Engine) New(ctx context.Context, r *Request, agent Agent, up Upstream, spans *trace.Spans) *Turn {
 	t := &Turn{engine: e, request: r, ctx: ctx, spans: spans}
 	c := &t.conversation
-	*c = conversation{engine: e, request: r}
-	t.hidden.conversation, t.hosted.conversation = c, c
-	t.exchange = exchange{engine: e, upstream: up}
+	c.Init(&e.Conversations, r)
+	t.hosted = hostedTools{engine: e, conversation: c}
+	t.exchange = exchange{upstream: up}
+	if e.KeepAnswers {
+		t.exchange.kept = new(keptAnswers)
+	}
 	t.review = review{engine: e, conversation: c, spans: spans}
-	t.review.denials.conversation = c
-	t.output = output{ctx: ctx, conversation: c, exchange: &t.exchange, spans: spans, agent: agent}
+	t.output = output{engine: e, ctx: ctx, conversation: c, exchange: &t.exchange, spans: spans, agent: agent}
 	return t
 }
 
@@ -62,42 +64,36 @@ func (t *Turn) Prepare() *intercept.Error {
 		t.Close()
 		return refusal
 	}
-	t.exchange.next = t.conversation.parsed.Envelope()
+	t.exchange.next = t.conversation.Parsed.Envelope()
 	t.state = Preparing
 	t.engine.metrics.overhead.Observe(time.Since(t.request.Began).Seconds())
 	return nil
 }
 
-// prepare reads the agent's request, looks up what it continues, and makes of it what
-// goes upstream.
+// prepare reads the agent's request, finds its conversation, and makes the request for
+// the upstream.
 func (t *Turn) prepare() (refusal *intercept.Error) {
-	if t.engine.isDraining() {
-		return &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "it is shutting down; send the request again"}
+	if t.engine.draining.Err() != nil {
+		return errRestarting()
 	}
 	c := &t.conversation
-	if refusal := c.read(); refusal != nil {
-		return refusal
-	}
-	if refusal := c.resume(t.ctx); refusal != nil {
-		return refusal
-	}
-	if refusal := c.admit(t.ctx); refusal != nil {
+	if refusal := c.Begin(t.ctx); refusal != nil {
 		return refusal
 	}
 	if t.spans != nil {
-		who := c.identity()
+		who := c.Identity()
 		t.spans.Identified(who.Session, who.Run, who.Principal)
 	}
-	if refusal := t.hidden.splice(t.ctx); refusal != nil {
+	if refusal := c.Hidden.Splice(t.ctx); refusal != nil {
 		return refusal
 	}
-	c.countOffer()
-	if refusal := t.hosted.judge(t.ctx, c.parsed); refusal != nil {
+	t.engine.offers.count(t.request, c.Parsed, t.engine.Log)
+	if refusal := t.hosted.judge(t.ctx, c.Parsed); refusal != nil {
 		return refusal
 	}
-	remade, refusal := t.hidden.consume(t.ctx)
+	remade, refusal := c.Hidden.Consume(t.ctx)
 	if refusal == nil && remade {
-		refusal = t.hosted.judge(t.ctx, c.parsed)
+		refusal = t.hosted.judge(t.ctx, c.Parsed)
 	}
 	if refusal != nil {
 		return refusal
@@ -109,7 +105,7 @@ func (t *Turn) prepare() (refusal *intercept.Error) {
 // passByName reports whether the fragments of a call may pass before it is complete.
 func (t *Turn) passByName(c intercept.Call) bool {
 	passes := t.review.passByName(t.ctx, c)
-	t.exchange.keepPass(passes)
+	t.exchange.kept.keepPass(passes)
 	return passes
 }
 
@@ -138,12 +134,12 @@ func (t *Turn) Disconnected() {
 
 // Panicked ends the turn after a panic.
 func (t *Turn) Panicked(fault any) {
-	t.engine.log.Error("panic while serving a request", "turn", t.request.Turn, "panic", fault, "stack", string(debug.Stack()))
+	t.engine.Log.Error("panic while serving a request", "turn", t.request.Turn, "panic", fault, "stack", string(debug.Stack()))
 	t.output.record(outcomeFailed)
 	t.Close()
 }
 
-// Close releases what the turn has, and counts how it ended. [Turn.Run] does so at the
+// Close releases the resources of the turn, and counts how it ended. [Turn.Run] does so at the
 // end; it may be called more than once.
 func (t *Turn) Close() {
 	if t.closed {

@@ -98,7 +98,7 @@ func TestTurnContinuesAfterADenial(t *testing.T) {
 			t.Errorf("the denied call has leaked: %s", a.body)
 		}
 		if !bytes.Contains(m.got[1].Body, []byte("rm -rf")) {
-			t.Errorf("the model is not told which call was denied: %s", m.got[1].Body)
+			t.Errorf("the model does not read which call was denied: %s", m.got[1].Body)
 		}
 		var types []string
 		for _, e := range b.gate.events {

@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	smallBlock = 4 << 10  // while waiting for an idle stream
-	bigBlock   = 32 << 10 // while a stream keeps coming
+	headLimit  = 32 << 10 // of an answer
+	smallBlock = 4 << 10  // while a stream is idle
+	bigBlock   = 32 << 10 // while a stream is busy
 )
 
 var (
@@ -23,13 +24,21 @@ var (
 	bigBlocks   = sync.Pool{New: func() any { b := make([]byte, bigBlock); return &b }}
 )
 
-// Body reads the body of an upstream's answer block by block: all that one read
-// brought, with the chunked coding taken out in place, so that what goes on to
-// the agent is one write too. It is not safe for concurrent use.
+// readers are buffers for heads of answers.
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, headLimit) }}
+
+func putReader(br *bufio.Reader) {
+	br.Reset(nil)
+	readers.Put(br)
+}
+
+// Body reads the body of an upstream's answer block by block: the bytes of one read,
+// without the chunked coding, so that they are one write to the agent too. It is not safe
+// for concurrent use.
 type Body struct {
 	conn      net.Conn
-	buffered  []byte        // came with the head, lies in reader
-	reader    *bufio.Reader // that the head was read with, until buffered is used up
+	buffered  []byte        // arrived with the head, in the memory of reader
+	reader    *bufio.Reader // of the head, until buffered is used up
 	block     *[]byte
 	full      bool // the last read filled its block
 	coding    chunked
@@ -49,7 +58,7 @@ const (
 	byClose
 )
 
-// init prepares reading the body that follows head. It takes the reader over.
+// init begins to read the body after head. The reader belongs to the body from then on.
 func (b *Body) init(conn net.Conn, head *fasthttp.ResponseHeader, reader *bufio.Reader) {
 	b.conn, b.reader = conn, reader
 	b.buffered, _ = reader.Peek(reader.Buffered())
@@ -67,8 +76,8 @@ func (b *Body) init(conn net.Conn, head *fasthttp.ResponseHeader, reader *bufio.
 	b.checkEmpty()
 }
 
-// checkEmpty gives up a connection on which something stands behind an answer
-// without a body: it would be taken for the next answer.
+// checkEmpty marks a connection with bytes after an answer without a body as not
+// reusable: they would be taken for the next answer.
 func (b *Body) checkEmpty() {
 	if b.framing == byLength && b.remaining == 0 && len(b.buffered) > 0 {
 		b.reusable = false
@@ -85,7 +94,7 @@ func (b *Body) SetEmpty() {
 // false for others.
 func (b *Body) Length() (n int64, known bool) { return b.remaining, b.framing == byLength }
 
-// Buffered reports whether bytes of the body came with the head and are not read yet.
+// Buffered reports whether unread bytes of the body arrived with the head.
 func (b *Body) Buffered() bool { return len(b.buffered) > 0 }
 
 // Framed reports whether the framing marks the end of the body.
@@ -122,7 +131,7 @@ func (b *Body) end(err error) error {
 		return io.EOF
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return err // nothing is lost: the next read goes on
+		return err // nothing is lost: the next read continues
 	}
 	b.reusable = false
 	if errors.Is(err, io.EOF) {
@@ -225,155 +234,4 @@ func (b *Body) close() {
 		b.release(b.reusable && (b.ended || (b.framing == byLength && b.remaining == 0)))
 		b.release = nil
 	}
-}
-
-// chunked takes the chunked transfer coding (RFC 9112 section 7.1) out of a byte
-// stream in place. Trailers are dropped.
-type chunked struct {
-	state   chunkState
-	size    int64 // bytes left of the current chunk
-	digits  int
-	trailer int // bytes of the current trailer line
-}
-
-type chunkState int
-
-const (
-	chunkSize chunkState = iota
-	chunkExtension
-	chunkSizeLF
-	chunkData
-	chunkCR
-	chunkLF
-	chunkTrailer
-	chunkTrailerLF
-	chunkDone
-)
-
-var errChunk = errors.New("the chunked coding of the answer is broken")
-
-func (c *chunked) done() bool { return c.state == chunkDone }
-
-// decode returns the data in p, moved to its front, and what stands behind the
-// end of the coding.
-func (c *chunked) decode(p []byte) (data, rest []byte, err error) {
-	n := 0
-	for i := 0; i < len(p); {
-		if c.state == chunkData {
-			k := int(min(c.size, int64(len(p)-i)))
-			if n != i {
-				copy(p[n:], p[i:i+k])
-			}
-			n, i, c.size = n+k, i+k, c.size-int64(k)
-			if c.size == 0 {
-				c.state = chunkCR
-			}
-			continue
-		}
-		if c.state == chunkDone {
-			return p[:n], p[i:], nil
-		}
-		if !c.step(p[i]) {
-			return nil, nil, errChunk
-		}
-		i++
-	}
-	return p[:n], nil, nil
-}
-
-// step takes one byte of the coding itself.
-func (c *chunked) step(b byte) bool {
-	switch c.state {
-	case chunkSize:
-		return c.sizeByte(b)
-	case chunkExtension:
-		if b == '\r' {
-			c.state = chunkSizeLF
-		} else if b == '\n' {
-			c.afterSize()
-		}
-	case chunkSizeLF:
-		if b != '\n' {
-			return false
-		}
-		c.afterSize()
-	case chunkCR:
-		if b == '\n' {
-			c.state = chunkSize
-			return true
-		}
-		c.state = chunkLF
-		return b == '\r'
-	case chunkLF:
-		c.state = chunkSize
-		return b == '\n'
-	case chunkTrailer:
-		c.trailerByte(b)
-	case chunkTrailerLF:
-		return b == '\n' && c.endLine()
-	}
-	return true
-}
-
-func (c *chunked) sizeByte(b byte) bool {
-	if d := unhex(b); d >= 0 {
-		c.size = c.size<<4 | int64(d)
-		c.digits++
-		return c.digits <= 15
-	}
-	if c.digits == 0 {
-		return false
-	}
-	switch b {
-	case ';', ' ', '\t':
-		c.state = chunkExtension
-	case '\r':
-		c.state = chunkSizeLF
-	case '\n':
-		c.afterSize()
-	default:
-		return false
-	}
-	return true
-}
-
-func (c *chunked) afterSize() {
-	c.state = chunkData
-	if c.size == 0 {
-		c.state = chunkTrailer
-	}
-	c.digits = 0
-}
-
-func (c *chunked) trailerByte(b byte) {
-	switch b {
-	case '\r':
-		c.state = chunkTrailerLF
-	case '\n':
-		c.endLine()
-	default:
-		c.trailer++
-	}
-}
-
-func (c *chunked) endLine() bool {
-	c.state = chunkTrailer
-	if c.trailer == 0 {
-		c.state = chunkDone
-	}
-	c.trailer = 0
-	return true
-}
-
-// unhex returns the value of a hexadecimal digit, or -1.
-func unhex(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }

@@ -30,7 +30,7 @@ func TestChunked(t *testing.T) {
 		{name: "upper case size, extension", in: "A;x=y\r\n0123456789\r\n0\r\n\r\n", data: "0123456789", done: true},
 		{name: "trailers", in: "1\r\nx\r\n0\r\nA: b\r\nC: d\r\n\r\n", data: "x", done: true},
 		{name: "bare LF", in: "1\nx\n0\n\n", data: "x", done: true},
-		{name: "something behind", in: "1\r\nx\r\n0\r\n\r\nHTTP/1.1", data: "x", rest: "HTTP/1.1", done: true},
+		{name: "bytes after the end", in: "1\r\nx\r\n0\r\n\r\nHTTP/1.1", data: "x", rest: "HTTP/1.1", done: true},
 		{name: "cut at a boundary", in: "1\r\nx\r\n", data: "x"},
 		{name: "cut in a chunk", in: "5\r\nhe", data: "he"},
 		{name: "no size", in: "\r\nx", bad: true},

@@ -66,10 +66,20 @@ func appendLower(dst, k []byte) []byte {
 	return dst
 }
 
+// heads writes the heads of requests to an upstream, and copies the heads of its answers.
+type heads struct {
+	BasePath string      // path of the URL, no trailing slash
+	Redactor KeyRedactor // of the configured key
+
+	host      string // Host header
+	apiKey    string // "" to leave the agent's key in place
+	keyHeader string // carries apiKey; empty: the header that the agent uses for its own
+}
+
 // AppendRequestHead appends the head of the upstream request to dst: the agent's headers
 // in their order, spelling and number, with the upstream's key and the trace context t
 // in place of the agent's. A gated request asks for a whole answer without compression.
-func (u *Client) AppendRequestHead(dst []byte, req *fasthttp.RequestHeader, e intercept.Envelope, gated bool, t TraceContext) []byte {
+func (u *heads) AppendRequestHead(dst []byte, req *fasthttp.RequestHeader, e intercept.Envelope, gated bool, t TraceContext) []byte {
 	dst = append(append(dst, e.Method...), ' ')
 	dst = append(append(dst, u.BasePath...), e.Path...)
 	if len(e.Query) > 0 {
@@ -120,7 +130,7 @@ func keyHeader(configured, host string) string {
 }
 
 // appendKey writes the upstream's key in place of the agent's.
-func (u *Client) appendKey(dst []byte, req *fasthttp.RequestHeader) []byte {
+func (u *heads) appendKey(dst []byte, req *fasthttp.RequestHeader) []byte {
 	name := u.keyHeader
 	for _, own := range [...]string{"x-api-key", "api-key"} {
 		if name == "" && hasHeader(req, own) && !hasHeader(req, "Authorization") {
@@ -134,7 +144,7 @@ func (u *Client) appendKey(dst []byte, req *fasthttp.RequestHeader) []byte {
 }
 
 // replaces reports the agent's headers that do not go upstream as they are.
-func (u *Client) replaces(lower []byte, gated bool) bool {
+func (u *heads) replaces(lower []byte, gated bool) bool {
 	switch string(lower) {
 	case "host":
 		return true
@@ -181,7 +191,7 @@ type HeadWriter = interface {
 
 // CopyResponseHead copies the upstream's head, without the key that it may quote and, on
 // a gated route, without headers that send the agent elsewhere. It copies no framing.
-func (u *Client) CopyResponseHead(to HeadWriter, from *fasthttp.ResponseHeader, gated bool) {
+func (u *heads) CopyResponseHead(to HeadWriter, from *fasthttp.ResponseHeader, gated bool) {
 	to.SetStatusCode(from.StatusCode())
 	if message := from.StatusMessage(); !bytes.Equal(message, []byte(fasthttp.StatusMessage(from.StatusCode()))) {
 		to.SetStatusMessage(u.Redactor.Redact(message))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// wrapped is a connection that hides what is beneath it.
+// wrapped is a connection that hides another one.
 type wrapped struct{ net.Conn }
 
 // A connection whose socket can no longer be checked is not used; one that never had a

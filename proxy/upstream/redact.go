@@ -84,7 +84,7 @@ func rarest(text string) (at int) {
 
 // index is where the spelling begins in b from an offset on, or -1.
 func (s *keyForm) index(b []byte, from int) int {
-	last := len(b) - len(s.text) + s.rarestAt // where its rarest byte may stand at the most
+	last := len(b) - len(s.text) + s.rarestAt // the last place of its rarest byte
 	for at := from + s.rarestAt; at <= last; at++ {
 		i := bytes.IndexByte(b[at:last+1], s.text[s.rarestAt])
 		if i < 0 {

@@ -42,7 +42,7 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// FuzzMask: what is hidden is what a plain search finds.
+// FuzzMask: the redactor hides the keys that a plain search finds.
 func FuzzMask(f *testing.F) {
 	f.Add("sk-proj-1234", "a sk-proj-1234 b")
 	f.Add("aaaaaaaa", "aaaaaaaaaaaaaaaaa")

@@ -25,13 +25,12 @@ const (
 	dialTimeout     = 15 * time.Second
 	idlePerUpstream = 256
 	idleFor         = 55 * time.Second // shorter than most servers keep a connection
-	headLimit       = 32 << 10
 )
 
-// Config is what a [Client] is made of.
+// Config configures a [Client].
 type Config struct {
 	Prefix    string // path that agents use, such as /v1
-	URL       string // what the prefix stands for, http or https
+	URL       string // in place of the prefix, http or https
 	APIKey    string // replaces the agent's key; empty: the agent's own passes on
 	KeyHeader string // for APIKey, in lower case; empty or auto: that of the provider at the host
 }
@@ -41,18 +40,13 @@ type Config struct {
 // hides that a body was cut at a chunk boundary, and returns one chunk at a time. It is
 // safe for concurrent use.
 type Client struct {
-	Prefix   string      // of the paths that agents use, no trailing slash
-	BasePath string      // path of the URL, no trailing slash
-	Addr     string      // host:port to dial
-	Redactor KeyRedactor // of the configured key
+	Prefix string // of the paths that agents use, no trailing slash
+	Addr   string // host:port to dial
+	heads
 	// Dial opens connections. It may be replaced before the first request.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
-	host   string // Host header
-	tls    *tls.Config
-	apiKey string
-	// keyHeader carries apiKey; empty: the header that the agent uses for its own
-	keyHeader string
+	tls *tls.Config
 
 	mu     sync.Mutex
 	idle   []*persistConn // most recently used last
@@ -81,10 +75,11 @@ func New(u Config) (*Client, error) {
 	}
 	port := parsed.Port()
 	up := &Client{
-		Prefix:   strings.TrimSuffix(u.Prefix, "/"),
-		BasePath: strings.TrimSuffix(parsed.EscapedPath(), "/"),
-		host:     parsed.Host,
-		apiKey:   u.APIKey, keyHeader: keyHeader(u.KeyHeader, parsed.Hostname()),
+		Prefix: strings.TrimSuffix(u.Prefix, "/"),
+		heads: heads{
+			BasePath: strings.TrimSuffix(parsed.EscapedPath(), "/"), Redactor: NewKeyRedactor(u.APIKey),
+			host: parsed.Host, apiKey: u.APIKey, keyHeader: keyHeader(u.KeyHeader, parsed.Hostname()),
+		},
 		Dial: (&net.Dialer{
 			Timeout:         dialTimeout,
 			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
@@ -100,49 +95,31 @@ func New(u Config) (*Client, error) {
 		port = "80"
 	}
 	up.Addr = net.JoinHostPort(parsed.Hostname(), port)
-	up.Redactor = NewKeyRedactor(u.APIKey)
 	return up, nil
 }
 
 // Response is the head of an upstream's answer with its body still to come.
 type Response struct {
 	Head *fasthttp.ResponseHeader // nil once the response is closed
-	Body Body
-	// Gated reports that the answer is one to a gated request: see [Response.CopyHead].
-	Gated bool
+	Body
+	Gated bool // the answer is one to a gated request: see [Response.CopyHead]
 
-	client *Client
+	heads *heads
 }
 
 // Status returns the status of the answer.
 func (r *Response) Status() int { return r.Head.StatusCode() }
 
-// ContentType returns the header of that name, valid until Close.
+// ContentType returns the header Content-Type, valid until Close.
 func (r *Response) ContentType() []byte { return r.Head.ContentType() }
 
-// ContentEncoding returns the header of that name, valid until Close.
+// ContentEncoding returns the header Content-Encoding, valid until Close.
 func (r *Response) ContentEncoding() []byte { return r.Head.ContentEncoding() }
 
-// CopyHead copies the head as [Client.CopyResponseHead] does.
-func (r *Response) CopyHead(to HeadWriter) { r.client.CopyResponseHead(to, r.Head, r.Gated) }
+// CopyHead copies the head as CopyResponseHead does.
+func (r *Response) CopyHead(to HeadWriter) { r.heads.CopyResponseHead(to, r.Head, r.Gated) }
 
-// Buffered is [Body.Buffered].
-func (r *Response) Buffered() bool { return r.Body.Buffered() }
-
-// Framed is [Body.Framed].
-func (r *Response) Framed() bool { return r.Body.Framed() }
-
-// Next is [Body.Next].
-func (r *Response) Next() ([]byte, error) { return r.Body.Next() }
-
-// ReadAll is [Body.ReadAll].
-func (r *Response) ReadAll(limit int) ([]byte, error) { return r.Body.ReadAll(limit) }
-
-// SetReadDeadline is [Body.SetReadDeadline].
-func (r *Response) SetReadDeadline(deadline time.Time) { r.Body.SetReadDeadline(deadline) }
-
-// responseHeads are used again: what is read into one is copied nowhere else, and
-// takes an allocation or two a header.
+// responseHeads are used again: a new one needs an allocation or two a header.
 var responseHeads = sync.Pool{New: func() any { return new(fasthttp.ResponseHeader) }}
 
 // Close ends reading the response.
@@ -205,7 +182,7 @@ func (u *Client) roundTrip(conn *persistConn, head, body []byte) (*Response, err
 	if writeErr != nil && taken == 0 {
 		return nil, fmt.Errorf("%w: %w", ErrNotSent, writeErr)
 	}
-	r := &Response{Head: responseHeads.Get().(*fasthttp.ResponseHeader), client: u}
+	r := &Response{Head: responseHeads.Get().(*fasthttp.ResponseHeader), heads: &u.heads}
 	br := readers.Get().(*bufio.Reader)
 	br.Reset(conn.Conn)
 	r.Head.DisableNormalizing()
@@ -241,8 +218,8 @@ func (r *Response) readHead(br *bufio.Reader) error {
 	}
 }
 
-// headError is the error for a head that could not be read. It does not quote
-// what came instead, as fasthttp does.
+// headError is the error for a head that could not be read. It does not quote the bytes,
+// as fasthttp does.
 func headError(err error) error {
 	var network net.Error
 	var small *fasthttp.ErrSmallBuffer
@@ -269,13 +246,6 @@ func send(conn net.Conn, head, body []byte) (taken int64, err error) {
 	}
 	buffers := net.Buffers{head, body}
 	return buffers.WriteTo(conn)
-}
-
-var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, headLimit) }}
-
-func putReader(br *bufio.Reader) {
-	br.Reset(nil)
-	readers.Put(br)
 }
 
 // get returns an idle connection that is still open, or a new one.

@@ -34,7 +34,7 @@ func TestRequestIsSentOnce(t *testing.T) {
 	}
 	defer server.Close()
 	for taken, want := range map[int]int{0: 1, 1: 0} {
-		for name, body := range map[string][]byte{"with the head": []byte("{}"), "behind it": make([]byte, 64<<10)} {
+		for name, body := range map[string][]byte{"with the head": []byte("{}"), "after it": make([]byte, 64<<10)} {
 			u, err := New(Config{Prefix: "/v1", URL: server.URL()})
 			if err != nil {
 				t.Fatal(err)

@@ -1,10 +1,11 @@
-package turn
+package conversation
 
 import (
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat"
 )
 
 func TestIdentify(t *testing.T) {
@@ -53,7 +54,7 @@ func TestKeysOfTheStore(t *testing.T) {
 	for _, who := range []approvals.Principal{{}, {Tenant: "a"}, {User: "a"}, {Tenant: "a", User: "b"}, {Tenant: "a:1:b"}} {
 		for _, parts := range [][]string{{}, {""}, {"a"}, {"a", "b"}, {"ab"}, {"1:a"}, {"a", ""}, {"", "a"}} {
 			id := Identity{Principal: who}
-			key, of := id.key(parts...), who.Tenant+"|"+who.User+"|"+who.Agent
+			key, of := id.Key(parts...), who.Tenant+"|"+who.User+"|"+who.Agent
 			for _, part := range parts {
 				of += "|" + part + ";"
 			}
@@ -67,16 +68,16 @@ func TestKeysOfTheStore(t *testing.T) {
 
 // The run follows from what the user wrote, or from the answer that results belong to.
 func TestIdentityOfTheRun(t *testing.T) {
-	b := newBench(t, allowAll)
-	first := b.prepared(t, chatRequest(false)).identity()
-	again := b.prepared(t, chatRequest(true)).identity()
+	b := newBench()
+	first := b.prepared(t, chatRequest()).Identity()
+	again := b.prepared(t, requestTo(chat.Dialect{}, `{"model":"m","stream":true,"messages":[{"role":"user","content":"do it"}]}`)).Identity()
 	if !first.Derived || first.Run != again.Run || first.Session != again.Session {
 		t.Errorf("equal conversations are %+v and %+v", first, again)
 	}
-	results := requestTo(chatRequest(false).Dialect, "/chat/completions", `{"model":"m","messages":[{"role":"tool","tool_call_id":"call_1","content":"done"}]}`)
+	results := requestTo(chat.Dialect{}, `{"model":"m","messages":[{"role":"tool","tool_call_id":"call_1","content":"done"}]}`)
 	c := b.prepared(t, results)
 	c.continues = responseRef{Session: "s1", Run: "r1", User: "said"}
-	if id := c.identity(); id.Run != "r1" || id.Session != "s1" || id.Derived || c.userMessage() != "said" {
+	if id := c.Identity(); id.Run != "r1" || id.Session != "s1" || id.Derived || c.userMessage() != "said" {
 		t.Errorf("results belong to %+v, message %q", id, c.userMessage())
 	}
 }

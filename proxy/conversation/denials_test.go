@@ -1,4 +1,4 @@
-package turn
+package conversation
 
 import (
 	"encoding/json"
@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/intercept"
 )
 
@@ -37,14 +35,14 @@ func TestDenialsThatCount(t *testing.T) {
 		"not continued, a program, corrected": {of: denialOf{Turn: "t0", Said: "y"}, own: own, body: `{"model":"m","messages":[{"role":"user","content":"Validation feedback: no"}]}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := chatRequest(false)
+			r := chatRequest()
 			r.Run, r.Retried = tt.run, tt.retried
 			if tt.body != "" {
 				r.Envelope.Body = []byte(tt.body)
 			}
-			c := newBench(t, denyAll).prepared(t, r)
+			c := newBench().prepared(t, r)
 			c.continues.Denied = tt.denied
-			h := denialHistory{conversation: c}
+			h := c.Denials
 			if got := h.counts(tt.of, tt.own); got != tt.want {
 				t.Errorf("counts: %t", got)
 			}
@@ -52,57 +50,49 @@ func TestDenialsThatCount(t *testing.T) {
 	}
 }
 
-// What is recorded of one turn is loaded by the next one of the run.
+// The next turn of the run loads the records of one turn.
 func TestDenialsAreLoadedAgain(t *testing.T) {
-	b := newBench(t, denyAll)
-	history := func(turn string, client string, apiKey string) *denialHistory {
-		r := chatRequest(false)
+	b := newBench()
+	history := func(turn string, client string, apiKey string) *Denials {
+		r := chatRequest()
 		r.Turn, r.Run, r.Client, r.APIKey = turn, "r1", client, []byte(apiKey)
-		return &denialHistory{conversation: b.prepared(t, r)}
+		return &b.prepared(t, r).Denials
 	}
-	bash, ls := intercept.Call{Name: "bash", Arguments: `{"a": 1}`}, intercept.Call{Name: "ls"}
-	person := &approvals.Request{Status: approvals.StatusDenied, Decisions: []approvals.Decision{{Action: approvals.ActionDeny, Note: "no"}}}
 	first := history("t1", "", "k")
-	calls := []*judgedCall{
-		{call: bash, outcome: approvals.OutcomeDeniedByPerson, request: person},
-		{call: ls, outcome: approvals.OutcomeDeniedByRule},
-		{call: ls, outcome: approvals.OutcomeAllowedByRule},
-	}
-	if all := first.count(calls); all != 2 || !first.any {
+	if all := first.Deny(Denied{Count: 2, Notes: map[string]string{"call": "no"}}); all != 2 || !first.any {
 		t.Errorf("%d calls are denied", all)
 	}
-	if err := first.record(t.Context(), ""); err != nil {
+	if err := first.Record(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	second := history("t2", "", "k")
-	if refusal := second.load(t.Context()); refusal != nil {
+	if refusal := second.Load(t.Context()); refusal != nil {
 		t.Fatal(refusal)
 	}
-	want := map[string]string{judge.Key(intercept.Call{Name: "bash", Arguments: `{ "a":1 }`}): "no"}
-	if second.before.Count != 2 || !cmp.Equal(second.before.Notes, want) {
+	if second.before.Count != 2 || !cmp.Equal(second.Notes(), map[string]string{"call": "no"}) {
 		t.Errorf("loaded %+v", second.before)
 	}
-	if all := second.count(calls[2:]); all != 0 {
+	if all := second.Deny(Denied{}); all != 0 {
 		t.Errorf("without a denial of its own, %d count", all)
 	}
-	for name, other := range map[string]*denialHistory{"another key": history("t3", "", "other"), "a client": history("t4", "digest", "k")} {
-		if refusal := other.load(t.Context()); refusal != nil || other.before.Count != 0 {
+	for name, other := range map[string]*Denials{"another key": history("t3", "", "other"), "a client": history("t4", "digest", "k")} {
+		if refusal := other.Load(t.Context()); refusal != nil || other.before.Count != 0 {
 			t.Errorf("%s: %v, %+v", name, refusal, other.before)
 		}
 	}
 	b.store.kept[second.key()] = append(b.store.kept[second.key()], []byte("not JSON"))
-	if refusal := second.load(t.Context()); refusal != nil || second.before.Count != 2 {
+	if refusal := second.Load(t.Context()); refusal != nil || second.before.Count != 2 {
 		t.Errorf("beside a record that cannot be read: %v, %+v", refusal, second.before)
 	}
 	b.store.failed = errors.New("down")
-	if refusal := second.load(t.Context()); refusal == nil || refusal.Code != intercept.CodeStoreUnavailable {
+	if refusal := second.Load(t.Context()); refusal == nil || refusal.Code != intercept.CodeStoreUnavailable {
 		t.Errorf("without a store: %v", refusal)
 	}
 }
 
 // The records of other versions stay readable.
 func TestRecordOfDenials(t *testing.T) {
-	text, err := json.Marshal(denied{denialOf: denialOf{Turn: "t", Said: "s", Made: "m", Once: "o"}, Count: 1, Notes: map[string]string{"k": "n"}})
+	text, err := json.Marshal(Denied{denialOf: denialOf{Turn: "t", Said: "s", Made: "m", Once: "o"}, Count: 1, Notes: map[string]string{"k": "n"}})
 	if want := `{"turn":"t","said":"s","made":"m","once":"o","count":1,"notes":{"k":"n"}}`; err != nil || string(text) != want {
 		t.Errorf("%s, %v", text, err)
 	}

@@ -1,4 +1,4 @@
-package turn
+package conversation
 
 import (
 	"errors"
@@ -30,14 +30,14 @@ func TestAdmit(t *testing.T) {
 		"begun again without a store": {stopped: longAgo, down: true, refused: intercept.CodeStoreUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, r := newBench(t, allowAll), chatRequest(false)
+			b, r := newBench(), chatRequest()
 			r.Run, r.Retried = tt.run, tt.retried
 			if tt.body != "" {
 				r.Envelope.Body = []byte(tt.body)
 			}
-			stopped := b.prepared(t, r).identity().Run
-			b.gate.states = map[string]approvals.RunState{stopped: approvals.RunAborted}
-			b.gate.at = r.Began.Add(tt.stopped)
+			stopped := b.prepared(t, r).Identity().Run
+			b.runs.states = map[string]approvals.RunState{stopped: approvals.RunAborted}
+			b.runs.at = r.Began.Add(tt.stopped)
 			if tt.down {
 				b.store.failed = errors.New("down")
 			}
@@ -46,39 +46,39 @@ func TestAdmit(t *testing.T) {
 			if (refusal == nil) != (tt.refused == "") || (refusal != nil && refusal.Code != tt.refused) {
 				t.Fatalf("refused with %v", refusal)
 			}
-			if begun := c.identity().Run == stopped+"-2"; begun != tt.again {
-				t.Errorf("the run is %s", c.identity().Run)
+			if begun := c.Identity().Run == stopped+"-2"; begun != tt.again {
+				t.Errorf("the run is %s", c.Identity().Run)
 			}
 			if !tt.again {
 				return
 			}
 			// The next request of the conversation belongs to the new run, until that is stopped too.
 			next := b.prepared(t, r)
-			if refusal := next.admit(t.Context()); refusal != nil || next.identity().Run != stopped+"-2" {
-				t.Errorf("the next request: %v, run %s", refusal, next.identity().Run)
+			if refusal := next.admit(t.Context()); refusal != nil || next.Identity().Run != stopped+"-2" {
+				t.Errorf("the next request: %v, run %s", refusal, next.Identity().Run)
 			}
-			b.gate.states[stopped+"-2"] = approvals.RunAborted
+			b.runs.states[stopped+"-2"] = approvals.RunAborted
 			third := b.prepared(t, r)
-			if refusal := third.admit(t.Context()); refusal != nil || third.identity().Run != stopped+"-3" {
-				t.Errorf("after the second stop: %v, run %s", refusal, third.identity().Run)
+			if refusal := third.admit(t.Context()); refusal != nil || third.Identity().Run != stopped+"-3" {
+				t.Errorf("after the second stop: %v, run %s", refusal, third.Identity().Run)
 			}
 		})
 	}
 }
 
 func TestRunAbortedExplainsHowToContinue(t *testing.T) {
-	b, named := newBench(t, allowAll), chatRequest(false)
+	b, named := newBench(), chatRequest()
 	named.Run = "r1"
 	if e := b.prepared(t, named).runAborted(); !strings.Contains(e.Reason, "r1") || !strings.Contains(e.Reason, HeaderRun) || strings.Contains(e.Reason, "1m0s") {
 		t.Error(e)
 	}
-	if e := b.prepared(t, chatRequest(false)).runAborted(); !strings.Contains(e.Reason, "1m0s") {
+	if e := b.prepared(t, chatRequest()).runAborted(); !strings.Contains(e.Reason, "1m0s") {
 		t.Error(e)
 	}
 }
 
 func TestStoreErrors(t *testing.T) {
-	c := newBench(t, allowAll).prepared(t, chatRequest(false))
+	c := newBench().prepared(t, chatRequest())
 	for _, tt := range []struct {
 		err  error
 		want intercept.Code
@@ -87,7 +87,7 @@ func TestStoreErrors(t *testing.T) {
 		{approvals.ErrTooLarge, intercept.CodeAnswerNotUnderstood},
 		{approvals.ErrStoreUnavailable, intercept.CodeStoreUnavailable},
 	} {
-		if got := c.storeError(tt.err); got.Code != tt.want {
+		if got := c.StoreError(tt.err); got.Code != tt.want {
 			t.Errorf("%v: %v", tt.err, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package turn
+package conversation
 
 import (
 	"errors"
@@ -31,34 +31,33 @@ func (r *spendingRequest) Splice(records [][]byte) int                   { r.kno
 // A one-time approval is consumed by one request only, whatever becomes of others.
 func TestOneTimeApprovals(t *testing.T) {
 	d := spender{spends: []intercept.OneTimeApproval{{ID: "a", Record: []byte("a is used")}, {ID: "b", Record: []byte("b is used")}}}
-	b := newBench(t, allowAll)
-	b.KeepAnswers = false
-	request := func() *hiddenTurns {
-		r := requestTo(d, "/chat/completions", `{"model":"m","messages":[{"role":"user","content":"do it"}]}`)
-		return &hiddenTurns{conversation: b.prepared(t, r)}
+	b := newBench()
+	request := func() *HiddenTurns {
+		r := requestTo(d, `{"model":"m","messages":[{"role":"user","content":"do it"}]}`)
+		return &b.prepared(t, r).Hidden
 	}
 	first, second := request(), request()
-	if remade, refusal := first.consume(t.Context()); remade || refusal != nil || len(first.consumed) != 2 {
+	if remade, refusal := first.Consume(t.Context()); remade || refusal != nil || len(first.consumed) != 2 {
 		t.Fatalf("remade %t, %v, consumed %v", remade, refusal, first.consumed)
 	}
-	if remade, refusal := second.consume(t.Context()); !remade || refusal != nil || len(second.consumed) != 0 {
+	if remade, refusal := second.Consume(t.Context()); !remade || refusal != nil || len(second.consumed) != 0 {
 		t.Errorf("a second request: remade %t, %v, consumed %v", remade, refusal, second.consumed)
 	}
-	if known := second.conversation.parsed.(*spendingRequest).known; len(known) != 2 || string(known[0]) != "a is used" {
+	if known := second.conversation.Parsed.(*spendingRequest).known; len(known) != 2 || string(known[0]) != "a is used" {
 		t.Errorf("it is made again with %q", known)
 	}
-	first.restoreConsumed(t.Context())
+	first.RestoreConsumed(t.Context())
 	third := request()
-	if remade, refusal := third.consume(t.Context()); remade || refusal != nil {
+	if remade, refusal := third.Consume(t.Context()); remade || refusal != nil {
 		t.Errorf("after they were restored: remade %t, %v", remade, refusal)
 	}
-	third.keepConsumed()
-	third.restoreConsumed(t.Context())
-	if remade, refusal := request().consume(t.Context()); !remade || refusal != nil {
+	third.KeepConsumed()
+	third.RestoreConsumed(t.Context())
+	if remade, refusal := request().Consume(t.Context()); !remade || refusal != nil {
 		t.Errorf("after upstream accepted the request: remade %t, %v", remade, refusal)
 	}
 	b.store.failed = errors.New("down")
-	if _, refusal := request().consume(t.Context()); refusal == nil || refusal.Code != intercept.CodeStoreUnavailable {
+	if _, refusal := request().Consume(t.Context()); refusal == nil || refusal.Code != intercept.CodeStoreUnavailable {
 		t.Errorf("without a store: %v", refusal)
 	}
 }

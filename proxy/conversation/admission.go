@@ -1,0 +1,104 @@
+package conversation
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// HeaderRun is the header in which an agent names its run.
+const HeaderRun = "X-Heldcall-Run"
+
+// Begin reads the request and finds the answer that it continues. It refuses a request of
+// a run that a reviewer has stopped.
+func (c *Conversation) Begin(ctx context.Context) *intercept.Error {
+	if refusal := c.read(); refusal != nil {
+		return refusal
+	}
+	if refusal := c.resume(ctx); refusal != nil {
+		return refusal
+	}
+	return c.admit(ctx)
+}
+
+// admit refuses a request of a run that a reviewer has stopped, unless it begins another
+// one.
+func (c *Conversation) admit(ctx context.Context) *intercept.Error {
+	if c.Deletes() || !c.Aborted() {
+		return nil
+	}
+	again, refusal := c.beginAgain(ctx)
+	if refusal == nil && !again {
+		refusal = c.runAborted()
+	}
+	return refusal
+}
+
+// Deletes reports whether the request deletes an earlier answer: its run does not matter.
+func (c *Conversation) Deletes() bool { return c.Parsed.Envelope().Method == http.MethodDelete }
+
+// Aborted reports whether a reviewer has stopped the request's run. If the agent names no
+// run, each message of the user begins one.
+func (c *Conversation) Aborted() bool {
+	runs := c.shared.Runs
+	return runs.Steered() && runs.RunState(c.Identity().Run) == approvals.RunAborted
+}
+
+// beginAgain gives the request the run that follows the stopped one, if a person has
+// begun the same conversation again. A run without a name is known only by the user's
+// text, so the first request of that conversation is equal to the stopped one. It begins
+// a run if it arrives after the time in which clients repeat a failed request. Later
+// requests of the conversation belong to the new run.
+func (c *Conversation) beginAgain(ctx context.Context) (again bool, refusal *intercept.Error) {
+	who := c.Identity()
+	if !who.Derived {
+		return false, nil
+	}
+	first := who.Run
+	key := who.Key("runs", first)
+	begun, refusal := c.records(ctx, key)
+	if refusal != nil {
+		return false, refusal
+	}
+	last := c.stopped(first)
+	for _, run := range begun {
+		if c.shared.Runs.RunState(string(run)) != approvals.RunAborted {
+			who.Run = string(run)
+			return true, nil
+		}
+		if stopped := c.stopped(string(run)); stopped.After(last) {
+			last = stopped
+		}
+	}
+	if !c.Parsed.Begins() || c.Request.Began.Sub(last) < c.shared.AbortRest || c.Request.Retried {
+		return false, nil
+	}
+	run := first + "-" + strconv.Itoa(len(begun)+2)
+	if refusal := c.put(ctx, key, run, []byte(run)); refusal != nil {
+		return false, refusal
+	}
+	who.Run = run
+	return true, nil
+}
+
+// stopped returns when reviewers last steered the run.
+func (c *Conversation) stopped(run string) time.Time {
+	steered, _ := c.shared.Runs.LookUp(run)
+	return steered.UpdatedAt
+}
+
+// runAborted is the error for a request of a run that a reviewer has stopped. It explains
+// how to begin another one.
+func (c *Conversation) runAborted() *intercept.Error {
+	who := c.Identity()
+	begin := "to start a new run, name it in " + HeaderRun
+	if who.Derived {
+		begin = fmt.Sprintf("to start a new run, send a new message of the user, restart the conversation %s after the stop, or set %s", c.shared.AbortRest, HeaderRun)
+	}
+	return &intercept.Error{Code: intercept.CodeRunAborted, Reason: "the run " + who.Run + " was stopped by a reviewer; " + begin}
+}

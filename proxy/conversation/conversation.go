@@ -1,0 +1,188 @@
+package conversation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// Conversation is the agent's request in its conversation: see Init. It is for one
+// goroutine.
+type Conversation struct {
+	Request *Request
+	Parsed  intercept.Request // goes upstream; nil before Begin and Restore
+	Hidden  HiddenTurns
+	Denials Denials
+
+	shared *Shared
+
+	id       Identity       // once it was needed: see Identity
+	info     intercept.Info // once it was needed: see Info
+	informed bool
+
+	continues responseRef // the answer that the request continues by the provider's id
+}
+
+// responseRef is where an answer belongs that the agent later refers to by the provider's
+// id of it (previous_response_id), instead of repeating the conversation.
+type responseRef struct {
+	Session string   `json:"session"`
+	Run     string   `json:"run"`
+	User    string   `json:"user,omitempty"`   // see userMessage
+	Denied  []string `json:"denied,omitempty"` // the answers up to here of which calls were denied
+	Again   []byte   `json:"again,omitempty"`  // the record for a request that asks for the answer again
+}
+
+// responseRefID is the id under which a responseRef is kept. There is one a key.
+const responseRefID = "thread"
+
+// responseRefKey is the key of the responseRef for a provider's id.
+func (id *Identity) responseRefKey(refer string) string { return id.Key("thread", refer) }
+
+// Init makes c the conversation of a request that is not read yet. c must not be copied.
+func (c *Conversation) Init(shared *Shared, r *Request) {
+	*c = Conversation{Request: r, shared: shared}
+	c.Hidden.conversation, c.Denials.conversation = c, c
+}
+
+// read reads the request.
+func (c *Conversation) read() (refusal *intercept.Error) {
+	c.Parsed, refusal = c.parse()
+	return refusal
+}
+
+// parse reads the request for its dialect, as the agent sent it.
+func (c *Conversation) parse() (intercept.Request, *intercept.Error) {
+	r, err := c.Request.Dialect.Request(c.Request.Envelope)
+	if err == nil {
+		return r, nil
+	}
+	var refusal *intercept.Error
+	if !errors.As(err, &refusal) {
+		refusal = &intercept.Error{Code: intercept.CodeBadRequest, Reason: "the request could not be processed", Err: err}
+	}
+	return nil, refusal
+}
+
+// resume finds session and run of a request that continues an answer by its id.
+func (c *Conversation) resume(ctx context.Context) *intercept.Error {
+	if !c.shared.Store.AnyTurns() {
+		return nil
+	}
+	who := Identity{Principal: c.Request.Principal}
+	for _, refer := range c.Info().Refers {
+		kept, refusal := c.records(ctx, who.responseRefKey(refer))
+		if refusal != nil {
+			return refusal
+		}
+		if len(kept) > 0 && json.Unmarshal(kept[0], &c.continues) == nil && c.continues.Session != "" {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Info returns the description of the request as the agent sent it.
+func (c *Conversation) Info() *intercept.Info {
+	if !c.informed {
+		c.info, c.informed = c.Parsed.Info(), true
+	}
+	return &c.info
+}
+
+// Identity returns the whole identity. It is computed when it is first needed: most
+// requests need none.
+func (c *Conversation) Identity() *Identity {
+	id := c.sessionIdentity()
+	if id.Run == "" && c.continues.Run != "" && c.Parsed.LastUser() == "" {
+		id.Run = c.continues.Run // results of tools continue the task
+	}
+	if id.Run == "" {
+		id.Run, id.Derived = runOf(id.Principal.Tenant, id.Session+"-"+digest(c.Parsed.Task(), 4)), true
+	}
+	return id
+}
+
+// KnownSession returns the session, "" if it was not needed yet.
+func (c *Conversation) KnownSession() string { return c.id.Session }
+
+// sessionIdentity returns the identity as far as the session: the run may be unknown.
+func (c *Conversation) sessionIdentity() *Identity {
+	if c.id.Session == "" {
+		c.id = identify(c.Request, *c.Info(), c.continues.Session)
+		c.info.Opening = "" // would keep the conversation in memory
+	}
+	return &c.id
+}
+
+// userMessage identifies the user's last message: "" where the request continues without
+// one from an answer that is not known.
+func (c *Conversation) userMessage() string {
+	if c.Parsed.LastUser() == "" {
+		return c.continues.User
+	}
+	return digest(c.Parsed.Task(), 8)
+}
+
+// records reads the store's records under a key.
+func (c *Conversation) records(ctx context.Context, key string) ([][]byte, *intercept.Error) {
+	if !c.shared.Store.HasTurns(key) {
+		return nil, nil
+	}
+	kept, err := c.shared.Store.Turns(ctx, key)
+	if err != nil {
+		c.shared.Metrics.StoreErrors.Inc()
+		return nil, &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "the hidden turns of this conversation cannot be read; try again", Err: err}
+	}
+	return kept, nil
+}
+
+// put records a value under an id of a key. The error is for the agent.
+func (c *Conversation) put(ctx context.Context, key, id string, value []byte) *intercept.Error {
+	if err := c.shared.Store.PutTurn(ctx, key, id, value); err != nil {
+		c.shared.Metrics.StoreErrors.Inc()
+		return c.StoreError(err)
+	}
+	return nil
+}
+
+// StoreError returns the error for the agent if an operation on durable state failed.
+func (c *Conversation) StoreError(err error) *intercept.Error {
+	switch {
+	case errors.Is(err, approvals.ErrRunAborted):
+		return c.runAborted()
+	case errors.Is(err, approvals.ErrTooLarge):
+		return intercept.NotUnderstood("a call is too large to be recorded")
+	}
+	return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "can't record the request (storage unavailable); retry", Err: err}
+}
+
+// State is the part of a conversation that is needed to continue in another process.
+type State struct {
+	Identity  Identity
+	Continues responseRef
+	Records   [][]byte // of hidden turns, that are spliced into the request
+	Before    Denied   // in the conversation, before the current answer
+	Denied    bool     // calls of this turn were denied
+}
+
+// State returns the state. It shares memory with the conversation.
+func (c *Conversation) State() State {
+	return State{*c.Identity(), c.continues, c.Hidden.records, c.Denials.before, c.Denials.any}
+}
+
+// Restore reads the request again and sets the state of the conversation.
+func (c *Conversation) Restore(s State) *intercept.Error {
+	c.id, c.continues, c.Hidden.records = s.Identity, s.Continues, s.Records
+	c.Denials.before, c.Denials.any = s.Before, s.Denied
+	if refusal := c.read(); refusal != nil {
+		return refusal
+	}
+	if len(s.Records) > 0 {
+		c.Parsed.Splice(s.Records)
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package conversation
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// HiddenTurns are the hidden turns of the conversation, which are spliced into its
+// requests, and the one-time approvals among them.
+type HiddenTurns struct {
+	conversation *Conversation
+	records      [][]byte // that were spliced in, if they are needed again
+	consumed     []string // keys under which this request has consumed one-time approvals
+}
+
+// Splice puts the hidden turns of the conversation back into the request.
+func (h *HiddenTurns) Splice(ctx context.Context) *intercept.Error {
+	c := h.conversation
+	if !c.shared.Store.AnyTurns() {
+		return nil
+	}
+	records, refusal := h.load(ctx)
+	if refusal != nil {
+		return refusal
+	}
+	if len(records) > 0 {
+		if refusal := h.recordParallel(ctx, records); refusal != nil {
+			return refusal
+		}
+		c.shared.Metrics.Spliced.Add(float64(c.Parsed.Splice(records)))
+		h.reportUnsure()
+	}
+	if c.shared.KeepRecords || len(c.Parsed.OneTimeApprovals()) > 0 {
+		h.records = records
+	}
+	return nil
+}
+
+// load reads the records of all hidden turns that the request may contain.
+func (h *HiddenTurns) load(ctx context.Context) (records [][]byte, refusal *intercept.Error) {
+	c := h.conversation
+	for _, key := range c.sessionIdentity().hiddenKeys(c.Info().Refers) {
+		kept, refusal := c.records(ctx, key)
+		if refusal != nil {
+			return nil, refusal
+		}
+		for _, record := range kept {
+			if !containsRecord(records, record) {
+				records = append(records, record)
+			}
+		}
+	}
+	if c.continues.Again != nil {
+		records = append(records, c.continues.Again)
+	}
+	return records, nil
+}
+
+func containsRecord(records [][]byte, record []byte) bool {
+	return slices.ContainsFunc(records, func(known []byte) bool { return bytes.Equal(known, record) })
+}
+
+// parallelID is the id of the record that a session has several conversations, of which
+// there is one a key.
+const parallelID = "parallel"
+
+// recordParallel records that a second conversation begins with the words that identify
+// the session. What was hidden in the first is then spliced into none of the two where
+// only its position matches.
+func (h *HiddenTurns) recordParallel(ctx context.Context, records [][]byte) *intercept.Error {
+	c := h.conversation
+	parallel, who := intercept.ParallelConversation(), c.sessionIdentity()
+	if containsRecord(records, parallel) || !who.Opened || !c.Parsed.Begins() || c.Request.Retried {
+		return nil
+	}
+	return c.put(ctx, who.turnsKey(), parallelID, parallel)
+}
+
+// reportUnsure reports hidden turns whose place in the agent's history is not certain.
+func (h *HiddenTurns) reportUnsure() {
+	c := h.conversation
+	for _, placed := range c.Parsed.Placements() {
+		if placed.Sure {
+			continue
+		}
+		c.shared.Metrics.Unplaced.Inc()
+		c.shared.Log.Warn("a hidden turn has no certain place: the agent has changed the answer that it belongs to; the model reads it at the most probable place",
+			"hidden_turn", placed.Turn, "turn", c.Request.Turn, "session", c.sessionIdentity().Session, "dialect", c.Request.Dialect.Name())
+	}
+}
+
+// hiddenKeys are the keys of hidden turns: that of the session, and one for each of the
+// provider's ids.
+func (id *Identity) hiddenKeys(refers []string) []string {
+	keys := []string{id.turnsKey()}
+	for _, refer := range refers {
+		keys = append(keys, id.Key("hidden", refer))
+	}
+	return keys
+}
+
+// Remember makes the hidden turns of an answer durable, and the answer's session and run
+// if the agent can refer to it by an id. called reports whether the answer had calls.
+func (h *HiddenTurns) Remember(ctx context.Context, settled intercept.Resolution, called bool) error {
+	c := h.conversation
+	// Nothing need be kept of a session of which nothing was recorded.
+	known := called || c.continues.Session != ""
+	if len(settled.Hidden) == 0 && (len(settled.Refers) == 0 || !known) {
+		return nil
+	}
+	who := c.Identity()
+	for i, record := range settled.Hidden {
+		for _, key := range who.hiddenKeys(settled.Refers) {
+			if err := c.shared.Store.PutTurn(ctx, key, c.Request.Turn+suffix(i), record); err != nil {
+				return err
+			}
+		}
+	}
+	if !known {
+		return nil
+	}
+	value, err := json.Marshal(h.responseRef(settled.AnswerRecord))
+	if err != nil {
+		return err
+	}
+	for _, refer := range settled.Refers {
+		if err := c.shared.Store.PutTurn(ctx, who.responseRefKey(refer), responseRefID, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// responseRef is where this answer belongs; again is the record for a request that asks
+// for it again.
+func (h *HiddenTurns) responseRef(again []byte) responseRef {
+	c := h.conversation
+	who, denied := c.Identity(), c.continues.Denied
+	if c.Denials.any && !slices.Contains(denied, c.Request.Turn) {
+		denied = append(slices.Clip(denied), c.Request.Turn)
+	}
+	return responseRef{Session: who.Session, Run: who.Run, User: c.userMessage(), Denied: denied, Again: again}
+}
+
+// suffix makes an id from that of a turn for the i-th record of it.
+func suffix(i int) string {
+	if i == 0 {
+		return ""
+	}
+	return "-" + string(rune('a'+i%26)) + suffix(i/26)
+}

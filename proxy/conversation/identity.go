@@ -1,0 +1,78 @@
+package conversation
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// Identity is who sends the request, and its conversation and task.
+type Identity struct {
+	Principal approvals.Principal
+	Session   string
+	Run       string
+	Named     bool // the agent names the run
+	Derived   bool // the run is known by the text of the user
+	Opened    bool // the session is known by its opening words
+	Model     string
+}
+
+// DefaultTenant is the tenant of agents for which the configuration names none.
+const DefaultTenant = "default"
+
+// Key returns a key of the principal's own in the store. Different parts never make the
+// same key, whatever names an agent chooses. Two principals never share one.
+func (id *Identity) Key(parts ...string) string { return PrincipalKey(id.Principal, parts...) }
+
+// PrincipalKey is [Identity.Key] for a principal.
+func PrincipalKey(who approvals.Principal, parts ...string) string {
+	var key []byte
+	for _, part := range append([]string{who.Tenant, who.User, who.Agent}, parts...) {
+		key = append(strconv.AppendInt(key, int64(len(part)), 10), ':')
+		key = append(key, part...)
+	}
+	return string(key)
+}
+
+// turnsKey is the key of the conversation's hidden turns.
+func (id *Identity) turnsKey() string { return id.Key(id.Session) }
+
+// runOf is the id of a run that an agent of the tenant has named. People steer runs by
+// their id, so two tenants never share one: except for the default tenant, and wherever
+// it could be taken for another's, it ends in @TENANT.
+func runOf(tenant, name string) string {
+	if tenant == DefaultTenant && !strings.Contains(name, "@") {
+		return name
+	}
+	return name + "@" + atSign.Replace(tenant)
+}
+
+var atSign = strings.NewReplacer("%", "%25", "@", "%40")
+
+// identify finds the session: a header names it, else the body, else the continued
+// answer; else its opening words identify it.
+func identify(r *Request, info intercept.Info, continued string) Identity {
+	id := Identity{Principal: r.Principal, Model: info.Model, Session: cmp.Or(r.Session, info.Session, continued)}
+	if r.Run != "" {
+		id.Run, id.Named = runOf(r.Principal.Tenant, r.Run), true
+	}
+	if id.Session == "" && len(info.Refers) > 0 {
+		info.Opening = info.Refers[0]
+	}
+	if id.Session == "" {
+		opening := strings.Join([]string{r.Principal.Tenant, r.Principal.User, r.Principal.Agent, info.Opening}, "\x00")
+		id.Session, id.Opened = "s-"+digest(opening, 8), true
+	}
+	return id
+}
+
+// digest is the first bytes of a text's SHA-256, in hex.
+func digest(text string, bytes int) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:bytes])
+}

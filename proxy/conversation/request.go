@@ -1,0 +1,91 @@
+// Package conversation finds the conversation that an agent's request belongs to: its
+// session and run, the hidden turns that are spliced into it, and the denials that count
+// for it. It knows neither policy nor people, and stores its records by keys of the
+// principal.
+//
+// Read it from request.go (a request, and the store) by identity.go (principal,
+// session, run) to conversation.go (a request in its conversation). On that are built
+// admission.go (runs that a reviewer stopped), hidden.go and onetime.go (hidden turns)
+// and denials.go (earlier denials).
+package conversation
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Request is an agent's request for an answer that may contain calls. Its bytes must stay
+// valid until the turn ends.
+type Request struct {
+	Turn     string             // id of the turn
+	Began    time.Time          // when the request arrived
+	Route    string             // label of the route, for metrics and spans
+	Dialect  intercept.Dialect  `json:"-"`
+	Envelope intercept.Envelope // as the agent sent it
+
+	Client    string // SHA-256 of the API key of a configured client in hex, "" for others
+	APIKey    []byte `json:"-"` // of the agent, nil if it sent none
+	KeyDigest string // SHA-256 of the API key in hex, if APIKey is not known
+	Principal approvals.Principal
+	Session   string // as a header names it, or ""
+	Run       string // as a header names it, or ""
+
+	Retried        bool   // the client declares that it has sent the request before
+	IdempotencyKey string // names a request that a client may send several times, or ""
+
+	Pulse  intercept.Heartbeat // form of the heartbeats in a stream
+	Silent bool                // no heartbeats are sent
+}
+
+// DigestKey returns the SHA-256 of the agent's API key in hex, "" without one.
+func (r *Request) DigestKey() string {
+	if len(r.APIKey) == 0 {
+		return r.KeyDigest
+	}
+	sum := sha256.Sum256(r.APIKey)
+	return hex.EncodeToString(sum[:])
+}
+
+// Store keeps records of conversations by session: hidden turns, denials, and the places
+// of answers that agents refer to.
+type Store interface {
+	AnyTurns() bool
+	HasTurns(session string) bool
+	Turns(ctx context.Context, session string) ([][]byte, error)
+	PutTurn(ctx context.Context, session, id string, value []byte) error
+	// TakeTurn is PutTurn for the first caller; taken is false for all others, until
+	// DropTurn.
+	TakeTurn(ctx context.Context, session, id string, value []byte) (taken bool, err error)
+	DropTurn(ctx context.Context, session, id string) error
+}
+
+// Runs reports how reviewers have steered runs. [gate.Gate] implements it.
+type Runs interface {
+	RunState(id string) approvals.RunState
+	LookUp(id string) (approvals.Run, bool)
+	Steered() bool // whether any run is not running
+}
+
+// Shared is what all conversations have in common.
+type Shared struct {
+	Store       Store
+	Runs        Runs
+	AbortRest   time.Duration // after an abort, for which the same conversation is not taken for a new one
+	KeepRecords bool          // for [Conversation.State]
+	Log         *slog.Logger
+	Metrics     Metrics
+}
+
+// Metrics count events of conversations.
+type Metrics struct {
+	Spliced     prometheus.Counter // hidden turns put back into requests
+	Unplaced    prometheus.Counter // hidden turns without a certain place
+	StoreErrors prometheus.Counter // failed operations on stored turns
+}
