@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept/chat/history"
-	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -57,26 +56,4 @@ func (s *audio) speech() []history.SpokenTurn {
 		return nil
 	}
 	return []history.SpokenTurn{{ID: s.id, Text: s.text()}}
-}
-
-// audio makes the sound of a continuation part of the one that the agent has
-// begun to hear: there is one id and one time at which it expires.
-func (e *edit) audio(path string, d *wire.ChoiceDelta, l *outputChoice) {
-	for _, t := range d.Texts {
-		if t.Field != "audio" || t.Place != wire.InDelta || l.audio == "" || !t.Value.IsObject() {
-			continue
-		}
-		left := strictjson.Patch{JSON: t.Value.Raw}
-		left.Delete("id")
-		left.Delete("expires_at")
-		switch {
-		case left.Err != nil:
-			e.Err = left.Err
-		case len(gjson.Parse(left.JSON).Map()) > 0:
-			e.Set(path+"delta.audio", left.JSON)
-		default:
-			e.Delete(path + "delta.audio")
-			d.Carries = len(d.Texts) > 1
-		}
-	}
 }

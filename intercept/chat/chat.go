@@ -11,12 +11,14 @@
 package chat
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat/history"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
@@ -71,6 +73,24 @@ func errorBody(e *intercept.Error) []byte {
 	}
 	return fmt.Appendf(nil, `{"error":{"message":%s,"type":%s,"param":null,"code":%s}}`,
 		strictjson.Quote("heldcall: "+e.Reason), strictjson.Quote(kind), strictjson.Quote(string(e.Code)))
+}
+
+// SafeError implements [intercept.Dialect]. An error body passes unless it could
+// be an answer with calls; the words of an error message alone do not stop it.
+func (Dialect) SafeError(body []byte) bool {
+	if !strictjson.MayHoldCall(body) {
+		return true
+	}
+	lower := bytes.ToLower(body)
+	couldAnswer := bytes.Contains(lower, []byte("choices")) || bytes.Contains(lower, []byte(`\u00`))
+	if strictjson.Strict(body) != nil {
+		return !couldAnswer
+	}
+	c, err := wire.DecodeWhole(string(body))
+	if err != nil {
+		return !couldAnswer
+	}
+	return !c.HasCalls()
 }
 
 // Canary implements [intercept.Dialect].

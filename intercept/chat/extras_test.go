@@ -193,7 +193,7 @@ func echoOf(t *testing.T, stream string) string {
 			return true
 		})
 	}
-	return u.message(nil, nil)
+	return u.render(nil, nil)
 }
 
 func splice(t *testing.T, p *intercepttest.Played, echo string) []gjson.Result {

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept/chat/history"
@@ -13,16 +12,16 @@ import (
 // assistantMessage is the assistant message of one turn as its fragments have built it
 // so far, but for its calls.
 type assistantMessage struct {
-	content strictjson.Rope  // JSON string contents, still escaped
-	parts   []item           // content that came as an array
-	list    string           // the same of a whole answer, as it stands there
-	extras  map[string]*said // other fields that have to come back, by name
-	order   []string         // names of extras in the order they came
+	content strictjson.Rope        // JSON string contents, still escaped
+	parts   []item                 // content that came as an array
+	list    string                 // the same of a whole answer, as it stands there
+	extras  map[string]*extraField // other fields that have to come back, by name
+	order   []string               // names of extras in the order they came
 	audio   audio
 }
 
-// said is one field of a message that came in pieces.
-type said struct {
+// extraField is one field of a message that comes in pieces.
+type extraField struct {
 	escaped []byte // strings: JSON string contents, concatenated
 	items   []item // arrays
 	raw     string // anything else, and what was not in pieces
@@ -84,8 +83,8 @@ func (u *assistantMessage) addEscaped(field string, escaped []byte) (kept int) {
 	return len(escaped)
 }
 
-// take takes one field of a whole message, as it stands there.
-func (u *assistantMessage) take(field string, v gjson.Result) {
+// setField sets one field of a whole message.
+func (u *assistantMessage) setField(field string, v gjson.Result) {
 	switch {
 	case field == "content" && v.IsArray():
 		u.list = v.Raw
@@ -96,20 +95,20 @@ func (u *assistantMessage) take(field string, v gjson.Result) {
 	}
 }
 
-func (u *assistantMessage) extra(field string) *said {
+func (u *assistantMessage) extra(field string) *extraField {
 	s := u.extras[field]
 	if s == nil {
 		if u.extras == nil {
-			u.extras = make(map[string]*said)
+			u.extras = make(map[string]*extraField)
 		}
-		s = &said{}
+		s = &extraField{}
 		u.extras[field] = s
 		u.order = append(u.order, field)
 	}
 	return s
 }
 
-func (s *said) add(v gjson.Result) {
+func (s *extraField) add(v gjson.Result) {
 	switch {
 	case v.Type == gjson.String:
 		s.escaped = append(s.escaped, v.Raw[1:len(v.Raw)-1]...)
@@ -123,7 +122,7 @@ func (s *said) add(v gjson.Result) {
 	}
 }
 
-func (s *said) value() string {
+func (s *extraField) value() string {
 	switch {
 	case s.items != nil:
 		return joinItems(s.items)
@@ -162,9 +161,9 @@ func (u *assistantMessage) contentValue() string {
 	return "null"
 }
 
-// message renders the assistant message with its calls, as it goes back to the
-// provider: tool_calls in order, or the legacy function_call.
-func (u *assistantMessage) message(calls []*call, id func(*call) string) string {
+// render renders the message with its calls, as it goes back to the provider:
+// tool_calls in order, or the legacy function_call.
+func (u *assistantMessage) render(calls []*call, id func(*call) string) string {
 	content := u.contentValue()
 	if content == "null" && u.audio.id == "" && u.audio.any() {
 		content = strictjson.Quote(u.audio.text())
@@ -245,22 +244,4 @@ func (c *call) legacyResult(content string) string {
 // toolResult renders the message that answers a call.
 func toolResult(id, content string) string {
 	return `{"role":"tool","tool_call_id":` + strictjson.Quote(id) + `,"content":` + strictjson.Quote(content) + `}`
-}
-
-// lastOf describes what the last turn said, after others that had extras with the
-// given names.
-func lastOf(u *assistantMessage, before []string) (l history.Last) {
-	if content := u.contentValue(); content[0] == '[' {
-		l.Content = content
-	}
-	l.Audio, l.Spoken = u.audio.id, u.audio.text()
-	for _, name := range u.order {
-		l.Extras = append(l.Extras, history.Field{Name: name, Raw: u.extras[name].value()})
-	}
-	for _, name := range before {
-		if _, again := u.extras[name]; !again && !slices.Contains(l.Gone, name) {
-			l.Gone = append(l.Gone, name)
-		}
-	}
-	return l
 }

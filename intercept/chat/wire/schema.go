@@ -83,14 +83,20 @@ var saidFields = fields{
 	"extra_content": signed, "provider_specific_fields": anyObject,
 }
 
-// KeptFields are the fields that heldcall keeps of an event when it takes a call out
+// keptFields are the fields that heldcall keeps of an event when it takes a call out
 // of it. They are more than [saidFields]: what some clients do not read costs them no call.
-var KeptFields = with(saidFields, fields{
+var keptFields = with(saidFields, fields{
 	"content":     {Types: strictjson.String | strictjson.Array, Open: true},
 	"audio":       {Types: strictjson.Object, Open: true},
 	"annotations": {Types: strictjson.Array, Open: true},
 	"images":      {Types: strictjson.Array, Open: true},
 })
+
+// Kept reports whether heldcall keeps the text of an event from which it takes a call.
+func (t *Text) Kept() bool {
+	s := keptFields[t.Field]
+	return s != nil && ((t.Value.Type == gjson.String && s.Types&strictjson.String != 0) || s.Fits(t.Value))
+}
 
 // EventSchema is the schema of an event that carries a part of a call. The entries
 // of tool_calls and function_call have schemas of their own.

@@ -1,10 +1,8 @@
-package chat
+package history
 
 import (
 	"fmt"
 	"testing"
-
-	"github.com/heldcall/heldcall/intercept/chat/history"
 )
 
 func TestHosted(t *testing.T) {
@@ -15,15 +13,12 @@ func TestHosted(t *testing.T) {
 		`"tools":[{"type":"mcp","server_label":"a","require_approval":"always"},{"ty\u0070e":"mcp"}]`:                                                                          "[{mcp:a false} {mcp: false}]",
 		`"tools":null,"web_search_options":{},"plugins":[{"id":"web"}],"search_parameters":{"mode":"auto"},"enable_search":true`:                                               "[{web_search_options false} {search_parameters false} {enable_search false} {plugin:web false}]",
 	} {
-		r, err := history.ParseRequest(asked(`{"model":"m","messages":[{"role":"user","content":"hi"}],` + fields + `}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := parse(t, `{"model":"m","messages":[{"role":"user","content":"hi"}],`+fields+`}`)
 		if got := fmt.Sprint(r.Hosted()); got != want {
 			t.Errorf("%s: %s, want %s", fields, got, want)
 		}
 		if n := r.RequireApproval(); n != 0 {
-			t.Errorf("%s: %d made to ask, which nobody here understands", fields, n)
+			t.Errorf("%s: %d require approval, want 0", fields, n)
 		}
 	}
 }
