@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 	"strings"
 
@@ -21,10 +22,32 @@ type eventBatch struct {
 
 	part      *intercept.Part
 	chunks    []*wire.Chunk
-	deltas    []*wire.ChoiceDelta // of all chunks
-	opens     bool                // a call begins in it
-	namesCall bool                // it may name a call outside of it
-	odd       bool                // it has a fragment that is not uniform
+	opens     bool // a call begins in it
+	namesCall bool // it may name a call outside of it
+	odd       bool // it has a fragment that is not uniform
+}
+
+// deltas yields the deltas of all chunks.
+func (p *eventBatch) deltas() iter.Seq[*wire.ChoiceDelta] {
+	return func(yield func(*wire.ChoiceDelta) bool) {
+		for _, c := range p.chunks {
+			for i := range c.Choices {
+				if !yield(&c.Choices[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// anyDelta reports whether the predicate is true of a delta.
+func (p *eventBatch) anyDelta(predicate func(*wire.ChoiceDelta) bool) bool {
+	for d := range p.deltas() {
+		if predicate(d) {
+			return true
+		}
+	}
+	return false
 }
 
 // Read implements [intercept.Codec].
@@ -45,14 +68,14 @@ func (a *answer) Read(part *intercept.Part) error {
 	}
 	part.Overtakes = p.overtakes()
 	part.Complete, part.Failed, part.Ends = b.done, b.failed, done || p.closes()
-	p.namesCall = slices.ContainsFunc(p.deltas, p.mayNameCall)
+	p.namesCall = p.anyDelta(p.mayNameCall)
 	part.Withheld = p.namesCall || (!called && a.out.continuing == nil && slices.ContainsFunc(p.chunks, p.announcesUnseen))
 	return nil
 }
 
 // decode decodes the payloads of a part. Done reports whether one is [DONE].
 func (p *eventBatch) decode(part *intercept.Part) (done bool, err error) {
-	*p = eventBatch{req: p.req, body: p.body, out: p.out, part: part, chunks: p.chunks[:0], deltas: p.deltas[:0]}
+	*p = eventBatch{req: p.req, body: p.body, out: p.out, part: part, chunks: p.chunks[:0]}
 	for _, payload := range part.Payloads {
 		switch {
 		case intercept.IsBlank(payload):
@@ -64,9 +87,6 @@ func (p *eventBatch) decode(part *intercept.Part) (done bool, err error) {
 				return done, err
 			}
 			p.chunks = append(p.chunks, c)
-			for i := range c.Choices {
-				p.deltas = append(p.deltas, &c.Choices[i])
-			}
 		}
 	}
 	return done, nil
@@ -183,13 +203,13 @@ func (p *eventBatch) uniform(c *wire.Chunk) bool {
 // not delay text. A part with more than text makes its choices keep the order of events.
 func (p *eventBatch) overtakes() bool {
 	if !p.onlyText() {
-		for _, d := range p.deltas {
+		for d := range p.deltas() {
 			p.body.known(d.Index).ordered = true
 		}
 		return false
 	}
 	held := func(d *wire.ChoiceDelta) bool { return p.body.known(d.Index).textHeld }
-	return !p.part.Last && !slices.ContainsFunc(p.deltas, held)
+	return !p.part.Last && !p.anyDelta(held)
 }
 
 // onlyText reports whether the part contains only text for the user, or what precedes
@@ -202,7 +222,7 @@ func (p *eventBatch) onlyText() bool {
 	more := func(d *wire.ChoiceDelta) bool {
 		return len(d.Calls) > 0 || d.Finish != "" || (!d.Contents && p.body.known(d.Index).ordered)
 	}
-	return !slices.ContainsFunc(p.chunks, empty) && !slices.ContainsFunc(p.deltas, more)
+	return !slices.ContainsFunc(p.chunks, empty) && !p.anyDelta(more)
 }
 
 // closes reports whether the part announces the end of a choice or, after all of them,
@@ -210,7 +230,7 @@ func (p *eventBatch) onlyText() bool {
 func (p *eventBatch) closes() bool {
 	usage := func(c *wire.Chunk) bool { return c.Usage != "" && len(c.Choices) == 0 }
 	finish := func(d *wire.ChoiceDelta) bool { return d.Finish != "" }
-	return slices.ContainsFunc(p.chunks, usage) || slices.ContainsFunc(p.deltas, finish)
+	return slices.ContainsFunc(p.chunks, usage) || p.anyDelta(finish)
 }
 
 // announcesUnseen reports whether a finish reason of a chunk announces calls that the
@@ -242,11 +262,11 @@ func (a *answer) Disposed(p *intercept.Part, d intercept.Disposition) {
 	switch {
 	case p == nil:
 	case d == intercept.Sent:
-		for _, delta := range a.batch.deltas {
+		for delta := range a.batch.deltas() {
 			a.body.send(delta)
 		}
 	case d == intercept.Held:
-		for _, delta := range a.batch.deltas {
+		for delta := range a.batch.deltas() {
 			a.body.known(delta.Index).hold(delta, a.batch.namesCall)
 		}
 	case d == intercept.Voided:

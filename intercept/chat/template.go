@@ -36,10 +36,10 @@ func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []stri
 
 // only returns the part's one delta, nil if it has more than text and fragments.
 func (p *eventBatch) only() *wire.ChoiceDelta {
-	if len(p.chunks) != 1 || len(p.deltas) != 1 || p.chunks[0].Failed || p.chunks[0].Usage != "" {
+	if len(p.chunks) != 1 || len(p.chunks[0].Choices) != 1 || p.chunks[0].Failed || p.chunks[0].Usage != "" {
 		return nil
 	}
-	if d := p.deltas[0]; d.Finish == "" && !d.Role && !d.Logprobs.IsObject() {
+	if d := &p.chunks[0].Choices[0]; d.Finish == "" && !d.Role && !d.Logprobs.IsObject() {
 		return d
 	}
 	return nil
