@@ -5,18 +5,18 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Reference is the audio field of a message in a history.
+// Reference is the audio field of a message in a history. The id is raw.
 func Reference(id string) string { return `{"id":` + id + `}` }
 
-// SpokenTurn is what was spoken in a turn that the agent does not see.
+// SpokenTurn is the sound of a turn that the agent does not see, in words.
 type SpokenTurn struct {
 	ID   string `json:"id"` // raw
 	Text string `json:"text"`
 }
 
-// inWords is a message whose sound, if it is among speeches, is replaced by what
-// was spoken. An agent that itself goes on in words may do so because the sound
-// has expired.
+// inWords returns a message with its words in place of its sound, if that is among
+// speeches. An agent that itself continues in words may do so because the sound has
+// expired.
 func inWords(message string, speeches []SpokenTurn) string {
 	id := gjson.Get(message, "audio.id").Raw
 	for _, s := range speeches {
