@@ -11,8 +11,8 @@ import (
 // spokenField names the words of a sound among the texts of a delta.
 const spokenField = "audio.transcript"
 
-// audio is the sound of a message. Only the words are kept: a history
-// refers to the sound by its id.
+// audio is the sound of a message. Only its words are kept: a history refers to the sound
+// by its id.
 type audio struct {
 	id    string // raw
 	words strictjson.Rope
@@ -36,8 +36,7 @@ func (s *audio) add(v gjson.Result) (kept int) {
 	return kept
 }
 
-// onlySound reports whether a piece of a sound is nothing but more of it, or of its
-// words.
+// onlySound reports whether a piece of a sound has only more data and more words.
 func onlySound(v gjson.Result) bool {
 	only := v.IsObject()
 	v.ForEach(func(k, v gjson.Result) bool {
@@ -47,10 +46,10 @@ func onlySound(v gjson.Result) bool {
 	return only
 }
 
-// text is what was spoken.
+// text returns the words.
 func (s *audio) text() string { return gjson.Parse(`"` + s.words.String() + `"`).String() }
 
-// speech is what was said, as a later request may need it.
+// speech is the sound as a later request may need it.
 func (s *audio) speech() []history.SpokenTurn {
 	if s.id == "" {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/heldcall/heldcall/intercept/chat/wire"
 )
 
-// upstreamBody is what is known of one upstream body.
+// upstreamBody is one upstream body as far as it was read.
 type upstreamBody struct {
 	choices []*choice
 	head    wire.Head // of the first event

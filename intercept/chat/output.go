@@ -54,8 +54,8 @@ type sentParts struct {
 }
 
 // assign gives a new choice of a body its output. The first choice of a continuation
-// continues the one that was denied. Other choices of a continuation, which nobody asked
-// for, get outputs of their own.
+// continues the one that was denied. Other choices of a continuation, although none was
+// requested, get outputs of their own.
 func (o *output) assign(c *choice, b *upstreamBody) error {
 	l := o.continuing
 	if l != nil && len(b.choices) == 0 {

@@ -6,9 +6,9 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// Plan implements [intercept.Codec]. It decides of each choice of the body whether it
-// continues, and if not, what the agent reads in it and what is recorded of it. After an
-// upstream error none continues, and after an abort nothing has to be recorded.
+// Plan implements [intercept.Codec]. It decides whether each choice of the body
+// continues, and if not, which notice and which record it gets. After an upstream error
+// no choice continues, and after an abort none needs a record.
 func (a *answer) Plan(p *intercept.Plan) error {
 	if p.Unchanged {
 		return nil

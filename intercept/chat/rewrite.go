@@ -10,7 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// rewriter rewrites what was held of a body.
+// rewriter rewrites the events of a body.
 type rewriter struct {
 	body *upstreamBody
 	out  *output
