@@ -1,9 +1,6 @@
 package chat
 
 import (
-	"fmt"
-	"slices"
-
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/chat/wire"
@@ -87,15 +84,15 @@ func (a *answer) Heartbeat(form intercept.Form, pulse intercept.Heartbeat) []byt
 	if form == intercept.FormWhole || pulse == intercept.HeartbeatComment || a.out.head.ID == "" {
 		return nil
 	}
-	choices := "[]"
-	if pulse == intercept.HeartbeatDelta {
-		open := slices.IndexFunc(a.out.choices, func(l *outputChoice) bool { return !l.sent.finish })
-		if open < 0 {
-			return nil
-		}
-		choices = fmt.Sprintf(`[{"index":%d,"delta":{},"finish_reason":null}]`, a.out.choices[open].index)
+	if pulse != intercept.HeartbeatDelta {
+		return a.out.head.Event()
 	}
-	return sse.AppendData(nil, "", []byte(a.out.head.Chunk(choices)))
+	for _, l := range a.out.choices {
+		if !l.sent.finish {
+			return a.out.head.Event(wire.Choice(l.index, "", "null"))
+		}
+	}
+	return nil
 }
 
 // Fail implements [intercept.Codec].

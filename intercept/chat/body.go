@@ -100,32 +100,23 @@ func (b *upstreamBody) void() {
 // close fixes the calls of every choice, after the end of the body.
 func (b *upstreamBody) close() {
 	for _, c := range b.choices {
-		c.final = c.calls()
-	}
-	for _, c := range b.choices {
-		c.uniform = b.uniform(c)
-	}
-	for _, c := range b.choices {
-		c.closed = true
+		c.final, c.uniform, c.closed = c.calls(), b.uniform(c), true
 	}
 }
 
-// ended reports whether a stream has the end that its API defines. Without calls the end
-// of the body is enough, where its framing marks it.
+// ended reports whether a stream has the end that its API defines: [DONE], or a finish
+// reason in every choice. Without calls the end of the body is enough, where its framing
+// marks it.
 func (b *upstreamBody) ended(framed bool) bool {
-	if b.whole || b.done || b.failed || b.finished() {
+	if b.whole || b.done || b.failed {
 		return true
 	}
+	finished := len(b.choices) > 0
 	for _, c := range b.choices {
+		finished = finished && c.finished
 		framed = framed && (c.finished || len(c.calls()) == 0)
 	}
-	return framed
-}
-
-// finished reports whether every choice has a finish reason.
-func (b *upstreamBody) finished() bool {
-	unfinished := func(c *choice) bool { return !c.finished }
-	return len(b.choices) > 0 && !slices.ContainsFunc(b.choices, unfinished)
+	return finished || framed
 }
 
 // separable refuses calls that clients read as one: two of the old form in one choice,

@@ -109,10 +109,9 @@ func (u *assistantMessage) extra(field string) *extraField {
 	return s
 }
 
+// add adds a value that is not a string.
 func (s *extraField) add(v gjson.Result) {
 	switch {
-	case v.Type == gjson.String:
-		s.escaped = append(s.escaped, v.Raw[1:len(v.Raw)-1]...)
 	case v.IsArray():
 		if s.items == nil {
 			s.items = []item{}

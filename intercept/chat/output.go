@@ -2,13 +2,11 @@ package chat
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/chat/wire"
-	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
@@ -180,9 +178,9 @@ func (l *outputChoice) closingNotice(head *wire.Head, end bool) []byte {
 	}
 	l.sent.notice, l.sent.role, l.sent.finish = true, true, end
 	text := strictjson.Paragraph(l.text(), l.notice)
-	out := sse.AppendData(nil, "", []byte(head.Chunk(fmt.Sprintf(`[{"index":%d,"delta":{%s"content":%s},"finish_reason":null}]`, l.index, role, strictjson.Quote(text)))))
+	out := head.Event(wire.Choice(l.index, role+`"content":`+strictjson.Quote(text), "null"))
 	if end {
-		out = sse.AppendData(out, "", []byte(head.Chunk(fmt.Sprintf(`[{"index":%d,"delta":{},"finish_reason":"stop"}]`, l.index))))
+		out = append(out, head.Event(wire.Choice(l.index, "", `"stop"`))...)
 	}
 	return out
 }

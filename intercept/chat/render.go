@@ -72,13 +72,13 @@ func (w *rewriter) messageEvent(c *wire.Chunk) string {
 			}
 		}
 		if list != nil {
-			choices = append(choices, fmt.Sprintf(`{"index":%d,"delta":{%s},"finish_reason":null}`, d.Index, strings.Join(list, ",")))
+			choices = append(choices, wire.Choice(d.Index, strings.Join(list, ","), "null"))
 		}
 	}
 	if choices == nil {
 		return ""
 	}
-	return w.out.head.Chunk("[" + strings.Join(choices, ",") + "]")
+	return w.out.head.Chunk(choices...)
 }
 
 // endEvent renders the finish reasons and the usage of an event, "" for none.
@@ -86,13 +86,13 @@ func (w *rewriter) endEvent(c *wire.Chunk) string {
 	var choices []string
 	for i := range c.Choices {
 		if d := &c.Choices[i]; d.Finish != "" {
-			choices = append(choices, fmt.Sprintf(`{"index":%d,"delta":{},"finish_reason":%s}`, d.Index, strictjson.Quote(d.Finish)))
+			choices = append(choices, wire.Choice(d.Index, "", strictjson.Quote(d.Finish)))
 		}
 	}
 	if choices == nil && c.Usage == "" {
 		return ""
 	}
-	end := w.out.head.Chunk("[" + strings.Join(choices, ",") + "]")
+	end := w.out.head.Chunk(choices...)
 	if c.Usage != "" {
 		end = end[:len(end)-1] + `,"usage":` + c.Usage + "}"
 	}
@@ -139,7 +139,7 @@ func (w *rewriter) callEvent(call *call, entry string) []byte {
 	if call.kind == wire.KindLegacy {
 		field = `"function_call":` + entry
 	}
-	return sse.AppendData(nil, "", []byte(w.out.head.Chunk(fmt.Sprintf(`[{"index":%d,"delta":{%s},"finish_reason":null}]`, call.choice.output.index, field))))
+	return w.out.head.Event(wire.Choice(call.choice.output.index, field, "null"))
 }
 
 // arguments are those of the canonical form. A call without any gets an empty object.

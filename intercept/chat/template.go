@@ -97,8 +97,6 @@ func (s *slots) texts(d *wire.ChoiceDelta, payload []byte) (spans []strictjson.S
 func (a *answer) Repeat(t *intercept.Template, texts [][]byte, held bool) (added string, size int, ok bool) {
 	s := t.Of.(*slots)
 	switch {
-	case a.out.continuing != nil:
-		return "", 0, false
 	case t.Call != nil:
 		c := callOf(t.Call)
 		if c != a.body.latest || s.choice.finished || a.body.done {

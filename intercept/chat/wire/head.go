@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"fmt"
 	"strings"
 
+	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/tidwall/gjson"
 )
 
@@ -30,15 +32,26 @@ func digits(raw string) bool {
 // ChunkObject is the object field of a chunk.
 const ChunkObject = "chat.completion.chunk"
 
-// Chunk renders a chunk with the head and with choices, a JSON array.
-func (h *Head) Chunk(choices string) string {
+// Choice renders a choice of a chunk from the fields of its delta and from a raw finish
+// reason.
+func Choice(index int, delta, finish string) string {
+	return fmt.Sprintf(`{"index":%d,"delta":{%s},"finish_reason":%s}`, index, delta, finish)
+}
+
+// Event renders an event of a stream with the head and with choices.
+func (h *Head) Event(choices ...string) []byte {
+	return sse.AppendData(nil, "", []byte(h.Chunk(choices...)))
+}
+
+// Chunk renders a chunk with the head and with choices.
+func (h *Head) Chunk(choices ...string) string {
 	var b strings.Builder
 	for _, f := range []struct{ name, raw string }{{"id", h.ID}, {"object", `"` + ChunkObject + `"`}, {"created", h.Created}, {"model", h.Model}, {"system_fingerprint", h.Fingerprint}} {
 		if f.raw != "" {
 			b.WriteString("{,"[min(b.Len(), 1):][:1] + `"` + f.name + `":` + f.raw)
 		}
 	}
-	return b.String() + `,"choices":` + choices + "}"
+	return b.String() + `,"choices":[` + strings.Join(choices, ",") + "]}"
 }
 
 // Readable returns the head without the values that some clients do not read.
