@@ -3,19 +3,9 @@ package history
 import (
 	"testing"
 
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
-
-func parse(t *testing.T, body string) *Request {
-	t.Helper()
-	r, err := ParseRequest(intercept.Envelope{Body: []byte(body)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
 
 func TestContinuationRequest(t *testing.T) {
 	for _, tt := range []struct{ body, path, want string }{
