@@ -97,8 +97,9 @@ func (a *answer) Heartbeat(form intercept.Form, pulse intercept.Heartbeat) []byt
 
 // Fail implements [intercept.Codec].
 func (*answer) Fail(dst []byte, e *intercept.Error, whole bool) []byte {
+	body := Dialect{}.Error(e)
 	if whole {
-		return errorBody(e)
+		return body
 	}
-	return sse.AppendData(dst, "", errorBody(e))
+	return sse.AppendData(dst, "", body)
 }

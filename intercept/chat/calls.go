@@ -136,7 +136,7 @@ func (r *assembler) find(f *wire.Fragment) *call {
 	if !f.HasIndex {
 		return r.withoutIndex(f)
 	}
-	c := r.at(f.Index)
+	c := r.latest(f.Index)
 	if c == nil {
 		return r.newIndex(f)
 	}
@@ -159,7 +159,7 @@ func (r *assembler) legacy(f *wire.Fragment) *call {
 // withoutIndex returns the call that a fragment without a number continues. Mistral and
 // Gemini number no calls; a name opens one.
 func (r *assembler) withoutIndex(f *wire.Fragment) *call {
-	last := r.lastEntry()
+	last := r.latest(-1)
 	switch {
 	case last == nil:
 		return nil
@@ -177,7 +177,7 @@ func (r *assembler) withoutIndex(f *wire.Fragment) *call {
 // has neither id nor name. Some servers number the last fragment of a call wrongly;
 // clients add it to the last call or drop it.
 func (r *assembler) newIndex(f *wire.Fragment) *call {
-	last := r.lastEntry()
+	last := r.latest(-1)
 	if last == nil || f.ID != "" || f.Name != "" {
 		return nil
 	}
@@ -235,26 +235,17 @@ func (r *assembler) open(f *wire.Fragment) *call {
 	return c
 }
 
-// at returns the latest call with an index.
-func (r *assembler) at(index int) *call {
-	for i := len(r.calls) - 1; i >= 0; i-- {
-		if c := r.calls[i]; c.kind != wire.KindLegacy && c.index == index {
+// latest returns the latest entry of tool_calls with an index or, for -1, with any.
+func (r *assembler) latest(index int) *call {
+	for _, c := range slices.Backward(r.calls) {
+		if c.kind != wire.KindLegacy && (index < 0 || c.index == index) {
 			return c
 		}
 	}
 	return nil
 }
 
-// lastEntry returns the latest call that is not the legacy function_call.
-func (r *assembler) lastEntry() *call {
-	for i := len(r.calls) - 1; i >= 0; i-- {
-		if r.calls[i].kind != wire.KindLegacy {
-			return r.calls[i]
-		}
-	}
-	return nil
-}
-
+// last returns the latest call, nil for none.
 func (r *assembler) last() *call {
 	if len(r.calls) == 0 {
 		return nil

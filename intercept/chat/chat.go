@@ -64,9 +64,7 @@ func (Dialect) Matches(path string, _ func(string) bool) bool {
 }
 
 // Error implements [intercept.Dialect]: {"error":{"message","type","code"}}.
-func (Dialect) Error(e *intercept.Error) []byte { return errorBody(e) }
-
-func errorBody(e *intercept.Error) []byte {
+func (Dialect) Error(e *intercept.Error) []byte {
 	kind := "heldcall_error"
 	if e.Code == intercept.CodeBadRequest || e.Code == intercept.CodeRequestTooLarge {
 		kind = "invalid_request_error"

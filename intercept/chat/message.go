@@ -171,25 +171,19 @@ func (u *assistantMessage) render(calls []*call, id func(*call) string) string {
 	for _, name := range u.order {
 		b.WriteString("," + strictjson.Quote(name) + ":" + u.extras[name].value())
 	}
-	b.WriteString(callFields(calls, id))
-	b.WriteString("}")
-	return b.String()
-}
-
-func callFields(calls []*call, id func(*call) string) string {
-	var list []string
-	fields := ""
+	var entries []string
 	for _, c := range calls {
 		if c.kind == wire.KindLegacy {
-			fields = `,"function_call":` + c.legacyObject()
+			b.WriteString(`,"function_call":` + c.render("", c.input(), nil, c.inner))
 			continue
 		}
-		list = append(list, c.entry(id(c)))
+		entries = append(entries, c.entry(id(c)))
 	}
-	if list != nil {
-		fields += `,"tool_calls":[` + strings.Join(list, ",") + "]"
+	if entries != nil {
+		b.WriteString(`,"tool_calls":[` + strings.Join(entries, ",") + "]")
 	}
-	return fields
+	b.WriteString("}")
+	return b.String()
 }
 
 // entry renders the call as an entry of tool_calls in a request, with all other fields of
@@ -197,9 +191,6 @@ func callFields(calls []*call, id func(*call) string) string {
 func (c *call) entry(id string) string {
 	return c.render(`"id":`+strictjson.Quote(id)+",", c.input(), c.own, c.inner)
 }
-
-// legacyObject renders the call as function_call in a request.
-func (c *call) legacyObject() string { return c.render("", c.input(), nil, c.inner) }
 
 // render renders the call from its first fields, its arguments as a JSON value, and the
 // other fields in the entry and in the object with the name.

@@ -105,10 +105,10 @@ func TestUnendedEvent(t *testing.T) {
 func TestFailFitsTheForm(t *testing.T) {
 	e := intercept.NotUnderstood("why")
 	for _, tt := range []struct{ body, want string }{
-		{whole(`{"content":"x"}`, "stop"), string(errorBody(e))},
-		{role + strings.TrimSuffix(speech, "\n\n"), "\n\n" + data(string(errorBody(e)))},
-		{role + strings.TrimSuffix(speech, "\n"), "\n" + data(string(errorBody(e)))},
-		{role + speech, data(string(errorBody(e)))},
+		{whole(`{"content":"x"}`, "stop"), string(Dialect{}.Error(e))},
+		{role + strings.TrimSuffix(speech, "\n\n"), "\n\n" + data(string(Dialect{}.Error(e)))},
+		{role + strings.TrimSuffix(speech, "\n"), "\n" + data(string(Dialect{}.Error(e)))},
+		{role + speech, data(string(Dialect{}.Error(e)))},
 	} {
 		p := newPlayer(t, request1, 7, intercept.Limits{})
 		if err := p.Feed(tt.body); err != nil {

@@ -1,9 +1,8 @@
 // Package history reads the agent's requests to the Chat Completions API and restores in
 // them the messages that were hidden from the agent in earlier answers.
 //
-// Read request.go and tools.go (the conversation and the tools of a request), record.go and
-// speech.go (the record of an answer), splice.go (how records change a history) and
-// continue.go (how a request continues after a denial).
+// Read request.go and tools.go (the conversation and the tools of a request), record.go (the
+// record of an answer) and splice.go (how records change a history).
 package history
 
 import (
@@ -127,4 +126,25 @@ func (r *Request) Made() string {
 		})
 	}
 	return intercept.MadeBy(calls)
+}
+
+// Extend returns the request with messages appended, for one choice. A tool choice that
+// forces a call becomes "auto", so that the model may take another way. All other bytes
+// stay.
+func (r *Request) Extend(messages []string) (intercept.Envelope, error) {
+	at, _ := r.At("messages")
+	p := strictjson.Patch{JSON: string(strictjson.Replace(r.Envelope().Body, at, strictjson.AppendItems(r.Field("messages"), messages...)))}
+	if gjson.ParseBytes(r.Field("n")).Type == gjson.Number {
+		p.Set("n", "1")
+	}
+	for _, field := range []string{"tool_choice", "function_call"} {
+		choice := gjson.ParseBytes(r.Field(field))
+		if mode := choice.Get("allowed_tools.mode"); mode.Exists() { // the choice of tools stays
+			field, choice = field+".allowed_tools.mode", mode
+		}
+		if choice.IsObject() || choice.Str == "required" || choice.Str == "any" {
+			p.Set(field, `"auto"`)
+		}
+	}
+	return r.With([]byte(p.JSON)), p.Err
 }
