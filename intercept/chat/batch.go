@@ -212,8 +212,8 @@ func (p *eventBatch) overtakes() bool {
 	return !p.part.Last && !p.anyDelta(held)
 }
 
-// onlyText reports whether the part contains only text for the user, or what precedes
-// everything else in its choice: the role, reasoning.
+// onlyText reports whether the part contains only text for the user, or the role and
+// reasoning at the beginning of a choice.
 func (p *eventBatch) onlyText() bool {
 	if len(p.chunks) == 0 || len(p.chunks) < len(p.part.Payloads) {
 		return false

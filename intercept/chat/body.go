@@ -43,10 +43,10 @@ func (b *upstreamBody) choice(index int, o *output) (*choice, error) {
 	return c, nil
 }
 
-// send notes that a delta has gone out.
+// send notes that the agent gets a delta.
 func (b *upstreamBody) send(d *wire.ChoiceDelta) { b.known(d.Index).output.send(d) }
 
-// observe notes what a chunk reports besides its choices.
+// observe notes the error and the usage of a chunk.
 func (b *upstreamBody) observe(c *wire.Chunk) {
 	b.failed = b.failed || c.Failed
 	if c.Usage != "" {
@@ -149,7 +149,7 @@ func (b *upstreamBody) othersCall(c *choice) bool {
 }
 
 // withinAnother reports whether a call of a choice other than c has passed in part.
-// Clients that read all choices as one would add to it what follows.
+// Clients that read all choices as one would add later fragments to it.
 func (b *upstreamBody) withinAnother(c *choice) bool {
 	for _, other := range b.choices {
 		for _, call := range other.assemblers[wire.InDelta].calls {
@@ -192,19 +192,19 @@ type choice struct {
 	output     *outputChoice
 	assemblers [2]assembler        // by place
 	messages   [2]assistantMessage // by place
-	textHeld   bool                // a held part has text or a role: later text waits
+	textHeld   bool                // a held part has text or a role: later text is held too
 	ordered    bool                // it has more than text: later events keep their order
 	finished   bool                // it has a finish reason
 	truncated  bool                // the finish reason is length
 	hasMessage bool                // it has a message, in a stream beside the delta
-	callsSent  bool                // its calls have gone out in canonical form
+	callsSent  bool                // the agent has its calls in canonical form
 	closed     bool                // the body has ended; then:
 	final      []*call
 	uniform    bool
 }
 
-// read takes what a delta reports of the choice, but for its calls. A message beside
-// deltas repeats their text.
+// read reads a delta of the choice without its calls. A message beside deltas repeats
+// their text.
 func (c *choice) read(d *wire.ChoiceDelta, p *intercept.Part) error {
 	c.finish(d)
 	c.hasMessage = c.hasMessage || d.Repeated

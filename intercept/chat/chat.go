@@ -3,8 +3,8 @@
 //
 // Read the packages wire (one payload) and history (the agent's requests) first. Here
 // answer.go has the state of the codec, batch.go, whole.go and template.go read parts of
-// a body, resolve.go decides what follows from the rulings, rewrite.go, render.go and
-// withheld.go change bytes, and record.go describes what the agent does not see. They
+// a body, resolve.go applies the rulings, rewrite.go, render.go and withheld.go change
+// bytes, and record.go describes the messages that are hidden from the agent. They
 // share body.go (an upstream body), output.go (the answer as the agent reads it),
 // calls.go and uniform.go (fragments of calls), message.go, item.go and audio.go (the
 // model's message).

@@ -14,7 +14,7 @@ import (
 type output struct {
 	head       wire.Head       // of its events
 	choices    []*outputChoice // in the order in which they began
-	continuing *outputChoice   // what the current body continues, nil in the first body
+	continuing *outputChoice   // the choice that the current body continues, nil in the first body
 	firstJSON  string          // of a whole answer that continues: the first body
 	priorUsage []byte          // of the earlier bodies
 	open       bool            // another body follows: usage before its end is left out
@@ -24,17 +24,17 @@ type output struct {
 // of the first upstream body. When all calls of that are denied, it continues with the
 // choice of a continuation.
 type outputChoice struct {
-	index     int     // of the choice, in what the agent reads
+	index     int     // in the answer that the agent reads
 	now       *choice // its choice in the latest body
 	raw       string  // of a whole answer: the JSON of now
 	prior     priorTurns
 	sent      sentParts
 	continues bool   // its calls were denied, and a continuation follows
 	separated bool   // the text of now is set off from that of prior
-	notice    string // what the agent reads in place of its calls
+	notice    string // text in place of its calls
 }
 
-// priorTurns is what the model wrote in a choice in earlier bodies.
+// priorTurns is the model's output in a choice in earlier bodies.
 type priorTurns struct {
 	count     int // of continuations
 	text      string
@@ -45,7 +45,7 @@ type priorTurns struct {
 	speech    []history.SpokenTurn // the sound of these
 }
 
-// sentParts is what has gone out of a choice.
+// sentParts notes which parts of a choice the agent has.
 type sentParts struct {
 	role, finish, notice bool
 	audio                string // raw id of the sound
@@ -106,7 +106,7 @@ func (l *outputChoice) text() string {
 // spoken is the sound of the choice in all bodies, in words.
 func (l *outputChoice) spoken() string { return l.prior.spoken + l.now.message().audio.text() }
 
-// text is what the model wrote to the user in the current choice.
+// text is the text of the current choice or, without any, the words of its sound.
 func (o *output) text() string {
 	l := o.continuing
 	if l == nil && len(o.choices) > 0 {
@@ -152,14 +152,14 @@ func (o *output) stop(message string) {
 	}
 }
 
-// send notes what of a delta has gone out.
+// send notes that the agent gets a delta.
 func (l *outputChoice) send(d *wire.ChoiceDelta) {
 	l.sent.role = l.sent.role || d.Role
 	l.sent.finish = l.sent.finish || d.Finish != ""
 	l.sent.audio = cmp.Or(l.sent.audio, d.Audio)
 }
 
-// notices renders all notices that have not gone out, each with an end.
+// notices renders all notices that the agent does not have, each with an end.
 func (o *output) notices() (out []byte) {
 	for _, l := range o.choices {
 		out = append(out, l.closingNotice(&o.head, true)...)
@@ -167,7 +167,7 @@ func (o *output) notices() (out []byte) {
 	return out
 }
 
-// closingNotice renders the notice of the choice, if it has one that has not gone out.
+// closingNotice renders the notice of the choice, if it has one that the agent does not have.
 func (l *outputChoice) closingNotice(head *wire.Head, end bool) []byte {
 	if l.notice == "" || l.sent.notice {
 		return nil

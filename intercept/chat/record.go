@@ -10,8 +10,8 @@ import (
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
-// recorder builds the records of what the agent does not see of an answer, for the later
-// requests of the conversation.
+// recorder builds the records of the hidden parts of an answer, for the later requests of
+// the conversation.
 type recorder struct {
 	req    *history.Request
 	turnID string

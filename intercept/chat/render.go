@@ -99,9 +99,9 @@ func (w *rewriter) endEvent(c *wire.Chunk) string {
 	return end
 }
 
-// callEvents renders the calls of a choice in canonical form: with its first fragment
-// all that reach the agent, one event each, and of a call whose beginning has passed
-// what each fragment adds.
+// callEvents renders the calls of a choice in canonical form. With the first fragment of
+// the choice go all calls that reach the agent, one event each; a call whose beginning has
+// passed continues with each of its fragments.
 func (w *rewriter) callEvents(d *wire.ChoiceDelta, units []*intercept.Unit) (out []byte) {
 	c := w.body.known(d.Index)
 	for i, u := range units {

@@ -15,7 +15,7 @@ func (a *answer) Plan(p *intercept.Plan) error {
 	}
 	for _, c := range a.body.choices {
 		l := c.output
-		lost := !l.sent.finish && p.AllDenied(c.units()) // nothing can follow an end that has gone out
+		lost := !l.sent.finish && p.AllDenied(c.units()) // after its end the agent can get nothing more
 		if lost && !a.body.failed && p.MayContinue(l.prior.count, a.limits.MaxContinuations) {
 			if err := a.deny(c, p); err != nil {
 				return err

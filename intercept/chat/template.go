@@ -92,8 +92,8 @@ func (s *slots) texts(d *wire.ChoiceDelta, payload []byte) (spans []strictjson.S
 	return spans
 }
 
-// Repeat implements [intercept.Codec]. What passes of a call is what was uniform when
-// the form was learned.
+// Repeat implements [intercept.Codec]. A fragment of a call that passes is uniform, because
+// that of the learned form was.
 func (a *answer) Repeat(t *intercept.Template, texts [][]byte, held bool) (added string, size int, ok bool) {
 	s := t.Of.(*slots)
 	switch {
