@@ -52,13 +52,12 @@ func (p *eventBatch) anyDelta(predicate func(*wire.ChoiceDelta) bool) bool {
 
 // Read implements [intercept.Codec].
 func (a *answer) Read(part *intercept.Part) error {
-	p, b := &a.batch, &a.body
+	p := &a.batch
 	done, err := p.decode(part)
 	if err != nil {
 		return err
 	}
-	late := b.done
-	b.done = b.done || done
+	late := a.body.end(done)
 	if err := p.observe(done); err != nil {
 		return err
 	}
@@ -67,7 +66,7 @@ func (a *answer) Read(part *intercept.Part) error {
 		return intercept.NotUnderstood("a call is after the end of the stream")
 	}
 	part.Overtakes = p.overtakes()
-	part.Complete, part.Failed, part.Ends = b.done, b.failed, done || p.closes()
+	part.Complete, part.Failed, part.Ends = a.body.done, a.body.failed, done || p.closes()
 	p.namesCall = p.anyDelta(p.mayNameCall)
 	part.Withheld = p.namesCall || (!called && a.out.continuing == nil && slices.ContainsFunc(p.chunks, p.announcesUnseen))
 	return nil
@@ -97,8 +96,8 @@ func (p *eventBatch) decode(part *intercept.Part) (done bool, err error) {
 func (p *eventBatch) observe(done bool) error {
 	for _, c := range p.chunks {
 		p.body.observe(c)
-		if p.body.learnHead(c.Head, p.part) && p.out.continuing == nil {
-			p.out.head = c.Head.Readable()
+		if p.body.learnHead(c.Head, p.part) {
+			p.out.learnHead(c.Head.Readable())
 		}
 		uniform := c.HasCalls() && p.uniform(c)
 		if c.Foreign() && !c.HasCalls() { // beside a call the role does not go out
@@ -157,7 +156,8 @@ func (p *eventBatch) fragment(c *choice, f *wire.Fragment, first int, uniform bo
 		event.Plain, uniform = false, false
 		call.AddAmbiguity("Two entries of one event are read as one call.")
 	}
-	event.Uniform = uniform && r.uniform(f, call, opened, p.body.latest)
+	before := p.body.advance(call)
+	event.Uniform = uniform && r.uniform(f, call, opened, before)
 	p.odd = p.odd || !event.Uniform
 	if opened && p.body.withinAnother(c) {
 		return intercept.NotUnderstood("a call begins within one of another choice that is allowed by name")
@@ -165,7 +165,6 @@ func (p *eventBatch) fragment(c *choice, f *wire.Fragment, first int, uniform bo
 	if n := len(r.calls); opened && n > 1 && r.calls[n-2].Passing() && !r.calls[n-2].complete() {
 		r.calls[n-2].Interrupt()
 	}
-	p.body.latest = call
 	if err := p.part.Buffer(len(f.Args)); err != nil {
 		return err
 	}
@@ -204,7 +203,7 @@ func (p *eventBatch) uniform(c *wire.Chunk) bool {
 func (p *eventBatch) overtakes() bool {
 	if !p.onlyText() {
 		for d := range p.deltas() {
-			p.body.known(d.Index).ordered = true
+			p.body.known(d.Index).keepOrder()
 		}
 		return false
 	}

@@ -46,6 +46,18 @@ func (b *upstreamBody) choice(index int, o *output) (*choice, error) {
 // send notes that the agent gets a delta.
 func (b *upstreamBody) send(d *wire.ChoiceDelta) { b.known(d.Index).output.send(d) }
 
+// end notes whether a part has [DONE], and reports whether an earlier part had.
+func (b *upstreamBody) end(done bool) (late bool) {
+	late, b.done = b.done, b.done || done
+	return late
+}
+
+// advance notes the call of a fragment, and returns that of the fragment before.
+func (b *upstreamBody) advance(c *call) (before *call) {
+	before, b.latest = b.latest, c
+	return before
+}
+
 // observe notes the error and the usage of a chunk.
 func (b *upstreamBody) observe(c *wire.Chunk) {
 	b.failed = b.failed || c.Failed
@@ -188,7 +200,8 @@ func (b *upstreamBody) canonical(c *choice, p *intercept.Plan) bool {
 
 // choice is one choice of an upstream body.
 type choice struct {
-	index      int // in the upstream body
+	index      int    // in the upstream body
+	raw        string // of a whole answer
 	output     *outputChoice
 	assemblers [2]assembler        // by place
 	messages   [2]assistantMessage // by place
@@ -250,6 +263,9 @@ func (c *choice) verify(ended bool) {
 		}
 	}
 }
+
+// keepOrder notes that the choice has more than text.
+func (c *choice) keepOrder() { c.ordered = true }
 
 // hold notes that a delta of the choice is held. NamesCall reports that its text may
 // name a call.

@@ -111,6 +111,14 @@ func (c *call) add(f *wire.Fragment, opened bool) {
 	c.keep(f)
 }
 
+// addEscaped adds string contents to the arguments that are still escaped, and returns
+// what they add.
+func (c *call) addEscaped(escaped []byte) (added string) {
+	before := c.args.Len()
+	strictjson.Unquote(&c.args.Builder, escaped)
+	return c.args.Builder.String()[before:]
+}
+
 // setKind takes the kind of a fragment for the call, while that has no contents.
 func (c *call) setKind(f *wire.Fragment) {
 	switch {

@@ -26,7 +26,6 @@ type output struct {
 type outputChoice struct {
 	index     int     // in the answer that the agent reads
 	now       *choice // its choice in the latest body
-	raw       string  // of a whole answer: the JSON of now
 	prior     priorTurns
 	sent      sentParts
 	continues bool   // its calls were denied, and a continuation follows
@@ -49,6 +48,13 @@ type priorTurns struct {
 type sentParts struct {
 	role, finish, notice bool
 	audio                string // raw id of the sound
+}
+
+// learnHead takes the head of a body; that of the first body counts.
+func (o *output) learnHead(h wire.Head) {
+	if o.continuing == nil {
+		o.head = h
+	}
 }
 
 // assign gives a new choice of a body its output. The first choice of a continuation
@@ -141,6 +147,15 @@ func (l *outputChoice) deny(messages []string, speech []history.SpokenTurn) {
 	l.prior.speech = append(l.prior.speech, speech...)
 	l.prior.count++
 	l.continues = true
+}
+
+// close gives the choice the notice of calls that were all denied.
+func (l *outputChoice) close(p *intercept.Plan) { l.notice = p.Denial(l.prior.count) }
+
+// plan decides whether another body follows. Failed reports that upstream has failed.
+func (o *output) plan(failed bool) (open bool) {
+	o.open = !failed && o.unfinished() != nil
+	return o.open
 }
 
 // stop ends every choice that has not ended with the message of an aborted run.

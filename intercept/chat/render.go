@@ -109,8 +109,7 @@ func (w *rewriter) callEvents(d *wire.ChoiceDelta, units []*intercept.Unit) (out
 		if !call.Begun() {
 			continue
 		}
-		var added string
-		if added, call.half = strictjson.CutHalf(call.half + d.Calls[i].Args); added != "" {
+		if added := call.next(d.Calls[i].Args); added != "" {
 			out = append(out, w.callEvent(call, fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, call.index, strictjson.Quote(added)))...)
 		}
 	}
@@ -140,6 +139,13 @@ func (w *rewriter) callEvent(call *call, entry string) []byte {
 		field = `"function_call":` + entry
 	}
 	return w.out.head.Event(wire.Choice(call.choice.output.index, field, "null"))
+}
+
+// next returns the text that a fragment adds to the rendered arguments. Half a surrogate
+// pair waits for the next fragment.
+func (c *call) next(fragment string) (added string) {
+	added, c.half = strictjson.CutHalf(c.half + fragment)
+	return added
 }
 
 // arguments are those of the canonical form. A call without any gets an empty object.

@@ -23,7 +23,7 @@ func (a *answer) Plan(p *intercept.Plan) error {
 			continue
 		}
 		if lost {
-			l.notice = p.Denial(l.prior.count)
+			l.close(p)
 		}
 		if p.Aborted == nil && !a.body.failed {
 			if err := a.records.add(c, p); err != nil {
@@ -33,10 +33,8 @@ func (a *answer) Plan(p *intercept.Plan) error {
 	}
 	if p.Aborted != nil {
 		a.out.stop(p.Aborted.ModelMessage)
-		a.records.list = nil
 	}
-	a.out.open = !a.body.failed && a.out.unfinished() != nil
-	p.Open = a.out.open
+	p.Open = a.out.plan(a.body.failed)
 	return nil
 }
 
@@ -73,7 +71,7 @@ func (a *answer) Verbatim(p *intercept.Part) bool {
 // Conclude implements [intercept.Codec]. A whole answer keeps its records until it is
 // complete: only then does the agent get any of it.
 func (a *answer) Conclude(p *intercept.Plan) (resolution intercept.Resolution, err error) {
-	if p.Unchanged {
+	if p.Unchanged || p.Aborted != nil {
 		return resolution, nil
 	}
 	if !p.Open || !a.body.whole {

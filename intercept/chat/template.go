@@ -102,9 +102,7 @@ func (a *answer) Repeat(t *intercept.Template, texts [][]byte, held bool) (added
 		if c != a.body.latest || s.choice.finished || a.body.done {
 			return "", 0, false
 		}
-		before := c.args.Len()
-		strictjson.Unquote(&c.args.Builder, texts[0])
-		added = c.args.Builder.String()[before:]
+		added = c.addEscaped(texts[0])
 		return added, len(added), true
 	case held && (s.choice.textHeld || !s.text):
 		return "", 0, false

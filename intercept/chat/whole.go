@@ -14,9 +14,8 @@ import (
 
 // ReadWhole implements [intercept.Codec].
 func (a *answer) ReadWhole(p *intercept.Part) error {
-	a.body.whole = true
 	continuing := a.out.continuing != nil
-	if !continuing && !strictjson.NamesCall(p.Bytes) {
+	if a.body.whole = true; !continuing && !strictjson.NamesCall(p.Bytes) {
 		return nil
 	}
 	c, err := wire.DecodeWhole(string(p.Bytes))
@@ -30,9 +29,7 @@ func (a *answer) ReadWhole(p *intercept.Part) error {
 		return intercept.NotUnderstood("after a denial it reports an error")
 	}
 	a.body.json, a.body.usage = c.Raw, c.Usage
-	if !continuing {
-		a.out.head = c.Head
-	}
+	a.out.learnHead(c.Head)
 	for i := range c.Choices {
 		d := &c.Choices[i]
 		choice, err := a.body.choice(d.Index, &a.out)
@@ -53,7 +50,7 @@ func (c *choice) readWhole(d *wire.ChoiceDelta) error {
 		return intercept.NotUnderstood("a choice has more than %d calls", maxCalls)
 	}
 	c.finish(d)
-	c.output.raw = d.Raw
+	c.raw = d.Raw
 	for _, t := range d.Texts {
 		c.messages[t.Place].setField(t.Field, t.Value)
 	}
@@ -110,8 +107,8 @@ func (o *output) join(last *upstreamBody) (string, error) {
 		if l.prior.count == 0 {
 			continue
 		}
-		choice := strictjson.Patch{JSON: l.raw}
-		if index := gjson.Get(l.raw, "index"); index.Exists() && index.Raw != strconv.Itoa(l.index) {
+		choice := strictjson.Patch{JSON: l.now.raw}
+		if index := gjson.Get(choice.JSON, "index"); index.Exists() && index.Raw != strconv.Itoa(l.index) {
 			choice.Set("index", strconv.Itoa(l.index))
 		}
 		path := "choices." + strconv.Itoa(position)
