@@ -262,7 +262,7 @@ func (a *answer) Disposed(p *intercept.Part, d intercept.Disposition) {
 	case p == nil:
 	case d == intercept.Sent:
 		for delta := range a.batch.deltas() {
-			a.body.send(delta)
+			a.body.known(delta.Index).output.send(delta)
 		}
 	case d == intercept.Held:
 		for delta := range a.batch.deltas() {

@@ -43,9 +43,6 @@ func (b *upstreamBody) choice(index int, o *output) (*choice, error) {
 	return c, nil
 }
 
-// send notes that the agent gets a delta.
-func (b *upstreamBody) send(d *wire.ChoiceDelta) { b.known(d.Index).output.send(d) }
-
 // end notes whether a part has [DONE], and reports whether an earlier part had.
 func (b *upstreamBody) end(done bool) (late bool) {
 	late, b.done = b.done, b.done || done

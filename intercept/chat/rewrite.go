@@ -55,8 +55,8 @@ func (w *rewriter) revise(c *wire.Chunk) (intercept.Rewrite, error) {
 		return intercept.Rewrite{}, fmt.Errorf("rewrite an event: %w", err)
 	}
 	for i := range c.Choices {
-		if !e.drop {
-			w.body.send(&c.Choices[i])
+		if d := &c.Choices[i]; !e.drop {
+			w.body.known(d.Index).output.send(d)
 		}
 	}
 	return intercept.Rewrite{JSON: e.JSON, Drop: e.drop, Before: notices}, nil
