@@ -227,7 +227,7 @@ func TestAllowedByNameStopsAtAmbiguity(t *testing.T) {
 	}
 }
 
-func TestTextIsNotDelayedBehindAHeldCall(t *testing.T) {
+func TestHeldCallDoesNotDelayText(t *testing.T) {
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
 	late := event(`{"content":" And more."}`, "null")
 	if err := p.Feed(role + speech + opening(0, "call_a", "bash", "{}") + late + finish + done); err != nil {
@@ -295,7 +295,7 @@ func TestContinuationsAreBounded(t *testing.T) {
 	}
 }
 
-// What is not understood is not released.
+// An answer that is not understood is not released.
 func TestFailsClosed(t *testing.T) {
 	bad := map[string]string{
 		"not JSON":                 "data: {\"choices\":[\n\n",
@@ -325,7 +325,7 @@ func TestFailsClosed(t *testing.T) {
 		"index is a fraction":      data(`{"choices":[{"index":0.5,"delta":{"tool_calls":[` + aCall + `]}}]}`),
 		"function and custom":      entries(`{"index":0,"id":"a","type":"custom","function":{"name":"bash","arguments":"{}"}}`),
 		"deeply nested":            data(`{"x":` + strings.Repeat(`[`, 100) + `{"action":1}` + strings.Repeat(`]`, 100) + `}`),
-		"call behind the end":      done + opening(0, "a", "bash", "{}"),
+		"call after the end":       done + opening(0, "a", "bash", "{}"),
 		"whole with duplicates":    `{"choices":[],"choices":[{"message":{"tool_calls":[{"function":{"name":"bash"}}]}}]}`,
 		"whole followed by second": `{"choices":[]}{"choices":[{"message":{"tool_calls":[{"function":{"name":"bash"}}]}}]}`,
 	}

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept/chat/history"
-	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -12,8 +11,8 @@ import (
 // spokenField names the words of a sound among the texts of a delta.
 const spokenField = "audio.transcript"
 
-// audio is the sound of a message. Only the words are kept: a history
-// refers to the sound by its id.
+// audio is the sound of a message. Only its words are kept: a history refers to the sound
+// by its id.
 type audio struct {
 	id    string // raw
 	words strictjson.Rope
@@ -37,8 +36,7 @@ func (s *audio) add(v gjson.Result) (kept int) {
 	return kept
 }
 
-// onlySound reports whether a piece of a sound is nothing but more of it, or of its
-// words.
+// onlySound reports whether a piece of a sound has only more data and more words.
 func onlySound(v gjson.Result) bool {
 	only := v.IsObject()
 	v.ForEach(func(k, v gjson.Result) bool {
@@ -48,35 +46,13 @@ func onlySound(v gjson.Result) bool {
 	return only
 }
 
-// text is what was spoken.
+// text returns the words.
 func (s *audio) text() string { return gjson.Parse(`"` + s.words.String() + `"`).String() }
 
-// speech is what was said, as a later request may need it.
+// speech is the sound as a later request may need it.
 func (s *audio) speech() []history.SpokenTurn {
 	if s.id == "" {
 		return nil
 	}
 	return []history.SpokenTurn{{ID: s.id, Text: s.text()}}
-}
-
-// audio makes the sound of a continuation part of the one that the agent has
-// begun to hear: there is one id and one time at which it expires.
-func (e *edit) audio(path string, d *wire.ChoiceDelta, l *outputChoice) {
-	for _, t := range d.Texts {
-		if t.Field != "audio" || t.Place != wire.InDelta || l.audio == "" || !t.Value.IsObject() {
-			continue
-		}
-		left := strictjson.Patch{JSON: t.Value.Raw}
-		left.Delete("id")
-		left.Delete("expires_at")
-		switch {
-		case left.Err != nil:
-			e.Err = left.Err
-		case len(gjson.Parse(left.JSON).Map()) > 0:
-			e.Set(path+"delta.audio", left.JSON)
-		default:
-			e.Delete(path + "delta.audio")
-			d.Carries = len(d.Texts) > 1
-		}
-	}
 }

@@ -13,7 +13,7 @@ import (
 
 const audioAsked = `{"model":"m","stream":true,"modalities":["text","audio"],"audio":{"audio":"alloy","format":"pcm16"},"messages":[{"role":"user","content":"hi"}]}`
 
-// speaks renders what a model says in sound, as OpenAI streams it.
+// speaks renders the sound of a model as OpenAI streams it.
 func speaks(id, words string) string {
 	first, rest, _ := strings.Cut(words, " ")
 	return event(`{"audio":{"id":"`+id+`","transcript":"`+first+`"}}`, "null") + event(`{"audio":{"data":"AAAA"}}`, "null") +
@@ -22,7 +22,7 @@ func speaks(id, words string) string {
 
 var spoken = role + speaks("audio_1", "Let me look.") + opening(0, "a", "x", "{}") + finish + usage + done
 
-// Sound passes at once, in the bytes in which it came, behind a held call too.
+// Sound passes at once and unchanged, after a held call too.
 func TestSoundIsNotHeld(t *testing.T) {
 	for _, n := range blocks {
 		p := newPlayer(t, audioAsked, n, intercept.Limits{})
@@ -33,7 +33,7 @@ func TestSoundIsNotHeld(t *testing.T) {
 			t.Fatalf("(-want +got):\n%s", d)
 		}
 		if got := p.Answer.Text(); got != "Let me look." {
-			t.Errorf("said %q", got)
+			t.Errorf("the words are %q", got)
 		}
 	}
 }
@@ -74,9 +74,9 @@ func TestSoundInTheContinuation(t *testing.T) {
 	}
 }
 
-// One message has one sound: what the continuation says belongs to the one that
+// One message has one sound: that of the continuation belongs to the one that
 // the agent has begun to hear. Upstream gets each turn's own.
-func TestSoundGoesOn(t *testing.T) {
+func TestSoundContinues(t *testing.T) {
 	second := strings.ReplaceAll(role+speaks("audio_2", "Very well.")+event("{}", "stop")+usage+done, `"c1"`, `"c2"`)
 	p := play(t, audioAsked, bodies(spoken, second), nil, intercept.Limits{}, intercepttest.DenyAll)
 	want := role + speaks("audio_1", "Let me look.") + event(`{"audio":{"transcript":"Very"}}`, "null") + event(`{"audio":{"data":"AAAA"}}`, "null") +
@@ -88,7 +88,7 @@ func TestSoundGoesOn(t *testing.T) {
 	for _, tt := range []struct{ name, echo, turn, last string }{
 		{"by its id", `"content":null,"audio":{"id":"audio_1"}`, `"content":null,"audio":{"id":"audio_1"}`, `"content":null,"audio":{"id":"audio_2"}`},
 		{"by its id alone", `"audio":{"id":"audio_1"}`, `"content":null,"audio":{"id":"audio_1"}`, `"audio":{"id":"audio_2"}`},
-		// The id of a sound expires; an agent that goes on in words is not brought back to it.
+		// The id of a sound expires: an agent that continues in words is not made to use it.
 		{"by its words", `"content":"Let me look.Very well."`, `"content":"Let me look."`, `"content":"Very well."`},
 	} {
 		r, err := history.ParseRequest(asked(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant",` + tt.echo + `}]}`))
@@ -106,7 +106,7 @@ func TestSoundGoesOn(t *testing.T) {
 	}
 }
 
-// A last turn that says nothing in sound refers to none.
+// A last turn without sound refers to none.
 func TestSoundThenText(t *testing.T) {
 	p := play(t, audioAsked, bodies(spoken, finalWord), nil, intercept.Limits{}, intercepttest.DenyAll)
 	if got := spliceLast(t, p, `{"role":"assistant","content":"Very well.","audio":{"id":"audio_1"}}`); got != `{"role":"assistant","content":"Very well."}` {
@@ -116,7 +116,7 @@ func TestSoundThenText(t *testing.T) {
 
 // A whole answer has one sound, that of its last turn; the words of the one
 // before are not lost.
-func TestSoundOfAWholeAnswerGoesOn(t *testing.T) {
+func TestSoundOfAWholeAnswerContinues(t *testing.T) {
 	sound := func(id, words string) string {
 		return `{"id":"` + id + `","data":"AAAA","expires_at":9,"transcript":"` + words + `"}`
 	}

@@ -1,27 +1,80 @@
 package chat
 
 import (
-	"cmp"
+	"bytes"
+	"iter"
+	"slices"
+	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/chat/wire"
+	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/tidwall/gjson"
 )
 
-// eventBatch is the events of one part of a stream. Their fragments go to their calls.
+// eventBatch is the events of one part of a stream. It gives their fragments to their
+// calls.
 type eventBatch struct {
-	*answer
-	part   *intercept.Part
-	chunks []*wire.Chunk
-	opens  bool // a call begins in it
-	names  bool // it may name a call outside of it
-	uneven bool // it has a part of a call and is not uniform
+	req  *history.Request
+	body *upstreamBody
+	out  *output
+
+	part      *intercept.Part
+	chunks    []*wire.Chunk
+	opens     bool // a call begins in it
+	namesCall bool // it may name a call outside of it
+	odd       bool // it has a fragment that is not uniform
+}
+
+// deltas yields the deltas of all chunks.
+func (p *eventBatch) deltas() iter.Seq[*wire.ChoiceDelta] {
+	return func(yield func(*wire.ChoiceDelta) bool) {
+		for _, c := range p.chunks {
+			for i := range c.Choices {
+				if !yield(&c.Choices[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// anyDelta reports whether the predicate is true of a delta.
+func (p *eventBatch) anyDelta(predicate func(*wire.ChoiceDelta) bool) bool {
+	for d := range p.deltas() {
+		if predicate(d) {
+			return true
+		}
+	}
+	return false
 }
 
 // Read implements [intercept.Codec].
 func (a *answer) Read(part *intercept.Part) error {
 	p := &a.batch
-	*p = eventBatch{answer: a, part: part, chunks: p.chunks[:0]}
-	done := false
+	done, err := p.decode(part)
+	if err != nil {
+		return err
+	}
+	late := a.body.end(done)
+	if err := p.observe(done); err != nil {
+		return err
+	}
+	called := len(part.Units()) > 0
+	if late && called {
+		return intercept.NotUnderstood("a call is after the end of the stream")
+	}
+	part.Overtakes = p.overtakes()
+	part.Complete, part.Failed, part.Ends = a.body.done, a.body.failed, done || p.closes()
+	p.namesCall = p.anyDelta(p.mayNameCall)
+	part.Withheld = p.namesCall || (!called && a.out.continuing == nil && slices.ContainsFunc(p.chunks, p.announcesUnseen))
+	return nil
+}
+
+// decode decodes the payloads of a part. Done reports whether one is [DONE].
+func (p *eventBatch) decode(part *intercept.Part) (done bool, err error) {
+	*p = eventBatch{req: p.req, body: p.body, out: p.out, part: part, chunks: p.chunks[:0]}
 	for _, payload := range part.Payloads {
 		switch {
 		case intercept.IsBlank(payload):
@@ -30,88 +83,51 @@ func (a *answer) Read(part *intercept.Part) error {
 		default:
 			c, err := wire.Decode(string(payload))
 			if err != nil {
-				return err
+				return done, err
 			}
 			p.chunks = append(p.chunks, c)
 		}
 	}
-	late := a.done
-	a.done = a.done || done
-	if err := p.observe(done); err != nil {
-		return err
-	}
-	called := len(part.Units()) > 0
-	if late && called {
-		return intercept.NotUnderstood("a call is after the end of the stream")
-	}
-	part.Overtakes = p.overtakes(p.onlyWords(done))
-	part.Complete, part.Failed, part.Ends = a.done, a.failed, done || p.closes()
-	p.names = p.namesCall()
-	part.Withheld = p.names || (!called && a.continuing == nil && p.announcesUnseen())
-	return nil
+	return done, nil
 }
 
-// observe notes what the part contains.
+// observe adds the contents of the part to the body. Done reports that it ends the
+// stream.
 func (p *eventBatch) observe(done bool) error {
 	for _, c := range p.chunks {
-		p.failed = p.failed || c.Failed
-		p.learnHead(c.Head)
-		if c.Usage != "" {
-			p.usage = c.Usage
+		p.body.observe(c)
+		if p.body.learnHead(c.Head, p.part) {
+			p.out.learnHead(c.Head.Readable())
 		}
 		uniform := c.HasCalls() && p.uniform(c)
 		if c.Foreign() && !c.HasCalls() { // beside a call the role does not go out
-			if err := p.changeRole(); err != nil {
+			if err := p.body.changeRole(); err != nil {
 				return err
 			}
 		}
 		for i := range c.Choices {
-			if err := p.choice(&c.Choices[i], uniform); err != nil {
+			if err := p.delta(&c.Choices[i], uniform); err != nil {
 				return err
 			}
 		}
 	}
-	for _, c := range p.choices {
+	for _, c := range p.body.choices {
 		if done {
-			p.verify(c, true)
+			c.verify(true)
 		}
 	}
 	return nil
 }
 
-// learnHead keeps the head of the answer's first chunk; an empty id, which Azure
-// sends before the real one, counts only until there is another. Calls that begin
-// before the real id are not uniform: openai-go drops events without it after that.
-func (p *eventBatch) learnHead(h wire.Head) {
-	known := p.began.ID != "" && p.began.ID != `""`
-	if known || h == (wire.Head{}) || (h.ID == "" && p.began != wire.Head{}) {
-		return
-	}
-	if h.ID != p.began.ID {
-		p.part.Forget()
-		for _, c := range p.choices {
-			for _, call := range c.calls() {
-				call.Odd = true
-			}
-		}
-	}
-	p.began = h
-	if p.continuing == nil {
-		p.head = h.Readable()
-	}
-}
-
-// choice reads the part of an event about one choice. Uniform reports whether the event
+// delta reads the part of an event about one choice. Uniform reports whether the event
 // itself is.
-func (p *eventBatch) choice(d *wire.ChoiceDelta, uniform bool) error {
-	c, err := p.answer.choice(d.Index)
+func (p *eventBatch) delta(d *wire.ChoiceDelta, uniform bool) error {
+	c, err := p.body.choice(d.Index, p.out)
 	if err != nil {
 		return err
 	}
-	uniform = uniform && !c.announced && !p.foreign
-	c.finish(d)
-	c.repeated = c.repeated || d.Repeated
-	if err := p.listen(c, d.Texts); err != nil {
+	uniform = uniform && !c.finished && !p.body.foreign
+	if err := c.read(d, p.part); err != nil {
 		return err
 	}
 	first := len(p.part.Units())
@@ -120,22 +136,7 @@ func (p *eventBatch) choice(d *wire.ChoiceDelta, uniform bool) error {
 			return err
 		}
 	}
-	p.verify(c, d.Finish != "")
-	return nil
-}
-
-// changeRole notes a role that is not the assistant's. LangChain takes it for the role of
-// the events after it, of every choice, and reads no call in them.
-func (p *eventBatch) changeRole() error {
-	p.foreign = true
-	for _, c := range p.choices {
-		for _, call := range c.calls() {
-			if call.Begun() && !call.whole() {
-				return intercept.NotUnderstood("the role changes within a call of a tool that is allowed by name, after its beginning had passed")
-			}
-			call.Odd = true
-		}
-	}
+	c.verify(d.Finish != "")
 	return nil
 }
 
@@ -145,123 +146,114 @@ func (p *eventBatch) fragment(c *choice, f *wire.Fragment, first int, uniform bo
 	if len(r.calls) == maxCalls {
 		return intercept.NotUnderstood("a choice has more than %d calls", maxCalls)
 	}
-	event := intercept.Event{Kind: intercept.EventInput, Text: f.Args, Plain: p.streams(c, f)}
+	event := intercept.Event{Kind: intercept.EventInput, Text: f.Args, Plain: p.mayPass(c, f)}
 	call, opened := r.take(f)
 	if event.Unit = &call.Unit; opened {
 		event.Kind, call.choice, p.opens = intercept.EventOpen, c, true
 		p.part.Open(&call.Unit)
 	}
-	for _, before := range p.part.Units()[first:] {
-		if before == event.Unit {
-			event.Plain, uniform = false, false
-			call.AddAmbiguity("Two entries of one event are read as one call.")
-		}
+	if slices.Contains(p.part.Units()[first:], event.Unit) {
+		event.Plain, uniform = false, false
+		call.AddAmbiguity("Two entries of one event are read as one call.")
 	}
-	event.Uniform = uniform && r.uniform(f, call, opened, p.latest)
-	p.uneven = p.uneven || !event.Uniform
-	if opened && p.withinAnother(c) {
+	before := p.body.advance(call)
+	event.Uniform = uniform && r.uniform(f, call, opened, before)
+	p.odd = p.odd || !event.Uniform
+	if opened && p.body.withinAnother(c) {
 		return intercept.NotUnderstood("a call begins within one of another choice that is allowed by name")
 	}
 	if n := len(r.calls); opened && n > 1 && r.calls[n-2].Passing() && !r.calls[n-2].complete() {
 		r.calls[n-2].Interrupt()
 	}
-	p.latest = call
 	if err := p.part.Buffer(len(f.Args)); err != nil {
 		return err
 	}
 	return p.part.Event(event)
 }
 
-// listen remembers the model's text. A message beside delta repeats it.
-func (p *eventBatch) listen(c *choice, texts []wire.Text) error {
-	streamed := c.says[wire.InDelta].any()
-	for _, t := range texts {
-		streamed = streamed || t.Place == wire.InDelta
-	}
-	for _, t := range texts {
-		if t.Place == wire.InMessage && streamed {
-			continue
-		}
-		if err := p.part.Buffer(c.says[t.Place].add(t.Field, t.Value)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// onlyWords reports whether the part contains only text for the user, or what
-// precedes everything else in its choice: the role, reasoning. A part with
-// more than that binds its choices to the order in which they came.
-func (p *eventBatch) onlyWords(done bool) bool {
-	words := !done && len(p.chunks) > 0 && len(p.chunks) == len(p.part.Payloads)
-	for _, c := range p.chunks {
-		words = words && len(c.Choices) > 0
-		for i := range c.Choices {
-			d := &c.Choices[i]
-			known := p.known(d.Index)
-			words = words && known != nil && len(d.Calls) == 0 && d.Finish == "" && (d.Contents || !known.bound)
-		}
-	}
-	if words {
-		return true
-	}
-	for _, c := range p.chunks {
-		for i := range c.Choices {
-			if known := p.known(c.Choices[i].Index); known != nil {
-				known.bound = true
-			}
-		}
-	}
-	return false
-}
-
-// overtakes reports whether the part may go out before those that are held,
-// because nothing that is held precedes it in the same choice for the reader:
-// text is not delayed behind a held call.
-func (p *eventBatch) overtakes(words bool) bool {
-	if !words || p.part.Last {
+// mayPass reports whether all clients read a fragment alike, so that it may pass
+// unbuffered if its tool is allowed by name: it opens the next call, or continues the
+// last one.
+func (p *eventBatch) mayPass(c *choice, f *wire.Fragment) bool {
+	standard := f.Place == wire.InDelta && f.Kind == wire.KindFunction && f.HasIndex && !f.Object
+	if !standard || !p.part.Streams() || p.req.Several() || p.body.othersCall(c) {
 		return false
 	}
-	for _, c := range p.chunks {
-		for i := range c.Choices {
-			if known := p.known(c.Choices[i].Index); known == nil || known.textHeld {
-				return false
-			}
-		}
-	}
-	return true
+	return c.assemblers[wire.InDelta].opensNext(f) || c.assemblers[wire.InDelta].continuesLast(f)
 }
 
-// closes reports whether the part announces the end of a choice or, after all
-// of them, the usage.
+// plain reports whether every client that follows the standard finds exactly one event
+// in the part. Most clients lose the last part of a stream if it has no blank line.
+func (p *eventBatch) plain() bool {
+	if p.part.Last || len(p.part.Payloads) != 1 {
+		return false
+	}
+	e := sse.Parse(p.part.Bytes)
+	return len(e.Data) == 1 && len(e.Stray) == 0 && e.Name == nil && e.Indented == 0 && bytes.HasSuffix(p.part.Bytes, []byte("\n"))
+}
+
+// uniform reports whether an event with fragments is uniform, see uniform.go.
+func (p *eventBatch) uniform(c *wire.Chunk) bool {
+	return len(c.Choices) == 1 && p.plain() && c.Head.Like(p.body.head) && wire.EventSchema.Fits(gjson.Parse(c.Raw))
+}
+
+// overtakes reports whether the part may go out before those that are held, because
+// nothing that is held precedes it in the same choice for the reader: a held call does
+// not delay text. A part with more than text makes its choices keep the order of events.
+func (p *eventBatch) overtakes() bool {
+	if !p.onlyText() {
+		for d := range p.deltas() {
+			p.body.known(d.Index).keepOrder()
+		}
+		return false
+	}
+	held := func(d *wire.ChoiceDelta) bool { return p.body.known(d.Index).textHeld }
+	return !p.part.Last && !p.anyDelta(held)
+}
+
+// onlyText reports whether the part contains only text for the user, or the role and
+// reasoning at the beginning of a choice.
+func (p *eventBatch) onlyText() bool {
+	if len(p.chunks) == 0 || len(p.chunks) < len(p.part.Payloads) {
+		return false
+	}
+	empty := func(c *wire.Chunk) bool { return len(c.Choices) == 0 }
+	more := func(d *wire.ChoiceDelta) bool {
+		return len(d.Calls) > 0 || d.Finish != "" || (!d.Contents && p.body.known(d.Index).ordered)
+	}
+	return !slices.ContainsFunc(p.chunks, empty) && !p.anyDelta(more)
+}
+
+// closes reports whether the part announces the end of a choice or, after all of them,
+// the usage.
 func (p *eventBatch) closes() bool {
-	for _, c := range p.chunks {
-		if c.Usage != "" && len(c.Choices) == 0 {
-			return true
-		}
-		for i := range c.Choices {
-			if c.Choices[i].Finish != "" {
-				return true
-			}
-		}
-	}
-	return false
+	usage := func(c *wire.Chunk) bool { return c.Usage != "" && len(c.Choices) == 0 }
+	finish := func(d *wire.ChoiceDelta) bool { return d.Finish != "" }
+	return slices.ContainsFunc(p.chunks, usage) || p.anyDelta(finish)
 }
 
-// announcesUnseen reports whether a finish reason speaks of calls that were not
-// there: they may follow.
-func (p *eventBatch) announcesUnseen() bool {
-	for _, c := range p.chunks {
-		if !c.Announces() {
+// announcesUnseen reports whether a finish reason of a chunk announces calls that the
+// body does not have: they may follow.
+func (p *eventBatch) announcesUnseen(c *wire.Chunk) bool {
+	return c.Announces() && slices.ContainsFunc(c.Choices, func(d wire.ChoiceDelta) bool { return len(p.body.known(d.Index).calls()) == 0 })
+}
+
+// mayNameCall reports whether a delta may name a call outside of it: in log
+// probabilities, or in the id of a reasoning detail. OpenRouter gives a detail the id of
+// the call that follows, which for Gemini contains the name of the tool.
+func (p *eventBatch) mayNameCall(d *wire.ChoiceDelta) bool {
+	named := d.Unspoken()
+	for _, t := range d.Texts {
+		if t.Field != detailsField || !t.Value.IsArray() {
 			continue
 		}
-		for i := range c.Choices {
-			if known := p.known(c.Choices[i].Index); known == nil || len(known.calls()) == 0 {
-				return true
-			}
-		}
+		t.Value.ForEach(func(_, detail gjson.Result) bool {
+			id := detail.Get("id").String()
+			named = named || (id != "" && (strings.HasPrefix(id, "tool_") || p.req.Names(id)))
+			return !named
+		})
 	}
-	return false
+	return named
 }
 
 // Disposed implements [intercept.Codec].
@@ -269,37 +261,14 @@ func (a *answer) Disposed(p *intercept.Part, d intercept.Disposition) {
 	switch {
 	case p == nil:
 	case d == intercept.Sent:
-		for _, c := range a.batch.chunks {
-			a.noteSent(c)
+		for delta := range a.batch.deltas() {
+			a.body.known(delta.Index).output.send(delta)
 		}
 	case d == intercept.Held:
-		a.noteHeld()
+		for delta := range a.batch.deltas() {
+			a.body.known(delta.Index).hold(delta, a.batch.namesCall)
+		}
 	case d == intercept.Voided:
-		for _, c := range a.choices {
-			c.assemblers = [2]assembler{}
-		}
-	}
-}
-
-// noteSent remembers what of a message has gone out.
-func (a *answer) noteSent(c *wire.Chunk) {
-	for i := range c.Choices {
-		if d := &c.Choices[i]; d.Role || d.Finish != "" || d.Audio != "" {
-			l := a.output(d.Index)
-			l.role, l.finish, l.audio = l.role || d.Role, l.finish || d.Finish != "", cmp.Or(l.audio, d.Audio)
-		}
-	}
-}
-
-// noteHeld remembers the choices of which text is held.
-func (a *answer) noteHeld() {
-	for _, c := range a.batch.chunks {
-		for i := range c.Choices {
-			d := &c.Choices[i]
-			known := a.known(d.Index)
-			if known != nil && (d.Contents || (d.Role && !known.output.role) || (d.Carries && !a.batch.names)) {
-				known.textHeld = true
-			}
-		}
+		a.body.void()
 	}
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -8,19 +9,19 @@ import (
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
-// call is one tool call as its fragments have built it so far.
+// call is one tool call, assembled from its fragments so far.
 type call struct {
 	intercept.Unit
 	place  wire.Place
 	kind   wire.Kind
-	index  int // as upstream numbered it; where it did not, clients read 0
+	index  int // upstream's number; without one clients read 0
 	hasID  bool
 	id     string
 	name   string
 	args   strictjson.Fragments
-	half   string   // at the end of what was rendered of it, see [strictjson.CutHalf]
-	object bool     // the arguments stood there as an object, not as a string
-	own    []string // fields that the dialect has no meaning for, as raw name and value
+	half   string   // half a surrogate pair at the end of the rendered arguments, see [strictjson.CutHalf]
+	object bool     // the arguments are an object, not a string
+	own    []string // fields of no known meaning, as raw name and value
 	inner  []string // the same beside name and arguments
 	choice *choice
 }
@@ -34,8 +35,8 @@ func (c *call) ruling() intercept.Ruling {
 	return r
 }
 
-// judge doubts arguments that are not one strict JSON object. None at all are
-// no arguments.
+// judge marks arguments that are not one strict JSON object as ambiguous. A call may
+// have none.
 func (c *call) judge() {
 	if c.args.Halved() {
 		c.AddAmbiguity(intercept.AmbiguousHalf)
@@ -49,24 +50,20 @@ func (c *call) judge() {
 	}
 }
 
-// keep remembers fields of a fragment (thought signatures) that have to come
-// back with the call.
+// keep stores the fields of a fragment that have to return with the call, such as
+// thought signatures.
 func (c *call) keep(f *wire.Fragment) {
 	c.own = keepFields(c.own, f.Own)
 	c.inner = keepFields(c.inner, f.Inner)
 }
 
-// keepFields adds fields, of which the first of each name counts.
+// keepFields appends the fields whose names are new.
 func keepFields(kept, more []string) []string {
-next:
 	for _, field := range more {
 		name, _, _ := strings.Cut(field, ":")
-		for _, have := range kept {
-			if strings.HasPrefix(have, name+":") {
-				continue next
-			}
+		if !slices.ContainsFunc(kept, func(have string) bool { return strings.HasPrefix(have, name+":") }) {
+			kept = append(kept, field)
 		}
-		kept = append(kept, field)
 	}
 	return kept
 }
@@ -76,26 +73,26 @@ func (c *call) whole() bool {
 	return c.args.Len() > 0 && strictjson.Strict([]byte(c.args.String())) == nil
 }
 
-// assembler is the calls of one place of one choice, in the order they opened.
-// Which fragment belongs to which call is the question that clients answer
-// differently; where known clients disagree the call is doubted, so that no
-// rule allows it and the reviewer is told.
+// complete reports whether the arguments are whole, if there are any.
+func (c *call) complete() bool { return c.args.Len() == 0 || c.whole() }
+
+// assembler assembles the calls of one place of one choice, in the order in which they
+// opened. Clients disagree about which fragment belongs to which call. A call that they
+// read in different ways becomes ambiguous: no rule allows it, and the reviewer sees why.
 type assembler struct{ calls []*call }
 
 // take adds a fragment and returns its call, and whether the fragment opened it.
 func (r *assembler) take(f *wire.Fragment) (c *call, opened bool) {
-	c = r.find(f)
-	if c == nil {
-		c = r.open(f)
-		opened = true
+	if c = r.find(f); c == nil {
+		c, opened = r.open(f), true
 	}
-	if c.kind != f.Kind && (f.Name != "" || f.Args != "") {
-		if c.name == "" && c.args.Len() == 0 {
-			c.kind = f.Kind
-		} else {
-			c.AddAmbiguity("It begins as one kind of call and goes on as another.")
-		}
-	}
+	c.add(f, opened)
+	return c, opened
+}
+
+// add adds a fragment to the call. The first id and the first name count.
+func (c *call) add(f *wire.Fragment, opened bool) {
+	c.setKind(f)
 	if c.id == "" {
 		c.id = strings.Clone(f.ID)
 	}
@@ -112,12 +109,29 @@ func (r *assembler) take(f *wire.Fragment) (c *call, opened bool) {
 	}
 	c.args.WriteString(f.Args)
 	c.keep(f)
-	return c, opened
 }
 
-// repeatedBy reports whether a fragment says the whole call so far again: where
-// `message` stands beside `delta`, some providers send in it what has come so
-// far.
+// addEscaped adds string contents to the arguments that are still escaped, and returns
+// what they add.
+func (c *call) addEscaped(escaped []byte) (added string) {
+	before := c.args.Len()
+	strictjson.Unquote(&c.args.Builder, escaped)
+	return c.args.Builder.String()[before:]
+}
+
+// setKind takes the kind of a fragment for the call, while that has no contents.
+func (c *call) setKind(f *wire.Fragment) {
+	switch {
+	case c.kind == f.Kind || (f.Name == "" && f.Args == ""):
+	case c.name == "" && c.args.Len() == 0:
+		c.kind = f.Kind
+	default:
+		c.AddAmbiguity("It begins as one kind of call and continues as another.")
+	}
+}
+
+// repeatedBy reports whether a fragment repeats the whole call so far. In a message
+// beside the delta some providers do.
 func (c *call) repeatedBy(f *wire.Fragment) bool {
 	return f.Place == wire.InMessage && f.Name != "" && f.Name == c.name && f.ID == c.id && !f.Object && !c.object && strings.HasPrefix(f.Args, c.args.String())
 }
@@ -130,19 +144,19 @@ func (r *assembler) find(f *wire.Fragment) *call {
 	if !f.HasIndex {
 		return r.withoutIndex(f)
 	}
-	c := r.at(f.Index)
+	c := r.latest(f.Index)
 	if c == nil {
 		return r.newIndex(f)
 	}
 	return r.sameIndex(c, f)
 }
 
-// legacy: there is one function_call a choice.
+// legacy returns the function_call of the choice. There is at most one.
 func (r *assembler) legacy(f *wire.Fragment) *call {
 	for _, c := range r.calls {
 		if c.kind == wire.KindLegacy {
 			if f.Name != "" && c.name != "" && f.Name != c.name {
-				c.AddAmbiguity("Its name changes from one fragment to the next.")
+				c.AddAmbiguity(changedName)
 			}
 			return c
 		}
@@ -150,27 +164,28 @@ func (r *assembler) legacy(f *wire.Fragment) *call {
 	return nil
 }
 
-// withoutIndex: Mistral and Gemini number no calls; a name opens one.
+// withoutIndex returns the call that a fragment without a number continues. Mistral and
+// Gemini number no calls; a name opens one.
 func (r *assembler) withoutIndex(f *wire.Fragment) *call {
-	last := r.lastEntry()
+	last := r.latest(-1)
 	switch {
 	case last == nil:
 		return nil
 	case f.Name != "" && (f.ID == "" || f.ID != last.id):
 		return nil
 	case f.Name != "" && f.Name != last.name:
-		last.AddAmbiguity("Its name changes from one fragment to the next.")
+		last.AddAmbiguity(changedName)
 	case f.ID != "" && f.ID != last.id:
-		last.AddAmbiguity("Its id changes from one fragment to the next.")
+		last.AddAmbiguity(changedID)
 	}
 	return last
 }
 
-// newIndex: a fragment at an index that has no call yet opens one, unless it
-// has neither id nor name: some servers number the last fragment of a call
-// wrongly, and clients add it to the last call or drop it.
+// newIndex returns the call that a fragment with a new number continues: none, unless it
+// has neither id nor name. Some servers number the last fragment of a call wrongly;
+// clients add it to the last call or drop it.
 func (r *assembler) newIndex(f *wire.Fragment) *call {
-	last := r.lastEntry()
+	last := r.latest(-1)
 	if last == nil || f.ID != "" || f.Name != "" {
 		return nil
 	}
@@ -178,35 +193,36 @@ func (r *assembler) newIndex(f *wire.Fragment) *call {
 	return last
 }
 
+// sameIndex returns the call that a fragment with the number of call c continues. Where
+// it opens another, [assembler.open] marks both as ambiguous.
 func (r *assembler) sameIndex(c *call, f *wire.Fragment) *call {
 	newID := f.ID != "" && c.id != "" && f.ID != c.id
 	switch {
 	case f.Name == "":
 		if newID {
-			c.AddAmbiguity("Its id changes from one fragment to the next.")
+			c.AddAmbiguity(changedID)
 		}
 		return c
 	case newID:
-		return r.collide(c)
+		return nil
 	case f.ID != "" && f.ID == c.id && f.Name == c.name, c.name == "":
 		return c
 	case f.Args != "" && c.whole():
-		return r.collide(c)
+		return nil
 	case f.Name != c.name:
-		c.AddAmbiguity("Its name changes from one fragment to the next.")
+		c.AddAmbiguity(changedName)
 	}
 	return c
 }
 
-// collide doubts a call whose number another call takes too: clients that go by
-// the number read both as one.
-func (r *assembler) collide(c *call) *call {
-	c.AddAmbiguity(sharedIndex)
-	return nil
-}
+// Reasons why a call is ambiguous.
+const (
+	changedName = "Its name changes from one fragment to the next."
+	changedID   = "Its id changes from one fragment to the next."
+	sharedIndex = "Another call of the same answer has the same number; some clients read both as one."
+)
 
-const sharedIndex = "Another call of the same answer has the same number; some clients read both as one."
-
+// open adds the call that a fragment opens. The fragment's contents are not in it yet.
 func (r *assembler) open(f *wire.Fragment) *call {
 	c := &call{Unit: intercept.Unit{Call: true}, place: f.Place, kind: f.Kind, index: f.Index}
 	c.Of = c
@@ -227,26 +243,17 @@ func (r *assembler) open(f *wire.Fragment) *call {
 	return c
 }
 
-// at returns the latest call with an index.
-func (r *assembler) at(index int) *call {
-	for i := len(r.calls) - 1; i >= 0; i-- {
-		if c := r.calls[i]; c.kind != wire.KindLegacy && c.index == index {
+// latest returns the latest entry of tool_calls with an index or, for -1, with any.
+func (r *assembler) latest(index int) *call {
+	for _, c := range slices.Backward(r.calls) {
+		if c.kind != wire.KindLegacy && (index < 0 || c.index == index) {
 			return c
 		}
 	}
 	return nil
 }
 
-// lastEntry returns the latest call that is not the legacy function_call.
-func (r *assembler) lastEntry() *call {
-	for i := len(r.calls) - 1; i >= 0; i-- {
-		if r.calls[i].kind != wire.KindLegacy {
-			return r.calls[i]
-		}
-	}
-	return nil
-}
-
+// last returns the latest call, nil for none.
 func (r *assembler) last() *call {
 	if len(r.calls) == 0 {
 		return nil
@@ -254,8 +261,7 @@ func (r *assembler) last() *call {
 	return r.calls[len(r.calls)-1]
 }
 
-// sameAs reports whether two assemblers hold the same calls, as providers send
-// that put `message` beside `delta`.
+// sameAs reports whether two assemblers have the same calls.
 func (r *assembler) sameAs(other *assembler) bool {
 	if len(r.calls) != len(other.calls) {
 		return false

@@ -1,22 +1,24 @@
-// Package chat is the Chat Completions dialect: streamed and whole answers of
-// OpenAI's API and of the many servers that imitate it.
+// Package chat is the Chat Completions dialect: streamed and whole answers of OpenAI's API
+// and of the many compatible servers.
 //
-// Read wire first (the contents of one payload), then history (the agent's requests, and
-// what is put back into them), and here calls.go (which fragment belongs to which call),
-// message.go (what the model said) and output.go (the choices of an answer as the agent
-// reads them), batch.go and whole.go (the codec reads), byname.go and uniform.go (which
-// calls may pass, and which all clients read alike), render.go (calls in canonical form),
-// rewrite.go, withheld.go and notice.go (the other bytes that change), resolve.go and
-// continue.go (what follows from the rulings).
+// Read the packages wire (one payload) and history (the agent's requests) first. Here
+// answer.go has the state of the codec, batch.go, whole.go and template.go read parts of
+// a body, resolve.go applies the rulings, rewrite.go, render.go and withheld.go change
+// bytes, and record.go describes the messages that are hidden from the agent. They
+// share body.go (an upstream body), output.go (the answer as the agent reads it),
+// calls.go and uniform.go (fragments of calls), message.go, item.go and audio.go (the
+// model's message).
 package chat
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat/history"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
@@ -50,7 +52,7 @@ func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) {
 	return readable{r}, nil
 }
 
-// readable is a request whose answers the package reads.
+// readable is a request with the codec of its answers.
 type readable struct{ *history.Request }
 
 // Codec implements [intercept.Request].
@@ -62,15 +64,31 @@ func (Dialect) Matches(path string, _ func(string) bool) bool {
 }
 
 // Error implements [intercept.Dialect]: {"error":{"message","type","code"}}.
-func (Dialect) Error(e *intercept.Error) []byte { return errorBody(e) }
-
-func errorBody(e *intercept.Error) []byte {
+func (Dialect) Error(e *intercept.Error) []byte {
 	kind := "heldcall_error"
 	if e.Code == intercept.CodeBadRequest || e.Code == intercept.CodeRequestTooLarge {
 		kind = "invalid_request_error"
 	}
 	return fmt.Appendf(nil, `{"error":{"message":%s,"type":%s,"param":null,"code":%s}}`,
 		strictjson.Quote("heldcall: "+e.Reason), strictjson.Quote(kind), strictjson.Quote(string(e.Code)))
+}
+
+// SafeError implements [intercept.Dialect]. An error body is safe unless it could be an
+// answer with calls; words in an error message alone do not make it unsafe.
+func (Dialect) SafeError(body []byte) bool {
+	if !strictjson.MayHoldCall(body) {
+		return true
+	}
+	lower := bytes.ToLower(body)
+	couldAnswer := bytes.Contains(lower, []byte("choices")) || bytes.Contains(lower, []byte(`\u00`))
+	if strictjson.Strict(body) != nil {
+		return !couldAnswer
+	}
+	c, err := wire.DecodeWhole(string(body))
+	if err != nil {
+		return !couldAnswer
+	}
+	return !c.HasCalls()
 }
 
 // Canary implements [intercept.Dialect].

@@ -20,14 +20,14 @@ func of(choice int, delta, finish string) string {
 	return strings.Replace(event(delta, finish), `"index":0,"delta"`, fmt.Sprintf(`"index":%d,"delta"`, choice), 1)
 }
 
-// calls renders a choice that says a text and makes a call.
+// calls renders a choice with a text and a call.
 func calls(choice int, text, id, name string) string {
 	return of(choice, `{"role":"assistant","content":""}`, "null") + of(choice, `{"content":`+strictjson.Quote(text)+`}`, "null") +
 		of(choice, `{"tool_calls":[`+fn(`"index":0,"id":"`+id+`"`, name, "{}")+`]}`, "null")
 }
 
-// says renders the continuation of a choice, as an answer of its own.
-func says(text string) string {
+// reply renders the continuation of a choice as an answer of its own.
+func reply(text string) string {
 	return strings.ReplaceAll(role+event(`{"content":`+strictjson.Quote(text)+`}`, "null")+event(`{}`, "stop")+usage+done, `"c1"`, `"c2"`)
 }
 
@@ -54,14 +54,14 @@ var (
 	call1    = of(1, `{"tool_calls":[`+fn(`"index":0,"id":"b"`, "y", "{}")+`]}`, "null")
 )
 
-// toldOf is the conversation by which the model is told of a denied call.
-func toldOf(text, id, name string) string {
+// denialOf is the conversation that reports a denied call to the model.
+func denialOf(text, id, name string) string {
 	return `[{"role":"user","content":"hi"},{"role":"assistant","content":` + strictjson.Quote(text) + `,"tool_calls":[` + fn(`"id":"`+id+`"`, name, "{}") + `]},{"role":"tool","tool_call_id":"` + id + `","content":"No ` + name + `."}]`
 }
 
-// One choice is denied and goes on; the other one is released at once, in the
+// One choice is denied and continues; the other one is released at once, in the
 // bytes in which it came.
-func TestOneOfTwoChoicesGoesOn(t *testing.T) {
+func TestOneOfTwoChoicesContinues(t *testing.T) {
 	for _, n := range blocks {
 		p := newPlayer(t, twoAsked, n, intercept.Limits{})
 		rule := func(_ int, c intercept.Call) intercept.Ruling { return byName("x")(0, c) }
@@ -74,24 +74,24 @@ func TestOneOfTwoChoicesGoesOn(t *testing.T) {
 			t.Fatal("the denied choice does not go on")
 		}
 		next := gjson.ParseBytes(p.Last.Next.Body)
-		if d := cmp.Diff(toldOf("One.", "a", "x"), next.Get("messages").Raw); d != "" || next.Get("n").Raw != "1" {
+		if d := cmp.Diff(denialOf("One.", "a", "x"), next.Get("messages").Raw); d != "" || next.Get("n").Raw != "1" {
 			t.Fatalf("n is %s, messages (-want +got):\n%s", next.Get("n").Raw, d)
 		}
-		if err := p.Feed(strings.TrimSuffix(says("Well."), event("{}", "stop")+usage+done)); err != nil {
+		if err := p.Feed(strings.TrimSuffix(reply("Well."), event("{}", "stop")+usage+done)); err != nil {
 			t.Fatal(err)
 		}
 		if want += of(0, `{"content":"\n\nWell."}`, "null"); !strings.HasPrefix(p.Got.String(), want) {
 			t.Fatalf("text of the continuation is delayed: %s", p.Got.String())
 		}
 	}
-	p := play(t, twoAsked, bodies(twoCalls, says("Well.")), nil, intercept.Limits{}, byName("x"))
+	p := play(t, twoAsked, bodies(twoCalls, reply("Well.")), nil, intercept.Limits{}, byName("x"))
 	want := text0 + text1 + call1 + of(1, "{}", "tool_calls") + of(0, `{"content":"\n\nWell."}`, "null") + of(0, "{}", "stop") + usageOf(2) + done
 	if d := cmp.Diff(want, string(p.Out())); d != "" {
 		t.Fatalf("(-want +got):\n%s", d)
 	}
 }
 
-// What another choice says does not wait for a call that is held, nor does what
+// The text of another choice does not wait for a held call, nor does what
 // comes before its words.
 func TestWordsOfAnotherChoiceAreNotDelayed(t *testing.T) {
 	thought := of(1, `{"reasoning_content":"Hm."}`, "null")
@@ -108,8 +108,8 @@ func TestWordsOfAnotherChoiceAreNotDelayed(t *testing.T) {
 }
 
 // Denied choices go on one after the other; each ends when it is done.
-func TestBothChoicesGoOn(t *testing.T) {
-	p := play(t, twoAsked, bodies(twoCalls, says("Well."), says("Fine.")), []byte{6}, intercept.Limits{}, byName("x", "y"))
+func TestBothChoicesContinue(t *testing.T) {
+	p := play(t, twoAsked, bodies(twoCalls, reply("Well."), reply("Fine.")), []byte{6}, intercept.Limits{}, byName("x", "y"))
 	want := text0 + text1 + of(0, `{"content":"\n\nWell."}`, "null") + of(0, "{}", "stop") + of(1, `{"content":"\n\nFine."}`, "null") + of(1, "{}", "stop") + usageOf(3) + done
 	if d := cmp.Diff(want, string(p.Out())); d != "" {
 		t.Fatalf("(-want +got):\n%s", d)
@@ -118,13 +118,13 @@ func TestBothChoicesGoOn(t *testing.T) {
 	for _, next := range p.Nexts {
 		told = append(told, gjson.Get(next, "messages").Raw)
 	}
-	if d := cmp.Diff([]string{toldOf("One.", "a", "x"), toldOf("Two.", "b", "y")}, told); d != "" {
-		t.Fatalf("told (-want +got):\n%s", d)
+	if d := cmp.Diff([]string{denialOf("One.", "a", "x"), denialOf("Two.", "b", "y")}, told); d != "" {
+		t.Fatalf("messages to the model (-want +got):\n%s", d)
 	}
-	// Whichever choice the agent goes on with, the model finds its denial.
+	// With either choice that the agent continues, the model reads its denial.
 	for _, tt := range []struct{ echo, told string }{
-		{"One.\n\nWell.", strings.TrimSuffix(toldOf("One.", "a", "x"), "]") + `,{"role":"assistant","content":"Well."}]`},
-		{"Two.\n\nFine.", strings.TrimSuffix(toldOf("Two.", "b", "y"), "]") + `,{"role":"assistant","content":"Fine."}]`},
+		{"One.\n\nWell.", strings.TrimSuffix(denialOf("One.", "a", "x"), "]") + `,{"role":"assistant","content":"Well."}]`},
+		{"Two.\n\nFine.", strings.TrimSuffix(denialOf("Two.", "b", "y"), "]") + `,{"role":"assistant","content":"Fine."}]`},
 	} {
 		r, err := history.ParseRequest(asked(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":` + strictjson.Quote(tt.echo) + `}]}`))
 		if err != nil {
@@ -139,11 +139,11 @@ func TestBothChoicesGoOn(t *testing.T) {
 	}
 }
 
-// A choice that goes on may be denied again, and make a call that is released.
+// A choice that continues may be denied again, and make a call that is released.
 func TestAChoiceIsDeniedAgain(t *testing.T) {
 	again := strings.ReplaceAll(calls(0, "Hm.", "c", "x")+event("{}", "tool_calls")+usage+done, `"c1"`, `"c2"`)
 	good := strings.ReplaceAll(calls(0, "So.", "d", "z")+event("{}", "tool_calls")+usage+done, `"c1"`, `"c3"`)
-	p := play(t, twoAsked, bodies(twoCalls, again, good, says("Fine.")), nil, intercept.Limits{}, byName("x", "y"))
+	p := play(t, twoAsked, bodies(twoCalls, again, good, reply("Fine.")), nil, intercept.Limits{}, byName("x", "y"))
 	want := text0 + text1 + of(0, `{"content":"\n\nHm."}`, "null") + of(0, `{"content":"\n\nSo."}`, "null") +
 		of(0, `{"tool_calls":[`+fn(`"index":0,"id":"d"`, "z", "{}")+`]}`, "null") + of(0, "{}", "tool_calls") +
 		of(1, `{"content":"\n\nFine."}`, "null") + of(1, "{}", "stop") + usageOf(4) + done
@@ -153,8 +153,8 @@ func TestAChoiceIsDeniedAgain(t *testing.T) {
 	if got := gjson.Get(p.Nexts[1], "messages.#").Int(); got != 5 {
 		t.Errorf("the second continuation of the choice has %d messages", got)
 	}
-	if got := gjson.Get(p.Nexts[2], "messages").Raw; got != toldOf("Two.", "b", "y") {
-		t.Errorf("the other choice is told %s", got)
+	if got := gjson.Get(p.Nexts[2], "messages").Raw; got != denialOf("Two.", "b", "y") {
+		t.Errorf("the model reads %s of the other choice", got)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestContinuationsAreBoundedByChoice(t *testing.T) {
 }
 
 // The end of a whole answer waits for all its choices.
-func TestChoicesOfAWholeAnswerGoOn(t *testing.T) {
+func TestChoicesOfAWholeAnswerContinue(t *testing.T) {
 	choice := func(index int, message, finish string) string {
 		return fmt.Sprintf(`{"index":%d,"message":%s,"logprobs":null,"finish_reason":%q}`, index, message, finish)
 	}
@@ -198,7 +198,7 @@ func TestChoicesOfAWholeAnswerGoOn(t *testing.T) {
 	if d := cmp.Diff(want, string(p.After)); d != "" || len(p.Before) > 0 {
 		t.Fatalf("before the last ruling %q, after it (-want +got):\n%s", p.Before, d)
 	}
-	// One goes on, the other one is edited.
+	// One continues, the other one is edited.
 	p = play(t, twoAsked, bodies(first, body("c2", 10, choice(0, well, "stop"))), nil, intercept.Limits{}, func(_ int, c intercept.Call) intercept.Ruling {
 		if c.Name == "x" {
 			return intercept.Ruling{ModelMessage: "No."}
@@ -214,7 +214,7 @@ func TestChoicesOfAWholeAnswerGoOn(t *testing.T) {
 	}
 }
 
-// A run that is stopped while a choice goes on ends all that have not ended.
+// An abort while a choice continues ends all choices that have not ended.
 func TestAbortEndsAllChoices(t *testing.T) {
 	again := strings.ReplaceAll(calls(0, "Hm.", "c", "z")+event("{}", "tool_calls")+usage+done, `"c1"`, `"c2"`)
 	rule := func(_ int, c intercept.Call) intercept.Ruling {
@@ -249,7 +249,7 @@ func TestRecordsOfSeveralChoices(t *testing.T) {
 		t.Fatalf("%d records with the first bytes", len(p.Last.Hidden))
 	}
 	first := string(p.Last.Hidden[0])
-	p.Turn(says("Well."), rule)
+	p.Turn(reply("Well."), rule)
 	if len(p.Last.Hidden) != 2 || string(p.Last.Hidden[0]) != first {
 		t.Fatalf("%d records at the end", len(p.Last.Hidden))
 	}
@@ -269,7 +269,7 @@ func TestContinuationWithMoreChoices(t *testing.T) {
 	}
 }
 
-// Text, call and end in one event: the end of a choice that goes on has not gone
+// Text, call and end in one event: the end of a choice that continues has not gone
 // out with its text.
 func TestDeniedTwiceWithTheEndInOneEvent(t *testing.T) {
 	body := event(`{"role":"assistant","content":"Look.","tool_calls":[`+aCall+`]}`, "tool_calls") + done

@@ -19,7 +19,7 @@ type extra struct {
 	whole    string   // what it is as a field of a whole message
 	fields   string   // what has to come back: fields of the assistant message, in order
 	wholeOut string   // the same of a whole answer, where that is other
-	content  string   // of the assistant message, "null" where it says nothing
+	content  string   // of the assistant message, "null" for none
 }
 
 var extras = []extra{
@@ -112,7 +112,7 @@ func (e *extra) want(streamed bool, calls string) string {
 	return `{"role":"assistant","content":` + content + fields + `,"tool_calls":[` + calls + `]}`
 }
 
-// What the provider wants back stands in the continuation as it came.
+// The continuation has the fields that the provider wants back, unchanged.
 func TestExtrasInTheContinuation(t *testing.T) {
 	for _, e := range extras {
 		streamed, whole := e.answers()
@@ -137,8 +137,8 @@ const wholeFinalMessage = `{"role":"assistant","content":"Very well."}`
 
 var wholeFinal = whole(wholeFinalMessage, "stop")
 
-// The hidden turn goes back with all that the provider wants of it, and the
-// message that the agent saw keeps of its fields only what was said in it.
+// The hidden turn returns with all fields that the provider wants, and the message that
+// the agent saw keeps only its own.
 func TestExtrasInAHiddenTurn(t *testing.T) {
 	for _, e := range extras {
 		for _, again := range []bool{false, true} { // the last turn brings the extra too
@@ -193,7 +193,7 @@ func echoOf(t *testing.T, stream string) string {
 			return true
 		})
 	}
-	return u.message(nil, nil)
+	return u.render(nil, nil)
 }
 
 func splice(t *testing.T, p *intercepttest.Played, echo string) []gjson.Result {
@@ -263,8 +263,8 @@ func (e *extra) echoContent(streamed bool) string {
 	return content
 }
 
-// A whole answer keeps the parts of its content, thoughts first, when something
-// was said before it.
+// A whole answer keeps the parts of its content, thoughts first, after text of an earlier
+// turn.
 func TestWordsBeforeParts(t *testing.T) {
 	first := wholeOf(`{"role":"assistant","content":"Look.","tool_calls":[{` + signed0 + `}]}`)
 	for _, tt := range []struct{ content, want string }{
@@ -284,7 +284,7 @@ func TestWordsBeforeParts(t *testing.T) {
 	}
 }
 
-// What stands between words and parts is set off in a stream too.
+// In a stream too an empty line separates text before a denial from content parts.
 func TestWordsBeforePartsOfAStream(t *testing.T) {
 	first := role + speech + entries(`{"index":0,`+signed0+`}`) + finish + done
 	second := strings.ReplaceAll(role+event(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"a"}]}]}`, "null")+event(`{"content":[{"type":"text","text":"x"}]}`, "null")+event(`{"content":"y"}`, "null")+event("{}", "stop")+done, `"c1"`, `"c2"`)

@@ -88,7 +88,7 @@ func str(p *string) string {
 
 // foldStrict accumulates a stream by choice and tool index. What an SDK would
 // throw at is an error: a gap in the numbers, a call that opens without a name,
-// an event without its blank line, a chunk with another id, text behind the end.
+// an event without its blank line, a chunk with another id, text after the end.
 func foldStrict(out string) (*message, error) {
 	m := &message{choices: make(map[int]*choiceSeen)}
 	out = strings.ReplaceAll(strings.TrimPrefix(out, "\ufeff"), "\r\n", "\n")
@@ -111,7 +111,7 @@ func foldStrict(out string) (*message, error) {
 		case payload == "[DONE]":
 			ended = true
 		case ended:
-			return nil, fmt.Errorf("something stands behind [DONE]: %q", payload)
+			return nil, fmt.Errorf("data after [DONE]: %q", payload)
 		default:
 			if err := m.chunk(payload); err != nil {
 				return nil, fmt.Errorf("%w in %s", err, payload)
@@ -150,7 +150,7 @@ func (m *message) chunk(payload string) error {
 		}
 		if d != nil {
 			if seen.finish != "" && (str(d.Content) != "" || len(d.Calls) > 0) {
-				return fmt.Errorf("choice %d goes on behind its end", w.Index)
+				return fmt.Errorf("choice %d continues after its end", w.Index)
 			}
 			if err := seen.delta(d); err != nil {
 				return err

@@ -43,14 +43,14 @@ func checkDenied(t *testing.T, first, second, sizes []byte) {
 	}
 	for _, next := range p.Nexts {
 		if err := strictjson.Strict([]byte(next)); err != nil {
-			t.Fatalf("the model is told in broken JSON: %v: %s", err, next)
+			t.Fatalf("the request to the model is broken JSON: %v: %s", err, next)
 		}
 		checkAnswered(t, next)
 	}
 }
 
 // checkAnswered: each call of an assistant message has its result in the tool
-// messages right behind it, and there is none besides.
+// messages right after it, and there is no other.
 func checkAnswered(t *testing.T, body string) {
 	t.Helper()
 	messages := gjson.Get(body, "messages").Array()
@@ -65,14 +65,14 @@ func checkAnswered(t *testing.T, body string) {
 			continue
 		}
 		if len(want) > 0 {
-			t.Fatalf("call %s has no result behind it: %s", want[0], body)
+			t.Fatalf("call %s has no result after it: %s", want[0], body)
 		}
 		for _, c := range m.Get("tool_calls").Array() {
 			want = append(want, c.Get("id").Str)
 		}
 	}
 	if len(want) > 0 {
-		t.Fatalf("call %s has no result behind it: %s", want[0], body)
+		t.Fatalf("call %s has no result after it: %s", want[0], body)
 	}
 }
 
@@ -96,7 +96,7 @@ func checkReleased(t *testing.T, body, sizes []byte, pass bool) {
 	if found := leak(p.Before); found != "" && !pass {
 		t.Fatalf("a call reached the agent before its ruling: %q", found)
 	}
-	if p.Err != nil || bytes.Contains(body, []byte(`error`)) { // an error inside voids what is held
+	if p.Err != nil || bytes.Contains(body, []byte(`error`)) { // an error inside voids the held parts
 		return
 	}
 	got := p.Out()
@@ -107,7 +107,7 @@ func checkReleased(t *testing.T, body, sizes []byte, pass bool) {
 	if bytes.Equal(got, body) || slices.ContainsFunc(held.Calls[0], func(c intercept.Call) bool { return c.Flags != nil }) {
 		return
 	}
-	// Text for the user overtakes what is held. Everything else keeps its order,
+	// Text for the user overtakes the held parts. Everything else keeps its order,
 	// and nothing is lost or added.
 	gotText, gotRest := overtaking(got)
 	wantText, wantRest := overtaking(body)
@@ -228,7 +228,7 @@ func checkSpliced(t *testing.T, body []byte, records [][]byte) {
 		old, _ := history.ParseRequest(asked(string(body)))
 		at, _ := old.At("messages")
 		if before, after := body[:at.Start], body[at.End:]; !bytes.HasPrefix(r.Envelope().Body, before) || !bytes.HasSuffix(r.Envelope().Body, after) {
-			t.Fatalf("what is outside messages changed: %s", r.Envelope().Body)
+			t.Fatalf("bytes outside messages changed: %s", r.Envelope().Body)
 		}
 		results = append(results, string(r.Envelope().Body))
 	}

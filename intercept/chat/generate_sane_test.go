@@ -13,7 +13,7 @@ import (
 )
 
 // sane generates a stream as the standard has it: calls numbered from 0, a
-// finish for each choice. It returns what each choice says.
+// finish for each choice. It returns the contents of each choice.
 func (d dice) sane(id string, choices int) (stream []byte, said map[int]*choiceSeen) {
 	said = make(map[int]*choiceSeen)
 	line := func(index int, delta, finish string) {
@@ -64,7 +64,7 @@ func (d dice) sane(id string, choices int) (stream []byte, said map[int]*choiceS
 
 // FuzzSane: of a well-formed answer of several choices, whatever the rulings, the
 // agent gets a well-formed answer that has exactly what was released, as it was
-// edited; and the conversation that it goes on with is one that providers accept.
+// edited; and providers accept the conversation with which it continues.
 func FuzzSane(f *testing.F) {
 	for i := range 40 {
 		f.Add(intercepttest.Throws(i+100, 400), []byte{6, 200})
@@ -96,7 +96,7 @@ func FuzzSane(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%v\nagent: %s\nupstream: %s", err, p.Out(), upstream)
 		}
-		want, continued := goesOn(saids, fates)
+		want, continued := finalChoices(saids, fates)
 		if len(p.Nexts) != continued || len(got.choices) != len(want) {
 			t.Fatalf("%d continuations and %d choices, want %d and %d\nagent: %s", len(p.Nexts), len(got.choices), continued, len(want), p.Out())
 		}
@@ -107,9 +107,9 @@ func FuzzSane(f *testing.F) {
 	})
 }
 
-// goesOn is what each choice says in the end, and how many continuations it
+// finalChoices returns the final contents of each choice, and how many continuations it
 // takes: the choices whose calls were all denied go on one after the other.
-func goesOn(saids []map[int]*choiceSeen, fates map[string]intercept.Action) (said map[int]*choiceSeen, continued int) {
+func finalChoices(saids []map[int]*choiceSeen, fates map[string]intercept.Action) (said map[int]*choiceSeen, continued int) {
 	type lane struct {
 		*choiceSeen
 		turns int
@@ -157,7 +157,7 @@ func goesOn(saids []map[int]*choiceSeen, fates map[string]intercept.Action) (sai
 	return said, continued
 }
 
-// follow is what a choice says that goes on after a denial.
+// follow returns the contents of a choice that continues after a denial.
 func follow(before, then *choiceSeen) *choiceSeen {
 	both := *then
 	if both.content = before.content; then.content != "" {
@@ -166,7 +166,7 @@ func follow(before, then *choiceSeen) *choiceSeen {
 	return &both
 }
 
-// checkEcho goes on with a choice as an agent does, and looks at what upstream
+// checkEcho continues with a choice as an agent does, and checks what upstream
 // then gets: every call has its result, and the denied ones are there.
 func checkEcho(t *testing.T, got, said *choiceSeen, fates map[string]intercept.Action, hidden [][]byte) {
 	t.Helper()

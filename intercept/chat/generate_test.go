@@ -12,7 +12,7 @@ import (
 // Bytes that a fuzzer changes at random seldom stay JSON. The targets here take
 // them for throws of dice that decide what a generator writes: every deviation
 // of every provider, in any combination. Names, ids and arguments are marked, so
-// that what reached the agent can be told from the marks in it.
+// that the marks in what reached the agent identify it.
 
 // dice write what servers of this API have been seen to send.
 type dice struct{ *intercepttest.Dice }
@@ -151,7 +151,7 @@ func FuzzWild(f *testing.F) {
 		checkReleased(t, first, sizes, false)
 		checkReleased(t, first, sizes, true)
 		checkChunking(t, first, sizes, 1<<20)
-		// Ids may stand in a fragment that was read as part of another call.
+		// Ids may be in a fragment that belongs to another call.
 		intercepttest.CheckMarks(t, "NA", first, func(rule intercepttest.Ruler) *intercepttest.Played {
 			return play(t, request1, [][]byte{first, second}, sizes, intercept.Limits{}, rule)
 		})

@@ -6,11 +6,11 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// item is one element of an array that comes in pieces (reasoning_details of
-// OpenRouter, thinking_blocks of LiteLLM, content parts of Mistral): an object
-// whose texts grow, or any other value.
+// item is one item of an array that comes in pieces (reasoning_details of OpenRouter,
+// thinking_blocks of LiteLLM, content parts of Mistral): an object whose texts grow, or
+// any other value.
 type item struct {
-	raw    string // what is not an object
+	raw    string // of any other value
 	fields []itemField
 }
 
@@ -21,8 +21,8 @@ type itemField struct {
 	items []item // an array that grows
 }
 
-// mergeItems adds the elements of a streamed array. One that continues the last
-// one becomes part of it; an empty text says nothing and parts nothing.
+// mergeItems adds the items of a streamed array. One that continues the last one becomes
+// part of it; an empty text is ignored.
 func mergeItems(items []item, more gjson.Result) []item {
 	more.ForEach(func(_, v gjson.Result) bool {
 		if len(items) > 0 && v.Get("type").Str == "text" && v.Get("text").Raw == `""` {
@@ -39,14 +39,14 @@ func mergeItems(items []item, more gjson.Result) []item {
 	return items
 }
 
-// mergeText adds text that came as a string to content that came in parts.
+// mergeText adds text, still escaped, to content that is an array.
 func mergeText(items []item, escaped []byte) []item {
 	return mergeItems(items, gjson.Parse(`[{"type":"text","text":"`+string(escaped)+`"}]`))
 }
 
-// continuedBy reports whether v is a further piece of the item: of the same type
-// and number, or where there are no numbers more text, or more of a thought that
-// is not signed yet.
+// continuedBy reports whether v is a further piece of the item: one of the same type and
+// number or, where there are no numbers, more text or more of a thought without a
+// signature.
 func (m *item) continuedBy(v gjson.Result) bool {
 	if m.fields == nil || !v.IsObject() || m.value(`"type"`) != v.Get("type").Raw {
 		return false
@@ -64,8 +64,8 @@ func (m *item) continuedBy(v gjson.Result) bool {
 	return false
 }
 
-// merge adds the fields of a piece: texts are appended, others replaced by what
-// is not empty.
+// merge adds the fields of a piece: it appends texts, and replaces other values by those
+// that are not empty.
 func (m *item) merge(v gjson.Result) {
 	v.ForEach(func(k, v gjson.Result) bool {
 		f := m.field(k.Raw)

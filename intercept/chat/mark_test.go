@@ -9,7 +9,7 @@ import (
 )
 
 // A byte order mark counts at the beginning only, so it does not wait with a held
-// event that text may overtake: behind the text clients would not know the event.
+// event that text may overtake: after the text clients would not know the event.
 func TestByteOrderMarkIsNotHeld(t *testing.T) {
 	for _, n := range blocks {
 		p := newPlayer(t, request1, n, intercept.Limits{})

@@ -1,7 +1,7 @@
 package chat
 
 import (
-	"slices"
+	"cmp"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept/chat/history"
@@ -10,27 +10,27 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// assistantMessage is the assistant message of one turn as its fragments have built it
-// so far, but for its calls.
+// assistantMessage is the assistant message of one turn without its calls, assembled from
+// its fragments so far.
 type assistantMessage struct {
-	content strictjson.Rope  // JSON string contents, still escaped
-	parts   []item           // content that came as an array
-	list    string           // the same of a whole answer, as it stands there
-	extras  map[string]*said // other fields that have to come back, by name
-	order   []string         // names of extras in the order they came
+	content strictjson.Rope        // JSON string contents, still escaped
+	parts   []item                 // content that is an array
+	list    string                 // the same of a whole answer, raw
+	extras  map[string]*extraField // other fields that have to return, by name
+	order   []string               // names of extras in their order
 	audio   audio
 }
 
-// said is one field of a message that came in pieces.
-type said struct {
+// extraField is one such field.
+type extraField struct {
 	escaped []byte // strings: JSON string contents, concatenated
 	items   []item // arrays
-	raw     string // anything else, and what was not in pieces
+	raw     string // anything else, and all of a whole answer
 }
 
-// returns reports the fields of an answer that providers want back in the
-// history: reasoning in its many spellings, and thought signatures. Others
-// (annotations, images) are for the reader only, and some providers refuse them.
+// returns reports whether providers want a field of an answer back in the history:
+// reasoning under its many names, and thought signatures. Other fields (annotations,
+// images) are for the reader only, and some providers refuse them.
 func returns(field string) bool {
 	switch field {
 	case "refusal", "extra_content", "provider_specific_fields", "encrypted_content":
@@ -39,12 +39,12 @@ func returns(field string) bool {
 	return strings.HasPrefix(field, "reasoning") || strings.HasPrefix(field, "thinking") || strings.HasPrefix(field, "thought")
 }
 
-// any reports whether anything was said.
+// any reports whether the message has anything.
 func (u *assistantMessage) any() bool {
 	return u.content.Len() > 0 || len(u.parts) > 0 || u.list != "" || len(u.order) > 0 || u.audio.any()
 }
 
-// add takes one field of a delta, and returns how many bytes of it are kept.
+// add adds one field of a delta, and returns how many bytes of it are kept.
 func (u *assistantMessage) add(field string, v gjson.Result) (kept int) {
 	switch {
 	case field == "audio":
@@ -65,8 +65,8 @@ func (u *assistantMessage) add(field string, v gjson.Result) (kept int) {
 	return len(v.Raw)
 }
 
-// addEscaped takes string contents of a field that are still escaped, and returns
-// how many bytes of them are kept.
+// addEscaped adds string contents of a field that are still escaped, and returns how many
+// bytes of them are kept.
 func (u *assistantMessage) addEscaped(field string, escaped []byte) (kept int) {
 	switch {
 	case field == "content" && len(u.parts) > 0:
@@ -84,8 +84,8 @@ func (u *assistantMessage) addEscaped(field string, escaped []byte) (kept int) {
 	return len(escaped)
 }
 
-// take takes one field of a whole message, as it stands there.
-func (u *assistantMessage) take(field string, v gjson.Result) {
+// setField sets one field of a whole message.
+func (u *assistantMessage) setField(field string, v gjson.Result) {
 	switch {
 	case field == "content" && v.IsArray():
 		u.list = v.Raw
@@ -96,34 +96,33 @@ func (u *assistantMessage) take(field string, v gjson.Result) {
 	}
 }
 
-func (u *assistantMessage) extra(field string) *said {
+func (u *assistantMessage) extra(field string) *extraField {
 	s := u.extras[field]
 	if s == nil {
 		if u.extras == nil {
-			u.extras = make(map[string]*said)
+			u.extras = make(map[string]*extraField)
 		}
-		s = &said{}
+		s = &extraField{}
 		u.extras[field] = s
 		u.order = append(u.order, field)
 	}
 	return s
 }
 
-func (s *said) add(v gjson.Result) {
+// add adds a value that is not a string.
+func (s *extraField) add(v gjson.Result) {
 	switch {
-	case v.Type == gjson.String:
-		s.escaped = append(s.escaped, v.Raw[1:len(v.Raw)-1]...)
 	case v.IsArray():
 		if s.items == nil {
 			s.items = []item{}
 		}
 		s.items = mergeItems(s.items, v)
 	case !strings.Contains(s.raw, "signature") || strings.Contains(v.Raw, "signature"):
-		s.raw = strings.Clone(v.Raw) // of several the last one, but none without for one with a signature
+		s.raw = strings.Clone(v.Raw) // the last one, if possible with a signature
 	}
 }
 
-func (s *said) value() string {
+func (s *extraField) value() string {
 	switch {
 	case s.items != nil:
 		return joinItems(s.items)
@@ -133,7 +132,7 @@ func (s *said) value() string {
 	return s.raw
 }
 
-// written is what the message says to the user in text.
+// written is the text of the message for the user.
 func (u *assistantMessage) written() string {
 	if content := u.contentValue(); content != "null" {
 		return strictjson.ContentText(gjson.Parse(content))
@@ -141,15 +140,10 @@ func (u *assistantMessage) written() string {
 	return ""
 }
 
-// text is what the message says to the user: in text, or else in sound.
-func (u *assistantMessage) text() string {
-	if text := u.written(); text != "" {
-		return text
-	}
-	return u.audio.text()
-}
+// text is the text of the message for the user or, without any, the words of its sound.
+func (u *assistantMessage) text() string { return cmp.Or(u.written(), u.audio.text()) }
 
-// contentValue is the content as it goes back to the provider.
+// contentValue is the content as it returns to the provider.
 func (u *assistantMessage) contentValue() string {
 	switch {
 	case u.list != "":
@@ -162,9 +156,9 @@ func (u *assistantMessage) contentValue() string {
 	return "null"
 }
 
-// message renders the assistant message with its calls, as it goes back to the
-// provider: tool_calls in order, or the legacy function_call.
-func (u *assistantMessage) message(calls []*call, id func(*call) string) string {
+// render renders the message with its calls, as it returns to the provider: with
+// tool_calls in order, or with the legacy function_call.
+func (u *assistantMessage) render(calls []*call, id func(*call) string) string {
 	content := u.contentValue()
 	if content == "null" && u.audio.id == "" && u.audio.any() {
 		content = strictjson.Quote(u.audio.text())
@@ -177,38 +171,29 @@ func (u *assistantMessage) message(calls []*call, id func(*call) string) string 
 	for _, name := range u.order {
 		b.WriteString("," + strictjson.Quote(name) + ":" + u.extras[name].value())
 	}
-	b.WriteString(callFields(calls, id))
+	var entries []string
+	for _, c := range calls {
+		if c.kind == wire.KindLegacy {
+			b.WriteString(`,"function_call":` + c.render("", c.input(), nil, c.inner))
+			continue
+		}
+		entries = append(entries, c.entry(id(c)))
+	}
+	if entries != nil {
+		b.WriteString(`,"tool_calls":[` + strings.Join(entries, ",") + "]")
+	}
 	b.WriteString("}")
 	return b.String()
 }
 
-func callFields(calls []*call, id func(*call) string) string {
-	var list []string
-	fields := ""
-	for _, c := range calls {
-		if c.kind == wire.KindLegacy {
-			fields = `,"function_call":` + c.legacyObject()
-			continue
-		}
-		list = append(list, c.entry(id(c)))
-	}
-	if list != nil {
-		fields += `,"tool_calls":[` + strings.Join(list, ",") + "]"
-	}
-	return fields
-}
-
-// entry renders the call as an entry of tool_calls in a request, with all fields of
-// its own (thought signatures) that its fragments carried.
+// entry renders the call as an entry of tool_calls in a request, with all other fields of
+// its fragments, such as thought signatures.
 func (c *call) entry(id string) string {
 	return c.render(`"id":`+strictjson.Quote(id)+",", c.input(), c.own, c.inner)
 }
 
-// legacyObject renders the call as function_call in a request.
-func (c *call) legacyObject() string { return c.render("", c.input(), nil, c.inner) }
-
-// render renders the call: what it begins with, its arguments as a JSON value, and
-// fields of its own, in the entry and in the object that has the name.
+// render renders the call from its first fields, its arguments as a JSON value, and the
+// other fields in the entry and in the object with the name.
 func (c *call) render(lead, arguments string, own, inner []string) string {
 	body, input := "function", "arguments"
 	if c.kind == wire.KindCustom {
@@ -221,7 +206,7 @@ func (c *call) render(lead, arguments string, own, inner []string) string {
 	return "{" + lead + `"type":` + strictjson.Quote(body) + `,` + strictjson.Quote(body) + `:` + named + fieldList(own) + "}"
 }
 
-// fieldList renders fields, as raw name and value, behind others.
+// fieldList renders fields, as raw name and value, that follow others.
 func fieldList(fields []string) string {
 	if len(fields) == 0 {
 		return ""
@@ -229,8 +214,8 @@ func fieldList(fields []string) string {
 	return "," + strings.Join(fields, ",")
 }
 
-// input renders the arguments as they stood there: as a string or, at some
-// servers, as an object.
+// input renders the arguments in the form that upstream used: a string or, at some
+// servers, an object.
 func (c *call) input() string {
 	if c.object && c.whole() {
 		return c.args.String()
@@ -245,22 +230,4 @@ func (c *call) legacyResult(content string) string {
 // toolResult renders the message that answers a call.
 func toolResult(id, content string) string {
 	return `{"role":"tool","tool_call_id":` + strictjson.Quote(id) + `,"content":` + strictjson.Quote(content) + `}`
-}
-
-// lastOf describes what the last turn said, after others that had extras with the
-// given names.
-func lastOf(u *assistantMessage, before []string) (l history.Last) {
-	if content := u.contentValue(); content[0] == '[' {
-		l.Content = content
-	}
-	l.Audio, l.Spoken = u.audio.id, u.audio.text()
-	for _, name := range u.order {
-		l.Extras = append(l.Extras, history.Field{Name: name, Raw: u.extras[name].value()})
-	}
-	for _, name := range before {
-		if _, again := u.extras[name]; !again && !slices.Contains(l.Gone, name) {
-			l.Gone = append(l.Gone, name)
-		}
-	}
-	return l
 }

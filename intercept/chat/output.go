@@ -1,76 +1,100 @@
 package chat
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
-// outputChoice is one choice of the answer as the agent reads it. It begins with a choice
-// of the first upstream body; when all calls of that are denied, it goes on with
-// the choice of a continuation.
-type outputChoice struct {
-	index   int                  // of the choice, towards the agent
-	now     *choice              // what upstream said last in it
-	raw     string               // of a whole answer: that choice as it is in the body
-	text    string               // what the model wrote in it before
-	spoken  string               // what it said in sound before
-	named   []string             // the extras it gave before
-	thought []history.Field      // of a whole answer: its reasoning before
-	hidden  []string             // messages of whole turns that the agent does not see
-	speech  []history.SpokenTurn // what was spoken in them
-	turns   int                  // continuations so far
-	// continues: its calls were denied, and the model goes on in a continuation.
-	continues bool
-
-	role, finish bool   // have gone out
-	separated    bool   // the new text is set off from text
-	notice       string // what the agent reads in place of its calls
-	noticed      bool   // the notice has gone out
-	audio        string // raw id of the sound that the agent hears
+// output is the answer as the agent reads it, over all upstream bodies.
+type output struct {
+	head       wire.Head       // of its events
+	choices    []*outputChoice // in the order in which they began
+	continuing *outputChoice   // the choice that the current body continues, nil in the first body
+	firstJSON  string          // of a whole answer that continues: the first body
+	priorUsage []byte          // of the earlier bodies
+	open       bool            // another body follows: usage before its end is left out
 }
 
-// assign gives a new choice of an upstream body its output. The first choice of a
-// continuation takes the place of the one that was denied; a server that answers
-// with more than were asked for gets outputs of their own for them.
-func (a *answer) assign(c *choice) error {
-	if a.continuing != nil && len(a.choices) == 0 {
-		a.continuing.continueWith(c, a.whole)
+// outputChoice is one choice of the answer as the agent reads it. It begins with a choice
+// of the first upstream body. When all calls of that are denied, it continues with the
+// choice of a continuation.
+type outputChoice struct {
+	index     int     // in the answer that the agent reads
+	now       *choice // its choice in the latest body
+	prior     priorTurns
+	sent      sentParts
+	continues bool   // its calls were denied, and a continuation follows
+	separated bool   // the text of now is set off from that of prior
+	notice    string // text in place of its calls
+}
+
+// priorTurns is the model's output in a choice in earlier bodies.
+type priorTurns struct {
+	count     int // of continuations
+	text      string
+	spoken    string               // in sound
+	extras    []string             // names of the other fields
+	reasoning []history.Field      // of a whole answer
+	hidden    []string             // messages that the agent does not see
+	speech    []history.SpokenTurn // the sound of these
+}
+
+// sentParts notes which parts of a choice the agent has.
+type sentParts struct {
+	role, finish, notice bool
+	audio                string // raw id of the sound
+}
+
+// learnHead takes the head of a body; that of the first body counts.
+func (o *output) learnHead(h wire.Head) {
+	if o.continuing == nil {
+		o.head = h
+	}
+}
+
+// assign gives a new choice of a body its output. The first choice of a continuation
+// continues the one that was denied. Other choices of a continuation, although none was
+// requested, get outputs of their own.
+func (o *output) assign(c *choice, b *upstreamBody) error {
+	l := o.continuing
+	if l != nil && len(b.choices) == 0 {
+		l.continueWith(c, b.whole)
 		return nil
 	}
-	if len(a.outputs) == wire.MaxChoices {
+	if len(o.choices) == wire.MaxChoices {
 		return intercept.NotUnderstood("it has more than %d choices", wire.MaxChoices)
 	}
-	l := &outputChoice{index: a.free(c.index), now: c}
-	if a.continuing != nil {
-		l.hidden = append(l.hidden, a.continuing.hidden...)
-		l.turns = a.continuing.turns
+	c.output = &outputChoice{index: o.free(c.index), now: c}
+	if l != nil {
+		c.output.prior = priorTurns{count: l.prior.count, hidden: slices.Clone(l.prior.hidden)}
 	}
-	c.output = l
-	a.outputs = append(a.outputs, l)
+	o.choices = append(o.choices, c.output)
 	return nil
 }
 
-// continueWith continues the output with a choice of a continuation. A whole answer has
-// place for the sound of the last one only; the words of others go before its own.
+// continueWith continues the choice with one of a continuation. A whole answer has place
+// for the sound of the last turn only; the words of earlier ones become text.
 func (l *outputChoice) continueWith(c *choice, whole bool) {
-	said := l.now.said()
+	message := l.now.message()
 	if whole {
-		l.text += strictjson.Paragraph(l.text, said.text())
+		l.prior.text += strictjson.Paragraph(l.prior.text, message.text())
 	} else {
-		l.text, l.spoken = l.heard(), l.allSpoken()
+		l.prior.text, l.prior.spoken = l.text(), l.spoken()
 	}
-	l.named = append(l.named, said.order...)
+	l.prior.extras = append(l.prior.extras, message.order...)
 	l.now, c.output = c, l
 	l.continues, l.separated = false, false
 }
 
-// free is index, or where an output has that already the next one that none has.
-func (a *answer) free(index int) int {
-	next := 0
-	taken := false
-	for _, l := range a.outputs {
+// free returns index or, if a choice has it, the next one that none has.
+func (o *output) free(index int) int {
+	next, taken := 0, false
+	for _, l := range o.choices {
 		taken = taken || l.index == index
 		next = max(next, l.index+1)
 	}
@@ -80,30 +104,98 @@ func (a *answer) free(index int) int {
 	return index
 }
 
-// output returns the output of the choice that has an index in the current body, nil
-// where it has none.
-func (a *answer) output(index int) *outputChoice {
-	if c := a.known(index); c != nil {
-		return c.output
+// text is the text of the choice in all bodies.
+func (l *outputChoice) text() string {
+	return l.prior.text + strictjson.Paragraph(l.prior.text, l.now.message().written())
+}
+
+// spoken is the sound of the choice in all bodies, in words.
+func (l *outputChoice) spoken() string { return l.prior.spoken + l.now.message().audio.text() }
+
+// text is the text of the current choice or, without any, the words of its sound.
+func (o *output) text() string {
+	l := o.continuing
+	if l == nil && len(o.choices) > 0 {
+		l = o.choices[0]
 	}
-	return nil
+	if l == nil {
+		return ""
+	}
+	return cmp.Or(l.text(), l.spoken())
 }
 
-// heard is all that the model has written in the output.
-func (l *outputChoice) heard() string {
-	return l.text + strictjson.Paragraph(l.text, l.now.said().written())
-}
-
-// allSpoken is all that the model has said in sound in the output.
-func (l *outputChoice) allSpoken() string { return l.spoken + l.now.said().audio.text() }
-
-// unfinished returns the first output that goes on in a continuation, nil if there is
-// none.
-func (a *answer) unfinished() *outputChoice {
-	for _, l := range a.outputs {
+// unfinished returns the first choice that continues, nil if there is none.
+func (o *output) unfinished() *outputChoice {
+	for _, l := range o.choices {
 		if l.continues {
 			return l
 		}
 	}
 	return nil
+}
+
+// advance prepares the output for the continuation of one of its choices.
+func (o *output) advance(l *outputChoice, b *upstreamBody) {
+	o.firstJSON = cmp.Or(o.firstJSON, b.json)
+	o.priorUsage = strictjson.AddUsage(o.priorUsage, []byte(b.usage))
+	o.continuing = l
+}
+
+// deny lets the choice continue after messages that the agent does not see.
+func (l *outputChoice) deny(messages []string, speech []history.SpokenTurn) {
+	l.prior.hidden = append(l.prior.hidden, messages...)
+	l.prior.speech = append(l.prior.speech, speech...)
+	l.prior.count++
+	l.continues = true
+}
+
+// close gives the choice the notice of calls that were all denied.
+func (l *outputChoice) close(p *intercept.Plan) { l.notice = p.Denial(l.prior.count) }
+
+// plan decides whether another body follows. Failed reports that upstream has failed.
+func (o *output) plan(failed bool) (open bool) {
+	o.open = !failed && o.unfinished() != nil
+	return o.open
+}
+
+// stop ends every choice that has not ended with the message of an aborted run.
+func (o *output) stop(message string) {
+	for _, l := range o.choices {
+		if l.continues = false; !l.sent.finish {
+			l.notice = message
+		}
+	}
+}
+
+// send notes that the agent gets a delta.
+func (l *outputChoice) send(d *wire.ChoiceDelta) {
+	l.sent.role = l.sent.role || d.Role
+	l.sent.finish = l.sent.finish || d.Finish != ""
+	l.sent.audio = cmp.Or(l.sent.audio, d.Audio)
+}
+
+// notices renders all notices that the agent does not have, each with an end.
+func (o *output) notices() (out []byte) {
+	for _, l := range o.choices {
+		out = append(out, l.closingNotice(&o.head, true)...)
+	}
+	return out
+}
+
+// closingNotice renders the notice of the choice, if it has one that the agent does not have.
+func (l *outputChoice) closingNotice(head *wire.Head, end bool) []byte {
+	if l.notice == "" || l.sent.notice {
+		return nil
+	}
+	role := ""
+	if !l.sent.role {
+		role = `"role":"assistant",`
+	}
+	l.sent.notice, l.sent.role, l.sent.finish = true, true, end
+	text := strictjson.Paragraph(l.text(), l.notice)
+	out := head.Event(wire.Choice(l.index, role+`"content":`+strictjson.Quote(text), "null"))
+	if end {
+		out = append(out, head.Event(wire.Choice(l.index, "", `"stop"`))...)
+	}
+	return out
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// quirk is one way in which servers deviate, with what is read out of it.
+// quirk is one way in which servers deviate, with the calls that are read.
 type quirk struct {
 	name string
 	body string
@@ -39,7 +39,7 @@ func fn(fields, name, args string) string {
 	return `{` + fields + `"type":"function","function":{"name":` + strictjson.Quote(name) + `,"arguments":` + strictjson.Quote(args) + `}}`
 }
 
-// part is the fragment of a call that goes on.
+// part is a fragment that continues a call.
 func part(fields, args string) string {
 	if fields != "" {
 		fields += ","
@@ -138,7 +138,7 @@ var quirks = []quirk{
 	{name: "4.36 CRLF", body: strings.ReplaceAll(listed, "\n", "\r\n"), calls: []string{`bash({"command":"ls"})`}},
 	{name: "4.36 CR", body: strings.ReplaceAll(listed, "\n", "\r"), calls: []string{`bash({"command":"ls"})`}},
 	{name: "4.36 a blank before data", body: strings.ReplaceAll(listed, "data:", " data:"), calls: []string{`bash({"command":"ls"})`}},
-	{name: "4.36 no blank behind data:", body: strings.ReplaceAll(listed, "data: ", "data:"), calls: []string{`bash({"command":"ls"})`}},
+	{name: "4.36 no blank after data:", body: strings.ReplaceAll(listed, "data: ", "data:"), calls: []string{`bash({"command":"ls"})`}},
 	{name: "4.36 byte order mark", body: "\xef\xbb\xbf" + listed, calls: []string{`bash({"command":"ls"})`}},
 	{name: "4.36 data: and the JSON on the next line", body: "data:\n {\"choices\":[" + aChoice + "]}\n\n", refused: true},
 	{name: "4.36 two events on one line", body: "data: {}data: " + hostileC + "\n\n", refused: true},

@@ -1,83 +1,94 @@
 package chat
 
-import "github.com/heldcall/heldcall/intercept"
+import (
+	"fmt"
 
-// Plan implements [intercept.Codec]: it decides of each choice of the body whether it
-// goes on, and if not, what the agent reads in it and what is remembered of it. After
-// an error of upstream's none goes on.
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// Plan implements [intercept.Codec]. It decides whether each choice of the body
+// continues, and if not, which notice and which record it gets. After an upstream error
+// no choice continues, and after an abort none needs a record.
 func (a *answer) Plan(p *intercept.Plan) error {
 	if p.Unchanged {
 		return nil
 	}
-	for _, c := range a.choices {
-		if a.mayContinue(c, p) {
-			if err := a.tell(c, p); err != nil {
+	for _, c := range a.body.choices {
+		l := c.output
+		lost := !l.sent.finish && p.AllDenied(c.units()) // after its end the agent can get nothing more
+		if lost && !a.body.failed && p.MayContinue(l.prior.count, a.limits.MaxContinuations) {
+			if err := a.deny(c, p); err != nil {
 				return err
 			}
 			continue
 		}
-		c.output.notice = a.notice(c, p)
-		if err := a.remember(c, p); err != nil {
-			return err
+		if lost {
+			l.close(p)
+		}
+		if p.Aborted == nil && !a.body.failed {
+			if err := a.records.add(c, p); err != nil {
+				return err
+			}
 		}
 	}
 	if p.Aborted != nil {
-		a.stop(p)
+		a.out.stop(p.Aborted.ModelMessage)
 	}
-	a.open = !a.failed && a.unfinished() != nil
-	p.Open = a.open
+	p.Open = a.out.plan(a.body.failed)
 	return nil
 }
 
-// mayContinue reports whether heldcall continues a choice by itself: its calls were
-// all denied, its end has not gone out, and no bound is reached.
-func (a *answer) mayContinue(c *choice, p *intercept.Plan) bool {
-	l := c.output
-	return !a.failed && !l.finish && p.MayContinue(l.turns, a.limits.MaxContinuations) && p.AllDenied(c.units())
-}
-
-// notice is what the agent reads in a choice that lost all its calls and does not go
-// on. Nothing can follow an end that has gone out.
-func (a *answer) notice(c *choice, p *intercept.Plan) string {
-	if c.output.finish || !p.AllDenied(c.units()) {
-		return ""
-	}
-	return p.Denial(c.output.turns)
-}
-
-// stop ends every choice that has not ended, because the run was stopped. It is
-// over, so nothing need be remembered of it.
-func (a *answer) stop(p *intercept.Plan) {
-	for _, l := range a.outputs {
-		if l.continues = false; !l.finish {
-			l.notice = p.Aborted.ModelMessage
+// deny lets a choice continue after the denial of its calls.
+func (a *answer) deny(c *choice, p *intercept.Plan) error {
+	messages := c.denied(c.ids(a.limits.TurnID))
+	for _, m := range messages {
+		if err := p.Store(len(m)); err != nil {
+			return err
 		}
 	}
-	a.records = nil
+	if a.body.whole {
+		c.output.keepReasoning(p)
+	}
+	c.output.deny(messages, c.message().audio.speech())
+	return nil
 }
 
 // Verbatim implements [intercept.Codec].
 func (a *answer) Verbatim(p *intercept.Part) bool {
 	if p != nil {
-		return a.failed || (a.continuing == nil && !a.batch.uneven)
+		return a.body.failed || (a.out.continuing == nil && !a.batch.odd)
 	}
-	held, uneven := false, false
-	for _, c := range a.choices {
-		uneven = uneven || a.uneven(c)
+	held, uniform := false, true
+	for _, c := range a.body.choices {
+		uniform = uniform && a.body.uniform(c)
 		for _, call := range c.calls() {
 			held = held || !call.Passed()
 		}
 	}
-	return a.continuing == nil && !(held && uneven)
+	return a.out.continuing == nil && (uniform || !held)
 }
 
-// Conclude implements [intercept.Codec].
-func (a *answer) Conclude(p *intercept.Plan) (intercept.Resolution, error) {
-	switch {
-	case p.Unchanged:
-		return intercept.Resolution{}, nil
-	case p.Open:
-		return a.proceed(a.unfinished(), p)
+// Conclude implements [intercept.Codec]. A whole answer keeps its records until it is
+// complete: only then does the agent get any of it.
+func (a *answer) Conclude(p *intercept.Plan) (resolution intercept.Resolution, err error) {
+	if p.Unchanged || p.Aborted != nil {
+		return resolution, nil
 	}
-	return intercept.Resolution{Hidden: a.records}, nil
+	if !p.Open || !a.body.whole {
+		resolution.Hidden = a.records.list
+	}
+	if !p.Open {
+		return resolution, nil
+	}
+	if err := p.Store(len(a.body.json)); err != nil {
+		return resolution, err
+	}
+	next := a.out.unfinished()
+	request, err := a.records.req.Extend(next.prior.hidden)
+	if err != nil {
+		return resolution, fmt.Errorf("continue after a denial: %w", err)
+	}
+	a.out.advance(next, &a.body)
+	resolution.Next = &request
+	return resolution, nil
 }

@@ -10,99 +10,117 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// RewriteItems implements [intercept.Codec].
+// rewriter rewrites the events of a body.
+type rewriter struct {
+	body *upstreamBody
+	out  *output
+	plan *intercept.Plan
+}
+
+// Rewrite implements [intercept.Codec].
 func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan) ([]byte, error) {
 	payloads, err := intercept.Payloads(part)
 	if err != nil {
 		return nil, err
 	}
+	w := &rewriter{body: &a.body, out: &a.out, plan: p}
 	return intercept.RewritePart(part, payloads, func(_ int, payload []byte) (intercept.Rewrite, error) {
 		if intercept.IsDone(payload) {
-			return intercept.Rewrite{JSON: string(payload), Drop: a.open, Before: a.notices()}, nil
+			return intercept.Rewrite{JSON: string(payload), Drop: a.out.open, Before: a.out.notices()}, nil
 		}
 		c, err := wire.Decode(string(payload))
 		if err != nil {
 			return intercept.Rewrite{}, err
 		}
 		n := c.Fragments()
-		e := edit{answer: a, plan: p}
 		own := units[:n]
-		if units = units[n:]; n == 0 || !e.rendersCalls(c) {
-			return a.revise(c, p)
+		if units = units[n:]; n == 0 || !w.rendersCalls(c) {
+			return w.revise(c)
 		}
-		out, err := e.takeApart(c, own)
+		out, err := w.takeApart(c, own)
 		return intercept.Rewrite{Drop: true, Before: out}, err
 	})
 }
 
-// revise returns what becomes of an event whose calls, if it has any, stay as they
-// came.
-func (a *answer) revise(c *wire.Chunk, p *intercept.Plan) (intercept.Rewrite, error) {
-	before := a.noticesBefore(c)
-	e := edit{answer: a, plan: p, Patch: strictjson.Patch{JSON: c.Raw}, chunk: c}
+// revise returns an event as the agent gets it, with its calls unchanged.
+func (w *rewriter) revise(c *wire.Chunk) (intercept.Rewrite, error) {
+	var notices []byte // of the choices that end in the event
+	for i := range c.Choices {
+		if d := &c.Choices[i]; d.Finish != "" {
+			notices = append(notices, w.body.known(d.Index).output.closingNotice(&w.out.head, false)...)
+		}
+	}
+	e := edit{Patch: strictjson.Patch{JSON: c.Raw}, w: w, chunk: c}
 	if err := e.run(); err != nil {
 		return intercept.Rewrite{}, fmt.Errorf("rewrite an event: %w", err)
 	}
-	if !e.hollow {
-		a.noteSent(c)
+	for i := range c.Choices {
+		if d := &c.Choices[i]; !e.drop {
+			w.body.known(d.Index).output.send(d)
+		}
 	}
-	return intercept.Rewrite{JSON: e.JSON, Drop: e.hollow, Before: before}, nil
+	return intercept.Rewrite{JSON: e.JSON, Drop: e.drop, Before: notices}, nil
 }
 
-// edit is the work on one chunk.
+// edit is the rewriting of one chunk.
 type edit struct {
-	*answer
 	strictjson.Patch
-	plan   *intercept.Plan
-	chunk  *wire.Chunk
-	hollow bool // nothing is left that the agent would read
+	w     *rewriter
+	chunk *wire.Chunk
+	drop  bool // the agent would read nothing in the rest
 }
 
 func (e *edit) run() error {
-	if len(e.chunk.Choices) > 0 {
-		e.hollow = true
-	}
+	e.drop = len(e.chunk.Choices) > 0
 	for position := range e.chunk.Choices {
-		e.choice(position, &e.chunk.Choices[position])
+		e.choice(fmt.Sprintf("choices.%d.", position), &e.chunk.Choices[position])
 	}
-	e.usageSum()
-	if e.continuing != nil {
-		e.rehead()
+	e.sumUsage()
+	if e.continues() {
+		e.setHead()
 	}
 	return e.Err
 }
 
-// choice rewrites what the chunk says of one choice. What does not go out with it
-// is taken out of d too.
-func (e *edit) choice(position int, d *wire.ChoiceDelta) {
-	l := e.output(d.Index)
-	path := fmt.Sprintf("choices.%d.", position)
-	if e.continuing != nil {
-		e.audio(path, d, l)
+// choice rewrites one choice of the chunk, at a path. Fields that do not go out are
+// removed from d too.
+func (e *edit) choice(path string, d *wire.ChoiceDelta) {
+	known := e.w.body.known(d.Index)
+	l := known.output
+	if e.continues() {
+		e.joinAudio(path, d, l)
 		e.separate(path, d, l)
 	}
-	if known := e.known(d.Index); known != nil && e.changed(known, e.plan) {
+	if e.w.body.canonical(known, e.w.plan) {
 		e.withhold(path, d, known)
-		if d.Repeated && known.says[wire.InDelta].any() { // clients that know it would let it replace the calls
+		if d.Repeated && known.messages[wire.InDelta].any() { // in some clients it would replace the calls
 			e.Delete(path + "message")
 		}
 	}
-	left := d.Carries || len(d.Calls) > 0
-	left = e.finishReason(path, d, l) || left
-	if d.Role && l.role && (e.continuing != nil || l.notice != "") {
-		e.Delete(path + "delta.role")
-		d.Role = false
-	}
+	finish := e.finishReason(path, d, l)
+	e.role(path, d, l)
 	if l.index != d.Index {
 		e.Set(path+"index", strconv.Itoa(l.index))
 	}
-	if left || d.Role || (!l.continues && e.continuing == nil) {
-		e.hollow = false
+	remains := finish || d.Role || d.Carries || len(d.Calls) > 0
+	if remains || (!l.continues && !e.continues()) {
+		e.drop = false
 	}
 }
 
-// finishReason rewrites the finish reason of a choice without calls, and
-// reports whether the agent reads one.
+// continues reports whether the chunk is of a continuation.
+func (e *edit) continues() bool { return e.w.out.continuing != nil }
+
+// role removes a role that the agent has received before.
+func (e *edit) role(path string, d *wire.ChoiceDelta, l *outputChoice) {
+	if d.Role && l.sent.role && (e.continues() || l.notice != "") {
+		e.Delete(path + "delta.role")
+		d.Role = false
+	}
+}
+
+// finishReason rewrites the finish reason of a choice without calls, and reports whether
+// the agent reads one.
 func (e *edit) finishReason(path string, d *wire.ChoiceDelta, l *outputChoice) bool {
 	switch {
 	case d.Finish == "":
@@ -117,14 +135,35 @@ func (e *edit) finishReason(path string, d *wire.ChoiceDelta, l *outputChoice) b
 	return true
 }
 
-// separate puts an empty line between what the model said before a denial and
-// after it.
+// joinAudio makes the sound of a continuation part of the sound that the agent has begun
+// to receive: that has one id and one time of expiry.
+func (e *edit) joinAudio(path string, d *wire.ChoiceDelta, l *outputChoice) {
+	for _, t := range d.Texts {
+		if t.Field != "audio" || t.Place != wire.InDelta || l.sent.audio == "" || !t.Value.IsObject() {
+			continue
+		}
+		left := strictjson.Patch{JSON: t.Value.Raw}
+		left.Delete("id")
+		left.Delete("expires_at")
+		switch {
+		case left.Err != nil:
+			e.Err = left.Err
+		case len(gjson.Parse(left.JSON).Map()) > 0:
+			e.Set(path+"delta.audio", left.JSON)
+		default:
+			e.Delete(path + "delta.audio")
+			d.Carries = len(d.Texts) > 1
+		}
+	}
+}
+
+// separate puts an empty line between the text before a denial and the text after it.
 func (e *edit) separate(path string, d *wire.ChoiceDelta, l *outputChoice) {
 	for _, t := range d.Texts {
 		if t.Field != "content" || l.separated {
 			continue
 		}
-		at := path + [...]string{"delta.", "message."}[t.Place] + "content"
+		at := path + placeField[t.Place] + "content"
 		text := t.Value
 		if text.IsArray() {
 			first := firstText(text)
@@ -137,36 +176,39 @@ func (e *edit) separate(path string, d *wire.ChoiceDelta, l *outputChoice) {
 		if text.Type != gjson.String {
 			continue
 		}
-		if lead := strictjson.Paragraph(l.text, text.Str); lead != text.Str {
+		if lead := strictjson.Paragraph(l.prior.text, text.Str); lead != text.Str {
 			e.Set(at, strictjson.Quote(lead))
 		}
 		l.separated = true
 	}
 }
 
-// usageSum adds what earlier turns of the answer have used.
-func (e *edit) usageSum() {
-	if e.chunk.Usage == "" {
-		return
-	}
-	if e.open {
+// placeField is the path of each place in a choice.
+var placeField = [...]string{wire.InDelta: "delta.", wire.InMessage: "message."}
+
+// sumUsage adds the usage of earlier bodies.
+func (e *edit) sumUsage() {
+	switch prior := e.w.out.priorUsage; {
+	case e.chunk.Usage == "":
+	case e.w.out.open:
 		e.Delete("usage")
-		e.hollow = e.hollow || len(e.chunk.Choices) == 0
-		return
-	}
-	e.hollow = false
-	if len(e.priorUsage) > 0 {
-		e.Set("usage", string(strictjson.AddUsage(e.priorUsage, []byte(e.chunk.Usage))))
+		e.drop = e.drop || len(e.chunk.Choices) == 0
+	default:
+		e.drop = false
+		if len(prior) > 0 {
+			e.Set("usage", string(strictjson.AddUsage(prior, []byte(e.chunk.Usage))))
+		}
 	}
 }
 
-// rehead gives the chunk the id of the answer that the agent has begun to read.
-func (e *edit) rehead() {
+// setHead gives the chunk the head of the answer that the agent has begun to read.
+func (e *edit) setHead() {
+	head, own := e.w.out.head, e.chunk.Head
 	for _, f := range []struct{ name, first, own string }{
-		{"id", e.head.ID, e.chunk.Head.ID},
-		{"created", e.head.Created, e.chunk.Head.Created},
-		{"model", e.head.Model, e.chunk.Head.Model},
-		{"system_fingerprint", e.head.Fingerprint, e.chunk.Head.Fingerprint},
+		{"id", head.ID, own.ID},
+		{"created", head.Created, own.Created},
+		{"model", head.Model, own.Model},
+		{"system_fingerprint", head.Fingerprint, own.Fingerprint},
 	} {
 		if f.first != "" && f.own != "" && f.first != f.own {
 			e.Set(f.name, f.first)

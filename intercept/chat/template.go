@@ -11,39 +11,55 @@ import (
 // arguments.
 type slots struct {
 	choice *choice
-	fields []string // by slot: the field of the message, "" for one that nobody keeps
-	words  bool     // it is something for the user
+	fields []string // by slot: the field of the message, "" for one that is not kept
+	text   bool     // it is text for the user
 }
 
 // Template implements [intercept.Codec].
 func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []strictjson.Span) {
-	chunks, units := a.batch.chunks, p.Units()
-	if len(chunks) != 1 || len(chunks[0].Choices) != 1 || chunks[0].Failed || chunks[0].Usage != "" || a.continuing != nil {
+	d := a.batch.only()
+	if d == nil || a.out.continuing != nil {
 		return t, nil
 	}
-	d := &chunks[0].Choices[0]
-	if d.Finish != "" || d.Role || d.Logprobs.IsObject() {
-		return t, nil
-	}
-	s := &slots{choice: a.known(d.Index), words: d.Contents}
-	t.Units, t.Overtakes, t.Of = units, d.Contents, s
-	payload := p.Payloads[0]
+	s := &slots{choice: a.body.known(d.Index), text: d.Contents}
+	t.Units, t.Of = p.Units(), s
 	switch {
-	case len(units) == 1 && len(d.Texts) == 0 && !a.batch.opens && d.Calls[0].Name == "" && d.Calls[0].ID == "":
-		args := gjson.GetBytes(payload, "choices.0.delta.tool_calls.0.function.arguments")
-		if c := callOf(units[0]); args.Type != gjson.String || c.kind != wire.KindFunction || len(c.Ambiguities) > 0 {
-			return t, nil
-		}
-		t.Call, t.Overtakes = units[0], false
-		return t, []strictjson.Span{strictjson.Inner(args)}
-	case len(units) == 0:
-		return t, s.texts(d, payload)
+	case len(t.Units) == 0:
+		t.Overtakes = d.Contents
+		return t, s.texts(d, p.Payloads[0])
+	case len(t.Units) == 1 && len(d.Texts) == 0 && !a.batch.opens:
+		t.Call = t.Units[0]
+		return t, argumentsOf(d, t.Call, p.Payloads[0])
 	}
 	return t, nil
 }
 
-// texts finds the strings of a delta that carry text, and the random padding that
-// OpenAI puts beside them.
+// only returns the part's one delta, nil if it has more than text and fragments.
+func (p *eventBatch) only() *wire.ChoiceDelta {
+	if len(p.chunks) != 1 || len(p.chunks[0].Choices) != 1 || p.chunks[0].Failed || p.chunks[0].Usage != "" {
+		return nil
+	}
+	if d := &p.chunks[0].Choices[0]; d.Finish == "" && !d.Role && !d.Logprobs.IsObject() {
+		return d
+	}
+	return nil
+}
+
+// argumentsOf finds the arguments of a delta with one fragment, which continues a call
+// that is not ambiguous.
+func argumentsOf(d *wire.ChoiceDelta, u *intercept.Unit, payload []byte) []strictjson.Span {
+	if d.Calls[0].Name != "" || d.Calls[0].ID != "" || callOf(u).kind != wire.KindFunction || len(u.Ambiguities) > 0 {
+		return nil
+	}
+	arguments := gjson.GetBytes(payload, "choices.0.delta.tool_calls.0.function.arguments")
+	if arguments.Type != gjson.String {
+		return nil
+	}
+	return []strictjson.Span{strictjson.Inner(arguments)}
+}
+
+// texts finds the strings of a delta that are text, and the random padding that OpenAI
+// puts beside them.
 func (s *slots) texts(d *wire.ChoiceDelta, payload []byte) (spans []strictjson.Span) {
 	for _, t := range d.Texts {
 		switch {
@@ -76,28 +92,24 @@ func (s *slots) texts(d *wire.ChoiceDelta, payload []byte) (spans []strictjson.S
 	return spans
 }
 
-// Repeat implements [intercept.Codec]. What passes of a call is what was uniform when
-// the form was learned.
+// Repeat implements [intercept.Codec]. A fragment of a call that passes is uniform, because
+// that of the learned form was.
 func (a *answer) Repeat(t *intercept.Template, texts [][]byte, held bool) (added string, size int, ok bool) {
 	s := t.Of.(*slots)
 	switch {
-	case a.continuing != nil:
-		return "", 0, false
 	case t.Call != nil:
 		c := callOf(t.Call)
-		if c != a.latest || s.choice.announced || a.done {
+		if c != a.body.latest || s.choice.finished || a.body.done {
 			return "", 0, false
 		}
-		before := c.args.Len()
-		strictjson.Unquote(&c.args.Builder, texts[0])
-		added = c.args.Builder.String()[before:]
+		added = c.addEscaped(texts[0])
 		return added, len(added), true
-	case held && (s.choice.textHeld || !s.words):
+	case held && (s.choice.textHeld || !s.text):
 		return "", 0, false
 	}
 	for slot, field := range s.fields {
 		if field != "" {
-			size += s.choice.says[wire.InDelta].addEscaped(field, texts[slot])
+			size += s.choice.messages[wire.InDelta].addEscaped(field, texts[slot])
 		}
 	}
 	return "", size, true

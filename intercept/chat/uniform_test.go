@@ -46,7 +46,7 @@ var skipped = []struct{ name, old, with string }{
 	{"another id", `"id":"c1"`, `"id":"c2"`},
 	{"id is a number (AI SDK)", `"id":"c1"`, `"id":1`},
 	{"event line (openai-python, openai-go, langchain)", `data: `, "event: thread.x\ndata: "},
-	{"event line behind", "\n\n", "\nevent: thread.x\n\n"},
+	{"event line after", "\n\n", "\nevent: thread.x\n\n"},
 	{"two event lines", `data: `, "event: x\nevent: thread.x\ndata: "},
 	{"id line", `data: `, "id: 7\ndata: "},
 	{"retry line", `data: `, "retry: 7\ndata: "},
@@ -124,8 +124,8 @@ func TestFragmentsThatClientsSkip(t *testing.T) {
 	}
 }
 
-// withoutRest is a stream without the events in which heldcall keeps what else the
-// events of calls said.
+// withoutRest is a stream without the events in which heldcall keeps the other fields of
+// events with calls.
 func withoutRest(stream string) string {
 	for _, rest := range []string{event(`{"role":"assistant"}`, "null"), event(`{"content":[]}`, "null"), event(`{"annotations":[{}]}`, "null"), replacedAll(usage, `"prompt_tokens":10,"total_tokens":15`, `"prompt_tokens":"1"`)} {
 		stream = strings.Replace(stream, rest, "", 1)
@@ -145,7 +145,7 @@ func TestFragmentsThatClientsSkipOfACallThatPasses(t *testing.T) {
 			}
 			calls := p.Answer.Calls()
 			s, err := p.Answer.Resolve(make([]intercept.Ruling, len(calls)))
-			if len(calls) > 0 { // its beginning has passed: what is not certain about the rest is asked
+			if len(calls) > 0 { // its beginning has passed: people are asked about an ambiguous rest
 				var e *intercept.Error
 				if !errors.As(err, &e) || p.Got.String() != lead || calls[0].Ambiguous == nil {
 					t.Fatalf("%+v, %v after %s", calls, err, p.Got.String())
@@ -173,7 +173,7 @@ func TestCallsThatAreNotUniform(t *testing.T) {
 		{"no numbers", role + entries(fn(`"id":"a"`, "x", "{}"), fn(`"id":"b"`, "y", "{}")) + end, role + opening(0, "a", "x", "{}") + opening(1, "b", "y", "{}") + end},
 		{"fragments interleave", role + opening(0, "a", "x", "{") + opening(1, "b", "y", "{") + more(0, "}") + more(1, "}") + end, role + opening(0, "a", "x", "{}") + opening(1, "b", "y", "{}") + end},
 		{"choices interleave", role + opening(0, "a", "x", "{") + of(1, `{"tool_calls":[`+fn(`"index":0,"id":"b"`, "y", "{")+`]}`, "null") + more(0, "}") + of(1, `{"tool_calls":[`+part(`"index":0`, "}")+`]}`, "null") + end, role + opening(0, "a", "x", "{}") + of(1, `{"tool_calls":[`+fn(`"index":0,"id":"b"`, "y", "{}")+`]}`, "null") + end},
-		{"a fragment behind the finish", role + opening(0, "a", "x", "{") + finish + more(0, "}") + end, role + opening(0, "a", "x", "{}") + finish + end},
+		{"a fragment after the finish", role + opening(0, "a", "x", "{") + finish + more(0, "}") + end, role + opening(0, "a", "x", "{}") + finish + end},
 		{"arguments are an object", role + entries(`{"index":0,"id":"a","type":"function","function":{"name":"x","arguments":{"c": 0}}}`) + end, role + opening(0, "a", "x", `{"c": 0}`) + end},
 		{"empty custom part beside", role + entries(`{"index":0,"id":"a","type":"function","custom":{"name":"","input":""},"function":{"name":"x","arguments":"{}"}}`) + end, role + opening(0, "a", "x", "{}") + end},
 		{
@@ -181,7 +181,7 @@ func TestCallsThatAreNotUniform(t *testing.T) {
 			role + event(`{"content":"Hm.","reasoning":"r"}`, "null") + opening(0, "a", "x", "{}") + replacedAll(event("{}", "stop"), `"stop"}]`, `"stop"}],"usage":{"total_tokens":1}`) + done,
 		},
 		{"message beside delta", role + both(callList(fn(`"index":0,"id":"a"`, "x", "{")), callList(fn(`"index":0,"id":"a"`, "x", "{"))) + both(callList(part(`"index":0`, "}")), callList(fn(`"index":0,"id":"a"`, "x", "{}"))) + end, role + opening(0, "a", "x", "{}") + end},
-		{"a message behind", role + speech + opening(0, "a", "x", "{}") + both(`{}`, `{"role":"assistant","tool_calls":null}`) + end, role + speech + opening(0, "a", "x", "{}") + replacedAll(both(`{}`, ``), `"message":,`, ``) + end},
+		{"a message after", role + speech + opening(0, "a", "x", "{}") + both(`{}`, `{"role":"assistant","tool_calls":null}`) + end, role + speech + opening(0, "a", "x", "{}") + replacedAll(both(`{}`, ``), `"message":,`, ``) + end},
 		{"legacy with another field", role + event(`{"function_call":{"name":"x","arguments":"{}","y":1}}`, "null") + end, role + event(`{"function_call":{"name":"x","arguments":"{}"}}`, "null") + end},
 		{"custom with another field", role + entries(`{"index":0,"id":"a","type":"custom","custom":{"name":"x","input":"1","y":1}}`) + end, role + entries(`{"index":0,"id":"a","type":"custom","custom":{"name":"x","input":"1"}}`) + end},
 		{"the last event lacks its end", role + event(`{"tool_calls":[`+fn(`"index":0,"id":"a"`, "x", "{}")+`]}`, "stop")[:len(event(`{"tool_calls":[`+fn(`"index":0,"id":"a"`, "x", "{}")+`]}`, "stop"))-1], role + opening(0, "a", "x", "{}") + event("{}", "stop")},

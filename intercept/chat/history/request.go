@@ -1,12 +1,12 @@
-// Package history reads the agent's requests to the Chat Completions API and puts back
-// into them what was hidden from the agent in earlier answers.
+// Package history reads the agent's requests to the Chat Completions API and restores in
+// them the messages that were hidden from the agent in earlier answers.
 //
-// Read request.go and tools.go (what a request asks for and offers), record.go (what is
-// remembered of an answer, and how it goes into a history) and speech.go (what was said
-// in sound).
+// Read request.go and tools.go (the conversation and the tools of a request), record.go (the
+// record of an answer) and splice.go (how records change a history).
 package history
 
 import (
+	"iter"
 	"strconv"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -17,7 +17,7 @@ import (
 // Request is an agent's request.
 type Request struct {
 	intercept.ParsedRequest
-	before string // fingerprint of the last message as the agent sent it
+	before string // fingerprint of the last message that the agent sent
 }
 
 var form = intercept.RequestSchema{
@@ -34,6 +34,13 @@ func ParseRequest(e intercept.Envelope) (*Request, error) {
 // Messages are those of the request.
 func (r *Request) Messages() gjson.Result { return gjson.ParseBytes(r.Field("messages")) }
 
+// items yields the items of a field.
+func (r *Request) items(field string) iter.Seq[gjson.Result] {
+	return func(yield func(gjson.Result) bool) {
+		gjson.ParseBytes(r.Field(field)).ForEach(func(_, item gjson.Result) bool { return yield(item) })
+	}
+}
+
 // Info implements [intercept.Request].
 func (r *Request) Info() intercept.Info {
 	info := intercept.Info{
@@ -49,8 +56,7 @@ func (r *Request) Info() intercept.Info {
 
 func (r *Request) text(field string) string { return gjson.ParseBytes(r.Field(field)).String() }
 
-// session looks for an id of the conversation in the fields that agents use for
-// one.
+// session returns the id of the conversation, from the fields in which agents send one.
 func (r *Request) session() string {
 	metadata := gjson.ParseBytes(r.Field("metadata"))
 	for _, key := range []string{"session_id", "conversation_id", "thread_id"} {
@@ -61,106 +67,84 @@ func (r *Request) session() string {
 	return r.text("prompt_cache_key")
 }
 
-// Opening is the first user message, with the user it is for: what stays the
-// same over a conversation that names itself nowhere.
-func (r *Request) Opening() (opening string) {
-	r.Messages().ForEach(func(_, m gjson.Result) bool {
-		if m.Get("role").Str != "user" {
-			return true
+// Opening is the text of the first user message, after the user whom it is for. It
+// identifies a conversation that has no id.
+func (r *Request) Opening() string {
+	for m := range r.items("messages") {
+		if m.Get("role").Str == "user" {
+			return r.text("user") + "\n" + strictjson.ContentText(m.Get("content"))
 		}
-		opening = r.text("user") + "\n" + strictjson.ContentText(m.Get("content"))
-		return false
-	})
-	return opening
+	}
+	return ""
 }
 
 // LastUser implements [intercept.Request].
-func (r *Request) LastUser() (last string) {
-	r.Messages().ForEach(func(_, m gjson.Result) bool {
-		if m.Get("role").Str == "user" {
-			last = strictjson.ContentText(m.Get("content"))
-		}
-		return true
-	})
+func (r *Request) LastUser() string {
+	last, _ := r.lastUser()
 	return last
 }
 
-// Task implements [intercept.Request]: the user's last message and its number.
+// Task implements [intercept.Request]: the number of the user's last message, and its
+// text.
 func (r *Request) Task() string {
-	n, last := 0, ""
-	r.Messages().ForEach(func(_, m gjson.Result) bool {
-		if m.Get("role").Str == "user" {
-			n++
-			last = strictjson.ContentText(m.Get("content"))
-		}
-		return true
-	})
+	last, n := r.lastUser()
 	return strconv.Itoa(n) + "\n" + last
+}
+
+// lastUser returns the text of the user's last message, and how many the user has sent.
+func (r *Request) lastUser() (text string, n int) {
+	var last gjson.Result
+	for m := range r.items("messages") {
+		if m.Get("role").Str == "user" {
+			last = m
+			n++
+		}
+	}
+	return strictjson.ContentText(last.Get("content")), n
 }
 
 // Begins implements [intercept.Request].
 func (r *Request) Begins() bool {
-	begins := true
-	r.Messages().ForEach(func(_, m gjson.Result) bool {
+	for m := range r.items("messages") {
 		switch m.Get("role").Str {
 		case "user", "system", "developer":
 		default:
-			begins = false
+			return false
 		}
-		return begins
-	})
-	return begins
-}
-
-// Tool implements [intercept.Request].
-func (r *Request) Tool(name string) (tool intercept.Tool, found bool) {
-	gjson.ParseBytes(r.Field("tools")).ForEach(func(_, t gjson.Result) bool {
-		def := t.Get("function")
-		free := t.Get("type").Str == "custom"
-		if free {
-			def = t.Get("custom")
-		}
-		if def.Get("name").Str == name && name != "" {
-			tool, found = newTool(def, free), true
-		}
-		return !found
-	})
-	if found {
-		return tool, true
 	}
-	gjson.ParseBytes(r.Field("functions")).ForEach(func(_, def gjson.Result) bool {
-		if def.Get("name").Str == name && name != "" {
-			tool, found = newTool(def, false), true
-		}
-		return !found
-	})
-	return tool, found
-}
-
-func newTool(def gjson.Result, free bool) intercept.Tool {
-	tool := intercept.Tool{Description: def.Get("description").String(), FreeText: free}
-	if p := def.Get("parameters"); p.IsObject() && !free {
-		tool.Parameters = []byte(p.Raw)
-	}
-	return tool
+	return true
 }
 
 // Made implements [intercept.Request].
 func (r *Request) Made() string {
 	var calls []intercept.CallFingerprint
-	r.Messages().ForEach(func(_, m gjson.Result) bool {
+	for m := range r.items("messages") {
 		m.Get("tool_calls").ForEach(func(_, c gjson.Result) bool {
 			name := c.Get("function.name").Str + c.Get("custom.name").Str
 			calls = append(calls, intercept.CallFingerprint{ID: c.Get("id").Str, Name: name})
 			return true
 		})
-		return true
-	})
+	}
 	return intercept.MadeBy(calls)
 }
 
-// Forced implements [intercept.Request].
-func (r *Request) Forced() bool {
-	tools := len(gjson.ParseBytes(r.Field("tools")).Array()) + len(gjson.ParseBytes(r.Field("functions")).Array())
-	return intercept.ForcedBy(gjson.ParseBytes(r.Field("tool_choice")), tools) || intercept.ForcedBy(gjson.ParseBytes(r.Field("function_call")), tools)
+// Extend returns the request with messages appended, for one choice. A tool choice that
+// forces a call becomes "auto", so that the model may take another way. All other bytes
+// stay.
+func (r *Request) Extend(messages []string) (intercept.Envelope, error) {
+	at, _ := r.At("messages")
+	p := strictjson.Patch{JSON: string(strictjson.Replace(r.Envelope().Body, at, strictjson.AppendItems(r.Field("messages"), messages...)))}
+	if gjson.ParseBytes(r.Field("n")).Type == gjson.Number {
+		p.Set("n", "1")
+	}
+	for _, field := range []string{"tool_choice", "function_call"} {
+		choice := gjson.ParseBytes(r.Field(field))
+		if mode := choice.Get("allowed_tools.mode"); mode.Exists() { // the choice of tools stays
+			field, choice = field+".allowed_tools.mode", mode
+		}
+		if choice.IsObject() || choice.Str == "required" || choice.Str == "any" {
+			p.Set(field, `"auto"`)
+		}
+	}
+	return r.With([]byte(p.JSON)), p.Err
 }

@@ -7,16 +7,51 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Hosted implements [intercept.Request]. OpenAI's own API hosts no tools in a list;
-// many others that speak it do.
+// Tool implements [intercept.Request].
+func (r *Request) Tool(name string) (tool intercept.Tool, found bool) {
+	if name == "" {
+		return tool, false
+	}
+	for t := range r.items("tools") {
+		def, free := t.Get("function"), t.Get("type").Str == "custom"
+		if free {
+			def = t.Get("custom")
+		}
+		if def.Get("name").Str == name {
+			return newTool(def, free), true
+		}
+	}
+	for def := range r.items("functions") {
+		if def.Get("name").Str == name {
+			return newTool(def, false), true
+		}
+	}
+	return tool, false
+}
+
+func newTool(def gjson.Result, free bool) intercept.Tool {
+	tool := intercept.Tool{Description: def.Get("description").String(), FreeText: free}
+	if p := def.Get("parameters"); p.IsObject() && !free {
+		tool.Parameters = []byte(p.Raw)
+	}
+	return tool
+}
+
+// Forced implements [intercept.Request].
+func (r *Request) Forced() bool {
+	tools := len(gjson.ParseBytes(r.Field("tools")).Array()) + len(gjson.ParseBytes(r.Field("functions")).Array())
+	return intercept.ForcedBy(gjson.ParseBytes(r.Field("tool_choice")), tools) || intercept.ForcedBy(gjson.ParseBytes(r.Field("function_call")), tools)
+}
+
+// Hosted implements [intercept.Request]. OpenAI hosts no tools in a list; many other
+// providers of the API do.
 func (r *Request) Hosted() []intercept.HostedTool {
 	var list []intercept.HostedTool
-	gjson.ParseBytes(r.Field("tools")).ForEach(func(_, t gjson.Result) bool {
+	for t := range r.items("tools") {
 		if name := hosted(t); name != "" {
 			list = append(list, intercept.HostedTool{Name: name})
 		}
-		return true
-	})
+	}
 	return append(list, r.HostedBeside()...)
 }
 
@@ -41,7 +76,7 @@ func hosted(t gjson.Result) string {
 	case t.Get("function").Exists() || t.Get("custom").Exists() || t.Get("name").Exists():
 		return ""
 	}
-	name := t.Raw // Gemini's have no type; what they are called is their one field
+	name := t.Raw // tools of Gemini have no type: their one field is their name
 	t.ForEach(func(field, _ gjson.Result) bool {
 		name = field.Str
 		return false
@@ -49,21 +84,21 @@ func hosted(t gjson.Result) string {
 	return name
 }
 
-// RequireApproval implements [intercept.Request]. The API has no word for it.
+// RequireApproval implements [intercept.Request]. The API has no field for it.
 func (r *Request) RequireApproval() int { return 0 }
 
-// Names reports whether the name of a tool of the request is in a text.
-func (r *Request) Names(text string) (found bool) {
+// Names reports whether a text contains the name of a tool of the request.
+func (r *Request) Names(text string) bool {
 	for _, field := range []string{"tools", "functions"} {
-		gjson.ParseBytes(r.Field(field)).ForEach(func(_, tool gjson.Result) bool {
+		for tool := range r.items(field) {
 			for _, path := range []string{"function.name", "custom.name", "name"} {
-				name := tool.Get(path).String()
-				found = found || (name != "" && strings.Contains(text, name))
+				if name := tool.Get(path).String(); name != "" && strings.Contains(text, name) {
+					return true
+				}
 			}
-			return !found
-		})
+		}
 	}
-	return found
+	return false
 }
 
 // Several reports whether the request asks for more than one choice.

@@ -1,8 +1,9 @@
-// Package wire decodes the payloads of the Chat Completions API strictly. What it has no
-// meaning for and what could be a call in disguise is refused.
+// Package wire decodes the payloads of the Chat Completions API strictly. It refuses fields
+// of no known meaning that could be a call.
 //
-// Read chunk.go (one chunk, or a whole answer), fragment.go (a call, or a part of one)
-// and schema.go (the forms that all clients read alike).
+// Read chunk.go (one chunk, or a whole answer), fragment.go (a call, or a part of one),
+// head.go (the fields that all chunks share) and schema.go (the forms that all clients read
+// alike).
 package wire
 
 import (
@@ -22,12 +23,12 @@ type ChoiceDelta struct {
 	Raw      string
 	Index    int
 	Finish   string
-	Texts    []Text // strings and other values that pass and belong to the message
+	Texts    []Text // strings and other values of the message
 	Role     bool
-	Foreign  bool   // its role is not that of the assistant
+	Foreign  bool   // its role is not assistant
 	Audio    string // raw id of a sound
 	Calls    []Fragment
-	Carries  bool // it has something besides calls and finish that the agent reads
+	Carries  bool // it has Texts
 	Contents bool // it has text for the user, or sound
 	Repeated bool // it has a message, in a stream beside the delta
 	Logprobs gjson.Result
@@ -40,7 +41,7 @@ type Text struct {
 	Place Place
 }
 
-// Chunk is one payload of a stream, or a whole answer, read.
+// Chunk is one decoded payload of a stream, or a decoded whole answer.
 type Chunk struct {
 	Raw     string
 	Head    Head
@@ -49,10 +50,7 @@ type Chunk struct {
 	Failed  bool   // it reports an error
 }
 
-// Head is what all chunks of an answer have in common.
-type Head struct{ ID, object, Created, Model, Fingerprint string } // raw JSON values
-
-// HasCalls reports whether the chunk has anything of a call.
+// HasCalls reports whether the chunk has a call or a part of one.
 func (c *Chunk) HasCalls() bool { return c.Fragments() > 0 }
 
 // Fragments returns the number of calls and parts of calls in the chunk.
@@ -63,23 +61,19 @@ func (c *Chunk) Fragments() (n int) {
 	return n
 }
 
-// Foreign reports whether a role is not that of the assistant.
+// Foreign reports whether the chunk has a role other than assistant.
 func (c *Chunk) Foreign() bool {
 	return slices.ContainsFunc(c.Choices, func(d ChoiceDelta) bool { return d.Foreign })
 }
 
 // Announces reports whether a finish reason announces calls.
 func (c *Chunk) Announces() bool {
-	for i := range c.Choices {
-		if f := c.Choices[i].Finish; f == "tool_calls" || f == "function_call" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Choices, func(d ChoiceDelta) bool { return d.Finish == "tool_calls" || d.Finish == "function_call" })
 }
 
-// Decode reads a payload of a stream that is strict JSON. It refuses what it has
-// no meaning for and what could be a call.
+// Decode decodes a payload of a stream, which has to be strict JSON. It refuses payloads
+// that could be a call in a form without a known meaning. The error is an
+// [*intercept.Error].
 func Decode(payload string) (*Chunk, error) {
 	c, err := read(payload)
 	if err == nil && c.repeats() {
@@ -88,8 +82,8 @@ func Decode(payload string) (*Chunk, error) {
 	return c, err
 }
 
-// DecodeWhole reads a whole answer as [decode] does an event. Where choices
-// repeat an index they count by their place, as clients read them.
+// DecodeWhole decodes a whole answer as [Decode] does an event. If choices repeat an index,
+// their places count, as in clients.
 func DecodeWhole(payload string) (*Chunk, error) {
 	c, err := read(payload)
 	if err == nil && c.repeats() {
@@ -100,12 +94,12 @@ func DecodeWhole(payload string) (*Chunk, error) {
 	return c, err
 }
 
+// repeats reports whether two choices have the same index.
 func (c *Chunk) repeats() bool {
 	for i := range c.Choices {
-		for j := range i {
-			if c.Choices[i].Index == c.Choices[j].Index {
-				return true
-			}
+		same := func(d ChoiceDelta) bool { return d.Index == c.Choices[i].Index }
+		if slices.ContainsFunc(c.Choices[:i], same) {
+			return true
 		}
 	}
 	return false
@@ -162,8 +156,8 @@ func (d *decoder) top(key string, v gjson.Result) bool {
 	return d.Unknown("", v)
 }
 
-// looksLikeACall catches payloads without choices that are events of another
-// API, which a client that speaks several may read.
+// looksLikeACall reports whether a payload without choices may be a call of another API,
+// which a client of several APIs may read.
 func (d *decoder) looksLikeACall(root gjson.Result) bool {
 	if len(d.chunk.Choices) > 0 || d.chunk.Failed {
 		return false
@@ -247,7 +241,7 @@ func (d *decoder) message(c *ChoiceDelta, at Place, v gjson.Result) bool {
 	return d.OK()
 }
 
-// text takes a field of a message that is no call.
+// text adds a field of a message that is not a call.
 func (d *decoder) text(c *ChoiceDelta, at Place, key string, v gjson.Result) {
 	if v.Type == gjson.Null || (v.Type == gjson.String && v.Str == "") {
 		return
@@ -265,8 +259,8 @@ func (d *decoder) text(c *ChoiceDelta, at Place, key string, v gjson.Result) {
 	c.Texts = append(c.Texts, Text{key, v, at})
 }
 
-// markerSize is how many bytes more than a text its tokens may have: some servers
-// strip blanks, and mark the beginning of a word.
+// markerSize is how many more bytes the tokens of a text may have than the text: some
+// servers strip blanks, and mark the beginning of a word.
 const markerSize = 8
 
 // Unspoken reports whether the log probabilities of an event have more tokens than its

@@ -8,13 +8,13 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// AddPlacement is where in a choice a call is.
+// Place is where in a choice a field of the message is.
 type Place int
 
 // The places.
 const (
 	InDelta   Place = iota // choices[].delta
-	InMessage              // choices[].message: whole answers, and beside delta at some providers
+	InMessage              // choices[].message: of whole answers, and at some providers beside delta
 )
 
 // Kind is the form of a call.
@@ -24,11 +24,11 @@ type Kind int
 const (
 	KindFunction Kind = iota
 	KindCustom        // type "custom": free text input
-	KindLegacy        // function_call: no id, one a choice
+	KindLegacy        // function_call: no id, one in a choice
 )
 
-// Fragment is one entry of tool_calls, or one function_call: a whole call or a
-// part of one.
+// Fragment is one entry of tool_calls, or one function_call: a whole call or a part of
+// one.
 type Fragment struct {
 	Place    Place
 	Kind     Kind
@@ -38,7 +38,7 @@ type Fragment struct {
 	HasID    bool
 	ID, Name string
 	Args     string   // text to append to the arguments
-	Object   bool     // args is a JSON object that stood there instead of a string
+	Object   bool     // the arguments are a JSON object, not a string
 	Own      []string // other fields, as raw name and value
 	Inner    []string // the same beside name and arguments
 }
@@ -136,7 +136,7 @@ func (d *decoder) body(f *Fragment, v gjson.Result, input string) bool {
 	return d.OK()
 }
 
-// addField remembers a field that the dialect has no meaning for.
+// addField appends a field of no known meaning.
 func addField(list []string, key string, v gjson.Result) []string {
 	if v.Type == gjson.Null {
 		return list
@@ -144,8 +144,8 @@ func addField(list []string, key string, v gjson.Result) []string {
 	return append(list, strictjson.Quote(key)+":"+v.Raw)
 }
 
-// functionCall reads the legacy form. Some providers send an empty one beside
-// tool_calls, which is no call. One with any other field is held as a call.
+// functionCall reads the legacy form. Some providers send an empty one beside tool_calls,
+// which is not a call. One with any other field is held like a call.
 func (d *decoder) functionCall(c *ChoiceDelta, at Place, v gjson.Result) bool {
 	f := Fragment{Place: at, Kind: KindLegacy, Raw: v.Raw}
 	if !d.body(&f, v, "arguments") {

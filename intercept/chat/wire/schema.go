@@ -1,13 +1,11 @@
 package wire
 
 import (
-	"strings"
-
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
-// schema and fields abbreviate the tables below.
+// schema and fields shorten the tables below.
 type (
 	schema = strictjson.Schema
 	fields = map[string]*strictjson.Schema
@@ -28,8 +26,8 @@ var (
 	}}}}
 )
 
-// CallExtras are the fields that providers put beside the fields of a call and want
-// back with it, in the entry and in the object that has the name.
+// CallExtras are the fields that providers put beside the fields of a call and want back
+// with it, in the entry and in the object with the name.
 var CallExtras = fields{
 	"extra_content": signed, "provider_specific_fields": anyObject,
 	"description":       aNull,
@@ -73,9 +71,8 @@ func entrySchemas(body, input string) callSchema {
 	}
 }
 
-// saidFields are the fields of a delta that say something besides calls, with the types
-// that clients read.
-var saidFields = fields{
+// textFields are the fields of a delta besides calls, with the types that clients read.
+var textFields = fields{
 	"content": aTextOrNull, "refusal": aTextOrNull,
 	"reasoning": aTextOrNull, "reasoning_content": aTextOrNull, "reasoning_text": aTextOrNull, "reasoning_opaque": aTextOrNull,
 	"reasoning_details": anyArray, "thinking_blocks": anyArray,
@@ -83,14 +80,20 @@ var saidFields = fields{
 	"extra_content": signed, "provider_specific_fields": anyObject,
 }
 
-// KeptFields are the fields that heldcall keeps of an event when it takes a call out
-// of it. They are more than [saidFields]: what some clients do not read costs them no call.
-var KeptFields = with(saidFields, fields{
+// keptFields are the fields that heldcall keeps of an event from which it takes a call.
+// They are more than [textFields]: a client that does not read them misses no call.
+var keptFields = with(textFields, fields{
 	"content":     {Types: strictjson.String | strictjson.Array, Open: true},
 	"audio":       {Types: strictjson.Object, Open: true},
 	"annotations": {Types: strictjson.Array, Open: true},
 	"images":      {Types: strictjson.Array, Open: true},
 })
+
+// Kept reports whether heldcall keeps the text of an event from which it takes a call.
+func (t *Text) Kept() bool {
+	s := keptFields[t.Field]
+	return s != nil && ((t.Value.Type == gjson.String && s.Types&strictjson.String != 0) || s.Fits(t.Value))
+}
 
 // EventSchema is the schema of an event that carries a part of a call. The entries
 // of tool_calls and function_call have schemas of their own.
@@ -108,7 +111,7 @@ var EventSchema = &schema{
 				"index": aNumber, "finish_reason": aTextOrNull, "native_finish_reason": aTextOrNull, "logprobs": logprobsSchema,
 				"stop_reason": anyScalar, "matched_stop": anyScalar, "token_ids": anyArray,
 				"content_filter_results": anyObject, "content_filter_result": anyObject, "content_filter_offsets": anyObject,
-				"delta": {Types: strictjson.Object, Fields: with(saidFields, fields{
+				"delta": {Types: strictjson.Object, Fields: with(textFields, fields{
 					"role":       {Types: strictjson.String | strictjson.Null, Values: []string{"assistant"}},
 					"tool_calls": anyArray, "function_call": anyObject,
 					"annotations": noItems, "audio": aNull, "images": noItems,
@@ -143,54 +146,9 @@ var tokenDetails = &schema{Types: strictjson.Object | strictjson.Null, Fields: f
 	"reasoning_tokens": aCount, "accepted_prediction_tokens": aCount, "rejected_prediction_tokens": aCount,
 }}
 
-// Like reports whether the head of an event is that of the answer. Providers change
-// the model and the time within an answer, and no client compares them.
-func (h Head) Like(first Head) bool {
-	return h.ID == first.ID && h.object == first.object && (h.Created == "") == (first.Created == "") && (h.Model == "") == (first.Model == "") &&
-		(h.Created == "" || digits(h.Created))
-}
-
-// digits reports whether a raw value is a whole number without a sign, of a size
-// that every client reads.
-func digits(raw string) bool {
-	for i := range len(raw) {
-		if raw[i] < '0' || raw[i] > '9' {
-			return false
-		}
-	}
-	return raw != "" && len(raw) <= 15
-}
-
-// UniformWhole reports whether all clients read a call of a whole answer alike,
-// which is the i-th of its message.
+// UniformWhole reports whether all clients read a call alike that is the i-th of the
+// message of a whole answer.
 func (f *Fragment) UniformWhole(i int) bool {
 	return f.Place == InMessage && f.Name != "" && (!f.HasIndex || f.Index == i) &&
 		CallSchemas[f.Kind].Whole.Fits(gjson.Parse(f.Raw))
-}
-
-// ChunkObject is the object field of a chunk.
-const ChunkObject = "chat.completion.chunk"
-
-// Chunk renders a synthetic chunk with the head of the real ones.
-func (h *Head) Chunk(choices string) string {
-	var b strings.Builder
-	for _, f := range []struct{ name, raw string }{{"id", h.ID}, {"object", `"` + ChunkObject + `"`}, {"created", h.Created}, {"model", h.Model}, {"system_fingerprint", h.Fingerprint}} {
-		if f.raw != "" {
-			b.WriteString("{,"[min(b.Len(), 1):][:1] + `"` + f.name + `":` + f.raw)
-		}
-	}
-	return b.String() + `,"choices":` + choices + "}"
-}
-
-// Readable is the head without the values that some clients do not read.
-func (h Head) Readable() Head {
-	for _, raw := range []*string{&h.ID, &h.Model, &h.Fingerprint} {
-		if gjson.Parse(*raw).Type != gjson.String {
-			*raw = ""
-		}
-	}
-	if !digits(h.Created) {
-		h.Created = ""
-	}
-	return h
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/heldcall/heldcall/intercept/chat/history"
 )
 
-// Ids and texts repeat: a hidden turn goes where the answer stood, and where
-// that cannot be told it goes nowhere.
+// Ids and texts repeat: a hidden turn goes to the place of its answer. If that is not
+// certain, it goes nowhere.
 func TestSpliceWhereIdsRepeat(t *testing.T) {
 	p := play(t, `{"messages":[{"role":"user","content":"second"}]}`, bodies(role+opening(0, "call_0", "x", "{}")+opening(1, "call_1", "y", "{}")+finish+done), nil, intercept.Limits{}, func(n int, _ intercept.Call) intercept.Ruling {
 		return intercept.Ruling{Action: intercept.Action(1 - n), ModelMessage: "No."} // release, deny
@@ -18,14 +18,14 @@ func TestSpliceWhereIdsRepeat(t *testing.T) {
 	first, second, changed := `{"role":"user","content":"first"},`+turn, `{"role":"user","content":"second"},`+turn, `{"role":"user","content":"second, changed"},`+turn
 	for _, tt := range []struct {
 		name, history string
-		want          int // where the denial stands, 0 for nowhere
+		want          int // the turn with the denial, 0 for none
 	}{
 		{"the second of two", first + "," + second, 1},
-		{"the only one, behind a changed message", `{"role":"user","content":"second"},{"role":"user","content":"changed"},` + turn, 1},
+		{"the only one, after a changed message", `{"role":"user","content":"second"},{"role":"user","content":"changed"},` + turn, 1},
 		{"the only one, in a conversation with another opening", changed, 0},
 		{"in place, with another input", strings.Replace(second, `"{}"`, `"{\"n\":1}"`, 1), 0},
-		{"in place, with an input written anew", strings.Replace(second, `"{}"`, `" { } "`, 1), 1},
-		{"one of two, behind a changed message", first + "," + changed, 0},
+		{"in place, with an input in other white space", strings.Replace(second, `"{}"`, `" { } "`, 1), 1},
+		{"one of two, after a changed message", first + "," + changed, 0},
 	} {
 		r, err := history.ParseRequest(asked(`{"messages":[` + tt.history + `]}`))
 		if err != nil {

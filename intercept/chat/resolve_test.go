@@ -33,7 +33,7 @@ func TestContinuationInAnotherForm(t *testing.T) {
 }
 
 // The whole stream is one part where events are separated by one newline; its
-// calls and its [DONE] stand in the same part.
+// calls and its [DONE] are in the same part.
 func TestDeniedBesideDone(t *testing.T) {
 	body := strings.ReplaceAll(role+opening(0, "a", "secret", "{}")+finish+done, "\n\n", "\n") + "\n"
 	p := play(t, request1, bodies(body), nil, intercept.Limits{MaxContinuations: -1}, intercepttest.DenyAll)
@@ -78,8 +78,8 @@ func TestEditedCallsOfOneNumberAreTakenApart(t *testing.T) {
 	}
 }
 
-// Text stays behind text, and behind the role, that is held with a call.
-func TestTextStaysBehindHeldText(t *testing.T) {
+// Text stays after text, and after the role, that is held with a call.
+func TestTextStaysAfterHeldText(t *testing.T) {
 	for _, held := range []string{`{"role":"assistant","tool_calls":[` + aCall + `]}`, `{"content":"First.","tool_calls":[` + aCall + `]}`} {
 		body := delta(0, held) + speech + speech + finish + done
 		p := newPlayer(t, request1, 9, intercept.Limits{})
@@ -89,7 +89,7 @@ func TestTextStaysBehindHeldText(t *testing.T) {
 	}
 }
 
-// What a strict reader would glue to the next event must not stand before one.
+// Bytes that a strict reader would join to the next event must not precede one.
 func TestUnendedEvent(t *testing.T) {
 	word := strings.TrimSuffix(event(`{"content":"Let me look."}`, "stop"), "\n\n")
 	p := play(t, request1, bodies(role+opening(0, "a", "x", "{}")+word), nil, intercept.Limits{}, intercepttest.ReleaseAll)
@@ -105,17 +105,17 @@ func TestUnendedEvent(t *testing.T) {
 func TestFailFitsTheForm(t *testing.T) {
 	e := intercept.NotUnderstood("why")
 	for _, tt := range []struct{ body, want string }{
-		{whole(`{"content":"x"}`, "stop"), string(errorBody(e))},
-		{role + strings.TrimSuffix(speech, "\n\n"), "\n\n" + data(string(errorBody(e)))},
-		{role + strings.TrimSuffix(speech, "\n"), "\n" + data(string(errorBody(e)))},
-		{role + speech, data(string(errorBody(e)))},
+		{whole(`{"content":"x"}`, "stop"), string(Dialect{}.Error(e))},
+		{role + strings.TrimSuffix(speech, "\n\n"), "\n\n" + data(string(Dialect{}.Error(e)))},
+		{role + strings.TrimSuffix(speech, "\n"), "\n" + data(string(Dialect{}.Error(e)))},
+		{role + speech, data(string(Dialect{}.Error(e)))},
 	} {
 		p := newPlayer(t, request1, 7, intercept.Limits{})
 		if err := p.Feed(tt.body); err != nil {
 			t.Fatal(err)
 		}
 		if got := string(p.Answer.Fail(e)); got != tt.want {
-			t.Errorf("behind %q: got %q, want %q", tt.body, got, tt.want)
+			t.Errorf("after %q: got %q, want %q", tt.body, got, tt.want)
 		}
 	}
 }
@@ -143,26 +143,6 @@ func TestIdsInAContinuation(t *testing.T) {
 	}
 }
 
-func TestContinuationRequest(t *testing.T) {
-	for _, tt := range []struct{ body, path, want string }{
-		{`{"messages":[ ]}`, "messages.#", "2"},
-		{`{"messages":[],"tool_choice":{"type":"function","function":{"name":"x"}}}`, "tool_choice", `"auto"`},
-		{`{"messages":[],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[1]}}}`, "tool_choice", `{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[1]}}`},
-		{`{"messages":[],"tool_choice":"none"}`, "tool_choice", `"none"`},
-		{`{"messages":[],"function_call":{"name":"x"}}`, "function_call", `"auto"`},
-		{`{"messages":[],"tool\u005fchoice":"any"}`, "tool_choice", `"auto"`},
-	} {
-		next, err := extend([]byte(tt.body), []string{"{}", "{}"})
-		if err != nil || strictjson.Strict(next) != nil {
-			t.Errorf("%s: %v: %s", tt.body, err, next)
-			continue
-		}
-		if got := gjson.GetBytes(next, tt.path); got.Raw != tt.want && got.String() != tt.want {
-			t.Errorf("%s: %s is %s, want %s", tt.body, tt.path, got, tt.want)
-		}
-	}
-}
-
 // Usage on every chunk does not hold text back, in a continuation neither.
 func TestUsageOnEveryChunk(t *testing.T) {
 	word := func(s string) string {
@@ -171,7 +151,7 @@ func TestUsageOnEveryChunk(t *testing.T) {
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
 	p.Turn(role+opening(0, "a", "x", "{}")+word("one")+finish+done, deny)
 	if !strings.Contains(p.Got.String(), "one") {
-		t.Error("text was held back behind a call")
+		t.Error("text was held after a call")
 	}
 	if err := p.Feed(word("two")); err != nil {
 		t.Fatal(err)
@@ -186,15 +166,15 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	if err := p.Feed(role + strings.Repeat(speech, 200)); err == nil || !strings.Contains(err.Error(), "proxy.max_body") {
 		t.Errorf("no limit: %v", err)
 	}
-	// `message` beside `delta` says again what was said; it is not remembered.
+	// A message beside the delta repeats it and is not remembered.
 	p = newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 1000})
 	if err := p.Feed(strings.Repeat(both(`{"content":"x"}`, `{"content":"`+strings.Repeat("x", 50)+`"}`), 100)); err != nil {
 		t.Error(err)
 	}
 }
 
-// Behind an end that has gone out nothing is said, and nobody is asked to go on.
-func TestCallsBehindTheEnd(t *testing.T) {
+// After an end that has gone out there is no notice and no continuation.
+func TestCallsAfterTheEnd(t *testing.T) {
 	body := role + speech + event("{}", "stop") + opening(0, "a", "secret", "{}") + finish + done
 	p := play(t, request1, bodies(body, role+speech+event("{}", "stop")+done), nil, intercept.Limits{}, intercepttest.DenyAll)
 	if out := string(p.Out()); p.Err != nil || len(p.Nexts) > 0 || !strings.HasPrefix(out, role+speech+event("{}", "stop")) || strings.Contains(out, "secret") || strings.Contains(out, "denied") {

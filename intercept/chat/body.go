@@ -1,0 +1,309 @@
+package chat
+
+import (
+	"slices"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
+)
+
+// upstreamBody is one upstream body as far as it was read.
+type upstreamBody struct {
+	choices []*choice
+	head    wire.Head // of the first event
+	latest  *call     // the call of the latest fragment
+	json    string    // of a whole answer
+	usage   string
+	whole   bool // it is one JSON value
+	foreign bool // it has a role other than assistant
+	done    bool // it has [DONE]
+	failed  bool // it reports an error
+}
+
+// known returns the choice with an index, nil where there is none.
+func (b *upstreamBody) known(index int) *choice {
+	for _, c := range b.choices {
+		if c.index == index {
+			return c
+		}
+	}
+	return nil
+}
+
+// choice returns the choice with an index, which it adds if it is new.
+func (b *upstreamBody) choice(index int, o *output) (*choice, error) {
+	if c := b.known(index); c != nil {
+		return c, nil
+	}
+	c := &choice{index: index}
+	if err := o.assign(c, b); err != nil {
+		return nil, err
+	}
+	b.choices = append(b.choices, c)
+	return c, nil
+}
+
+// end notes whether a part has [DONE], and reports whether an earlier part had.
+func (b *upstreamBody) end(done bool) (late bool) {
+	late, b.done = b.done, b.done || done
+	return late
+}
+
+// advance notes the call of a fragment, and returns that of the fragment before.
+func (b *upstreamBody) advance(c *call) (before *call) {
+	before, b.latest = b.latest, c
+	return before
+}
+
+// observe notes the error and the usage of a chunk.
+func (b *upstreamBody) observe(c *wire.Chunk) {
+	b.failed = b.failed || c.Failed
+	if c.Usage != "" {
+		b.usage = c.Usage
+	}
+}
+
+// learnHead keeps the head of the first chunk, and reports whether h is it. Azure sends
+// an empty id before the real one, so it counts only until there is another. A call that
+// begins before the real id is not uniform: after the real id openai-go drops events
+// without it.
+func (b *upstreamBody) learnHead(h wire.Head, p *intercept.Part) bool {
+	known := b.head.ID != "" && b.head.ID != `""`
+	if known || h == (wire.Head{}) || (h.ID == "" && b.head != wire.Head{}) {
+		return false
+	}
+	if h.ID != b.head.ID {
+		p.Forget()
+		for _, c := range b.choices {
+			for _, call := range c.calls() {
+				call.Odd = true
+			}
+		}
+	}
+	b.head = h
+	return true
+}
+
+// changeRole notes a role other than assistant. LangChain uses it for all later events,
+// of every choice, and reads no call in them.
+func (b *upstreamBody) changeRole() error {
+	b.foreign = true
+	for _, c := range b.choices {
+		for _, call := range c.calls() {
+			if call.Begun() && !call.whole() {
+				return intercept.NotUnderstood("the role changes within a call of a tool that is allowed by name, after its beginning had passed")
+			}
+			call.Odd = true
+		}
+	}
+	return nil
+}
+
+// void forgets the calls, because the answer fails.
+func (b *upstreamBody) void() {
+	for _, c := range b.choices {
+		c.assemblers = [2]assembler{}
+	}
+}
+
+// close fixes the calls of every choice, after the end of the body.
+func (b *upstreamBody) close() {
+	for _, c := range b.choices {
+		c.final, c.uniform, c.closed = c.calls(), b.uniform(c), true
+	}
+}
+
+// ended reports whether a stream has the end that its API defines: [DONE], or a finish
+// reason in every choice. Without calls the end of the body is enough, where its framing
+// marks it.
+func (b *upstreamBody) ended(framed bool) bool {
+	if b.whole || b.done || b.failed {
+		return true
+	}
+	finished := len(b.choices) > 0
+	for _, c := range b.choices {
+		finished = finished && c.finished
+		framed = framed && (c.finished || len(c.calls()) == 0)
+	}
+	return finished || framed
+}
+
+// separable refuses calls that clients read as one: two of the old form in one choice,
+// and one without a name beside another.
+func (b *upstreamBody) separable() error {
+	calls, nameless := 0, false
+	for _, c := range b.choices {
+		legacy := 0
+		for _, call := range c.calls() {
+			calls++
+			nameless = nameless || call.name == ""
+			if call.kind == wire.KindLegacy {
+				legacy++
+			}
+		}
+		if legacy > 1 {
+			return intercept.NotUnderstood("a choice has two different function calls of the old form")
+		}
+	}
+	if nameless && calls > 1 {
+		return intercept.NotUnderstood("a call beside another has no name")
+	}
+	return nil
+}
+
+// othersCall reports whether a choice other than c has calls. Some clients read all
+// choices as one.
+func (b *upstreamBody) othersCall(c *choice) bool {
+	return slices.ContainsFunc(b.choices, func(other *choice) bool { return other != c && len(other.calls()) > 0 })
+}
+
+// withinAnother reports whether a call of a choice other than c has passed in part.
+// Clients that read all choices as one would add later fragments to it.
+func (b *upstreamBody) withinAnother(c *choice) bool {
+	for _, other := range b.choices {
+		for _, call := range other.assemblers[wire.InDelta].calls {
+			if other != c && call.Begun() && !call.whole() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// uniform reports whether all calls of a choice are uniform, see uniform.go. In some
+// clients a message beside the deltas replaces the calls that these have built. Some read
+// all choices of a stream as one, and add a fragment of a call to the call with the same
+// number in another choice.
+func (b *upstreamBody) uniform(c *choice) bool {
+	if c.closed {
+		return c.uniform
+	}
+	calls := c.calls()
+	if len(calls) == 0 {
+		return true
+	}
+	odd := slices.ContainsFunc(calls, func(call *call) bool { return call.Odd })
+	return !odd && !c.hasMessage && (b.whole || !b.othersCall(c))
+}
+
+// canonical reports whether the agent gets the calls of a choice in canonical form,
+// because one of them is not uniform, is edited, or does not reach the agent.
+func (b *upstreamBody) canonical(c *choice, p *intercept.Plan) bool {
+	return !b.uniform(c) || slices.ContainsFunc(c.calls(), func(call *call) bool {
+		ruling, judged := call.Ruling()
+		return judged && (p.Aborted != nil || ruling.Action != intercept.Release)
+	})
+}
+
+// choice is one choice of an upstream body.
+type choice struct {
+	index      int    // in the upstream body
+	raw        string // of a whole answer
+	output     *outputChoice
+	assemblers [2]assembler        // by place
+	messages   [2]assistantMessage // by place
+	textHeld   bool                // a held part has text or a role: later text is held too
+	ordered    bool                // it has more than text: later events keep their order
+	finished   bool                // it has a finish reason
+	truncated  bool                // the finish reason is length
+	hasMessage bool                // it has a message, in a stream beside the delta
+	callsSent  bool                // the agent has its calls in canonical form
+	closed     bool                // the body has ended; then:
+	final      []*call
+	uniform    bool
+}
+
+// read reads a delta of the choice without its calls. A message beside deltas repeats
+// their text.
+func (c *choice) read(d *wire.ChoiceDelta, p *intercept.Part) error {
+	c.finish(d)
+	c.hasMessage = c.hasMessage || d.Repeated
+	streamed := c.textPlace(d) == wire.InDelta
+	for _, t := range d.Texts {
+		if t.Place == wire.InMessage && streamed {
+			continue
+		}
+		if err := p.Buffer(c.messages[t.Place].add(t.Field, t.Value)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish notes the finish reason of a delta.
+func (c *choice) finish(d *wire.ChoiceDelta) {
+	c.finished = c.finished || d.Finish != ""
+	c.truncated = c.truncated || d.Finish == "length"
+}
+
+// textPlace returns the place of a delta whose text counts: a message beside deltas
+// repeats them.
+func (c *choice) textPlace(d *wire.ChoiceDelta) wire.Place {
+	inDelta := func(t wire.Text) bool { return t.Place == wire.InDelta }
+	if c.messages[wire.InDelta].any() || slices.ContainsFunc(d.Texts, inDelta) {
+		return wire.InDelta
+	}
+	return wire.InMessage
+}
+
+// verify interrupts the calls of the choice that pass unbuffered and are ambiguous.
+// Ended reports that no fragment should follow.
+func (c *choice) verify(ended bool) {
+	calls := c.assemblers[wire.InDelta].calls
+	for i, call := range calls {
+		last := ended && i == len(calls)-1
+		if last && c.truncated && call.Passing() {
+			call.AddAmbiguity(intercept.AmbiguousCut)
+		}
+		if call.Passing() && (len(call.Ambiguities) > 0 || (last && !call.complete())) {
+			call.Interrupt()
+		}
+	}
+}
+
+// keepOrder notes that the choice has more than text.
+func (c *choice) keepOrder() { c.ordered = true }
+
+// hold notes that a delta of the choice is held. NamesCall reports that its text may
+// name a call.
+func (c *choice) hold(d *wire.ChoiceDelta, namesCall bool) {
+	if d.Contents || (d.Role && !c.output.sent.role) || (d.Carries && !namesCall) {
+		c.textHeld = true
+	}
+}
+
+// calls lists the calls of the choice. Where a provider sends a message beside the
+// delta, the calls of both have to be the same. Otherwise all are listed as ambiguous.
+func (c *choice) calls() []*call {
+	if c.closed {
+		return c.final
+	}
+	delta, message := &c.assemblers[wire.InDelta], &c.assemblers[wire.InMessage]
+	if len(message.calls) == 0 || delta.sameAs(message) {
+		return delta.calls
+	}
+	if len(delta.calls) == 0 {
+		return message.calls
+	}
+	all := slices.Concat(delta.calls, message.calls)
+	for _, call := range all {
+		call.AddAmbiguity("The answer gives its calls twice, and the two differ.")
+	}
+	return all
+}
+
+// units lists the calls of the choice.
+func (c *choice) units() (list []*intercept.Unit) {
+	for _, call := range c.calls() {
+		list = append(list, &call.Unit)
+	}
+	return list
+}
+
+// message is the model's message in the choice.
+func (c *choice) message() *assistantMessage {
+	if d := &c.messages[wire.InDelta]; d.any() {
+		return d
+	}
+	return &c.messages[wire.InMessage]
+}

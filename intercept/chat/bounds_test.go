@@ -1,0 +1,104 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat/wire"
+	"github.com/heldcall/heldcall/intercept/intercepttest"
+)
+
+// A breached bound refuses the answer, and an answer at the bound is read.
+func TestBounds(t *testing.T) {
+	stream := func(n int, event func(i int) string) string {
+		var b strings.Builder
+		for i := range n {
+			b.WriteString(event(i))
+		}
+		return b.String()
+	}
+	call := func(i int) string { return opening(i, fmt.Sprint("id", i), "x", "{}") }
+	choice := func(i int) string { return of(i, `{"content":"a"}`, "null") }
+	entry := func(i int) string {
+		return fmt.Sprintf(`{"id":"id%d","type":"function","function":{"name":"x","arguments":"{}"}},`, i)
+	}
+	long := event(`{"content":"`+strings.Repeat("a", 100)+`"}`, "null")
+	for _, tt := range []struct {
+		name    string
+		body    string
+		refused string // in the reason, "" for an answer that is read
+	}{
+		{"the most choices", stream(wire.MaxChoices, choice) + done, ""},
+		{"more choices", stream(wire.MaxChoices+1, choice) + done, "more than 128 choices"},
+		{"one call less than the bound", role + stream(maxCalls-1, call) + end, ""},
+		{"more calls", role + stream(maxCalls+1, call) + end, "more than 512 calls"},
+		{"the most calls of a whole answer", whole(`{"role":"assistant","tool_calls":[`+strings.TrimSuffix(stream(maxCalls, entry), ",")+`]}`, "tool_calls"), ""},
+		{"more calls of a whole answer", whole(`{"role":"assistant","tool_calls":[`+strings.TrimSuffix(stream(maxCalls+1, entry), ",")+`]}`, "tool_calls"), "more than 512 calls"},
+	} {
+		p := play(t, request1, bodies(tt.body), nil, intercept.Limits{}, intercepttest.ReleaseAll)
+		checkRefused(t, tt.name, p.Err, tt.refused)
+	}
+	for name, body := range map[string]string{
+		"text":      role + stream(20, func(int) string { return long }) + done,
+		"arguments": role + opening(0, "a", "x", `{"a":"`) + stream(20, func(int) string { return more(0, strings.Repeat("a", 100)) }) + more(0, `"}`) + end,
+	} {
+		for limit, refused := range map[int]string{1 << 20: "", 1000: "larger than"} {
+			p := play(t, request1, bodies(body), nil, intercept.Limits{MaxBytes: limit}, intercepttest.ReleaseAll)
+			checkRefused(t, fmt.Sprint(name, " with a limit of ", limit), p.Err, refused)
+		}
+	}
+}
+
+func checkRefused(t *testing.T, name string, err error, want string) {
+	t.Helper()
+	if (err == nil) != (want == "") || (err != nil && !strings.Contains(err.Error(), want)) {
+		t.Errorf("%s: error %v, want %q", name, err, want)
+	}
+}
+
+// After a denial the agent gets nothing of a body that has no answer, or an error.
+func TestContinuationWithoutAnAnswer(t *testing.T) {
+	wholeCall := whole(callList(fn(`"id":"a"`, "x", "{}")), "tool_calls")
+	for _, tt := range []struct{ name, first, second, refused string }{
+		{"an empty stream", listed, done, "after a denial it says nothing"},
+		{"an error in a whole answer", wholeCall, `{"error":{"message":"m"}}`, "after a denial it reports an error"},
+		{"an error beside a call", strings.Replace(wholeCall, "{", `{"error":{"message":"m"},`, 1), "", "an error and a call at once"},
+	} {
+		p := play(t, request1, bodies(tt.first, tt.second), nil, intercept.Limits{}, intercepttest.DenyAll)
+		checkRefused(t, tt.name, p.Err, tt.refused)
+	}
+}
+
+// A whole answer whose content is an array gets the notice as a part of its own.
+func TestNoticeAfterContentParts(t *testing.T) {
+	body := whole(`{"role":"assistant","content":[{"type":"text","text":"Look."}],"tool_calls":[`+fn(`"id":"a"`, "x", "{}")+`]}`, "tool_calls")
+	p := play(t, request1, bodies(body), nil, intercept.Limits{MaxContinuations: 1}, func(int, intercept.Call) intercept.Ruling {
+		return intercept.Ruling{ModelMessage: "No.", UserMessage: "Ask later."}
+	})
+	want := whole(`{"role":"assistant","content":[{"type":"text","text":"Look."},{"type":"text","text":"\n\nAsk later."}]}`, "stop")
+	if got := string(p.Out()); p.Err != nil || got != want {
+		t.Errorf("error %v\ngot  %s\nwant %s", p.Err, got, want)
+	}
+}
+
+// The error body of an upstream is safe unless it could be an answer with calls.
+func TestSafeError(t *testing.T) {
+	const call = `{"message":{"tool_calls":[{"id":"a","type":"function","function":{"name":"x","arguments":"{}"}}]}}`
+	for body, want := range map[string]bool{
+		``:                        true,
+		`upstream is down`:        true,
+		`<html>tool_calls</html>`: true,
+		`{"error":{"message":"tool_calls is not an array"}}`:              true,
+		`{"error":{"message":"choices are missing"},"tool_calls":"none"}`: false,
+		`{"choices":[` + call + `]}`:                                      false,
+		`{"choices":[` + call + `]} x`:                                    false,
+		`{"choices":[` + call + `,"x"]}`:                                  false,
+		`{"ch\u006fices":[` + call + `]} x`:                               false,
+	} {
+		if got := (Dialect{}).SafeError([]byte(body)); got != want {
+			t.Errorf("%s: %t", body, got)
+		}
+	}
+}

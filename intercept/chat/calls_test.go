@@ -1,0 +1,53 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/intercept/chat/wire"
+)
+
+// Each fragment belongs to one call. Where clients disagree, the call is ambiguous.
+func TestAssembler(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		calls []string // the entries of tool_calls or, after "legacy ", a function_call, one in an event
+		want  string   // id:name(arguments), with ? if it is ambiguous
+	}{
+		{"by number", []string{`{"index":0,"id":"a","function":{"name":"x","arguments":"{"}}`, `{"index":1,"id":"b","function":{"name":"y"}}`, `{"index":0,"function":{"arguments":"}"}}`}, "a:x({}) b:y()"},
+		{"without numbers a name opens a call", []string{`{"function":{"name":"x","arguments":"{"}}`, `{"function":{"arguments":"}"}}`, `{"id":"b","function":{"name":"y"}}`}, ":x({})? b:y()?"},
+		{"without numbers the same id and name continue", []string{`{"id":"a","function":{"name":"x","arguments":"{"}}`, `{"id":"a","function":{"name":"x","arguments":"}"}}`}, "a:x({})"},
+		{"without numbers another name of one id", []string{`{"id":"a","function":{"name":"x"}}`, `{"id":"a","function":{"name":"y"}}`}, "a:x()?"},
+		{"without numbers another id", []string{`{"id":"a","function":{"name":"x"}}`, `{"id":"b","function":{"arguments":"{}"}}`}, "a:x({})?"},
+		{"a name after the id", []string{`{"index":0,"id":"a","function":{}}`, `{"index":0,"function":{"name":"x"}}`}, "a:x()"},
+		{"another id of one number", []string{`{"index":0,"id":"a","function":{"name":"x"}}`, `{"index":0,"id":"b","function":{"name":"x"}}`}, "a:x()? b:x()?"},
+		{"another number without a name", []string{`{"index":0,"id":"a","function":{"name":"x"}}`, `{"index":3,"function":{"arguments":"{}"}}`}, "a:x({})?"},
+		{"a type after the opening", []string{`{"index":0,"id":"a"}`, `{"index":0,"type":"custom","custom":{"name":"x","input":"i"}}`}, "a:x(i)"},
+		{"two types", []string{`{"index":0,"id":"a","function":{"name":"x"}}`, `{"index":0,"type":"custom","custom":{"input":"i"}}`}, "a:x(i)?"},
+		{"text after an object", []string{`{"index":0,"id":"a","function":{"name":"x","arguments":{}}}`, `{"index":0,"function":{"arguments":"{}"}}`}, "a:x({}{})?"},
+		{"a legacy call", []string{`legacy {"name":"x","arguments":"{"}`, `legacy {"arguments":"}"}`}, ":x({})"},
+		{"a legacy call of two names", []string{`legacy {"name":"x"}`, `legacy {"name":"y"}`}, ":x()?"},
+		{"a legacy call beside another", []string{`legacy {"name":"x"}`, `{"index":0,"id":"a","function":{"name":"y"}}`, `legacy {"arguments":"{}"}`}, ":x({}) a:y()"},
+	} {
+		var r assembler
+		for _, raw := range tt.calls {
+			field := `"tool_calls":[` + raw + `]`
+			if legacy, ok := strings.CutPrefix(raw, "legacy "); ok {
+				field = `"function_call":` + legacy
+			}
+			c, err := wire.Decode(`{"choices":[{"index":0,"delta":{` + field + `}}]}`)
+			if err != nil {
+				t.Fatalf("%s: %v", tt.name, err)
+			}
+			r.take(&c.Choices[0].Calls[0])
+		}
+		var got []string
+		for _, c := range r.calls {
+			got = append(got, fmt.Sprintf("%s:%s(%s)%s", c.id, c.name, c.args.String(), "?"[:min(len(c.Ambiguities), 1)]))
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
