@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -107,10 +108,15 @@ func isHome(l match.Location) bool {
 // NamesWord reports whether a word of an allow pattern is spelled out or in the
 // list itself.
 func (p *Profiles) NamesWord(g match.Glob) bool {
-	return g.Literal() || slices.ContainsFunc(pathsIn(g.Text()), func(text string) bool {
-		l, _ := match.Locate(text)
-		return p.isSensitive(l)
-	})
+	if g.Literal() {
+		return true
+	}
+	for text := range pathsIn(g.Text()) {
+		if l, _ := match.Locate(text); p.isSensitive(l) {
+			return true
+		}
+	}
+	return false
 }
 
 // isSecretWord reports whether a word names a path of the list, as it is or in an
@@ -123,7 +129,7 @@ func (p *Profiles) isSecretWord(word string, searched bool) bool {
 	if strings.ContainsAny(word, match.GlobSigns) && p.selects(word) {
 		return true
 	}
-	for _, text := range pathsIn(word) {
+	for text := range pathsIn(word) {
 		l, _ := match.Locate(text)
 		if p.isSensitive(l) && (!strings.ContainsAny(text, " \t\n") || strings.Contains(text, "/")) {
 			return true
@@ -136,20 +142,30 @@ func (p *Profiles) isSecretWord(word string, searched bool) bool {
 	return p.nearSecrets(l)
 }
 
-// pathsIn are the texts in a word that may be paths: the word, and what follows
+// pathsIn returns the texts in a word that may be paths: the word, and the text after
 // each sign that joins a path to something else.
-func pathsIn(word string) []string {
-	texts := []string{word}
-	for i := 0; i < len(word) && len(texts) < 16; i++ {
-		if strings.IndexByte("=:@,", word[i]) >= 0 && i+1 < len(word) {
-			texts = append(texts, word[i+1:])
+func pathsIn(word string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if !yield(word) {
+			return
+		}
+		for i, more := 0, maxPathsIn-1; i+1 < len(word) && more > 0; i++ {
+			if strings.IndexByte("=:@,", word[i]) < 0 {
+				continue
+			}
+			if more--; !yield(word[i+1:]) {
+				return
+			}
+		}
+		if len(word) > 2 && word[0] == '-' && match.IsLetter(word[1]) {
+			yield(word[2:])
 		}
 	}
-	if len(word) > 2 && word[0] == '-' && match.IsLetter(word[1]) {
-		texts = append(texts, word[2:])
-	}
-	return texts
 }
+
+// maxPathsIn bounds how many texts of a word are looked at, besides the value of an option
+// of one letter.
+const maxPathsIn = 16
 
 // selects reports whether a filter of names or paths, as tools take it for globs,
 // selects what the list of secrets names. A filter for all names or for an

@@ -64,13 +64,17 @@ const maxBraces = 64
 
 // appendWords adds the words that a word means: several where it has braces.
 func appendWords(words []word, w *syntax.Word) []word {
-	split := w
 	if hasBrace(w) {
-		split = &syntax.Word{Parts: slices.Clone(w.Parts)}
+		split := &syntax.Word{Parts: slices.Clone(w.Parts)}
+		if syntax.SplitBraces(split) {
+			return appendBraces(words, split)
+		}
 	}
-	if split == w || !syntax.SplitBraces(split) {
-		return append(words, wordOf(w))
-	}
+	return append(words, wordOf(w))
+}
+
+// appendBraces adds the words that a word with braces means.
+func appendBraces(words []word, split *syntax.Word) []word {
 	const why = "The script has braces that a shell expands."
 	before := len(words)
 	for one, err := range expand.BracesSeq(nil, split) {
