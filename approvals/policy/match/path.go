@@ -140,7 +140,8 @@ type PathGlob struct {
 	head     string   // the first segment in lower case
 	Keys     []string // what it is looked up by
 	Fixed    bool
-	Core     string // the longest text between its stars, in lower case
+	core     string  // the longest text between its stars, in lower case
+	bytes    byteSet // of core
 }
 
 // literalGlob escapes what is special to doublestar only.
@@ -181,7 +182,8 @@ func NewPathGlob(text string) (*PathGlob, error) {
 	return &PathGlob{
 		Location: l,
 		head:     head,
-		Core:     core,
+		core:     core,
+		bytes:    newByteSet(core),
 		Anywhere: l.Anchor == "" && l.Up == 0 && strings.HasPrefix(text, "**"),
 		Keys:     keys,
 		Fixed:    !strings.Contains(LastSegment(l.Lower), "*"),
@@ -246,6 +248,30 @@ func (g *PathGlob) Match(l Location) Result {
 		return Maybe
 	}
 	return No
+}
+
+// byteSet has a bit for each value of the lowest six bits of the bytes of a text. A text
+// that contains another has all of its bits.
+type byteSet uint64
+
+func newByteSet(text string) (set byteSet) {
+	for i := range len(text) {
+		set |= 1 << (text[i] & 63)
+	}
+	return set
+}
+
+// Lists reports whether any of some globs means a path in any letter case. A path that
+// leads up out of the agent's folder may be anywhere.
+func Lists(globs []*PathGlob, l Location) bool {
+	bytes := newByteSet(l.Lower)
+	return slices.ContainsFunc(globs, func(g *PathGlob) bool {
+		if g.bytes&^bytes != 0 || !strings.Contains(l.Lower, g.core) {
+			return false
+		}
+		at := g.Anywhere || (g.Anchor == l.Anchor && g.Up == l.Up) || (l.Anchor == "" && l.Up > 0)
+		return at && doublestar.MatchUnvalidated(g.Lower, l.Lower)
+	})
 }
 
 // Below reports whether what the glob means may be in the tree below a path.

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
@@ -41,17 +39,10 @@ func (p *Profiles) secretPath(text string, tree bool) string {
 
 // isSensitive reports whether a path is in the list.
 func (p *Profiles) isSensitive(l match.Location) bool {
-	if p.hits(p.harmless, l) {
+	if match.Lists(p.harmless, l) {
 		l.Lower = strings.TrimSuffix(l.Lower, match.LastSegment(l.Lower)) + "x" // its folder decides
 	}
-	return p.hits(p.sensitive, l)
-}
-
-func (p *Profiles) hits(list []*match.PathGlob, l match.Location) bool {
-	return slices.ContainsFunc(list, func(g *match.PathGlob) bool {
-		at := g.Anywhere || (g.Anchor == l.Anchor && g.Up == l.Up) || (l.Anchor == "" && l.Up > 0)
-		return at && strings.Contains(l.Lower, g.Core) && doublestar.MatchUnvalidated(g.Lower, l.Lower)
-	})
+	return match.Lists(p.sensitive, l)
 }
 
 // NamesSecret reports whether the glob of an allow pattern is in the list itself.
