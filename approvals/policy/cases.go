@@ -55,7 +55,7 @@ func parseCases(file string, src []byte) (*Cases, error) {
 	all := &Cases{}
 	root := r.Root(src)
 	if root == nil && len(r.Errors) == 0 {
-		r.Errors = append(r.Errors, &Error{File: file, Problem: "holds no cases"})
+		r.Errors = append(r.Errors, &Error{File: file, Problem: "contains no cases"})
 	}
 	if root != nil {
 		r.cases(root, all)
@@ -99,7 +99,7 @@ func (r *caseReader) cases(root *yaml.Node, all *Cases) {
 		{Name: "cases", Read: func(n *yaml.Node, _ string) { list = n }},
 	})
 	if list == nil {
-		r.Fail(root, "cases", "is missing: a list of what is given and expected")
+		r.Fail(root, "cases", "is missing: write a list of cases")
 		return
 	}
 	r.List(list, "cases", "cases", func(n *yaml.Node, path string) { all.Cases = append(all.Cases, r.oneCase(n, path, common)) })
@@ -114,7 +114,7 @@ func (r *caseReader) oneCase(n *yaml.Node, path string, one given) Case {
 		{Name: "why", Read: r.SetText(&c.Why)},
 	})
 	if n.Kind == yaml.MappingNode && c.Expect == "" && len(r.Errors) == 0 {
-		r.Fail(n, path, "does not say what to expect: write expect: allow, deny or ask")
+		r.Fail(n, path, "has no expect: write expect: allow, deny or ask")
 	}
 	c.Call = one.call
 	return c
@@ -126,7 +126,7 @@ func (r *caseReader) given(n *yaml.Node, path string, one *given) {
 		if n.ShortTag() != "!!str" {
 			r.Fail(n, path, "must be a text or a mapping, and is %s: quote it", strictyaml.Describe(n))
 		} else if one.field == "" {
-			r.Fail(n, path, "is a text, and it is not said which field of the arguments it is: set field in given")
+			r.Fail(n, path, "is a text without a field: set field in given to the argument that it is")
 		}
 		one.call.Arguments = marshal(nested(strings.Split(one.field, "."), n.Value))
 		return

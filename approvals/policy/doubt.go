@@ -19,7 +19,7 @@ func (q *question) askMatching(asks []*rule.Pattern) Verdict {
 	if len(sure) > 0 {
 		by = sure[0].Basis(Ask)
 	} else {
-		by = rule.Basis{Action: Ask, Rule: asks[0].Where, Reason: "A rule that asks may match this call."}
+		by = rule.Basis{Action: Ask, Rule: asks[0].Where, Reason: "An ask rule may match this call."}
 	}
 	v := q.askByRules(by, asks, sure)
 	v.Flags = append(v.Flags, q.doubtsOf(asks)...)
@@ -45,7 +45,7 @@ func (q *question) doubtsOf(asks []*rule.Pattern) []string {
 		}
 	}
 	if more > 0 {
-		flags = append(flags, fmt.Sprintf("May match %d more patterns of rules that ask.", more))
+		flags = append(flags, fmt.Sprintf("May match %d more ask patterns.", more))
 	}
 	return flags
 }

@@ -37,7 +37,7 @@ func TestEscalateRefuses(t *testing.T) {
 		}
 	}
 	f("    escalate: {after: 1m, to: [oncall]}\n", "policy.yaml:3: rules[0].escalate: has no effect: the rule names no reviewers")
-	f("    reviewers: [a]\n    escalate: {after: 5m, to: [oncall]}\n", "rules[0].escalate.after: is not before the end: the rule's timeout is 5m0s")
+	f("    reviewers: [a]\n    escalate: {after: 5m, to: [oncall]}\n", "rules[0].escalate.after: must be less than the rule's timeout, 5m0s")
 	f("    reviewers: [a]\n    escalate: {after: 1m}\n", "rules[0].escalate: is not complete")
 	f("    reviewers: [a]\n    escalate: {to: [b]}\n", "rules[0].escalate: is not complete")
 	f("    reviewers: [a]\n    escalate: {after: 60, to: [b]}\n", "rules[0].escalate.after: has no unit")

@@ -184,12 +184,12 @@ func together(used []*rule.Pattern) (rule.Basis, bool) {
 		if !slices.Contains(strings.Split(by.Rule, ", "), p.Where) {
 			by.Rule += ", " + p.Where
 		}
-		by.Reason = "Every part of the call is allowed by a rule."
+		by.Reason = "Rules allow every part of the call."
 		if p.Rule.Grant != nil {
 			by.Grants = append(by.Grants, p.Rule.Grant.ID)
 		}
 		if len(by.Grants) > 0 {
-			by.Reason = "Every part of the call is allowed by a rule or grant."
+			by.Reason = "Rules and grants allow every part of the call."
 		}
 		by.Risk = rule.Strictest(by.Risk, p.Rule.Risk)
 	}

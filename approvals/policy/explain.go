@@ -70,7 +70,7 @@ type explainer struct {
 func (x *explainer) known() string {
 	switch {
 	case x.c.Tool == nil:
-		return "Nothing is known of the tool: its arguments are compared as a whole."
+		return "The tool is unknown: its arguments are compared as a whole."
 	case !x.c.Tool.Typed:
 		return fmt.Sprintf("Its arguments are compared as a whole (%s).", x.c.Tool.Where)
 	}
@@ -106,7 +106,7 @@ func (x *explainer) explainMatch(p *rule.Pattern) (applies bool, says string) {
 		return true, "may match: " + x.e.inDoubt(p)
 	}
 	if compared != match.No {
-		return false, "its condition is not true"
+		return false, "its condition is false"
 	}
 	return false, "does not match"
 }
@@ -117,7 +117,7 @@ func (x *explainer) explainAllow(p *rule.Pattern) (applies bool, says string) {
 	case !p.IsFor(x.c.Call.Tool, x.c.Kind):
 		return false, "is for another tool"
 	case len(x.c.Doubts) == 0 && !x.e.allows(p):
-		return false, "its condition is not true"
+		return false, "its condition is false"
 	case p.Any && len(x.c.Doubts) == 0:
 		return true, "covers every call of the tool"
 	case x.doubt() != "":

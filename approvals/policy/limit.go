@@ -17,7 +17,6 @@ type Limit struct {
 
 	call     *evaluation
 	pattern  *rule.Pattern
-	asks     bool // the rule asks, and does not allow
 	shadowed bool
 }
 
@@ -31,9 +30,6 @@ func (e *evaluation) limits(v *Verdict) []Limit {
 	found := e.limitsIn(nil, e.policy.rules.Limited.Ask, func(p *rule.Pattern) bool { return e.match(p) != match.No })
 	if v.Action == Allow {
 		found = e.limitsIn(found, e.policy.rules.Limited.Allow, e.partly)
-	}
-	for i := range found {
-		found[i].asks = v.Action == Ask
 	}
 	return found
 }
@@ -81,10 +77,7 @@ func (v Verdict) Exceeded(over []Excess) Verdict {
 func (l *Limit) beyond(exceeded string) Verdict {
 	p := l.pattern
 	by := p.Basis(l.Then)
-	by.Reason = fmt.Sprintf("The policy lets %s of %s pass, and this is one more.", exceeded, p.Text)
-	if l.asks {
-		by.Reason = fmt.Sprintf("The policy asks about %s of %s, and this is one more.", exceeded, p.Text)
-	}
+	by.Reason = fmt.Sprintf("The policy's limit of %s for %s is reached.", exceeded, p.Text)
 	var v Verdict
 	q := newQuestion(l.call)
 	if l.Then == Deny {

@@ -74,7 +74,7 @@ func TestBeyondALimit(t *testing.T) {
 				continue
 			}
 			v = v.Exceeded(over)
-			if v.Action != tt.want || v.Rule != "policy.yaml:4" || v.Reason != "The policy lets 1 call a run of bash(ls *) pass, and this is one more." {
+			if v.Action != tt.want || v.Rule != "policy.yaml:4" || v.Reason != "The policy's limit of 1 call a run for bash(ls *) is reached." {
 				t.Errorf("%s: %s by %s: %s", tt.limit, v.Action, v.Rule, v.Reason)
 			}
 			if v.Action == Ask && (v.Timeout != DefaultTimeout || v.RequiredApprovals != 1 || v.OnTimeout != approvals.OnTimeoutDeny || len(v.Suggested) == 0) {
@@ -188,7 +188,7 @@ func TestLimitOfALiftedRule(t *testing.T) {
 		if over == nil {
 			continue
 		}
-		if v := v.Exceeded(over); v.Action != Deny || v.Reason != "The policy lets 2 calls a minute of send_mail pass, and this is one more." {
+		if v := v.Exceeded(over); v.Action != Deny || v.Reason != "The policy's limit of 2 calls a minute for send_mail is reached." {
 			t.Errorf("%s: %s", v.Action, v.Reason)
 		}
 	}

@@ -84,7 +84,7 @@ func TestAskIsComplete(t *testing.T) {
 	p := mustParse(t, designPolicy)
 	got := p.Judge(Call{Tool: "transfer", Arguments: `{"amount":100}`})
 	want := Verdict{
-		Action: Ask, Rule: "policy.yaml:14", Reason: "The policy asks about transfer.", Risk: approvals.RiskCritical,
+		Action: Ask, Rule: "policy.yaml:14", Reason: "A policy rule requires approval for transfer.", Risk: approvals.RiskCritical,
 		Resource: "100", Preview: "100", Suggested: []string{"transfer(100)"}, Timeout: 30 * time.Minute,
 		OnTimeout: approvals.OnTimeoutDeny, Reviewers: []string{"finance", "ops"}, RequiredApprovals: 2,
 	}
@@ -93,7 +93,7 @@ func TestAskIsComplete(t *testing.T) {
 	}
 	got = Default().Judge(Call{Tool: "x", Arguments: `{"b": 1, "a": "\u002f"}`})
 	want = Verdict{
-		Action: Ask, Rule: "default", Reason: "No rule covers this call, and the policy asks about what none covers.",
+		Action: Ask, Rule: "default", Reason: "No rule matches this call; the policy's default is to ask.",
 		Risk: approvals.RiskMedium, Resource: `{"a":"/","b":1}`, Preview: `{"b":1,"a":"/"}`,
 		Suggested: []string{`x({"a":"/","b":1})`}, Timeout: DefaultTimeout, OnTimeout: approvals.OnTimeoutDeny,
 		RequiredApprovals: 1, AllowRemember: true,

@@ -112,11 +112,11 @@ func (q *question) ask(by rule.Basis) Verdict {
 func (q *question) whyNotAllow(by rule.Basis, byRule bool) string {
 	switch {
 	case len(q.c.Doubts) > 0:
-		return "The call can be read in more than one way, so it is not allowed without asking."
+		return "The call can be read in more than one way, so it needs approval."
 	case q.denied.match == match.Maybe && !by.SpelledOut:
-		return "The call would be allowed, but a rule that denies may match it."
+		return "The call would be allowed, but a deny rule may match it."
 	case !byRule && q.c.IsJudgedScript() && (q.c.Ambiguity != "" || q.c.NotSimple() != ""):
-		return "The command is more than plain words, which no default allows without asking."
+		return "The command is more than plain words, so it needs approval."
 	case !byRule && q.c.Secret() != "":
 		return q.c.SecretReason()
 	case by.Rated:
@@ -143,9 +143,9 @@ func (q *question) whyNoRule() string {
 func (q *question) whyNotRated() string {
 	switch {
 	case q.c.Ambiguity != "":
-		return "The tool is rated as low risk, but it is not known what this call is about."
+		return "The tool is rated low risk, but heldcall cannot determine what this call accesses."
 	case q.c.Partial != "":
-		return "The tool is rated as low risk, but not all arguments of this call are known."
+		return "The tool is rated low risk, but not all arguments of this call are known."
 	}
 	return ""
 }
@@ -206,7 +206,7 @@ func (q *question) title(v *Verdict, rules []*rule.Rule) {
 		}
 		text, err := r.Title.Render(q.messageData(v))
 		if err != nil {
-			v.Flags = append(v.Flags, "The title of the rule at "+v.Rule+" could not be filled in for this call.")
+			v.Flags = append(v.Flags, "The title of the rule at "+v.Rule+" cannot be filled in for this call.")
 			return
 		}
 		v.Title = match.Preview(text)

@@ -28,13 +28,13 @@ func (q *question) rewritten(v Verdict) Verdict {
 	case then.denied.match == match.Yes:
 		return then.deny(then.denied.pattern)
 	case v.Action == Allow && then.denied.match == match.Maybe:
-		v = then.ask(rule.Basis{Rule: v.Rule, Risk: v.Risk, Reason: "The call as a rule changes it would be allowed, but a rule that denies may match it."})
+		v = then.ask(rule.Basis{Rule: v.Rule, Risk: v.Risk, Reason: "The call would be allowed, but after a rewrite rule has changed it a deny rule may match it."})
 	}
 	v.Arguments, v.RewrittenBy = c.Text, c.Where()
 	v.Resource, v.Preview = then.c.Text, then.c.Preview()
 	if v.Action == Ask {
 		v.Commands = firstOf(then.c.ShownCommands())
-		v.Flags = append(v.Flags, fmt.Sprintf("The rule at %s has changed the arguments.", v.RewrittenBy))
+		v.Flags = append(v.Flags, fmt.Sprintf("The rewrite rule at %s has changed the arguments.", v.RewrittenBy))
 	}
 	return v
 }
@@ -42,7 +42,7 @@ func (q *question) rewritten(v Verdict) Verdict {
 // notRewritten is the verdict on a call that a rewrite rule covers and cannot
 // change.
 func (q *question) notRewritten(v Verdict, c *rule.Change) Verdict {
-	why := fmt.Sprintf("A rule that changes arguments (%s) covers this call, which %s.", c.Where(), c.Problem)
+	why := fmt.Sprintf("The rewrite rule at %s covers this call, which %s.", c.Where(), c.Problem)
 	if v.Action == Allow {
 		undenied := &question{e: q.e, c: q.c}
 		return undenied.ask(rule.Basis{Rule: c.Patterns[0].Where, Risk: v.Risk, Reason: why})
@@ -68,9 +68,9 @@ func (e *evaluation) change() rule.Change {
 	slices.SortFunc(c.Patterns, func(a, b *rule.Pattern) int { return a.Rank - b.Rank })
 	switch {
 	case e.c.Call.FreeText:
-		c.Problem = "takes free text, which has no fields"
+		c.Problem = "takes free text and has no fields"
 	case e.c.Call.Fixed:
-		c.Problem = "is run by the provider, so that its arguments cannot be changed"
+		c.Problem = "the provider runs, so its arguments cannot be changed"
 	default:
 		c.Apply(e.c.Call.Arguments)
 	}

@@ -29,17 +29,25 @@ func CheckArguments(text string) []string {
 // others.
 func Doubts(text string) (doubts, numbers []string) {
 	if len(text) > MaxArguments {
-		return []string{fmt.Sprintf("The arguments are larger than the %d MiB that are judged.", MaxArguments>>20)}, nil
+		return []string{fmt.Sprintf("The arguments are larger than %d MiB, the limit for judging.", MaxArguments>>20)}, nil
 	}
 	c := argumentsCheck{dec: jsontext.NewDecoder(bytes.NewBufferString(OrEmptyObject(text)))}
 	if c.dec.PeekKind() != '{' {
 		return []string{"The arguments are not a JSON object."}, nil
 	}
 	if err := c.walk(); err != nil {
-		problem := Visible(strings.TrimPrefix(err.Error(), "jsontext: "))
-		c.doubt(&c.doubts, "The arguments are not strict JSON: "+problem+".")
+		c.doubt(&c.doubts, "The arguments are not valid JSON: "+Visible(problemOf(err))+".")
 	}
 	return c.doubts, c.numbers
+}
+
+// problemOf returns the reason why text is not strict JSON.
+func problemOf(err error) string {
+	var mistake *jsontext.SyntacticError
+	if errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &mistake) {
+		return "duplicate key " + strconv.Quote(mistake.JSONPointer.LastToken())
+	}
+	return strings.TrimPrefix(err.Error(), "jsontext: ")
 }
 
 // OrEmptyObject is the arguments' text, or {} where it is blank, as some
@@ -120,7 +128,7 @@ func (c *argumentsCheck) name(name string) {
 func (c *argumentsCheck) number(text string) {
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || strings.ContainsAny(text, "eE") || plainNumber(text) != plainNumber(strconv.FormatFloat(f, 'f', -1, 64)) {
-		c.doubt(&c.numbers, "The arguments hold the number "+Shorten(text, 40)+", which programs read differently.")
+		c.doubt(&c.numbers, "The arguments contain the number "+Shorten(text, 40)+", which programs read differently.")
 	}
 }
 

@@ -64,7 +64,7 @@ func TestPathGlobs(t *testing.T) {
 
 func TestPathProblems(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "empty", "a\x00": "cannot be seen", " a": "space", `a\b`: "backslash", "c:a": "drive", "a./b": "Windows",
+		"": "empty", "a\x00": "invisible", " a": "space", `a\b`: "backslash", "c:a": "drive", "a./b": "Windows",
 		"http://a": "URL", "$X/a": "variable", "/proc/1": "/proc", "a/b": "", "/proc2": "",
 	} {
 		if _, problem := Locate(text); (want == "") != (problem == "") || !strings.Contains(problem, want) {
@@ -105,7 +105,7 @@ func TestURLGlobs(t *testing.T) {
 	f("https://a.example/x", "https://a.example/X", false, Maybe)
 	for text, want := range map[string]string{
 		"https://u@a.example/": "hides the host", "a.example": "scheme", "https://127.1/": "number", "https://a.example/%2e%2e/": "escapes",
-		"https://a.example/../x": "..", "https://a.example./": "dot", "https://[::ffff:1.2.3.4]/": "IPv4", "https:///x": "no host", "https://a.example/a b": "do not belong",
+		"https://a.example/../x": "..", "https://a.example./": "dot", "https://[::ffff:1.2.3.4]/": "IPv4", "https:///x": "no host", "https://a.example/a b": "not valid",
 	} {
 		if _, problem := ParseURL(text); !strings.Contains(problem, want) {
 			t.Errorf("%q: %q, want %q", text, problem, want)
@@ -151,9 +151,9 @@ func TestPatchPaths(t *testing.T) {
 	f("*** Begin Patch\n*** Add File: a\n+x\n*** Update File: b\n*** Move to: c\n@@\n-y\n*** End Patch\n", "", "a", "b", "c")
 	f("*** Begin Patch\n*** End Patch", "names no file")
 	f("*** Add File: a", "begin and end", "a")
-	f("*** Begin Patch\n  *** Add File: a\n*** End Patch", "some readers", "a")
+	f("*** Begin Patch\n  *** Add File: a\n*** End Patch", "only some programs", "a")
 	f("*** Begin Patch\n*** Add File: a:b\n*** End Patch", "colon", "a:b")
-	f("*** Begin Patch\n*** Add File: a\nx\n*** End Patch", "no patch has", "a")
+	f("*** Begin Patch\n*** Add File: a\nx\n*** End Patch", "not valid", "a")
 }
 
 func TestArguments(t *testing.T) {

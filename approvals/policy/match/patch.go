@@ -15,7 +15,7 @@ func PatchPaths(text string) (paths []string, problem string) {
 	begin, end := 0, len(lines)-1
 	if lines[begin] != "*** Begin Patch" || lines[end] != "*** End Patch" || end == begin {
 		begin, end = -1, len(lines)
-		problem = "The patch does not begin and end as patches do."
+		problem = "The patch does not begin and end with the lines of a patch."
 	}
 	for _, line := range lines[begin+1 : end] {
 		path, header := patchHeader(line)
@@ -25,14 +25,14 @@ func PatchPaths(text string) (paths []string, problem string) {
 			paths = append(paths, path)
 		case named:
 			paths = append(paths, loose)
-			problem = "The patch has a line that names a file for some readers only."
+			problem = "The patch has a line that only some programs read as a file name."
 		case line == "*** End of File" || line == "" || strings.IndexByte("+- @", line[0]) >= 0:
 		default:
-			problem = "The patch has a line that no patch has."
+			problem = "The patch has a line that is not valid in a patch."
 		}
 	}
 	if slices.ContainsFunc(paths, func(path string) bool { return strings.Contains(path, ":") }) {
-		problem = "The patch names a file with a colon, where some readers cut it off."
+		problem = "The patch names a file with a colon, at which some programs cut the name."
 	}
 	if len(paths) == 0 && problem == "" {
 		problem = "The patch names no file."

@@ -49,7 +49,7 @@ func Locate(text string) (l Location, problem string) {
 	l.Lower = FoldCase(l.Body)
 	problem = pathProblem(text)
 	if problem == "" && l.inProc() {
-		problem = "The path leads through /proc, where folders stand for others."
+		problem = "The path leads through /proc, where names are links to other folders."
 	}
 	return l, problem
 }
@@ -81,19 +81,19 @@ func pathProblem(text string) string {
 	case text == "":
 		return "The path is empty."
 	case strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return "The path holds characters that cannot be seen."
+		return "The path contains invisible characters."
 	case strings.TrimSpace(text) != text:
-		return "The path begins or ends with space, which some programs drop."
+		return "The path begins or ends with a space, which some programs remove."
 	case strings.Contains(text, `\`):
-		return "The path holds a backslash, which some systems take for a slash."
+		return "The path contains a backslash, which some systems read as a slash."
 	case hasDrive(text) && !strings.HasPrefix(text[2:], "/"):
 		return "The path is relative to the current folder of a drive."
 	case droppedByWindows(text):
-		return "The path has a name that Windows takes for another: one that ends in a dot or a space, or with ::."
+		return "The path has a name that Windows reads as another one: it ends in a dot or a space, or contains ::."
 	case !hasDrive(text) && hasScheme(text):
 		return "The path looks like a URL."
 	case strings.HasPrefix(homeForm(text), "$") || strings.HasPrefix(text, "%"):
-		return "The path begins with what may be a variable."
+		return "The path may begin with a variable."
 	}
 	return ""
 }
@@ -160,10 +160,10 @@ func NewPathGlob(text string) (*PathGlob, error) {
 	wild := false
 	for segment := range strings.SplitSeq(text, "/") {
 		if segment == ".." && wild {
-			return nil, errors.New("has a .. after a *: what it leads to cannot be told")
+			return nil, errors.New("has a .. after a *, so the folder is unknown")
 		}
 		if strings.Contains(segment, "**") && segment != "**" {
-			return nil, fmt.Errorf("has %q: ** must stand alone between slashes", segment)
+			return nil, fmt.Errorf("has %q: ** must be alone between slashes", segment)
 		}
 		wild = wild || strings.Contains(segment, "*")
 	}

@@ -50,7 +50,7 @@ func Hidden(r rune) bool {
 // else "".
 func Invisible(text string) string {
 	if i := strings.IndexFunc(text, Hidden); i >= 0 {
-		return "The call holds characters that cannot be seen."
+		return "The call contains invisible characters."
 	}
 	return ""
 }

@@ -65,7 +65,7 @@ func urlProblem(text string) string {
 	}
 	switch {
 	case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '\\' }):
-		return "The URL holds characters that do not belong in one."
+		return "The URL contains characters that are not valid in a URL."
 	case !found || scheme == "" || !hasScheme(scheme+":"):
 		return "The URL does not begin with scheme://."
 	case strings.Contains(authority, "@"):
@@ -143,7 +143,7 @@ func NewURLGlob(text string) (*URLGlob, error) {
 		return nil, errors.New("is no URL pattern: write scheme://host/path, with * for any scheme")
 	}
 	if strings.ContainsFunc(text, notInURLGlob) {
-		return nil, errors.New(`holds what a URL pattern cannot: any of \ @ ? # % [ ] { }, spaces, or characters beyond ASCII`)
+		return nil, errors.New(`contains what is not valid in a URL pattern: any of \ @ ? # % [ ] { }, spaces, or characters beyond ASCII`)
 	}
 	host, rest, hasPath := strings.Cut(rest, "/")
 	host, port, _ := strings.Cut(strings.ToLower(host), ":")
@@ -155,7 +155,7 @@ func NewURLGlob(text string) (*URLGlob, error) {
 	}
 	joined := func(label string) bool { return strings.Contains(label, "**") && label != "**" }
 	if slices.ContainsFunc(strings.Split(host, "."), joined) {
-		return nil, errors.New("has a ** that does not stand alone between dots")
+		return nil, errors.New("has a ** that is not alone between dots")
 	}
 	g := &URLGlob{scheme: NewGlob(strings.ToLower(scheme)), host: strings.ReplaceAll(host, ".", "/"), port: port, whole: !hasPath || rest == ""}
 	if g.scheme.Literal() && ownPorts[scheme] == port {

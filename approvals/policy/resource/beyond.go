@@ -30,7 +30,7 @@ func (p *parser) lookBelow() {
 	for _, name := range p.c.Tool.Below {
 		for _, v := range match.ValuesAt(p.members, []string{name}) {
 			if l, problem := match.Locate(v.Text); v.Kind != '"' || problem != "" || l.Anchor != "" || strings.Contains(v.Text, "..") {
-				p.goesBeyond(fmt.Sprintf("The call has the argument %s, which may lead out of its folder.", name))
+				p.goesBeyond(fmt.Sprintf("The call has the argument %s, which may lead out of the folder of its path.", name))
 			}
 		}
 	}
@@ -49,7 +49,7 @@ func (p *parser) lookFolder() {
 		for _, v := range match.ValuesAt(p.members, field) {
 			l, problem := match.Locate(v.Text)
 			if v.Kind != '"' || (v.Text != "" && (problem != "" || l.Anchor != "" || l.Up > 0)) {
-				p.goesBeyond(fmt.Sprintf("The call has the argument %s, which names another folder for the command to run in.", strings.Join(field, ".")))
+				p.goesBeyond(fmt.Sprintf("The call has the argument %s, which runs the command in another folder.", strings.Join(field, ".")))
 			}
 		}
 	}
@@ -82,7 +82,7 @@ func (p *parser) lookUnknown(members []match.Member, fields [][]string, top bool
 			texts = append(texts, m.Name)
 		}
 		if len(texts) > 0 || (top && p.c.Tool.Listed) {
-			p.goesBeyond(fmt.Sprintf("The call has the argument %s, which is not known for this tool and may change what it does.", match.Visible(match.Shorten(m.Name, 60))))
+			p.goesBeyond(fmt.Sprintf("The call has the argument %s, which is not known for this tool and may change its effect.", match.Visible(match.Shorten(m.Name, 60))))
 			p.compareUnknown(texts, all)
 		}
 	}
@@ -101,7 +101,7 @@ func (p *parser) compareUnknown(texts []string, all bool) {
 		p.c.Unknown = append(p.c.Unknown, p.newCandidate(text))
 	}
 	if !all && p.c.Ambiguity == "" {
-		p.c.Ambiguity = "The arguments hold more texts than are judged."
+		p.c.Ambiguity = "The arguments contain more strings than heldcall compares."
 	}
 }
 

@@ -70,7 +70,7 @@ func (p *parser) readArguments() {
 func (p *parser) readText() {
 	text := p.c.Call.Arguments
 	if len(text) > match.MaxArguments {
-		p.c.Doubts = append(p.c.Doubts, fmt.Sprintf("The text is larger than the %d MiB that are judged.", match.MaxArguments>>20))
+		p.c.Doubts = append(p.c.Doubts, fmt.Sprintf("The text is larger than %d MiB, the limit for judging.", match.MaxArguments>>20))
 	}
 	if !utf8.ValidString(text) {
 		p.c.Doubts = append(p.c.Doubts, "The text is not valid UTF-8.")
@@ -95,7 +95,7 @@ func (p *parser) readWhole(doubts []string) {
 // readFields takes fields of the arguments as the resource.
 func (p *parser) readFields(doubts []string) {
 	if len(p.c.Tool.Fields) == 0 {
-		p.missing("The policy does not say which field of the arguments to judge.")
+		p.missing("The policy names no field of the arguments to judge.")
 		return
 	}
 	p.members = match.Members([]byte(match.OrEmptyObject(p.c.Call.Arguments)))
@@ -121,7 +121,7 @@ func (p *parser) readFields(doubts []string) {
 		p.take(folder, "", match.Value{Text: p.c.Tool.Without, Kind: '"'})
 	}
 	if p.c.certain == 0 {
-		p.missing(fmt.Sprintf("The arguments have no field %s, which the policy judges.", p.c.Tool.FieldNames()))
+		p.missing(fmt.Sprintf("The arguments do not have the field %s, which the policy judges.", p.c.Tool.FieldNames()))
 		return
 	}
 	texts := make([]string, p.c.certain)
@@ -140,7 +140,7 @@ func (k Kind) wrong(field []string, v match.Value) string {
 	case v.Folded:
 		return fmt.Sprintf("The arguments have the field %s, which the policy judges, in another letter case.", name)
 	case k != Plain && v.Kind != '"' && v.Kind != '[':
-		return fmt.Sprintf("The field %s of the arguments, which the policy judges, is not a text.", name)
+		return fmt.Sprintf("The field %s of the arguments, which the policy judges, is not a string.", name)
 	}
 	return ""
 }
@@ -154,7 +154,7 @@ func (p *parser) take(folder, field string, v match.Value) string {
 	case v.Kind == '[':
 		texts, ok := v.Elements()
 		if !ok || len(texts) == 0 {
-			return fmt.Sprintf("The field %s of the arguments, which the policy judges, is not a list of texts.", field)
+			return fmt.Sprintf("The field %s of the arguments, which the policy judges, is not a list of strings.", field)
 		}
 		if p.c.Kind == Shell && !p.c.Tool.Each {
 			p.command(texts)
@@ -176,7 +176,7 @@ func (p *parser) take(folder, field string, v match.Value) string {
 // several adds each of a field's texts as a resource.
 func (p *parser) several(folder, field string, texts []string) string {
 	if p.c.certain+len(texts) > match.MaxReadings {
-		return fmt.Sprintf("The field %s of the arguments holds more texts than are judged.", field)
+		return fmt.Sprintf("The field %s of the arguments contains more strings than heldcall compares.", field)
 	}
 	for _, text := range texts {
 		if p.c.Kind == Path {
@@ -208,7 +208,7 @@ func (p *parser) folder() string {
 			if v.Kind == '"' && !v.Folded {
 				return v.Text
 			}
-			p.c.Ambiguity = "The working folder of the call is not a text."
+			p.c.Ambiguity = "The working folder of the call is not a string."
 		}
 	}
 	return ""
@@ -255,7 +255,7 @@ func (p *parser) addStrings() {
 		p.candidate(text)
 	}
 	if !all && p.c.Ambiguity == "" {
-		p.c.Ambiguity = "The arguments hold more texts than are judged."
+		p.c.Ambiguity = "The arguments contain more strings than heldcall compares."
 	}
 }
 
@@ -271,7 +271,7 @@ func (p *parser) clarify() {
 		switch {
 		case p.c.Ambiguity != "":
 		case strings.ContainsRune(r.Text, 0):
-			p.c.Ambiguity = "The resource holds a NUL character, where some programs end a text."
+			p.c.Ambiguity = "The resource contains a NUL character, at which some programs end a string."
 		case p.c.Kind == Shell:
 			p.c.Ambiguity = r.Script.Problem
 		default:
@@ -320,7 +320,7 @@ func (p *parser) newCandidate(text string) Candidate {
 // parse parses a candidate, up to a length in all that bounds the time it takes.
 func (p *parser) parse(text string) *shell.Script {
 	if p.scripts += len(text); len(p.c.Candidates) > 0 && p.scripts > shell.MaxScript {
-		return shell.Unparsed("The arguments hold more text than is parsed.")
+		return shell.Unparsed("The arguments contain more text than heldcall parses.")
 	}
 	return p.c.known.Programs.Parse(text)
 }

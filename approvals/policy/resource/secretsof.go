@@ -51,12 +51,12 @@ func isShellSign(r rune) bool { return strings.ContainsRune(" \t\n;|&()<>`'\"$",
 
 // SecretReason returns why people are asked about a call that reaches what may hold
 // secrets.
-func (c *ParsedCall) SecretReason() string { return c.SecretFlag() + " No rule names that." }
+func (c *ParsedCall) SecretReason() string { return c.SecretFlag() + " No allow rule names it." }
 
 // SecretFlag returns the sentence that reviewers are shown of a call that reaches what may hold
 // secrets.
 func (c *ParsedCall) SecretFlag() string {
-	return fmt.Sprintf("The call reaches what may hold secrets: %s.", match.Visible(match.Shorten(c.Secret(), 60)))
+	return fmt.Sprintf("The call may access secrets: %s.", match.Visible(match.Shorten(c.Secret(), 60)))
 }
 
 // SecretWords returns the indices of the words of a command that may name what holds

@@ -109,20 +109,15 @@ func BySpecificity(a, b *Tool) int {
 
 // Reason returns in one sentence why the default of the tool decides.
 func (t *Tool) Reason() string {
-	says := map[Action]string{Allow: "allows", Deny: "denies", Ask: "asks about"}[t.Fallback]
-	return fmt.Sprintf("The policy %s calls of %s that no rule covers.", says, t.Name)
+	return fmt.Sprintf("No rule matches this call; the policy's default for %s is to %s.", t.Name, t.Fallback)
 }
 
 // RiskReason returns in one sentence why the risk of the tool decides.
 func (t *Tool) RiskReason() string {
-	who := "The policy"
-	if t.Builtin {
-		who = "heldcall"
-	}
 	if t.Risk == approvals.RiskLow {
-		return fmt.Sprintf("%s rates %s as low risk, which needs no asking.", who, t.Name)
+		return t.Name + " is rated low risk; low-risk tools run without approval."
 	}
-	return fmt.Sprintf("%s rates %s as %s risk, and only low risk needs no asking.", who, t.Name, t.Risk)
+	return fmt.Sprintf("%s is rated %s risk; only low-risk tools run without approval.", t.Name, t.Risk)
 }
 
 // FieldNames are the fields of the resource, for a person.
@@ -144,7 +139,7 @@ func NameDoubt(name string) string {
 		return "The call names no tool."
 	}
 	if strings.ContainsFunc(name, odd) {
-		return "The tool's name holds characters that do not belong in a tool name."
+		return "The tool's name contains characters that are not valid in a tool name."
 	}
 	return ""
 }

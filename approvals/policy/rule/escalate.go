@@ -19,7 +19,7 @@ func (r *reader) escalation(n *yaml.Node, path string) Escalation {
 		{Name: "to", Read: func(n *yaml.Node, path string) { e.To = r.names(n, path) }},
 	})
 	if len(r.Errors) == before && (e.After == 0 || len(e.To) == 0) {
-		r.Fail(n, path, "is not complete: write after, a time, and to, a list of reviewers")
+		r.Fail(n, path, "is not complete: write after, a duration, and to, a list of groups")
 	}
 	return e
 }
@@ -33,9 +33,9 @@ func (r *ruleReader) checkEscalation(path string) {
 	timeout := cmp.Or(one.Timeout, DefaultTimeout)
 	switch {
 	case len(one.Reviewers) == 0:
-		r.Fail(r.escalateAt, path, "has no effect: the rule names no reviewers, so any reviewer may decide from the start")
+		r.Fail(r.escalateAt, path, "has no effect: the rule names no reviewers, so any reviewer may decide at once")
 	case one.Escalate.After >= timeout:
-		r.Fail(r.escalateAt, path+".after", "is not before the end: the rule's timeout is %s", timeout)
+		r.Fail(r.escalateAt, path+".after", "must be less than the rule's timeout, %s", timeout)
 	}
 }
 

@@ -50,14 +50,14 @@ const keptPrompt = "prompt"
 // and whether the policy lists the tool.
 func (h *hosted) Judge(name string) (by Basis, listed bool) {
 	listed = slices.ContainsFunc(h.names, func(p *Pattern) bool { return p.Tool.Match(name) })
-	by = Basis{Action: resource.Allow, Rule: h.rule, Reason: "Tools that the provider runs may be offered."}
+	by = Basis{Action: resource.Allow, Rule: h.rule, Reason: "The policy allows tools that the provider runs."}
 	switch {
 	case name == keptPrompt && !listed && !h.freely:
-		by.Action, by.Reason = resource.Deny, "A prompt that the provider keeps may bring hosted MCP tools whose calls nobody is asked about; hosted_tools does not list "+name+"."
+		by.Action, by.Reason = resource.Deny, "A prompt stored by the provider may add hosted MCP tools that run without approval; hosted_tools does not list "+name+"."
 	case h.deny && !listed:
-		by.Action, by.Reason = resource.Deny, "Policy does not list the hosted tool "+name+"."
+		by.Action, by.Reason = resource.Deny, "hosted_tools does not list the tool "+name+"."
 		if len(h.names) == 0 {
-			by.Reason = "Policy denies tools that the provider runs, because their calls cannot be held."
+			by.Reason = "The policy denies tools that the provider runs, because heldcall cannot hold their calls."
 		}
 	case strings.HasPrefix(name, "mcp:") && !h.freely:
 		by.Action, by.Reason = resource.Ask, "Calls of hosted MCP tools need approval."

@@ -48,9 +48,9 @@ func (r *ruleReader) checkLimit(path string) {
 	asks, allows := r.found[&r.to.ask], r.found[&r.to.allow]
 	switch {
 	case !asks && !allows:
-		r.Fail(r.limitAt, path, "has no effect: it is about the allow and the ask list, and the rule has neither")
+		r.Fail(r.limitAt, path, "has no effect: the rule has neither an allow list nor an ask list")
 	case asks && l.Then == resource.Ask:
-		r.Fail(r.limitAt, path, "then: ask has no effect on what the ask list asks about anyway: write then: deny")
+		r.Fail(r.limitAt, path, "then: ask has no effect in a rule with an ask list: write then: deny")
 	case l.Then == "" && asks:
 		l.Then = resource.Deny
 	case l.Then == "":

@@ -36,7 +36,7 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 		{Name: "ambiguous", Read: func(n *yaml.Node, path string) {
 			p.Ambiguous = Basis{
 				Action: resource.Action(r.OneOf(n, path, []string{string(resource.Ask), string(resource.Deny)})), Rule: "ambiguous (" + r.Place(n.Line) + ")",
-				Reason: "The call can be read in more than one way, and the policy denies such calls.",
+				Reason: "The call can be read in more than one way; the policy denies such calls.",
 			}
 		}},
 		{Name: "profiles", Read: func(n *yaml.Node, path string) { r.profiles(n, path, &p.Known) }},
@@ -88,7 +88,7 @@ func (r *reader) profiles(n *yaml.Node, path string, known *resource.Known) {
 		switch {
 		case !ok:
 		case !slices.Contains(known.Profiles.Agents(), name):
-			r.Fail(n, path, "is %q, which has no profile: write %s", name, strings.Join(known.Profiles.Agents(), ", "))
+			r.Fail(n, path, "is %q, which is not an agent with a profile: write %s", name, strings.Join(known.Profiles.Agents(), ", "))
 		default:
 			agents = append(agents, name)
 		}

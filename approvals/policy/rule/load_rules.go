@@ -33,14 +33,14 @@ func (r *reader) rule(n *yaml.Node, path string, in *Set, to *lists) {
 	rr.checkEscalation(strictyaml.Join(path, "escalate"))
 	for _, s := range rr.only {
 		if !rr.found[s.list] && !(s.list == &to.ask && rr.asksBeyond()) {
-			r.Fail(&yaml.Node{Line: s.line}, s.path, "has no effect: it is about the %s list, and the rule has none", s.name)
+			r.Fail(&yaml.Node{Line: s.line}, s.path, "has no effect: the rule has no %s list", s.name)
 		}
 	}
 	if one := rr.one; one.Denial != nil && one.Limit == nil && !rr.found[&to.deny] && !rr.found[&to.ask] {
-		r.Fail(n, path, "has a denial and neither a deny nor an ask list that it could be of")
+		r.Fail(n, path, "has a denial and neither a deny nor an ask list")
 	}
 	if rr.found[&to.rewrite] && len(rr.one.Edits) == 0 {
-		r.Fail(n, path, "has a rewrite list and does not say what to change: write set or delete")
+		r.Fail(n, path, "has a rewrite list and no change: write set or delete")
 	}
 }
 
@@ -65,7 +65,7 @@ func (r *ruleReader) keys() []strictyaml.Key {
 		{Name: "timeout", Read: r.question(func(n *yaml.Node, path string) { one.Timeout = r.Duration(n, path) })},
 		{Name: "on_timeout", Read: r.question(func(n *yaml.Node, path string) {
 			if n.Value == "escalate" {
-				r.Fail(n, path, "escalate is a key of its own, of what happens before the end: write escalate: {after: 5m, to: [GROUP]}, and here deny or approve")
+				r.Fail(n, path, "cannot be escalate, which is a key of its own: write escalate: {after: 5m, to: [GROUP]}, and here deny or approve")
 				return
 			}
 			one.OnTimeout = r.OneOf(n, path, []string{approvals.OnTimeoutDeny, approvals.OnTimeoutApprove})

@@ -174,19 +174,27 @@ func byStrictness(a, b *Pattern) int {
 	)
 }
 
-// Basis is the pattern's own, for an action that its list names.
+// Basis returns the basis of a verdict that the pattern decides.
 func (p *Pattern) Basis(a resource.Action) Basis {
-	says := map[resource.Action]string{resource.Allow: "allows", resource.Deny: "denies", resource.Ask: "asks about"}[a]
-	g := Basis{
-		Action: a,
-		Rule:   p.Where,
-		Risk:   p.Rule.Risk,
-		Reason: cmp.Or(p.Rule.Reason, fmt.Sprintf("The policy %s %s.", says, p.Text)),
+	b := Basis{Action: a, Rule: p.Where, Risk: p.Rule.Risk, Reason: p.Rule.Reason}
+	if b.Reason == "" {
+		b.Reason = "A policy rule " + verb(a) + " " + p.Text + "."
 	}
 	if p.Rule.Grant != nil {
-		g.Grants = []string{p.Rule.Grant.ID}
+		b.Grants = []string{p.Rule.Grant.ID}
 	}
-	return g
+	return b
+}
+
+func verb(a resource.Action) string {
+	switch a {
+	case resource.Allow:
+		return "allows"
+	case resource.Deny:
+		return "denies"
+	default:
+		return "requires approval for"
+	}
 }
 
 // allowKeys returns the index keys of an allow pattern: a resource of the kind that the

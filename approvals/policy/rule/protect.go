@@ -24,8 +24,8 @@ func (p *Set) Protect(folder string, files ...string) *Set {
 	if err != nil {
 		panic("internal error: the condition of protected files: " + err.Error())
 	}
-	writes := &Rule{Reason: "The file is heldcall's own, and agents do not write to it.", Kinds: []resource.Kind{resource.Path}, When: notLow}
-	names := &Rule{Reason: "The command names a file of heldcall.", Kinds: []resource.Kind{resource.Shell}, Names: namesOf(files)}
+	writes := &Rule{Reason: "The file belongs to heldcall; agents may not write to it.", Kinds: []resource.Kind{resource.Path}, When: notLow}
+	names := &Rule{Reason: "The command names a file that belongs to heldcall.", Kinds: []resource.Kind{resource.Shell}, Names: namesOf(files)}
 	names.Risk = approvals.RiskCritical
 	var deny []*Pattern
 	for _, file := range files {

@@ -67,7 +67,7 @@ func (p *Set) KindsFor(of *Pattern) []resource.Kind {
 // built-in profile decides only for tools that the policy does not name, and only
 // where the policy has no default. Where there is no policy it counts for nothing.
 func (p *Set) ByDefault(name string, k resource.Kind, t *resource.Tool) Basis {
-	by := Basis{Action: p.fallback, Rule: "default", Reason: defaultReason(p.fallback)}
+	by := Basis{Action: p.fallback, Rule: "default", Reason: "No rule matches this call; the policy's default is to " + string(p.fallback) + "."}
 	switch {
 	case t == nil:
 	case t.Fallback != "":
@@ -81,15 +81,4 @@ func (p *Set) ByDefault(name string, k resource.Kind, t *resource.Tool) Basis {
 		}
 	}
 	return by
-}
-
-func defaultReason(a resource.Action) string {
-	switch a {
-	case resource.Allow:
-		return "No rule covers this call, and the policy allows what none covers."
-	case resource.Deny:
-		return "No rule covers this call, and the policy denies what none covers."
-	default:
-		return "No rule covers this call, and the policy asks about what none covers."
-	}
 }

@@ -18,17 +18,17 @@ func (g *Pattern) InDoubt(s *Script) string {
 		switch {
 		case !g.mayMatch(c):
 		case slices.ContainsFunc(c.opens, func(open string) bool { return strings.Contains(open, unknown) }):
-			return c.open() + " is not known before it runs"
+			return c.open() + " is unknown before it runs"
 		case g.words.match(c) == match.Maybe:
 			return c.written() + " may be another way to write it"
 		case slices.ContainsFunc(c.mentions, g.namedIn):
-			return c.written() + " names it, and may run it"
+			return c.written() + " names it and may run it"
 		default:
 			return c.written() + " may run other commands"
 		}
 	}
 	if slices.ContainsFunc(s.mentions, g.namedIn) {
-		return "an assignment, a here-document or what is written to a pipe names it, and may be run"
+		return "an assignment, a here-document or the input of a pipe names it and may be run"
 	}
 	for i, text := range s.lower {
 		if g.lower.Match(text) {

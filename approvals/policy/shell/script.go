@@ -92,9 +92,9 @@ func (t *Programs) ParseArgv(argv []string) *Script {
 	case len(argv) == 0 || argv[0] == "":
 		s.Problem = "The command names no program."
 	case total > 4*MaxScript:
-		s.Problem = fmt.Sprintf("The command is longer than the %d KiB that are judged.", 4*MaxScript>>10)
+		s.Problem = fmt.Sprintf("The command is longer than %d KiB, the limit for judging.", 4*MaxScript>>10)
 	case strings.Contains(all, unknown):
-		s.Problem = "The command holds a NUL character."
+		s.Problem = "The command contains a NUL character."
 	case !utf8.ValidString(all):
 		s.Problem = "The command is not valid UTF-8."
 	}
@@ -153,15 +153,15 @@ func isPlainShell(word string) bool {
 func scriptProblem(src string) string {
 	switch {
 	case len(src) > MaxScript:
-		return fmt.Sprintf("The command is longer than the %d KiB that are parsed.", MaxScript>>10)
+		return fmt.Sprintf("The command is longer than %d KiB, the limit for parsing.", MaxScript>>10)
 	case opened(src) > maxOpen:
 		return "The command is nested too deeply to be parsed."
 	case !utf8.ValidString(src):
 		return "The command is not valid UTF-8."
 	case strings.ContainsFunc(src, func(r rune) bool { return match.Hidden(r) || r == '\r' }):
-		return "The command holds characters that cannot be seen."
+		return "The command contains invisible characters."
 	case strings.Contains(src, "\\\n") || strings.HasSuffix(src, `\`):
-		return "The command holds a line that a backslash continues, which shells read differently."
+		return "The command has a line continued with a backslash, which shells read differently."
 	}
 	return ""
 }
@@ -192,7 +192,7 @@ func (f *finder) parse(src string, depth int) *Script {
 	file, err := parser.Parse(strings.NewReader(src), "")
 	f.table.parsers.Put(parser)
 	if err != nil {
-		s.Problem = "The command does not parse as a shell script."
+		s.Problem = "The command cannot be parsed as a shell script."
 		s.NotSimple = s.Problem
 		return s
 	}
