@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"cmp"
-
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
@@ -21,11 +19,7 @@ func (p *Policy) AllowsByName(principal approvals.Principal, name string) (Verdi
 	if !ok {
 		return Verdict{}, false
 	}
-	risk := by.Risk
-	if tool != nil {
-		risk = cmp.Or(risk, tool.Risk)
-	}
-	return Verdict{Action: by.Action, Rule: by.Rule, Reason: by.Reason, Risk: cmp.Or(risk, approvals.RiskMedium), Grants: by.Grants}, true
+	return Verdict{Action: by.Action, Rule: by.Rule, Reason: by.Reason, Risk: tool.RiskOr(by.Risk), Grants: by.Grants}, true
 }
 
 // byName returns the basis on which every call of a tool is allowed: see

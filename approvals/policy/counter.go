@@ -102,7 +102,7 @@ func (c *Charge) Keep() { *c = Charge{} }
 // a minute for the principal.
 func (l *Limit) countKey(kind string) countKey {
 	call := &l.call.c.Call
-	key := countKey{rule: l.pattern.Rule.Limit.Key, kind: kind, whose: call.Principal}
+	key := countKey{rule: l.Key, kind: kind, whose: call.Principal}
 	switch kind {
 	case "turn":
 		key.name = call.Turn

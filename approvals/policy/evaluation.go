@@ -76,8 +76,8 @@ func (e *evaluation) findAllow(lists ...*rule.Index) (rule.Basis, bool) {
 	if len(e.c.Doubts) > 0 {
 		return rule.Basis{}, false
 	}
-	if by, ok := e.allowedByName(lists, e.allows); ok {
-		return by, true
+	if p := e.first(lists, func(p *rule.Pattern) bool { return p.Any && e.allows(p) }); p != nil {
+		return p.Basis(Allow), true
 	}
 	if e.c.Ambiguity != "" || e.c.Partial != "" || e.c.Filter != "" || len(e.c.Resources()) == 0 {
 		return rule.Basis{}, false
@@ -89,15 +89,6 @@ func (e *evaluation) findAllow(lists ...*rule.Index) (rule.Basis, bool) {
 		}
 	}
 	return together(used)
-}
-
-// allowedByName finds the allow pattern like that that covers every call of the
-// tool.
-func (e *evaluation) allowedByName(lists []*rule.Index, like func(*rule.Pattern) bool) (rule.Basis, bool) {
-	if p := e.first(lists, func(p *rule.Pattern) bool { return p.Any && like(p) }); p != nil {
-		return p.Basis(Allow), true
-	}
-	return rule.Basis{}, false
 }
 
 // allowedCandidate finds the allow patterns that cover a resource.
@@ -205,7 +196,7 @@ func (e *evaluation) variables() map[string]any {
 	e.vars = map[string]any{
 		"tool": e.c.Call.Tool, "args": e.c.Args(), "resource": e.c.Text, "commands": e.c.CommandTexts(),
 		"principal": e.c.Call.Principal, "session": e.c.Call.Session, "run": e.c.Call.Run, "model": e.c.Call.Model,
-		"dialect": e.c.Call.Dialect, "risk": string(e.c.Risk()),
+		"dialect": e.c.Call.Dialect, "risk": string(e.c.Tool.RiskOr("")),
 	}
 	if !e.c.Call.Now.IsZero() {
 		e.vars["now"] = e.c.Call.Now

@@ -12,9 +12,7 @@ import (
 // Limit is the limit of a rule that lets a call pass, or asks about it, and that
 // call. A policy keeps no count: see [Counter].
 type Limit struct {
-	PerTurn, PerRun, PerMinute int    // calls; 0: any number
-	Then                       Action // [Ask] or [Deny], of a call beyond
-
+	*rule.Limit
 	call     *evaluation
 	pattern  *rule.Pattern
 	shadowed bool
@@ -39,8 +37,8 @@ func (e *evaluation) limitsIn(to []Limit, x *rule.Index, holds func(*rule.Patter
 	var found []Limit
 	for p := range x.Candidates(e.c.Call.Tool, e.c.Kind, e.c.Keys.Texts, e.c.Keys.Any) {
 		known := slices.ContainsFunc(slices.Concat(to, found), func(l Limit) bool { return l.pattern.Rule == p.Rule })
-		if of := p.Rule.Limit; !known && holds(p) {
-			found = append(found, Limit{PerTurn: of.Turn, PerRun: of.Run, PerMinute: of.Minute, Then: of.Then, call: e, pattern: p})
+		if !known && holds(p) {
+			found = append(found, Limit{Limit: p.Rule.Limit, call: e, pattern: p})
 		}
 	}
 	slices.SortFunc(found, func(a, b Limit) int { return a.pattern.Rank - b.pattern.Rank })

@@ -56,15 +56,11 @@ func (q *question) judge() Verdict {
 
 // verdict fills in the fields of every verdict.
 func (q *question) verdict(by rule.Basis) Verdict {
-	risk := by.Risk
-	if q.c.Tool != nil {
-		risk = cmp.Or(risk, q.c.Tool.Risk)
-	}
 	return Verdict{
 		Action:   by.Action,
 		Rule:     by.Rule,
 		Reason:   by.Reason,
-		Risk:     cmp.Or(risk, approvals.RiskMedium),
+		Risk:     q.c.Tool.RiskOr(by.Risk),
 		Resource: q.c.Text,
 		Preview:  q.c.Preview(),
 		Grants:   by.Grants,

@@ -6,8 +6,10 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -138,58 +140,31 @@ func IsPlainName(name string) bool {
 	})
 }
 
-// DecodeObject is a strict object in Go's values: whole numbers as int64, others
-// as float64. It is empty if the text is no object.
+// DecodeObject returns a strict object as Go's values: whole numbers as int64, others as
+// float64. It is empty if the text is no such object.
 func DecodeObject(text string) map[string]any {
-	dec := jsontext.NewDecoder(bytes.NewBufferString(OrEmptyObject(text)))
-	v, err := decodeValue(dec)
-	object, ok := v.(map[string]any)
-	if err != nil || !ok {
+	var object map[string]any
+	if err := json.Unmarshal([]byte(OrEmptyObject(text)), &object, wholeNumbers()); err != nil || object == nil {
 		return map[string]any{}
 	}
 	return object
 }
 
-func decodeValue(dec *jsontext.Decoder) (any, error) {
-	t, err := dec.ReadToken()
-	if err != nil {
-		return nil, err
-	}
-	switch t.Kind() {
-	case '{':
-		object := map[string]any{}
-		for dec.PeekKind() == '"' {
-			name, err := dec.ReadToken()
-			if err != nil {
-				return nil, err
-			}
-			key := name.String()
-			if object[key], err = decodeValue(dec); err != nil {
-				return nil, err
-			}
+// wholeNumbers decodes whole numbers as int64.
+var wholeNumbers = sync.OnceValue(func() json.Options {
+	return json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, to *any) error {
+		if dec.PeekKind() != '0' {
+			return errors.ErrUnsupported
 		}
-		_, err := dec.ReadToken()
-		return object, err
-	case '[':
-		list := []any{}
-		for kind := dec.PeekKind(); kind != ']' && kind != jsontext.KindInvalid; kind = dec.PeekKind() {
-			v, err := decodeValue(dec)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
+		raw, err := dec.ReadValue()
+		if err != nil {
+			return err
 		}
-		_, err := dec.ReadToken()
-		return list, err
-	case '"':
-		return t.String(), nil
-	case '0':
-		if whole, err := strconv.ParseInt(t.String(), 10, 64); err == nil {
-			return whole, nil
+		if whole, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+			*to = whole
+			return nil
 		}
-		return strconv.ParseFloat(t.String(), 64)
-	case 't', 'f':
-		return t.Bool(), nil
-	}
-	return nil, nil
-}
+		*to, err = strconv.ParseFloat(string(raw), 64)
+		return err
+	}))
+})

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -205,5 +206,24 @@ func TestTexts(t *testing.T) {
 	}
 	if Invisible("a\u200b") == "" || Invisible("a\n\tb") != "" {
 		t.Error("characters that cannot be seen are not found as they should")
+	}
+}
+
+func TestDecodeObject(t *testing.T) {
+	for text, want := range map[string]map[string]any{
+		"":                          {},
+		`{"a":1,"b":1.5}`:           {"a": int64(1), "b": 1.5},
+		`{"a":[2,"x",null]}`:        {"a": []any{int64(2), "x", nil}},
+		`{"a":{"b":-3,"c":[]}}`:     {"a": map[string]any{"b": int64(-3), "c": []any{}}},
+		`{"a":9223372036854775808}`: {"a": 9223372036854775808.0},
+		`{"a":true}`:                {"a": true},
+		`{"a":1,"a":2}`:             {},
+		`{"a":1e999}`:               {},
+		`[1]`:                       {},
+		`null`:                      {},
+	} {
+		if got := DecodeObject(text); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %#v, want %#v", text, got, want)
+		}
 	}
 }

@@ -8,11 +8,8 @@
 package resource
 
 import (
-	"cmp"
-
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
@@ -77,14 +74,6 @@ func (c *ParsedCall) Profiles() *Profiles { return c.known.Profiles }
 
 // Programs returns the table of programs by which the call was parsed.
 func (c *ParsedCall) Programs() *shell.Programs { return c.known.Programs }
-
-// Risk returns how much harm the call can do, as far as that is known of its tool.
-func (c *ParsedCall) Risk() approvals.Risk {
-	if c.Tool == nil {
-		return approvals.RiskMedium
-	}
-	return cmp.Or(c.Tool.Risk, approvals.RiskMedium)
-}
 
 // Whole returns the arguments as one line of JSON, or their text where they are not
 // strict.

@@ -69,7 +69,7 @@ func (c *ParsedCall) SecretWords(of *shell.Command) []int {
 	if slices.Contains(printers, of.Words[0]) {
 		return nil
 	}
-	searches, pattern := of.Searches(), of.SearchPattern()
+	searches, pattern := c.known.Programs.Searches(of), c.known.Programs.SearchPattern(of)
 	for i := range of.Words {
 		if i > 0 && i != pattern && (i > maxSecretWords || c.mayShowSecret(of, i, searches)) {
 			found = append(found, i)

@@ -129,6 +129,14 @@ func (t *Tool) FieldNames() string {
 	return strings.Join(names, " or ")
 }
 
+// RiskOr returns a risk if it is set, else that of the tool, which may be nil.
+func (t *Tool) RiskOr(given approvals.Risk) approvals.Risk {
+	if t != nil {
+		given = cmp.Or(given, t.Risk)
+	}
+	return cmp.Or(given, approvals.RiskMedium)
+}
+
 // NameDoubt returns why a tool name is not trusted, or "": agents may trim, cut or
 // normalise what is not plain ASCII.
 func NameDoubt(name string) string {

@@ -11,9 +11,9 @@ import (
 
 // Limit is how many calls a rule lets pass, or asks about.
 type Limit struct {
-	Turn, Run, Minute int // 0: any number
-	Then              resource.Action
-	Key               string // the same as long as patterns and condition of the rule are
+	PerTurn, PerRun, PerMinute int             // calls; 0: any number
+	Then                       resource.Action // of a call beyond: [resource.Ask] or [resource.Deny]
+	Key                        string          // the same as long as patterns and condition of the rule are
 }
 
 // limit reads the limit of a rule.
@@ -21,10 +21,10 @@ func (r *ruleReader) limit(n *yaml.Node, path string) {
 	before := len(r.Errors)
 	l := &Limit{}
 	r.Mapping(n, path, []strictyaml.Key{
-		{Name: "per_turn", Read: func(n *yaml.Node, path string) { l.Turn = r.Number(n, path, 1) }},
-		{Name: "per_run", Read: func(n *yaml.Node, path string) { l.Run = r.Number(n, path, 1) }},
+		{Name: "per_turn", Read: func(n *yaml.Node, path string) { l.PerTurn = r.Number(n, path, 1) }},
+		{Name: "per_run", Read: func(n *yaml.Node, path string) { l.PerRun = r.Number(n, path, 1) }},
 		{Name: "per_minute", Read: func(n *yaml.Node, path string) {
-			if l.Minute = r.Number(n, path, 1); l.Minute > maxPerMinute {
+			if l.PerMinute = r.Number(n, path, 1); l.PerMinute > maxPerMinute {
 				r.Fail(n, path, "must be at most %d", maxPerMinute)
 			}
 		}},
@@ -32,7 +32,7 @@ func (r *ruleReader) limit(n *yaml.Node, path string) {
 			l.Then = resource.Action(r.OneOf(n, path, []string{string(resource.Ask), string(resource.Deny)}))
 		}},
 	})
-	if len(r.Errors) == before && l.Turn == 0 && l.Run == 0 && l.Minute == 0 {
+	if len(r.Errors) == before && l.PerTurn == 0 && l.PerRun == 0 && l.PerMinute == 0 {
 		r.Fail(n, path, "limits nothing: write per_turn, per_run or per_minute")
 	}
 	r.one.Limit, r.limitAt = l, n

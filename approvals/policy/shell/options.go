@@ -61,7 +61,10 @@ func (w *optionWalk) operand(word string, wild bool) bool {
 // next word is its value.
 func (p *Program) option(word string) (listed, takesNext bool) {
 	if name, ok := strings.CutPrefix(word, "--"); ok {
-		name, value, _ := strings.Cut(name, "=")
+		name, value, inline := strings.Cut(name, "=")
+		if p.longValues[name] {
+			return true, !inline
+		}
 		return p.long[name] && !p.barred(value), false
 	}
 	if name, value, _ := strings.Cut(word, "="); p.words[name] {

@@ -60,7 +60,7 @@ func (g *wordsGlob) match(c *Command) match.Result {
 	if g == nil {
 		return match.No
 	}
-	found, name := match.Yes, c.Words[0][strings.LastIndexByte(c.Words[0], '/')+1:]
+	found, name := match.Yes, match.LastSegment(c.Words[0])
 	switch {
 	case !strings.EqualFold(name, g.program):
 		return match.No

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
 // Programs is what is known of programs: their options, and which of them run
@@ -18,6 +20,9 @@ type Programs struct {
 	runners      map[string]bool
 	environment  map[string]bool
 	writers      map[string]bool     // by name, or name and subcommand
+	searchers    map[string]bool     // without folder
+	recursive    map[string]bool     // those that are searchers with -r
+	patternFirst map[string]bool     // those whose first operand is what they search for
 	like         map[string][]string // by name, subcommand and option
 	parsers      *sync.Pool          // of *syntax.Parser
 }
@@ -48,8 +53,7 @@ func (t *Programs) writes(argv []string) bool {
 // programNames are the names under which a program may be known: without folder,
 // .exe and letter case, and without its version.
 func programNames(word string) (name, base string) {
-	name = word[strings.LastIndexByte(word, '/')+1:]
-	name = strings.TrimSuffix(strings.ToLower(name), ".exe")
+	name = strings.TrimSuffix(strings.ToLower(match.LastSegment(word)), ".exe")
 	return name, strings.TrimRight(name, "0123456789.-")
 }
 
@@ -87,31 +91,30 @@ func (t *Programs) runsOthers(word string) bool {
 
 // wrapper is how a program is called that runs another one: see programs.yaml.
 type wrapper struct {
-	flags, values    string
-	long, longValues map[string]bool
-	operands         int
-	numbers          bool
-	assigns          bool
-	appends          bool
-	orScript         bool
-	joins            bool
-	scripts          bool
-	shell            bool
-	transparent      bool
+	options     Program
+	operands    int
+	assigns     bool
+	appends     bool
+	orScript    bool
+	joins       bool
+	scripts     bool
+	shell       bool
+	transparent bool
 }
 
 // Program are the options of a program in the table, or those of a
 // subcommand: see programs.yaml.
 type Program struct {
-	flags    string
-	values   string
-	long     map[string]bool
-	words    map[string]bool
-	numbers  bool
-	dashes   bool
-	spell    int
-	most     int      // below 0: any number
-	begins   string   // of every operand
-	never    []string // what neither operands nor values begin with
-	commands map[string]*Program
+	flags      string
+	values     string
+	long       map[string]bool
+	longValues map[string]bool // of wrappers
+	words      map[string]bool
+	numbers    bool
+	dashes     bool
+	spell      int
+	most       int      // below 0: any number
+	begins     string   // of every operand
+	never      []string // what neither operands nor values begin with
+	commands   map[string]*Program
 }

@@ -120,12 +120,11 @@ func (w *wrapper) rest(words []word) ([]word, bool) {
 			i++
 			break
 		}
-		takes, ok := w.option(words[i].text)
-		if !ok {
+		listed, takesNext := w.options.option(words[i].text)
+		if !listed {
 			return nil, false
 		}
-		i++
-		if takes {
+		if i++; takesNext {
 			i++
 		}
 	}
@@ -136,27 +135,6 @@ func (w *wrapper) rest(words []word) ([]word, bool) {
 		return nil, false
 	}
 	return words[i:], true
-}
-
-// option reports whether an option is known, and whether the next word is its
-// value.
-func (w *wrapper) option(text string) (takesNext, ok bool) {
-	if name, long := strings.CutPrefix(text, "--"); long {
-		name, _, inline := strings.Cut(name, "=")
-		return w.longValues[name] && !inline, w.long[name] || w.longValues[name]
-	}
-	if w.numbers && strings.Trim(text[1:], "0123456789") == "" {
-		return false, true
-	}
-	for i := 1; i < len(text); i++ {
-		switch {
-		case strings.IndexByte(w.values, text[i]) >= 0:
-			return i == len(text)-1, true
-		case strings.IndexByte(w.flags, text[i]) < 0:
-			return false, false
-		}
-	}
-	return false, true
 }
 
 // isAssignment reports whether a word is NAME=value.
