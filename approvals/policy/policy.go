@@ -1,9 +1,12 @@
 package policy
 
 import (
+	"bytes"
+	_ "embed"
 	"fmt"
 	"os"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 	"github.com/heldcall/heldcall/internal/strictyaml"
@@ -99,3 +102,30 @@ type Error = strictyaml.Error
 
 // Errors are all mistakes in a policy file.
 type Errors = strictyaml.Errors
+
+// JudgeHosted reports whether a request may offer the model a tool that the
+// provider runs: [Allow], [Deny], or [Ask] where each call of it has to be
+// approved, which only hosted MCP tools (mcp:SERVER) can be.
+func (p *Policy) JudgeHosted(_ approvals.Principal, name string) Verdict {
+	by, listed := p.rules.Hosted.Judge(name)
+	return Verdict{Action: by.Action, Rule: by.Rule, Reason: by.Reason, Risk: approvals.RiskMedium, Resource: name, Listed: listed}
+}
+
+//go:embed starter.yaml
+var starter []byte
+
+// Starter is a commented policy to start from, with safe defaults for coding
+// agents.
+func Starter() []byte { return bytes.Clone(starter) }
+
+// Shadow is a policy that is tried out: it judges, and lets everything pass as it
+// is. The action of the policy is in the verdict's Shadowed.
+type Shadow struct{ *Policy }
+
+// Judge allows a call and reports what the policy would have done with it.
+func (s Shadow) Judge(c Call) Verdict { return shadowed(s.Policy.Judge(c)) }
+
+// JudgeHosted allows a hosted tool and reports what the policy would have done.
+func (s Shadow) JudgeHosted(principal approvals.Principal, name string) Verdict {
+	return shadowed(s.Policy.JudgeHosted(principal, name))
+}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 // Verdict is the decision of a policy on one call. The fields from Suggested to
@@ -77,4 +78,36 @@ func (v *Verdict) flag(text string) {
 	if !slices.Contains(v.Flags, text) {
 		v.Flags = append(v.Flags, text)
 	}
+}
+
+// Denial is the message of a rule to the model about a denied call.
+type Denial struct {
+	message *rule.Message
+	data    rule.MessageData
+}
+
+// Text fills in how the call came to be denied. It is "" if that cannot be done,
+// and on a nil *Denial: then the model gets the usual message.
+func (d *Denial) Text(how Denied) string {
+	if d == nil {
+		return ""
+	}
+	data := d.data
+	data.Denied = how
+	text, err := d.message.Render(data)
+	if err != nil {
+		return ""
+	}
+	return text
+}
+
+func shadowed(v Verdict) Verdict {
+	if v.Action != Allow {
+		v.Shadowed, v.Action = v.Action, Allow
+	}
+	v.Arguments, v.RewrittenBy = "", ""
+	for i := range v.Limits {
+		v.Limits[i].shadowed = true
+	}
+	return v
 }

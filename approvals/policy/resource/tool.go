@@ -11,6 +11,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
@@ -175,3 +176,36 @@ func ReadRisk(r *strictyaml.Reader, n *yaml.Node, path string) approvals.Risk {
 func ReadAction(r *strictyaml.Reader, n *yaml.Node, path string) Action {
 	return Action(r.OneOf(n, path, []string{string(Ask), string(Allow), string(Deny)}))
 }
+
+// Known is what is known of tools and programs: the entries of a policy and the built-in
+// tables.
+type Known struct {
+	Tools    []*Tool // by falling specificity
+	Profiles *Profiles
+	Programs *shell.Programs
+}
+
+// Tool returns what is known of a tool, or nil.
+func (k *Known) Tool(name string) *Tool {
+	given, known := find(k.Tools, name), k.Profiles.Find(name)
+	switch {
+	case given == nil:
+		return known
+	case known == nil:
+		return given
+	}
+	return given.over(known)
+}
+
+// find is the most specific entry for a tool, or nil.
+func find(tools []*Tool, name string) *Tool {
+	for _, t := range tools {
+		if t.Names.Match(name) {
+			return t
+		}
+	}
+	return nil
+}
+
+// KindNames are the kinds as policies name them. A patch is the paths in it.
+var KindNames = []string{"plain", "path", "shell", "url", "patch"}
