@@ -109,7 +109,7 @@ func (r *caseReader) oneCase(n *yaml.Node, path string, one given) Case {
 	c := Case{Where: r.Place(n.Line)}
 	r.Mapping(n, path, []strictyaml.Key{
 		{Name: "given", Read: func(n *yaml.Node, path string) { r.given(n, path, &one) }},
-		{Name: "expect", Read: func(n *yaml.Node, path string) { c.Expect = resource.ReadAction(&r.Reader, n, path) }},
+		{Name: "expect", Read: resource.SetAction(&r.Reader, &c.Expect)},
 		{Name: "rule", Read: r.SetText(&c.Rule)},
 		{Name: "why", Read: r.SetText(&c.Why)},
 	})

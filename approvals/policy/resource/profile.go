@@ -115,7 +115,7 @@ func readProfile(r *strictyaml.Reader, name string, n *yaml.Node, path string) (
 		{Name: "without", Read: func(n *yaml.Node, _ string) { t.Without = n.Value }},
 		{Name: "below", Read: func(n *yaml.Node, _ string) { t.Below = strings.Fields(n.Value) }},
 		{Name: "tree", Read: r.SetBool(&t.Tree)},
-		{Name: "risk", Read: func(n *yaml.Node, path string) { t.Risk = ReadRisk(r, n, path) }},
+		{Name: "risk", Read: SetRisk(r, &t.Risk)},
 	})
 	return t, agents
 }

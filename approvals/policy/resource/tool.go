@@ -167,14 +167,23 @@ func ReadKind(r *strictyaml.Reader, n *yaml.Node, path string, t *Tool) {
 	}
 }
 
-// ReadRisk reads the risk of a tool or a rule.
-func ReadRisk(r *strictyaml.Reader, n *yaml.Node, path string) approvals.Risk {
-	return approvals.Risk(r.OneOf(n, path, []string{"low", "medium", "high", "critical"}))
+// SetRisk returns a function that reads the risk of a tool or a rule.
+func SetRisk(r *strictyaml.Reader, to *approvals.Risk) func(*yaml.Node, string) {
+	return SetOneOf(r, to, approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical)
 }
 
-// ReadAction reads an action.
-func ReadAction(r *strictyaml.Reader, n *yaml.Node, path string) Action {
-	return Action(r.OneOf(n, path, []string{string(Ask), string(Allow), string(Deny)}))
+// SetAction returns a function that reads an action.
+func SetAction(r *strictyaml.Reader, to *Action) func(*yaml.Node, string) {
+	return SetOneOf(r, to, Ask, Allow, Deny)
+}
+
+// SetOneOf returns a function that reads one of some values.
+func SetOneOf[T ~string](r *strictyaml.Reader, to *T, values ...T) func(*yaml.Node, string) {
+	known := make([]string, len(values))
+	for i, value := range values {
+		known[i] = string(value)
+	}
+	return func(n *yaml.Node, path string) { *to = T(r.OneOf(n, path, known)) }
 }
 
 // Known is what is known of tools and programs: the entries of a policy and the built-in

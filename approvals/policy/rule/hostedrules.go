@@ -12,10 +12,10 @@ import (
 // Hosted are the rules about tools that the provider runs itself. Their calls
 // cannot be held, so the request that offers them is judged.
 type hosted struct {
-	rule   string
-	deny   bool       // those that names does not list
-	names  []*Pattern // the allowed ones, where a list is given
-	freely bool       // hosted MCP tools may run without approval
+	rule  string
+	deny  bool            // those that names does not list
+	names []*Pattern      // the allowed ones, where a list is given
+	mcp   resource.Action // of the calls of hosted MCP tools; "": ask
 }
 
 // hostedTools reads allow, deny, or a list of names.
@@ -52,14 +52,14 @@ func (h *hosted) Judge(name string) (by Basis, listed bool) {
 	listed = slices.ContainsFunc(h.names, func(p *Pattern) bool { return p.Tool.Match(name) })
 	by = Basis{Action: resource.Allow, Rule: h.rule, Reason: "The policy allows tools that the provider runs."}
 	switch {
-	case name == keptPrompt && !listed && !h.freely:
+	case name == keptPrompt && !listed && h.mcp != resource.Allow:
 		by.Action, by.Reason = resource.Deny, "A prompt stored by the provider may add hosted MCP tools that run without approval; hosted_tools does not list "+name+"."
 	case h.deny && !listed:
 		by.Action, by.Reason = resource.Deny, "hosted_tools does not list the tool "+name+"."
 		if len(h.names) == 0 {
 			by.Reason = "The policy denies tools that the provider runs, because heldcall cannot hold their calls."
 		}
-	case strings.HasPrefix(name, "mcp:") && !h.freely:
+	case strings.HasPrefix(name, "mcp:") && h.mcp != resource.Allow:
 		by.Action, by.Reason = resource.Ask, "Calls of hosted MCP tools need approval."
 	}
 	return by, listed

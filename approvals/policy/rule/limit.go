@@ -30,9 +30,7 @@ func (r *ruleReader) limit(n *yaml.Node, path string) {
 				r.Fail(n, path, "must be at most %d", maxPerMinute)
 			}
 		}},
-		{Name: "then", Read: func(n *yaml.Node, path string) {
-			l.Then = resource.Action(r.OneOf(n, path, []string{string(resource.Ask), string(resource.Deny)}))
-		}},
+		{Name: "then", Read: resource.SetOneOf(&r.Reader, &l.Then, resource.Ask, resource.Deny)},
 	})
 	if len(r.Errors) == before && l.PerTurn == 0 && l.PerRun == 0 && l.PerMinute == 0 {
 		r.Fail(n, path, "limits nothing: write per_turn, per_run or per_minute")

@@ -59,7 +59,7 @@ func (r *ruleReader) keys() []strictyaml.Key {
 		{Name: "when", Read: func(n *yaml.Node, path string) { one.When = r.condition(n, path) }},
 		{Name: "limit", Read: r.limit},
 		{Name: "reason", Read: r.SetText(&one.Reason)},
-		{Name: "risk", Read: func(n *yaml.Node, path string) { one.Risk = resource.ReadRisk(&r.Reader, n, path) }},
+		{Name: "risk", Read: resource.SetRisk(&r.Reader, &one.Risk)},
 		{Name: "title", Read: r.question(func(n *yaml.Node, path string) { one.Title = r.message(n, path) })},
 		{Name: "denial", Read: func(n *yaml.Node, path string) { one.Denial = r.message(n, path) }},
 		{Name: "timeout", Read: r.question(func(n *yaml.Node, path string) { one.Timeout = r.Duration(n, path) })},

@@ -48,14 +48,20 @@ func (r *ruleReader) question(read func(*yaml.Node, string)) func(*yaml.Node, st
 }
 
 func (r *reader) names(n *yaml.Node, path string) []string {
-	var names []string
-	r.List(n, path, "reviewers", func(item *yaml.Node, path string) {
-		if s, ok := r.Text(item, path); ok {
-			names = append(names, s)
-		}
-	})
+	names := r.texts(n, path, "reviewers")
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// texts reads a list of texts.
+func (r *reader) texts(n *yaml.Node, path, of string) []string {
+	var texts []string
+	r.List(n, path, of, func(item *yaml.Node, path string) {
+		if text, ok := r.Text(item, path); ok {
+			texts = append(texts, text)
+		}
+	})
+	return texts
 }
 
 // reader reads the YAML of a policy.
