@@ -11,8 +11,8 @@ import (
 // maxDoubts is of how many patterns that may match a reviewer is warned.
 const maxDoubts = 5
 
-// askMatching asks by the rules whose patterns match the call or may. What only may is a
-// doubt: the reason, risk and title of its rule are not shown as facts.
+// askMatching asks by rules whose patterns match or may match. Of a pattern that only may match,
+// the reason, risk and title of its rule are not shown as facts.
 func (q *question) askMatching(asks []*rule.Pattern) Verdict {
 	sure := q.sure(asks)
 	var by rule.Basis
@@ -50,14 +50,12 @@ func (q *question) doubtsOf(asks []*rule.Pattern) []string {
 	return flags
 }
 
-// mayMatch returns, in one sentence, which pattern of a rule or grant may match, in which list
-// it is, and which part of the call decides it.
+// mayMatch returns a sentence with the pattern that may match and the part of the call in doubt.
 func (e *evaluation) mayMatch(p *rule.Pattern, does Action) string {
 	return fmt.Sprintf("May match the %s pattern %s (%s): %s.", does, match.Quote(p.Text), p.Where, e.inDoubt(p))
 }
 
-// inDoubt returns, for a pattern that may match, which part of the call is not known for
-// certain. It has no full stop.
+// inDoubt returns the part of the call for which a pattern may match, without a full stop.
 func (e *evaluation) inDoubt(p *rule.Pattern) string {
 	if len(e.c.Doubts) > 0 {
 		return match.SentencePart(e.c.Doubts[0])

@@ -66,7 +66,6 @@ type explainer struct {
 	c *resource.ParsedCall // of e
 }
 
-// known returns what is known of the tool.
 func (x *explainer) known() string {
 	switch {
 	case x.c.Tool == nil:

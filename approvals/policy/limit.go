@@ -9,8 +9,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
-// Limit is the limit of a rule that lets a call pass, or asks about it, and that
-// call. A policy keeps no count: see [Counter].
+// Limit is the limit of a rule that matches a call. See [Counter].
 type Limit struct {
 	*rule.Limit
 	call     *evaluation
@@ -18,9 +17,8 @@ type Limit struct {
 	shadowed bool
 }
 
-// limits are those that hold for a call on which the verdict is v: of each ask rule
-// that matches it, also where a grant has lifted the rule, and of each allow rule
-// that covers a part of an allowed call.
+// limits returns the limits of a call with verdict v: of each matching ask rule, even if a grant
+// overrides it, and of each allow rule that covers a part of an allowed call.
 func (e *evaluation) limits(v *Verdict) []Limit {
 	if v.Action == Deny {
 		return nil
@@ -32,7 +30,7 @@ func (e *evaluation) limits(v *Verdict) []Limit {
 	return found
 }
 
-// limitsIn adds the limits of the rules of an index of which a pattern holds.
+// limitsIn appends the limits of the rules of an index that have a matching pattern.
 func (e *evaluation) limitsIn(to []Limit, x *rule.Index, holds func(*rule.Pattern) bool) []Limit {
 	var found []Limit
 	for p := range x.Candidates(e.c.Call.Tool, e.c.Kind, e.c.Keys.Texts, e.c.Keys.Any) {
@@ -61,8 +59,8 @@ func (l *Limit) String() string {
 	return strings.Join(all, ", ")
 }
 
-// Partial is the verdict on a call that is one too many for limits, as [Counter.Take]
-// finds: what each of their rules wants of it, and what was wanted anyway.
+// Exceeded returns the verdict on a call that exceeds limits: the demands of their rules together
+// with those of v.
 func (v Verdict) Exceeded(over []Excess) Verdict {
 	parts := []Verdict{v}
 	for _, e := range over {

@@ -74,8 +74,7 @@ func (q *question) deny(p *rule.Pattern) Verdict {
 	return v
 }
 
-// ask returns the verdict that people are asked, with the settings that hold
-// where no rule has any.
+// ask returns a verdict to ask, with the default settings.
 func (q *question) ask(by rule.Basis) Verdict {
 	by.Action, by.Grants = Ask, nil
 	v := q.verdict(by)
@@ -103,8 +102,7 @@ func (q *question) ask(by rule.Basis) Verdict {
 	return v
 }
 
-// whyNotAllow returns why people are asked about a call that a rule or a default
-// allows, or "".
+// whyNotAllow returns why a call needs approval that a rule or default allows, or "".
 func (q *question) whyNotAllow(by rule.Basis, byRule bool) string {
 	switch {
 	case len(q.c.Doubts) > 0:
@@ -121,8 +119,7 @@ func (q *question) whyNotAllow(by rule.Basis, byRule bool) string {
 	return ""
 }
 
-// whyNoRule returns why no rule with an argument covers a call, where one could, or
-// is "".
+// whyNoRule returns why no rule with an argument covers a call, or "".
 func (q *question) whyNoRule() string {
 	switch {
 	case len(q.c.Doubts) == 0 && q.c.Secret() != "":
@@ -146,8 +143,8 @@ func (q *question) whyNotRated() string {
 	return ""
 }
 
-// askByRules asks with the strictest settings of several rules, whose patterns are in
-// falling strictness. Risk and title are those of the patterns that certainly match.
+// askByRules asks with the strictest settings of several rules, strictest first. Risk and title are
+// of the patterns that certainly match.
 func (q *question) askByRules(by rule.Basis, asks, sure []*rule.Pattern) Verdict {
 	v := q.ask(by)
 	silence := len(q.c.Doubts) == 0 && q.denied.match == match.No && q.silenceApproves(asks)
@@ -165,9 +162,8 @@ func (q *question) askByRules(by rule.Basis, asks, sure []*rule.Pattern) Verdict
 	return v
 }
 
-// silenceApproves reports whether the call passes when nobody answers: every rule that
-// asks has it so, and each part of the call is asked about by one of them or allowed by
-// a rule or grant.
+// silenceApproves reports whether a time-out approves the call: every matching ask rule has it so,
+// and an ask, allow rule or grant covers each part of the call.
 func (q *question) silenceApproves(asks []*rule.Pattern) bool {
 	covering := make([]*rule.Pattern, len(asks))
 	for i, p := range asks {
@@ -181,7 +177,7 @@ func (q *question) silenceApproves(asks []*rule.Pattern) bool {
 	return ok
 }
 
-// messageData is what templates may show of a call.
+// messageData returns the values of templates.
 func (q *question) messageData(v *Verdict) rule.MessageData {
 	data := rule.MessageData{
 		Tool: q.c.Call.Tool, Resource: q.c.Text, Args: map[string]any{}, Commands: firstOf(q.c.ShownCommands()), Risk: v.Risk, Rule: v.Rule, Reason: v.Reason,
@@ -193,8 +189,7 @@ func (q *question) messageData(v *Verdict) rule.MessageData {
 	return data
 }
 
-// title fills in the title of a question. Where it cannot be filled in, the
-// verdict has none, and a flag.
+// title renders the title of a request. If it fails, the verdict has a flag and no title.
 func (q *question) title(v *Verdict, rules []*rule.Rule) {
 	for _, r := range rules {
 		if r.Title == nil {
@@ -223,8 +218,7 @@ func (q *question) denial(v *Verdict, rules []*rule.Rule) *Denial {
 // maxCommands is how many commands a reviewer is shown.
 const maxCommands = 50
 
-// firstOf are so many commands as a reviewer is shown, and how many there are
-// besides.
+// firstOf returns the commands that a reviewer is shown, and the number of others.
 func firstOf(commands []string) []string {
 	if len(commands) <= maxCommands {
 		return commands

@@ -8,8 +8,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
-// rewritten is the verdict with what the rewrite rules make of the call. Deny
-// rules judge the changed call too.
+// rewritten applies the rewrite rules to an allowed or asked call. Deny rules judge the result.
 func (q *question) rewritten(v Verdict) Verdict {
 	if v.Action == Deny || !q.e.policy.rules.Rewrite.AnyFor(q.c.Call.Tool, q.c.Kind) {
 		return v
@@ -39,8 +38,7 @@ func (q *question) rewritten(v Verdict) Verdict {
 	return v
 }
 
-// notRewritten is the verdict on a call that a rewrite rule covers and cannot
-// change.
+// notRewritten returns the verdict on a call that matching rewrite rules cannot change.
 func (q *question) notRewritten(v Verdict, c *rule.Change) Verdict {
 	why := fmt.Sprintf("The rewrite rule at %s covers this call, which %s.", c.Where(), c.Problem)
 	if v.Action == Allow {

@@ -8,8 +8,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
-// Verdict is the decision of a policy on one call. The fields from Suggested to
-// AllowRemember are set where Action is [Ask].
+// Verdict is the decision of a policy on one call. The fields from Suggested to AllowRemember are
+// set if Action is [Ask].
 type Verdict struct {
 	Action   Action
 	Rule     string // "policy.yaml:12", "tool bash (policy.yaml:4)", "built-in profile of Read" or "default"
@@ -18,20 +18,17 @@ type Verdict struct {
 	Resource string // what patterns were compared with
 	Preview  string // the resource on one short line, control characters made visible
 
-	// Arguments are those that the call is to be released with where rewrite
-	// rules change them, else "". What is allowed or asked about is then the
-	// changed call, and RewrittenBy names the rules.
+	// Arguments are the new arguments if rewrite rules change them, else "". The action is then on
+	// the changed call, and RewrittenBy names the rules.
 	Arguments   string
 	RewrittenBy string
 
-	// Commands are the commands found in a shell command, at any depth and with
-	// those that they run, with … for what only a shell knows. They are set
-	// where Action is [Ask].
+	// Commands are those of a shell command at any depth, with … for text that only a shell knows.
+	// They are set if Action is [Ask].
 	Commands []string
 
-	// Suggested are patterns that would have allowed the call, from exact to a
-	// little more general. Of a script of several commands they are one exact
-	// pattern for each; of what no pattern can allow there are none.
+	// Suggested are patterns that would have allowed the call, from exact to slightly wider. A
+	// script of several commands has one exact pattern for each.
 	Suggested []string
 
 	// Grants are the ids of the grants that allow or deny the call, if grants do.
@@ -49,16 +46,13 @@ type Verdict struct {
 	AllowRemember     bool
 	RememberScopes    []approvals.GrantScope // of a grant that remembers; nil: any
 
-	// Limits are those of the rules that let the call pass or ask about it. Whether
-	// it is one too many has to be counted: see [Counter.Take].
+	// Limits are those of the rules that allow or ask: see [Counter.Take].
 	Limits []Limit
 
-	// Listed reports of a hosted tool that hosted_tools lists it, so that it is what
-	// policy takes it for.
+	// Listed reports whether hosted_tools lists a hosted tool.
 	Listed bool
 
-	// Shadowed is the action of a policy that is only tried out ([Shadow]) and
-	// would not have let the call pass; else "".
+	// Shadowed is the action of a [Shadow] policy that would not have allowed the call, else "".
 	Shadowed Action
 
 	// Flags warn the reviewer, each in one sentence.
@@ -86,8 +80,8 @@ type Denial struct {
 	data    rule.MessageData
 }
 
-// Text fills in how the call came to be denied. It is "" if that cannot be done,
-// and on a nil *Denial: then the model gets the usual message.
+// Text renders the message with the outcome of the call. It is "" on failure and for a nil *Denial,
+// and the model gets the usual message.
 func (d *Denial) Text(how Denied) string {
 	if d == nil {
 		return ""

@@ -11,22 +11,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Limits of what is judged; what is larger is never allowed.
+// Limits of arguments; larger ones are never allowed.
 const (
 	MaxArguments = 4 << 20 // bytes
 	MaxDepth     = 100     // objects and arrays within each other
 )
 
-// CheckArguments returns, one sentence each, the reasons why programs could read
-// a call's arguments differently; none: there is one reading. Blank text counts as
-// {}.
+// CheckArguments returns the reasons, one sentence each, why programs may read arguments
+// differently, or none. Blank text is read as {}.
 func CheckArguments(text string) []string {
 	doubts, numbers := Doubts(text)
 	return append(doubts, numbers...)
 }
 
-// Doubts is [CheckArguments] with the doubts about numbers apart from the
-// others.
+// Doubts is [CheckArguments] with the doubts about numbers apart.
 func Doubts(text string) (doubts, numbers []string) {
 	if len(text) > MaxArguments {
 		return []string{fmt.Sprintf("The arguments are larger than %d MiB, the limit for judging.", MaxArguments>>20)}, nil
@@ -50,8 +48,7 @@ func problemOf(err error) string {
 	return strings.TrimPrefix(err.Error(), "jsontext: ")
 }
 
-// OrEmptyObject is the arguments' text, or {} where it is blank, as some
-// providers send it for a call without arguments.
+// OrEmptyObject returns the text, or {} if it is blank, which some providers send.
 func OrEmptyObject(text string) string {
 	if strings.Trim(text, " \t\r\n") == "" {
 		return "{}"
@@ -59,8 +56,7 @@ func OrEmptyObject(text string) string {
 	return text
 }
 
-// argumentsCheck walks through arguments token by token. What the strict decoder
-// lets pass but programs still differ in is a doubt.
+// argumentsCheck finds text that the strict decoder accepts and that programs read differently.
 type argumentsCheck struct {
 	dec     *jsontext.Decoder
 	names   []map[string]struct{} // folded, one map an open object or array
@@ -108,8 +104,8 @@ func (c *argumentsCheck) token() error {
 	return nil
 }
 
-// name notes a member's name. Some decoders match names without regard to
-// case, so two that differ only in it are two readings.
+// name checks a name. Some decoders ignore letter case, so two names that differ in it only are
+// ambiguous.
 func (c *argumentsCheck) name(name string) {
 	seen := &c.names[len(c.names)-1]
 	if *seen == nil {
@@ -122,9 +118,8 @@ func (c *argumentsCheck) name(name string) {
 	(*seen)[folded] = struct{}{}
 }
 
-// number notes a number that programs read differently: one with an exponent,
-// which some partial JSON parsers lose, and one that is not what it is as a double,
-// as which many programs read every number.
+// number checks a number. Some partial JSON parsers lose an exponent, and many programs read a
+// number as a double.
 func (c *argumentsCheck) number(text string) {
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || strings.ContainsAny(text, "eE") || plainNumber(text) != plainNumber(strconv.FormatFloat(f, 'f', -1, 64)) {
@@ -132,8 +127,7 @@ func (c *argumentsCheck) number(text string) {
 	}
 }
 
-// plainNumber is a number without an exponent and without what does not change
-// its value: the sign of zero, and zeros at the end of its fraction.
+// plainNumber removes the sign of zero and trailing zeros of a fraction.
 func plainNumber(text string) string {
 	if strings.Contains(text, ".") {
 		text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")

@@ -13,8 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// MaxReadings bounds how many texts of one call deny and ask patterns are
-// compared with.
+// MaxReadings is the most texts of a call that deny and ask patterns are compared with.
 const MaxReadings = 64
 
 // Value is one JSON value: text is the content of a string, else its JSON.
@@ -30,8 +29,7 @@ type Member struct {
 	Value jsontext.Value
 }
 
-// Members are the members of an object in order, up to what is not JSON; names
-// may occur twice.
+// Members returns the members of an object in order, up to invalid JSON. Names may repeat.
 func Members(text []byte) []Member {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if dec.PeekKind() != '{' {
@@ -56,8 +54,8 @@ func Members(text []byte) []Member {
 	return found
 }
 
-// ValuesAt are all the values that any program could find in a field, however
-// it reads names that occur twice or in another case. Null counts as absent.
+// ValuesAt returns all values that a program may read in a field, however it treats repeated names
+// and letter case. Null is absent.
 func ValuesAt(members []Member, field []string) []Value {
 	var found []Value
 	for _, m := range members {
@@ -94,7 +92,7 @@ func newValue(raw jsontext.Value) Value {
 	return v
 }
 
-// Elements are the texts of an array that holds nothing but texts.
+// Elements returns the texts of an array of strings.
 func (v Value) Elements() ([]string, bool) {
 	var found []string
 	dec := jsontext.NewDecoder(bytes.NewBufferString(v.Text))
@@ -111,9 +109,8 @@ func (v Value) Elements() ([]string, bool) {
 	return found, dec.PeekKind() == ']'
 }
 
-// Strings are the strings among the values of arguments, and the names of members that
-// are no plain names, up to what is not
-// JSON, and whether those are all.
+// Strings returns the string values of arguments and the names that are not plain, up to invalid
+// JSON, and reports whether those are all.
 func Strings(text string) (found []string, all bool) {
 	dec := jsontext.NewDecoder(bytes.NewBufferString(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for {
@@ -132,8 +129,8 @@ func Strings(text string) (found []string, all bool) {
 	}
 }
 
-// IsPlainName reports whether a member's name is one that a schema has. Any other, such
-// as a path, is a text that the model has chosen.
+// IsPlainName reports whether a name may be of a schema. Any other name, such as a path, is text by
+// the model.
 func IsPlainName(name string) bool {
 	return !strings.ContainsFunc(name, func(r rune) bool {
 		return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)

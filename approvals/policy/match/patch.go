@@ -8,8 +8,8 @@ import (
 // patchHeaders begin the lines of a patch that name a file.
 var patchHeaders = []string{"*** Add File: ", "*** Delete File: ", "*** Update File: ", "*** Move to: "}
 
-// PatchPaths are the files that a patch for apply_patch touches. The problem
-// is why it is not certain that those are all, or "".
+// PatchPaths returns the files that a patch for apply_patch changes, and the reason why these may
+// not be all, or "".
 func PatchPaths(text string) (paths []string, problem string) {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	begin, end := 0, len(lines)-1
@@ -49,8 +49,8 @@ func patchHeader(line string) (path string, ok bool) {
 	return "", false
 }
 
-// looseHeader is the file named by a line that only readers who trim lines, or
-// who miss no space after the colon, take for a header.
+// looseHeader returns the file of a line that only programs which trim lines, or need no space
+// after the colon, read as a header.
 func looseHeader(line string) (path string, ok bool) {
 	line = strings.TrimSpace(line)
 	for _, header := range patchHeaders {

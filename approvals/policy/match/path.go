@@ -11,8 +11,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Location is a cleaned path: from where it counts, how far up it leads first,
-// and what follows.
+// Location is a cleaned path.
 type Location struct {
 	Anchor string // "" the agent's folder, "/", "~", "~user" or a drive such as "c:"
 	Up     int    // leading ..
@@ -20,8 +19,7 @@ type Location struct {
 	Lower  string // the body in lower case
 }
 
-// Locate cleans a path. The problem is why it is not known what programs
-// take it for, or "".
+// Locate cleans a path. The problem is the reason why programs may read it differently, or "".
 func Locate(text string) (l Location, problem string) {
 	text = homeForm(text)
 	anchor, rest := "", text
@@ -120,7 +118,7 @@ func hasScheme(text string) bool {
 	})
 }
 
-// OtherPaths are other paths that programs may take a text for.
+// OtherPaths returns other paths that programs may read in a text.
 func OtherPaths(text string) []string {
 	var others []string
 	if t := strings.ReplaceAll(strings.TrimSpace(text), `\`, "/"); t != text {
@@ -132,8 +130,7 @@ func OtherPaths(text string) []string {
 	return others
 }
 
-// PathGlob is the argument of a pattern compared with a path. Only * and ** are
-// special in it.
+// PathGlob is the argument of a pattern for paths. Only * and ** are special.
 type PathGlob struct {
 	Location          // its body is a doublestar pattern
 	Anywhere bool     // begins with **
@@ -144,11 +141,10 @@ type PathGlob struct {
 	bytes    byteSet // of core
 }
 
-// literalGlob escapes what is special to doublestar only.
+// literalGlob escapes the characters that only doublestar treats as special.
 var literalGlob = strings.NewReplacer(`?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)
 
-// NewPathGlob reads the argument of a pattern for paths. The error is the reason why no path can
-// be compared with it.
+// NewPathGlob reads the argument of a pattern for paths.
 func NewPathGlob(text string) (*PathGlob, error) {
 	if strings.HasSuffix(text, "/") && text != "/" {
 		text += "**"
@@ -190,9 +186,8 @@ func NewPathGlob(text string) (*PathGlob, error) {
 	}, nil
 }
 
-// pathKeys are those of a pattern: its last segment, or each that has no * where
-// the first has none. Any path that it matches ends with the one, or has one of
-// the others.
+// pathKeys returns the last segment, or if that has a * and the first has none, each segment
+// without one. A path that matches ends with the former or has one of the latter.
 func pathKeys(lower string) []string {
 	if last := LastSegment(lower); !strings.Contains(last, "*") {
 		return []string{last}
@@ -215,14 +210,13 @@ func SegmentKey(segment string) string { return "/" + segment }
 // LastSegment returns the text after the last slash.
 func LastSegment(body string) string { return body[strings.LastIndexByte(body, '/')+1:] }
 
-// Covers reports whether a path is among those that the glob means, for an
-// allow.
+// Covers reports whether a path matches, for an allow rule.
 func (g *PathGlob) Covers(l Location) bool {
 	return g.Anchor == l.Anchor && g.Up == l.Up && doublestar.MatchUnvalidated(g.Body, l.Body)
 }
 
-// Match is [PathGlob.Covers] for a deny or ask: maybe where it depends on the agent's
-// folder or on whether its file system minds letter case.
+// Match compares a path for a deny or ask rule. It is [Maybe] if the agent's folder or letter case
+// decides.
 func (g *PathGlob) Match(l Location) Result {
 	beside := g.Anchor == l.Anchor && g.Up == l.Up
 	if beside && !strings.Contains(g.head, "*") && FirstSegment(l.Lower) != g.head {
@@ -250,8 +244,8 @@ func (g *PathGlob) Match(l Location) Result {
 	return No
 }
 
-// byteSet has a bit for each value of the lowest six bits of the bytes of a text. A text
-// that contains another has all of its bits.
+// byteSet has a bit for the lowest six bits of each byte of a text. A text has all bits of a text
+// that it contains.
 type byteSet uint64
 
 func newByteSet(text string) (set byteSet) {
@@ -261,8 +255,8 @@ func newByteSet(text string) (set byteSet) {
 	return set
 }
 
-// Lists reports whether any of some globs means a path in any letter case. A path that
-// leads up out of the agent's folder may be anywhere.
+// Lists reports whether a glob matches a path in any letter case. A path that leads up from the
+// agent's folder may be anywhere.
 func Lists(globs []*PathGlob, l Location) bool {
 	bytes := newByteSet(l.Lower)
 	return slices.ContainsFunc(globs, func(g *PathGlob) bool {
@@ -274,7 +268,7 @@ func Lists(globs []*PathGlob, l Location) bool {
 	})
 }
 
-// Below reports whether what the glob means may be in the tree below a path.
+// Below reports whether a path that matches may be in the tree below a path.
 func (g *PathGlob) Below(l Location) bool {
 	if g.Anywhere || g.Anchor != l.Anchor {
 		return true
@@ -287,8 +281,7 @@ func (g *PathGlob) Below(l Location) bool {
 	return body == "" || strings.HasPrefix(fixed, body) || strings.HasPrefix(body, fixed)
 }
 
-// endsLike reports whether the text after any slash of a path is like
-// that, the whole path included.
+// endsLike reports whether a path, or the rest of it after any slash, is like that.
 func endsLike(body string, like func(string) bool) bool {
 	for {
 		if like(body) {

@@ -12,7 +12,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Address is a URL taken apart: what of it patterns are compared with.
+// Address is a parsed URL.
 type Address struct {
 	Scheme string // lower case
 	Host   string // lower case, no port
@@ -22,8 +22,7 @@ type Address struct {
 
 var ownPorts = map[string]string{"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21", "ssh": "22"}
 
-// ParseURL reads a URL. The problem is why programs may read it differently,
-// or "".
+// ParseURL reads a URL. The problem is the reason why programs may read it differently, or "".
 func ParseURL(text string) (a Address, problem string) {
 	problem = urlProblem(text)
 	u, err := url.Parse(forgiven(text))
@@ -113,8 +112,8 @@ func hostProblem(u *url.URL, a Address) string {
 	return ""
 }
 
-// looksLikeNumber reports whether a host that is no address ends in a number,
-// which some programs take for one: 127.1, 0x7f000001, 2130706433.
+// looksLikeNumber reports whether a host ends in a number, which some programs read as an address:
+// 127.1, 0x7f000001, 2130706433.
 func looksLikeNumber(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if last == "" {
@@ -135,8 +134,7 @@ type URLGlob struct {
 	Fixed  bool
 }
 
-// NewURLGlob reads the argument of a pattern for URLs. The error is the reason why no URL can be
-// compared with it.
+// NewURLGlob reads the argument of a pattern for URLs.
 func NewURLGlob(text string) (*URLGlob, error) {
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found || scheme == "" {
@@ -186,8 +184,8 @@ func (g *URLGlob) overHost(a Address) bool {
 	return doublestar.MatchUnvalidated(g.host, strings.ReplaceAll(a.Host, ".", "/"))
 }
 
-// Match is [PathGlob.Covers] for a deny or ask: maybe where only scheme, port or letter
-// case differ.
+// Match compares a URL for a deny or ask rule. It is [Maybe] if only scheme, port or letter case
+// differ.
 func (g *URLGlob) Match(a Address) Result {
 	if !g.overHost(a) {
 		return No

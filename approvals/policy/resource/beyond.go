@@ -8,9 +8,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-// lookBeyond notes what of a call counts beside its resource: arguments that lead
-// elsewhere than its path, a folder in which its command runs, and arguments that
-// nothing is known of.
+// lookBeyond checks the arguments beside the resource: other paths, working folders, unknown ones.
 func (p *parser) lookBeyond() {
 	p.lookBelow()
 	p.lookFolder()
@@ -36,8 +34,7 @@ func (p *parser) lookBelow() {
 	}
 }
 
-// lookFolder notes the folder in which a command runs, unless it is in the agent's
-// own or the policy takes any.
+// lookFolder notes a working folder outside the agent's own, unless the policy permits any.
 func (p *parser) lookFolder() {
 	if p.c.Kind != Shell || p.c.Tool.AnyFolder {
 		return
@@ -55,9 +52,8 @@ func (p *parser) lookFolder() {
 	}
 }
 
-// lookUnknown notes the members that are neither a field nor a known argument, if
-// they hold a text, or, at the top, if the tool's arguments are listed. Deny and ask
-// patterns are compared with these texts.
+// lookUnknown notes unknown arguments that contain text, or any at the top if the tool's arguments
+// are listed. Deny and ask patterns are compared with these texts.
 func (p *parser) lookUnknown(members []match.Member, fields [][]string, top bool) {
 	for _, m := range members {
 		field, inner := false, [][]string(nil)
@@ -88,8 +84,7 @@ func (p *parser) lookUnknown(members []match.Member, fields [][]string, top bool
 	}
 }
 
-// compareUnknown adds texts of unknown arguments to what deny and ask patterns are
-// compared with.
+// compareUnknown adds texts of unknown arguments for deny and ask patterns.
 func (p *parser) compareUnknown(texts []string, all bool) {
 	if !p.compares() {
 		return
@@ -105,8 +100,8 @@ func (p *parser) compareUnknown(texts []string, all bool) {
 	}
 }
 
-// lookFilters notes an argument that selects files of the list, or those that the
-// tool leaves out otherwise.
+// lookFilters notes a filter that selects listed files, or an argument that includes files which
+// the tool omits by default.
 func (p *parser) lookFilters() {
 	if p.c.Kind != Path {
 		return

@@ -14,8 +14,7 @@ type Call struct {
 	FreeText  bool   // the tool's input is free text by contract: the text is the resource
 	Fixed     bool   // its arguments cannot be changed
 
-	// Ambiguous holds the reasons, one sentence each, why the reader of the
-	// wire does not trust that there is only one reading of the call.
+	// Ambiguous are the reasons, one sentence each, why the wire format has several readings.
 	Ambiguous []string
 
 	Principal approvals.Principal
@@ -27,8 +26,8 @@ type Call struct {
 	Now       time.Time // zero: not known, so that conditions that ask for it fail
 }
 
-// Key is the same for calls of a tool with equal arguments, however they are
-// written. Arguments that are not strict are equal only as texts.
+// Key is equal for calls of a tool with equal arguments, however written. Arguments that are not
+// strict are compared as text.
 func (c *Call) Key() string {
 	if c.FreeText || len(match.CheckArguments(c.Arguments)) > 0 {
 		return c.Tool + "\x00text\x00" + c.Arguments
@@ -36,8 +35,7 @@ func (c *Call) Key() string {
 	return c.Tool + "\x00" + match.Canonical(c.Arguments)
 }
 
-// Action is the decision of a policy on a call. The zero value is not an action and
-// must never be taken for [Allow].
+// Action is the decision of a policy. The zero value is invalid and must not be read as [Allow].
 type Action string
 
 // The actions.

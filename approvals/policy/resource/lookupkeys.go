@@ -7,15 +7,13 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-// Keys are what patterns for a call are looked up by. A pattern that matches has one of
-// its own keys among them.
+// Keys are the lookup keys of a call. A pattern that matches has one of them.
 type Keys struct {
 	Texts []string // sorted
 	Any   bool     // any deny or ask pattern may match
 }
 
-// lookupKeys finds the keys of a call. Patterns that allow have keys of their own: they
-// need not see through quoting, folders and letter case.
+// lookupKeys returns the keys of a call, for deny and ask patterns and for allow patterns.
 func lookupKeys(c *ParsedCall) Keys {
 	k := Keys{Any: c.Ambiguity != "" || c.IsTree() || len(c.Candidates) == 0}
 	for i := range c.Candidates {

@@ -14,7 +14,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
-// ParsedCall is a call and what it is about: the texts that patterns are compared with.
+// ParsedCall is a call and the texts that patterns are compared with.
 type ParsedCall struct {
 	Call  Call
 	Tool  *Tool // what is known of it, or nil
@@ -22,20 +22,19 @@ type ParsedCall struct {
 	Text  string // the resource, or the arguments if it is not known
 	known *Known
 
-	// Ambiguities are why the call is never allowed, one sentence each: it has more than one
-	// reading.
+	// Doubts are the reasons, one sentence each, why the call is never allowed.
 	Doubts []string
-	// Ambiguity is why the resource is not known for certain, or "". Allow patterns with
-	// an argument do not match then, others may.
+	// Ambiguity is why the resource is uncertain, or "". Then no allow pattern with an argument
+	// matches.
 	Ambiguity string
-	// Partial is why the resource is not all that counts, or "". Allow patterns with an
-	// argument do not match then.
+	// Partial is why other arguments count too, or "". Then no allow pattern with an argument
+	// matches.
 	Partial string
-	// Filter is a filter that may select what holds secrets, or "".
+	// Filter is a filter that may select secrets, or "".
 	Filter string
 
-	// Candidates are the texts that deny and ask patterns are compared with. The first
-	// of them, so many as certain, are the resources.
+	// Candidates are the texts that deny and ask patterns are compared with. The first ones, as
+	// many as certain, are the resources.
 	Candidates []Candidate
 	certain    int
 	Unknown    []Candidate // texts of arguments that nothing is known of
@@ -75,8 +74,7 @@ func (c *ParsedCall) Profiles() *Profiles { return c.known.Profiles }
 // Programs returns the table of programs by which the call was parsed.
 func (c *ParsedCall) Programs() *shell.Programs { return c.known.Programs }
 
-// Whole returns the arguments as one line of JSON, or their text where they are not
-// strict.
+// Whole returns the arguments as one line of JSON, or as text if they are not strict.
 func (c *ParsedCall) Whole() string {
 	if c.arguments.canonical == "" {
 		c.arguments.canonical = c.Call.Arguments
@@ -102,8 +100,7 @@ func (c *ParsedCall) Strings() ([]string, bool) {
 	return a.strings, a.complete
 }
 
-// Args returns the arguments as Go values. They are empty for free text and for
-// arguments that are not an object.
+// Args returns the arguments as Go values, or an empty map if they are not an object.
 func (c *ParsedCall) Args() map[string]any {
 	if c.Call.FreeText {
 		return map[string]any{}
@@ -123,8 +120,8 @@ func (c *ParsedCall) Scripts() []*shell.Script {
 	return found
 }
 
-// ShownCommands returns the commands found in the call as a reviewer is shown them, with
-// the variables that are set for them, their redirections and here-documents.
+// ShownCommands returns the commands for a reviewer, with their variables, redirections and
+// here-documents.
 func (c *ParsedCall) ShownCommands() []string {
 	var found []string
 	for _, script := range c.Scripts() {
@@ -133,8 +130,7 @@ func (c *ParsedCall) ShownCommands() []string {
 	return found
 }
 
-// CommandTexts returns the words of the commands found in the call, each as one would
-// write it, with … for what only a shell knows.
+// CommandTexts returns the commands found in the call, with … for text that only a shell knows.
 func (c *ParsedCall) CommandTexts() []string {
 	var found []string
 	for _, script := range c.Scripts() {
@@ -155,8 +151,7 @@ func (c *ParsedCall) NotSimple() string {
 	return ""
 }
 
-// Preview returns the resource on one short line. Arguments in its place are in the
-// order in which the model wrote them.
+// Preview returns the resource on one short line. Arguments are in the model's order.
 func (c *ParsedCall) Preview() string {
 	if c.Kind != Plain || c.Call.FreeText || len(c.Doubts) > 0 || c.Text != c.Whole() {
 		return match.Preview(c.Text)
@@ -170,5 +165,5 @@ func (c *ParsedCall) Preview() string {
 
 // IsJudgedScript reports whether the policy contains that the tool runs shell scripts.
 func (c *ParsedCall) IsJudgedScript() bool {
-	return c.Kind == Shell && !(c.Tool != nil && c.Tool.unsaid())
+	return c.Kind == Shell && !(c.Tool != nil && c.Tool.onlyBuiltin())
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
-// Rules is what reading a call depends on in the rules of a policy.
+// Rules is the part of a policy's rules that parsing a call depends on.
 type Rules interface {
 	// Compares reports whether a deny or ask rule is for a tool with a resource of a kind.
 	Compares(tool string, k Kind) bool
@@ -18,7 +18,7 @@ type Rules interface {
 	PassesByName(c *Call) bool
 }
 
-// Parse finds what a call is about.
+// Parse returns the resources of a call.
 func Parse(call Call, known *Known, rules Rules) *ParsedCall {
 	c := &ParsedCall{Call: call, Tool: known.Tool(call.Tool), known: known}
 	p := &parser{c: c, rules: rules}
@@ -47,7 +47,6 @@ type parser struct {
 	scripts int            // bytes of the candidates parsed as scripts
 }
 
-// readArguments takes fields of the arguments as the resource, or all of them.
 func (p *parser) readArguments() {
 	c := p.c
 	doubts, numbers := match.Doubts(c.Call.Arguments)
@@ -66,7 +65,6 @@ func (p *parser) readArguments() {
 	}
 }
 
-// readText takes the text of a free-text tool as the resource.
 func (p *parser) readText() {
 	text := p.c.Call.Arguments
 	if len(text) > match.MaxArguments {
@@ -80,7 +78,6 @@ func (p *parser) readText() {
 	p.clarify()
 }
 
-// readWhole takes all the arguments as the resource.
 func (p *parser) readWhole(doubts []string) {
 	p.c.Kind = Plain
 	p.c.Text = p.c.Whole()
@@ -92,7 +89,6 @@ func (p *parser) readWhole(doubts []string) {
 	p.addStrings()
 }
 
-// readFields takes fields of the arguments as the resource.
 func (p *parser) readFields(doubts []string) {
 	if len(p.c.Tool.Fields) == 0 {
 		p.missing("The policy names no field of the arguments to judge.")
@@ -145,8 +141,7 @@ func (k Kind) wrong(field []string, v match.Value) string {
 	return ""
 }
 
-// take adds the value of a field as a resource, or as several. It returns why it
-// cannot, or "".
+// take adds the value of a field as resources. It returns the reason if it cannot, or "".
 func (p *parser) take(folder, field string, v match.Value) string {
 	switch {
 	case p.c.Kind == Plain:
@@ -214,7 +209,7 @@ func (p *parser) folder() string {
 	return ""
 }
 
-// readAmbiguous adds what any program could take for the resource.
+// readAmbiguous adds every text that a program may read as the resource.
 func (p *parser) readAmbiguous(folder string) {
 	for _, field := range p.c.Tool.Fields {
 		for _, v := range match.ValuesAt(p.members, field) {
@@ -225,7 +220,7 @@ func (p *parser) readAmbiguous(folder string) {
 	}
 }
 
-// hasAny reports whether any of some fields is there, if only in another case.
+// hasAny reports whether any of some fields is present, in any letter case.
 func hasAny(members []match.Member, fields [][]string) bool {
 	for _, field := range fields {
 		if len(match.ValuesAt(members, field)) > 0 {
@@ -235,7 +230,7 @@ func hasAny(members []match.Member, fields [][]string) bool {
 	return false
 }
 
-// missing takes all the arguments in place of a resource that is not known.
+// missing uses all the arguments in place of an unknown resource.
 func (p *parser) missing(why string) {
 	p.c.certain = 0
 	p.c.Ambiguity = why
@@ -244,8 +239,7 @@ func (p *parser) missing(why string) {
 	p.addStrings()
 }
 
-// addStrings adds the strings among the arguments to the candidates, if anything
-// is compared with them.
+// addStrings adds the strings of the arguments as candidates if a pattern is for the tool.
 func (p *parser) addStrings() {
 	if !p.compares() {
 		return
@@ -264,7 +258,7 @@ func (p *parser) compares() bool {
 	return p.rules.Compares(p.c.Call.Tool, p.c.Kind)
 }
 
-// clarify notes what the resources leave open.
+// clarify notes the ambiguity of the resources.
 func (p *parser) clarify() {
 	for i := range p.c.Resources() {
 		r := &p.c.Candidates[i]
@@ -286,7 +280,7 @@ func (p *parser) resource(text string) {
 	p.candidate(text)
 }
 
-// addOthers adds the other ways in which programs take paths.
+// addOthers adds other readings of paths.
 func (p *parser) addOthers() {
 	if p.c.Kind != Path {
 		return
@@ -317,7 +311,7 @@ func (p *parser) newCandidate(text string) Candidate {
 	return r
 }
 
-// parse parses a candidate, up to a length in all that bounds the time it takes.
+// parse parses a candidate as a script, within a limit for the call that bounds the time.
 func (p *parser) parse(text string) *shell.Script {
 	if p.scripts += len(text); len(p.c.Candidates) > 0 && p.scripts > shell.MaxScript {
 		return shell.Unparsed("The arguments contain more text than heldcall parses.")

@@ -8,18 +8,14 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-// What may hold secrets is asked about, whatever allows the call: a default, a risk,
-// or a rule or grant with an argument that does not name the secret. A path may
-// hold secrets if it is in the list of profiles.yaml; a folder that is searched, if
-// it is so wide or so near to one of them that the search is likely to meet it; and
-// a filter, if it selects by more than an extension what the list names.
+// Calls that may access secrets are asked about, even if a default, a risk, or a rule or grant that
+// does not name the secret allows them. Secrets are the paths listed in profiles.yaml; searched
+// folders near one of them; and filters that select one by more than its extension.
 
-// maxPath is the length in bytes beyond which a path is not looked at: no file has
-// it, so it counts as one that may hold secrets.
+// maxPath is the length in bytes of the longest path. A longer one is treated as a secret.
 const maxPath = 4 << 10
 
-// secretPath is the text of a path if it may hold secrets, or "". Of a tree, what is
-// below the path counts.
+// secretPath returns the path if it, or for a tree a path below it, may be a secret, or "".
 func (p *Profiles) secretPath(text string, tree bool) string {
 	if len(text) > maxPath {
 		return text
@@ -50,16 +46,14 @@ func (p *Profiles) NamesSecret(g *match.PathGlob) bool {
 	return p.isSensitive(match.Location{Anchor: g.Anchor, Up: g.Up, Lower: withoutStars(g.Lower)})
 }
 
-// withoutStars is a path glob without its stars and the segments that are nothing
-// else.
+// withoutStars removes stars and the segments that consist of stars.
 func withoutStars(glob string) string {
 	segments := strings.Split(strings.ReplaceAll(glob, "*", ""), "/")
 	return strings.Join(slices.DeleteFunc(segments, func(s string) bool { return s == "" }), "/")
 }
 
-// nearSecrets reports whether a search below a folder is likely to meet secrets: it
-// is the root, a home folder or above the agent's own, or the list names something
-// below it: in a hidden folder of its name, or at its absolute path.
+// nearSecrets reports whether a search below a folder may meet secrets: the root, a home folder, a
+// folder above the agent's own, or one that contains a listed hidden folder or absolute path.
 func (p *Profiles) nearSecrets(l match.Location) bool {
 	if l.Up > 0 || isHome(l) || p.isSensitive(l) {
 		return true
@@ -96,8 +90,7 @@ func isHome(l match.Location) bool {
 	return (folder == "home" || folder == "users") && (!deeper || !strings.Contains(name, "/"))
 }
 
-// NamesWord reports whether a word of an allow pattern is spelled out or in the
-// list itself.
+// NamesWord reports whether a word of an allow pattern has no * or is itself listed.
 func (p *Profiles) NamesWord(g match.Glob) bool {
 	if g.Literal() {
 		return true
@@ -110,9 +103,8 @@ func (p *Profiles) NamesWord(g match.Glob) bool {
 	return false
 }
 
-// isSecretWord reports whether a word names a path of the list, as it is or in an
-// option (--file=.env), a revision (HEAD:.env) or an upload (@.env), or, of a
-// program that searches, a folder near one.
+// isSecretWord reports whether a word names a listed path, also in an option (--file=.env), a
+// revision (HEAD:.env) or an upload (@.env), or for a search a folder near one.
 func (p *Profiles) isSecretWord(word string, searched bool) bool {
 	if len(word) > maxPath {
 		return true
@@ -133,8 +125,7 @@ func (p *Profiles) isSecretWord(word string, searched bool) bool {
 	return p.nearSecrets(l)
 }
 
-// pathsIn returns the texts in a word that may be paths: the word, and the text after
-// each sign that joins a path to something else.
+// pathsIn returns the texts of a word that may be paths: the word and the rest after certain signs.
 func pathsIn(word string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if !yield(word) {
@@ -154,13 +145,10 @@ func pathsIn(word string) iter.Seq[string] {
 	}
 }
 
-// maxPathsIn bounds how many texts of a word are looked at, besides the value of an option
-// of one letter.
+// maxPathsIn is the most texts of a word that are read as paths, options of one letter aside.
 const maxPathsIn = 16
 
-// selects reports whether a filter of names or paths, as tools take it for globs,
-// selects what the list of secrets names. A filter for all names or for an
-// extension does not, unless that extension is in the list.
+// selects reports whether a filter selects listed paths by more than their extension.
 func (p *Profiles) selects(filter string) bool {
 	return match.FilterSelects(filter, p.sensitive, p.isSensitive)
 }

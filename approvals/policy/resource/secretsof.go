@@ -9,17 +9,16 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
-// maxSecretWords is how many words of a command are compared with the list of
-// secrets. The first word beyond counts as one of them.
+// maxSecretWords is the most words of a command that are compared. The next one counts as a secret.
 const maxSecretWords = 256
 
-// printers are programs that take no word for a file.
+// printers are programs without file operands.
 var printers = []string{"echo", "printf", "true", "false"}
 
 // MindsSecrets reports whether the tool's calls are compared with the list.
 func (c *ParsedCall) MindsSecrets() bool { return c.Kind == Path || c.Kind == Shell }
 
-// Secret returns the part of the call that may hold secrets, or "".
+// Secret returns the part of the call that may be a secret, or "".
 func (c *ParsedCall) Secret() string {
 	if c.Filter != "" {
 		return c.Filter
@@ -49,18 +48,15 @@ func (c *ParsedCall) Secret() string {
 
 func isShellSign(r rune) bool { return strings.ContainsRune(" \t\n;|&()<>`'\"$", r) }
 
-// SecretReason returns why people are asked about a call that reaches what may hold
-// secrets.
+// SecretReason returns why a call that may access secrets needs approval.
 func (c *ParsedCall) SecretReason() string { return c.SecretFlag() + " No allow rule names it." }
 
-// SecretFlag returns the sentence that reviewers are shown of a call that reaches what may hold
-// secrets.
+// SecretFlag returns the flag of a call that may access secrets.
 func (c *ParsedCall) SecretFlag() string {
 	return fmt.Sprintf("The call may access secrets: %s.", match.Visible(match.Shorten(c.Secret(), 60)))
 }
 
-// SecretWords returns the indices of the words of a command that may name what holds
-// secrets.
+// SecretWords returns the indices of the words of a command that may name secrets.
 func (c *ParsedCall) SecretWords(of *shell.Command) []int {
 	found, known := c.secretWords[of]
 	if known {
@@ -88,8 +84,8 @@ func (c *ParsedCall) SecretWords(of *shell.Command) []int {
 	return found
 }
 
-// mayShowSecret reports whether the word i of a command names what may hold secrets, also
-// as a path in the folder that the script has changed to before, or shows variables.
+// mayShowSecret reports whether word i of a command may name a secret, also relative to the folder
+// of a cd before it, or shows variables.
 func (c *ParsedCall) mayShowSecret(of *shell.Command, i int, searches bool) bool {
 	word, operand := of.Words[i], shell.IsOperand(of.Words[i])
 	if c.known.Profiles.isSecretWord(word, searches && operand) || of.ShowsEnvironment(i) {

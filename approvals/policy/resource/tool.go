@@ -15,7 +15,7 @@ import (
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// Kind is what a resource is, and so how patterns are compared with it.
+// Kind is the kind of a resource.
 type Kind int
 
 // The kinds.
@@ -27,8 +27,7 @@ const (
 	Kinds
 )
 
-// Tool is what is known of a tool: an entry of tools, one of a built-in profile,
-// or the former over the latter.
+// Tool describes a tool: by an entry of the policy, a built-in profile, or both.
 type Tool struct {
 	Name  string
 	Names match.Glob
@@ -57,9 +56,8 @@ type Tool struct {
 	Own      bool // the policy has an entry
 }
 
-// over is an entry of the policy added to a profile: its fields and arguments are
-// judged and known beside those of the profile, and what else it sets counts in
-// place of the profile's.
+// over returns a profile extended by an entry of the policy. Fields and arguments of both apply;
+// other settings of the entry replace those of the profile.
 func (t *Tool) over(known *Tool) *Tool {
 	both := *known
 	if t.Replace {
@@ -94,8 +92,8 @@ func appendNew(to, fields [][]string) [][]string {
 	return to
 }
 
-// unsaid reports whether only a built-in profile knows the tool.
-func (t *Tool) unsaid() bool { return t.Builtin && !t.Own }
+// onlyBuiltin reports whether the policy has no entry for a built-in tool.
+func (t *Tool) onlyBuiltin() bool { return t.Builtin && !t.Own }
 
 // BySpecificity puts plain names before globs, longer text before shorter.
 func BySpecificity(a, b *Tool) int {
@@ -138,8 +136,8 @@ func (t *Tool) RiskOr(given approvals.Risk) approvals.Risk {
 	return cmp.Or(given, approvals.RiskMedium)
 }
 
-// NameDoubt returns why a tool name is not trusted, or "": agents may trim, cut or
-// normalise what is not plain ASCII.
+// NameDoubt returns why a tool name is not trusted, or "": agents may change names beyond plain
+// ASCII.
 func NameDoubt(name string) string {
 	odd := func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsGraphic(r) || strings.ContainsRune(" *()'\"`\\", r)
@@ -186,15 +184,14 @@ func SetOneOf[T ~string](r *strictyaml.Reader, to *T, values ...T) func(*yaml.No
 	return func(n *yaml.Node, path string) { *to = T(r.OneOf(n, path, known)) }
 }
 
-// Known is what is known of tools and programs: the entries of a policy and the built-in
-// tables.
+// Known is the entries of a policy and the built-in tables.
 type Known struct {
 	Tools    []*Tool // by falling specificity
 	Profiles *Profiles
 	Programs *shell.Programs
 }
 
-// Tool returns what is known of a tool, or nil.
+// Tool returns the description of a tool, or nil.
 func (k *Known) Tool(name string) *Tool {
 	given, known := find(k.Tools, name), k.Profiles.Find(name)
 	switch {

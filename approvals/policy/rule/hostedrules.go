@@ -9,8 +9,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 )
 
-// Hosted are the rules about tools that the provider runs itself. Their calls
-// cannot be held, so the request that offers them is judged.
+// hosted are the rules for tools that the provider runs. heldcall cannot hold their calls, so the
+// request that offers them is judged.
 type hosted struct {
 	rule  string
 	deny  bool            // those that names does not list
@@ -46,8 +46,8 @@ func (r *reader) hostedTools(n *yaml.Node, path string, h *hosted) {
 // keptPrompt is the name of a prompt that the provider keeps, with its tools.
 const keptPrompt = "prompt"
 
-// Judge returns the basis on which a request may offer a tool that the provider runs,
-// and whether the policy lists the tool.
+// Judge returns the basis of a verdict on a tool that the provider runs, and whether hosted_tools
+// lists it.
 func (h *hosted) Judge(name string) (by Basis, listed bool) {
 	listed = slices.ContainsFunc(h.names, func(p *Pattern) bool { return p.Tool.Match(name) })
 	by = Basis{Action: resource.Allow, Rule: h.rule, Reason: "The policy allows tools that the provider runs."}

@@ -38,8 +38,8 @@ func (r *ruleReader) limit(n *yaml.Node, path string) {
 	r.one.Limit, r.limitAt = l, n
 }
 
-// checkLimit completes the limit of a rule whose lists are known: what is beyond
-// it is asked about, or denied if the rule asks by itself.
+// checkLimit completes the limit of a rule when its lists are known: calls beyond it are asked
+// about, or denied if the rule asks.
 func (r *ruleReader) checkLimit(path string) {
 	l := r.one.Limit
 	if l == nil {
@@ -64,12 +64,11 @@ func (r *ruleReader) checkLimit(path string) {
 	l.Key += r.one.When.text()
 }
 
-// asksBeyond reports whether the rule asks about calls beyond its limit, so that
-// it may have settings for that.
+// asksBeyond reports whether the rule asks about calls beyond its limit, so that settings of ask
+// rules apply.
 func (r *ruleReader) asksBeyond() bool { return r.one.Limit != nil && r.one.Limit.Then == resource.Ask }
 
-// maxPerMinute is the most calls a minute that a limit may let pass: the time of
-// each of them is kept.
+// maxPerMinute bounds a limit, as the time of each call is kept.
 const maxPerMinute = 10_000
 
 // escalation reads the escalate of a rule.
@@ -101,8 +100,8 @@ func (r *ruleReader) checkEscalation(path string) {
 	}
 }
 
-// Escalation is who may decide a question too when nobody has for a while. The
-// zero value is none.
+// Escalation is the groups that may decide a request too, after a time without a decision. The zero
+// value is none.
 type Escalation struct {
 	After time.Duration // from the question on; less than its timeout
 	To    []string      // groups, sorted

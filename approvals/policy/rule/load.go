@@ -12,8 +12,8 @@ import (
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// Parse reads the rules of a policy. Errors have the name as that of the file, and the
-// places of rules its last element. All mistakes are returned, as [strictyaml.Errors].
+// Parse reads the rules of a policy. Errors contain the name as the file, rules its last element.
+// It returns all mistakes as [strictyaml.Errors].
 func Parse(name string, src []byte) (*Set, error) {
 	r := newReader(name)
 	set := EmptySet()
@@ -70,7 +70,7 @@ func isEmpty(n *yaml.Node) bool {
 	return len(n.Content) == 0 && (n.Kind == yaml.SequenceNode || n.ShortTag() == "!!null")
 }
 
-// profiles reads all, none, or the agents whose tools are known.
+// profiles reads all, none, or a list of agents.
 func (r *reader) profiles(n *yaml.Node, path string, known *resource.Known) {
 	if n.Kind != yaml.SequenceNode {
 		if r.OneOf(n, path, []string{"all", "none"}) == "none" {

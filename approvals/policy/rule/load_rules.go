@@ -113,8 +113,8 @@ func (r *ruleReader) delete(n *yaml.Node, path string) {
 	})
 }
 
-// pathNames are what the names in the path of an argument are made of: nothing
-// that means more to those who find and change values by it.
+// pathNames matches the path of an argument without characters that gjson and sjson treat as
+// special.
 var pathNames = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_][A-Za-z0-9_-]*)*$`)
 
 func (r *ruleReader) edit(name *yaml.Node, path string, to jsontext.Value) {

@@ -62,7 +62,7 @@ func (r *reader) fields(n *yaml.Node, path string) [][]string {
 	return all
 }
 
-// args reads the names of the arguments that a call may have besides.
+// args reads the names of other arguments.
 func (r *reader) args(n *yaml.Node, path string) []string {
 	if n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
 		return []string{}

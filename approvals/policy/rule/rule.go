@@ -10,7 +10,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 )
 
-// Rule is what the patterns of one item of rules have in common.
+// Rule is the settings of one item of rules.
 type Rule struct {
 	Settings
 	Reason           string
@@ -26,7 +26,7 @@ type Rule struct {
 	Names *regexp.Regexp  // finds the names that a call must contain; nil: none
 }
 
-// Basis is why a verdict is what it is.
+// Basis is the source of a verdict: a rule, a grant or a default.
 type Basis struct {
 	Action resource.Action
 	Rule   string
@@ -36,8 +36,8 @@ type Basis struct {
 
 	Builtin bool // by the risk of a built-in profile
 	Rated   bool // by the risk of a tool
-	// spelledOut is true of a script that allow patterns without a * spell out:
-	// what it may run beyond its words is meant by who wrote them.
+	// SpelledOut is true for a script covered by allow patterns without a *: its author meant all
+	// that it runs.
 	SpelledOut bool
 }
 
@@ -75,8 +75,8 @@ func (r *Rule) concerns(k resource.Kind) bool {
 // DefaultTimeout is how long people have to answer where no rule sets it.
 const DefaultTimeout = 300 * time.Second
 
-// StrictestSettings puts together the strictest settings of several ask rules, but for who
-// decides: see [demandsOf]. Where silence approves, more time is stricter.
+// StrictestSettings joins the settings of several ask rules, except who decides. If silence
+// approves, a longer time-out is stricter.
 func StrictestSettings(asks []*Pattern, silence bool) Settings {
 	var all Settings
 	for _, p := range asks {
@@ -92,8 +92,8 @@ func StrictestSettings(asks []*Pattern, silence bool) Settings {
 	return all
 }
 
-// common are the scopes that two rules let a grant have. Where they have none in
-// common, nothing is remembered.
+// common returns the grant scopes that two rules share. If there are none, decisions are not
+// remembered.
 func common(a, b []approvals.GrantScope, forget bool) ([]approvals.GrantScope, bool) {
 	switch {
 	case len(b) == 0:

@@ -27,7 +27,7 @@ type ruleReader struct {
 	escalateAt *yaml.Node // the escalate, if there is one
 }
 
-// setting is a key of a rule that means something beside a list only.
+// setting is a key of a rule that applies to one list only.
 type setting struct {
 	line int
 	path string
@@ -35,7 +35,7 @@ type setting struct {
 	name string // of the list
 }
 
-// about reads a setting that means something beside a list only.
+// about reads a setting that applies to one list only.
 func (r *ruleReader) about(list *[]*Pattern, name string, read func(*yaml.Node, string)) func(*yaml.Node, string) {
 	return func(n *yaml.Node, path string) {
 		read(n, path)

@@ -17,8 +17,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
-// Set is a policy as it is read: its rules, and what is known of tools. It is
-// immutable and safe for concurrent use.
+// Set is a parsed policy: its rules and the known tools. It is immutable and safe for concurrent
+// use.
 type Set struct {
 	fallback  resource.Action // where nothing else decides
 	Ambiguous Basis           // of calls with more than one reading
@@ -66,9 +66,8 @@ func (p *Set) KindsFor(of *Pattern) []resource.Kind {
 	return found
 }
 
-// ByDefault returns the basis for a tool's calls that no rule covers. The risk of a
-// built-in profile decides only for tools that the policy does not name, and only
-// where the policy has no default. Where there is no policy it counts for nothing.
+// ByDefault returns the basis for calls that no rule matches. The risk of a built-in profile
+// decides only if the policy has neither a default nor an entry or allow rule for the tool.
 func (p *Set) ByDefault(name string, k resource.Kind, t *resource.Tool) Basis {
 	by := Basis{Action: p.fallback, Rule: "default", Reason: "No rule matches this call; the policy's default is to " + string(p.fallback) + "."}
 	switch {
@@ -86,8 +85,7 @@ func (p *Set) ByDefault(name string, k resource.Kind, t *resource.Tool) Basis {
 	return by
 }
 
-// Groups are the groups that rules name, as their reviewers or to escalate to, each with
-// one of the rules that do.
+// Groups returns the groups that rules name, each with the place of one such rule.
 func (p *Set) Groups() map[string]string {
 	groups := map[string]string{}
 	for _, list := range []*Index{p.Ask, p.Limited.Ask, p.Limited.Allow} {
@@ -105,9 +103,8 @@ func (p *Set) Groups() map[string]string {
 	return groups
 }
 
-// Warnings returns, one sentence each with its place, what of a valid policy may
-// not be meant: an allow pattern that is the name alone of a tool whose resource is
-// known. It covers calls with any arguments, also what may hold secrets.
+// Warnings returns a sentence for each allow pattern that is only the name of a tool with a known
+// resource.
 func (p *Set) Warnings() []string {
 	patterns := slices.Clone(p.Allow.All)
 	slices.SortFunc(patterns, func(a, b *Pattern) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Text, b.Text)) })
@@ -123,8 +120,7 @@ func (p *Set) Warnings() []string {
 	return found
 }
 
-// withResource are the names of the tools that a pattern is for and whose resource
-// is known, sorted.
+// withResource returns the names of the tools of a pattern with a known resource, sorted.
 func (p *Set) withResource(of *Pattern) []string {
 	var names []string
 	for _, t := range slices.Concat(p.Known.Tools, p.Known.Profiles.All()) {

@@ -38,8 +38,7 @@ func (g *Pattern) InDoubt(s *Script) string {
 	return "a quoted text contains it"
 }
 
-// open is the first word that a shell expands, as it is written; the command where that
-// is not known.
+// open returns the source of the first word that a shell expands, or else the command.
 func (c *Command) open() string {
 	if c.source.expands != "" {
 		return match.Quote(c.source.expands)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// starMay returns for each word of a command whether a * in an allow pattern may
-// match it: for operands, and for options that the table lists.
+// starMay returns for each word of a command whether a * of an allow pattern may match it: operands
+// and listed options.
 func (t *Programs) starMay(argv []string, wild []bool) []bool {
 	w := optionWalk{at: t.options[argv[0]]}
 	may := make([]bool, len(argv))
@@ -57,8 +57,7 @@ func (w *optionWalk) operand(word string, wild bool) bool {
 	return w.operands > w.at.spell && (w.at.most < 0 || w.operands <= w.at.most)
 }
 
-// option reports whether a word is an option that is listed, and whether the
-// next word is its value.
+// option reports whether an option is listed, and whether the next word is its value.
 func (p *Program) option(word string) (listed, takesNext bool) {
 	if name, ok := strings.CutPrefix(word, "--"); ok {
 		name, value, inline := strings.Cut(name, "=")

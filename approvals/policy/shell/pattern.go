@@ -39,8 +39,7 @@ func NewPattern(text string) *Pattern {
 	return g
 }
 
-// newCommandText compares the source or the words of a command with a pattern, of which
-// a last * covers nothing too.
+// newCommandText returns the glob for the text of a command. A last * also matches nothing.
 func newCommandText(text string) match.TextGlob {
 	g := match.NewPrefixGlob(text)
 	if alone, found := strings.CutSuffix(text, " *"); found && strings.Trim(alone, " *") != "" {
@@ -60,8 +59,8 @@ func (g *Pattern) Match(s *Script) match.Result {
 	return match.No
 }
 
-// mayMatch reports whether a command may turn out to match when the shell has
-// expanded it, or may run something that does.
+// mayMatch reports whether a command may match after the shell has expanded it, or may run a
+// command that matches.
 func (g *Pattern) mayMatch(c *Command) bool {
 	for _, open := range c.opens {
 		if before, _, cut := strings.Cut(open, unknown); cut && g.mayBegin(before) {
@@ -80,14 +79,12 @@ func (g *Pattern) mayBegin(before string) bool {
 	return strings.HasPrefix(g.prefix, before) || (goesOn && (g.joined || rest[0] == ' ' || rest[0] == ':'))
 }
 
-// fromElsewhere reports whether a command may run what is not in its
-// words.
+// fromElsewhere reports whether a command may run text that is not in its words.
 func (c *Command) fromElsewhere() bool {
 	return c.reads || (c.piped && c.interprets)
 }
 
-// obscure reports whether a command has words in which another may hide what it
-// runs.
+// obscure reports whether another command may be hidden in a command's words.
 func (c *Command) obscure() bool { return strings.ContainsAny(c.opens[0], unknown+"'\"\\$`") }
 
 // namedIn reports whether a loose text names the command of the pattern.

@@ -10,8 +10,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-// Programs is what is known of programs: their options, and which of them run
-// others. It is the table of programs.yaml, with what a policy adds to it.
+// Programs is the table of programs.yaml, extended by a policy.
 type Programs struct {
 	options      map[string]*Program
 	wrappers     map[string]*wrapper
@@ -50,8 +49,8 @@ func (t *Programs) writes(argv []string) bool {
 	return t.writers[argv[0]] || (len(argv) > 1 && t.writers[argv[0]+" "+argv[1]])
 }
 
-// programNames are the names under which a program may be known: without folder,
-// .exe and letter case, and without its version.
+// programNames returns the names of a program in the table: without folder, .exe and letter case,
+// and without version.
 func programNames(word string) (name, base string) {
 	name = strings.TrimSuffix(strings.ToLower(match.LastSegment(word)), ".exe")
 	return name, strings.TrimRight(name, "0123456789.-")
@@ -72,19 +71,16 @@ func (t *Programs) wrapper(word string) *wrapper {
 	return t.wrappers[base]
 }
 
-// isShell reports whether a program reads shell scripts of the kind that is
-// parsed here.
+// isShell reports whether a program runs shell scripts of the parsed kind.
 func (t *Programs) isShell(word string) bool { return among(t.shells, word) }
 
-// isInterpreter reports whether a program runs what it is given as a script or
-// reads on its input.
+// isInterpreter reports whether a program runs its operand or input as a script.
 func (t *Programs) isInterpreter(word string) bool {
 	return t.isShell(word) || among(t.interpreters, word)
 }
 
-// runsOthers reports whether a program runs other programs or the text it is
-// given. An allow pattern covers it only if it spells out the whole command, or
-// where the table of options has what a * may match.
+// runsOthers reports whether a program runs other programs or text. An allow pattern covers it only
+// without a *, or if its options are listed.
 func (t *Programs) runsOthers(word string) bool {
 	return t.wrapper(word) != nil || among(t.runners, word) || t.isInterpreter(word)
 }
@@ -102,8 +98,7 @@ type wrapper struct {
 	transparent bool
 }
 
-// Program are the options of a program in the table, or those of a
-// subcommand: see programs.yaml.
+// Program is the options of a program or subcommand: see programs.yaml.
 type Program struct {
 	flags      string
 	values     string

@@ -19,8 +19,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-// Limits of the scripts that are parsed: the parser is slow with deep nesting,
-// and exhausts the stack with more of it.
+// Limits of parsed scripts. Deep nesting makes the parser slow and exhausts the stack.
 const (
 	MaxScript  = 8 << 10 // bytes
 	maxOpen    = 256     // brackets and back quotes
@@ -75,8 +74,7 @@ func (t *Programs) Parse(src string) *Script {
 	return f.parse(src, 0)
 }
 
-// ParseArgv takes the words of a command that no shell reads, or the script that
-// they hand to one, as in bash -lc SCRIPT.
+// ParseArgv parses the words of a command without a shell, or the script in bash -lc SCRIPT.
 func (t *Programs) ParseArgv(argv []string) *Script {
 	if script, ok := ShellCall(argv); ok {
 		return t.Parse(script)
@@ -110,8 +108,7 @@ func (t *Programs) ParseArgv(argv []string) *Script {
 	return s
 }
 
-// joined adds what an agent would run that hands the words to a shell with spaces
-// between them.
+// joined adds the commands that run if an agent joins the words with spaces for a shell.
 func (f *finder) joined(src string) {
 	s, c := f.script, f.script.Commands[0]
 	if len(src) > f.budget {
@@ -136,8 +133,7 @@ func ShellCall(argv []string) (script string, ok bool) {
 	return "", false
 }
 
-// isPlainShell reports whether a word is a shell by its name alone or in one of
-// the folders where they are.
+// isPlainShell reports whether a word is a shell, alone or in a common folder.
 func isPlainShell(word string) bool {
 	for _, folder := range []string{"/bin/", "/usr/bin/", "/usr/local/bin/"} {
 		if name, ok := strings.CutPrefix(word, folder); ok {
@@ -148,8 +144,7 @@ func isPlainShell(word string) bool {
 	return slices.Contains([]string{"bash", "sh", "zsh", "dash"}, word)
 }
 
-// scriptProblem returns why shells and the parser may read a text differently, or
-// "".
+// scriptProblem returns why shells may read a text differently, or "".
 func scriptProblem(src string) string {
 	switch {
 	case len(src) > MaxScript:
@@ -204,7 +199,7 @@ func (f *finder) parse(src string, depth int) *Script {
 	return s
 }
 
-// finish derives what patterns are compared with.
+// finish derives the texts and commands for patterns.
 func (f *finder) finish() {
 	s := f.script
 	s.texts = slices.Compact(s.texts) // a plain command is its own source
@@ -219,8 +214,8 @@ func (f *finder) finish() {
 	}
 }
 
-// changeFolder notes the folder in which a command and what it runs begin, and returns
-// that of the next command.
+// changeFolder notes the folders of a command and the commands that it runs, and returns that of
+// the next.
 func (c *Command) changeFolder(folder string) string {
 	c.Folder = folder
 	next := folder
@@ -247,7 +242,7 @@ func (c *Command) appendAll(all []*Command) []*Command {
 // isWild reports whether a word has a * or ? that a shell expands.
 func (c *Command) isWild(i int) bool { return c.wild != nil && c.wild[i] }
 
-// OnlyInner is the only command that a program runs which changes nothing but time and
+// OnlyInner returns the only command that a program runs, if the program changes only time and
 // priority, or nil.
 func (c *Command) OnlyInner() *Command {
 	if !c.transparent || !c.complete || len(c.inner) != 1 {
@@ -264,7 +259,7 @@ func callWords(call *syntax.CallExpr) []word {
 	return words
 }
 
-// command makes a command of its words and finds what it runs.
+// command returns a command of some words, with the commands that it runs.
 func (f *finder) command(words []word, piped bool, depth int) *Command {
 	c := &Command{piped: piped, Words: make([]string, len(words))}
 	for i, one := range words {
@@ -305,7 +300,7 @@ func (f *finder) command(words []word, piped bool, depth int) *Command {
 	return c
 }
 
-// findInner finds what a program runs that runs others.
+// findInner finds the commands that a program runs.
 func (f *finder) findInner(c *Command, words []word, depth int) {
 	if w := f.table.wrapper(c.Words[0]); w != nil {
 		c.transparent = w.transparent && !strings.Contains(c.Words[0], "/")
@@ -326,8 +321,7 @@ func (f *finder) findInner(c *Command, words []word, depth int) {
 	}
 }
 
-// harmless reports whether the table lists all that a command's words are, so
-// that they run nothing.
+// harmless reports whether the table lists all words of a command, so that it runs nothing.
 func (f *finder) harmless(c *Command) bool {
 	return f.table.listed(c.Words[0]) && !slices.Contains(c.mayStar[1:], false)
 }
@@ -371,8 +365,8 @@ func (f *finder) fed(c *Command, redirs []*syntax.Redirect, depth int) {
 	}
 }
 
-// otherPart is a part of a script that is no command and that a reviewer is shown beside
-// the commands: what sets a variable, and where a list of commands is redirected.
+// otherPart is a part of a script that reviewers are shown beside its commands: an assignment, or
+// the redirection of a list.
 type otherPart struct {
 	at   int // in the source
 	text string

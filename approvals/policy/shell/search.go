@@ -8,8 +8,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-// flagLetters are the options without a value of all programs whose first operand is the
-// text that they search for.
+// flagLetters are the options without a value of all programs whose first operand is a search text.
 const flagLetters = "cFHhilnorRsvwx"
 
 // SearchPattern returns the index of the word that a program searches for, or 0 if that is
@@ -43,8 +42,8 @@ func isRecursive(word string) bool {
 	return isOption(word) && strings.ContainsAny(word, "rRa")
 }
 
-// MayOpenLast reports whether a pattern with a * in place of a command's last operand
-// covers nothing but other operands of a program that only reads them.
+// MayOpenLast reports whether the last operand of a command may become a * in a suggestion: the
+// program only reads its operands.
 func (t *Programs) MayOpenLast(c *Command) bool {
 	switch {
 	case len(c.Words) < 3, c.runsOthers, t.writes(c.Words), !t.listed(c.Words[0]), strings.Contains(c.Words[0], "/"):
@@ -62,9 +61,8 @@ var (
 	scriptRunners = []string{"npm", "pnpm", "yarn", "bun"}
 )
 
-// ShowsEnvironment reports whether the word i of a command makes it print environment
-// variables, which may hold keys: a filter of jq, the letter e of ps, the built-in script
-// env of npm.
+// ShowsEnvironment reports whether word i of a command prints environment variables, which may be
+// keys: a filter of jq, the letter e of ps, the script env of npm.
 func (c *Command) ShowsEnvironment(i int) bool {
 	word, before := c.Words[i], c.Words[i-1]
 	switch c.Words[0] {

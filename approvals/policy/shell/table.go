@@ -43,7 +43,7 @@ var KnownPrograms = sync.OnceValue(func() *Programs {
 	return t
 })
 
-// ReadOptions reads what is known of programs by name.
+// ReadOptions reads the options of programs by name.
 func ReadOptions(r *strictyaml.Reader, n *yaml.Node, path string, to map[string]*Program) {
 	r.Members(n, path, func(name, value *yaml.Node, path string) {
 		if strings.ContainsAny(name.Value, "/* ") {
@@ -101,7 +101,7 @@ func optionKeys(r *strictyaml.Reader, p *Program) []strictyaml.Key {
 	}
 }
 
-// setLetters reads option letters, which YAML may take for a number.
+// setLetters reads option letters, which YAML may read as a number.
 func setLetters(r *strictyaml.Reader, to *string) func(*yaml.Node, string) {
 	return func(n *yaml.Node, path string) {
 		if n.Kind != yaml.ScalarNode || strings.ContainsAny(n.Value, " -=") {
@@ -112,8 +112,7 @@ func setLetters(r *strictyaml.Reader, to *string) func(*yaml.Node, string) {
 	}
 }
 
-// setNames reads names with spaces between, or a list of them, without the dashes of long
-// options.
+// setNames reads names separated by spaces, or a list of them, with or without --.
 func setNames(r *strictyaml.Reader, to *map[string]bool) func(*yaml.Node, string) {
 	return func(n *yaml.Node, path string) {
 		all := map[string]bool{}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// inside is what a command runs, as far as its words show.
+// inside is the commands that a command runs, as far as its words show.
 type inside struct {
 	commands [][]word
 	scripts  []string
@@ -14,7 +14,7 @@ type inside struct {
 	hides    bool   // it may be anything
 }
 
-// look finds what a command runs, of a program that runs others.
+// look finds the commands that a program runs.
 func (t *Programs) look(words []word) inside {
 	if !words[0].certain() {
 		return inside{}
@@ -81,8 +81,7 @@ func joinWords(words []word) string {
 	return strings.Join(texts, " ")
 }
 
-// appended is a command with what xargs reads, at its end or where the value of
-// its option -I is.
+// appended returns a command with the input of xargs, at its end or at the value of option -I.
 func appended(command, options []word) []word {
 	for i, one := range options {
 		_, mark, found := strings.Cut(one.text, "I")
@@ -109,7 +108,7 @@ func replaced(command []word, mark string) []word {
 	return all
 }
 
-// rest is what follows a wrapper's own options and operands.
+// rest returns the words after a wrapper's own options and operands.
 func (w *wrapper) rest(words []word) ([]word, bool) {
 	i := 1
 	for i < len(words) && isOption(words[i].text) && words[i].text != "-" {
@@ -183,7 +182,7 @@ func shellScript(words []word) inside {
 	return inside{}
 }
 
-// findCommands finds what find -exec runs.
+// findCommands finds the commands of find -exec.
 func findCommands(words []word) inside {
 	found := inside{certain: true}
 	for i := 1; i < len(words); i++ {
