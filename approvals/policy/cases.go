@@ -32,7 +32,7 @@ type Cases struct {
 	Cases  []Case
 }
 
-// Case is one call and what is expected of it.
+// Case is one call and its expected verdict.
 type Case struct {
 	Where  string // file and line
 	Call   Call
@@ -41,7 +41,7 @@ type Case struct {
 	Why    string
 }
 
-// LoadCases reads a file of cases. What is wrong in it is returned as [Errors].
+// LoadCases reads a file of cases. It returns all mistakes as [Errors].
 func LoadCases(file string) (*Cases, error) {
 	src, err := os.ReadFile(file)
 	if err != nil {

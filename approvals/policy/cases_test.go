@@ -30,7 +30,7 @@ func TestCases(t *testing.T) {
 				t.Errorf("%s: %q (%s) %s", c.Where, c.Call.Arguments, c.Why, problem)
 			}
 			if c.Why == "" {
-				t.Errorf("%s: says not why", c.Where)
+				t.Errorf("%s: has no reason", c.Where)
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // Explanation is how a policy comes to its verdict on a call.
 type Explanation struct {
 	Verdict  Verdict
-	Known    string   // what is known of the tool, in one sentence
+	Known    string   // a sentence about the tool
 	Commands []string // of a shell command: those found, as in [Verdict]
 	Doubt    string   // why no allow pattern with an argument covers the call, or ""
 	Rules    []RuleExplanation

@@ -161,7 +161,7 @@ func TestCounterOfAMinute(t *testing.T) {
 	}
 }
 
-// A count stays with its rule wherever that stands in a file that has changed.
+// A count stays with its rule when the rule moves in the file.
 func TestCountOutlivesAReload(t *testing.T) {
 	n := NewCounter(10)
 	for i, src := range []string{"", "# another line\n", "ambiguous: deny\n"} {

@@ -84,7 +84,7 @@ func (p *Policy) Judge(c Call) Verdict {
 	return v
 }
 
-// Load reads a policy file. What is wrong in it is returned as [Errors].
+// Load reads a policy file. It returns all mistakes as [Errors].
 func Load(file string) (*Policy, error) {
 	src, err := os.ReadFile(file)
 	if err != nil {

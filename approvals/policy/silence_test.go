@@ -7,8 +7,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// TestSilence: nobody's answer releases what every part of is allowed, or is what a rule
-// is about that says so.
+// TestSilence: a time-out releases a call if each part of it is allowed, or matches a rule
+// with on_timeout: approve.
 func TestSilence(t *testing.T) {
 	p := mustParse(t, `default: ask
 tools:

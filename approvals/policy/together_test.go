@@ -36,8 +36,7 @@ rules:
     reviewers: [finance]
 `
 
-// TestTogether: what is released as one is held back as the strictest of its parts,
-// in whatever order these stand.
+// TestTogether: parts that are released as one get the verdict of the strictest, in any order.
 func TestTogether(t *testing.T) {
 	p := mustParse(t, partsPolicy)
 	type said struct {

@@ -59,7 +59,7 @@ type Verdict struct {
 	Flags []string
 }
 
-// Said returns the action of the policy, in shadow mode too.
+// Said returns the action of the policy, also in shadow mode.
 func (v *Verdict) Said() Action {
 	if v.Shadowed != "" {
 		return v.Shadowed

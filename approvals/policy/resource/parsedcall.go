@@ -1,10 +1,10 @@
 // Package resource finds what a tool call is about: the paths, URLs, shell scripts or texts
 // that the rules of a policy are compared with.
 //
-// [Known] is what is known of tools, from a policy and from the profiles of well-known
-// agents; [Profiles] also lists the paths that may hold secrets. [Parse] reads the
-// arguments of a [Call] by it, in parser.go, and returns a [ParsedCall] with every text
-// that a program could take for the resource, and with the reasons why that is not certain.
+// [Known] has the tools of a policy and of the profiles of well-known agents; [Profiles]
+// also lists the paths that may be secrets. [Parse], in parser.go, reads the arguments of a
+// [Call] and returns a [ParsedCall] with every text that a program may read as the resource,
+// and the reasons why the resource is uncertain.
 package resource
 
 import (
@@ -17,7 +17,7 @@ import (
 // ParsedCall is a call and the texts that patterns are compared with.
 type ParsedCall struct {
 	Call  Call
-	Tool  *Tool // what is known of it, or nil
+	Tool  *Tool // its description, or nil
 	Kind  Kind
 	Text  string // the resource, or the arguments if it is not known
 	known *Known

@@ -37,7 +37,7 @@ func (c *ParsedCall) Secret() string {
 		if script.NotSimple == "" {
 			continue
 		}
-		for _, word := range strings.FieldsFunc(c.Candidates[i].Text, isShellSign) { // redirections, documents, what is not parsed
+		for _, word := range strings.FieldsFunc(c.Candidates[i].Text, isShellSign) { // redirections, here-documents, text that is not parsed
 			if c.known.Profiles.isSecretWord(word, false) {
 				return word
 			}

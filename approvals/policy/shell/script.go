@@ -2,8 +2,7 @@
 // running them, and compares them with the patterns of policies.
 //
 // [Programs.Parse] reads a script: [Script] lists its commands at any depth, with those
-// that sudo, xargs, sh -c and the like run. The table in programs.yaml holds what is known
-// of programs. A [Pattern] is for rules that deny or ask and matches a script that may run
+// that sudo, xargs, sh -c and the like run. The table of programs is programs.yaml. A [Pattern] is for rules that deny or ask and matches a script that may run
 // a command; an [AllowPattern] covers one command of plain words.
 package shell
 
@@ -33,7 +32,7 @@ type Script struct {
 	mentions  []string // parts in which it may name a command that it runs, beside those of its commands
 	others    []otherPart
 	writes    bool       // it redirects output to a file
-	opens     bool       // it quotes a substitution, or sets a variable to what is not known
+	opens     bool       // it quotes a substitution, or sets a variable to unknown text
 	Commands  []*Command // the simple commands, in order
 	All       []*Command // and those that they run, at any depth
 	texts     []string   // the source of every statement at any depth, and the words of every command
