@@ -227,3 +227,48 @@ func TestDecodeObject(t *testing.T) {
 		}
 	}
 }
+
+func TestPathsBelow(t *testing.T) {
+	for _, tt := range []struct {
+		glob, tree string
+		want       bool
+	}{
+		{"src/a/**", "src", true}, {"src/a/**", "src/a/b", true}, {"src/a/**", "", true}, {"src/a/**", "lib", false},
+		{"**/x", "lib", true}, {"../a", "..", true}, {"../a", "../..", true}, {"../../a", "..", false}, {"/etc/x", "lib", true},
+	} {
+		g, err := NewPathGlob(tt.glob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, _ := Locate(tt.tree)
+		if got := g.Below(l); got != tt.want {
+			t.Errorf("%s below %q: %t", tt.glob, tt.tree, got)
+		}
+	}
+}
+
+func TestPathLists(t *testing.T) {
+	var globs []*PathGlob
+	for _, text := range []string{"**/.env", "/etc/shadow*", "**/.ssh/**"} {
+		g, err := NewPathGlob(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		globs = append(globs, g)
+	}
+	for path, want := range map[string]bool{"a/.ENV": true, "/etc/shadow-": true, "etc/shadow": false, "../etc/shadow": true, "~/.ssh/a/b": true, "a/ssh/b": false, "": false} {
+		if l, _ := Locate(path); Lists(globs, l) != want {
+			t.Errorf("%q: %t, want %t", path, !want, want)
+		}
+	}
+}
+
+func TestJoinFolder(t *testing.T) {
+	for _, tt := range [][3]string{
+		{"", "a", "a"}, {"b/", "a", "b/a"}, {"b", "/a", "/a"}, {"b", "~/a", "~/a"}, {"b", "$HOME/a", "$HOME/a"}, {"b", "c:/a", "c:/a"}, {"b", "file:///a", "file:///a"},
+	} {
+		if got := JoinFolder(tt[0], tt[1]); got != tt[2] {
+			t.Errorf("%q in %q: %q, want %q", tt[1], tt[0], got, tt[2])
+		}
+	}
+}
