@@ -42,7 +42,7 @@ func exactly(c *resource.ParsedCall, r *resource.Candidate) string {
 		if argument != "/" {
 			argument = strings.TrimRight(argument, "/")
 		}
-		if g, err := match.NewPathGlob(argument); err != nil || !g.Covers(r.Path) || (r.Secret != "" && !c.Profiles().NamesSecret(g)) {
+		if g, err := match.NewPathGlob(argument); err != nil || !g.Covers(r.Path) || (r.Secret != "" && !c.Known.Profiles.NamesSecret(g)) {
 			return ""
 		}
 	case resource.URL:
@@ -75,7 +75,7 @@ func suggestCommands(c *resource.ParsedCall) []string {
 	found := []string{}
 	for _, command := range commands {
 		exact := shell.QuoteWords(command.Words)
-		if p, err := shell.NewAllowPattern(exact); err != nil || !p.Covers(command, c.Programs()) || !meansItself(exact) {
+		if p, err := shell.NewAllowPattern(exact); err != nil || !p.Covers(command, c.Known.Programs) || !meansItself(exact) {
 			return []string{}
 		}
 		if text := c.Call.Tool + "(" + exact + ")"; !slices.Contains(found, text) {
@@ -91,7 +91,7 @@ func suggestCommands(c *resource.ParsedCall) []string {
 // suggestWider replaces the last operand by a *, unless the program writes to its operands or has
 // unknown options, which may let an operand run another program.
 func suggestWider(c *resource.ParsedCall, command *shell.Command) []string {
-	if !c.Programs().MayOpenLast(command) || len(c.SecretWords(command)) > 0 {
+	if !c.Known.Programs.MayOpenLast(command) || len(c.SecretWords(command)) > 0 {
 		return nil
 	}
 	return []string{c.Call.Tool + "(" + shell.QuoteWords(command.Words[:len(command.Words)-1]) + " *)"}

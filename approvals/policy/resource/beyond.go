@@ -108,7 +108,7 @@ func (p *parser) lookFilters() {
 	}
 	for _, name := range p.c.Tool.Below {
 		for _, v := range match.ValuesAt(p.members, []string{name}) {
-			if p.c.known.Profiles.selects(v.Text) {
+			if p.c.Known.Profiles.selects(v.Text) {
 				p.c.Filter = v.Text
 			}
 		}

@@ -8,8 +8,11 @@
 package resource
 
 import (
+	"time"
+
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
@@ -20,7 +23,7 @@ type ParsedCall struct {
 	Tool  *Tool // its description, or nil
 	Kind  Kind
 	Text  string // the resource, or the arguments if it is not known
-	known *Known
+	Known *Known // the tables by which the call was parsed
 
 	// Doubts are the reasons, one sentence each, why the call is never allowed.
 	Doubts []string
@@ -67,12 +70,6 @@ func (c *ParsedCall) Resources() []Candidate { return c.Candidates[:c.certain] }
 
 // IsTree reports whether the tool reads the whole tree below its path.
 func (c *ParsedCall) IsTree() bool { return c.Tool != nil && c.Tool.Tree }
-
-// Profiles returns the built-in tools by which the call was parsed.
-func (c *ParsedCall) Profiles() *Profiles { return c.known.Profiles }
-
-// Programs returns the table of programs by which the call was parsed.
-func (c *ParsedCall) Programs() *shell.Programs { return c.known.Programs }
 
 // Whole returns the arguments as one line of JSON, or as text if they are not strict.
 func (c *ParsedCall) Whole() string {
@@ -167,3 +164,41 @@ func (c *ParsedCall) Preview() string {
 func (c *ParsedCall) IsJudgedScript() bool {
 	return c.Kind == Shell && !(c.Tool != nil && c.Tool.onlyBuiltin())
 }
+
+// Call is one tool call as policy sees it.
+type Call struct {
+	Tool      string // name as the model wrote it
+	Arguments string // exact text the model wrote; blank counts as {}
+	FreeText  bool   // the tool's input is free text by contract: the text is the resource
+	Fixed     bool   // its arguments cannot be changed
+
+	// Ambiguous are the reasons, one sentence each, why the wire format has several readings.
+	Ambiguous []string
+
+	Principal approvals.Principal
+	Session   string
+	Run       string
+	Turn      string
+	Model     string
+	Dialect   string
+	Now       time.Time // zero: not known, so that conditions that ask for it fail
+}
+
+// Key is equal for calls of a tool with equal arguments, however written. Arguments that are not
+// strict are compared as text.
+func (c *Call) Key() string {
+	if c.FreeText || len(match.CheckArguments(c.Arguments)) > 0 {
+		return c.Tool + "\x00text\x00" + c.Arguments
+	}
+	return c.Tool + "\x00" + match.Canonical(c.Arguments)
+}
+
+// Action is the decision of a policy. The zero value is invalid and must not be read as [Allow].
+type Action string
+
+// The actions.
+const (
+	Allow Action = "allow"
+	Deny  Action = "deny"
+	Ask   Action = "ask"
+)

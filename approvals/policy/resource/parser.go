@@ -20,7 +20,7 @@ type Rules interface {
 
 // Parse returns the resources of a call.
 func Parse(call Call, known *Known, rules Rules) *ParsedCall {
-	c := &ParsedCall{Call: call, Tool: known.Tool(call.Tool), known: known}
+	c := &ParsedCall{Call: call, Tool: known.Tool(call.Tool), Known: known}
 	p := &parser{c: c, rules: rules}
 	if c.Tool != nil {
 		c.Kind = c.Tool.Kind
@@ -184,7 +184,7 @@ func (p *parser) several(folder, field string, texts []string) string {
 
 // command adds as the resource a command by its words.
 func (p *parser) command(argv []string) {
-	r := Candidate{Text: shell.QuoteWords(argv), Script: p.c.known.Programs.ParseArgv(argv)}
+	r := Candidate{Text: shell.QuoteWords(argv), Script: p.c.Known.Programs.ParseArgv(argv)}
 	if script, ok := shell.ShellCall(argv); ok {
 		r.Text = script
 	}
@@ -302,7 +302,7 @@ func (p *parser) newCandidate(text string) Candidate {
 	switch p.c.Kind {
 	case Path:
 		r.Path, r.Problem = match.Locate(text)
-		r.Secret = p.c.known.Profiles.secretPath(text, p.c.IsTree())
+		r.Secret = p.c.Known.Profiles.secretPath(text, p.c.IsTree())
 	case URL:
 		r.URL, r.Problem = match.ParseURL(text)
 	case Shell:
@@ -316,5 +316,5 @@ func (p *parser) parse(text string) *shell.Script {
 	if p.scripts += len(text); len(p.c.Candidates) > 0 && p.scripts > shell.MaxScript {
 		return shell.Unparsed("The arguments contain more text than heldcall parses.")
 	}
-	return p.c.known.Programs.Parse(text)
+	return p.c.Known.Programs.Parse(text)
 }

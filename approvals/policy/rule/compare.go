@@ -104,12 +104,12 @@ func namesAny(names *regexp.Regexp, c *resource.ParsedCall) match.Result {
 
 // CoversCommand reports whether an allow pattern covers a command and names its secrets.
 func (p *Pattern) CoversCommand(c *resource.ParsedCall, command *shell.Command) bool {
-	if p.argument.shell == nil || !p.argument.shell.Covers(command, c.Programs()) {
+	if p.argument.shell == nil || !p.argument.shell.Covers(command, c.Known.Programs) {
 		return false
 	}
 	return !slices.ContainsFunc(c.SecretWords(command), func(i int) bool {
 		word, spelled := p.argument.shell.Word(i)
-		return !spelled || !c.Profiles().NamesWord(word)
+		return !spelled || !c.Known.Profiles.NamesWord(word)
 	})
 }
 
@@ -121,7 +121,7 @@ func (p *Pattern) Covers(c *resource.ParsedCall, r *resource.Candidate) bool {
 	case p.Rule.MatchesArguments:
 		return p.argument.plain.Match(c.Whole()) && (r.Secret == "" || !strings.Contains(p.Text, "*"))
 	case c.Kind == resource.Path:
-		return p.argument.path != nil && r.Problem == "" && p.argument.path.Covers(r.Path) && (r.Secret == "" || c.Profiles().NamesSecret(p.argument.path))
+		return p.argument.path != nil && r.Problem == "" && p.argument.path.Covers(r.Path) && (r.Secret == "" || c.Known.Profiles.NamesSecret(p.argument.path))
 	case c.Kind == resource.URL:
 		return p.argument.url != nil && r.Problem == "" && p.argument.url.Covers(r.URL)
 	default:
