@@ -81,7 +81,6 @@ func (c *Case) Check(p *Policy) string {
 	return ""
 }
 
-// caseReader reads a file of cases.
 type caseReader struct{ strictyaml.Reader }
 
 // given is the call of a case as it is written.
@@ -160,7 +159,6 @@ func (r *caseReader) principal(n *yaml.Node, path string) (who approvals.Princip
 	return who
 }
 
-// nested is a value in objects.
 func nested(field []string, value any) any {
 	for i := len(field) - 1; i >= 0; i-- {
 		value = map[string]any{field[i]: value}
@@ -168,7 +166,6 @@ func nested(field []string, value any) any {
 	return value
 }
 
-// marshal is arguments as a model would write them.
 func marshal(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

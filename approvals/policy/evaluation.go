@@ -21,7 +21,6 @@ type evaluation struct {
 	vars       map[string]any  // of conditions; nil: not needed yet
 }
 
-// evaluate parses a call.
 func (p *Policy) evaluate(c Call) *evaluation {
 	return &evaluation{policy: p, c: resource.Parse(c, &p.rules.Known, parseRules{p}), granted: p.grants.of(c.Principal, c.Session)}
 }
@@ -150,7 +149,6 @@ func (e *evaluation) findGrants(asks []*rule.Pattern) (rule.Basis, bool) {
 	return by, ok
 }
 
-// use notes a pattern that was found.
 func use(used *[]*rule.Pattern, p *rule.Pattern) bool {
 	if p != nil && !slices.Contains(*used, p) {
 		*used = append(*used, p)
@@ -234,7 +232,6 @@ func (e *evaluation) allows(p *rule.Pattern) bool {
 	return err == nil && held
 }
 
-// failed notes a condition that could not be evaluated.
 func (e *evaluation) failed(p *rule.Pattern, err error) {
 	text := fmt.Sprintf("The condition of the rule at %s cannot be evaluated, which counts as true: %s.",
 		p.Where, match.Visible(strings.TrimSuffix(err.Error(), ".")))

@@ -60,7 +60,6 @@ func (p *Policy) Explain(c Call) Explanation {
 	return e
 }
 
-// explainer explains the verdict on one call.
 type explainer struct {
 	e *evaluation
 	c *resource.ParsedCall // of e
@@ -92,7 +91,6 @@ func (x *explainer) doubt() string {
 	return cmp.Or(x.c.Ambiguity, x.c.Partial, filtered, x.c.NotSimple())
 }
 
-// explainMatch explains the result of a deny or ask pattern.
 func (x *explainer) explainMatch(p *rule.Pattern) (applies bool, says string) {
 	if !p.IsFor(x.c.Call.Tool, x.c.Kind) {
 		return false, "is for another tool"
@@ -110,7 +108,6 @@ func (x *explainer) explainMatch(p *rule.Pattern) (applies bool, says string) {
 	return false, "does not match"
 }
 
-// explainAllow explains the result of an allow pattern.
 func (x *explainer) explainAllow(p *rule.Pattern) (applies bool, says string) {
 	switch {
 	case !p.IsFor(x.c.Call.Tool, x.c.Kind):

@@ -89,7 +89,6 @@ func (l *Limit) beyond(exceeded string) Verdict {
 	return v
 }
 
-// bound is one number of a limit.
 type bound struct {
 	kind string // turn, run or minute
 	most int
@@ -102,7 +101,6 @@ func (b bound) String() string {
 	return fmt.Sprintf("%d calls a %s", b.most, b.kind)
 }
 
-// bounds are the numbers that the limit has.
 func (l *Limit) bounds() []bound {
 	all := []bound{{"turn", l.PerTurn}, {"run", l.PerRun}, {"minute", l.PerMinute}}
 	return slices.DeleteFunc(all, func(b bound) bool { return b.most == 0 })

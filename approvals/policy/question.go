@@ -18,7 +18,6 @@ type question struct {
 	denied finding              // the deny rule or grant that matches or may
 }
 
-// newQuestion looks for the rule or grant that denies a call.
 func newQuestion(e *evaluation) *question { return &question{e: e, c: e.c, denied: e.findDeny()} }
 
 // judge returns the verdict on the call as it is.
@@ -54,7 +53,6 @@ func (q *question) judge() Verdict {
 	return q.verdict(by)
 }
 
-// verdict fills in the fields of every verdict.
 func (q *question) verdict(by rule.Basis) Verdict {
 	return Verdict{
 		Action:   by.Action,
@@ -132,7 +130,6 @@ func (q *question) whyNoRule() string {
 	return q.c.Partial
 }
 
-// whyNotRated returns why the low risk of a tool does not let the call pass, or is "".
 func (q *question) whyNotRated() string {
 	switch {
 	case q.c.Ambiguity != "":

@@ -49,7 +49,6 @@ func (q *question) notRewritten(v Verdict, c *rule.Change) Verdict {
 	return v
 }
 
-// change applies the rewrite rules that cover the call.
 func (e *evaluation) change() rule.Change {
 	var c rule.Change
 	for p := range e.policy.rules.Rewrite.Candidates(e.c.Call.Tool, e.c.Kind, e.c.Keys.Texts, e.c.Keys.Any) {
@@ -75,7 +74,6 @@ func (e *evaluation) change() rule.Change {
 	return c
 }
 
-// coveredBy reports whether the patterns of a rewrite rule cover the call.
 func (e *evaluation) coveredBy(p *rule.Pattern) bool {
 	_, ok := e.findAllow(e.policy.rules.Rewrite.OfRule(p.Rule))
 	return ok

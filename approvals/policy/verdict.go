@@ -67,7 +67,6 @@ func (v *Verdict) Said() Action {
 	return v.Action
 }
 
-// flag warns the reviewer, once.
 func (v *Verdict) flag(text string) {
 	if !slices.Contains(v.Flags, text) {
 		v.Flags = append(v.Flags, text)

@@ -39,7 +39,6 @@ func Doubts(text string) (doubts, numbers []string) {
 	return c.doubts, c.numbers
 }
 
-// problemOf returns the reason why text is not strict JSON.
 func problemOf(err error) string {
 	var mistake *jsontext.SyntacticError
 	if errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &mistake) {
@@ -138,7 +137,6 @@ func plainNumber(text string) string {
 	return text
 }
 
-// doubt adds a doubt to a list, up to a number that a reviewer would read.
 func (c *argumentsCheck) doubt(to *[]string, text string) {
 	if len(*to) < 8 {
 		*to = append(*to, text)

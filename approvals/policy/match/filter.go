@@ -137,7 +137,6 @@ func overlap(filter, list string, strict bool) bool {
 	return reached[len(list)]
 }
 
-// skipStars lets each * of the list match nothing.
 func skipStars(reached []bool, list string) {
 	for j := range len(list) {
 		reached[j+1] = reached[j+1] || (reached[j] && list[j] == '*')

@@ -55,7 +55,6 @@ func forgiven(text string) string {
 	return strings.ReplaceAll(text, `\`, "/")
 }
 
-// urlProblem looks at a URL's text.
 func urlProblem(text string) string {
 	scheme, rest, found := strings.Cut(text, "://")
 	authority := rest
@@ -90,7 +89,6 @@ func beforeQuery(text string) string {
 	return text
 }
 
-// hostProblem looks at the host.
 func hostProblem(u *url.URL, a Address) string {
 	ip, err := netip.ParseAddr(a.Host)
 	switch {

@@ -16,7 +16,6 @@ func (p *parser) lookBeyond() {
 	p.lookFilters()
 }
 
-// goesBeyond notes the first reason why the resource is not all that counts.
 func (p *parser) goesBeyond(why string) {
 	if p.c.Partial == "" {
 		p.c.Partial = why

@@ -28,7 +28,6 @@ func lookupKeys(c *ParsedCall) Keys {
 	return k
 }
 
-// add adds the keys of one text.
 func (k *Keys) add(kind Kind, one *Candidate) {
 	switch kind {
 	case Path:

@@ -39,7 +39,6 @@ func Parse(call Call, known *Known, rules Rules) *ParsedCall {
 	return c
 }
 
-// parser parses one call.
 type parser struct {
 	c       *ParsedCall
 	rules   Rules
@@ -113,7 +112,7 @@ func (p *parser) readFields(doubts []string) {
 			}
 		}
 	}
-	if p.c.certain == 0 && p.c.Tool.Without != "" && !hasAny(p.members, p.c.Tool.Fields) {
+	if p.c.certain == 0 && p.c.Tool.Without != "" && !slices.ContainsFunc(p.c.Tool.Fields, func(field []string) bool { return len(match.ValuesAt(p.members, field)) > 0 }) {
 		p.take(folder, "", match.Value{Text: p.c.Tool.Without, Kind: '"'})
 	}
 	if p.c.certain == 0 {
@@ -129,7 +128,6 @@ func (p *parser) readFields(doubts []string) {
 	p.lookBeyond()
 }
 
-// wrong returns why a value cannot be the resource, or "".
 func (k Kind) wrong(field []string, v match.Value) string {
 	name := strings.Join(field, ".")
 	switch {
@@ -168,7 +166,6 @@ func (p *parser) take(folder, field string, v match.Value) string {
 	return ""
 }
 
-// several adds each of a field's texts as a resource.
 func (p *parser) several(folder, field string, texts []string) string {
 	if p.c.certain+len(texts) > match.MaxReadings {
 		return fmt.Sprintf("The field %s of the arguments contains more strings than heldcall compares.", field)
@@ -182,7 +179,6 @@ func (p *parser) several(folder, field string, texts []string) string {
 	return ""
 }
 
-// command adds as the resource a command by its words.
 func (p *parser) command(argv []string) {
 	r := Candidate{Text: shell.QuoteWords(argv), Script: p.c.Known.Programs.ParseArgv(argv)}
 	if script, ok := shell.ShellCall(argv); ok {
@@ -220,16 +216,6 @@ func (p *parser) readAmbiguous(folder string) {
 	}
 }
 
-// hasAny reports whether any of some fields is present, in any letter case.
-func hasAny(members []match.Member, fields [][]string) bool {
-	for _, field := range fields {
-		if len(match.ValuesAt(members, field)) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // missing uses all the arguments in place of an unknown resource.
 func (p *parser) missing(why string) {
 	p.c.certain = 0
@@ -253,7 +239,6 @@ func (p *parser) addStrings() {
 	}
 }
 
-// compares reports whether there is a deny or ask pattern for the tool.
 func (p *parser) compares() bool {
 	return p.rules.Compares(p.c.Call.Tool, p.c.Kind)
 }
@@ -274,7 +259,6 @@ func (p *parser) clarify() {
 	}
 }
 
-// resource adds a text that is the resource, or one of several.
 func (p *parser) resource(text string) {
 	p.c.certain++
 	p.candidate(text)
@@ -292,7 +276,6 @@ func (p *parser) addOthers() {
 	}
 }
 
-// candidate adds a text that the resource may be.
 func (p *parser) candidate(text string) {
 	p.c.Candidates = append(p.c.Candidates, p.newCandidate(text))
 }

@@ -81,7 +81,6 @@ func (t *Tool) over(known *Tool) *Tool {
 	return &both
 }
 
-// appendNew appends the fields that are not among those already there.
 func appendNew(to, fields [][]string) [][]string {
 	to = slices.Clip(to)
 	for _, field := range fields {
@@ -203,7 +202,6 @@ func (k *Known) Tool(name string) *Tool {
 	return given.over(known)
 }
 
-// find is the most specific entry for a tool, or nil.
 func find(tools []*Tool, name string) *Tool {
 	for _, t := range tools {
 		if t.Names.Match(name) {

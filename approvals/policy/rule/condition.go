@@ -56,7 +56,6 @@ var conditions = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
-// newCondition compiles and type-checks a condition.
 func newCondition(source string) (*Condition, error) {
 	env, err := conditions()
 	if err != nil {

@@ -18,7 +18,6 @@ type hosted struct {
 	mcp   resource.Action // of the calls of hosted MCP tools; "": ask
 }
 
-// hostedTools reads allow, deny, or a list of names.
 func (r *reader) hostedTools(n *yaml.Node, path string, h *hosted) {
 	h.rule = r.Place(n.Line)
 	if n.Kind != yaml.SequenceNode {

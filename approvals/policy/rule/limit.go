@@ -18,7 +18,6 @@ type Limit struct {
 	Key                        string          // the same as long as patterns and condition of the rule are
 }
 
-// limit reads the limit of a rule.
 func (r *ruleReader) limit(n *yaml.Node, path string) {
 	before := len(r.Errors)
 	l := &Limit{}
@@ -71,7 +70,6 @@ func (r *ruleReader) asksBeyond() bool { return r.one.Limit != nil && r.one.Limi
 // maxPerMinute bounds a limit, as the time of each call is kept.
 const maxPerMinute = 10_000
 
-// escalation reads the escalate of a rule.
 func (r *reader) escalation(n *yaml.Node, path string) Escalation {
 	var e Escalation
 	before := len(r.Errors)
@@ -85,7 +83,6 @@ func (r *reader) escalation(n *yaml.Node, path string) Escalation {
 	return e
 }
 
-// checkEscalation compares the escalate of a rule with its other settings.
 func (r *ruleReader) checkEscalation(path string) {
 	one := r.one
 	if r.escalateAt == nil {

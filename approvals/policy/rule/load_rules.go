@@ -14,7 +14,6 @@ import (
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// rule reads one item of rules.
 func (r *reader) rule(n *yaml.Node, path string, in *Set, to *lists) {
 	before := len(r.Errors)
 	rr := &ruleReader{reader: r, in: in, one: &Rule{}, to: to, found: map[*[]*Pattern]bool{}}
@@ -130,7 +129,6 @@ func (r *ruleReader) edit(name *yaml.Node, path string, to jsontext.Value) {
 	r.one.Edits = append(r.one.Edits, e)
 }
 
-// message reads a template.
 func (r *reader) message(n *yaml.Node, path string) *Message {
 	text, ok := r.Text(n, path)
 	if !ok {
@@ -143,7 +141,6 @@ func (r *reader) message(n *yaml.Node, path string) *Message {
 	return m
 }
 
-// condition reads the when of a rule.
 func (r *reader) condition(n *yaml.Node, path string) *Condition {
 	text, ok := r.Text(n, path)
 	if !ok {
@@ -185,7 +182,6 @@ func (r *reader) remember(n *yaml.Node, path string, s *Settings) {
 	})
 }
 
-// patterns reads the patterns of one list of a rule.
 func (r *reader) patterns(n *yaml.Node, path string, of *Rule, in *Set, allows bool, to *[]*Pattern) {
 	r.List(n, path, "patterns", func(item *yaml.Node, path string) {
 		s, ok := r.Text(item, path)

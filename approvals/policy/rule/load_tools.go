@@ -11,7 +11,6 @@ import (
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// tools reads the tools of a policy.
 func (r *reader) tools(n *yaml.Node, path string, known *resource.Known) {
 	r.Members(n, path, func(name, value *yaml.Node, path string) {
 		only, err := NewPattern(name.Value)

@@ -70,7 +70,6 @@ func resolved(path string) string {
 	return path
 }
 
-// namesOf finds the names of files, without their folders, in a text.
 func namesOf(files []string) *regexp.Regexp {
 	var names []string
 	for _, file := range files {

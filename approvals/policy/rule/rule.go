@@ -67,7 +67,6 @@ func riskLevel(r approvals.Risk) int {
 	return slices.Index([]approvals.Risk{approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical}, r)
 }
 
-// concerns reports whether the rule is about tools with a resource of a kind.
 func (r *Rule) concerns(k resource.Kind) bool {
 	return r == nil || len(r.Kinds) == 0 || slices.Contains(r.Kinds, k)
 }

@@ -8,12 +8,10 @@ import (
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// lists are the patterns of all rules, by their lists.
 type lists struct {
 	deny, ask, allow, rewrite []*Pattern
 }
 
-// ruleReader reads one rule.
 type ruleReader struct {
 	*reader
 	in    *Set
@@ -53,7 +51,6 @@ func (r *reader) names(n *yaml.Node, path string) []string {
 	return slices.Compact(names)
 }
 
-// texts reads a list of texts.
 func (r *reader) texts(n *yaml.Node, path, of string) []string {
 	var texts []string
 	r.List(n, path, of, func(item *yaml.Node, path string) {
@@ -64,7 +61,6 @@ func (r *reader) texts(n *yaml.Node, path, of string) []string {
 	return texts
 }
 
-// reader reads the YAML of a policy.
 type reader struct{ strictyaml.Reader }
 
 func newReader(file string) *reader { return &reader{strictyaml.Reader{File: file}} }

@@ -28,10 +28,7 @@ func NewAllowPattern(text string) (*AllowPattern, error) {
 	if problem := scriptProblem(text); problem != "" {
 		return nil, errNotOneCommand
 	}
-	parsers := KnownPrograms().parsers
-	parser := parsers.Get().(*syntax.Parser)
-	file, err := parser.Parse(strings.NewReader(text), "")
-	parsers.Put(parser)
+	file, err := KnownPrograms().parseSource(text)
 	if err != nil || len(file.Stmts) != 1 || len(file.Last) > 0 {
 		return nil, errNotOneCommand
 	}
@@ -139,7 +136,6 @@ func (p *AllowPattern) Covers(c *Command, t *Programs) bool {
 	return true
 }
 
-// fitsLength reports whether the pattern covers commands of a number of words.
 func (p *AllowPattern) fitsLength(words int) bool {
 	switch {
 	case p.rest:

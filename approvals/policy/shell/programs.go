@@ -27,7 +27,6 @@ type Programs struct {
 	parsers      *sync.Pool          // of *syntax.Parser
 }
 
-// listed reports whether the options of a program are known.
 func (t *Programs) listed(name string) bool { return t.options[name] != nil }
 
 // With is the table with programs added, or others in place of known ones.
@@ -41,11 +40,12 @@ func (t *Programs) With(options map[string]*Program) *Programs {
 	return &more
 }
 
-func newParser() *syntax.Parser {
-	return syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
+func (t *Programs) parseSource(src string) (*syntax.File, error) {
+	parser := t.parsers.Get().(*syntax.Parser)
+	defer t.parsers.Put(parser)
+	return parser.Parse(strings.NewReader(src), "")
 }
 
-// writes reports whether a program writes to its operands.
 func (t *Programs) writes(argv []string) bool {
 	return t.writers[argv[0]] || (len(argv) > 1 && t.writers[argv[0]+" "+argv[1]])
 }
@@ -57,7 +57,6 @@ func programNames(word string) (name, base string) {
 	return name, strings.TrimRight(name, "0123456789.-")
 }
 
-// among reports whether a program is one of those.
 func among(all map[string]bool, word string) bool {
 	name, base := programNames(word)
 	return all[name] || all[base]
@@ -126,7 +125,6 @@ func (t *Programs) starMay(argv []string, wild []bool) []bool {
 	return may
 }
 
-// optionWalk goes through the words of a command from left to right.
 type optionWalk struct {
 	at       *Program // nil: nothing is known of its options
 	operands int

@@ -9,6 +9,7 @@ package shell
 import (
 	"fmt"
 	"math"
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -134,13 +135,8 @@ func ShellCall(argv []string) (script string, ok bool) {
 
 // isPlainShell reports whether a word is a shell, alone or in a common folder.
 func isPlainShell(word string) bool {
-	for _, folder := range []string{"/bin/", "/usr/bin/", "/usr/local/bin/"} {
-		if name, ok := strings.CutPrefix(word, folder); ok {
-			word = name
-			break
-		}
-	}
-	return slices.Contains([]string{"bash", "sh", "zsh", "dash"}, word)
+	folder, name := path.Split(word)
+	return slices.Contains([]string{"", "/bin/", "/usr/bin/", "/usr/local/bin/"}, folder) && slices.Contains([]string{"bash", "sh", "zsh", "dash"}, name)
 }
 
 // scriptProblem returns why shells may read a text differently, or "".
@@ -182,9 +178,7 @@ func (f *finder) parse(src string, depth int) *Script {
 		s.NotSimple = s.Problem
 		return s
 	}
-	parser := f.table.parsers.Get().(*syntax.Parser)
-	file, err := parser.Parse(strings.NewReader(src), "")
-	f.table.parsers.Put(parser)
+	file, err := f.table.parseSource(src)
 	if err != nil {
 		s.Problem = "The command cannot be parsed as a shell script."
 		s.NotSimple = s.Problem
@@ -238,7 +232,6 @@ func (c *Command) appendAll(all []*Command) []*Command {
 	return all
 }
 
-// isWild reports whether a word has a * or ? that a shell expands.
 func (c *Command) isWild(i int) bool { return c.wild != nil && c.wild[i] }
 
 // OnlyInner returns the only command that a program runs, if the program changes only time and
@@ -258,7 +251,6 @@ func callWords(call *syntax.CallExpr) []word {
 	return words
 }
 
-// command returns a command of some words, with the commands that it runs.
 func (f *finder) command(words []word, piped bool, depth int) *Command {
 	c := &Command{piped: piped, Words: make([]string, len(words))}
 	for i, one := range words {
@@ -325,7 +317,6 @@ func (f *finder) harmless(c *Command) bool {
 	return f.table.listed(c.Words[0]) && !slices.Contains(c.mayStar[1:], false)
 }
 
-// findNested finds the commands of a script that a command runs.
 func (f *finder) findNested(c *Command, src string, depth int) {
 	if len(src) > f.budget {
 		c.opaque = true

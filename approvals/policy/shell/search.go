@@ -34,7 +34,6 @@ func (t *Programs) Searches(c *Command) bool {
 	return t.searchers[name] || (t.recursive[name] && slices.ContainsFunc(c.Words[1:], isRecursive))
 }
 
-// isRecursive reports whether a word is an option by which a program reads folders.
 func isRecursive(word string) bool {
 	if strings.HasPrefix(word, "--") {
 		return strings.Contains(word, "recursive")

@@ -74,7 +74,6 @@ func (c *Command) shown() string {
 	return assignments(call, c.source.script) + c.Display() + redirections(c.source.stmt.Redirs, c.source.script)
 }
 
-// assignments are those in front of a command, each with a space after it.
 func assignments(call *syntax.CallExpr, src string) string {
 	var b strings.Builder
 	for _, a := range call.Assigns {

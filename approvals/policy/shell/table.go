@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"go.yaml.in/yaml/v3"
+	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
@@ -17,7 +18,7 @@ var programsFile []byte
 var KnownPrograms = sync.OnceValue(func() *Programs {
 	t := &Programs{
 		options: map[string]*Program{}, wrappers: map[string]*wrapper{}, like: map[string][]string{},
-		parsers: &sync.Pool{New: func() any { return newParser() }},
+		parsers: &sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)) }},
 	}
 	r := &strictyaml.Reader{File: "programs.yaml"}
 	r.Mapping(r.Root(programsFile), "", []strictyaml.Key{

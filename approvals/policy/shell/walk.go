@@ -81,7 +81,6 @@ func (w *walk) stmt(n *syntax.Stmt) {
 	}
 }
 
-// partOf reports whether a statement is part of another, or is it.
 func partOf(n, in *syntax.Stmt) bool { return !in.Pos().After(n.Pos()) && !n.End().After(in.End()) }
 
 // holdsSubstitution reports whether a quoted text contains a substitution, which a program that
@@ -90,7 +89,6 @@ func holdsSubstitution(text string) bool {
 	return strings.Contains(text, "$(") || strings.Contains(text, "`") || strings.Contains(text, `\$`)
 }
 
-// span is a part of a script's source.
 type span struct{ from, to int }
 
 func spanOf(n syntax.Node) span { return span{int(n.Pos().Offset()), int(n.End().Offset())} }
@@ -104,7 +102,6 @@ func commandSpan(stmt *syntax.Stmt) span {
 	return spanOf(stmt.Cmd)
 }
 
-// in is the part of the source.
 func (a span) in(src string) string { return src[min(a.from, a.to, len(src)):min(a.to, len(src))] }
 
 func (a span) holds(b span) bool { return a.from <= b.from && b.to <= a.to }
@@ -116,7 +113,6 @@ type input struct {
 	used bool // by a command that may run it
 }
 
-// inputsOf are the here-documents and here-strings of a statement.
 func inputsOf(stmt *syntax.Stmt) []input {
 	var found []input
 	for _, r := range stmt.Redirs {
@@ -130,7 +126,6 @@ func inputsOf(stmt *syntax.Stmt) []input {
 	return found
 }
 
-// writesFile reports whether a statement redirects its output to a file.
 func writesFile(stmt *syntax.Stmt) bool {
 	return slices.ContainsFunc(stmt.Redirs, func(r *syntax.Redirect) bool {
 		return !givesInput(r) && !harmlessRedirect(r)

@@ -22,7 +22,6 @@ type word struct {
 	wild bool   // has an unquoted * or ?, and is plain otherwise
 }
 
-// wordOf removes the quoting of a word.
 func wordOf(w *syntax.Word) word {
 	if len(w.Parts) == 1 {
 		lit, ok := w.Parts[0].(*syntax.Lit)
@@ -97,7 +96,6 @@ func hasBrace(w *syntax.Word) bool {
 	})
 }
 
-// wordBuilder puts a word together from its parts.
 type wordBuilder struct {
 	text strings.Builder
 	why  string

@@ -64,7 +64,6 @@ func (w *wrapper) look(words []word) inside {
 	return found
 }
 
-// isScriptCall reports whether words are -c SCRIPT.
 func isScriptCall(words []word) bool {
 	return len(words) == 2 && words[0].text == "-c" && words[1].certain()
 }
@@ -136,7 +135,6 @@ func (w *wrapper) rest(words []word) ([]word, bool) {
 	return words[i:], true
 }
 
-// isAssignment reports whether a word is NAME=value.
 func isAssignment(text string) bool {
 	name, _, found := strings.Cut(text, "=")
 	return found && name != "" && !strings.ContainsFunc(name, func(r rune) bool {
@@ -158,7 +156,6 @@ func scriptOptions(words []word) []string {
 	return scripts
 }
 
-// shellScript finds the script of sh -c.
 func shellScript(words []word) inside {
 	given := false // -c
 	for i := 1; i < len(words); i++ {
@@ -182,7 +179,6 @@ func shellScript(words []word) inside {
 	return inside{}
 }
 
-// findCommands finds the commands of find -exec.
 func findCommands(words []word) inside {
 	found := inside{certain: true}
 	for i := 1; i < len(words); i++ {
