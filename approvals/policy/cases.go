@@ -41,7 +41,7 @@ type Case struct {
 	Why    string
 }
 
-// LoadCases reads a file of cases. It returns all mistakes as [Errors].
+// LoadCases reads a file of cases. It returns all mistakes as [strictyaml.Errors].
 func LoadCases(file string) (*Cases, error) {
 	src, err := os.ReadFile(file)
 	if err != nil {
@@ -55,7 +55,7 @@ func parseCases(file string, src []byte) (*Cases, error) {
 	all := &Cases{}
 	root := r.Root(src)
 	if root == nil && len(r.Errors) == 0 {
-		r.Errors = append(r.Errors, &Error{File: file, Problem: "contains no cases"})
+		r.Errors = append(r.Errors, &strictyaml.Error{File: file, Problem: "contains no cases"})
 	}
 	if root != nil {
 		r.cases(root, all)

@@ -35,7 +35,7 @@ func (v *Verdict) want(all []Demand) {
 	if len(all) == 1 {
 		return
 	}
-	v.Demands, v.Escalate = all, Escalation{}
+	v.Demands, v.Escalate = all, rule.Escalation{}
 	for _, d := range all[1:] {
 		v.RequiredApprovals = max(v.RequiredApprovals, d.RequiredApprovals)
 		v.Reviewers = slices.Concat(v.Reviewers, d.Reviewers)
@@ -46,10 +46,10 @@ func (v *Verdict) want(all []Demand) {
 
 // Demand is the approvals that rules with the same reviewers require.
 type Demand struct {
-	Rule              string     // "policy.yaml:12"; of several rules, with commas between
-	Reviewers         []string   // groups, sorted; none: any reviewer
-	RequiredApprovals int        // at least 1
-	Escalate          Escalation // who may approve too, after a while
+	Rule              string          // "policy.yaml:12"; of several rules, with commas between
+	Reviewers         []string        // groups, sorted; none: any reviewer
+	RequiredApprovals int             // at least 1
+	Escalate          rule.Escalation // who may approve too, after a while
 }
 
 func demandsOf(asks []*rule.Pattern) []Demand {

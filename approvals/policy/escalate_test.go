@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 func TestEscalateIsPartOfTheQuestion(t *testing.T) {
@@ -20,7 +22,7 @@ rules:
   - ask: [other]
 `)
 	v := p.Judge(Call{Tool: "pay", Arguments: `{}`})
-	if want := (Escalation{After: 5 * time.Minute, To: []string{"board", "oncall"}}); cmp.Diff(want, v.Escalate) != "" {
+	if want := (rule.Escalation{After: 5 * time.Minute, To: []string{"board", "oncall"}}); cmp.Diff(want, v.Escalate) != "" {
 		t.Errorf("it escalates %+v", v.Escalate)
 	}
 	if v := p.Judge(Call{Tool: "other", Arguments: `{}`}); v.Escalate.After != 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 func limitedPolicy(t *testing.T, limit string) *Policy {
@@ -77,7 +78,7 @@ func TestBeyondALimit(t *testing.T) {
 			if v.Action != tt.want || v.Rule != "policy.yaml:4" || v.Reason != "The policy's limit of 1 call a run for bash(ls *) is reached." {
 				t.Errorf("%s: %s by %s: %s", tt.limit, v.Action, v.Rule, v.Reason)
 			}
-			if v.Action == Ask && (v.Timeout != DefaultTimeout || v.RequiredApprovals != 1 || v.OnTimeout != approvals.OnTimeoutDeny || len(v.Suggested) == 0) {
+			if v.Action == Ask && (v.Timeout != rule.DefaultTimeout || v.RequiredApprovals != 1 || v.OnTimeout != approvals.OnTimeoutDeny || len(v.Suggested) == 0) {
 				t.Errorf("people are asked with %+v", v)
 			}
 			if v := (Shadow{p}).Judge(ls("a")); v.Limits[0].shadowed != true {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
 func TestParseErrors(t *testing.T) {
@@ -23,7 +25,7 @@ func TestParseErrors(t *testing.T) {
 				return
 			}
 		}
-		var one *Error
+		var one *strictyaml.Error
 		if !errors.As(err, &one) || one.File != "policy.yaml" || one.Problem == "" {
 			t.Errorf("not an *Error: %#v", err)
 		}

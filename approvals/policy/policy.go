@@ -9,7 +9,6 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
-	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
 // Call is one tool call as policy sees it.
@@ -25,14 +24,8 @@ const (
 	Ask   = resource.Ask
 )
 
-// Escalation is the groups that may decide a request too, after a time without a decision.
-type Escalation = rule.Escalation
-
 // Denied is how a call came to be denied.
 type Denied = rule.Denied
-
-// DefaultTimeout is how long people have to answer where no rule sets it.
-const DefaultTimeout = rule.DefaultTimeout
 
 // Policy judges calls. It is immutable and safe for concurrent use.
 type Policy struct {
@@ -41,7 +34,7 @@ type Policy struct {
 }
 
 // Parse reads a policy. Errors contain the name as the file, verdicts its last element. It returns
-// all mistakes as [Errors].
+// all mistakes as [strictyaml.Errors].
 func Parse(name string, src []byte) (*Policy, error) {
 	rules, err := rule.Parse(name, src)
 	if err != nil {
@@ -84,7 +77,7 @@ func (p *Policy) Judge(c Call) Verdict {
 	return v
 }
 
-// Load reads a policy file. It returns all mistakes as [Errors].
+// Load reads a policy file. It returns all mistakes as [strictyaml.Errors].
 func Load(file string) (*Policy, error) {
 	src, err := os.ReadFile(file)
 	if err != nil {
@@ -92,12 +85,6 @@ func Load(file string) (*Policy, error) {
 	}
 	return Parse(file, src)
 }
-
-// Error is one mistake in a policy file.
-type Error = strictyaml.Error
-
-// Errors are all mistakes in a policy file.
-type Errors = strictyaml.Errors
 
 // JudgeHosted returns whether a request may offer a tool that the provider runs: [Allow], [Deny],
 // or [Ask] if each call needs approval, which only hosted MCP tools (mcp:SERVER) support.

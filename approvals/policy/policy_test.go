@@ -11,6 +11,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 func mustParse(t testing.TB, src string) *Policy {
@@ -95,7 +96,7 @@ func TestAskIsComplete(t *testing.T) {
 	want = Verdict{
 		Action: Ask, Rule: "default", Reason: "No rule matches this call; the policy's default is to ask.",
 		Risk: approvals.RiskMedium, Resource: `{"a":"/","b":1}`, Preview: `{"b":1,"a":"/"}`,
-		Suggested: []string{`x({"a":"/","b":1})`}, Timeout: DefaultTimeout, OnTimeout: approvals.OnTimeoutDeny,
+		Suggested: []string{`x({"a":"/","b":1})`}, Timeout: rule.DefaultTimeout, OnTimeout: approvals.OnTimeoutDeny,
 		RequiredApprovals: 1, AllowRemember: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -76,7 +76,7 @@ func (q *question) deny(p *rule.Pattern) Verdict {
 func (q *question) ask(by rule.Basis) Verdict {
 	by.Action, by.Grants = Ask, nil
 	v := q.verdict(by)
-	v.Timeout = DefaultTimeout
+	v.Timeout = rule.DefaultTimeout
 	v.OnTimeout = approvals.OnTimeoutDeny
 	v.RequiredApprovals = 1
 	v.AllowRemember = len(q.c.Doubts) == 0

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 // TestSilence: a time-out releases a call if each part of it is allowed, or matches a rule
@@ -29,9 +30,9 @@ rules:
 		{"bash", `{"command":"git push"}`, true, 10 * time.Second},
 		{"bash", `{"command":"git push && git pull"}`, true, 10 * time.Second},
 		{"bash", `{"command":"git push; ls x"}`, true, 10 * time.Second},
-		{"bash", `{"command":"git push; echo x"}`, true, DefaultTimeout},
+		{"bash", `{"command":"git push; echo x"}`, true, rule.DefaultTimeout},
 		{"bash", `{"command":"git push; npm test"}`, false, 10 * time.Second},
-		{"bash", `{"command":"echo x; npm test"}`, false, DefaultTimeout},
+		{"bash", `{"command":"echo x; npm test"}`, false, rule.DefaultTimeout},
 		{"bash", `{"command":"git push; rm -rf /srv"}`, false, 10 * time.Second},
 		{"bash", `{"command":"git push $(rm -rf /srv)"}`, false, 10 * time.Second},
 		{"bash", `{"command":"git push > /etc/passwd"}`, false, 10 * time.Second},

@@ -37,12 +37,12 @@ type Verdict struct {
 	Title  string  // of the question, as a rule has it, on one line; "": none has
 	Denial *Denial // the message of a rule to the model if the call is denied; nil: none has one
 
-	Timeout           time.Duration // never 0 where people are asked
-	OnTimeout         string        // approvals.OnTimeoutDeny or approvals.OnTimeoutApprove
-	Reviewers         []string      // groups that may decide; none: any reviewer
-	Escalate          Escalation    // who may too, after a while
-	RequiredApprovals int           // at least 1 where people are asked
-	Demands           []Demand      // what rules that name different groups want, each of its own; nil: the fields above are all
+	Timeout           time.Duration   // never 0 where people are asked
+	OnTimeout         string          // approvals.OnTimeoutDeny or approvals.OnTimeoutApprove
+	Reviewers         []string        // groups that may decide; none: any reviewer
+	Escalate          rule.Escalation // who may too, after a while
+	RequiredApprovals int             // at least 1 where people are asked
+	Demands           []Demand        // what rules that name different groups want, each of its own; nil: the fields above are all
 	AllowRemember     bool
 	RememberScopes    []approvals.GrantScope // of a grant that remembers; nil: any
 
