@@ -18,7 +18,7 @@ func TestPromise9_WhatIsJudgedIsWhatRuns_DoubtsAreAsked(t *testing.T) {
 		"an exponent":       {"transfer", `{"amount":9e-99}`, "which programs read differently"},
 		"a decoy":           {"read_file", `{"path":"src/a","other":"/opt/x"}`, "not known for this tool"},
 		"a known decoy":     {"read_file", `{"path":"src/a","file_path":"/opt/x"}`, ""},
-		"a secret":          {"read_file", `{"path":"src/.env"}`, "may hold secrets"},
+		"a secret":          {"read_file", `{"path":"src/.env"}`, "may access secrets"},
 		"what is harmless":  {"read_file", `{"path":"src/a"}`, "-"},
 		"a plain number":    {"transfer", `{"amount":9.5}`, "-"},
 		"allowed by name":   {"named", `{"amount":9e-99,"path":".env","other":"x"}`, "-"},

@@ -50,7 +50,7 @@ func TestLimitPerTurn(t *testing.T) {
 		}
 	}
 	events := w.events(14)
-	if want := "The policy lets 3 calls a turn of bash(ls *) pass, and this is one more."; strings.Count(events, want) != 2 {
+	if want := "The policy's limit of 3 calls a turn for bash(ls *) is reached."; strings.Count(events, want) != 2 {
 		t.Errorf("not in the audit log: %s", events)
 	}
 }
@@ -70,7 +70,7 @@ func TestLimitPerRun(t *testing.T) {
 	}
 	answer := post("a")
 	r := w.pending(1)[0]
-	if want := "The policy lets 3 calls a run of bash(ls *) pass, and this is one more."; r.Reason != want || r.ArgsPreview != "ls 1" || fmt.Sprint(r.Reviewers) != "[ops]" {
+	if want := "The policy's limit of 3 calls a run for bash(ls *) is reached."; r.Reason != want || r.ArgsPreview != "ls 1" || fmt.Sprint(r.Reviewers) != "[ops]" {
 		t.Errorf("people are asked about %s because %q, and %v may decide", r.ArgsPreview, r.Reason, r.Reviewers)
 	}
 	w.decide(r.ID, approvals.Decision{Action: approvals.ActionApprove})
@@ -98,7 +98,7 @@ func TestLimitOfQuestions(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	requests := w.upstream.Requests()
-	if told := string(requests[len(requests)-1].Body); !strings.Contains(told, "No more: The policy asks about 1 call a run of bash, and this is one more.") {
+	if told := string(requests[len(requests)-1].Body); !strings.Contains(told, "No more: The policy's limit of 1 call a run for bash is reached.") {
 		t.Errorf("the model was told %s", told)
 	}
 }
@@ -123,7 +123,7 @@ func TestLimitInShadow(t *testing.T) {
 	if got := received(w.post("/v1/chat/completions", wholeRequest).rest()); got != "01" {
 		t.Errorf("the agent got the calls %q", got)
 	}
-	if events := w.events(4); !strings.Contains(events, "shadow: the policy's verdict is deny: The policy lets 1 call a turn") {
+	if events := w.events(4); !strings.Contains(events, "shadow: the policy's verdict is deny: The policy's limit of 1 call a turn") {
 		t.Errorf("not in the audit log: %s", events)
 	}
 }

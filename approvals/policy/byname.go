@@ -1,35 +1,25 @@
 package policy
 
 import (
-	"cmp"
-
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
-// AllowsByName reports whether every call of a tool is allowed, whatever its
-// arguments as long as they are strictly valid, and by what. Such a call passes
-// while it streams, so numbers that programs read differently do not matter to
-// [Policy.Judge] either. It is false where any deny, ask or rewrite rule, a grant
-// that denies, or an allow rule with a limit has a pattern for the tool. A default
-// or a risk allows no tool by name that runs shell scripts or works on files, as
-// these may hold secrets, and none that only its built-in profile lets pass.
+// AllowsByName reports whether every call of a tool with strict arguments is allowed, and returns
+// that verdict. Such a call streams, so [Policy.Judge] ignores numbers that programs read
+// differently. It is false if a deny, ask or rewrite rule, a grant that denies, or a limited allow
+// rule has a pattern for the tool. A default or risk allows no tool for shell scripts or files by
+// name, as these may access secrets, and no tool that only its built-in profile allows.
 func (p *Policy) AllowsByName(principal approvals.Principal, name string) (Verdict, bool) {
 	tool := p.rules.Known.Tool(name)
 	by, ok := p.byName(principal, name, tool)
 	if !ok {
 		return Verdict{}, false
 	}
-	risk := by.Risk
-	if tool != nil {
-		risk = cmp.Or(risk, tool.Risk)
-	}
-	return Verdict{Action: by.Action, Rule: by.Rule, Reason: by.Reason, Risk: cmp.Or(risk, approvals.RiskMedium), Grants: by.Grants}, true
+	return Verdict{Action: by.Action, Rule: by.Rule, Reason: by.Reason, Risk: tool.RiskOr(by.Risk), Grants: by.Grants}, true
 }
 
-// byName returns the basis on which every call of a tool is allowed: see
-// [Policy.AllowsByName].
 func (p *Policy) byName(principal approvals.Principal, name string, t *resource.Tool) (rule.Basis, bool) {
 	k := resource.Plain
 	if t != nil {

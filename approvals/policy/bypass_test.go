@@ -70,7 +70,7 @@ func TestShellAllow(t *testing.T) {
 		"rg --pre evil x", "man -P evil ls", "go vet -vettool=evil", "npm run test --prefix /evil", "git diff --outp=x", "git --exec-path=/evil status", "git -C /evil status", "git --config-env=core.pager=X log",
 		"git diff --ext-diff", "git grep -Oevil x", "git branch --edit-description", "find . -exec evil ;", "find . -fprintf f x", "find . -delete", "tar xfC a /", "go test -exec=evil ./x", "go build -toolexec=evil",
 		"sort --files0-from=x", "sort -T /x a", "rg --hostname-bin=evil x", "ls --unknown", "sed -n 5p x | sort x")
-	// programs that run others, wherever they stand and however they are spelled
+	// programs that run others, in any place and spelling
 	f(Ask, "env ls", "sudo ls", "xargs ls", "sh x", "bash x", "python x", "python3.11 x", "node x", "eval ls", "source x", ". x",
 		"exec ls", "timeout 5 rm y", "timeout $X ls x", "command sudo ls", "nice sh x", "time sudo x", "timeout 5* ls x", "nice -n $X ls x", "timeout 5 l* x", "tar x", "sed x y", "make x", "awk x", "/usr/bin/ls x", "./ls", "../ls x", "PYTHON x",
 		"nohup ls", "'env' ls", "trap x EXIT", "alias ls x", "read PATH", "unset x", "python3 manage.py test x", "./run.sh")
@@ -130,7 +130,7 @@ func TestPlainAllow(t *testing.T) {
 }
 
 // TestDenyReaches: what a deny rule must catch, and what at least must not be
-// allowed where it cannot be told.
+// allowed where it is unknown.
 func TestDenyReaches(t *testing.T) {
 	p := mustParse(t, lenient)
 	f := func(want Action, tool, field string, texts ...string) {

@@ -32,7 +32,7 @@ type Cases struct {
 	Cases  []Case
 }
 
-// Case is one call and what is expected of it.
+// Case is one call and its expected verdict.
 type Case struct {
 	Where  string // file and line
 	Call   Call
@@ -41,7 +41,7 @@ type Case struct {
 	Why    string
 }
 
-// LoadCases reads a file of cases. What is wrong in it is returned as [Errors].
+// LoadCases reads a file of cases. It returns all mistakes as [strictyaml.Errors].
 func LoadCases(file string) (*Cases, error) {
 	src, err := os.ReadFile(file)
 	if err != nil {
@@ -55,7 +55,7 @@ func parseCases(file string, src []byte) (*Cases, error) {
 	all := &Cases{}
 	root := r.Root(src)
 	if root == nil && len(r.Errors) == 0 {
-		r.Errors = append(r.Errors, &Error{File: file, Problem: "holds no cases"})
+		r.Errors = append(r.Errors, &strictyaml.Error{File: file, Problem: "contains no cases"})
 	}
 	if root != nil {
 		r.cases(root, all)
@@ -81,7 +81,6 @@ func (c *Case) Check(p *Policy) string {
 	return ""
 }
 
-// caseReader reads a file of cases.
 type caseReader struct{ strictyaml.Reader }
 
 // given is the call of a case as it is written.
@@ -99,7 +98,7 @@ func (r *caseReader) cases(root *yaml.Node, all *Cases) {
 		{Name: "cases", Read: func(n *yaml.Node, _ string) { list = n }},
 	})
 	if list == nil {
-		r.Fail(root, "cases", "is missing: a list of what is given and expected")
+		r.Fail(root, "cases", "is missing: write a list of cases")
 		return
 	}
 	r.List(list, "cases", "cases", func(n *yaml.Node, path string) { all.Cases = append(all.Cases, r.oneCase(n, path, common)) })
@@ -109,12 +108,12 @@ func (r *caseReader) oneCase(n *yaml.Node, path string, one given) Case {
 	c := Case{Where: r.Place(n.Line)}
 	r.Mapping(n, path, []strictyaml.Key{
 		{Name: "given", Read: func(n *yaml.Node, path string) { r.given(n, path, &one) }},
-		{Name: "expect", Read: func(n *yaml.Node, path string) { c.Expect = resource.ReadAction(&r.Reader, n, path) }},
+		{Name: "expect", Read: resource.SetAction(&r.Reader, &c.Expect)},
 		{Name: "rule", Read: r.SetText(&c.Rule)},
 		{Name: "why", Read: r.SetText(&c.Why)},
 	})
 	if n.Kind == yaml.MappingNode && c.Expect == "" && len(r.Errors) == 0 {
-		r.Fail(n, path, "does not say what to expect: write expect: allow, deny or ask")
+		r.Fail(n, path, "has no expect: write expect: allow, deny or ask")
 	}
 	c.Call = one.call
 	return c
@@ -126,7 +125,7 @@ func (r *caseReader) given(n *yaml.Node, path string, one *given) {
 		if n.ShortTag() != "!!str" {
 			r.Fail(n, path, "must be a text or a mapping, and is %s: quote it", strictyaml.Describe(n))
 		} else if one.field == "" {
-			r.Fail(n, path, "is a text, and it is not said which field of the arguments it is: set field in given")
+			r.Fail(n, path, "is a text without a field: set field in given to the argument that it is")
 		}
 		one.call.Arguments = marshal(nested(strings.Split(one.field, "."), n.Value))
 		return
@@ -160,7 +159,6 @@ func (r *caseReader) principal(n *yaml.Node, path string) (who approvals.Princip
 	return who
 }
 
-// nested is a value in objects.
 func nested(field []string, value any) any {
 	for i := len(field) - 1; i >= 0; i-- {
 		value = map[string]any{field[i]: value}
@@ -168,7 +166,6 @@ func nested(field []string, value any) any {
 	return value
 }
 
-// marshal is arguments as a model would write them.
 func marshal(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

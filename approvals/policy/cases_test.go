@@ -30,7 +30,7 @@ func TestCases(t *testing.T) {
 				t.Errorf("%s: %q (%s) %s", c.Where, c.Call.Arguments, c.Why, problem)
 			}
 			if c.Why == "" {
-				t.Errorf("%s: says not why", c.Where)
+				t.Errorf("%s: has no reason", c.Where)
 			}
 		}
 	}
@@ -59,11 +59,11 @@ func TestLoadCases(t *testing.T) {
 			}
 		}
 	}
-	f("", ": holds no cases")
+	f("", ": contains no cases")
 	f("policy: p.yaml\n", ":1: cases: is missing")
-	f("cases:\n  - {given: ls, expect: allow}\n", ":2: cases[0].given: is a text, and it is not said which field")
+	f("cases:\n  - {given: ls, expect: allow}\n", ":2: cases[0].given: is a text without a field")
 	f("given: {field: x}\ncases:\n  - {given: 5, expect: allow}\n  - {given: ls}\n", `:3: cases[0].given: must be a text or a mapping, and is "5" (int): quote it`)
-	f("given: {field: x}\ncases:\n  - {given: ls}\n", ":3: cases[0]: does not say what to expect")
+	f("given: {field: x}\ncases:\n  - {given: ls}\n", ":3: cases[0]: has no expect")
 	f("cases:\n  - {given: {tool: x, args: [1]}, expect: maybe, because: y}\n",
 		":2: cases[0].given.args: must be a mapping of arguments", `:2: cases[0].expect: is "maybe"`, ":2: cases[0].because: unknown key")
 }
@@ -79,7 +79,7 @@ func TestCaseCheck(t *testing.T) {
 		t.Error(problem)
 	}
 	c.Expect = Allow
-	if problem := c.Check(p); problem != "is deny by policy.yaml:2, want allow: The policy denies bash(rm *)." {
+	if problem := c.Check(p); problem != "is deny by policy.yaml:2, want allow: A policy rule denies bash(rm *)." {
 		t.Error(problem)
 	}
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Counter counts the calls that rules with a limit let pass. It lives in memory,
-// keeps a number of counts at most and forgets those first that were not used for
-// the longest time. It is safe for concurrent use.
+// Counter counts calls of rules with a limit. It is in memory, keeps a bounded number of counts and
+// drops the least recently used. It is safe for concurrent use.
 type Counter struct {
 	most int
 
@@ -20,8 +19,7 @@ type Counter struct {
 	recent *list.List                 // of *count, the last used first
 }
 
-// countKey is whose calls are counted, of which rule, in what: the minute has no
-// name.
+// countKey identifies a count. The count of a minute has no name.
 type countKey struct {
 	rule, kind, name string
 	whose            approvals.Principal
@@ -34,12 +32,12 @@ type count struct {
 	times []time.Time
 }
 
-// NewCounter makes a counter that keeps so many counts at most.
+// NewCounter returns a counter that keeps at most a number of counts.
 func NewCounter(most int) *Counter {
 	return &Counter{most: max(most, 1), counts: map[countKey]*list.Element{}, recent: list.New()}
 }
 
-// Charge is what a call has used up of its limits.
+// Charge is the calls that one call has added to counts.
 type Charge struct {
 	counter *Counter
 	taken   []*count
@@ -52,8 +50,8 @@ type Excess struct {
 	Bound string // that has been reached, such as "20 calls a run"
 }
 
-// Take counts a call for its limits: for all of them, or for none if it is one too
-// many for any. Then over is those, one of each rule: see [Verdict.Beyond].
+// Take counts a call for all of its limits, or for none if it exceeds one. Then it returns one
+// excess for each rule: see [Verdict.Exceeded].
 func (n *Counter) Take(limits []Limit) (charge Charge, over []Excess) {
 	if len(limits) == 0 {
 		return Charge{}, nil
@@ -83,8 +81,7 @@ func (n *Counter) Take(limits []Limit) (charge Charge, over []Excess) {
 	return charge, over
 }
 
-// Return gives back what a call has used up that did not pass in the end. It may be
-// called more than once.
+// Return takes back the charge of a call that was not released. It may be called repeatedly.
 func (c *Charge) Return() {
 	if c.counter == nil {
 		return
@@ -98,11 +95,10 @@ func (c *Charge) Return() {
 // Keep makes the charge final: [Charge.Return] does nothing any more.
 func (c *Charge) Keep() { *c = Charge{} }
 
-// countKey is what the limit counts by: runs and turns by their names, the calls of
-// a minute for the principal.
+// countKey returns the key of a count: by turn, by run, or for a minute by principal.
 func (l *Limit) countKey(kind string) countKey {
 	call := &l.call.c.Call
-	key := countKey{rule: l.pattern.Rule.Limit.Key, kind: kind, whose: call.Principal}
+	key := countKey{rule: l.Key, kind: kind, whose: call.Principal}
 	switch kind {
 	case "turn":
 		key.name = call.Turn

@@ -8,8 +8,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
-// Wants is what reviewers have to give before the call goes; none where they are not
-// asked.
+// Wants returns the approvals that a call needs, or none if the verdict is not to ask.
 func (v *Verdict) Wants() (all []approvals.Demand) {
 	if v.Action != Ask {
 		return nil
@@ -36,7 +35,7 @@ func (v *Verdict) want(all []Demand) {
 	if len(all) == 1 {
 		return
 	}
-	v.Demands, v.Escalate = all, Escalation{}
+	v.Demands, v.Escalate = all, rule.Escalation{}
 	for _, d := range all[1:] {
 		v.RequiredApprovals = max(v.RequiredApprovals, d.RequiredApprovals)
 		v.Reviewers = slices.Concat(v.Reviewers, d.Reviewers)
@@ -45,16 +44,14 @@ func (v *Verdict) want(all []Demand) {
 	v.Reviewers = slices.Compact(v.Reviewers)
 }
 
-// Demand is what rules that name the same groups want of a question: so many approvals
-// by their members.
+// Demand is the approvals that rules with the same reviewers require.
 type Demand struct {
-	Rule              string     // "policy.yaml:12"; of several rules, with commas between
-	Reviewers         []string   // groups, sorted; none: any reviewer
-	RequiredApprovals int        // at least 1
-	Escalate          Escalation // who may approve too, after a while
+	Rule              string          // "policy.yaml:12"; of several rules, with commas between
+	Reviewers         []string        // groups, sorted; none: any reviewer
+	RequiredApprovals int             // at least 1
+	Escalate          rule.Escalation // who may approve too, after a while
 }
 
-// demandsOf is what each rule of several ask patterns wants.
 func demandsOf(asks []*rule.Pattern) []Demand {
 	var all []Demand
 	for i, p := range asks {
@@ -66,8 +63,8 @@ func demandsOf(asks []*rule.Pattern) []Demand {
 	return all
 }
 
-// merged makes one of the demands that the same groups meet. What is wanted of any
-// reviewer is wanted of the members of each group: those are reviewers too.
+// merged joins demands with the same reviewers. Approvals required of any reviewer are required of
+// the members of each group, as those are reviewers too.
 func merged(all []Demand) []Demand {
 	var found []Demand
 	anybody := all[0]

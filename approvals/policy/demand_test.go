@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 // TestDemands: whatever rules ask about the commands of one script, each has its own
@@ -36,7 +37,7 @@ rules:
 	p := mustParse(t, rules)
 	dba, secure := []string{"dba"}, []string{"ops", "security"}
 	all := []string{"dba", "ops", "security"}
-	late := Escalation{After: time.Minute, To: []string{"oncall"}}
+	late := rule.Escalation{After: time.Minute, To: []string{"oncall"}}
 	f := func(script string, reviewers []string, required int, demands ...Demand) {
 		t.Helper()
 		v := p.Judge(Call{Tool: "bash", Arguments: `{"command":"` + script + `"}`})

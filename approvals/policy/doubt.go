@@ -11,15 +11,15 @@ import (
 // maxDoubts is of how many patterns that may match a reviewer is warned.
 const maxDoubts = 5
 
-// askMatching asks by the rules whose patterns match the call or may. What only may is a
-// doubt: the reason, risk and title of its rule are not shown as facts.
+// askMatching asks by rules whose patterns match or may match. Of a pattern that only may match,
+// the reason, risk and title of its rule are not shown as facts.
 func (q *question) askMatching(asks []*rule.Pattern) Verdict {
 	sure := q.sure(asks)
 	var by rule.Basis
 	if len(sure) > 0 {
 		by = sure[0].Basis(Ask)
 	} else {
-		by = rule.Basis{Action: Ask, Rule: asks[0].Where, Reason: "A rule that asks may match this call."}
+		by = rule.Basis{Action: Ask, Rule: asks[0].Where, Reason: "An ask rule may match this call."}
 	}
 	v := q.askByRules(by, asks, sure)
 	v.Flags = append(v.Flags, q.doubtsOf(asks)...)
@@ -45,19 +45,17 @@ func (q *question) doubtsOf(asks []*rule.Pattern) []string {
 		}
 	}
 	if more > 0 {
-		flags = append(flags, fmt.Sprintf("May match %d more patterns of rules that ask.", more))
+		flags = append(flags, fmt.Sprintf("May match %d more ask patterns.", more))
 	}
 	return flags
 }
 
-// mayMatch returns, in one sentence, which pattern of a rule or grant may match, in which list
-// it is, and which part of the call decides it.
+// mayMatch returns a sentence with the pattern that may match and the part of the call in doubt.
 func (e *evaluation) mayMatch(p *rule.Pattern, does Action) string {
 	return fmt.Sprintf("May match the %s pattern %s (%s): %s.", does, match.Quote(p.Text), p.Where, e.inDoubt(p))
 }
 
-// inDoubt returns, for a pattern that may match, which part of the call is not known for
-// certain. It has no full stop.
+// inDoubt returns the part of the call for which a pattern may match, without a full stop.
 func (e *evaluation) inDoubt(p *rule.Pattern) string {
 	if len(e.c.Doubts) > 0 {
 		return match.SentencePart(e.c.Doubts[0])

@@ -26,13 +26,13 @@ rules:
   - {ask: ["note(delete *)"], risk: critical}
 `)
 	for _, tt := range []struct{ tool, field, text, flag string }{
-		{"bash", "command", `echo a; $X -rf /tmp/x`, "May match the ask pattern `bash(rm *)` (policy.yaml:8): `$X` is not known before it runs."},
-		{"bash", "command", `"$(cat name)" x`, "May match the ask pattern `bash(rm *)` (policy.yaml:8): `\"$(cat name)\"` is not known before it runs."},
-		{"bash", "command", `frob rm x`, "May match the ask pattern `bash(rm *)` (policy.yaml:8): `frob rm x` names it, and may run it."},
+		{"bash", "command", `echo a; $X -rf /tmp/x`, "May match the ask pattern `bash(rm *)` (policy.yaml:8): `$X` is unknown before it runs."},
+		{"bash", "command", `"$(cat name)" x`, "May match the ask pattern `bash(rm *)` (policy.yaml:8): `\"$(cat name)\"` is unknown before it runs."},
+		{"bash", "command", `frob rm x`, "May match the ask pattern `bash(rm *)` (policy.yaml:8): `frob rm x` names it and may run it."},
 		{"bash", "command", `git push -f origin`, "May match the ask pattern `bash(git push --force *)` (policy.yaml:9): `git push -f origin` may be another way to write it."},
-		{"bash", "command", `$Y if=/dev/zero`, "May match the deny pattern `bash(dd *)` (policy.yaml:10): `$Y` is not known before it runs."},
+		{"bash", "command", `$Y if=/dev/zero`, "May match the deny pattern `bash(dd *)` (policy.yaml:10): `$Y` is unknown before it runs."},
 		{"bash", "command", `RM x`, "May match the ask pattern `bash(rm *)` (policy.yaml:8): `RM x` differs from it in letter case only."},
-		{"bash", "command", `ls "`, "May match the ask pattern `bash(rm *)` (policy.yaml:8): the command does not parse as a shell script."},
+		{"bash", "command", `ls "`, "May match the ask pattern `bash(rm *)` (policy.yaml:8): the command cannot be parsed as a shell script."},
 		{"read", "path", `Secrets/key`, "May match the ask pattern `read(secrets/**)` (policy.yaml:11): which file `Secrets/key` is depends on the agent's folder, or on letter case."},
 		{"fetch", "url", `http://example.org/a/b`, "May match the ask pattern `fetch(https://example.org/a/**)` (policy.yaml:12): `http://example.org/a/b` differs from it in scheme, port or letter case."},
 		{"note", "text", `Delete all`, "May match the ask pattern `note(delete *)` (policy.yaml:13): `Delete all` differs from it in letter case only."},
@@ -62,7 +62,7 @@ rules:
   - ask: ["bash(a *)", "bash(b *)", "bash(c *)", "bash(d *)", "bash(e *)", "bash(f *)", "bash(g *)"]
 `)
 	v := p.Judge(Call{Tool: "bash", Arguments: argument("command", "$X y")})
-	if n := len(v.Flags); n != maxDoubts+1 || v.Flags[n-1] != "May match 2 more patterns of rules that ask." {
+	if n := len(v.Flags); n != maxDoubts+1 || v.Flags[n-1] != "May match 2 more ask patterns." {
 		t.Errorf("%d flags: %q", n, v.Flags)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 func TestEscalateIsPartOfTheQuestion(t *testing.T) {
@@ -20,7 +22,7 @@ rules:
   - ask: [other]
 `)
 	v := p.Judge(Call{Tool: "pay", Arguments: `{}`})
-	if want := (Escalation{After: 5 * time.Minute, To: []string{"board", "oncall"}}); cmp.Diff(want, v.Escalate) != "" {
+	if want := (rule.Escalation{After: 5 * time.Minute, To: []string{"board", "oncall"}}); cmp.Diff(want, v.Escalate) != "" {
 		t.Errorf("it escalates %+v", v.Escalate)
 	}
 	if v := p.Judge(Call{Tool: "other", Arguments: `{}`}); v.Escalate.After != 0 {
@@ -37,7 +39,7 @@ func TestEscalateRefuses(t *testing.T) {
 		}
 	}
 	f("    escalate: {after: 1m, to: [oncall]}\n", "policy.yaml:3: rules[0].escalate: has no effect: the rule names no reviewers")
-	f("    reviewers: [a]\n    escalate: {after: 5m, to: [oncall]}\n", "rules[0].escalate.after: is not before the end: the rule's timeout is 5m0s")
+	f("    reviewers: [a]\n    escalate: {after: 5m, to: [oncall]}\n", "rules[0].escalate.after: must be less than the rule's timeout, 5m0s")
 	f("    reviewers: [a]\n    escalate: {after: 1m}\n", "rules[0].escalate: is not complete")
 	f("    reviewers: [a]\n    escalate: {to: [b]}\n", "rules[0].escalate: is not complete")
 	f("    reviewers: [a]\n    escalate: {after: 60, to: [b]}\n", "rules[0].escalate.after: has no unit")

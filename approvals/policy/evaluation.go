@@ -21,17 +21,14 @@ type evaluation struct {
 	vars       map[string]any  // of conditions; nil: not needed yet
 }
 
-// evaluate parses a call.
 func (p *Policy) evaluate(c Call) *evaluation {
 	return &evaluation{policy: p, c: resource.Parse(c, &p.rules.Known, parseRules{p}), granted: p.grants.of(c.Principal, c.Session)}
 }
 
-// match reports whether a deny or ask pattern matches the call, and the condition
-// of its rule is true.
+// match compares a deny or ask pattern and the condition of its rule with the call.
 func (e *evaluation) match(p *rule.Pattern) match.Result { return e.meets(p, p.Compare(e.c)) }
 
-// findDeny looks for the deny rule or grant that matches. A rule is named before
-// a grant.
+// findDeny finds the deny rule or grant that matches. Rules are before grants.
 func (e *evaluation) findDeny() finding {
 	found := e.findDenyIn(e.policy.rules.Deny)
 	for _, set := range e.granted {
@@ -70,14 +67,14 @@ func (e *evaluation) findAsks(x *rule.Index) []*rule.Pattern {
 	return found
 }
 
-// findAllow finds the allow rules and grants that cover a call: every one of its resources,
-// and of a script every command. A call in doubt has none.
+// findAllow finds the allow rules and grants that cover every resource of a call, and every command
+// of scripts. No rule covers a call in doubt.
 func (e *evaluation) findAllow(lists ...*rule.Index) (rule.Basis, bool) {
 	if len(e.c.Doubts) > 0 {
 		return rule.Basis{}, false
 	}
-	if by, ok := e.allowedByName(lists, e.allows); ok {
-		return by, true
+	if p := e.first(lists, func(p *rule.Pattern) bool { return p.Any && e.allows(p) }); p != nil {
+		return p.Basis(Allow), true
 	}
 	if e.c.Ambiguity != "" || e.c.Partial != "" || e.c.Filter != "" || len(e.c.Resources()) == 0 {
 		return rule.Basis{}, false
@@ -91,15 +88,6 @@ func (e *evaluation) findAllow(lists ...*rule.Index) (rule.Basis, bool) {
 	return together(used)
 }
 
-// allowedByName finds the allow pattern like that that covers every call of the
-// tool.
-func (e *evaluation) allowedByName(lists []*rule.Index, like func(*rule.Pattern) bool) (rule.Basis, bool) {
-	if p := e.first(lists, func(p *rule.Pattern) bool { return p.Any && like(p) }); p != nil {
-		return p.Basis(Allow), true
-	}
-	return rule.Basis{}, false
-}
-
 // allowedCandidate finds the allow patterns that cover a resource.
 func (e *evaluation) allowedCandidate(lists []*rule.Index, r *resource.Candidate, used *[]*rule.Pattern) bool {
 	if e.c.Kind == resource.Shell {
@@ -111,8 +99,8 @@ func (e *evaluation) allowedCandidate(lists []*rule.Index, r *resource.Candidate
 	return use(used, e.first(lists, func(p *rule.Pattern) bool { return p.Covers(e.c, r) && e.allows(p) }))
 }
 
-// allowedCommand finds the allow pattern that covers one command, or what it
-// runs if it is a program that only changes time and priority of that.
+// allowedCommand finds the allow pattern for a command, or for the command that it runs if it only
+// changes time and priority.
 func (e *evaluation) allowedCommand(lists []*rule.Index, c *shell.Command, used *[]*rule.Pattern) bool {
 	if p := e.first(lists, func(p *rule.Pattern) bool {
 		return p.CoversCommand(e.c, c) && e.allows(p)
@@ -123,8 +111,7 @@ func (e *evaluation) allowedCommand(lists []*rule.Index, c *shell.Command, used 
 	return inner != nil && e.allowedCommand(lists, inner, used)
 }
 
-// first returns the allow pattern of the lowest rank in the first list that has any
-// like that, or nil.
+// first returns the matching pattern of lowest rank in the first list that has one, or nil.
 func (e *evaluation) first(lists []*rule.Index, like func(*rule.Pattern) bool) *rule.Pattern {
 	for _, x := range lists {
 		if found := x.First(e.c.Call.Tool, e.c.Kind, e.c.Keys.Texts, like); found != nil {
@@ -134,8 +121,7 @@ func (e *evaluation) first(lists []*rule.Index, like func(*rule.Pattern) bool) *
 	return nil
 }
 
-// allowing are the lists of allow patterns that count for the call: that of the
-// rules, then those of the grants.
+// allowing returns the lists of allow patterns for the call: of the rules, then of the grants.
 func (e *evaluation) allowing(rules *rule.Index) []*rule.Index {
 	lists := make([]*rule.Index, 1, 1+len(e.granted))
 	lists[0] = rules
@@ -145,8 +131,7 @@ func (e *evaluation) allowing(rules *rule.Index) []*rule.Index {
 	return lists
 }
 
-// findGrants finds the grants that cover a call which rules ask about, if all of these
-// rules let grants override them.
+// findGrants finds the grants that cover a call if all matching ask rules permit grants.
 func (e *evaluation) findGrants(asks []*rule.Pattern) (rule.Basis, bool) {
 	if len(e.granted) == 0 || slices.ContainsFunc(asks, func(p *rule.Pattern) bool { return !p.Rule.GrantOverrides }) {
 		return rule.Basis{}, false
@@ -164,7 +149,6 @@ func (e *evaluation) findGrants(asks []*rule.Pattern) (rule.Basis, bool) {
 	return by, ok
 }
 
-// use notes a pattern that was found.
 func use(used *[]*rule.Pattern, p *rule.Pattern) bool {
 	if p != nil && !slices.Contains(*used, p) {
 		*used = append(*used, p)
@@ -172,8 +156,7 @@ func use(used *[]*rule.Pattern, p *rule.Pattern) bool {
 	return p != nil
 }
 
-// together returns the basis of a verdict for a call that several allow patterns cover in
-// parts.
+// together returns the basis of a verdict on a call that several allow patterns cover in parts.
 func together(used []*rule.Pattern) (rule.Basis, bool) {
 	if len(used) == 0 {
 		return rule.Basis{}, false
@@ -184,20 +167,20 @@ func together(used []*rule.Pattern) (rule.Basis, bool) {
 		if !slices.Contains(strings.Split(by.Rule, ", "), p.Where) {
 			by.Rule += ", " + p.Where
 		}
-		by.Reason = "Every part of the call is allowed by a rule."
+		by.Reason = "Rules allow every part of the call."
 		if p.Rule.Grant != nil {
 			by.Grants = append(by.Grants, p.Rule.Grant.ID)
 		}
 		if len(by.Grants) > 0 {
-			by.Reason = "Every part of the call is allowed by a rule or grant."
+			by.Reason = "Rules and grants allow every part of the call."
 		}
 		by.Risk = rule.Strictest(by.Risk, p.Rule.Risk)
 	}
 	return by, true
 }
 
-// variables are what a condition may ask about a call. What is not known is
-// missing, so that a condition that asks for it fails.
+// variables returns the variables of conditions. Unknown values are absent, so that conditions that
+// read them fail.
 func (e *evaluation) variables() map[string]any {
 	if e.vars != nil {
 		return e.vars
@@ -205,7 +188,7 @@ func (e *evaluation) variables() map[string]any {
 	e.vars = map[string]any{
 		"tool": e.c.Call.Tool, "args": e.c.Args(), "resource": e.c.Text, "commands": e.c.CommandTexts(),
 		"principal": e.c.Call.Principal, "session": e.c.Call.Session, "run": e.c.Call.Run, "model": e.c.Call.Model,
-		"dialect": e.c.Call.Dialect, "risk": string(e.c.Risk()),
+		"dialect": e.c.Call.Dialect, "risk": string(e.c.Tool.RiskOr("")),
 	}
 	if !e.c.Call.Now.IsZero() {
 		e.vars["now"] = e.c.Call.Now
@@ -213,8 +196,7 @@ func (e *evaluation) variables() map[string]any {
 	return e.vars
 }
 
-// meets narrows down the result of a deny or ask pattern for the call by the
-// condition of its rule. One that fails counts as true.
+// meets applies the condition of a pattern's rule to its match. A condition that fails is true.
 func (e *evaluation) meets(p *rule.Pattern, found match.Result) match.Result {
 	when, grant := p.Rule.When, p.Rule.Grant
 	switch {
@@ -237,9 +219,8 @@ func (e *evaluation) meets(p *rule.Pattern, found match.Result) match.Result {
 	return found
 }
 
-// allows reports whether the condition of an allow pattern's rule is true, and
-// whether its grant holds, which never lets other programs run than it names, and lifts
-// what asks.
+// allows reports whether an allow pattern's rule or grant applies. A grant must override the
+// matching ask rules and name the program.
 func (e *evaluation) allows(p *rule.Pattern) bool {
 	if grant := p.Rule.Grant; grant != nil {
 		return grant.Holds(e.c.Call.Now) && grant.OverridesAll(e.overridden) && (e.c.Kind != resource.Shell || p.CheckProgram() == nil)
@@ -251,7 +232,6 @@ func (e *evaluation) allows(p *rule.Pattern) bool {
 	return err == nil && held
 }
 
-// failed notes a condition that could not be evaluated.
 func (e *evaluation) failed(p *rule.Pattern, err error) {
 	text := fmt.Sprintf("The condition of the rule at %s cannot be evaluated, which counts as true: %s.",
 		p.Where, match.Visible(strings.TrimSuffix(err.Error(), ".")))

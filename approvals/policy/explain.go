@@ -14,7 +14,7 @@ import (
 // Explanation is how a policy comes to its verdict on a call.
 type Explanation struct {
 	Verdict  Verdict
-	Known    string   // what is known of the tool, in one sentence
+	Known    string   // a sentence about the tool
 	Commands []string // of a shell command: those found, as in [Verdict]
 	Doubt    string   // why no allow pattern with an argument covers the call, or ""
 	Rules    []RuleExplanation
@@ -60,17 +60,15 @@ func (p *Policy) Explain(c Call) Explanation {
 	return e
 }
 
-// explainer explains the verdict on one call.
 type explainer struct {
 	e *evaluation
 	c *resource.ParsedCall // of e
 }
 
-// known returns what is known of the tool.
 func (x *explainer) known() string {
 	switch {
 	case x.c.Tool == nil:
-		return "Nothing is known of the tool: its arguments are compared as a whole."
+		return "The tool is unknown: its arguments are compared as a whole."
 	case !x.c.Tool.Typed:
 		return fmt.Sprintf("Its arguments are compared as a whole (%s).", x.c.Tool.Where)
 	}
@@ -93,7 +91,6 @@ func (x *explainer) doubt() string {
 	return cmp.Or(x.c.Ambiguity, x.c.Partial, filtered, x.c.NotSimple())
 }
 
-// explainMatch explains the result of a deny or ask pattern.
 func (x *explainer) explainMatch(p *rule.Pattern) (applies bool, says string) {
 	if !p.IsFor(x.c.Call.Tool, x.c.Kind) {
 		return false, "is for another tool"
@@ -106,18 +103,17 @@ func (x *explainer) explainMatch(p *rule.Pattern) (applies bool, says string) {
 		return true, "may match: " + x.e.inDoubt(p)
 	}
 	if compared != match.No {
-		return false, "its condition is not true"
+		return false, "its condition is false"
 	}
 	return false, "does not match"
 }
 
-// explainAllow explains the result of an allow pattern.
 func (x *explainer) explainAllow(p *rule.Pattern) (applies bool, says string) {
 	switch {
 	case !p.IsFor(x.c.Call.Tool, x.c.Kind):
 		return false, "is for another tool"
 	case len(x.c.Doubts) == 0 && !x.e.allows(p):
-		return false, "its condition is not true"
+		return false, "its condition is false"
 	case p.Any && len(x.c.Doubts) == 0:
 		return true, "covers every call of the tool"
 	case x.doubt() != "":

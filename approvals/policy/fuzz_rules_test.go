@@ -11,8 +11,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-// FuzzShellDeny: a command that is denied is never allowed, whatever stands
-// beside it, and no allowed script has it as a plain command.
+// FuzzShellDeny: a denied command is never allowed, with any other text beside it, and no
+// allowed script contains it as a plain command.
 func FuzzShellDeny(f *testing.F) {
 	mustHaveCorpus(f)
 	p := mustParse(f, "tools: {bash: {resource: command, as: shell}}\nrules:\n  - allow: [bash]\n  - deny: ['bash(evil:*)', 'bash(git push --force *)']\n")
@@ -47,8 +47,8 @@ func FuzzShellDeny(f *testing.F) {
 	})
 }
 
-// FuzzPath: what is allowed stands where the pattern says, and what is denied is
-// found there, however the path is written.
+// FuzzPath: an allowed path is in the folder of the pattern, and a path in a denied folder
+// is found in any spelling.
 func FuzzPath(f *testing.F) {
 	mustHaveCorpus(f)
 	p := mustParse(f, "tools: {read: {resource: path, as: path}, open: {resource: path, as: path, default: allow}}\nrules:\n"+
@@ -92,8 +92,7 @@ func written(l match.Location) string {
 	return rest
 }
 
-// FuzzURL: what is allowed has the pattern's scheme and host, and what is denied
-// is found by its host.
+// FuzzURL: an allowed URL has the pattern's scheme and host, and a denied host is found.
 func FuzzURL(f *testing.F) {
 	mustHaveCorpus(f)
 	p := mustParse(f, "tools: {fetch: {resource: url, as: url}, get: {resource: url, as: url, default: allow}}\nrules:\n"+

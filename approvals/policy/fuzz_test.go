@@ -129,8 +129,7 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// FuzzParse: whatever the file, it is a policy or there is at least one error
-// that says where.
+// FuzzParse: any file is a policy, or returns an error with a place.
 func FuzzParse(f *testing.F) {
 	mustHaveCorpus(f)
 	f.Fuzz(func(t *testing.T, src string) {
@@ -140,7 +139,7 @@ func FuzzParse(f *testing.F) {
 		}
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "p.yaml") {
-				t.Errorf("says not where: %v", err)
+				t.Errorf("the error has no place: %v", err)
 			}
 			return
 		}

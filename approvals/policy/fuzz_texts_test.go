@@ -24,7 +24,7 @@ func FuzzMessage(f *testing.F) {
 		p, err := Parse("p.yaml", []byte(src))
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "p.yaml:") {
-				t.Errorf("says not where: %v", err)
+				t.Errorf("the error has no place: %v", err)
 			}
 			return
 		}
@@ -55,7 +55,7 @@ func FuzzCondition(f *testing.F) {
 		p, err := Parse("p.yaml", []byte(src))
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "p.yaml:") {
-				t.Errorf("says not where: %v", err)
+				t.Errorf("the error has no place: %v", err)
 			}
 			return
 		}
@@ -70,8 +70,7 @@ func FuzzCondition(f *testing.F) {
 	})
 }
 
-// FuzzCases: whatever the file, it holds cases or there is an error that says
-// where, and every case can be judged.
+// FuzzCases: any file contains cases that can be judged, or returns an error with a place.
 func FuzzCases(f *testing.F) {
 	mustHaveCorpus(f)
 	f.Fuzz(func(t *testing.T, src string) {
@@ -81,7 +80,7 @@ func FuzzCases(f *testing.F) {
 		}
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "cases.yaml") {
-				t.Errorf("says not where: %v", err)
+				t.Errorf("the error has no place: %v", err)
 			}
 			return
 		}

@@ -12,14 +12,14 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
-// CompiledGrant is a grant whose patterns have been read.
+// CompiledGrant is a grant with its patterns compiled.
 type CompiledGrant struct {
 	grant    approvals.Grant
 	patterns []*rule.Pattern
 }
 
-// CompileGrant reads the patterns of a grant. The error is about a pattern
-// that is not valid, or that allows every tool.
+// CompileGrant compiles the patterns of a grant. It returns an error if one is not valid, or allows
+// every tool.
 func CompileGrant(g approvals.Grant) (*CompiledGrant, error) {
 	c := &CompiledGrant{grant: g}
 	about := &rule.Granted{ID: g.ID, Scope: g.Scope, Deny: g.Effect == approvals.GrantDeny}
@@ -63,9 +63,8 @@ func reasonOf(g *approvals.Grant, pattern string) string {
 	return b.String() + "."
 }
 
-// CheckGrant returns why a grant cannot do what it is meant for under this policy:
-// the argument of a pattern does not fit what the tool's resource is, or would
-// let other programs run than the one it names.
+// CheckGrant returns an error if a pattern of a grant does not fit the tool's resource, or would
+// allow programs that it does not name.
 func (p *Policy) CheckGrant(c *CompiledGrant) error {
 	allows := c.grant.Effect == approvals.GrantAllow
 	for _, one := range c.patterns {
@@ -81,8 +80,8 @@ func (p *Policy) CheckGrant(c *CompiledGrant) error {
 	return nil
 }
 
-// IsFor reports whether any pattern of the grant is for a tool of a name. Which
-// tools run shell scripts is known here only of those with a built-in profile.
+// IsFor reports whether a pattern of the grant is for a tool. Only tools with a built-in profile
+// are known as shells here.
 func (c *CompiledGrant) IsFor(tool string) bool {
 	k := resource.Plain
 	if t := resource.KnownProfiles().Find(tool); t != nil {
@@ -91,9 +90,8 @@ func (c *CompiledGrant) IsFor(tool string) bool {
 	return slices.ContainsFunc(c.patterns, func(p *rule.Pattern) bool { return p.IsFor(tool, k) })
 }
 
-// Covers reports whether a grant alone would decide a call, whosever it is: one
-// that denies matches it, one that allows covers all of it. The policy's
-// rules are not asked.
+// Covers reports whether a grant alone would decide a call of any principal. The policy's rules are
+// not compared.
 func (p *Policy) Covers(c *CompiledGrant, call Call) bool {
 	grant := c.grant
 	call.Principal, call.Session = grant.Principal, grant.SessionID
@@ -105,9 +103,8 @@ func (p *Policy) Covers(c *CompiledGrant, call Call) bool {
 	return ok
 }
 
-// Unrelated is the first pattern of a grant that has nothing to do with a call, or
-// "": each that denies matches it by itself, each that allows covers a part of it,
-// such as one command of a script.
+// Unrelated returns the first pattern of a grant that does not match a call, or does not cover a
+// part of it, or "".
 func (p *Policy) Unrelated(c *CompiledGrant, call Call) string {
 	e := p.evaluate(call)
 	related := e.partly

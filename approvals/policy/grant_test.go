@@ -172,8 +172,7 @@ func TestAllowsByNameWithGrants(t *testing.T) {
 	}
 }
 
-// TestGrantsChange: a set that grows and shrinks judges as one that is made anew,
-// and those before it stay as they are.
+// TestGrantsChange: a changed set judges as a new one does, and earlier sets do not change.
 func TestGrantsChange(t *testing.T) {
 	p := mustParse(t, grantPolicy)
 	random := rand.New(rand.NewPCG(1, 2))

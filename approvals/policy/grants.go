@@ -10,27 +10,23 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
-// Grants are grants made ready to judge by, beside the rules of a policy: see
-// [Policy.With]. They never change and are safe for concurrent use; what is
-// added or taken away makes new ones, which share what stays the same. A nil
-// *Grants holds none.
+// Grants are compiled grants: see [Policy.With]. A set is immutable and safe for concurrent use; a
+// changed set is a new one. A nil *Grants is empty.
 type Grants struct {
 	byID   map[string]*CompiledGrant
 	scopes map[scope]*grantSet
-	// inSessions are the deny patterns of grants for sessions, by principal: who
-	// asks about a tool by name does not know the session.
+	// Deny patterns of grants for sessions, for [Policy.AllowsByName], which knows no session.
 	inSessions map[approvals.Principal]*rule.Index
 }
 
-// scope is whose calls some grants cover.
+// scope is the calls to which grants apply.
 type scope struct {
 	scope     approvals.GrantScope
 	principal approvals.Principal
 	session   string
 }
 
-// scopeOf is the scope of some kind that the calls of a principal in a session
-// are in.
+// scopeOf returns the scope of a kind that contains the calls of a principal in a session.
 func scopeOf(kind approvals.GrantScope, p approvals.Principal, session string) scope {
 	g := approvals.Grant{Scope: kind, Principal: p, SessionID: session}
 	g.Narrow()
@@ -70,8 +66,7 @@ func NewGrants(grants ...*CompiledGrant) *Grants {
 	return g
 }
 
-// newGrantSet indexes the patterns of some grants. They are copied: an index
-// ranks its patterns.
+// newGrantSet indexes copies of the patterns of grants, as an index sets ranks.
 func newGrantSet(kind approvals.GrantScope, grants []*CompiledGrant) *grantSet {
 	var deny, allow []*rule.Pattern
 	for _, c := range grants {
@@ -103,8 +98,7 @@ func (g *Grants) Len() int {
 	return len(g.byID)
 }
 
-// And is the set with one more grant, or with another in place of that with the
-// same id.
+// And returns the set with one more grant, which replaces one with the same id.
 func (g *Grants) And(c *CompiledGrant) *Grants {
 	if g == nil {
 		return NewGrants(c)
@@ -168,8 +162,7 @@ func (g *Grants) of(p approvals.Principal, session string) []*grantSet {
 	return found
 }
 
-// mayDeny reports whether any grant denies calls of a tool of a principal, in
-// any session.
+// mayDeny reports whether a grant denies calls of a principal's tool, in any session.
 func (g *Grants) mayDeny(p approvals.Principal, tool string, k resource.Kind) bool {
 	if g.Len() == 0 {
 		return false

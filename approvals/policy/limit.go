@@ -9,21 +9,16 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
-// Limit is the limit of a rule that lets a call pass, or asks about it, and that
-// call. A policy keeps no count: see [Counter].
+// Limit is the limit of a rule that matches a call. See [Counter].
 type Limit struct {
-	PerTurn, PerRun, PerMinute int    // calls; 0: any number
-	Then                       Action // [Ask] or [Deny], of a call beyond
-
+	*rule.Limit
 	call     *evaluation
 	pattern  *rule.Pattern
-	asks     bool // the rule asks, and does not allow
 	shadowed bool
 }
 
-// limits are those that hold for a call on which the verdict is v: of each ask rule
-// that matches it, also where a grant has lifted the rule, and of each allow rule
-// that covers a part of an allowed call.
+// limits returns the limits of a call with verdict v: of each matching ask rule, even if a grant
+// overrides it, and of each allow rule that covers a part of an allowed call.
 func (e *evaluation) limits(v *Verdict) []Limit {
 	if v.Action == Deny {
 		return nil
@@ -32,19 +27,16 @@ func (e *evaluation) limits(v *Verdict) []Limit {
 	if v.Action == Allow {
 		found = e.limitsIn(found, e.policy.rules.Limited.Allow, e.partly)
 	}
-	for i := range found {
-		found[i].asks = v.Action == Ask
-	}
 	return found
 }
 
-// limitsIn adds the limits of the rules of an index of which a pattern holds.
+// limitsIn appends the limits of the rules of an index that have a matching pattern.
 func (e *evaluation) limitsIn(to []Limit, x *rule.Index, holds func(*rule.Pattern) bool) []Limit {
 	var found []Limit
 	for p := range x.Candidates(e.c.Call.Tool, e.c.Kind, e.c.Keys.Texts, e.c.Keys.Any) {
 		known := slices.ContainsFunc(slices.Concat(to, found), func(l Limit) bool { return l.pattern.Rule == p.Rule })
-		if of := p.Rule.Limit; !known && holds(p) {
-			found = append(found, Limit{PerTurn: of.Turn, PerRun: of.Run, PerMinute: of.Minute, Then: of.Then, call: e, pattern: p})
+		if !known && holds(p) {
+			found = append(found, Limit{Limit: p.Rule.Limit, call: e, pattern: p})
 		}
 	}
 	slices.SortFunc(found, func(a, b Limit) int { return a.pattern.Rank - b.pattern.Rank })
@@ -67,8 +59,8 @@ func (l *Limit) String() string {
 	return strings.Join(all, ", ")
 }
 
-// Partial is the verdict on a call that is one too many for limits, as [Counter.Take]
-// finds: what each of their rules wants of it, and what was wanted anyway.
+// Exceeded returns the verdict on a call that exceeds limits: the demands of their rules together
+// with those of v.
 func (v Verdict) Exceeded(over []Excess) Verdict {
 	parts := []Verdict{v}
 	for _, e := range over {
@@ -81,10 +73,7 @@ func (v Verdict) Exceeded(over []Excess) Verdict {
 func (l *Limit) beyond(exceeded string) Verdict {
 	p := l.pattern
 	by := p.Basis(l.Then)
-	by.Reason = fmt.Sprintf("The policy lets %s of %s pass, and this is one more.", exceeded, p.Text)
-	if l.asks {
-		by.Reason = fmt.Sprintf("The policy asks about %s of %s, and this is one more.", exceeded, p.Text)
-	}
+	by.Reason = fmt.Sprintf("The policy's limit of %s for %s is reached.", exceeded, p.Text)
 	var v Verdict
 	q := newQuestion(l.call)
 	if l.Then == Deny {
@@ -100,7 +89,6 @@ func (l *Limit) beyond(exceeded string) Verdict {
 	return v
 }
 
-// bound is one number of a limit.
 type bound struct {
 	kind string // turn, run or minute
 	most int
@@ -113,7 +101,6 @@ func (b bound) String() string {
 	return fmt.Sprintf("%d calls a %s", b.most, b.kind)
 }
 
-// bounds are the numbers that the limit has.
 func (l *Limit) bounds() []bound {
 	all := []bound{{"turn", l.PerTurn}, {"run", l.PerRun}, {"minute", l.PerMinute}}
 	return slices.DeleteFunc(all, func(b bound) bool { return b.most == 0 })

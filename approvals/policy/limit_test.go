@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 func limitedPolicy(t *testing.T, limit string) *Policy {
@@ -74,10 +75,10 @@ func TestBeyondALimit(t *testing.T) {
 				continue
 			}
 			v = v.Exceeded(over)
-			if v.Action != tt.want || v.Rule != "policy.yaml:4" || v.Reason != "The policy lets 1 call a run of bash(ls *) pass, and this is one more." {
+			if v.Action != tt.want || v.Rule != "policy.yaml:4" || v.Reason != "The policy's limit of 1 call a run for bash(ls *) is reached." {
 				t.Errorf("%s: %s by %s: %s", tt.limit, v.Action, v.Rule, v.Reason)
 			}
-			if v.Action == Ask && (v.Timeout != DefaultTimeout || v.RequiredApprovals != 1 || v.OnTimeout != approvals.OnTimeoutDeny || len(v.Suggested) == 0) {
+			if v.Action == Ask && (v.Timeout != rule.DefaultTimeout || v.RequiredApprovals != 1 || v.OnTimeout != approvals.OnTimeoutDeny || len(v.Suggested) == 0) {
 				t.Errorf("people are asked with %+v", v)
 			}
 			if v := (Shadow{p}).Judge(ls("a")); v.Limits[0].shadowed != true {
@@ -161,7 +162,7 @@ func TestCounterOfAMinute(t *testing.T) {
 	}
 }
 
-// A count stays with its rule wherever that stands in a file that has changed.
+// A count stays with its rule when the rule moves in the file.
 func TestCountOutlivesAReload(t *testing.T) {
 	n := NewCounter(10)
 	for i, src := range []string{"", "# another line\n", "ambiguous: deny\n"} {
@@ -188,7 +189,7 @@ func TestLimitOfALiftedRule(t *testing.T) {
 		if over == nil {
 			continue
 		}
-		if v := v.Exceeded(over); v.Action != Deny || v.Reason != "The policy lets 2 calls a minute of send_mail pass, and this is one more." {
+		if v := v.Exceeded(over); v.Action != Deny || v.Reason != "The policy's limit of 2 calls a minute for send_mail is reached." {
 			t.Errorf("%s: %s", v.Action, v.Reason)
 		}
 	}

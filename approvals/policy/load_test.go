@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
 func TestParseErrors(t *testing.T) {
@@ -23,7 +25,7 @@ func TestParseErrors(t *testing.T) {
 				return
 			}
 		}
-		var one *Error
+		var one *strictyaml.Error
 		if !errors.As(err, &one) || one.File != "policy.yaml" || one.Problem == "" {
 			t.Errorf("not an *Error: %#v", err)
 		}
@@ -45,13 +47,13 @@ func TestParseErrors(t *testing.T) {
 		"policy.yaml:6: rules[1].limit: limits nothing: write per_turn, per_run or per_minute")
 	f("rules:\n  - deny: [x]\n    limit: {per_run: 1}\n  - ask: [x]\n    limit: {per_run: 1, then: ask}\n  - allow: [x]\n    timeout: 5m\n    limit: {per_run: 0, per_minute: 100000, then: allow, per_hour: 1}\n"+
 		"  - allow: [x]\n    timeout: 5m\n    limit: {per_run: 1, then: deny}\n",
-		"policy.yaml:3: rules[0].limit: has no effect: it is about the allow and the ask list, and the rule has neither",
-		"policy.yaml:5: rules[1].limit: then: ask has no effect on what the ask list asks about anyway: write then: deny",
+		"policy.yaml:3: rules[0].limit: has no effect: the rule has neither an allow list nor an ask list",
+		"policy.yaml:5: rules[1].limit: then: ask has no effect in a rule with an ask list: write then: deny",
 		`policy.yaml:8: rules[2].limit.per_run: must be a whole number from 1 up, and is "0" (int)`,
 		"policy.yaml:8: rules[2].limit.per_minute: must be at most 10000",
 		`policy.yaml:8: rules[2].limit.then: is "allow": write ask, deny`,
 		"policy.yaml:8: rules[2].limit.per_hour: unknown key; the keys here are per_turn, per_run, per_minute, then",
-		"policy.yaml:10: rules[3].timeout: has no effect: it is about the ask list, and the rule has none")
+		"policy.yaml:10: rules[3].timeout: has no effect: the rule has no ask list")
 	f("tools:\n  a: {as: uri}\n  b: {resource: [x, 1]}\n  c: {resource: a..b, risk: big, default: deny, why: x}\n  d:\n  e(x): {}\n  f g: {}\n",
 		`policy.yaml:2: tools.a.as: is "uri": write plain, path, shell, url, patch`,
 		`policy.yaml:3: tools.b.resource[1]: must be a text, and is "1" (int)`,
@@ -78,7 +80,7 @@ func TestParseErrors(t *testing.T) {
 	f("rules:\n  - ask: [x]\n    timeout: 30\n  - ask: [x]\n    timeout: 0s\n    on_timeout: escalate\n    required_approvals: 0\n    reviewers: ops\n    remember: 'no'\n",
 		"policy.yaml:3: rules[0].timeout: has no unit: write 30s",
 		"policy.yaml:5: rules[1].timeout: must be at least 1s",
-		"policy.yaml:6: rules[1].on_timeout: escalate is a key of its own, of what happens before the end: write escalate: {after: 5m, to: [GROUP]}, and here deny or approve",
+		"policy.yaml:6: rules[1].on_timeout: cannot be escalate, which is a key of its own: write escalate: {after: 5m, to: [GROUP]}, and here deny or approve",
 		`policy.yaml:7: rules[1].required_approvals: must be a whole number from 1 up, and is "0" (int)`,
 		"policy.yaml:8: rules[1].reviewers: must be a list of reviewers",
 		`policy.yaml:9: rules[1].remember: must be true or false, and is "no" (str)`)

@@ -1,19 +1,20 @@
 package policy
 
 import (
+	"bytes"
+	_ "embed"
 	"fmt"
 	"os"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
-	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
 // Call is one tool call as policy sees it.
 type Call = resource.Call
 
-// Action is the decision of a policy on a call. The zero value is not an action and must
-// never be taken for [Allow].
+// Action is the decision of a policy. The zero value is invalid and must not be read as [Allow].
 type Action = resource.Action
 
 // The actions.
@@ -23,14 +24,8 @@ const (
 	Ask   = resource.Ask
 )
 
-// Escalation is who may decide a question too when nobody has for a while.
-type Escalation = rule.Escalation
-
 // Denied is how a call came to be denied.
 type Denied = rule.Denied
-
-// DefaultTimeout is how long people have to answer where no rule sets it.
-const DefaultTimeout = rule.DefaultTimeout
 
 // Policy judges calls. It is immutable and safe for concurrent use.
 type Policy struct {
@@ -38,8 +33,8 @@ type Policy struct {
 	grants *Grants // that hold beside the rules
 }
 
-// Parse reads a policy. Errors have the name as that of the file, and verdicts its last
-// element. All mistakes are returned, as [Errors].
+// Parse reads a policy. Errors contain the name as the file, verdicts its last element. It returns
+// all mistakes as [strictyaml.Errors].
 func Parse(name string, src []byte) (*Policy, error) {
 	rules, err := rule.Parse(name, src)
 	if err != nil {
@@ -48,28 +43,25 @@ func Parse(name string, src []byte) (*Policy, error) {
 	return &Policy{rules: rules}, nil
 }
 
-// With returns the policy with grants that hold beside its rules, in place of any
-// before: one that denies like a deny rule, one that allows like an allow rule.
+// With returns the policy with grants in place of any before. A grant that denies is like a deny
+// rule, one that allows like an allow rule.
 func (p *Policy) With(g *Grants) *Policy { return &Policy{rules: p.rules, grants: g} }
 
-// Default returns the policy where there is no file: people are asked about
-// everything.
+// Default returns the policy that asks about every call.
 func Default() *Policy { return &Policy{rules: rule.EmptySet()} }
 
-// Warnings returns, one sentence each with its place, what of a valid policy may
-// not be meant: an allow pattern that is the name alone of a tool whose resource is
-// known. It covers calls with any arguments, also what may hold secrets.
+// Warnings returns one sentence for each allow pattern that is only the name of a tool with a known
+// resource: it allows any arguments, including secrets.
 func (p *Policy) Warnings() []string { return p.rules.Warnings() }
 
-// Groups returns the groups that rules name, as their reviewers or to escalate to, each
-// with one of the rules that do.
+// Groups returns the groups that rules name as reviewers or for escalation, each with the place of
+// one such rule.
 func (p *Policy) Groups() map[string]string { return p.rules.Groups() }
 
-// Protect returns the policy with rules for files and folders that calls must not write to:
-// a call of a tool for paths or patches that names one, or something in it, is denied
-// unless the risk of the tool is low; a shell command that names one is asked about,
-// and no grant lifts that. Relative paths of calls count from folder; it and the files
-// are absolute. What writes to a file without its name is not found.
+// Protect returns the policy with rules for files and folders that calls must not write: a call of
+// a tool for paths or patches on them is denied unless the tool's risk is low; a shell command that
+// names one is asked about, and no grant overrides that. Relative paths of calls are relative to
+// folder; it and the files are absolute. Commands that write a file without its name are not found.
 func (p *Policy) Protect(folder string, files ...string) *Policy {
 	if len(files) == 0 {
 		return p
@@ -85,7 +77,7 @@ func (p *Policy) Judge(c Call) Verdict {
 	return v
 }
 
-// Load reads a policy file. What is wrong in it is returned as [Errors].
+// Load reads a policy file. It returns all mistakes as [strictyaml.Errors].
 func Load(file string) (*Policy, error) {
 	src, err := os.ReadFile(file)
 	if err != nil {
@@ -94,8 +86,27 @@ func Load(file string) (*Policy, error) {
 	return Parse(file, src)
 }
 
-// Error is one mistake in a policy file.
-type Error = strictyaml.Error
+// JudgeHosted returns whether a request may offer a tool that the provider runs: [Allow], [Deny],
+// or [Ask] if each call needs approval, which only hosted MCP tools (mcp:SERVER) support.
+func (p *Policy) JudgeHosted(_ approvals.Principal, name string) Verdict {
+	by, listed := p.rules.Hosted.Judge(name)
+	return Verdict{Action: by.Action, Rule: by.Rule, Reason: by.Reason, Risk: approvals.RiskMedium, Resource: name, Listed: listed}
+}
 
-// Errors are all mistakes in a policy file.
-type Errors = strictyaml.Errors
+//go:embed starter.yaml
+var starter []byte
+
+// Starter returns a commented policy with safe defaults for coding agents.
+func Starter() []byte { return bytes.Clone(starter) }
+
+// Shadow is a policy on trial: it allows every call unchanged and reports its action in the
+// verdict's Shadowed.
+type Shadow struct{ *Policy }
+
+// Judge allows a call and reports the action of the policy.
+func (s Shadow) Judge(c Call) Verdict { return shadowed(s.Policy.Judge(c)) }
+
+// JudgeHosted allows a hosted tool and reports the action of the policy.
+func (s Shadow) JudgeHosted(principal approvals.Principal, name string) Verdict {
+	return shadowed(s.Policy.JudgeHosted(principal, name))
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 func mustParse(t testing.TB, src string) *Policy {
@@ -84,7 +85,7 @@ func TestAskIsComplete(t *testing.T) {
 	p := mustParse(t, designPolicy)
 	got := p.Judge(Call{Tool: "transfer", Arguments: `{"amount":100}`})
 	want := Verdict{
-		Action: Ask, Rule: "policy.yaml:14", Reason: "The policy asks about transfer.", Risk: approvals.RiskCritical,
+		Action: Ask, Rule: "policy.yaml:14", Reason: "A policy rule requires approval for transfer.", Risk: approvals.RiskCritical,
 		Resource: "100", Preview: "100", Suggested: []string{"transfer(100)"}, Timeout: 30 * time.Minute,
 		OnTimeout: approvals.OnTimeoutDeny, Reviewers: []string{"finance", "ops"}, RequiredApprovals: 2,
 	}
@@ -93,9 +94,9 @@ func TestAskIsComplete(t *testing.T) {
 	}
 	got = Default().Judge(Call{Tool: "x", Arguments: `{"b": 1, "a": "\u002f"}`})
 	want = Verdict{
-		Action: Ask, Rule: "default", Reason: "No rule covers this call, and the policy asks about what none covers.",
+		Action: Ask, Rule: "default", Reason: "No rule matches this call; the policy's default is to ask.",
 		Risk: approvals.RiskMedium, Resource: `{"a":"/","b":1}`, Preview: `{"b":1,"a":"/"}`,
-		Suggested: []string{`x({"a":"/","b":1})`}, Timeout: DefaultTimeout, OnTimeout: approvals.OnTimeoutDeny,
+		Suggested: []string{`x({"a":"/","b":1})`}, Timeout: rule.DefaultTimeout, OnTimeout: approvals.OnTimeoutDeny,
 		RequiredApprovals: 1, AllowRemember: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

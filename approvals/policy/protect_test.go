@@ -72,7 +72,7 @@ rules:
 func TestProtectedFilesOfUnreadableScripts(t *testing.T) {
 	p := mustParse(t, "tools: {bash: {resource: command, as: shell}}\nrules: [{allow: [bash]}]").Protect("/work", "/work/policy.yaml")
 	v := p.Judge(Call{Tool: "bash", Arguments: `{"command":"echo ("}`})
-	if v.Action != Ask || v.Rule != rule.Protection || !slices.ContainsFunc(v.Flags, func(flag string) bool { return strings.Contains(flag, "does not parse as a shell script") }) {
+	if v.Action != Ask || v.Rule != rule.Protection || !slices.ContainsFunc(v.Flags, func(flag string) bool { return strings.Contains(flag, "cannot be parsed as a shell script") }) {
 		t.Errorf("%s by %s: %q", v.Action, v.Rule, v.Flags)
 	}
 }

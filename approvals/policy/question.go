@@ -18,7 +18,6 @@ type question struct {
 	denied finding              // the deny rule or grant that matches or may
 }
 
-// newQuestion looks for the rule or grant that denies a call.
 func newQuestion(e *evaluation) *question { return &question{e: e, c: e.c, denied: e.findDeny()} }
 
 // judge returns the verdict on the call as it is.
@@ -54,17 +53,12 @@ func (q *question) judge() Verdict {
 	return q.verdict(by)
 }
 
-// verdict fills in the fields of every verdict.
 func (q *question) verdict(by rule.Basis) Verdict {
-	risk := by.Risk
-	if q.c.Tool != nil {
-		risk = cmp.Or(risk, q.c.Tool.Risk)
-	}
 	return Verdict{
 		Action:   by.Action,
 		Rule:     by.Rule,
 		Reason:   by.Reason,
-		Risk:     cmp.Or(risk, approvals.RiskMedium),
+		Risk:     q.c.Tool.RiskOr(by.Risk),
 		Resource: q.c.Text,
 		Preview:  q.c.Preview(),
 		Grants:   by.Grants,
@@ -78,12 +72,11 @@ func (q *question) deny(p *rule.Pattern) Verdict {
 	return v
 }
 
-// ask returns the verdict that people are asked, with the settings that hold
-// where no rule has any.
+// ask returns a verdict to ask, with the default settings.
 func (q *question) ask(by rule.Basis) Verdict {
 	by.Action, by.Grants = Ask, nil
 	v := q.verdict(by)
-	v.Timeout = DefaultTimeout
+	v.Timeout = rule.DefaultTimeout
 	v.OnTimeout = approvals.OnTimeoutDeny
 	v.RequiredApprovals = 1
 	v.AllowRemember = len(q.c.Doubts) == 0
@@ -107,16 +100,15 @@ func (q *question) ask(by rule.Basis) Verdict {
 	return v
 }
 
-// whyNotAllow returns why people are asked about a call that a rule or a default
-// allows, or "".
+// whyNotAllow returns why a call needs approval that a rule or default allows, or "".
 func (q *question) whyNotAllow(by rule.Basis, byRule bool) string {
 	switch {
 	case len(q.c.Doubts) > 0:
-		return "The call can be read in more than one way, so it is not allowed without asking."
+		return "The call can be read in more than one way, so it needs approval."
 	case q.denied.match == match.Maybe && !by.SpelledOut:
-		return "The call would be allowed, but a rule that denies may match it."
+		return "The call would be allowed, but a deny rule may match it."
 	case !byRule && q.c.IsJudgedScript() && (q.c.Ambiguity != "" || q.c.NotSimple() != ""):
-		return "The command is more than plain words, which no default allows without asking."
+		return "The command is more than plain words, so it needs approval."
 	case !byRule && q.c.Secret() != "":
 		return q.c.SecretReason()
 	case by.Rated:
@@ -125,8 +117,7 @@ func (q *question) whyNotAllow(by rule.Basis, byRule bool) string {
 	return ""
 }
 
-// whyNoRule returns why no rule with an argument covers a call, where one could, or
-// is "".
+// whyNoRule returns why no rule with an argument covers a call, or "".
 func (q *question) whyNoRule() string {
 	switch {
 	case len(q.c.Doubts) == 0 && q.c.Secret() != "":
@@ -139,19 +130,18 @@ func (q *question) whyNoRule() string {
 	return q.c.Partial
 }
 
-// whyNotRated returns why the low risk of a tool does not let the call pass, or is "".
 func (q *question) whyNotRated() string {
 	switch {
 	case q.c.Ambiguity != "":
-		return "The tool is rated as low risk, but it is not known what this call is about."
+		return "The tool is rated low risk, but heldcall cannot determine what this call accesses."
 	case q.c.Partial != "":
-		return "The tool is rated as low risk, but not all arguments of this call are known."
+		return "The tool is rated low risk, but not all arguments of this call are known."
 	}
 	return ""
 }
 
-// askByRules asks with the strictest settings of several rules, whose patterns are in
-// falling strictness. Risk and title are those of the patterns that certainly match.
+// askByRules asks with the strictest settings of several rules, strictest first. Risk and title are
+// of the patterns that certainly match.
 func (q *question) askByRules(by rule.Basis, asks, sure []*rule.Pattern) Verdict {
 	v := q.ask(by)
 	silence := len(q.c.Doubts) == 0 && q.denied.match == match.No && q.silenceApproves(asks)
@@ -169,9 +159,8 @@ func (q *question) askByRules(by rule.Basis, asks, sure []*rule.Pattern) Verdict
 	return v
 }
 
-// silenceApproves reports whether the call passes when nobody answers: every rule that
-// asks has it so, and each part of the call is asked about by one of them or allowed by
-// a rule or grant.
+// silenceApproves reports whether a time-out approves the call: every matching ask rule has it so,
+// and an ask, allow rule or grant covers each part of the call.
 func (q *question) silenceApproves(asks []*rule.Pattern) bool {
 	covering := make([]*rule.Pattern, len(asks))
 	for i, p := range asks {
@@ -185,7 +174,7 @@ func (q *question) silenceApproves(asks []*rule.Pattern) bool {
 	return ok
 }
 
-// messageData is what templates may show of a call.
+// messageData returns the values of templates.
 func (q *question) messageData(v *Verdict) rule.MessageData {
 	data := rule.MessageData{
 		Tool: q.c.Call.Tool, Resource: q.c.Text, Args: map[string]any{}, Commands: firstOf(q.c.ShownCommands()), Risk: v.Risk, Rule: v.Rule, Reason: v.Reason,
@@ -197,8 +186,7 @@ func (q *question) messageData(v *Verdict) rule.MessageData {
 	return data
 }
 
-// title fills in the title of a question. Where it cannot be filled in, the
-// verdict has none, and a flag.
+// title renders the title of a request. If it fails, the verdict has a flag and no title.
 func (q *question) title(v *Verdict, rules []*rule.Rule) {
 	for _, r := range rules {
 		if r.Title == nil {
@@ -206,7 +194,7 @@ func (q *question) title(v *Verdict, rules []*rule.Rule) {
 		}
 		text, err := r.Title.Render(q.messageData(v))
 		if err != nil {
-			v.Flags = append(v.Flags, "The title of the rule at "+v.Rule+" could not be filled in for this call.")
+			v.Flags = append(v.Flags, "The title of the rule at "+v.Rule+" cannot be filled in for this call.")
 			return
 		}
 		v.Title = match.Preview(text)
@@ -227,8 +215,7 @@ func (q *question) denial(v *Verdict, rules []*rule.Rule) *Denial {
 // maxCommands is how many commands a reviewer is shown.
 const maxCommands = 50
 
-// firstOf are so many commands as a reviewer is shown, and how many there are
-// besides.
+// firstOf returns the commands that a reviewer is shown, and the number of others.
 func firstOf(commands []string) []string {
 	if len(commands) <= maxCommands {
 		return commands

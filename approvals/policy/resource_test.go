@@ -6,8 +6,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// TestBuiltInRisks: a profile's risk decides only where the policy says nothing,
-// and only of what is certain and no secret.
+// TestBuiltInRisks: a profile's risk decides only if the policy does not, and only calls
+// that are certain and access no secret.
 func TestBuiltInRisks(t *testing.T) {
 	f := func(src string, c Call, want Action) {
 		t.Helper()
@@ -52,7 +52,7 @@ func TestBuiltInRisks(t *testing.T) {
 	}
 }
 
-// TestResources: how the arguments of known tools become what is judged.
+// TestResources: the resources of the calls of known tools.
 func TestResources(t *testing.T) {
 	p := mustParse(t, `
 ambiguous: deny

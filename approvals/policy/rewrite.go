@@ -8,8 +8,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
-// rewritten is the verdict with what the rewrite rules make of the call. Deny
-// rules judge the changed call too.
+// rewritten applies the rewrite rules to an allowed or asked call. Deny rules judge the result.
 func (q *question) rewritten(v Verdict) Verdict {
 	if v.Action == Deny || !q.e.policy.rules.Rewrite.AnyFor(q.c.Call.Tool, q.c.Kind) {
 		return v
@@ -28,21 +27,20 @@ func (q *question) rewritten(v Verdict) Verdict {
 	case then.denied.match == match.Yes:
 		return then.deny(then.denied.pattern)
 	case v.Action == Allow && then.denied.match == match.Maybe:
-		v = then.ask(rule.Basis{Rule: v.Rule, Risk: v.Risk, Reason: "The call as a rule changes it would be allowed, but a rule that denies may match it."})
+		v = then.ask(rule.Basis{Rule: v.Rule, Risk: v.Risk, Reason: "The call would be allowed, but after a rewrite rule has changed it a deny rule may match it."})
 	}
 	v.Arguments, v.RewrittenBy = c.Text, c.Where()
 	v.Resource, v.Preview = then.c.Text, then.c.Preview()
 	if v.Action == Ask {
 		v.Commands = firstOf(then.c.ShownCommands())
-		v.Flags = append(v.Flags, fmt.Sprintf("The rule at %s has changed the arguments.", v.RewrittenBy))
+		v.Flags = append(v.Flags, fmt.Sprintf("The rewrite rule at %s has changed the arguments.", v.RewrittenBy))
 	}
 	return v
 }
 
-// notRewritten is the verdict on a call that a rewrite rule covers and cannot
-// change.
+// notRewritten returns the verdict on a call that matching rewrite rules cannot change.
 func (q *question) notRewritten(v Verdict, c *rule.Change) Verdict {
-	why := fmt.Sprintf("A rule that changes arguments (%s) covers this call, which %s.", c.Where(), c.Problem)
+	why := fmt.Sprintf("The rewrite rule at %s covers this call, which %s.", c.Where(), c.Problem)
 	if v.Action == Allow {
 		undenied := &question{e: q.e, c: q.c}
 		return undenied.ask(rule.Basis{Rule: c.Patterns[0].Where, Risk: v.Risk, Reason: why})
@@ -51,7 +49,6 @@ func (q *question) notRewritten(v Verdict, c *rule.Change) Verdict {
 	return v
 }
 
-// change applies the rewrite rules that cover the call.
 func (e *evaluation) change() rule.Change {
 	var c rule.Change
 	for p := range e.policy.rules.Rewrite.Candidates(e.c.Call.Tool, e.c.Kind, e.c.Keys.Texts, e.c.Keys.Any) {
@@ -68,16 +65,15 @@ func (e *evaluation) change() rule.Change {
 	slices.SortFunc(c.Patterns, func(a, b *rule.Pattern) int { return a.Rank - b.Rank })
 	switch {
 	case e.c.Call.FreeText:
-		c.Problem = "takes free text, which has no fields"
+		c.Problem = "takes free text and has no fields"
 	case e.c.Call.Fixed:
-		c.Problem = "is run by the provider, so that its arguments cannot be changed"
+		c.Problem = "the provider runs, so its arguments cannot be changed"
 	default:
 		c.Apply(e.c.Call.Arguments)
 	}
 	return c
 }
 
-// coveredBy reports whether the patterns of a rewrite rule cover the call.
 func (e *evaluation) coveredBy(p *rule.Pattern) bool {
 	_, ok := e.findAllow(e.policy.rules.Rewrite.OfRule(p.Rule))
 	return ok

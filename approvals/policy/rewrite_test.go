@@ -76,8 +76,8 @@ func TestRewriteMistakes(t *testing.T) {
 			t.Errorf("%s: %v, want %s", rule, err, want)
 		}
 	}
-	f("{rewrite: [x]}", "rules[0]: has a rewrite list and does not say what to change")
-	f("{allow: [x], set: {a: 1}}", "rules[0].set: has no effect: it is about the rewrite list")
+	f("{rewrite: [x]}", "rules[0]: has a rewrite list and no change")
+	f("{allow: [x], set: {a: 1}}", "rules[0].set: has no effect: the rule has no rewrite list")
 	f("{rewrite: [x], set: {a: 1}, delete: [a]}", "rules[0].delete[0]: contradicts the change of a")
 	f("{rewrite: [x], set: {a: {b: 1}, a.b: 2}}", "rules[0].set.a.b: contradicts the change of a")
 	for _, path := range []string{"a*", "a|b", "a.#", "@this", "a..b", "-1", "a.-1", "a b", "a:b", `a\\.b`, ""} {

@@ -23,7 +23,7 @@ rules:
 		t.Helper()
 		for by, p := range map[string]*Policy{"rule": rules, "default": open, "risk": risks} {
 			v := p.Judge(Call{Tool: tool, Arguments: args})
-			if v.Action != want || (want == Ask && by != "risk" && !strings.Contains(v.Reason, "may hold secrets")) {
+			if v.Action != want || (want == Ask && by != "risk" && !strings.Contains(v.Reason, "may access secrets")) {
 				t.Errorf("by %s, %s %s: %s by %s (%s), want %s", by, tool, args, v.Action, v.Rule, v.Reason, want)
 			}
 		}
@@ -102,7 +102,7 @@ rules:
 		for _, script := range scripts {
 			for by, p := range map[string]*Policy{"rule": rules, "default": open} {
 				v := p.Judge(Call{Tool: "bash", Arguments: argument("command", script)})
-				if v.Action != want || (want == Ask && !strings.Contains(v.Reason, "may hold secrets")) {
+				if v.Action != want || (want == Ask && !strings.Contains(v.Reason, "may access secrets")) {
 					t.Errorf("by %s, %s: %s by %s (%s), want %s", by, script, v.Action, v.Rule, v.Reason, want)
 				}
 			}

@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
-// TestSilence: nobody's answer releases what every part of is allowed, or is what a rule
-// is about that says so.
+// TestSilence: a time-out releases a call if each part of it is allowed, or matches a rule
+// with on_timeout: approve.
 func TestSilence(t *testing.T) {
 	p := mustParse(t, `default: ask
 tools:
@@ -29,9 +30,9 @@ rules:
 		{"bash", `{"command":"git push"}`, true, 10 * time.Second},
 		{"bash", `{"command":"git push && git pull"}`, true, 10 * time.Second},
 		{"bash", `{"command":"git push; ls x"}`, true, 10 * time.Second},
-		{"bash", `{"command":"git push; echo x"}`, true, DefaultTimeout},
+		{"bash", `{"command":"git push; echo x"}`, true, rule.DefaultTimeout},
 		{"bash", `{"command":"git push; npm test"}`, false, 10 * time.Second},
-		{"bash", `{"command":"echo x; npm test"}`, false, DefaultTimeout},
+		{"bash", `{"command":"echo x; npm test"}`, false, rule.DefaultTimeout},
 		{"bash", `{"command":"git push; rm -rf /srv"}`, false, 10 * time.Second},
 		{"bash", `{"command":"git push $(rm -rf /srv)"}`, false, 10 * time.Second},
 		{"bash", `{"command":"git push > /etc/passwd"}`, false, 10 * time.Second},

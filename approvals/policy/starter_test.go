@@ -36,7 +36,7 @@ func TestStarter(t *testing.T) {
 }
 
 // TestStarterAsksOfShellsOnly is finding 11 (14 of the report, and F1): patterns for
-// shell commands say nothing of what readers and searches of the web do.
+// shell commands do not match tools that read files or search the web.
 func TestStarterAsksOfShellsOnly(t *testing.T) {
 	p := mustParse(t, string(Starter()))
 	for _, c := range []Call{
@@ -56,8 +56,8 @@ func TestStarterAsksOfShellsOnly(t *testing.T) {
 	}
 }
 
-// TestStarterDeniesLittle is finding 11 (F3): what somebody may want is asked about
-// as critical, and only what nobody wants is denied.
+// TestStarterDeniesLittle is finding 11 (F3): commands that somebody may want are asked
+// about as critical, and only commands without any use are denied.
 func TestStarterDeniesLittle(t *testing.T) {
 	p := mustParse(t, string(Starter()))
 	for _, script := range []string{"rm -rf /tmp/build-x && mkdir /tmp/build-x", "rm -rf /tmp/x && git clone https://a.example/x", "dd if=/tmp/a of=/tmp/b", "rm -rf ~/x", "rm -rf /*", "shutdown -h now"} {

@@ -9,12 +9,11 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
-// maxSuggestion is the length in bytes beyond which an exact pattern helps
-// nobody.
+// maxSuggestion is the most bytes of a suggested pattern.
 const maxSuggestion = 500
 
-// suggest finds patterns that would allow the call, from exact to a little more
-// general: never another program, never other options.
+// suggest returns patterns that would allow the call, from exact to slightly wider: never another
+// program, never other options.
 func suggest(c *resource.ParsedCall) []string {
 	if len(c.Doubts) > 0 || c.Ambiguity != "" || c.Partial != "" || c.Filter != "" {
 		return []string{}
@@ -43,7 +42,7 @@ func exactly(c *resource.ParsedCall, r *resource.Candidate) string {
 		if argument != "/" {
 			argument = strings.TrimRight(argument, "/")
 		}
-		if g, err := match.NewPathGlob(argument); err != nil || !g.Covers(r.Path) || (r.Secret != "" && !c.Profiles().NamesSecret(g)) {
+		if g, err := match.NewPathGlob(argument); err != nil || !g.Covers(r.Path) || (r.Secret != "" && !c.Known.Profiles.NamesSecret(g)) {
 			return ""
 		}
 	case resource.URL:
@@ -58,14 +57,13 @@ func exactly(c *resource.ParsedCall, r *resource.Candidate) string {
 	return argument
 }
 
-// meansItself reports whether an argument of a pattern matches just itself and
-// can be read by a person.
+// meansItself reports whether an argument of a pattern matches only itself and is readable.
 func meansItself(argument string) bool {
 	return argument != "" && len(argument) <= maxSuggestion && !strings.Contains(argument, "*") && match.Visible(argument) == argument
 }
 
-// suggestCommands finds an exact pattern for each command, of which all are
-// needed, and of a single command a wider one too.
+// suggestCommands returns an exact pattern for each command, all of which are needed, and for a
+// single command a wider one too.
 func suggestCommands(c *resource.ParsedCall) []string {
 	var commands []*shell.Command
 	for _, script := range c.Scripts() {
@@ -77,7 +75,7 @@ func suggestCommands(c *resource.ParsedCall) []string {
 	found := []string{}
 	for _, command := range commands {
 		exact := shell.QuoteWords(command.Words)
-		if p, err := shell.NewAllowPattern(exact); err != nil || !p.Covers(command, c.Programs()) || !meansItself(exact) {
+		if p, err := shell.NewAllowPattern(exact); err != nil || !p.Covers(command, c.Known.Programs) || !meansItself(exact) {
 			return []string{}
 		}
 		if text := c.Call.Tool + "(" + exact + ")"; !slices.Contains(found, text) {
@@ -90,11 +88,10 @@ func suggestCommands(c *resource.ParsedCall) []string {
 	return found
 }
 
-// suggestWider leaves the last operand open, of a command that has a few, unless the
-// program writes to its operands. What is not known of a program may make another one
-// of its operands, so it is only done for one whose options are known.
+// suggestWider replaces the last operand by a *, unless the program writes to its operands or has
+// unknown options, which may let an operand run another program.
 func suggestWider(c *resource.ParsedCall, command *shell.Command) []string {
-	if !c.Programs().MayOpenLast(command) || len(c.SecretWords(command)) > 0 {
+	if !c.Known.Programs.MayOpenLast(command) || len(c.SecretWords(command)) > 0 {
 		return nil
 	}
 	return []string{c.Call.Tool + "(" + shell.QuoteWords(command.Words[:len(command.Words)-1]) + " *)"}

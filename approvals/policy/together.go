@@ -10,10 +10,9 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
-// Together is the verdict on what is released as one, from the verdicts on its parts:
-// the strictest action and, where people are asked, the strictest of each setting and
-// what every part wants of reviewers. It reads as the first of the strictest parts
-// does, whose rule it names. There must be a part.
+// Together returns the verdict on parts that are released as one: the strictest action and
+// settings, with the demands of every part. Rule and reason are of the first of the strictest
+// parts. There must be a part.
 func Together(parts ...Verdict) Verdict {
 	all := parts[0]
 	for _, part := range parts {
@@ -48,13 +47,11 @@ func Together(parts ...Verdict) Verdict {
 	return all
 }
 
-// strictness is how much an action holds a call back.
 func strictness(a Action) int {
 	return slices.Index([]Action{Allow, Ask, Deny}, a)
 }
 
-// askToo makes a verdict as strict as that on another part that people are asked
-// about.
+// askToo makes a verdict as strict as that on another part that needs approval.
 func (v *Verdict) askToo(w *Verdict) {
 	if v.Said() != Ask {
 		return

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
 const partsPolicy = `default: ask
@@ -36,8 +37,7 @@ rules:
     reviewers: [finance]
 `
 
-// TestTogether: what is released as one is held back as the strictest of its parts,
-// in whatever order these stand.
+// TestTogether: parts that are released as one get the verdict of the strictest, in any order.
 func TestTogether(t *testing.T) {
 	p := mustParse(t, partsPolicy)
 	type said struct {
@@ -62,7 +62,7 @@ func TestTogether(t *testing.T) {
 		{[]string{"note", "memo"}, said{Ask, "medium", nil, 1, 10 * time.Minute, "approve", false, 0}},
 		{[]string{"tip", "transfer"}, said{Ask, "critical", finance, 2, 30 * time.Second, "deny", false, 0}},
 		{[]string{"note", "transfer"}, said{Ask, "critical", finance, 2, 10 * time.Second, "deny", false, 0}},
-		{[]string{"pay"}, said{Ask, "medium", finance, 1, DefaultTimeout, "deny", true, 0}},
+		{[]string{"pay"}, said{Ask, "medium", finance, 1, rule.DefaultTimeout, "deny", true, 0}},
 		{[]string{"note", "pay"}, said{Ask, "medium", finance, 1, 10 * time.Second, "deny", true, 0}},
 		{[]string{"transfer", "pay"}, said{Ask, "critical", finance, 2, 30 * time.Second, "deny", false, 0}}, // two demands: oncall meets one of them
 	} {

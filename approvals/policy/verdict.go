@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
-// Verdict is the decision of a policy on one call. The fields from Suggested to
-// AllowRemember are set where Action is [Ask].
+// Verdict is the decision of a policy on one call. The fields from Suggested to AllowRemember are
+// set if Action is [Ask].
 type Verdict struct {
 	Action   Action
 	Rule     string // "policy.yaml:12", "tool bash (policy.yaml:4)", "built-in profile of Read" or "default"
@@ -17,20 +18,17 @@ type Verdict struct {
 	Resource string // what patterns were compared with
 	Preview  string // the resource on one short line, control characters made visible
 
-	// Arguments are those that the call is to be released with where rewrite
-	// rules change them, else "". What is allowed or asked about is then the
-	// changed call, and RewrittenBy names the rules.
+	// Arguments are the new arguments if rewrite rules change them, else "". The action is then on
+	// the changed call, and RewrittenBy names the rules.
 	Arguments   string
 	RewrittenBy string
 
-	// Commands are the commands found in a shell command, at any depth and with
-	// those that they run, with … for what only a shell knows. They are set
-	// where Action is [Ask].
+	// Commands are those of a shell command at any depth, with … for text that only a shell knows.
+	// They are set if Action is [Ask].
 	Commands []string
 
-	// Suggested are patterns that would have allowed the call, from exact to a
-	// little more general. Of a script of several commands they are one exact
-	// pattern for each; of what no pattern can allow there are none.
+	// Suggested are patterns that would have allowed the call, from exact to slightly wider. A
+	// script of several commands has one exact pattern for each.
 	Suggested []string
 
 	// Grants are the ids of the grants that allow or deny the call, if grants do.
@@ -39,32 +37,29 @@ type Verdict struct {
 	Title  string  // of the question, as a rule has it, on one line; "": none has
 	Denial *Denial // the message of a rule to the model if the call is denied; nil: none has one
 
-	Timeout           time.Duration // never 0 where people are asked
-	OnTimeout         string        // approvals.OnTimeoutDeny or approvals.OnTimeoutApprove
-	Reviewers         []string      // groups that may decide; none: any reviewer
-	Escalate          Escalation    // who may too, after a while
-	RequiredApprovals int           // at least 1 where people are asked
-	Demands           []Demand      // what rules that name different groups want, each of its own; nil: the fields above are all
+	Timeout           time.Duration   // never 0 where people are asked
+	OnTimeout         string          // approvals.OnTimeoutDeny or approvals.OnTimeoutApprove
+	Reviewers         []string        // groups that may decide; none: any reviewer
+	Escalate          rule.Escalation // who may too, after a while
+	RequiredApprovals int             // at least 1 where people are asked
+	Demands           []Demand        // what rules that name different groups want, each of its own; nil: the fields above are all
 	AllowRemember     bool
 	RememberScopes    []approvals.GrantScope // of a grant that remembers; nil: any
 
-	// Limits are those of the rules that let the call pass or ask about it. Whether
-	// it is one too many has to be counted: see [Counter.Take].
+	// Limits are those of the rules that allow or ask: see [Counter.Take].
 	Limits []Limit
 
-	// Listed reports of a hosted tool that hosted_tools lists it, so that it is what
-	// policy takes it for.
+	// Listed reports whether hosted_tools lists a hosted tool.
 	Listed bool
 
-	// Shadowed is the action of a policy that is only tried out ([Shadow]) and
-	// would not have let the call pass; else "".
+	// Shadowed is the action of a [Shadow] policy that would not have allowed the call, else "".
 	Shadowed Action
 
 	// Flags warn the reviewer, each in one sentence.
 	Flags []string
 }
 
-// Said returns the action of the policy, in shadow mode too.
+// Said returns the action of the policy, also in shadow mode.
 func (v *Verdict) Said() Action {
 	if v.Shadowed != "" {
 		return v.Shadowed
@@ -72,9 +67,40 @@ func (v *Verdict) Said() Action {
 	return v.Action
 }
 
-// flag warns the reviewer, once.
 func (v *Verdict) flag(text string) {
 	if !slices.Contains(v.Flags, text) {
 		v.Flags = append(v.Flags, text)
 	}
+}
+
+// Denial is the message of a rule to the model about a denied call.
+type Denial struct {
+	message *rule.Message
+	data    rule.MessageData
+}
+
+// Text renders the message with the outcome of the call. It is "" on failure and for a nil *Denial,
+// and the model gets the usual message.
+func (d *Denial) Text(how Denied) string {
+	if d == nil {
+		return ""
+	}
+	data := d.data
+	data.Denied = how
+	text, err := d.message.Render(data)
+	if err != nil {
+		return ""
+	}
+	return text
+}
+
+func shadowed(v Verdict) Verdict {
+	if v.Action != Allow {
+		v.Shadowed, v.Action = v.Action, Allow
+	}
+	v.Arguments, v.RewrittenBy = "", ""
+	for i := range v.Limits {
+		v.Limits[i].shadowed = true
+	}
+	return v
 }

@@ -58,10 +58,10 @@ func TestPolicyReplay(t *testing.T) {
 	}
 	const changed = "default: ask\ntools:\n  bash: {resource: command, as: shell}\nrules:\n  - allow: ['bash(ls *)']\n    limit: {per_turn: 1, then: deny}\n  - allow: ['bash(rm *)', 'bash(git push *)']\n"
 	want := []change{
-		{"allow", "ask", 1, "read", `{"path":"x"}`, "policy.yaml:4", "default", "No rule covers this call, and the policy asks about what none covers."},
-		{"ask", "allow", 1, "bash", "git push origin", "policy.yaml:8", "new.yaml:7", "The policy allows bash(git push *)."},
-		{"allow", "deny", 1, "bash", "ls a", "policy.yaml:4", "new.yaml:5", "The policy lets 1 call a turn of bash(ls *) pass, and this is one more."},
-		{"deny", "allow", 1, "bash", "rm x", "policy.yaml:5", "new.yaml:7", "The policy allows bash(rm *)."},
+		{"allow", "ask", 1, "read", `{"path":"x"}`, "policy.yaml:4", "default", "No rule matches this call; the policy's default is to ask."},
+		{"ask", "allow", 1, "bash", "git push origin", "policy.yaml:8", "new.yaml:7", "A policy rule allows bash(git push *)."},
+		{"allow", "deny", 1, "bash", "ls a", "policy.yaml:4", "new.yaml:5", "The policy's limit of 1 call a turn for bash(ls *) is reached."},
+		{"deny", "allow", 1, "bash", "rm x", "policy.yaml:5", "new.yaml:7", "A policy rule allows bash(rm *)."},
 	}
 	var got struct {
 		Judged, Same, Changed, Skipped int

@@ -9,6 +9,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
@@ -55,7 +56,7 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 }
 
 // escalation is that of a request made now, nil for none.
-func escalation(e policy.Escalation, now time.Time) *approvals.Escalation {
+func escalation(e rule.Escalation, now time.Time) *approvals.Escalation {
 	if e.After <= 0 {
 		return nil
 	}

@@ -11,39 +11,43 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Limits of what is judged; what is larger is never allowed.
+// Limits of arguments; larger ones are never allowed.
 const (
 	MaxArguments = 4 << 20 // bytes
 	MaxDepth     = 100     // objects and arrays within each other
 )
 
-// CheckArguments returns, one sentence each, the reasons why programs could read
-// a call's arguments differently; none: there is one reading. Blank text counts as
-// {}.
+// CheckArguments returns the reasons, one sentence each, why programs may read arguments
+// differently, or none. Blank text is read as {}.
 func CheckArguments(text string) []string {
 	doubts, numbers := Doubts(text)
 	return append(doubts, numbers...)
 }
 
-// Doubts is [CheckArguments] with the doubts about numbers apart from the
-// others.
+// Doubts is [CheckArguments] with the doubts about numbers apart.
 func Doubts(text string) (doubts, numbers []string) {
 	if len(text) > MaxArguments {
-		return []string{fmt.Sprintf("The arguments are larger than the %d MiB that are judged.", MaxArguments>>20)}, nil
+		return []string{fmt.Sprintf("The arguments are larger than %d MiB, the limit for judging.", MaxArguments>>20)}, nil
 	}
 	c := argumentsCheck{dec: jsontext.NewDecoder(bytes.NewBufferString(OrEmptyObject(text)))}
 	if c.dec.PeekKind() != '{' {
 		return []string{"The arguments are not a JSON object."}, nil
 	}
 	if err := c.walk(); err != nil {
-		problem := Visible(strings.TrimPrefix(err.Error(), "jsontext: "))
-		c.doubt(&c.doubts, "The arguments are not strict JSON: "+problem+".")
+		c.doubt(&c.doubts, "The arguments are not valid JSON: "+Visible(problemOf(err))+".")
 	}
 	return c.doubts, c.numbers
 }
 
-// OrEmptyObject is the arguments' text, or {} where it is blank, as some
-// providers send it for a call without arguments.
+func problemOf(err error) string {
+	var mistake *jsontext.SyntacticError
+	if errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &mistake) {
+		return "duplicate key " + strconv.Quote(mistake.JSONPointer.LastToken())
+	}
+	return strings.TrimPrefix(err.Error(), "jsontext: ")
+}
+
+// OrEmptyObject returns the text, or {} if it is blank, which some providers send.
 func OrEmptyObject(text string) string {
 	if strings.Trim(text, " \t\r\n") == "" {
 		return "{}"
@@ -51,8 +55,7 @@ func OrEmptyObject(text string) string {
 	return text
 }
 
-// argumentsCheck walks through arguments token by token. What the strict decoder
-// lets pass but programs still differ in is a doubt.
+// argumentsCheck finds text that the strict decoder accepts and that programs read differently.
 type argumentsCheck struct {
 	dec     *jsontext.Decoder
 	names   []map[string]struct{} // folded, one map an open object or array
@@ -100,8 +103,8 @@ func (c *argumentsCheck) token() error {
 	return nil
 }
 
-// name notes a member's name. Some decoders match names without regard to
-// case, so two that differ only in it are two readings.
+// name checks a name. Some decoders ignore letter case, so two names that differ in it only are
+// ambiguous.
 func (c *argumentsCheck) name(name string) {
 	seen := &c.names[len(c.names)-1]
 	if *seen == nil {
@@ -114,18 +117,16 @@ func (c *argumentsCheck) name(name string) {
 	(*seen)[folded] = struct{}{}
 }
 
-// number notes a number that programs read differently: one with an exponent,
-// which some partial JSON parsers lose, and one that is not what it is as a double,
-// as which many programs read every number.
+// number checks a number. Some partial JSON parsers lose an exponent, and many programs read a
+// number as a double.
 func (c *argumentsCheck) number(text string) {
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || strings.ContainsAny(text, "eE") || plainNumber(text) != plainNumber(strconv.FormatFloat(f, 'f', -1, 64)) {
-		c.doubt(&c.numbers, "The arguments hold the number "+Shorten(text, 40)+", which programs read differently.")
+		c.doubt(&c.numbers, "The arguments contain the number "+Shorten(text, 40)+", which programs read differently.")
 	}
 }
 
-// plainNumber is a number without an exponent and without what does not change
-// its value: the sign of zero, and zeros at the end of its fraction.
+// plainNumber removes the sign of zero and trailing zeros of a fraction.
 func plainNumber(text string) string {
 	if strings.Contains(text, ".") {
 		text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
@@ -136,7 +137,6 @@ func plainNumber(text string) string {
 	return text
 }
 
-// doubt adds a doubt to a list, up to a number that a reviewer would read.
 func (c *argumentsCheck) doubt(to *[]string, text string) {
 	if len(*to) < 8 {
 		*to = append(*to, text)

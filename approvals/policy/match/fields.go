@@ -6,13 +6,14 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// MaxReadings bounds how many texts of one call deny and ask patterns are
-// compared with.
+// MaxReadings is the most texts of a call that deny and ask patterns are compared with.
 const MaxReadings = 64
 
 // Value is one JSON value: text is the content of a string, else its JSON.
@@ -28,8 +29,7 @@ type Member struct {
 	Value jsontext.Value
 }
 
-// Members are the members of an object in order, up to what is not JSON; names
-// may occur twice.
+// Members returns the members of an object in order, up to invalid JSON. Names may repeat.
 func Members(text []byte) []Member {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if dec.PeekKind() != '{' {
@@ -54,8 +54,8 @@ func Members(text []byte) []Member {
 	return found
 }
 
-// ValuesAt are all the values that any program could find in a field, however
-// it reads names that occur twice or in another case. Null counts as absent.
+// ValuesAt returns all values that a program may read in a field, however it treats repeated names
+// and letter case. Null is absent.
 func ValuesAt(members []Member, field []string) []Value {
 	var found []Value
 	for _, m := range members {
@@ -92,7 +92,7 @@ func newValue(raw jsontext.Value) Value {
 	return v
 }
 
-// Elements are the texts of an array that holds nothing but texts.
+// Elements returns the texts of an array of strings.
 func (v Value) Elements() ([]string, bool) {
 	var found []string
 	dec := jsontext.NewDecoder(bytes.NewBufferString(v.Text))
@@ -109,9 +109,8 @@ func (v Value) Elements() ([]string, bool) {
 	return found, dec.PeekKind() == ']'
 }
 
-// Strings are the strings among the values of arguments, and the names of members that
-// are no plain names, up to what is not
-// JSON, and whether those are all.
+// Strings returns the string values of arguments and the names that are not plain, up to invalid
+// JSON, and reports whether those are all.
 func Strings(text string) (found []string, all bool) {
 	dec := jsontext.NewDecoder(bytes.NewBufferString(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for {
@@ -130,66 +129,39 @@ func Strings(text string) (found []string, all bool) {
 	}
 }
 
-// IsPlainName reports whether a member's name is one that a schema has. Any other, such
-// as a path, is a text that the model has chosen.
+// IsPlainName reports whether a name may be of a schema. Any other name, such as a path, is text by
+// the model.
 func IsPlainName(name string) bool {
 	return !strings.ContainsFunc(name, func(r rune) bool {
 		return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	})
 }
 
-// DecodeObject is a strict object in Go's values: whole numbers as int64, others
-// as float64. It is empty if the text is no object.
+// DecodeObject returns a strict object as Go's values: whole numbers as int64, others as
+// float64. It is empty if the text is no such object.
 func DecodeObject(text string) map[string]any {
-	dec := jsontext.NewDecoder(bytes.NewBufferString(OrEmptyObject(text)))
-	v, err := decodeValue(dec)
-	object, ok := v.(map[string]any)
-	if err != nil || !ok {
+	var object map[string]any
+	if err := json.Unmarshal([]byte(OrEmptyObject(text)), &object, wholeNumbers()); err != nil || object == nil {
 		return map[string]any{}
 	}
 	return object
 }
 
-func decodeValue(dec *jsontext.Decoder) (any, error) {
-	t, err := dec.ReadToken()
-	if err != nil {
-		return nil, err
-	}
-	switch t.Kind() {
-	case '{':
-		object := map[string]any{}
-		for dec.PeekKind() == '"' {
-			name, err := dec.ReadToken()
-			if err != nil {
-				return nil, err
-			}
-			key := name.String()
-			if object[key], err = decodeValue(dec); err != nil {
-				return nil, err
-			}
+// wholeNumbers decodes whole numbers as int64.
+var wholeNumbers = sync.OnceValue(func() json.Options {
+	return json.WithUnmarshalers(json.UnmarshalFromFunc(func(dec *jsontext.Decoder, to *any) error {
+		if dec.PeekKind() != '0' {
+			return errors.ErrUnsupported
 		}
-		_, err := dec.ReadToken()
-		return object, err
-	case '[':
-		list := []any{}
-		for kind := dec.PeekKind(); kind != ']' && kind != jsontext.KindInvalid; kind = dec.PeekKind() {
-			v, err := decodeValue(dec)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
+		raw, err := dec.ReadValue()
+		if err != nil {
+			return err
 		}
-		_, err := dec.ReadToken()
-		return list, err
-	case '"':
-		return t.String(), nil
-	case '0':
-		if whole, err := strconv.ParseInt(t.String(), 10, 64); err == nil {
-			return whole, nil
+		if whole, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+			*to = whole
+			return nil
 		}
-		return strconv.ParseFloat(t.String(), 64)
-	case 't', 'f':
-		return t.Bool(), nil
-	}
-	return nil, nil
-}
+		*to, err = strconv.ParseFloat(string(raw), 64)
+		return err
+	}))
+})

@@ -9,16 +9,15 @@ import (
 // GlobSigns are special in the globs of agents' tools.
 const GlobSigns = "*?[{"
 
-// Limits of the filters that are understood; what is beyond selects anything.
+// Limits of filters; larger ones may select anything.
 const (
 	maxFilter       = 1 << 10 // bytes
 	maxAlternatives = 64      // of braces
 	maxSegments     = 16      // with ** next to each other as one
 )
 
-// FilterSelects reports whether a filter of names or paths, as tools take it for globs,
-// selects by more than an extension what a list names. A filter without signs of globs is
-// compared by listed.
+// FilterSelects reports whether a filter, read as globs, selects listed names by more than their
+// extension. A filter that is not a glob is compared by listed.
 func FilterSelects(filter string, list []*PathGlob, listed func(Location) bool) bool {
 	if len(filter) > maxFilter {
 		return true
@@ -49,8 +48,8 @@ func globSelects(glob string, list []*PathGlob, listed func(Location) bool) bool
 	})
 }
 
-// expandBraces returns a glob with each combination of the alternatives in its braces. It
-// reports false if there are too many.
+// expandBraces returns a glob for each combination of the alternatives in braces, or false if there
+// are too many.
 func expandBraces(glob string) ([]string, bool) {
 	open := strings.IndexByte(glob, '{')
 	if open < 0 {
@@ -82,9 +81,9 @@ func expandBraces(glob string) ([]string, bool) {
 	return all, true
 }
 
-// selectsSegments reports whether a path is selected by the segments of a filter,
-// and named by those of the list. Of the latter the first with a name must meet one
-// of the filter, not a ** of it: pinned reports that it has.
+// selectsSegments reports whether a path matches the segments of both a filter and a listed glob.
+// The first named segment of the list must meet a segment of the filter other than **; pinned
+// reports that it has.
 func selectsSegments(filter, list []string, pinned bool) bool {
 	switch {
 	case len(list) == 0:
@@ -103,12 +102,10 @@ func selectsSegments(filter, list []string, pinned bool) bool {
 	return meets(filter[0], list[0]) && selectsSegments(filter[1:], list[1:], true)
 }
 
-// openFilter is a name of a filter that selects all names, or those of an
-// extension.
+// openFilter matches a name of a filter that selects all names, or all of an extension.
 var openFilter = regexp.MustCompile(`^[*?]*(\.[a-z0-9_+-]+)*(\.\*)?$`)
 
-// meetsName reports whether a filter's name selects what a name of the list means
-// by more than chance.
+// meetsName reports whether a filter's name selects a listed name by more than chance.
 func meetsName(filter, list string) bool {
 	switch {
 	case strings.HasPrefix(list, "*"):
@@ -121,9 +118,8 @@ func meetsName(filter, list string) bool {
 
 func meetsAny(filter, list string) bool { return overlap(filter, list, false) }
 
-// overlap reports whether a name can match both a filter and a name of the list. If
-// strict, no * of the filter matches a letter that the list spells out. A class
-// in brackets counts as any letter.
+// overlap reports whether one name can match a filter and a listed name. If strict, no * of the
+// filter matches a letter of the list. A class in brackets is any letter.
 func overlap(filter, list string, strict bool) bool {
 	filter = classes.ReplaceAllString(filter, "?")
 	reached := make([]bool, len(list)+1) // by the filter so far: how much of list is met
@@ -141,7 +137,6 @@ func overlap(filter, list string, strict bool) bool {
 	return reached[len(list)]
 }
 
-// skipStars lets each * of the list match nothing.
 func skipStars(reached []bool, list string) {
 	for j := range len(list) {
 		reached[j+1] = reached[j+1] || (reached[j] && list[j] == '*')

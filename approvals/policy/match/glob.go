@@ -51,8 +51,8 @@ func (g Glob) Match(s string) bool {
 	return true
 }
 
-// TextGlob is the argument of a pattern compared as plain text: a glob, or with
-// a trailing :* one that also ends where a space or a colon follows.
+// TextGlob is the argument of a pattern for plain text. With a trailing :* it also matches the text
+// before it, alone or followed by a space or a colon.
 type TextGlob []Glob
 
 // NewTextGlob returns the glob that the argument of a pattern is.
@@ -82,8 +82,7 @@ func (t TextGlob) Match(s string) bool {
 	return false
 }
 
-// Meets reports whether one of two globs of names matches the other's text, as
-// it does where they share a name in all but odd cases.
+// Meets reports whether two globs of names share a name, except in rare cases.
 func (g Glob) Meets(other Glob) bool {
 	return g.Match(strings.Join(other.Parts, "*")) || other.Match(strings.Join(g.Parts, "*"))
 }

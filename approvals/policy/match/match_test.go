@@ -1,6 +1,7 @@
 package match
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -64,7 +65,7 @@ func TestPathGlobs(t *testing.T) {
 
 func TestPathProblems(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "empty", "a\x00": "cannot be seen", " a": "space", `a\b`: "backslash", "c:a": "drive", "a./b": "Windows",
+		"": "empty", "a\x00": "invisible", " a": "space", `a\b`: "backslash", "c:a": "drive", "a./b": "Windows",
 		"http://a": "URL", "$X/a": "variable", "/proc/1": "/proc", "a/b": "", "/proc2": "",
 	} {
 		if _, problem := Locate(text); (want == "") != (problem == "") || !strings.Contains(problem, want) {
@@ -105,7 +106,7 @@ func TestURLGlobs(t *testing.T) {
 	f("https://a.example/x", "https://a.example/X", false, Maybe)
 	for text, want := range map[string]string{
 		"https://u@a.example/": "hides the host", "a.example": "scheme", "https://127.1/": "number", "https://a.example/%2e%2e/": "escapes",
-		"https://a.example/../x": "..", "https://a.example./": "dot", "https://[::ffff:1.2.3.4]/": "IPv4", "https:///x": "no host", "https://a.example/a b": "do not belong",
+		"https://a.example/../x": "..", "https://a.example./": "dot", "https://[::ffff:1.2.3.4]/": "IPv4", "https:///x": "no host", "https://a.example/a b": "not valid",
 	} {
 		if _, problem := ParseURL(text); !strings.Contains(problem, want) {
 			t.Errorf("%q: %q, want %q", text, problem, want)
@@ -151,9 +152,9 @@ func TestPatchPaths(t *testing.T) {
 	f("*** Begin Patch\n*** Add File: a\n+x\n*** Update File: b\n*** Move to: c\n@@\n-y\n*** End Patch\n", "", "a", "b", "c")
 	f("*** Begin Patch\n*** End Patch", "names no file")
 	f("*** Add File: a", "begin and end", "a")
-	f("*** Begin Patch\n  *** Add File: a\n*** End Patch", "some readers", "a")
+	f("*** Begin Patch\n  *** Add File: a\n*** End Patch", "only some programs", "a")
 	f("*** Begin Patch\n*** Add File: a:b\n*** End Patch", "colon", "a:b")
-	f("*** Begin Patch\n*** Add File: a\nx\n*** End Patch", "no patch has", "a")
+	f("*** Begin Patch\n*** Add File: a\nx\n*** End Patch", "not valid", "a")
 }
 
 func TestArguments(t *testing.T) {
@@ -205,5 +206,69 @@ func TestTexts(t *testing.T) {
 	}
 	if Invisible("a\u200b") == "" || Invisible("a\n\tb") != "" {
 		t.Error("characters that cannot be seen are not found as they should")
+	}
+}
+
+func TestDecodeObject(t *testing.T) {
+	for text, want := range map[string]map[string]any{
+		"":                          {},
+		`{"a":1,"b":1.5}`:           {"a": int64(1), "b": 1.5},
+		`{"a":[2,"x",null]}`:        {"a": []any{int64(2), "x", nil}},
+		`{"a":{"b":-3,"c":[]}}`:     {"a": map[string]any{"b": int64(-3), "c": []any{}}},
+		`{"a":9223372036854775808}`: {"a": 9223372036854775808.0},
+		`{"a":true}`:                {"a": true},
+		`{"a":1,"a":2}`:             {},
+		`{"a":1e999}`:               {},
+		`[1]`:                       {},
+		`null`:                      {},
+	} {
+		if got := DecodeObject(text); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %#v, want %#v", text, got, want)
+		}
+	}
+}
+
+func TestPathsBelow(t *testing.T) {
+	for _, tt := range []struct {
+		glob, tree string
+		want       bool
+	}{
+		{"src/a/**", "src", true}, {"src/a/**", "src/a/b", true}, {"src/a/**", "", true}, {"src/a/**", "lib", false},
+		{"**/x", "lib", true}, {"../a", "..", true}, {"../a", "../..", true}, {"../../a", "..", false}, {"/etc/x", "lib", true},
+	} {
+		g, err := NewPathGlob(tt.glob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, _ := Locate(tt.tree)
+		if got := g.Below(l); got != tt.want {
+			t.Errorf("%s below %q: %t", tt.glob, tt.tree, got)
+		}
+	}
+}
+
+func TestPathLists(t *testing.T) {
+	var globs []*PathGlob
+	for _, text := range []string{"**/.env", "/etc/shadow*", "**/.ssh/**"} {
+		g, err := NewPathGlob(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		globs = append(globs, g)
+	}
+	for path, want := range map[string]bool{"a/.ENV": true, "/etc/shadow-": true, "etc/shadow": false, "../etc/shadow": true, "~/.ssh/a/b": true, "a/ssh/b": false, "": false} {
+		if l, _ := Locate(path); Lists(globs, l) != want {
+			t.Errorf("%q: %t, want %t", path, !want, want)
+		}
+	}
+}
+
+func TestJoinFolder(t *testing.T) {
+	for _, tt := range [][3]string{
+		{"", "a", "a"}, {"b/", "a", "b/a"}, {"b", "/a", "/a"}, {"b", "~/a", "~/a"}, {"b", "$HOME/a", "$HOME/a"}, {"b", "c:/a", "c:/a"}, {"b", "file:///a", "file:///a"},
+	} {
+		if got := JoinFolder(tt[0], tt[1]); got != tt[2] {
+			t.Errorf("%q in %q: %q, want %q", tt[1], tt[0], got, tt[2])
+		}
 	}
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Location is a cleaned path: from where it counts, how far up it leads first,
-// and what follows.
+// Location is a cleaned path.
 type Location struct {
 	Anchor string // "" the agent's folder, "/", "~", "~user" or a drive such as "c:"
 	Up     int    // leading ..
@@ -20,8 +19,7 @@ type Location struct {
 	Lower  string // the body in lower case
 }
 
-// Locate cleans a path. The problem is why it is not known what programs
-// take it for, or "".
+// Locate cleans a path. The problem is the reason why programs may read it differently, or "".
 func Locate(text string) (l Location, problem string) {
 	text = homeForm(text)
 	anchor, rest := "", text
@@ -49,7 +47,7 @@ func Locate(text string) (l Location, problem string) {
 	l.Lower = FoldCase(l.Body)
 	problem = pathProblem(text)
 	if problem == "" && l.inProc() {
-		problem = "The path leads through /proc, where folders stand for others."
+		problem = "The path leads through /proc, where names are links to other folders."
 	}
 	return l, problem
 }
@@ -81,19 +79,19 @@ func pathProblem(text string) string {
 	case text == "":
 		return "The path is empty."
 	case strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return "The path holds characters that cannot be seen."
+		return "The path contains invisible characters."
 	case strings.TrimSpace(text) != text:
-		return "The path begins or ends with space, which some programs drop."
+		return "The path begins or ends with a space, which some programs remove."
 	case strings.Contains(text, `\`):
-		return "The path holds a backslash, which some systems take for a slash."
+		return "The path contains a backslash, which some systems read as a slash."
 	case hasDrive(text) && !strings.HasPrefix(text[2:], "/"):
 		return "The path is relative to the current folder of a drive."
 	case droppedByWindows(text):
-		return "The path has a name that Windows takes for another: one that ends in a dot or a space, or with ::."
+		return "The path has a name that Windows reads as another one: it ends in a dot or a space, or contains ::."
 	case !hasDrive(text) && hasScheme(text):
 		return "The path looks like a URL."
 	case strings.HasPrefix(homeForm(text), "$") || strings.HasPrefix(text, "%"):
-		return "The path begins with what may be a variable."
+		return "The path may begin with a variable."
 	}
 	return ""
 }
@@ -120,7 +118,7 @@ func hasScheme(text string) bool {
 	})
 }
 
-// OtherPaths are other paths that programs may take a text for.
+// OtherPaths returns other paths that programs may read in a text.
 func OtherPaths(text string) []string {
 	var others []string
 	if t := strings.ReplaceAll(strings.TrimSpace(text), `\`, "/"); t != text {
@@ -132,22 +130,21 @@ func OtherPaths(text string) []string {
 	return others
 }
 
-// PathGlob is the argument of a pattern compared with a path. Only * and ** are
-// special in it.
+// PathGlob is the argument of a pattern for paths. Only * and ** are special.
 type PathGlob struct {
 	Location          // its body is a doublestar pattern
 	Anywhere bool     // begins with **
 	head     string   // the first segment in lower case
 	Keys     []string // what it is looked up by
 	Fixed    bool
-	Core     string // the longest text between its stars, in lower case
+	core     string  // the longest text between its stars, in lower case
+	bytes    byteSet // of core
 }
 
-// literalGlob escapes what is special to doublestar only.
+// literalGlob escapes the characters that only doublestar treats as special.
 var literalGlob = strings.NewReplacer(`?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)
 
-// NewPathGlob reads the argument of a pattern for paths. The error is the reason why no path can
-// be compared with it.
+// NewPathGlob reads the argument of a pattern for paths.
 func NewPathGlob(text string) (*PathGlob, error) {
 	if strings.HasSuffix(text, "/") && text != "/" {
 		text += "**"
@@ -159,10 +156,10 @@ func NewPathGlob(text string) (*PathGlob, error) {
 	wild := false
 	for segment := range strings.SplitSeq(text, "/") {
 		if segment == ".." && wild {
-			return nil, errors.New("has a .. after a *: what it leads to cannot be told")
+			return nil, errors.New("has a .. after a *, so the folder is unknown")
 		}
 		if strings.Contains(segment, "**") && segment != "**" {
-			return nil, fmt.Errorf("has %q: ** must stand alone between slashes", segment)
+			return nil, fmt.Errorf("has %q: ** must be alone between slashes", segment)
 		}
 		wild = wild || strings.Contains(segment, "*")
 	}
@@ -181,16 +178,16 @@ func NewPathGlob(text string) (*PathGlob, error) {
 	return &PathGlob{
 		Location: l,
 		head:     head,
-		Core:     core,
+		core:     core,
+		bytes:    newByteSet(core),
 		Anywhere: l.Anchor == "" && l.Up == 0 && strings.HasPrefix(text, "**"),
 		Keys:     keys,
 		Fixed:    !strings.Contains(LastSegment(l.Lower), "*"),
 	}, nil
 }
 
-// pathKeys are those of a pattern: its last segment, or each that has no * where
-// the first has none. Any path that it matches ends with the one, or has one of
-// the others.
+// pathKeys returns the last segment, or if that has a * and the first has none, each segment
+// without one. A path that matches ends with the former or has one of the latter.
 func pathKeys(lower string) []string {
 	if last := LastSegment(lower); !strings.Contains(last, "*") {
 		return []string{last}
@@ -213,14 +210,13 @@ func SegmentKey(segment string) string { return "/" + segment }
 // LastSegment returns the text after the last slash.
 func LastSegment(body string) string { return body[strings.LastIndexByte(body, '/')+1:] }
 
-// Covers reports whether a path is among those that the glob means, for an
-// allow.
+// Covers reports whether a path matches, for an allow rule.
 func (g *PathGlob) Covers(l Location) bool {
 	return g.Anchor == l.Anchor && g.Up == l.Up && doublestar.MatchUnvalidated(g.Body, l.Body)
 }
 
-// Match is [PathGlob.Covers] for a deny or ask: maybe where it depends on the agent's
-// folder or on whether its file system minds letter case.
+// Match compares a path for a deny or ask rule. It is [Maybe] if the agent's folder or letter case
+// decides.
 func (g *PathGlob) Match(l Location) Result {
 	beside := g.Anchor == l.Anchor && g.Up == l.Up
 	if beside && !strings.Contains(g.head, "*") && FirstSegment(l.Lower) != g.head {
@@ -248,7 +244,31 @@ func (g *PathGlob) Match(l Location) Result {
 	return No
 }
 
-// Below reports whether what the glob means may be in the tree below a path.
+// byteSet has a bit for the lowest six bits of each byte of a text. A text has all bits of a text
+// that it contains.
+type byteSet uint64
+
+func newByteSet(text string) (set byteSet) {
+	for i := range len(text) {
+		set |= 1 << (text[i] & 63)
+	}
+	return set
+}
+
+// Lists reports whether a glob matches a path in any letter case. A path that leads up from the
+// agent's folder may be anywhere.
+func Lists(globs []*PathGlob, l Location) bool {
+	bytes := newByteSet(l.Lower)
+	return slices.ContainsFunc(globs, func(g *PathGlob) bool {
+		if g.bytes&^bytes != 0 || !strings.Contains(l.Lower, g.core) {
+			return false
+		}
+		at := g.Anywhere || (g.Anchor == l.Anchor && g.Up == l.Up) || (l.Anchor == "" && l.Up > 0)
+		return at && doublestar.MatchUnvalidated(g.Lower, l.Lower)
+	})
+}
+
+// Below reports whether a path that matches may be in the tree below a path.
 func (g *PathGlob) Below(l Location) bool {
 	if g.Anywhere || g.Anchor != l.Anchor {
 		return true
@@ -261,8 +281,7 @@ func (g *PathGlob) Below(l Location) bool {
 	return body == "" || strings.HasPrefix(fixed, body) || strings.HasPrefix(body, fixed)
 }
 
-// endsLike reports whether the text after any slash of a path is like
-// that, the whole path included.
+// endsLike reports whether a path, or the rest of it after any slash, is like that.
 func endsLike(body string, like func(string) bool) bool {
 	for {
 		if like(body) {

@@ -7,8 +7,7 @@
 // return a [Result] of three values.
 package match
 
-// Result is the result of comparing a call with a deny or ask pattern. A larger value is
-// more certain.
+// Result is the result of a deny or ask pattern. A larger value is more certain.
 type Result int
 
 // The results.

@@ -40,23 +40,20 @@ func isASCII(s string) bool {
 // IsLetter reports whether a byte is an ASCII letter.
 func IsLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 
-// Hidden reports whether a reviewer cannot see a character. Line ends and tabs are no
-// surprise.
+// Hidden reports whether a character is invisible to reviewers. Line ends and tabs are expected.
 func Hidden(r rune) bool {
 	return !unicode.IsPrint(r) && !slices.Contains([]rune{'\n', '\t', '\r'}, r)
 }
 
-// Invisible returns a sentence if a text contains characters that a reviewer cannot see,
-// else "".
+// Invisible returns a sentence if a text contains invisible characters, else "".
 func Invisible(text string) string {
 	if i := strings.IndexFunc(text, Hidden); i >= 0 {
-		return "The call holds characters that cannot be seen."
+		return "The call contains invisible characters."
 	}
 	return ""
 }
 
-// Shorten makes at most the first n characters of a text visible and adds how
-// much is left out.
+// Shorten returns at most the first n characters, made visible, and the number of bytes left out.
 func Shorten(text string, n int) string {
 	end := 0
 	for range n {
@@ -72,7 +69,7 @@ func Shorten(text string, n int) string {
 	return fmt.Sprintf("%s… (%d more bytes)", Visible(text[:end]), len(text)-end)
 }
 
-// Visible shows what is not a printable character as its escape.
+// Visible replaces unprintable characters by their escapes.
 func Visible(text string) string {
 	if strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) < 0 {
 		return text

@@ -12,7 +12,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Address is a URL taken apart: what of it patterns are compared with.
+// Address is a parsed URL.
 type Address struct {
 	Scheme string // lower case
 	Host   string // lower case, no port
@@ -22,8 +22,7 @@ type Address struct {
 
 var ownPorts = map[string]string{"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21", "ssh": "22"}
 
-// ParseURL reads a URL. The problem is why programs may read it differently,
-// or "".
+// ParseURL reads a URL. The problem is the reason why programs may read it differently, or "".
 func ParseURL(text string) (a Address, problem string) {
 	problem = urlProblem(text)
 	u, err := url.Parse(forgiven(text))
@@ -56,7 +55,6 @@ func forgiven(text string) string {
 	return strings.ReplaceAll(text, `\`, "/")
 }
 
-// urlProblem looks at a URL's text.
 func urlProblem(text string) string {
 	scheme, rest, found := strings.Cut(text, "://")
 	authority := rest
@@ -65,7 +63,7 @@ func urlProblem(text string) string {
 	}
 	switch {
 	case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '\\' }):
-		return "The URL holds characters that do not belong in one."
+		return "The URL contains characters that are not valid in a URL."
 	case !found || scheme == "" || !hasScheme(scheme+":"):
 		return "The URL does not begin with scheme://."
 	case strings.Contains(authority, "@"):
@@ -91,7 +89,6 @@ func beforeQuery(text string) string {
 	return text
 }
 
-// hostProblem looks at the host.
 func hostProblem(u *url.URL, a Address) string {
 	ip, err := netip.ParseAddr(a.Host)
 	switch {
@@ -113,8 +110,8 @@ func hostProblem(u *url.URL, a Address) string {
 	return ""
 }
 
-// looksLikeNumber reports whether a host that is no address ends in a number,
-// which some programs take for one: 127.1, 0x7f000001, 2130706433.
+// looksLikeNumber reports whether a host ends in a number, which some programs read as an address:
+// 127.1, 0x7f000001, 2130706433.
 func looksLikeNumber(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if last == "" {
@@ -135,15 +132,14 @@ type URLGlob struct {
 	Fixed  bool
 }
 
-// NewURLGlob reads the argument of a pattern for URLs. The error is the reason why no URL can be
-// compared with it.
+// NewURLGlob reads the argument of a pattern for URLs.
 func NewURLGlob(text string) (*URLGlob, error) {
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found || scheme == "" {
 		return nil, errors.New("is no URL pattern: write scheme://host/path, with * for any scheme")
 	}
 	if strings.ContainsFunc(text, notInURLGlob) {
-		return nil, errors.New(`holds what a URL pattern cannot: any of \ @ ? # % [ ] { }, spaces, or characters beyond ASCII`)
+		return nil, errors.New(`contains what is not valid in a URL pattern: any of \ @ ? # % [ ] { }, spaces, or characters beyond ASCII`)
 	}
 	host, rest, hasPath := strings.Cut(rest, "/")
 	host, port, _ := strings.Cut(strings.ToLower(host), ":")
@@ -155,7 +151,7 @@ func NewURLGlob(text string) (*URLGlob, error) {
 	}
 	joined := func(label string) bool { return strings.Contains(label, "**") && label != "**" }
 	if slices.ContainsFunc(strings.Split(host, "."), joined) {
-		return nil, errors.New("has a ** that does not stand alone between dots")
+		return nil, errors.New("has a ** that is not alone between dots")
 	}
 	g := &URLGlob{scheme: NewGlob(strings.ToLower(scheme)), host: strings.ReplaceAll(host, ".", "/"), port: port, whole: !hasPath || rest == ""}
 	if g.scheme.Literal() && ownPorts[scheme] == port {
@@ -186,8 +182,8 @@ func (g *URLGlob) overHost(a Address) bool {
 	return doublestar.MatchUnvalidated(g.host, strings.ReplaceAll(a.Host, ".", "/"))
 }
 
-// Match is [PathGlob.Covers] for a deny or ask: maybe where only scheme, port or letter
-// case differ.
+// Match compares a URL for a deny or ask rule. It is [Maybe] if only scheme, port or letter case
+// differ.
 func (g *URLGlob) Match(a Address) Result {
 	if !g.overHost(a) {
 		return No

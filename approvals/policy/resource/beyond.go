@@ -8,9 +8,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-// lookBeyond notes what of a call counts beside its resource: arguments that lead
-// elsewhere than its path, a folder in which its command runs, and arguments that
-// nothing is known of.
+// lookBeyond checks the arguments beside the resource: other paths, working folders, unknown ones.
 func (p *parser) lookBeyond() {
 	p.lookBelow()
 	p.lookFolder()
@@ -18,7 +16,6 @@ func (p *parser) lookBeyond() {
 	p.lookFilters()
 }
 
-// goesBeyond notes the first reason why the resource is not all that counts.
 func (p *parser) goesBeyond(why string) {
 	if p.c.Partial == "" {
 		p.c.Partial = why
@@ -30,14 +27,13 @@ func (p *parser) lookBelow() {
 	for _, name := range p.c.Tool.Below {
 		for _, v := range match.ValuesAt(p.members, []string{name}) {
 			if l, problem := match.Locate(v.Text); v.Kind != '"' || problem != "" || l.Anchor != "" || strings.Contains(v.Text, "..") {
-				p.goesBeyond(fmt.Sprintf("The call has the argument %s, which may lead out of its folder.", name))
+				p.goesBeyond(fmt.Sprintf("The call has the argument %s, which may lead out of the folder of its path.", name))
 			}
 		}
 	}
 }
 
-// lookFolder notes the folder in which a command runs, unless it is in the agent's
-// own or the policy takes any.
+// lookFolder notes a working folder outside the agent's own, unless the policy permits any.
 func (p *parser) lookFolder() {
 	if p.c.Kind != Shell || p.c.Tool.AnyFolder {
 		return
@@ -49,15 +45,14 @@ func (p *parser) lookFolder() {
 		for _, v := range match.ValuesAt(p.members, field) {
 			l, problem := match.Locate(v.Text)
 			if v.Kind != '"' || (v.Text != "" && (problem != "" || l.Anchor != "" || l.Up > 0)) {
-				p.goesBeyond(fmt.Sprintf("The call has the argument %s, which names another folder for the command to run in.", strings.Join(field, ".")))
+				p.goesBeyond(fmt.Sprintf("The call has the argument %s, which runs the command in another folder.", strings.Join(field, ".")))
 			}
 		}
 	}
 }
 
-// lookUnknown notes the members that are neither a field nor a known argument, if
-// they hold a text, or, at the top, if the tool's arguments are listed. Deny and ask
-// patterns are compared with these texts.
+// lookUnknown notes unknown arguments that contain text, or any at the top if the tool's arguments
+// are listed. Deny and ask patterns are compared with these texts.
 func (p *parser) lookUnknown(members []match.Member, fields [][]string, top bool) {
 	for _, m := range members {
 		field, inner := false, [][]string(nil)
@@ -82,14 +77,13 @@ func (p *parser) lookUnknown(members []match.Member, fields [][]string, top bool
 			texts = append(texts, m.Name)
 		}
 		if len(texts) > 0 || (top && p.c.Tool.Listed) {
-			p.goesBeyond(fmt.Sprintf("The call has the argument %s, which is not known for this tool and may change what it does.", match.Visible(match.Shorten(m.Name, 60))))
+			p.goesBeyond(fmt.Sprintf("The call has the argument %s, which is not known for this tool and may change its effect.", match.Visible(match.Shorten(m.Name, 60))))
 			p.compareUnknown(texts, all)
 		}
 	}
 }
 
-// compareUnknown adds texts of unknown arguments to what deny and ask patterns are
-// compared with.
+// compareUnknown adds texts of unknown arguments for deny and ask patterns.
 func (p *parser) compareUnknown(texts []string, all bool) {
 	if !p.compares() {
 		return
@@ -101,19 +95,19 @@ func (p *parser) compareUnknown(texts []string, all bool) {
 		p.c.Unknown = append(p.c.Unknown, p.newCandidate(text))
 	}
 	if !all && p.c.Ambiguity == "" {
-		p.c.Ambiguity = "The arguments hold more texts than are judged."
+		p.c.Ambiguity = "The arguments contain more strings than heldcall compares."
 	}
 }
 
-// lookFilters notes an argument that selects files of the list, or those that the
-// tool leaves out otherwise.
+// lookFilters notes a filter that selects listed files, or an argument that includes files which
+// the tool omits by default.
 func (p *parser) lookFilters() {
 	if p.c.Kind != Path {
 		return
 	}
 	for _, name := range p.c.Tool.Below {
 		for _, v := range match.ValuesAt(p.members, []string{name}) {
-			if p.c.known.Profiles.selects(v.Text) {
+			if p.c.Known.Profiles.selects(v.Text) {
 				p.c.Filter = v.Text
 			}
 		}

@@ -7,36 +7,41 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-// Keys are what patterns for a call are looked up by. A pattern that matches has one of
-// its own keys among them.
+// Keys are the lookup keys of a call. A pattern that matches has one of them.
 type Keys struct {
 	Texts []string // sorted
 	Any   bool     // any deny or ask pattern may match
 }
 
-// lookupKeys finds the keys of a call. Patterns that allow have keys of their own: they
-// need not see through quoting, folders and letter case.
+// lookupKeys returns the keys of a call, for deny and ask patterns and for allow patterns.
 func lookupKeys(c *ParsedCall) Keys {
-	k := Keys{Any: c.Ambiguity != "" || c.IsTree() || len(c.Unknown) > 0 || len(c.Candidates) == 0}
+	k := Keys{Any: c.Ambiguity != "" || c.IsTree() || len(c.Candidates) == 0}
 	for i := range c.Candidates {
-		one := &c.Candidates[i]
-		switch c.Kind {
-		case Path:
-			k.Texts = appendPathKeys(k.Texts, &one.Path)
-		case URL:
-			k.Texts = append(k.Texts, one.URL.Host)
-		case Shell:
-			var all bool
-			k.Texts = one.Script.AppendAllowKeys(k.Texts)
-			k.Texts, all = one.Script.AppendKeys(k.Texts, one.Lower)
-			k.Any = k.Any || !all
-		default:
-			k.Texts = append(k.Texts, one.Lower)
-		}
+		k.add(c.Kind, &c.Candidates[i])
+	}
+	for i := range c.Unknown {
+		k.add(c.Kind, &c.Unknown[i])
+		k.Any = k.Any || c.Unknown[i].Problem != "" // of a resource it is an ambiguity
 	}
 	slices.Sort(k.Texts)
 	k.Texts = slices.Compact(k.Texts)
 	return k
+}
+
+func (k *Keys) add(kind Kind, one *Candidate) {
+	switch kind {
+	case Path:
+		k.Texts = appendPathKeys(k.Texts, &one.Path)
+	case URL:
+		k.Texts = append(k.Texts, one.URL.Host)
+	case Shell:
+		var all bool
+		k.Texts = one.Script.AppendAllowKeys(k.Texts)
+		k.Texts, all = one.Script.AppendKeys(k.Texts, one.Lower)
+		k.Any = k.Any || !all
+	default:
+		k.Texts = append(k.Texts, one.Lower)
+	}
 }
 
 // appendPathKeys adds the keys of a path: its root, its last segment, and each segment.

@@ -1,14 +1,14 @@
 // Package resource finds what a tool call is about: the paths, URLs, shell scripts or texts
 // that the rules of a policy are compared with.
 //
-// [Known] is what is known of tools, from a policy and from the profiles of well-known
-// agents; [Profiles] also lists the paths that may hold secrets. [Parse] reads the
-// arguments of a [Call] by it, in parser.go, and returns a [ParsedCall] with every text
-// that a program could take for the resource, and with the reasons why that is not certain.
+// [Known] has the tools of a policy and of the profiles of well-known agents; [Profiles]
+// also lists the paths that may be secrets. [Parse], in parser.go, reads the arguments of a
+// [Call] and returns a [ParsedCall] with every text that a program may read as the resource,
+// and the reasons why the resource is uncertain.
 package resource
 
 import (
-	"cmp"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -17,28 +17,27 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
-// ParsedCall is a call and what it is about: the texts that patterns are compared with.
+// ParsedCall is a call and the texts that patterns are compared with.
 type ParsedCall struct {
 	Call  Call
-	Tool  *Tool // what is known of it, or nil
+	Tool  *Tool // its description, or nil
 	Kind  Kind
 	Text  string // the resource, or the arguments if it is not known
-	known *Known
+	Known *Known // the tables by which the call was parsed
 
-	// Ambiguities are why the call is never allowed, one sentence each: it has more than one
-	// reading.
+	// Doubts are the reasons, one sentence each, why the call is never allowed.
 	Doubts []string
-	// Ambiguity is why the resource is not known for certain, or "". Allow patterns with
-	// an argument do not match then, others may.
+	// Ambiguity is why the resource is uncertain, or "". Then no allow pattern with an argument
+	// matches.
 	Ambiguity string
-	// Partial is why the resource is not all that counts, or "". Allow patterns with an
-	// argument do not match then.
+	// Partial is why other arguments count too, or "". Then no allow pattern with an argument
+	// matches.
 	Partial string
-	// Filter is a filter that may select what holds secrets, or "".
+	// Filter is a filter that may select secrets, or "".
 	Filter string
 
-	// Candidates are the texts that deny and ask patterns are compared with. The first
-	// of them, so many as certain, are the resources.
+	// Candidates are the texts that deny and ask patterns are compared with. The first ones, as
+	// many as certain, are the resources.
 	Candidates []Candidate
 	certain    int
 	Unknown    []Candidate // texts of arguments that nothing is known of
@@ -72,22 +71,7 @@ func (c *ParsedCall) Resources() []Candidate { return c.Candidates[:c.certain] }
 // IsTree reports whether the tool reads the whole tree below its path.
 func (c *ParsedCall) IsTree() bool { return c.Tool != nil && c.Tool.Tree }
 
-// Profiles returns the built-in tools by which the call was parsed.
-func (c *ParsedCall) Profiles() *Profiles { return c.known.Profiles }
-
-// Programs returns the table of programs by which the call was parsed.
-func (c *ParsedCall) Programs() *shell.Programs { return c.known.Programs }
-
-// Risk returns how much harm the call can do, as far as that is known of its tool.
-func (c *ParsedCall) Risk() approvals.Risk {
-	if c.Tool == nil {
-		return approvals.RiskMedium
-	}
-	return cmp.Or(c.Tool.Risk, approvals.RiskMedium)
-}
-
-// Whole returns the arguments as one line of JSON, or their text where they are not
-// strict.
+// Whole returns the arguments as one line of JSON, or as text if they are not strict.
 func (c *ParsedCall) Whole() string {
 	if c.arguments.canonical == "" {
 		c.arguments.canonical = c.Call.Arguments
@@ -113,8 +97,7 @@ func (c *ParsedCall) Strings() ([]string, bool) {
 	return a.strings, a.complete
 }
 
-// Args returns the arguments as Go values. They are empty for free text and for
-// arguments that are not an object.
+// Args returns the arguments as Go values, or an empty map if they are not an object.
 func (c *ParsedCall) Args() map[string]any {
 	if c.Call.FreeText {
 		return map[string]any{}
@@ -134,8 +117,8 @@ func (c *ParsedCall) Scripts() []*shell.Script {
 	return found
 }
 
-// ShownCommands returns the commands found in the call as a reviewer is shown them, with
-// the variables that are set for them, their redirections and here-documents.
+// ShownCommands returns the commands for a reviewer, with their variables, redirections and
+// here-documents.
 func (c *ParsedCall) ShownCommands() []string {
 	var found []string
 	for _, script := range c.Scripts() {
@@ -144,8 +127,7 @@ func (c *ParsedCall) ShownCommands() []string {
 	return found
 }
 
-// CommandTexts returns the words of the commands found in the call, each as one would
-// write it, with … for what only a shell knows.
+// CommandTexts returns the commands found in the call, with … for text that only a shell knows.
 func (c *ParsedCall) CommandTexts() []string {
 	var found []string
 	for _, script := range c.Scripts() {
@@ -166,8 +148,7 @@ func (c *ParsedCall) NotSimple() string {
 	return ""
 }
 
-// Preview returns the resource on one short line. Arguments in its place are in the
-// order in which the model wrote them.
+// Preview returns the resource on one short line. Arguments are in the model's order.
 func (c *ParsedCall) Preview() string {
 	if c.Kind != Plain || c.Call.FreeText || len(c.Doubts) > 0 || c.Text != c.Whole() {
 		return match.Preview(c.Text)
@@ -181,5 +162,43 @@ func (c *ParsedCall) Preview() string {
 
 // IsJudgedScript reports whether the policy contains that the tool runs shell scripts.
 func (c *ParsedCall) IsJudgedScript() bool {
-	return c.Kind == Shell && !(c.Tool != nil && c.Tool.unsaid())
+	return c.Kind == Shell && !(c.Tool != nil && c.Tool.onlyBuiltin())
 }
+
+// Call is one tool call as policy sees it.
+type Call struct {
+	Tool      string // name as the model wrote it
+	Arguments string // exact text the model wrote; blank counts as {}
+	FreeText  bool   // the tool's input is free text by contract: the text is the resource
+	Fixed     bool   // its arguments cannot be changed
+
+	// Ambiguous are the reasons, one sentence each, why the wire format has several readings.
+	Ambiguous []string
+
+	Principal approvals.Principal
+	Session   string
+	Run       string
+	Turn      string
+	Model     string
+	Dialect   string
+	Now       time.Time // zero: not known, so that conditions that ask for it fail
+}
+
+// Key is equal for calls of a tool with equal arguments, however written. Arguments that are not
+// strict are compared as text.
+func (c *Call) Key() string {
+	if c.FreeText || len(match.CheckArguments(c.Arguments)) > 0 {
+		return c.Tool + "\x00text\x00" + c.Arguments
+	}
+	return c.Tool + "\x00" + match.Canonical(c.Arguments)
+}
+
+// Action is the decision of a policy. The zero value is invalid and must not be read as [Allow].
+type Action string
+
+// The actions.
+const (
+	Allow Action = "allow"
+	Deny  Action = "deny"
+	Ask   Action = "ask"
+)

@@ -10,7 +10,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
-// Rules is what reading a call depends on in the rules of a policy.
+// Rules is the part of a policy's rules that parsing a call depends on.
 type Rules interface {
 	// Compares reports whether a deny or ask rule is for a tool with a resource of a kind.
 	Compares(tool string, k Kind) bool
@@ -18,9 +18,9 @@ type Rules interface {
 	PassesByName(c *Call) bool
 }
 
-// Parse finds what a call is about.
+// Parse returns the resources of a call.
 func Parse(call Call, known *Known, rules Rules) *ParsedCall {
-	c := &ParsedCall{Call: call, Tool: known.Tool(call.Tool), known: known}
+	c := &ParsedCall{Call: call, Tool: known.Tool(call.Tool), Known: known}
 	p := &parser{c: c, rules: rules}
 	if c.Tool != nil {
 		c.Kind = c.Tool.Kind
@@ -39,7 +39,6 @@ func Parse(call Call, known *Known, rules Rules) *ParsedCall {
 	return c
 }
 
-// parser parses one call.
 type parser struct {
 	c       *ParsedCall
 	rules   Rules
@@ -47,7 +46,6 @@ type parser struct {
 	scripts int            // bytes of the candidates parsed as scripts
 }
 
-// readArguments takes fields of the arguments as the resource, or all of them.
 func (p *parser) readArguments() {
 	c := p.c
 	doubts, numbers := match.Doubts(c.Call.Arguments)
@@ -66,11 +64,10 @@ func (p *parser) readArguments() {
 	}
 }
 
-// readText takes the text of a free-text tool as the resource.
 func (p *parser) readText() {
 	text := p.c.Call.Arguments
 	if len(text) > match.MaxArguments {
-		p.c.Doubts = append(p.c.Doubts, fmt.Sprintf("The text is larger than the %d MiB that are judged.", match.MaxArguments>>20))
+		p.c.Doubts = append(p.c.Doubts, fmt.Sprintf("The text is larger than %d MiB, the limit for judging.", match.MaxArguments>>20))
 	}
 	if !utf8.ValidString(text) {
 		p.c.Doubts = append(p.c.Doubts, "The text is not valid UTF-8.")
@@ -80,7 +77,6 @@ func (p *parser) readText() {
 	p.clarify()
 }
 
-// readWhole takes all the arguments as the resource.
 func (p *parser) readWhole(doubts []string) {
 	p.c.Kind = Plain
 	p.c.Text = p.c.Whole()
@@ -92,10 +88,9 @@ func (p *parser) readWhole(doubts []string) {
 	p.addStrings()
 }
 
-// readFields takes fields of the arguments as the resource.
 func (p *parser) readFields(doubts []string) {
 	if len(p.c.Tool.Fields) == 0 {
-		p.missing("The policy does not say which field of the arguments to judge.")
+		p.missing("The policy names no field of the arguments to judge.")
 		return
 	}
 	p.members = match.Members([]byte(match.OrEmptyObject(p.c.Call.Arguments)))
@@ -117,11 +112,11 @@ func (p *parser) readFields(doubts []string) {
 			}
 		}
 	}
-	if p.c.certain == 0 && p.c.Tool.Without != "" && !hasAny(p.members, p.c.Tool.Fields) {
+	if p.c.certain == 0 && p.c.Tool.Without != "" && !slices.ContainsFunc(p.c.Tool.Fields, func(field []string) bool { return len(match.ValuesAt(p.members, field)) > 0 }) {
 		p.take(folder, "", match.Value{Text: p.c.Tool.Without, Kind: '"'})
 	}
 	if p.c.certain == 0 {
-		p.missing(fmt.Sprintf("The arguments have no field %s, which the policy judges.", p.c.Tool.FieldNames()))
+		p.missing(fmt.Sprintf("The arguments do not have the field %s, which the policy judges.", p.c.Tool.FieldNames()))
 		return
 	}
 	texts := make([]string, p.c.certain)
@@ -133,20 +128,18 @@ func (p *parser) readFields(doubts []string) {
 	p.lookBeyond()
 }
 
-// wrong returns why a value cannot be the resource, or "".
 func (k Kind) wrong(field []string, v match.Value) string {
 	name := strings.Join(field, ".")
 	switch {
 	case v.Folded:
 		return fmt.Sprintf("The arguments have the field %s, which the policy judges, in another letter case.", name)
 	case k != Plain && v.Kind != '"' && v.Kind != '[':
-		return fmt.Sprintf("The field %s of the arguments, which the policy judges, is not a text.", name)
+		return fmt.Sprintf("The field %s of the arguments, which the policy judges, is not a string.", name)
 	}
 	return ""
 }
 
-// take adds the value of a field as a resource, or as several. It returns why it
-// cannot, or "".
+// take adds the value of a field as resources. It returns the reason if it cannot, or "".
 func (p *parser) take(folder, field string, v match.Value) string {
 	switch {
 	case p.c.Kind == Plain:
@@ -154,7 +147,7 @@ func (p *parser) take(folder, field string, v match.Value) string {
 	case v.Kind == '[':
 		texts, ok := v.Elements()
 		if !ok || len(texts) == 0 {
-			return fmt.Sprintf("The field %s of the arguments, which the policy judges, is not a list of texts.", field)
+			return fmt.Sprintf("The field %s of the arguments, which the policy judges, is not a list of strings.", field)
 		}
 		if p.c.Kind == Shell && !p.c.Tool.Each {
 			p.command(texts)
@@ -173,10 +166,9 @@ func (p *parser) take(folder, field string, v match.Value) string {
 	return ""
 }
 
-// several adds each of a field's texts as a resource.
 func (p *parser) several(folder, field string, texts []string) string {
 	if p.c.certain+len(texts) > match.MaxReadings {
-		return fmt.Sprintf("The field %s of the arguments holds more texts than are judged.", field)
+		return fmt.Sprintf("The field %s of the arguments contains more strings than heldcall compares.", field)
 	}
 	for _, text := range texts {
 		if p.c.Kind == Path {
@@ -187,9 +179,8 @@ func (p *parser) several(folder, field string, texts []string) string {
 	return ""
 }
 
-// command adds as the resource a command by its words.
 func (p *parser) command(argv []string) {
-	r := Candidate{Text: shell.QuoteWords(argv), Script: p.c.known.Programs.ParseArgv(argv)}
+	r := Candidate{Text: shell.QuoteWords(argv), Script: p.c.Known.Programs.ParseArgv(argv)}
 	if script, ok := shell.ShellCall(argv); ok {
 		r.Text = script
 	}
@@ -208,13 +199,13 @@ func (p *parser) folder() string {
 			if v.Kind == '"' && !v.Folded {
 				return v.Text
 			}
-			p.c.Ambiguity = "The working folder of the call is not a text."
+			p.c.Ambiguity = "The working folder of the call is not a string."
 		}
 	}
 	return ""
 }
 
-// readAmbiguous adds what any program could take for the resource.
+// readAmbiguous adds every text that a program may read as the resource.
 func (p *parser) readAmbiguous(folder string) {
 	for _, field := range p.c.Tool.Fields {
 		for _, v := range match.ValuesAt(p.members, field) {
@@ -225,17 +216,7 @@ func (p *parser) readAmbiguous(folder string) {
 	}
 }
 
-// hasAny reports whether any of some fields is there, if only in another case.
-func hasAny(members []match.Member, fields [][]string) bool {
-	for _, field := range fields {
-		if len(match.ValuesAt(members, field)) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// missing takes all the arguments in place of a resource that is not known.
+// missing uses all the arguments in place of an unknown resource.
 func (p *parser) missing(why string) {
 	p.c.certain = 0
 	p.c.Ambiguity = why
@@ -244,8 +225,7 @@ func (p *parser) missing(why string) {
 	p.addStrings()
 }
 
-// addStrings adds the strings among the arguments to the candidates, if anything
-// is compared with them.
+// addStrings adds the strings of the arguments as candidates if a pattern is for the tool.
 func (p *parser) addStrings() {
 	if !p.compares() {
 		return
@@ -255,23 +235,22 @@ func (p *parser) addStrings() {
 		p.candidate(text)
 	}
 	if !all && p.c.Ambiguity == "" {
-		p.c.Ambiguity = "The arguments hold more texts than are judged."
+		p.c.Ambiguity = "The arguments contain more strings than heldcall compares."
 	}
 }
 
-// compares reports whether there is a deny or ask pattern for the tool.
 func (p *parser) compares() bool {
 	return p.rules.Compares(p.c.Call.Tool, p.c.Kind)
 }
 
-// clarify notes what the resources leave open.
+// clarify notes the ambiguity of the resources.
 func (p *parser) clarify() {
 	for i := range p.c.Resources() {
 		r := &p.c.Candidates[i]
 		switch {
 		case p.c.Ambiguity != "":
 		case strings.ContainsRune(r.Text, 0):
-			p.c.Ambiguity = "The resource holds a NUL character, where some programs end a text."
+			p.c.Ambiguity = "The resource contains a NUL character, at which some programs end a string."
 		case p.c.Kind == Shell:
 			p.c.Ambiguity = r.Script.Problem
 		default:
@@ -280,13 +259,12 @@ func (p *parser) clarify() {
 	}
 }
 
-// resource adds a text that is the resource, or one of several.
 func (p *parser) resource(text string) {
 	p.c.certain++
 	p.candidate(text)
 }
 
-// addOthers adds the other ways in which programs take paths.
+// addOthers adds other readings of paths.
 func (p *parser) addOthers() {
 	if p.c.Kind != Path {
 		return
@@ -298,7 +276,6 @@ func (p *parser) addOthers() {
 	}
 }
 
-// candidate adds a text that the resource may be.
 func (p *parser) candidate(text string) {
 	p.c.Candidates = append(p.c.Candidates, p.newCandidate(text))
 }
@@ -308,7 +285,7 @@ func (p *parser) newCandidate(text string) Candidate {
 	switch p.c.Kind {
 	case Path:
 		r.Path, r.Problem = match.Locate(text)
-		r.Secret = p.c.known.Profiles.secretPath(text, p.c.IsTree())
+		r.Secret = p.c.Known.Profiles.secretPath(text, p.c.IsTree())
 	case URL:
 		r.URL, r.Problem = match.ParseURL(text)
 	case Shell:
@@ -317,10 +294,10 @@ func (p *parser) newCandidate(text string) Candidate {
 	return r
 }
 
-// parse parses a candidate, up to a length in all that bounds the time it takes.
+// parse parses a candidate as a script, within a limit for the call that bounds the time.
 func (p *parser) parse(text string) *shell.Script {
 	if p.scripts += len(text); len(p.c.Candidates) > 0 && p.scripts > shell.MaxScript {
-		return shell.Unparsed("The arguments hold more text than is parsed.")
+		return shell.Unparsed("The arguments contain more text than heldcall parses.")
 	}
-	return p.c.known.Programs.Parse(text)
+	return p.c.Known.Programs.Parse(text)
 }

@@ -100,7 +100,6 @@ func (p *Profiles) Agents() []string {
 	return slices.Compact(names)
 }
 
-// readProfile reads one built-in tool.
 func readProfile(r *strictyaml.Reader, name string, n *yaml.Node, path string) (*Tool, string) {
 	t := &Tool{Name: name, Names: match.NewGlob(name), Where: "built-in profile of " + name, Builtin: true}
 	agents := ""
@@ -115,12 +114,11 @@ func readProfile(r *strictyaml.Reader, name string, n *yaml.Node, path string) (
 		{Name: "without", Read: func(n *yaml.Node, _ string) { t.Without = n.Value }},
 		{Name: "below", Read: func(n *yaml.Node, _ string) { t.Below = strings.Fields(n.Value) }},
 		{Name: "tree", Read: r.SetBool(&t.Tree)},
-		{Name: "risk", Read: func(n *yaml.Node, path string) { t.Risk = ReadRisk(r, n, path) }},
+		{Name: "risk", Read: SetRisk(r, &t.Risk)},
 	})
 	return t, agents
 }
 
-// splitFields are fields with spaces between, each a path with dots.
 func splitFields(text string) [][]string {
 	var fields [][]string
 	for _, field := range strings.Fields(text) {
@@ -129,7 +127,6 @@ func splitFields(text string) [][]string {
 	return fields
 }
 
-// readPathGlobs reads a list of path patterns.
 func readPathGlobs(r *strictyaml.Reader, to *[]*match.PathGlob) func(*yaml.Node, string) {
 	return func(n *yaml.Node, path string) {
 		r.List(n, path, "path patterns", func(n *yaml.Node, path string) {

@@ -1,26 +1,23 @@
 package resource
 
 import (
+	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
-// What may hold secrets is asked about, whatever allows the call: a default, a risk,
-// or a rule or grant with an argument that does not name the secret. A path may
-// hold secrets if it is in the list of profiles.yaml; a folder that is searched, if
-// it is so wide or so near to one of them that the search is likely to meet it; and
-// a filter, if it selects by more than an extension what the list names.
+// Calls that may access secrets are asked about, even if a default, a risk, or a rule or grant that
+// does not name the secret allows them. Secrets are the paths listed in profiles.yaml; searched
+// folders near one of them; and filters that select one by more than its extension.
 
-// maxPath is the length in bytes beyond which a path is not looked at: no file has
-// it, so it counts as one that may hold secrets.
+// maxPath is the length in bytes of the longest path. A longer one is treated as a secret.
 const maxPath = 4 << 10
 
-// secretPath is the text of a path if it may hold secrets, or "". Of a tree, what is
-// below the path counts.
+// secretPath returns the path if it, or for a tree a path below it, may be a secret, or "".
 func (p *Profiles) secretPath(text string, tree bool) string {
 	if len(text) > maxPath {
 		return text
@@ -40,17 +37,10 @@ func (p *Profiles) secretPath(text string, tree bool) string {
 
 // isSensitive reports whether a path is in the list.
 func (p *Profiles) isSensitive(l match.Location) bool {
-	if p.hits(p.harmless, l) {
+	if match.Lists(p.harmless, l) {
 		l.Lower = strings.TrimSuffix(l.Lower, match.LastSegment(l.Lower)) + "x" // its folder decides
 	}
-	return p.hits(p.sensitive, l)
-}
-
-func (p *Profiles) hits(list []*match.PathGlob, l match.Location) bool {
-	return slices.ContainsFunc(list, func(g *match.PathGlob) bool {
-		at := g.Anywhere || (g.Anchor == l.Anchor && g.Up == l.Up) || (l.Anchor == "" && l.Up > 0)
-		return at && strings.Contains(l.Lower, g.Core) && doublestar.MatchUnvalidated(g.Lower, l.Lower)
-	})
+	return match.Lists(p.sensitive, l)
 }
 
 // NamesSecret reports whether the glob of an allow pattern is in the list itself.
@@ -58,16 +48,14 @@ func (p *Profiles) NamesSecret(g *match.PathGlob) bool {
 	return p.isSensitive(match.Location{Anchor: g.Anchor, Up: g.Up, Lower: withoutStars(g.Lower)})
 }
 
-// withoutStars is a path glob without its stars and the segments that are nothing
-// else.
+// withoutStars removes stars and the segments that consist of stars.
 func withoutStars(glob string) string {
 	segments := strings.Split(strings.ReplaceAll(glob, "*", ""), "/")
 	return strings.Join(slices.DeleteFunc(segments, func(s string) bool { return s == "" }), "/")
 }
 
-// nearSecrets reports whether a search below a folder is likely to meet secrets: it
-// is the root, a home folder or above the agent's own, or the list names something
-// below it: in a hidden folder of its name, or at its absolute path.
+// nearSecrets reports whether a search below a folder may meet secrets: the root, a home folder, a
+// folder above the agent's own, or one that contains a listed hidden folder or absolute path.
 func (p *Profiles) nearSecrets(l match.Location) bool {
 	if l.Up > 0 || isHome(l) || p.isSensitive(l) {
 		return true
@@ -104,18 +92,21 @@ func isHome(l match.Location) bool {
 	return (folder == "home" || folder == "users") && (!deeper || !strings.Contains(name, "/"))
 }
 
-// NamesWord reports whether a word of an allow pattern is spelled out or in the
-// list itself.
+// NamesWord reports whether a word of an allow pattern has no * or is itself listed.
 func (p *Profiles) NamesWord(g match.Glob) bool {
-	return g.Literal() || slices.ContainsFunc(pathsIn(g.Text()), func(text string) bool {
-		l, _ := match.Locate(text)
-		return p.isSensitive(l)
-	})
+	if g.Literal() {
+		return true
+	}
+	for text := range pathsIn(g.Text()) {
+		if l, _ := match.Locate(text); p.isSensitive(l) {
+			return true
+		}
+	}
+	return false
 }
 
-// isSecretWord reports whether a word names a path of the list, as it is or in an
-// option (--file=.env), a revision (HEAD:.env) or an upload (@.env), or, of a
-// program that searches, a folder near one.
+// isSecretWord reports whether a word names a listed path, also in an option (--file=.env), a
+// revision (HEAD:.env) or an upload (@.env), or for a search a folder near one.
 func (p *Profiles) isSecretWord(word string, searched bool) bool {
 	if len(word) > maxPath {
 		return true
@@ -123,7 +114,7 @@ func (p *Profiles) isSecretWord(word string, searched bool) bool {
 	if strings.ContainsAny(word, match.GlobSigns) && p.selects(word) {
 		return true
 	}
-	for _, text := range pathsIn(word) {
+	for text := range pathsIn(word) {
 		l, _ := match.Locate(text)
 		if p.isSensitive(l) && (!strings.ContainsAny(text, " \t\n") || strings.Contains(text, "/")) {
 			return true
@@ -136,24 +127,115 @@ func (p *Profiles) isSecretWord(word string, searched bool) bool {
 	return p.nearSecrets(l)
 }
 
-// pathsIn are the texts in a word that may be paths: the word, and what follows
-// each sign that joins a path to something else.
-func pathsIn(word string) []string {
-	texts := []string{word}
-	for i := 0; i < len(word) && len(texts) < 16; i++ {
-		if strings.IndexByte("=:@,", word[i]) >= 0 && i+1 < len(word) {
-			texts = append(texts, word[i+1:])
+// pathsIn returns the texts of a word that may be paths: the word and the rest after certain signs.
+func pathsIn(word string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if !yield(word) {
+			return
+		}
+		for i, more := 0, maxPathsIn-1; i+1 < len(word) && more > 0; i++ {
+			if strings.IndexByte("=:@,", word[i]) < 0 {
+				continue
+			}
+			if more--; !yield(word[i+1:]) {
+				return
+			}
+		}
+		if len(word) > 2 && word[0] == '-' && match.IsLetter(word[1]) {
+			yield(word[2:])
 		}
 	}
-	if len(word) > 2 && word[0] == '-' && match.IsLetter(word[1]) {
-		texts = append(texts, word[2:])
-	}
-	return texts
 }
 
-// selects reports whether a filter of names or paths, as tools take it for globs,
-// selects what the list of secrets names. A filter for all names or for an
-// extension does not, unless that extension is in the list.
+// maxPathsIn is the most texts of a word that are read as paths, options of one letter aside.
+const maxPathsIn = 16
+
+// selects reports whether a filter selects listed paths by more than their extension.
 func (p *Profiles) selects(filter string) bool {
 	return match.FilterSelects(filter, p.sensitive, p.isSensitive)
+}
+
+// maxSecretWords is the most words of a command that are compared. The next one counts as a secret.
+const maxSecretWords = 256
+
+// printers are programs without file operands.
+var printers = []string{"echo", "printf", "true", "false"}
+
+// MindsSecrets reports whether the tool's calls are compared with the list.
+func (c *ParsedCall) MindsSecrets() bool { return c.Kind == Path || c.Kind == Shell }
+
+// Secret returns the part of the call that may be a secret, or "".
+func (c *ParsedCall) Secret() string {
+	if c.Filter != "" {
+		return c.Filter
+	}
+	for i := range c.Candidates {
+		if found := c.Candidates[i].Secret; found != "" {
+			return found
+		}
+	}
+	for i, script := range c.Scripts() {
+		for _, command := range script.All {
+			if found := c.SecretWords(command); len(found) > 0 {
+				return command.Words[found[0]]
+			}
+		}
+		if script.NotSimple == "" {
+			continue
+		}
+		for _, word := range strings.FieldsFunc(c.Candidates[i].Text, isShellSign) { // redirections, here-documents, text that is not parsed
+			if c.Known.Profiles.isSecretWord(word, false) {
+				return word
+			}
+		}
+	}
+	return ""
+}
+
+func isShellSign(r rune) bool { return strings.ContainsRune(" \t\n;|&()<>`'\"$", r) }
+
+// SecretReason returns why a call that may access secrets needs approval.
+func (c *ParsedCall) SecretReason() string { return c.SecretFlag() + " No allow rule names it." }
+
+// SecretFlag returns the flag of a call that may access secrets.
+func (c *ParsedCall) SecretFlag() string {
+	return fmt.Sprintf("The call may access secrets: %s.", match.Visible(match.Shorten(c.Secret(), 60)))
+}
+
+// SecretWords returns the indices of the words of a command that may name secrets.
+func (c *ParsedCall) SecretWords(of *shell.Command) []int {
+	found, known := c.secretWords[of]
+	if known {
+		return found
+	}
+	if slices.Contains(printers, of.Words[0]) {
+		return nil
+	}
+	searches, pattern := c.Known.Programs.Searches(of), c.Known.Programs.SearchPattern(of)
+	for i := range of.Words {
+		if i > 0 && i != pattern && (i > maxSecretWords || c.mayShowSecret(of, i, searches)) {
+			found = append(found, i)
+		}
+		if i > maxSecretWords {
+			break
+		}
+	}
+	if last := len(of.Words) - 1; last > 0 && searches && of.Folder != "" && len(found) == 0 && c.Known.Profiles.isSecretWord(of.Folder, true) {
+		found = append(found, last)
+	}
+	if c.secretWords == nil {
+		c.secretWords = map[*shell.Command][]int{}
+	}
+	c.secretWords[of] = found
+	return found
+}
+
+// mayShowSecret reports whether word i of a command may name a secret, also relative to the folder
+// of a cd before it, or shows variables.
+func (c *ParsedCall) mayShowSecret(of *shell.Command, i int, searches bool) bool {
+	word, operand := of.Words[i], shell.IsOperand(of.Words[i])
+	if c.Known.Profiles.isSecretWord(word, searches && operand) || of.ShowsEnvironment(i) {
+		return true
+	}
+	return of.Folder != "" && operand && c.Known.Profiles.isSecretWord(match.JoinFolder(of.Folder, word), searches)
 }

@@ -11,10 +11,11 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// Kind is what a resource is, and so how patterns are compared with it.
+// Kind is the kind of a resource.
 type Kind int
 
 // The kinds.
@@ -26,8 +27,7 @@ const (
 	Kinds
 )
 
-// Tool is what is known of a tool: an entry of tools, one of a built-in profile,
-// or the former over the latter.
+// Tool describes a tool: by an entry of the policy, a built-in profile, or both.
 type Tool struct {
 	Name  string
 	Names match.Glob
@@ -56,9 +56,8 @@ type Tool struct {
 	Own      bool // the policy has an entry
 }
 
-// over is an entry of the policy added to a profile: its fields and arguments are
-// judged and known beside those of the profile, and what else it sets counts in
-// place of the profile's.
+// over returns a profile extended by an entry of the policy. Fields and arguments of both apply;
+// other settings of the entry replace those of the profile.
 func (t *Tool) over(known *Tool) *Tool {
 	both := *known
 	if t.Replace {
@@ -82,7 +81,6 @@ func (t *Tool) over(known *Tool) *Tool {
 	return &both
 }
 
-// appendNew appends the fields that are not among those already there.
 func appendNew(to, fields [][]string) [][]string {
 	to = slices.Clip(to)
 	for _, field := range fields {
@@ -93,8 +91,8 @@ func appendNew(to, fields [][]string) [][]string {
 	return to
 }
 
-// unsaid reports whether only a built-in profile knows the tool.
-func (t *Tool) unsaid() bool { return t.Builtin && !t.Own }
+// onlyBuiltin reports whether the policy has no entry for a built-in tool.
+func (t *Tool) onlyBuiltin() bool { return t.Builtin && !t.Own }
 
 // BySpecificity puts plain names before globs, longer text before shorter.
 func BySpecificity(a, b *Tool) int {
@@ -109,20 +107,15 @@ func BySpecificity(a, b *Tool) int {
 
 // Reason returns in one sentence why the default of the tool decides.
 func (t *Tool) Reason() string {
-	says := map[Action]string{Allow: "allows", Deny: "denies", Ask: "asks about"}[t.Fallback]
-	return fmt.Sprintf("The policy %s calls of %s that no rule covers.", says, t.Name)
+	return fmt.Sprintf("No rule matches this call; the policy's default for %s is to %s.", t.Name, t.Fallback)
 }
 
 // RiskReason returns in one sentence why the risk of the tool decides.
 func (t *Tool) RiskReason() string {
-	who := "The policy"
-	if t.Builtin {
-		who = "heldcall"
-	}
 	if t.Risk == approvals.RiskLow {
-		return fmt.Sprintf("%s rates %s as low risk, which needs no asking.", who, t.Name)
+		return t.Name + " is rated low risk; low-risk tools run without approval."
 	}
-	return fmt.Sprintf("%s rates %s as %s risk, and only low risk needs no asking.", who, t.Name, t.Risk)
+	return fmt.Sprintf("%s is rated %s risk; only low-risk tools run without approval.", t.Name, t.Risk)
 }
 
 // FieldNames are the fields of the resource, for a person.
@@ -134,8 +127,16 @@ func (t *Tool) FieldNames() string {
 	return strings.Join(names, " or ")
 }
 
-// NameDoubt returns why a tool name is not trusted, or "": agents may trim, cut or
-// normalise what is not plain ASCII.
+// RiskOr returns a risk if it is set, else that of the tool, which may be nil.
+func (t *Tool) RiskOr(given approvals.Risk) approvals.Risk {
+	if t != nil {
+		given = cmp.Or(given, t.Risk)
+	}
+	return cmp.Or(given, approvals.RiskMedium)
+}
+
+// NameDoubt returns why a tool name is not trusted, or "": agents may change names beyond plain
+// ASCII.
 func NameDoubt(name string) string {
 	odd := func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsGraphic(r) || strings.ContainsRune(" *()'\"`\\", r)
@@ -144,7 +145,7 @@ func NameDoubt(name string) string {
 		return "The call names no tool."
 	}
 	if strings.ContainsFunc(name, odd) {
-		return "The tool's name holds characters that do not belong in a tool name."
+		return "The tool's name contains characters that are not valid in a tool name."
 	}
 	return ""
 }
@@ -163,12 +164,52 @@ func ReadKind(r *strictyaml.Reader, n *yaml.Node, path string, t *Tool) {
 	}
 }
 
-// ReadRisk reads the risk of a tool or a rule.
-func ReadRisk(r *strictyaml.Reader, n *yaml.Node, path string) approvals.Risk {
-	return approvals.Risk(r.OneOf(n, path, []string{"low", "medium", "high", "critical"}))
+// SetRisk returns a function that reads the risk of a tool or a rule.
+func SetRisk(r *strictyaml.Reader, to *approvals.Risk) func(*yaml.Node, string) {
+	return SetOneOf(r, to, approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical)
 }
 
-// ReadAction reads an action.
-func ReadAction(r *strictyaml.Reader, n *yaml.Node, path string) Action {
-	return Action(r.OneOf(n, path, []string{string(Ask), string(Allow), string(Deny)}))
+// SetAction returns a function that reads an action.
+func SetAction(r *strictyaml.Reader, to *Action) func(*yaml.Node, string) {
+	return SetOneOf(r, to, Ask, Allow, Deny)
 }
+
+// SetOneOf returns a function that reads one of some values.
+func SetOneOf[T ~string](r *strictyaml.Reader, to *T, values ...T) func(*yaml.Node, string) {
+	known := make([]string, len(values))
+	for i, value := range values {
+		known[i] = string(value)
+	}
+	return func(n *yaml.Node, path string) { *to = T(r.OneOf(n, path, known)) }
+}
+
+// Known is the entries of a policy and the built-in tables.
+type Known struct {
+	Tools    []*Tool // by falling specificity
+	Profiles *Profiles
+	Programs *shell.Programs
+}
+
+// Tool returns the description of a tool, or nil.
+func (k *Known) Tool(name string) *Tool {
+	given, known := find(k.Tools, name), k.Profiles.Find(name)
+	switch {
+	case given == nil:
+		return known
+	case known == nil:
+		return given
+	}
+	return given.over(known)
+}
+
+func find(tools []*Tool, name string) *Tool {
+	for _, t := range tools {
+		if t.Names.Match(name) {
+			return t
+		}
+	}
+	return nil
+}
+
+// KindNames are the kinds as policies name them. A patch is the paths in it.
+var KindNames = []string{"plain", "path", "shell", "url", "patch"}

@@ -10,8 +10,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
-// Compare reports whether a deny or ask pattern matches the call, whatever the
-// condition of its rule.
+// Compare compares a deny or ask pattern with a call, without the condition of its rule.
 func (p *Pattern) Compare(c *resource.ParsedCall) match.Result {
 	if !p.IsFor(c.Call.Tool, c.Kind) {
 		return match.No
@@ -41,8 +40,7 @@ func (p *Pattern) Compare(c *resource.ParsedCall) match.Result {
 	return found
 }
 
-// matchWide compares a pattern with all the arguments and with each string among
-// them.
+// matchWide compares a pattern with all the arguments and with each string in them.
 func (p *Pattern) matchWide(c *resource.ParsedCall) match.Result {
 	found := match.No
 	if len(c.Doubts) > 0 {
@@ -85,8 +83,8 @@ func (p *Pattern) MatchCandidate(c *resource.ParsedCall, r *resource.Candidate) 
 	return p.matchText(r)
 }
 
-// namesAny reports whether the call names one of the files that the rule is about, as it
-// is written or in a command with its quotes removed.
+// namesAny reports whether the call, or a command of it without quotes, contains one of the file
+// names of the rule.
 func namesAny(names *regexp.Regexp, c *resource.ParsedCall) match.Result {
 	for i := range c.Candidates {
 		if names.MatchString(c.Candidates[i].Text) {
@@ -104,20 +102,18 @@ func namesAny(names *regexp.Regexp, c *resource.ParsedCall) match.Result {
 	return match.No
 }
 
-// CoversCommand reports whether an allow pattern covers a command, and names what
-// of it may hold secrets.
+// CoversCommand reports whether an allow pattern covers a command and names its secrets.
 func (p *Pattern) CoversCommand(c *resource.ParsedCall, command *shell.Command) bool {
-	if p.argument.shell == nil || !p.argument.shell.Covers(command, c.Programs()) {
+	if p.argument.shell == nil || !p.argument.shell.Covers(command, c.Known.Programs) {
 		return false
 	}
 	return !slices.ContainsFunc(c.SecretWords(command), func(i int) bool {
 		word, spelled := p.argument.shell.Word(i)
-		return !spelled || !c.Profiles().NamesWord(word)
+		return !spelled || !c.Known.Profiles.NamesWord(word)
 	})
 }
 
-// Covers reports whether an allow pattern covers a resource that is not a
-// script.
+// Covers reports whether an allow pattern covers a resource other than a script.
 func (p *Pattern) Covers(c *resource.ParsedCall, r *resource.Candidate) bool {
 	switch {
 	case p.Any:
@@ -125,7 +121,7 @@ func (p *Pattern) Covers(c *resource.ParsedCall, r *resource.Candidate) bool {
 	case p.Rule.MatchesArguments:
 		return p.argument.plain.Match(c.Whole()) && (r.Secret == "" || !strings.Contains(p.Text, "*"))
 	case c.Kind == resource.Path:
-		return p.argument.path != nil && r.Problem == "" && p.argument.path.Covers(r.Path) && (r.Secret == "" || c.Profiles().NamesSecret(p.argument.path))
+		return p.argument.path != nil && r.Problem == "" && p.argument.path.Covers(r.Path) && (r.Secret == "" || c.Known.Profiles.NamesSecret(p.argument.path))
 	case c.Kind == resource.URL:
 		return p.argument.url != nil && r.Problem == "" && p.argument.url.Covers(r.URL)
 	default:
@@ -133,8 +129,8 @@ func (p *Pattern) Covers(c *resource.ParsedCall, r *resource.Candidate) bool {
 	}
 }
 
-// matchText compares a pattern with a text as it is: a glob of tools may have a tool to
-// whose kind of resource the argument does not fit.
+// matchText compares a pattern with a text, also if its argument does not fit the tool's kind, as a
+// glob of tools may be for several kinds.
 func (p *Pattern) matchText(r *resource.Candidate) match.Result {
 	switch {
 	case p.argument.plain.Match(r.Text):

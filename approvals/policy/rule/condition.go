@@ -12,7 +12,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// maxCost bounds what a condition may cost, in units of CEL: some milliseconds.
+// maxCost bounds the cost of a condition, in units of CEL: some milliseconds.
 const maxCost = 20_000
 
 // Condition is the when of a rule.
@@ -36,7 +36,7 @@ type conditionError struct {
 
 func (e *conditionError) Error() string { return e.problem }
 
-// conditions is what conditions are written in. It never changes.
+// conditions is the environment of conditions.
 var conditions = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(
 		cel.CrossTypeNumericComparisons(true),
@@ -56,7 +56,6 @@ var conditions = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
-// newCondition compiles and type-checks a condition.
 func newCondition(source string) (*Condition, error) {
 	env, err := conditions()
 	if err != nil {
@@ -77,9 +76,8 @@ func newCondition(source string) (*Condition, error) {
 	return &Condition{source, program}, nil
 }
 
-// Holds reports whether the condition is true of a call with some
-// variables. An error is one of its
-// run, such as a field that the arguments do not have.
+// Holds reports whether the condition is true. It returns an error if evaluation fails, such as for
+// a missing field.
 func (c *Condition) Holds(variables map[string]any) (bool, error) {
 	out, _, err := c.program.Eval(variables)
 	if err != nil {

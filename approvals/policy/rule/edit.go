@@ -27,8 +27,7 @@ func (e Edit) contradicts(other Edit) bool {
 	return strings.HasPrefix(e.path, other.path+".") || strings.HasPrefix(other.path, e.path+".")
 }
 
-// apply changes strict arguments; a value that is there already stays as it is
-// written.
+// apply changes strict arguments. A value that is equal already keeps its text.
 func (e Edit) apply(text []byte) ([]byte, error) {
 	found := gjson.GetBytes(text, e.path)
 	if e.set == nil {
@@ -51,7 +50,7 @@ func canonicalValue(text string) string {
 	return string(v)
 }
 
-// Change is what the rewrite rules that cover a call make of it.
+// Change is the effect of the rewrite rules that cover a call.
 type Change struct {
 	Patterns []*Pattern // those that cover it, the first of each rule
 	Text     string     // the new arguments; "" if they stay as they are

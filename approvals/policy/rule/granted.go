@@ -8,7 +8,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Granted is what the patterns of one grant have in common beside a rule's.
+// Granted describes the grant of a pattern.
 type Granted struct {
 	ID      string
 	Scope   approvals.GrantScope
@@ -18,8 +18,8 @@ type Granted struct {
 	Groups  []string  // by whose right it was decided
 }
 
-// Holds reports whether a grant is in force at a time. Where the time is not
-// known, a deny holds and an allow that ends does not.
+// Holds reports whether a grant is in force. At an unknown time a deny is, and an allow that
+// expires is not.
 func (g *Granted) Holds(now time.Time) bool {
 	switch {
 	case g.Expires.IsZero():
@@ -30,8 +30,8 @@ func (g *Granted) Holds(now time.Time) bool {
 	return now.Before(g.Expires)
 }
 
-// OverridesAll reports whether the grant is of somebody who could have decided alone what
-// each of some ask patterns asks.
+// OverridesAll reports whether the grant's author could have decided alone what the rules of some
+// ask patterns require.
 func (g *Granted) OverridesAll(asks []*Pattern) bool {
 	return g.ByHand || !slices.ContainsFunc(asks, func(p *Pattern) bool {
 		return p.Rule.Required > 1 || (len(p.Rule.Reviewers) > 0 && !approvals.MemberOf(g.Groups, p.Rule.Reviewers))
@@ -43,8 +43,7 @@ var (
 	errNoProgram    = errors.New("does not name the program that it allows: its first word may have no *")
 )
 
-// CheckProgram refuses an allow pattern under which other programs could run, of
-// a tool that runs shell scripts.
+// CheckProgram returns an error if an allow pattern for scripts may allow several programs.
 func (p *Pattern) CheckProgram() error {
 	switch {
 	case p.Any || p.argument.star:

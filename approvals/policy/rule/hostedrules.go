@@ -9,16 +9,15 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 )
 
-// Hosted are the rules about tools that the provider runs itself. Their calls
-// cannot be held, so the request that offers them is judged.
+// hosted are the rules for tools that the provider runs. heldcall cannot hold their calls, so the
+// request that offers them is judged.
 type hosted struct {
-	rule   string
-	deny   bool       // those that names does not list
-	names  []*Pattern // the allowed ones, where a list is given
-	freely bool       // hosted MCP tools may run without approval
+	rule  string
+	deny  bool            // those that names does not list
+	names []*Pattern      // the allowed ones, where a list is given
+	mcp   resource.Action // of the calls of hosted MCP tools; "": ask
 }
 
-// hostedTools reads allow, deny, or a list of names.
 func (r *reader) hostedTools(n *yaml.Node, path string, h *hosted) {
 	h.rule = r.Place(n.Line)
 	if n.Kind != yaml.SequenceNode {
@@ -46,20 +45,20 @@ func (r *reader) hostedTools(n *yaml.Node, path string, h *hosted) {
 // keptPrompt is the name of a prompt that the provider keeps, with its tools.
 const keptPrompt = "prompt"
 
-// Judge returns the basis on which a request may offer a tool that the provider runs,
-// and whether the policy lists the tool.
+// Judge returns the basis of a verdict on a tool that the provider runs, and whether hosted_tools
+// lists it.
 func (h *hosted) Judge(name string) (by Basis, listed bool) {
 	listed = slices.ContainsFunc(h.names, func(p *Pattern) bool { return p.Tool.Match(name) })
-	by = Basis{Action: resource.Allow, Rule: h.rule, Reason: "Tools that the provider runs may be offered."}
+	by = Basis{Action: resource.Allow, Rule: h.rule, Reason: "The policy allows tools that the provider runs."}
 	switch {
-	case name == keptPrompt && !listed && !h.freely:
-		by.Action, by.Reason = resource.Deny, "A prompt that the provider keeps may bring hosted MCP tools whose calls nobody is asked about; hosted_tools does not list "+name+"."
+	case name == keptPrompt && !listed && h.mcp != resource.Allow:
+		by.Action, by.Reason = resource.Deny, "A prompt stored by the provider may add hosted MCP tools that run without approval; hosted_tools does not list "+name+"."
 	case h.deny && !listed:
-		by.Action, by.Reason = resource.Deny, "Policy does not list the hosted tool "+name+"."
+		by.Action, by.Reason = resource.Deny, "hosted_tools does not list the tool "+name+"."
 		if len(h.names) == 0 {
-			by.Reason = "Policy denies tools that the provider runs, because their calls cannot be held."
+			by.Reason = "The policy denies tools that the provider runs, because heldcall cannot hold their calls."
 		}
-	case strings.HasPrefix(name, "mcp:") && !h.freely:
+	case strings.HasPrefix(name, "mcp:") && h.mcp != resource.Allow:
 		by.Action, by.Reason = resource.Ask, "Calls of hosted MCP tools need approval."
 	}
 	return by, listed

@@ -8,15 +8,14 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 )
 
-// Index finds the patterns of one list that may match a call without looking at
-// the others. It is never changed once it is built.
+// Index finds the patterns of one list that may match a call. It is immutable.
 type Index struct {
 	All   []*Pattern
 	named map[string]*toolPatterns // by tool
 	globs *toolPatterns            // those whose tool is a glob or a class
 }
 
-// toolPatterns is patterns for the same tools, by the keys of what they match.
+// toolPatterns are patterns for the same tools, by key.
 type toolPatterns struct {
 	all    []*Pattern
 	keysOf func(*Pattern, resource.Kind) []string
@@ -27,7 +26,7 @@ type toolPatterns struct {
 	}
 }
 
-// NewIndex takes patterns in the order in which they decide.
+// NewIndex returns an index of deny or ask patterns, which are ranked by their order.
 func NewIndex(patterns []*Pattern) *Index { return newIndexBy((*Pattern).keys, patterns) }
 
 // NewAllowIndex is newIndex for patterns that allow.
@@ -55,14 +54,13 @@ func (x *Index) OfRule(r *Rule) *Index {
 	return &Index{globs: &toolPatterns{all: own, keysOf: (*Pattern).allowKeys}}
 }
 
-// AnyFor reports whether any of the patterns is for a tool whose resource is of a
-// kind.
+// AnyFor reports whether a pattern is for a tool with a resource of a kind.
 func (x *Index) AnyFor(tool string, k resource.Kind) bool {
 	return x != nil && (x.named[tool] != nil || slices.ContainsFunc(x.globs.all, func(p *Pattern) bool { return p.IsFor(tool, k) }))
 }
 
-// Candidates are the patterns that may match a resource of a kind with some
-// keys, in no order and some twice; all of the tool's if every key is possible.
+// Candidates returns the patterns that may match a resource of a kind with some keys, in no order
+// and with repetitions, or all of the tool's patterns.
 func (x *Index) Candidates(tool string, k resource.Kind, keys []string, every bool) iter.Seq[*Pattern] {
 	return func(yield func(*Pattern) bool) {
 		if x == nil {
@@ -75,8 +73,7 @@ func (x *Index) Candidates(tool string, k resource.Kind, keys []string, every bo
 	}
 }
 
-// First returns the pattern of the lowest rank that has one of some keys and is like that,
-// or nil.
+// First returns the pattern of lowest rank that has one of some keys and is like that, or nil.
 func (x *Index) First(tool string, k resource.Kind, keys []string, like func(*Pattern) bool) *Pattern {
 	var found *Pattern
 	for p := range x.Candidates(tool, k, keys, false) {

@@ -1,7 +1,9 @@
 package rule
 
 import (
+	"cmp"
 	"slices"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -11,35 +13,32 @@ import (
 
 // Limit is how many calls a rule lets pass, or asks about.
 type Limit struct {
-	Turn, Run, Minute int // 0: any number
-	Then              resource.Action
-	Key               string // the same as long as patterns and condition of the rule are
+	PerTurn, PerRun, PerMinute int             // calls; 0: any number
+	Then                       resource.Action // of a call beyond: [resource.Ask] or [resource.Deny]
+	Key                        string          // the same as long as patterns and condition of the rule are
 }
 
-// limit reads the limit of a rule.
 func (r *ruleReader) limit(n *yaml.Node, path string) {
 	before := len(r.Errors)
 	l := &Limit{}
 	r.Mapping(n, path, []strictyaml.Key{
-		{Name: "per_turn", Read: func(n *yaml.Node, path string) { l.Turn = r.Number(n, path, 1) }},
-		{Name: "per_run", Read: func(n *yaml.Node, path string) { l.Run = r.Number(n, path, 1) }},
+		{Name: "per_turn", Read: func(n *yaml.Node, path string) { l.PerTurn = r.Number(n, path, 1) }},
+		{Name: "per_run", Read: func(n *yaml.Node, path string) { l.PerRun = r.Number(n, path, 1) }},
 		{Name: "per_minute", Read: func(n *yaml.Node, path string) {
-			if l.Minute = r.Number(n, path, 1); l.Minute > maxPerMinute {
+			if l.PerMinute = r.Number(n, path, 1); l.PerMinute > maxPerMinute {
 				r.Fail(n, path, "must be at most %d", maxPerMinute)
 			}
 		}},
-		{Name: "then", Read: func(n *yaml.Node, path string) {
-			l.Then = resource.Action(r.OneOf(n, path, []string{string(resource.Ask), string(resource.Deny)}))
-		}},
+		{Name: "then", Read: resource.SetOneOf(&r.Reader, &l.Then, resource.Ask, resource.Deny)},
 	})
-	if len(r.Errors) == before && l.Turn == 0 && l.Run == 0 && l.Minute == 0 {
+	if len(r.Errors) == before && l.PerTurn == 0 && l.PerRun == 0 && l.PerMinute == 0 {
 		r.Fail(n, path, "limits nothing: write per_turn, per_run or per_minute")
 	}
 	r.one.Limit, r.limitAt = l, n
 }
 
-// checkLimit completes the limit of a rule whose lists are known: what is beyond
-// it is asked about, or denied if the rule asks by itself.
+// checkLimit completes the limit of a rule when its lists are known: calls beyond it are asked
+// about, or denied if the rule asks.
 func (r *ruleReader) checkLimit(path string) {
 	l := r.one.Limit
 	if l == nil {
@@ -48,9 +47,9 @@ func (r *ruleReader) checkLimit(path string) {
 	asks, allows := r.found[&r.to.ask], r.found[&r.to.allow]
 	switch {
 	case !asks && !allows:
-		r.Fail(r.limitAt, path, "has no effect: it is about the allow and the ask list, and the rule has neither")
+		r.Fail(r.limitAt, path, "has no effect: the rule has neither an allow list nor an ask list")
 	case asks && l.Then == resource.Ask:
-		r.Fail(r.limitAt, path, "then: ask has no effect on what the ask list asks about anyway: write then: deny")
+		r.Fail(r.limitAt, path, "then: ask has no effect in a rule with an ask list: write then: deny")
 	case l.Then == "" && asks:
 		l.Then = resource.Deny
 	case l.Then == "":
@@ -64,10 +63,48 @@ func (r *ruleReader) checkLimit(path string) {
 	l.Key += r.one.When.text()
 }
 
-// asksBeyond reports whether the rule asks about calls beyond its limit, so that
-// it may have settings for that.
+// asksBeyond reports whether the rule asks about calls beyond its limit, so that settings of ask
+// rules apply.
 func (r *ruleReader) asksBeyond() bool { return r.one.Limit != nil && r.one.Limit.Then == resource.Ask }
 
-// maxPerMinute is the most calls a minute that a limit may let pass: the time of
-// each of them is kept.
+// maxPerMinute bounds a limit, as the time of each call is kept.
 const maxPerMinute = 10_000
+
+func (r *reader) escalation(n *yaml.Node, path string) Escalation {
+	var e Escalation
+	before := len(r.Errors)
+	r.Mapping(n, path, []strictyaml.Key{
+		{Name: "after", Read: func(n *yaml.Node, path string) { e.After = r.Duration(n, path) }},
+		{Name: "to", Read: func(n *yaml.Node, path string) { e.To = r.names(n, path) }},
+	})
+	if len(r.Errors) == before && (e.After == 0 || len(e.To) == 0) {
+		r.Fail(n, path, "is not complete: write after, a duration, and to, a list of groups")
+	}
+	return e
+}
+
+func (r *ruleReader) checkEscalation(path string) {
+	one := r.one
+	if r.escalateAt == nil {
+		return
+	}
+	timeout := cmp.Or(one.Timeout, DefaultTimeout)
+	switch {
+	case len(one.Reviewers) == 0:
+		r.Fail(r.escalateAt, path, "has no effect: the rule names no reviewers, so any reviewer may decide at once")
+	case one.Escalate.After >= timeout:
+		r.Fail(r.escalateAt, path+".after", "must be less than the rule's timeout, %s", timeout)
+	}
+}
+
+// Escalation is the groups that may decide a request too, after a time without a decision. The zero
+// value is none.
+type Escalation struct {
+	After time.Duration // from the question on; less than its timeout
+	To    []string      // groups, sorted
+}
+
+// Compare orders escalations by their values.
+func (e Escalation) Compare(other Escalation) int {
+	return cmp.Or(cmp.Compare(e.After, other.After), slices.Compare(e.To, other.To))
+}

@@ -12,8 +12,8 @@ import (
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// Parse reads the rules of a policy. Errors have the name as that of the file, and the
-// places of rules its last element. All mistakes are returned, as [strictyaml.Errors].
+// Parse reads the rules of a policy. Errors contain the name as the file, rules its last element.
+// It returns all mistakes as [strictyaml.Errors].
 func Parse(name string, src []byte) (*Set, error) {
 	r := newReader(name)
 	set := EmptySet()
@@ -32,12 +32,10 @@ func Parse(name string, src []byte) (*Set, error) {
 func (r *reader) policy(root *yaml.Node, p *Set) {
 	var tools, rules *yaml.Node
 	r.Mapping(root, "", []strictyaml.Key{
-		{Name: "default", Read: func(n *yaml.Node, path string) { p.fallback = resource.ReadAction(&r.Reader, n, path) }},
+		{Name: "default", Read: resource.SetAction(&r.Reader, &p.fallback)},
 		{Name: "ambiguous", Read: func(n *yaml.Node, path string) {
-			p.Ambiguous = Basis{
-				Action: resource.Action(r.OneOf(n, path, []string{string(resource.Ask), string(resource.Deny)})), Rule: "ambiguous (" + r.Place(n.Line) + ")",
-				Reason: "The call can be read in more than one way, and the policy denies such calls.",
-			}
+			p.Ambiguous = Basis{Rule: "ambiguous (" + r.Place(n.Line) + ")", Reason: "The call can be read in more than one way; the policy denies such calls."}
+			resource.SetOneOf(&r.Reader, &p.Ambiguous.Action, resource.Ask, resource.Deny)(n, path)
 		}},
 		{Name: "profiles", Read: func(n *yaml.Node, path string) { r.profiles(n, path, &p.Known) }},
 		{Name: "programs", Read: func(n *yaml.Node, path string) {
@@ -48,9 +46,7 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 		{Name: "tools", Read: func(n *yaml.Node, _ string) { tools = n }},
 		{Name: "rules", Read: func(n *yaml.Node, _ string) { rules = n }},
 		{Name: "hosted_tools", Read: func(n *yaml.Node, path string) { r.hostedTools(n, path, &p.Hosted) }},
-		{Name: "hosted_mcp", Read: func(n *yaml.Node, path string) {
-			p.Hosted.freely = r.OneOf(n, path, []string{string(resource.Ask), string(resource.Allow)}) == string(resource.Allow)
-		}},
+		{Name: "hosted_mcp", Read: resource.SetOneOf(&r.Reader, &p.Hosted.mcp, resource.Ask, resource.Allow)},
 	}, "denial", "grants", "limit", "limits", "mode")
 	if p.fallback != "" {
 		p.Known.Profiles = p.Known.Profiles.Without()
@@ -74,7 +70,7 @@ func isEmpty(n *yaml.Node) bool {
 	return len(n.Content) == 0 && (n.Kind == yaml.SequenceNode || n.ShortTag() == "!!null")
 }
 
-// profiles reads all, none, or the agents whose tools are known.
+// profiles reads all, none, or a list of agents.
 func (r *reader) profiles(n *yaml.Node, path string, known *resource.Known) {
 	if n.Kind != yaml.SequenceNode {
 		if r.OneOf(n, path, []string{"all", "none"}) == "none" {
@@ -88,7 +84,7 @@ func (r *reader) profiles(n *yaml.Node, path string, known *resource.Known) {
 		switch {
 		case !ok:
 		case !slices.Contains(known.Profiles.Agents(), name):
-			r.Fail(n, path, "is %q, which has no profile: write %s", name, strings.Join(known.Profiles.Agents(), ", "))
+			r.Fail(n, path, "is %q, which is not an agent with a profile: write %s", name, strings.Join(known.Profiles.Agents(), ", "))
 		default:
 			agents = append(agents, name)
 		}

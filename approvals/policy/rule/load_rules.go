@@ -14,7 +14,6 @@ import (
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// rule reads one item of rules.
 func (r *reader) rule(n *yaml.Node, path string, in *Set, to *lists) {
 	before := len(r.Errors)
 	rr := &ruleReader{reader: r, in: in, one: &Rule{}, to: to, found: map[*[]*Pattern]bool{}}
@@ -33,14 +32,14 @@ func (r *reader) rule(n *yaml.Node, path string, in *Set, to *lists) {
 	rr.checkEscalation(strictyaml.Join(path, "escalate"))
 	for _, s := range rr.only {
 		if !rr.found[s.list] && !(s.list == &to.ask && rr.asksBeyond()) {
-			r.Fail(&yaml.Node{Line: s.line}, s.path, "has no effect: it is about the %s list, and the rule has none", s.name)
+			r.Fail(&yaml.Node{Line: s.line}, s.path, "has no effect: the rule has no %s list", s.name)
 		}
 	}
 	if one := rr.one; one.Denial != nil && one.Limit == nil && !rr.found[&to.deny] && !rr.found[&to.ask] {
-		r.Fail(n, path, "has a denial and neither a deny nor an ask list that it could be of")
+		r.Fail(n, path, "has a denial and neither a deny nor an ask list")
 	}
 	if rr.found[&to.rewrite] && len(rr.one.Edits) == 0 {
-		r.Fail(n, path, "has a rewrite list and does not say what to change: write set or delete")
+		r.Fail(n, path, "has a rewrite list and no change: write set or delete")
 	}
 }
 
@@ -59,13 +58,13 @@ func (r *ruleReader) keys() []strictyaml.Key {
 		{Name: "when", Read: func(n *yaml.Node, path string) { one.When = r.condition(n, path) }},
 		{Name: "limit", Read: r.limit},
 		{Name: "reason", Read: r.SetText(&one.Reason)},
-		{Name: "risk", Read: func(n *yaml.Node, path string) { one.Risk = resource.ReadRisk(&r.Reader, n, path) }},
+		{Name: "risk", Read: resource.SetRisk(&r.Reader, &one.Risk)},
 		{Name: "title", Read: r.question(func(n *yaml.Node, path string) { one.Title = r.message(n, path) })},
 		{Name: "denial", Read: func(n *yaml.Node, path string) { one.Denial = r.message(n, path) }},
 		{Name: "timeout", Read: r.question(func(n *yaml.Node, path string) { one.Timeout = r.Duration(n, path) })},
 		{Name: "on_timeout", Read: r.question(func(n *yaml.Node, path string) {
 			if n.Value == "escalate" {
-				r.Fail(n, path, "escalate is a key of its own, of what happens before the end: write escalate: {after: 5m, to: [GROUP]}, and here deny or approve")
+				r.Fail(n, path, "cannot be escalate, which is a key of its own: write escalate: {after: 5m, to: [GROUP]}, and here deny or approve")
 				return
 			}
 			one.OnTimeout = r.OneOf(n, path, []string{approvals.OnTimeoutDeny, approvals.OnTimeoutApprove})
@@ -113,8 +112,8 @@ func (r *ruleReader) delete(n *yaml.Node, path string) {
 	})
 }
 
-// pathNames are what the names in the path of an argument are made of: nothing
-// that means more to those who find and change values by it.
+// pathNames matches the path of an argument without characters that gjson and sjson treat as
+// special.
 var pathNames = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*(\.[A-Za-z0-9_][A-Za-z0-9_-]*)*$`)
 
 func (r *ruleReader) edit(name *yaml.Node, path string, to jsontext.Value) {
@@ -130,7 +129,6 @@ func (r *ruleReader) edit(name *yaml.Node, path string, to jsontext.Value) {
 	r.one.Edits = append(r.one.Edits, e)
 }
 
-// message reads a template.
 func (r *reader) message(n *yaml.Node, path string) *Message {
 	text, ok := r.Text(n, path)
 	if !ok {
@@ -143,7 +141,6 @@ func (r *reader) message(n *yaml.Node, path string) *Message {
 	return m
 }
 
-// condition reads the when of a rule.
 func (r *reader) condition(n *yaml.Node, path string) *Condition {
 	text, ok := r.Text(n, path)
 	if !ok {
@@ -185,7 +182,6 @@ func (r *reader) remember(n *yaml.Node, path string, s *Settings) {
 	})
 }
 
-// patterns reads the patterns of one list of a rule.
 func (r *reader) patterns(n *yaml.Node, path string, of *Rule, in *Set, allows bool, to *[]*Pattern) {
 	r.List(n, path, "patterns", func(item *yaml.Node, path string) {
 		s, ok := r.Text(item, path)

@@ -11,7 +11,6 @@ import (
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// tools reads the tools of a policy.
 func (r *reader) tools(n *yaml.Node, path string, known *resource.Known) {
 	r.Members(n, path, func(name, value *yaml.Node, path string) {
 		only, err := NewPattern(name.Value)
@@ -31,13 +30,10 @@ func (r *reader) tools(n *yaml.Node, path string, known *resource.Known) {
 				t.Typed, t.Kinded = true, true
 			}},
 			{Name: "replace", Read: r.SetBool(&t.Replace)},
-			{Name: "workdir", Read: func(n *yaml.Node, path string) {
-				t.Workdir = r.fields(n, path)
-				t.AnyFolder = true
-			}},
+			{Name: "workdir", Read: func(n *yaml.Node, path string) { t.Workdir, t.AnyFolder = r.fields(n, path), true }},
 			{Name: "args", Read: func(n *yaml.Node, path string) { t.Args, t.Listed = r.args(n, path), true }},
-			{Name: "risk", Read: func(n *yaml.Node, path string) { t.Risk = resource.ReadRisk(&r.Reader, n, path) }},
-			{Name: "default", Read: func(n *yaml.Node, path string) { t.Fallback = resource.ReadAction(&r.Reader, n, path) }},
+			{Name: "risk", Read: resource.SetRisk(&r.Reader, &t.Risk)},
+			{Name: "default", Read: resource.SetAction(&r.Reader, &t.Fallback)},
 		}, "limit", "profile")
 		known.Tools = append(known.Tools, t)
 	})
@@ -65,16 +61,10 @@ func (r *reader) fields(n *yaml.Node, path string) [][]string {
 	return all
 }
 
-// args reads the names of the arguments that a call may have besides.
+// args reads the names of other arguments.
 func (r *reader) args(n *yaml.Node, path string) []string {
-	names := []string{}
 	if n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
-		return names
+		return []string{}
 	}
-	r.List(n, path, "arguments", func(n *yaml.Node, path string) {
-		if name, ok := r.Text(n, path); ok {
-			names = append(names, name)
-		}
-	})
-	return names
+	return r.texts(n, path, "arguments")
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// MaxMessage bounds what a template may write, in bytes.
+// MaxMessage is the most bytes that a template writes.
 const MaxMessage = 4 << 10
 
-// Message is a template of a rule: the title of a question, or the message to
-// the model about a denial. It is written in Go's text/template over [MessageData].
+// Message is a Go text/template over [MessageData]: the title of a request, or the message to the
+// model about a denial.
 type Message struct{ template *template.Template }
 
-// MessageData is what a template may show.
+// MessageData are the values of templates.
 type MessageData struct {
 	Tool      string
 	Resource  string
@@ -66,7 +66,7 @@ func (m *Message) Render(data MessageData) (string, error) {
 	return strings.TrimSpace(b.String()), nil
 }
 
-// bounded takes as much text as a message may have.
+// bounded is a builder of at most MaxMessage bytes.
 type bounded struct{ strings.Builder }
 
 func (b *bounded) Write(p []byte) (int, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
-// Pattern is one tool(argument) of a list of a rule. The argument
-// is compiled for each kind of resource, as its tool glob may meet tools of each.
+// Pattern is one tool(argument) of a rule's list. Its argument is compiled for each kind of
+// resource, as a glob of tools may be for several.
 type Pattern struct {
 	Text  string
 	Where string // file and line
@@ -79,17 +79,16 @@ func newArgument(text string) argumentForms {
 	return a
 }
 
-// shellClass names, in a pattern with an argument, every tool that runs shell
-// scripts.
+// shellClass is the tool name that is for every tool of shell scripts, in a pattern with an
+// argument.
 const shellClass = "shell"
 
-// IsFor reports whether a pattern is for a tool whose resource is of a kind.
+// IsFor reports whether a pattern is for a tool with a resource of a kind.
 func (p *Pattern) IsFor(tool string, k resource.Kind) bool {
 	return (p.Tool.Match(tool) || (p.shells && k == resource.Shell)) && p.Rule.concerns(k)
 }
 
-// Fits returns why a pattern cannot be meant for any of the tools that it may be
-// for, by their kinds.
+// Fits returns an error if a pattern fits none of the kinds of the tools that it is for.
 func (p *Pattern) Fits(kinds []resource.Kind, allows bool) error {
 	var err error
 	for _, k := range kinds {
@@ -117,8 +116,8 @@ func (p *Pattern) check(k resource.Kind, allows bool) error {
 	return nil
 }
 
-// keys returns the index keys of the pattern: a resource of the kind that the pattern
-// matches has at least one of them. There are none if the pattern may match any resource.
+// keys returns the lookup keys of a deny or ask pattern, or none if any resource may match. A
+// resource that matches has one of them.
 func (p *Pattern) keys(k resource.Kind) []string {
 	if p.Any || p.argument.star || p.Rule.MatchesArguments {
 		return nil
@@ -147,7 +146,7 @@ func (a *argumentForms) pathKeys() []string {
 	return a.path.Keys
 }
 
-// commandKeys are none if the first word of the argument is quoted.
+// commandKeys returns no keys if the first word is quoted.
 func (a *argumentForms) commandKeys() []string {
 	quoted := a.shell != nil && !a.shell.Begins(a.command.Key)
 	if quoted || a.command.Key == "" {
@@ -156,8 +155,7 @@ func (a *argumentForms) commandKeys() []string {
 	return []string{a.command.Key}
 }
 
-// byStrictness orders patterns by their settings, never by their place:
-// the strictest first, then the longest.
+// byStrictness orders patterns by their settings: the strictest first, then the longest.
 func byStrictness(a, b *Pattern) int {
 	return cmp.Or(
 		cmp.Compare(b.Rule.Required, a.Rule.Required),
@@ -174,28 +172,32 @@ func byStrictness(a, b *Pattern) int {
 	)
 }
 
-// Basis is the pattern's own, for an action that its list names.
+// Basis returns the basis of a verdict that the pattern decides.
 func (p *Pattern) Basis(a resource.Action) Basis {
-	says := map[resource.Action]string{resource.Allow: "allows", resource.Deny: "denies", resource.Ask: "asks about"}[a]
-	g := Basis{
-		Action: a,
-		Rule:   p.Where,
-		Risk:   p.Rule.Risk,
-		Reason: cmp.Or(p.Rule.Reason, fmt.Sprintf("The policy %s %s.", says, p.Text)),
+	b := Basis{Action: a, Rule: p.Where, Risk: p.Rule.Risk, Reason: p.Rule.Reason}
+	if b.Reason == "" {
+		b.Reason = "A policy rule " + verb(a) + " " + p.Text + "."
 	}
 	if p.Rule.Grant != nil {
-		g.Grants = []string{p.Rule.Grant.ID}
+		b.Grants = []string{p.Rule.Grant.ID}
 	}
-	return g
+	return b
 }
 
-// allowKeys returns the index keys of an allow pattern: a resource of the kind that the
-// pattern covers has at least one of them. There are none if it may cover any resource.
-//
-// They distinguish more than the keys of patterns that deny, which must see through
-// quoting, folders and letter case: a pattern for commands has the words in front of its
-// first *, one for paths its first segment. Nor are all allow patterns compared with a
-// call that may hide what it does: they do not cover it.
+func verb(a resource.Action) string {
+	switch a {
+	case resource.Allow:
+		return "allows"
+	case resource.Deny:
+		return "denies"
+	default:
+		return "requires approval for"
+	}
+}
+
+// allowKeys is keys for an allow pattern. These keys are more specific, as allow patterns need not
+// match through quoting, folders and letter case: the words before the first * of a command, or the
+// first segment of a path.
 func (p *Pattern) allowKeys(k resource.Kind) []string {
 	switch {
 	case p.Any || p.argument.star || p.Rule.MatchesArguments:

@@ -11,21 +11,17 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 )
 
-// Protection is what a verdict names as the rule that protects files.
+// Protection is the rule name of verdicts that protect files.
 const Protection = "built-in protection of heldcall's files"
 
-// Protect is the policy with rules for files and folders that calls must not write to:
-// a call of a tool for paths or patches that names one, or something in it, is denied
-// unless the risk of the tool is low; a shell command that names one is asked about,
-// and no grant lifts that. Relative paths of calls count from folder; it and the files
-// are absolute. What writes to a file without its name is not found.
+// Protect returns the set with rules for protected files: see Policy.Protect.
 func (p *Set) Protect(folder string, files ...string) *Set {
 	notLow, err := newCondition(`risk != "low"`)
 	if err != nil {
 		panic("internal error: the condition of protected files: " + err.Error())
 	}
-	writes := &Rule{Reason: "The file is heldcall's own, and agents do not write to it.", Kinds: []resource.Kind{resource.Path}, When: notLow}
-	names := &Rule{Reason: "The command names a file of heldcall.", Kinds: []resource.Kind{resource.Shell}, Names: namesOf(files)}
+	writes := &Rule{Reason: "The file belongs to heldcall; agents may not write to it.", Kinds: []resource.Kind{resource.Path}, When: notLow}
+	names := &Rule{Reason: "The command names a file that belongs to heldcall.", Kinds: []resource.Kind{resource.Shell}, Names: namesOf(files)}
 	names.Risk = approvals.RiskCritical
 	var deny []*Pattern
 	for _, file := range files {
@@ -44,8 +40,8 @@ func (p *Set) Protect(folder string, files ...string) *Set {
 	return &protected
 }
 
-// pathForms are the ways in which a call may write the path of a file: absolute,
-// relative to the folder, and both where links lead.
+// pathForms returns the ways to write the path of a file: absolute or relative to the folder, with
+// and without symbolic links.
 func pathForms(folder, file string) []string {
 	forms := []string{file}
 	for _, path := range []string{file, resolved(file)} {
@@ -74,7 +70,6 @@ func resolved(path string) string {
 	return path
 }
 
-// namesOf finds the names of files, without their folders, in a text.
 func namesOf(files []string) *regexp.Regexp {
 	var names []string
 	for _, file := range files {

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"time"
@@ -9,7 +10,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 )
 
-// Rule is what the patterns of one item of rules have in common.
+// Rule is the settings of one item of rules.
 type Rule struct {
 	Settings
 	Reason           string
@@ -25,7 +26,7 @@ type Rule struct {
 	Names *regexp.Regexp  // finds the names that a call must contain; nil: none
 }
 
-// Basis is why a verdict is what it is.
+// Basis is the source of a verdict: a rule, a grant or a default.
 type Basis struct {
 	Action resource.Action
 	Rule   string
@@ -35,8 +36,8 @@ type Basis struct {
 
 	Builtin bool // by the risk of a built-in profile
 	Rated   bool // by the risk of a tool
-	// spelledOut is true of a script that allow patterns without a * spell out:
-	// what it may run beyond its words is meant by who wrote them.
+	// SpelledOut is true for a script covered by allow patterns without a *: its author meant all
+	// that it runs.
 	SpelledOut bool
 }
 
@@ -66,10 +67,53 @@ func riskLevel(r approvals.Risk) int {
 	return slices.Index([]approvals.Risk{approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical}, r)
 }
 
-// concerns reports whether the rule is about tools with a resource of a kind.
 func (r *Rule) concerns(k resource.Kind) bool {
 	return r == nil || len(r.Kinds) == 0 || slices.Contains(r.Kinds, k)
 }
 
 // DefaultTimeout is how long people have to answer where no rule sets it.
 const DefaultTimeout = 300 * time.Second
+
+// StrictestSettings joins the settings of several ask rules, except who decides. If silence
+// approves, a longer time-out is stricter.
+func StrictestSettings(asks []*Pattern, silence bool) Settings {
+	var all Settings
+	for _, p := range asks {
+		r := p.Rule.Settings
+		all.Risk = Strictest(all.Risk, r.Risk)
+		all.NoRemember = all.NoRemember || r.NoRemember
+		all.Scopes, all.NoRemember = common(all.Scopes, r.Scopes, all.NoRemember)
+		t := cmp.Or(r.Timeout, DefaultTimeout)
+		if all.Timeout == 0 || (silence && t > all.Timeout) || (!silence && t < all.Timeout) {
+			all.Timeout = t
+		}
+	}
+	return all
+}
+
+// common returns the grant scopes that two rules share. If there are none, decisions are not
+// remembered.
+func common(a, b []approvals.GrantScope, forget bool) ([]approvals.GrantScope, bool) {
+	switch {
+	case len(b) == 0:
+		return a, forget
+	case len(a) == 0:
+		return b, forget
+	}
+	var both []approvals.GrantScope
+	for _, one := range a {
+		if slices.Contains(b, one) {
+			both = append(both, one)
+		}
+	}
+	return both, forget || len(both) == 0
+}
+
+// RulesOf returns the rules of patterns, in their order.
+func RulesOf(patterns []*Pattern) []*Rule {
+	rules := make([]*Rule, len(patterns))
+	for i, p := range patterns {
+		rules[i] = p.Rule
+	}
+	return rules
+}

@@ -8,12 +8,10 @@ import (
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// lists are the patterns of all rules, by their lists.
 type lists struct {
 	deny, ask, allow, rewrite []*Pattern
 }
 
-// ruleReader reads one rule.
 type ruleReader struct {
 	*reader
 	in    *Set
@@ -27,7 +25,7 @@ type ruleReader struct {
 	escalateAt *yaml.Node // the escalate, if there is one
 }
 
-// setting is a key of a rule that means something beside a list only.
+// setting is a key of a rule that applies to one list only.
 type setting struct {
 	line int
 	path string
@@ -35,7 +33,7 @@ type setting struct {
 	name string // of the list
 }
 
-// about reads a setting that means something beside a list only.
+// about reads a setting that applies to one list only.
 func (r *ruleReader) about(list *[]*Pattern, name string, read func(*yaml.Node, string)) func(*yaml.Node, string) {
 	return func(n *yaml.Node, path string) {
 		read(n, path)
@@ -48,17 +46,21 @@ func (r *ruleReader) question(read func(*yaml.Node, string)) func(*yaml.Node, st
 }
 
 func (r *reader) names(n *yaml.Node, path string) []string {
-	var names []string
-	r.List(n, path, "reviewers", func(item *yaml.Node, path string) {
-		if s, ok := r.Text(item, path); ok {
-			names = append(names, s)
-		}
-	})
+	names := r.texts(n, path, "reviewers")
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// reader reads the YAML of a policy.
+func (r *reader) texts(n *yaml.Node, path, of string) []string {
+	var texts []string
+	r.List(n, path, of, func(item *yaml.Node, path string) {
+		if text, ok := r.Text(item, path); ok {
+			texts = append(texts, text)
+		}
+	})
+	return texts
+}
+
 type reader struct{ strictyaml.Reader }
 
 func newReader(file string) *reader { return &reader{strictyaml.Reader{File: file}} }

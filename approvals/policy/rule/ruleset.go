@@ -7,15 +7,18 @@
 package rule
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
-// Set is a policy as it is read: its rules, and what is known of tools. It is
-// immutable and safe for concurrent use.
+// Set is a parsed policy: its rules and the known tools. It is immutable and safe for concurrent
+// use.
 type Set struct {
 	fallback  resource.Action // where nothing else decides
 	Ambiguous Basis           // of calls with more than one reading
@@ -63,11 +66,10 @@ func (p *Set) KindsFor(of *Pattern) []resource.Kind {
 	return found
 }
 
-// ByDefault returns the basis for a tool's calls that no rule covers. The risk of a
-// built-in profile decides only for tools that the policy does not name, and only
-// where the policy has no default. Where there is no policy it counts for nothing.
+// ByDefault returns the basis for calls that no rule matches. The risk of a built-in profile
+// decides only if the policy has neither a default nor an entry or allow rule for the tool.
 func (p *Set) ByDefault(name string, k resource.Kind, t *resource.Tool) Basis {
-	by := Basis{Action: p.fallback, Rule: "default", Reason: defaultReason(p.fallback)}
+	by := Basis{Action: p.fallback, Rule: "default", Reason: "No rule matches this call; the policy's default is to " + string(p.fallback) + "."}
 	switch {
 	case t == nil:
 	case t.Fallback != "":
@@ -83,13 +85,57 @@ func (p *Set) ByDefault(name string, k resource.Kind, t *resource.Tool) Basis {
 	return by
 }
 
-func defaultReason(a resource.Action) string {
-	switch a {
-	case resource.Allow:
-		return "No rule covers this call, and the policy allows what none covers."
-	case resource.Deny:
-		return "No rule covers this call, and the policy denies what none covers."
-	default:
-		return "No rule covers this call, and the policy asks about what none covers."
+// Groups returns the groups that rules name, each with the place of one such rule.
+func (p *Set) Groups() map[string]string {
+	groups := map[string]string{}
+	for _, list := range []*Index{p.Ask, p.Limited.Ask, p.Limited.Allow} {
+		if list == nil {
+			continue
+		}
+		for _, pattern := range list.All {
+			for _, group := range slices.Concat(pattern.Rule.Reviewers, pattern.Rule.Escalate.To) {
+				if groups[group] == "" {
+					groups[group] = pattern.Where
+				}
+			}
+		}
 	}
+	return groups
+}
+
+// Warnings returns a sentence for each allow pattern that is only the name of a tool with a known
+// resource.
+func (p *Set) Warnings() []string {
+	patterns := slices.Clone(p.Allow.All)
+	slices.SortFunc(patterns, func(a, b *Pattern) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Text, b.Text)) })
+	var found []string
+	for _, one := range patterns {
+		names := p.withResource(one)
+		if !one.Any || len(names) == 0 {
+			continue
+		}
+		found = append(found, fmt.Sprintf("%s: %s allows any arguments of %s, also files that may hold secrets: write %s(...) to allow some.",
+			one.Where, one.Text, someOf(names), names[0]))
+	}
+	return found
+}
+
+// withResource returns the names of the tools of a pattern with a known resource, sorted.
+func (p *Set) withResource(of *Pattern) []string {
+	var names []string
+	for _, t := range slices.Concat(p.Known.Tools, p.Known.Profiles.All()) {
+		if t.Typed && len(t.Fields) > 0 && t.Names.Meets(of.Tool) {
+			names = append(names, t.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// someOf names up to three things.
+func someOf(names []string) string {
+	if len(names) > 3 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
+	}
+	return strings.Join(names, ", ")
 }

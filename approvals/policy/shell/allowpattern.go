@@ -11,8 +11,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-// AllowPattern is the argument of an allow pattern for scripts: the words of
-// one command.
+// AllowPattern is the argument of an allow pattern for scripts: the words of one command.
 type AllowPattern struct {
 	words      []match.Glob
 	rest       bool       // a last word *: one or more operands; alone: any command without options
@@ -23,16 +22,13 @@ type AllowPattern struct {
 
 var errNotOneCommand = errors.New("is not one command of plain words: write one pattern for each command that is allowed")
 
-// NewAllowPattern reads the argument of an allow pattern. The error is the reason why it is not one
+// NewAllowPattern reads the argument of an allow pattern. It returns an error if that is not one
 // command of plain words.
 func NewAllowPattern(text string) (*AllowPattern, error) {
 	if problem := scriptProblem(text); problem != "" {
 		return nil, errNotOneCommand
 	}
-	parsers := KnownPrograms().parsers
-	parser := parsers.Get().(*syntax.Parser)
-	file, err := parser.Parse(strings.NewReader(text), "")
-	parsers.Put(parser)
+	file, err := KnownPrograms().parseSource(text)
 	if err != nil || len(file.Stmts) != 1 || len(file.Last) > 0 {
 		return nil, errNotOneCommand
 	}
@@ -54,7 +50,7 @@ func NewAllowPattern(text string) (*AllowPattern, error) {
 	return p, nil
 }
 
-// takeTail takes a last word * or a trailing :* off the words.
+// takeTail removes a last word * or a trailing :* from the words.
 func (p *AllowPattern) takeTail() {
 	n := len(p.words) - 1
 	last := p.words[n].Parts
@@ -87,8 +83,7 @@ func (p *AllowPattern) names(program string) bool {
 // NamesProgram reports whether the pattern's first word has no *.
 func (p *AllowPattern) NamesProgram() bool { return len(p.words) > 0 && p.words[0].Literal() }
 
-// Begins reports whether the pattern's first word is a name, but for letter
-// case.
+// Begins reports whether the pattern's first word is a name, in any letter case, or has a *.
 func (p *AllowPattern) Begins(name string) bool {
 	return !p.NamesProgram() || match.FoldCase(p.words[0].Prefix()) == name
 }
@@ -141,7 +136,6 @@ func (p *AllowPattern) Covers(c *Command, t *Programs) bool {
 	return true
 }
 
-// fitsLength reports whether the pattern covers commands of a number of words.
 func (p *AllowPattern) fitsLength(words int) bool {
 	switch {
 	case p.rest:
@@ -152,8 +146,7 @@ func (p *AllowPattern) fitsLength(words int) bool {
 	return words == len(p.words)
 }
 
-// coversProgram reports whether the pattern may cover calls of a command's program, in the
-// way in which it is named and gets its input.
+// coversProgram reports whether the pattern may cover a command's program, by its name and input.
 func (p *AllowPattern) coversProgram(c *Command, t *Programs) bool {
 	program := c.Words[0]
 	switch {
@@ -169,8 +162,8 @@ func (p *AllowPattern) coversProgram(c *Command, t *Programs) bool {
 	return !strings.Contains(program, "/") && (!c.runsOthers || (t.listed(program) && p.names(program)))
 }
 
-// coversWord reports whether the pattern's word i covers a word. A * in it covers
-// what it may, and no way up out of the folders beside it.
+// coversWord reports whether word i of the pattern covers a word. A * with a folder covers no ..
+// path.
 func (p *AllowPattern) coversWord(i int, word string, star, wild bool) bool {
 	g := p.words[i]
 	if wild {

@@ -12,8 +12,7 @@ var ansiEscapes = map[byte]byte{
 	'\\': '\\', '\'': '\'', '"': '"', '?': '?',
 }
 
-// ansiC returns the text that the inside of $'...' means. It is false where shells differ
-// in that: a NUL, and escapes that only some know.
+// ansiC returns the text of $'...'. It is false if shells differ: for NUL and rare escapes.
 func ansiC(text string) (string, bool) {
 	var b strings.Builder
 	for len(text) > 0 {
@@ -34,8 +33,8 @@ func ansiC(text string) (string, bool) {
 	return b.String(), true
 }
 
-// ansiEscape writes the text that the escape at the start of a text means, and returns
-// its length without its backslash.
+// ansiEscape writes the character of the escape at the start of a text and returns the escape's
+// length without the backslash.
 func ansiEscape(b *strings.Builder, text string) (n int, ok bool) {
 	if c, ok := ansiEscapes[text[0]]; ok {
 		b.WriteByte(c)
@@ -64,8 +63,8 @@ func ansiEscape(b *strings.Builder, text string) (n int, ok bool) {
 	return end, true
 }
 
-// numberForm is where the digits of an escape by number begin, how many there are at most,
-// and their base. most is 0 if there is no such escape.
+// numberForm returns the first digit, the most digits and the base of an escape by number. most is
+// 0 if there is no such escape.
 func numberForm(c byte) (from, most, base int) {
 	switch c {
 	case 'x':

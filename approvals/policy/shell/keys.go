@@ -21,8 +21,7 @@ func (p *AllowPattern) fixed() []string {
 	return words
 }
 
-// wordsKey is the key of a command that begins with these words. No other key
-// begins like it.
+// wordsKey returns the key of commands that begin with these words.
 func wordsKey(words []string) string { return "\x00" + strings.Join(words, "\x00") }
 
 // Key is the key of the commands that the pattern covers, or "" if any may be.
@@ -34,8 +33,8 @@ func (p *AllowPattern) Key() string {
 	return wordsKey(words[:min(len(words), maxKeyWords)])
 }
 
-// AppendKeys adds the keys by which deny and ask patterns for the script are found.
-// It reports false if any pattern may match.
+// AppendKeys adds the lookup keys for deny and ask patterns. It reports false if any pattern may
+// match.
 func (s *Script) AppendKeys(keys []string, source string) (_ []string, all bool) {
 	keys, all = appendFirst(keys, source), s.Problem == ""
 	for _, text := range s.lower {
@@ -48,8 +47,8 @@ func (s *Script) AppendKeys(keys []string, source string) (_ []string, all bool)
 	return keys, all
 }
 
-// appendMentioned adds what may be names of commands in loose texts. It reports false if
-// there are too many, or all is false.
+// appendMentioned adds possible names of commands in loose texts. It reports false if there are too
+// many, or all is false.
 func appendMentioned(keys, texts []string, all bool) ([]string, bool) {
 	for _, text := range texts {
 		var complete bool
@@ -59,7 +58,7 @@ func appendMentioned(keys, texts []string, all bool) ([]string, bool) {
 	return keys, all
 }
 
-// mayRunAnything reports whether the words of a command do not determine what it runs.
+// mayRunAnything reports whether the words of a command leave open which command it runs.
 func (c *Command) mayRunAnything() bool {
 	return c.opaque || (c.runsOthers && !c.complete) || strings.Contains(firstWord(c.opens[0]), unknown)
 }
@@ -85,8 +84,8 @@ func (s *Script) AppendAllowKeys(keys []string) []string {
 	return keys
 }
 
-// appendWordsKeys adds a key for each number of words that a command begins with, the
-// last of them whole and up to each colon.
+// appendWordsKeys adds a key for each beginning of a command's words, the last word whole and up to
+// each colon.
 func appendWordsKeys(keys, words []string) []string {
 	key, at := wordsKey(words), 0
 	for _, word := range words {

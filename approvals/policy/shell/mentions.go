@@ -6,18 +6,16 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-// The names of commands are looked for in texts that a program may run in a way that
-// is not known: words of programs that run others or are not in the table, assignments,
-// here-documents, what a pipe carries.
+// Names of commands are searched in texts that a program may run: words of programs that run others
+// or are unknown, assignments, here-documents, the input of pipes.
 
 const (
 	maxLetters = 64       // option letters in front of a name
 	maxNames   = 16 << 10 // names in a text that patterns are looked up by
 )
 
-// appendLoose adds the readings of a text: what separates words, in a shell or in other
-// languages, becomes one space, quoting may have split a word, and programs such as
-// printf read escapes.
+// appendLoose adds the readings of a text: separators become one space, quotes are removed, and
+// escapes are replaced as by printf.
 func appendLoose(texts []string, text string) []string {
 	text = match.FoldCase(text)
 	texts = append(texts, spaced(text))
@@ -30,8 +28,7 @@ func appendLoose(texts []string, text string) []string {
 	return texts
 }
 
-// withoutEscapes is text with the characters that escapes such as \n mean. What is
-// no escape stays.
+// withoutEscapes replaces escapes such as \n by their characters.
 func withoutEscapes(text string) string {
 	var b strings.Builder
 	for {
@@ -71,9 +68,8 @@ func spaced(text string) string {
 	return b.String()
 }
 
-// nameBegins reports whether a command's name may begin at a place in a loose text: after
-// what is no letter, after option letters, and after the letter by which sed runs what
-// follows.
+// nameBegins reports whether a command's name may begin at a place in a loose text: after a
+// non-letter, option letters, or the letter e of sed.
 func nameBegins(text string, at int) bool {
 	if at == 0 {
 		return true
@@ -90,8 +86,7 @@ func nameBegins(text string, at int) bool {
 	return afterOptionLetters(text, at)
 }
 
-// afterOptionLetters reports whether a place in a loose text is after - and letters, or
-// after more letters than are looked at.
+// afterOptionLetters reports whether - and letters precede a place in a loose text.
 func afterOptionLetters(text string, at int) bool {
 	i := at
 	for i > 0 && isWordByte(text[i-1]) {
@@ -116,8 +111,8 @@ func isWordByte(b byte) bool { return b == '_' || isDigit(b) || isLower(b) || b 
 
 func isLower(b byte) bool { return b >= 'a' && b <= 'z' }
 
-// appendNames adds the texts in a loose text that may be names of commands, up to a space
-// and up to what cannot be part of a name. It is false if there are too many.
+// appendNames adds the texts in a loose text that may be names of commands. It reports false if
+// there are too many.
 func appendNames(names []string, text string) ([]string, bool) {
 	most := len(names) + maxNames
 	for i := range len(text) {

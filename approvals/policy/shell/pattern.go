@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
@@ -39,8 +41,7 @@ func NewPattern(text string) *Pattern {
 	return g
 }
 
-// newCommandText compares the source or the words of a command with a pattern, of which
-// a last * covers nothing too.
+// newCommandText returns the glob for the text of a command. A last * also matches nothing.
 func newCommandText(text string) match.TextGlob {
 	g := match.NewPrefixGlob(text)
 	if alone, found := strings.CutSuffix(text, " *"); found && strings.Trim(alone, " *") != "" {
@@ -60,8 +61,8 @@ func (g *Pattern) Match(s *Script) match.Result {
 	return match.No
 }
 
-// mayMatch reports whether a command may turn out to match when the shell has
-// expanded it, or may run something that does.
+// mayMatch reports whether a command may match after the shell has expanded it, or may run a
+// command that matches.
 func (g *Pattern) mayMatch(c *Command) bool {
 	for _, open := range c.opens {
 		if before, _, cut := strings.Cut(open, unknown); cut && g.mayBegin(before) {
@@ -80,14 +81,12 @@ func (g *Pattern) mayBegin(before string) bool {
 	return strings.HasPrefix(g.prefix, before) || (goesOn && (g.joined || rest[0] == ' ' || rest[0] == ':'))
 }
 
-// fromElsewhere reports whether a command may run what is not in its
-// words.
+// fromElsewhere reports whether a command may run text that is not in its words.
 func (c *Command) fromElsewhere() bool {
 	return c.reads || (c.piped && c.interprets)
 }
 
-// obscure reports whether a command has words in which another may hide what it
-// runs.
+// obscure reports whether another command may be hidden in a command's words.
 func (c *Command) obscure() bool { return strings.ContainsAny(c.opens[0], unknown+"'\"\\$`") }
 
 // namedIn reports whether a loose text names the command of the pattern.
@@ -107,4 +106,55 @@ func (g *Pattern) namedIn(text string) bool {
 			return true
 		}
 	}
+}
+
+// InDoubt is the part of a script that a pattern may match.
+func (g *Pattern) InDoubt(s *Script) string {
+	if s.Problem != "" {
+		return match.SentencePart(s.Problem)
+	}
+	for _, c := range s.All {
+		switch {
+		case !g.mayMatch(c):
+		case slices.ContainsFunc(c.opens, func(open string) bool { return strings.Contains(open, unknown) }):
+			return c.open() + " is unknown before it runs"
+		case g.words.match(c) == match.Maybe:
+			return c.written() + " may be another way to write it"
+		case slices.ContainsFunc(c.mentions, g.namedIn):
+			return c.written() + " names it and may run it"
+		default:
+			return c.written() + " may run other commands"
+		}
+	}
+	if slices.ContainsFunc(s.mentions, g.namedIn) {
+		return "an assignment, a here-document or the input of a pipe names it and may be run"
+	}
+	for i, text := range s.lower {
+		if g.lower.Match(text) {
+			return match.Quote(s.texts[i]) + " differs from it in letter case only"
+		}
+	}
+	return "a quoted text contains it"
+}
+
+// open returns the source of the first word that a shell expands, or else the command.
+func (c *Command) open() string {
+	if c.source.expands != "" {
+		return match.Quote(c.source.expands)
+	}
+	return c.written()
+}
+
+func (c *Command) written() string { return match.Quote(c.Display()) }
+
+// expands is the source of the first word of a call that a shell expands, or "".
+func expands(call *syntax.CallExpr, src string) string {
+	for _, w := range call.Args {
+		start, end := int(w.Pos().Offset()), int(w.End().Offset())
+		one := wordOf(w)
+		if (!one.certain() || strings.Contains(one.text, unknown)) && start < end && end <= len(src) {
+			return src[start:end]
+		}
+	}
+	return ""
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-// wordsGlob is the argument of a deny or ask pattern as the words of a command,
-// whose options may be in other places and be spelled in other ways.
+// wordsGlob is the argument of a deny or ask pattern as words, with options in any place and
+// spelling.
 type wordsGlob struct {
 	program  string
 	options  []match.Glob
@@ -41,7 +41,7 @@ func newWordsGlob(text string) *wordsGlob {
 	return g
 }
 
-// findLike finds in the table what does the same as the options.
+// findLike finds the words of the table with the same effect as the options.
 func (g *wordsGlob) findLike() {
 	begin := g.program
 	for _, operand := range g.operands {
@@ -53,14 +53,13 @@ func (g *wordsGlob) findLike() {
 	}
 }
 
-// match reports whether a command has the words: maybe where one may be the value
-// of an option, an option may be another way to write the same, or a shell
-// expands something.
+// match compares the words with a command. It is Maybe if a word may be an option's value, an
+// option another spelling, or a shell expands a word.
 func (g *wordsGlob) match(c *Command) match.Result {
 	if g == nil {
 		return match.No
 	}
-	found, name := match.Yes, c.Words[0][strings.LastIndexByte(c.Words[0], '/')+1:]
+	found, name := match.Yes, match.LastSegment(c.Words[0])
 	switch {
 	case !strings.EqualFold(name, g.program):
 		return match.No
@@ -111,8 +110,8 @@ func (c *Command) sorted() (options, operands []commandWord) {
 	return options, operands
 }
 
-// spelledBy reports whether an option is among those of a command, if only in
-// another spelling: short for long, letters together or apart, cut short.
+// spelledBy reports whether an option is among those of a command, in any spelling: short or long,
+// letters joined or apart, abbreviated.
 func spelledBy(option match.Glob, among []commandWord) match.Result {
 	if slices.ContainsFunc(among, func(a commandWord) bool { return option.Match(a.text) }) {
 		return match.Yes
@@ -124,8 +123,7 @@ func spelledBy(option match.Glob, among []commandWord) match.Result {
 	return spelledShort(text[1:], among)
 }
 
-// hasLike reports whether a command has another word that does the same as an option:
-// an option, or an operand that begins so.
+// hasLike reports whether a command has another word with the same effect as an option.
 func hasLike(like []string, options, operands []commandWord) bool {
 	return slices.ContainsFunc(like, func(word string) bool {
 		if isOption(word) {
@@ -178,8 +176,8 @@ func holdsAll(text, letters string) bool {
 	return letters != "" && !strings.ContainsFunc(letters, func(r rune) bool { return !strings.ContainsRune(text, r) })
 }
 
-// begin reports whether operands begin with those of the pattern. What may be an
-// option's value may be passed over, and other paths may be in front of a path.
+// begin reports whether operands begin with those of the pattern. Possible values of options may be
+// skipped, and other paths may precede a path.
 func (g *wordsGlob) begin(operands []commandWord) match.Result {
 	reached := make([]match.Result, len(g.operands)+1) // how surely so many of the pattern's were met
 	reached[0] = match.Yes

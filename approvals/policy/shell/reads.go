@@ -7,9 +7,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// findMentions notes the words of a command, without its name, in which one that is not
-// known for certain may name another. The name of a long option is no such word, nor
-// is an option that the table lists.
+// findMentions notes the words of a command that may name another one: all but its name, listed
+// options and the names of long options.
 func (c *Command) findMentions() {
 	words := make([]string, 0, len(c.Words))
 	for i, word := range c.Words[1:] {
@@ -27,7 +26,7 @@ func (c *Command) findMentions() {
 	c.mentions = appendLoose(c.mentions, strings.Join(words, " "))
 }
 
-// assigned notes the values that a program sets in the environment of what it runs.
+// assigned notes the environment variables that a program sets for the command that it runs.
 func (f *finder) assigned(c *Command, own []word) {
 	for _, one := range own {
 		if isAssignment(one.text) {
@@ -37,7 +36,7 @@ func (f *finder) assigned(c *Command, own []word) {
 	}
 }
 
-// readsScript reports whether a command runs what it reads.
+// readsScript reports whether a command runs its input.
 func (f *finder) readsScript(c *Command) bool {
 	operands := false
 	for _, word := range c.Words[1:] {
@@ -53,8 +52,8 @@ func (f *finder) readsScript(c *Command) bool {
 	return f.table.startsShell(c)
 }
 
-// readsAfter reports whether a word in front of the operands of an interpreter has it read
-// its script: - or, of a shell, -s.
+// readsAfter reports whether a word before the operands makes an interpreter read its script: - or,
+// of a shell, -s.
 func (f *finder) readsAfter(c *Command, word string) bool {
 	return c.interprets && (word == "-" || (readsBefore(word) && f.table.isShell(c.Words[0])))
 }
@@ -64,43 +63,40 @@ func (c *Command) runsFileOf() bool {
 	return c.interprets || c.Words[0] == "." || c.Words[0] == "source"
 }
 
-// startsShell reports whether a program that runs another one has none in its words and
-// starts a shell, or may get scripts in other ways.
+// startsShell reports whether a program without a command to run starts a shell, or may get scripts
+// in other ways.
 func (t *Programs) startsShell(c *Command) bool {
 	w := t.wrapper(c.Words[0])
 	return w != nil && (w.shell || w.scripts) && len(c.inner) == 0 && !c.complete
 }
 
-// readsBefore reports whether an option of a shell is -s: it reads its script, whatever
-// operands follow.
+// readsBefore reports whether an option of a shell includes -s.
 func readsBefore(word string) bool {
 	return isOption(word) && !strings.HasPrefix(word, "--") && strings.Contains(word, "s")
 }
 
-// passesOn reports whether a command may hand what it reads to a program that
-// runs it, as docker exec -i does.
+// passesOn reports whether a command may pass its input to an interpreter, as docker exec -i does.
 func (f *finder) passesOn(c *Command) bool {
 	return !c.complete && slices.ContainsFunc(c.Words[1:], f.table.isInterpreter)
 }
 
-// isInput reports whether an operand means what a program is given to read.
+// isInput reports whether an operand is the path of the program's input.
 func isInput(word string) bool {
 	return word == "/dev/stdin" || strings.HasPrefix(word, "/dev/fd/") || strings.HasPrefix(word, "/proc/self/fd/")
 }
 
-// givesInput reports whether a redirection is one of what a command reads.
+// givesInput reports whether a redirection is of input.
 func givesInput(r *syntax.Redirect) bool {
 	return slices.Contains([]syntax.RedirOperator{syntax.RdrIn, syntax.RdrInOut, syntax.DplIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc}, r.Op)
 }
 
-// runsFile reports whether a command, or one that it runs, may run a file of a name that
-// the script chooses.
+// runsFile reports whether a command, or one that it runs, may run a file named by the script.
 func (c *Command) runsFile() bool {
 	return (!c.complete && (c.runsFileOf() || strings.Contains(c.Words[0], "/"))) ||
 		slices.ContainsFunc(c.inner, (*Command).runsFile)
 }
 
-// executes reports whether a command, or one that it runs, may run what it reads.
+// executes reports whether a command, or one that it runs, may run its input.
 func (c *Command) executes() bool {
 	if len(c.inner) == 0 {
 		return !c.complete

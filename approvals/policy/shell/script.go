@@ -2,14 +2,14 @@
 // running them, and compares them with the patterns of policies.
 //
 // [Programs.Parse] reads a script: [Script] lists its commands at any depth, with those
-// that sudo, xargs, sh -c and the like run. The table in programs.yaml holds what is known
-// of programs. A [Pattern] is for rules that deny or ask and matches a script that may run
+// that sudo, xargs, sh -c and the like run. The table of programs is programs.yaml. A [Pattern] is for rules that deny or ask and matches a script that may run
 // a command; an [AllowPattern] covers one command of plain words.
 package shell
 
 import (
 	"fmt"
 	"math"
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -19,8 +19,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-// Limits of the scripts that are parsed: the parser is slow with deep nesting,
-// and exhausts the stack with more of it.
+// Limits of parsed scripts. Deep nesting makes the parser slow and exhausts the stack.
 const (
 	MaxScript  = 8 << 10 // bytes
 	maxOpen    = 256     // brackets and back quotes
@@ -34,7 +33,7 @@ type Script struct {
 	mentions  []string // parts in which it may name a command that it runs, beside those of its commands
 	others    []otherPart
 	writes    bool       // it redirects output to a file
-	opens     bool       // it quotes a substitution, or sets a variable to what is not known
+	opens     bool       // it quotes a substitution, or sets a variable to unknown text
 	Commands  []*Command // the simple commands, in order
 	All       []*Command // and those that they run, at any depth
 	texts     []string   // the source of every statement at any depth, and the words of every command
@@ -75,8 +74,7 @@ func (t *Programs) Parse(src string) *Script {
 	return f.parse(src, 0)
 }
 
-// ParseArgv takes the words of a command that no shell reads, or the script that
-// they hand to one, as in bash -lc SCRIPT.
+// ParseArgv parses the words of a command without a shell, or the script in bash -lc SCRIPT.
 func (t *Programs) ParseArgv(argv []string) *Script {
 	if script, ok := ShellCall(argv); ok {
 		return t.Parse(script)
@@ -92,9 +90,9 @@ func (t *Programs) ParseArgv(argv []string) *Script {
 	case len(argv) == 0 || argv[0] == "":
 		s.Problem = "The command names no program."
 	case total > 4*MaxScript:
-		s.Problem = fmt.Sprintf("The command is longer than the %d KiB that are judged.", 4*MaxScript>>10)
+		s.Problem = fmt.Sprintf("The command is longer than %d KiB, the limit for judging.", 4*MaxScript>>10)
 	case strings.Contains(all, unknown):
-		s.Problem = "The command holds a NUL character."
+		s.Problem = "The command contains a NUL character."
 	case !utf8.ValidString(all):
 		s.Problem = "The command is not valid UTF-8."
 	}
@@ -110,8 +108,7 @@ func (t *Programs) ParseArgv(argv []string) *Script {
 	return s
 }
 
-// joined adds what an agent would run that hands the words to a shell with spaces
-// between them.
+// joined adds the commands that run if an agent joins the words with spaces for a shell.
 func (f *finder) joined(src string) {
 	s, c := f.script, f.script.Commands[0]
 	if len(src) > f.budget {
@@ -136,32 +133,25 @@ func ShellCall(argv []string) (script string, ok bool) {
 	return "", false
 }
 
-// isPlainShell reports whether a word is a shell by its name alone or in one of
-// the folders where they are.
+// isPlainShell reports whether a word is a shell, alone or in a common folder.
 func isPlainShell(word string) bool {
-	for _, folder := range []string{"/bin/", "/usr/bin/", "/usr/local/bin/"} {
-		if name, ok := strings.CutPrefix(word, folder); ok {
-			word = name
-			break
-		}
-	}
-	return slices.Contains([]string{"bash", "sh", "zsh", "dash"}, word)
+	folder, name := path.Split(word)
+	return slices.Contains([]string{"", "/bin/", "/usr/bin/", "/usr/local/bin/"}, folder) && slices.Contains([]string{"bash", "sh", "zsh", "dash"}, name)
 }
 
-// scriptProblem returns why shells and the parser may read a text differently, or
-// "".
+// scriptProblem returns why shells may read a text differently, or "".
 func scriptProblem(src string) string {
 	switch {
 	case len(src) > MaxScript:
-		return fmt.Sprintf("The command is longer than the %d KiB that are parsed.", MaxScript>>10)
+		return fmt.Sprintf("The command is longer than %d KiB, the limit for parsing.", MaxScript>>10)
 	case opened(src) > maxOpen:
 		return "The command is nested too deeply to be parsed."
 	case !utf8.ValidString(src):
 		return "The command is not valid UTF-8."
 	case strings.ContainsFunc(src, func(r rune) bool { return match.Hidden(r) || r == '\r' }):
-		return "The command holds characters that cannot be seen."
+		return "The command contains invisible characters."
 	case strings.Contains(src, "\\\n") || strings.HasSuffix(src, `\`):
-		return "The command holds a line that a backslash continues, which shells read differently."
+		return "The command has a line continued with a backslash, which shells read differently."
 	}
 	return ""
 }
@@ -188,11 +178,9 @@ func (f *finder) parse(src string, depth int) *Script {
 		s.NotSimple = s.Problem
 		return s
 	}
-	parser := f.table.parsers.Get().(*syntax.Parser)
-	file, err := parser.Parse(strings.NewReader(src), "")
-	f.table.parsers.Put(parser)
+	file, err := f.table.parseSource(src)
 	if err != nil {
-		s.Problem = "The command does not parse as a shell script."
+		s.Problem = "The command cannot be parsed as a shell script."
 		s.NotSimple = s.Problem
 		return s
 	}
@@ -204,7 +192,7 @@ func (f *finder) parse(src string, depth int) *Script {
 	return s
 }
 
-// finish derives what patterns are compared with.
+// finish derives the texts and commands for patterns.
 func (f *finder) finish() {
 	s := f.script
 	s.texts = slices.Compact(s.texts) // a plain command is its own source
@@ -219,8 +207,8 @@ func (f *finder) finish() {
 	}
 }
 
-// changeFolder notes the folder in which a command and what it runs begin, and returns
-// that of the next command.
+// changeFolder notes the folders of a command and the commands that it runs, and returns that of
+// the next.
 func (c *Command) changeFolder(folder string) string {
 	c.Folder = folder
 	next := folder
@@ -244,10 +232,9 @@ func (c *Command) appendAll(all []*Command) []*Command {
 	return all
 }
 
-// isWild reports whether a word has a * or ? that a shell expands.
 func (c *Command) isWild(i int) bool { return c.wild != nil && c.wild[i] }
 
-// OnlyInner is the only command that a program runs which changes nothing but time and
+// OnlyInner returns the only command that a program runs, if the program changes only time and
 // priority, or nil.
 func (c *Command) OnlyInner() *Command {
 	if !c.transparent || !c.complete || len(c.inner) != 1 {
@@ -264,7 +251,6 @@ func callWords(call *syntax.CallExpr) []word {
 	return words
 }
 
-// command makes a command of its words and finds what it runs.
 func (f *finder) command(words []word, piped bool, depth int) *Command {
 	c := &Command{piped: piped, Words: make([]string, len(words))}
 	for i, one := range words {
@@ -305,7 +291,7 @@ func (f *finder) command(words []word, piped bool, depth int) *Command {
 	return c
 }
 
-// findInner finds what a program runs that runs others.
+// findInner finds the commands that a program runs.
 func (f *finder) findInner(c *Command, words []word, depth int) {
 	if w := f.table.wrapper(c.Words[0]); w != nil {
 		c.transparent = w.transparent && !strings.Contains(c.Words[0], "/")
@@ -326,13 +312,11 @@ func (f *finder) findInner(c *Command, words []word, depth int) {
 	}
 }
 
-// harmless reports whether the table lists all that a command's words are, so
-// that they run nothing.
+// harmless reports whether the table lists all words of a command, so that it runs nothing.
 func (f *finder) harmless(c *Command) bool {
 	return f.table.listed(c.Words[0]) && !slices.Contains(c.mayStar[1:], false)
 }
 
-// findNested finds the commands of a script that a command runs.
 func (f *finder) findNested(c *Command, src string, depth int) {
 	if len(src) > f.budget {
 		c.opaque = true
@@ -371,8 +355,8 @@ func (f *finder) fed(c *Command, redirs []*syntax.Redirect, depth int) {
 	}
 }
 
-// otherPart is a part of a script that is no command and that a reviewer is shown beside
-// the commands: what sets a variable, and where a list of commands is redirected.
+// otherPart is a part of a script that reviewers are shown beside its commands: an assignment, or
+// the redirection of a list.
 type otherPart struct {
 	at   int // in the source
 	text string

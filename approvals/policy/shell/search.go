@@ -1,25 +1,20 @@
 package shell
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-// searchers are programs that read what is below a folder, and copiers those that
-// take it elsewhere. grep and diff do so with -r.
-var searchers = []string{"rg", "ag", "ack", "rgrep", "grep", "egrep", "fgrep", "tar", "zip", "rsync", "scp", "cp", "diff"}
-
-// patternPrograms are programs whose first operand is what they search for.
-var patternPrograms = []string{"grep", "egrep", "fgrep", "rgrep", "rg", "ag", "ack"}
-
-// flagLetters are options of all of patternPrograms that take no value.
+// flagLetters are the options without a value of all programs whose first operand is a search text.
 const flagLetters = "cFHhilnorRsvwx"
 
-// SearchPattern is the index of the word that a program searches for, 0 where that
-// is not certain. A word that could be a path is not taken for one.
-func (c *Command) SearchPattern() int {
-	name := c.Words[0][strings.LastIndexByte(c.Words[0], '/')+1:]
-	if !slices.Contains(patternPrograms, name) {
+// SearchPattern returns the index of the word that a program searches for, or 0 if that is
+// uncertain. A word that may be a path is not such a word.
+func (t *Programs) SearchPattern(c *Command) int {
+	if !t.patternFirst[match.LastSegment(c.Words[0])] {
 		return 0
 	}
 	for i, word := range c.Words[1:] {
@@ -33,19 +28,12 @@ func (c *Command) SearchPattern() int {
 	return 0
 }
 
-// Searches reports whether a command reads or takes what is below a folder.
-func (c *Command) Searches() bool {
-	name := c.Words[0][strings.LastIndexByte(c.Words[0], '/')+1:]
-	if !slices.Contains(searchers, name) {
-		return false
-	}
-	if (!strings.HasSuffix(name, "grep") && name != "cp" && name != "scp" && name != "diff") || name == "rgrep" {
-		return true
-	}
-	return slices.ContainsFunc(c.Words[1:], isRecursive)
+// Searches reports whether a command reads or copies the files below a folder.
+func (t *Programs) Searches(c *Command) bool {
+	name := match.LastSegment(c.Words[0])
+	return t.searchers[name] || (t.recursive[name] && slices.ContainsFunc(c.Words[1:], isRecursive))
 }
 
-// isRecursive reports whether a word is an option by which a program goes into folders.
 func isRecursive(word string) bool {
 	if strings.HasPrefix(word, "--") {
 		return strings.Contains(word, "recursive")
@@ -53,8 +41,8 @@ func isRecursive(word string) bool {
 	return isOption(word) && strings.ContainsAny(word, "rRa")
 }
 
-// MayOpenLast reports whether a pattern with a * in place of a command's last operand
-// covers nothing but other operands of a program that only reads them.
+// MayOpenLast reports whether the last operand of a command may become a * in a suggestion: the
+// program only reads its operands.
 func (t *Programs) MayOpenLast(c *Command) bool {
 	switch {
 	case len(c.Words) < 3, c.runsOthers, t.writes(c.Words), !t.listed(c.Words[0]), strings.Contains(c.Words[0], "/"):
@@ -63,4 +51,24 @@ func (t *Programs) MayOpenLast(c *Command) bool {
 		return false
 	}
 	return true
+}
+
+var (
+	jqEnvironment = regexp.MustCompile(`(^|[^.\w])(env\b|\$ENV\b)`)
+	psEnvironment = regexp.MustCompile(`^[A-Za-z]*e[A-Za-z]*$`)            // its letters without a dash
+	psValue       = regexp.MustCompile(`^(-[A-Za-z]*[CGgopqstUu]|--\w+)$`) // the next word is a value
+	scriptRunners = []string{"npm", "pnpm", "yarn", "bun"}
+)
+
+// ShowsEnvironment reports whether word i of a command prints environment variables, which may be
+// keys: a filter of jq, the letter e of ps, the script env of npm.
+func (c *Command) ShowsEnvironment(i int) bool {
+	word, before := c.Words[i], c.Words[i-1]
+	switch c.Words[0] {
+	case "jq":
+		return jqEnvironment.MatchString(word)
+	case "ps":
+		return psEnvironment.MatchString(word) && !psValue.MatchString(before)
+	}
+	return word == "env" && slices.Contains(scriptRunners, c.Words[0]) && slices.Contains([]string{"run", "run-script"}, before)
 }

@@ -8,7 +8,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// noteOther notes a statement that is no simple command, if it does something by itself.
+// noteOther notes a statement that is no simple command and has an effect of its own.
 func (s *Script) noteOther(n *syntax.Stmt, src string) {
 	part := otherPart{at: int(n.Pos().Offset())}
 	switch cmd := n.Cmd.(type) {
@@ -29,8 +29,8 @@ func (s *Script) noteOther(n *syntax.Stmt, src string) {
 	}
 }
 
-// Shown are the commands of a script and those that they run, as one would write them,
-// and its other parts, in order. What a script in a word has of those is at the end.
+// Shown returns the commands of a script, the commands that they run, and the other parts, in
+// order. Other parts of nested scripts are last.
 func (s *Script) Shown() []string {
 	type entry struct {
 		at    int
@@ -62,8 +62,7 @@ func (c *Command) at() int {
 	return int(c.source.stmt.Pos().Offset())
 }
 
-// shown is a command as one would write it, with the variables that are set for it, its
-// redirections and here-documents.
+// shown returns a command with its variables, redirections and here-documents.
 func (c *Command) shown() string {
 	if c.source.stmt == nil {
 		return c.Display()
@@ -75,7 +74,6 @@ func (c *Command) shown() string {
 	return assignments(call, c.source.script) + c.Display() + redirections(c.source.stmt.Redirs, c.source.script)
 }
 
-// assignments are those in front of a command, each with a space after it.
 func assignments(call *syntax.CallExpr, src string) string {
 	var b strings.Builder
 	for _, a := range call.Assigns {
@@ -84,8 +82,7 @@ func assignments(call *syntax.CallExpr, src string) string {
 	return b.String()
 }
 
-// redirections are those of a statement, each with a space in front, and then its
-// here-documents.
+// redirections returns those of a statement, each after a space, and then its here-documents.
 func redirections(redirs []*syntax.Redirect, src string) string {
 	var line, documents strings.Builder
 	for _, r := range redirs {

@@ -6,8 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// whyNotSimple returns how a script is more than simple commands of plain words
-// joined by &&, ||, ;, | or new lines, in brackets or not, or is "".
+// whyNotSimple returns why a script is more than commands of plain words joined by &&, ||, ;, | or
+// new lines, in brackets or not, or "".
 func (t *Programs) whyNotSimple(file *syntax.File) string {
 	if len(file.Stmts) == 0 {
 		return "The script has no command."
@@ -64,8 +64,7 @@ func (t *Programs) whyStmtNotSimple(stmt *syntax.Stmt) string {
 	}
 }
 
-// harmlessRedirect reports whether a redirection only joins output and errors or
-// throws them away.
+// harmlessRedirect reports whether a redirection only joins or discards output.
 func harmlessRedirect(r *syntax.Redirect) bool {
 	if r.Hdoc != nil || r.Word == nil || (r.N != nil && r.N.Value != "1" && r.N.Value != "2") {
 		return false

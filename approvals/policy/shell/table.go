@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"go.yaml.in/yaml/v3"
+	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
@@ -17,7 +18,7 @@ var programsFile []byte
 var KnownPrograms = sync.OnceValue(func() *Programs {
 	t := &Programs{
 		options: map[string]*Program{}, wrappers: map[string]*wrapper{}, like: map[string][]string{},
-		parsers: &sync.Pool{New: func() any { return newParser() }},
+		parsers: &sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)) }},
 	}
 	r := &strictyaml.Reader{File: "programs.yaml"}
 	r.Mapping(r.Root(programsFile), "", []strictyaml.Key{
@@ -25,11 +26,14 @@ var KnownPrograms = sync.OnceValue(func() *Programs {
 		{Name: "wrappers", Read: func(n *yaml.Node, path string) {
 			r.Members(n, path, func(name, value *yaml.Node, path string) { t.wrappers[name.Value] = readWrapper(r, value, path) })
 		}},
-		{Name: "shells", Read: func(n *yaml.Node, path string) { t.shells = readNames(r, n, path) }},
-		{Name: "interpreters", Read: func(n *yaml.Node, path string) { t.interpreters = readNames(r, n, path) }},
-		{Name: "runners", Read: func(n *yaml.Node, path string) { t.runners = readNames(r, n, path) }},
-		{Name: "environment", Read: func(n *yaml.Node, path string) { t.environment = readNames(r, n, path) }},
-		{Name: "writers", Read: func(n *yaml.Node, path string) { t.writers = readNames(r, n, path) }},
+		{Name: "shells", Read: setNames(r, &t.shells)},
+		{Name: "interpreters", Read: setNames(r, &t.interpreters)},
+		{Name: "runners", Read: setNames(r, &t.runners)},
+		{Name: "environment", Read: setNames(r, &t.environment)},
+		{Name: "writers", Read: setNames(r, &t.writers)},
+		{Name: "searchers", Read: setNames(r, &t.searchers)},
+		{Name: "recursive", Read: setNames(r, &t.recursive)},
+		{Name: "pattern_first", Read: setNames(r, &t.patternFirst)},
 		{Name: "like", Read: func(n *yaml.Node, path string) {
 			r.Members(n, path, func(name, value *yaml.Node, _ string) { t.like[name.Value] = strings.Fields(value.Value) })
 		}},
@@ -40,7 +44,7 @@ var KnownPrograms = sync.OnceValue(func() *Programs {
 	return t
 })
 
-// ReadOptions reads what is known of programs by name.
+// ReadOptions reads the options of programs by name.
 func ReadOptions(r *strictyaml.Reader, n *yaml.Node, path string, to map[string]*Program) {
 	r.Members(n, path, func(name, value *yaml.Node, path string) {
 		if strings.ContainsAny(name.Value, "/* ") {
@@ -53,12 +57,8 @@ func ReadOptions(r *strictyaml.Reader, n *yaml.Node, path string, to map[string]
 
 func readProgram(r *strictyaml.Reader, n *yaml.Node, path string) *Program {
 	p := &Program{most: -1}
-	r.Mapping(n, path, []strictyaml.Key{
-		{Name: "flags", Read: func(n *yaml.Node, path string) { p.flags = readLetters(r, n, path) }},
-		{Name: "values", Read: func(n *yaml.Node, path string) { p.values = readLetters(r, n, path) }},
-		{Name: "long", Read: func(n *yaml.Node, path string) { p.long = readNames(r, n, path) }},
-		{Name: "words", Read: func(n *yaml.Node, path string) { p.words = readNames(r, n, path) }},
-		{Name: "numbers", Read: r.SetBool(&p.numbers)},
+	r.Mapping(n, path, append(optionKeys(r, p), []strictyaml.Key{
+		{Name: "words", Read: setNames(r, &p.words)},
 		{Name: "dashes", Read: r.SetBool(&p.dashes)},
 		{Name: "spell", Read: func(n *yaml.Node, path string) { p.spell = r.Number(n, path, 0) }},
 		{Name: "most", Read: func(n *yaml.Node, path string) { p.most = r.Number(n, path, 0) }},
@@ -72,19 +72,15 @@ func readProgram(r *strictyaml.Reader, n *yaml.Node, path string) *Program {
 			p.commands = map[string]*Program{}
 			ReadOptions(r, n, path, p.commands)
 		}},
-	})
+	}...))
 	return p
 }
 
 func readWrapper(r *strictyaml.Reader, n *yaml.Node, path string) *wrapper {
 	w := &wrapper{}
-	r.Mapping(n, path, []strictyaml.Key{
-		{Name: "flags", Read: func(n *yaml.Node, path string) { w.flags = readLetters(r, n, path) }},
-		{Name: "values", Read: func(n *yaml.Node, path string) { w.values = readLetters(r, n, path) }},
-		{Name: "long", Read: func(n *yaml.Node, path string) { w.long = readNames(r, n, path) }},
-		{Name: "long_values", Read: func(n *yaml.Node, path string) { w.longValues = readNames(r, n, path) }},
+	r.Mapping(n, path, append(optionKeys(r, &w.options), []strictyaml.Key{
+		{Name: "long_values", Read: setNames(r, &w.options.longValues)},
 		{Name: "operands", Read: func(n *yaml.Node, path string) { w.operands = r.Number(n, path, 0) }},
-		{Name: "numbers", Read: r.SetBool(&w.numbers)},
 		{Name: "assigns", Read: r.SetBool(&w.assigns)},
 		{Name: "appends", Read: r.SetBool(&w.appends)},
 		{Name: "or_script", Read: r.SetBool(&w.orScript)},
@@ -92,38 +88,46 @@ func readWrapper(r *strictyaml.Reader, n *yaml.Node, path string) *wrapper {
 		{Name: "scripts", Read: r.SetBool(&w.scripts)},
 		{Name: "shell", Read: r.SetBool(&w.shell)},
 		{Name: "plain", Read: r.SetBool(&w.transparent)},
-	})
+	}...))
 	return w
 }
 
-// readLetters reads option letters, which YAML may take for a number.
-func readLetters(r *strictyaml.Reader, n *yaml.Node, path string) string {
-	if n.Kind != yaml.ScalarNode || strings.ContainsAny(n.Value, " -=") {
-		r.Fail(n, path, "must be letters, one an option, without dashes, and is %s", strictyaml.Describe(n))
-		return ""
+// optionKeys are the keys of the options of any program.
+func optionKeys(r *strictyaml.Reader, p *Program) []strictyaml.Key {
+	return []strictyaml.Key{
+		{Name: "flags", Read: setLetters(r, &p.flags)},
+		{Name: "values", Read: setLetters(r, &p.values)},
+		{Name: "long", Read: setNames(r, &p.long)},
+		{Name: "numbers", Read: r.SetBool(&p.numbers)},
 	}
-	return n.Value
 }
 
-// readNames reads names with spaces between, or a list of them, without the dashes
-// of long options.
-func readNames(r *strictyaml.Reader, n *yaml.Node, path string) map[string]bool {
-	if n.Kind == yaml.ScalarNode {
-		return set(n.Value)
-	}
-	all := map[string]bool{}
-	r.List(n, path, "names", func(n *yaml.Node, path string) {
-		if name, ok := r.Text(n, path); ok {
-			all[strings.TrimPrefix(name, "--")] = true
+// setLetters reads option letters, which YAML may read as a number.
+func setLetters(r *strictyaml.Reader, to *string) func(*yaml.Node, string) {
+	return func(n *yaml.Node, path string) {
+		if n.Kind != yaml.ScalarNode || strings.ContainsAny(n.Value, " -=") {
+			r.Fail(n, path, "must be letters, one for each option, without dashes, and is %s", strictyaml.Describe(n))
+			return
 		}
-	})
-	return all
+		*to = n.Value
+	}
 }
 
-func set(names string) map[string]bool {
-	all := map[string]bool{}
-	for _, name := range strings.Fields(names) {
-		all[name] = true
+// setNames reads names separated by spaces, or a list of them, with or without --.
+func setNames(r *strictyaml.Reader, to *map[string]bool) func(*yaml.Node, string) {
+	return func(n *yaml.Node, path string) {
+		all := map[string]bool{}
+		*to = all
+		if n.Kind == yaml.ScalarNode {
+			for _, name := range strings.Fields(n.Value) {
+				all[name] = true
+			}
+			return
+		}
+		r.List(n, path, "names", func(n *yaml.Node, path string) {
+			if name, ok := r.Text(n, path); ok {
+				all[strings.TrimPrefix(name, "--")] = true
+			}
+		})
 	}
-	return all
 }

@@ -8,8 +8,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// walk finds the simple commands, the source of each statement, and what else may name
-// a command.
+// walk finds the simple commands, the source of each statement, and other texts that may name a
+// command.
 func (f *finder) walk(file *syntax.File, src string, depth int) {
 	w := walk{in: f, src: src, depth: depth}
 	syntax.Walk(file, func(node syntax.Node) bool {
@@ -37,7 +37,7 @@ func (f *finder) walk(file *syntax.File, src string, depth int) {
 	f.looksInto(file, src, w.spans)
 }
 
-// walk is what is known while the statements of a script are gone through.
+// walk is the state of a walk through the statements of a script.
 type walk struct {
 	in     *finder
 	src    string
@@ -81,22 +81,20 @@ func (w *walk) stmt(n *syntax.Stmt) {
 	}
 }
 
-// partOf reports whether a statement is part of another, or is it.
 func partOf(n, in *syntax.Stmt) bool { return !in.Pos().After(n.Pos()) && !n.End().After(in.End()) }
 
-// holdsSubstitution reports whether a text that is quoted or escaped holds a
-// substitution, which what reads it as an expression would run.
+// holdsSubstitution reports whether a quoted text contains a substitution, which a program that
+// evaluates it would run.
 func holdsSubstitution(text string) bool {
 	return strings.Contains(text, "$(") || strings.Contains(text, "`") || strings.Contains(text, `\$`)
 }
 
-// span is a part of a script's source.
 type span struct{ from, to int }
 
 func spanOf(n syntax.Node) span { return span{int(n.Pos().Offset()), int(n.End().Offset())} }
 
-// commandSpan is a statement without its redirections, whose here-documents may be after
-// other statements.
+// commandSpan returns the span of a statement without redirections, as here-documents may follow
+// later.
 func commandSpan(stmt *syntax.Stmt) span {
 	if stmt.Cmd == nil {
 		return spanOf(stmt)
@@ -104,20 +102,17 @@ func commandSpan(stmt *syntax.Stmt) span {
 	return spanOf(stmt.Cmd)
 }
 
-// in is the part of the source.
 func (a span) in(src string) string { return src[min(a.from, a.to, len(src)):min(a.to, len(src))] }
 
 func (a span) holds(b span) bool { return a.from <= b.from && b.to <= a.to }
 
-// input is a source of what the commands of a statement read: a here-document, or what
-// is written to a pipe.
+// input is the input of a statement's commands: a here-document, or the writing end of a pipe.
 type input struct {
 	of   span // the statement, without its redirections
 	text span
 	used bool // by a command that may run it
 }
 
-// inputsOf are the here-documents and here-strings of a statement.
 func inputsOf(stmt *syntax.Stmt) []input {
 	var found []input
 	for _, r := range stmt.Redirs {
@@ -131,7 +126,6 @@ func inputsOf(stmt *syntax.Stmt) []input {
 	return found
 }
 
-// writesFile reports whether a statement redirects its output to a file.
 func writesFile(stmt *syntax.Stmt) bool {
 	return slices.ContainsFunc(stmt.Redirs, func(r *syntax.Redirect) bool {
 		return !givesInput(r) && !harmlessRedirect(r)

@@ -11,8 +11,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-// unknown is in a word in place of text that only the running shell knows. It is
-// never in a script that is parsed.
+// unknown replaces text that only the running shell knows. Parsed scripts do not contain it.
 const unknown = "\x00"
 
 // word is one word of a command with its quoting removed.
@@ -23,7 +22,6 @@ type word struct {
 	wild bool   // has an unquoted * or ?, and is plain otherwise
 }
 
-// wordOf removes the quoting of a word.
 func wordOf(w *syntax.Word) word {
 	if len(w.Parts) == 1 {
 		lit, ok := w.Parts[0].(*syntax.Lit)
@@ -64,13 +62,17 @@ const maxBraces = 64
 
 // appendWords adds the words that a word means: several where it has braces.
 func appendWords(words []word, w *syntax.Word) []word {
-	split := w
 	if hasBrace(w) {
-		split = &syntax.Word{Parts: slices.Clone(w.Parts)}
+		split := &syntax.Word{Parts: slices.Clone(w.Parts)}
+		if syntax.SplitBraces(split) {
+			return appendBraces(words, split)
+		}
 	}
-	if split == w || !syntax.SplitBraces(split) {
-		return append(words, wordOf(w))
-	}
+	return append(words, wordOf(w))
+}
+
+// appendBraces adds the words that a word with braces means.
+func appendBraces(words []word, split *syntax.Word) []word {
 	const why = "The script has braces that a shell expands."
 	before := len(words)
 	for one, err := range expand.BracesSeq(nil, split) {
@@ -94,7 +96,6 @@ func hasBrace(w *syntax.Word) bool {
 	})
 }
 
-// wordBuilder puts a word together from its parts.
 type wordBuilder struct {
 	text strings.Builder
 	why  string
@@ -189,9 +190,8 @@ func (b *wordBuilder) doubleQuoted(q *syntax.DblQuoted) {
 	}
 }
 
-// plainRune reports whether every shell takes a character of an unquoted text
-// for itself: letters and digits of any script and a few signs. At the start of
-// a word, = and % mean something to some shells, and ~ is plain within a name.
+// plainRune reports whether every shell reads an unquoted character literally: letters, digits and
+// a few signs. A leading = or % is special to some shells, and ~ is plain inside a name.
 func plainRune(text string, at int, r rune, first bool) bool {
 	switch {
 	case r >= utf8.RuneSelf, match.IsLetter(byte(r)), isDigit(byte(r)), strings.ContainsRune("_-./:,@+", r):
@@ -209,7 +209,7 @@ func plainRune(text string, at int, r rune, first bool) bool {
 
 func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
-// plainLiteral reports whether every shell takes an unquoted text for itself.
+// plainLiteral reports whether every shell reads an unquoted text literally.
 func plainLiteral(text string, first bool) bool {
 	for i, r := range text {
 		if !plainRune(text, i, r, first) {
@@ -219,8 +219,8 @@ func plainLiteral(text string, first bool) bool {
 	return true
 }
 
-// harmlessGlob reports whether what a shell makes of a word with * or ? can be
-// neither an option nor lead upwards, as .* does.
+// harmlessGlob reports whether a word with * or ? expands neither to an option nor to a path up, as
+// .* does.
 func harmlessGlob(text string) bool {
 	at := strings.IndexAny(text, "*?")
 	switch {
@@ -237,8 +237,7 @@ func harmlessGlob(text string) bool {
 	return true
 }
 
-// unescape removes the backslashes that quote. Between double quotes they do so
-// only before a few signs.
+// unescape removes backslashes that quote. In double quotes only a few signs are escaped.
 func unescape(text string, quoted bool) string {
 	if !strings.Contains(text, `\`) {
 		return text
@@ -258,7 +257,7 @@ func isOption(word string) bool { return strings.HasPrefix(word, "-") }
 // IsOperand reports whether a word is not an option.
 func IsOperand(word string) bool { return !isOption(word) }
 
-// certain reports whether a shell takes a word for its text.
+// certain reports whether a shell reads a word as its text.
 func (w word) certain() bool { return w.open == w.text }
 
 // opens reports whether a shell may expand something in a word.

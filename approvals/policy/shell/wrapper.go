@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// inside is what a command runs, as far as its words show.
+// inside is the commands that a command runs, as far as its words show.
 type inside struct {
 	commands [][]word
 	scripts  []string
@@ -14,7 +14,7 @@ type inside struct {
 	hides    bool   // it may be anything
 }
 
-// look finds what a command runs, of a program that runs others.
+// look finds the commands that a program runs.
 func (t *Programs) look(words []word) inside {
 	if !words[0].certain() {
 		return inside{}
@@ -64,7 +64,6 @@ func (w *wrapper) look(words []word) inside {
 	return found
 }
 
-// isScriptCall reports whether words are -c SCRIPT.
 func isScriptCall(words []word) bool {
 	return len(words) == 2 && words[0].text == "-c" && words[1].certain()
 }
@@ -81,8 +80,7 @@ func joinWords(words []word) string {
 	return strings.Join(texts, " ")
 }
 
-// appended is a command with what xargs reads, at its end or where the value of
-// its option -I is.
+// appended returns a command with the input of xargs, at its end or at the value of option -I.
 func appended(command, options []word) []word {
 	for i, one := range options {
 		_, mark, found := strings.Cut(one.text, "I")
@@ -109,7 +107,7 @@ func replaced(command []word, mark string) []word {
 	return all
 }
 
-// rest is what follows a wrapper's own options and operands.
+// rest returns the words after a wrapper's own options and operands.
 func (w *wrapper) rest(words []word) ([]word, bool) {
 	i := 1
 	for i < len(words) && isOption(words[i].text) && words[i].text != "-" {
@@ -120,12 +118,11 @@ func (w *wrapper) rest(words []word) ([]word, bool) {
 			i++
 			break
 		}
-		takes, ok := w.option(words[i].text)
-		if !ok {
+		listed, takesNext := w.options.option(words[i].text)
+		if !listed {
 			return nil, false
 		}
-		i++
-		if takes {
+		if i++; takesNext {
 			i++
 		}
 	}
@@ -138,28 +135,6 @@ func (w *wrapper) rest(words []word) ([]word, bool) {
 	return words[i:], true
 }
 
-// option reports whether an option is known, and whether the next word is its
-// value.
-func (w *wrapper) option(text string) (takesNext, ok bool) {
-	if name, long := strings.CutPrefix(text, "--"); long {
-		name, _, inline := strings.Cut(name, "=")
-		return w.longValues[name] && !inline, w.long[name] || w.longValues[name]
-	}
-	if w.numbers && strings.Trim(text[1:], "0123456789") == "" {
-		return false, true
-	}
-	for i := 1; i < len(text); i++ {
-		switch {
-		case strings.IndexByte(w.values, text[i]) >= 0:
-			return i == len(text)-1, true
-		case strings.IndexByte(w.flags, text[i]) < 0:
-			return false, false
-		}
-	}
-	return false, true
-}
-
-// isAssignment reports whether a word is NAME=value.
 func isAssignment(text string) bool {
 	name, _, found := strings.Cut(text, "=")
 	return found && name != "" && !strings.ContainsFunc(name, func(r rune) bool {
@@ -181,7 +156,6 @@ func scriptOptions(words []word) []string {
 	return scripts
 }
 
-// shellScript finds the script of sh -c.
 func shellScript(words []word) inside {
 	given := false // -c
 	for i := 1; i < len(words); i++ {
@@ -205,7 +179,6 @@ func shellScript(words []word) inside {
 	return inside{}
 }
 
-// findCommands finds what find -exec runs.
 func findCommands(words []word) inside {
 	found := inside{certain: true}
 	for i := 1; i < len(words); i++ {

@@ -108,10 +108,10 @@ func (a api) compareRuled(t *testing.T, stream, sizes []byte, turn int) {
 	}
 	p := a.play(t, intercept.Limits{}, stream, sizes, func(n int, c intercept.Call) intercept.Ruling {
 		ruling := intercepttest.Mixed(n+turn, c)
-		if ruling.Fate == intercept.Edit && (c.Fixed || c.FreeText) {
-			ruling = intercept.Ruling{Fate: intercept.Release}
+		if ruling.Action == intercept.Edit && (c.ReadOnly || c.FreeText) {
+			ruling = intercept.Ruling{Action: intercept.Release}
 		}
-		switch ruling.Fate {
+		switch ruling.Action {
 		case intercept.Release:
 			expect(c, c.Arguments)
 		case intercept.Edit:

@@ -24,7 +24,7 @@ flows('what is shown', {
 		stage.held.begin([{ name: 'terminal', arguments: { command: 'echo done; $X -rf /tmp/x' } }]);
 		const page = await stage.open();
 		await stage.look(page, 'terminal');
-		await page.locator('.flags', { hasText: /May match the ask pattern `terminal\(rm \*\)` \(policy\.yaml:\d+\): `\$X` is not known before it runs\./ }).waitFor();
+		await page.locator('.flags', { hasText: /May match the ask pattern `terminal\(rm \*\)` \(policy\.yaml:\d+\): `\$X` is unknown before it runs\./ }).waitFor();
 		assert.equal(await page.locator('.call .risk-critical').count(), 0);
 		assert.equal(await page.getByText('This deletes files.').count(), 0, 'the reason of a rule that only may match is no fact');
 		await stage.check(page);
