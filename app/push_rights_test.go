@@ -17,7 +17,7 @@ func TestOnlyATokenOutlivesASignIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &App{reviewers: directory}
+	a := &parts{reviewers: directory}
 	for name, want := range map[string]bool{"ann": true, "bob": false, "zoe": false} {
 		if got := a.holdsToken(name); got != want {
 			t.Errorf("%s is told without a sign-in: %t", name, got)
