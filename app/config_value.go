@@ -49,7 +49,7 @@ func (s Size) String() string {
 // MarshalText writes the size as String does.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// sizeUnits stand in rising order; B comes first.
+// sizeUnits are in ascending order.
 var sizeUnits = []struct {
 	name   string
 	bytes  int64
@@ -106,7 +106,6 @@ func ParseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// Unsupported is a key that is part of heldcall's configuration but does
-// nothing in this version. Anything but an empty value is refused, so that
-// nobody relies on it.
+// Unsupported is a key of heldcall's configuration without an effect in this version.
+// Any value but an empty one is refused, so that no operator relies on it.
 type Unsupported struct{}

@@ -214,7 +214,7 @@ func (p *parts) startConsole(_ context.Context, running *lifecycle) (err error) 
 	if provider != nil {
 		running.background("sign-in", func(ctx context.Context) error {
 			if err := provider.Check(ctx); err != nil && ctx.Err() == nil {
-				p.options.Log.Warn("nobody can sign in by console.oidc until the provider answers; it is asked again at each sign-in", "error", err)
+				p.options.Log.Warn("sign-in by console.oidc fails until the provider answers; heldcall asks it again at each sign-in", "error", err)
 			}
 			return nil
 		})

@@ -26,7 +26,7 @@ type grantsListCommand struct {
 	Agent     string `help:"Only those for this agent." placeholder:"AGENT"`
 	SessionID string `name:"session" help:"Only those for this session." placeholder:"ID"`
 	Tool      string `help:"Only those with a pattern for this tool." placeholder:"TOOL"`
-	Expired   bool   `help:"Those that have ended in the last day too."`
+	Expired   bool   `help:"Also list grants that ended in the last day."`
 	Limit     int    `help:"Maximum number to list." default:"100"`
 }
 
@@ -77,14 +77,14 @@ func listGrants(ctx context.Context, console *client.Client, filter approvals.Gr
 type newGrant struct {
 	connection
 	outputFlag
-	Deny      bool   `help:"Deny the calls. Without it they are allowed."`
-	Tenant    string `help:"The tenant that the agents are in. For all of them also --scope tenant." default:"default" placeholder:"TENANT"`
-	User      string `help:"The user that the agents act for; without it those that act for nobody that heldcall knows." placeholder:"USER"`
+	Deny      bool   `help:"Deny the calls instead of allowing them."`
+	Tenant    string `help:"Tenant of the agents. For every agent of a tenant add --scope tenant." default:"default" placeholder:"TENANT"`
+	User      string `help:"User for whom the agents act; default: agents without a known user." placeholder:"USER"`
 	Agent     string `help:"The agent, with --scope agent or session." placeholder:"AGENT"`
 	SessionID string `name:"session" help:"The session, with --scope session." placeholder:"ID"`
 	grantFlags
 	Note     string   `help:"Note stored with the decision." placeholder:"TEXT"`
-	Patterns []string `arg:"" optional:"" sep:"none" help:"What it covers, such as 'bash(npm run *)'."`
+	Patterns []string `arg:"" optional:"" sep:"none" help:"Patterns of the calls, such as 'bash(npm run *)'."`
 }
 
 // grant is the grant that the flags describe.

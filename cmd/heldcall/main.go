@@ -42,8 +42,8 @@ type program struct {
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }
 
-// streams are what a command reads and writes. What is not heldcall's own text
-// goes through printable or escapeJSON first.
+// streams are the input and outputs of a command. Text that is not heldcall's own is
+// escaped first, with printable or escapeJSON.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer

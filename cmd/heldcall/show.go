@@ -46,8 +46,8 @@ func describeRequest(r *approvals.Request, now time.Time) string {
 	line("Session", r.SessionID)
 	line("Run", r.RunID)
 	line("Model", r.Model)
-	line("User said", r.Context.LastUserMessage)
-	line("Model said", r.Context.AssistantText)
+	line("User", r.Context.LastUserMessage)
+	line("Model text", r.Context.AssistantText)
 	for _, flag := range r.Details.Flags {
 		line("Warning", flag)
 	}
@@ -151,7 +151,7 @@ func indentMore(text string, by int) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+strings.Repeat(" ", by))
 }
 
-// joinFilled joins what is not empty.
+// joinFilled joins the parts that are not empty.
 func joinFilled(separator string, parts ...string) string {
 	var filled []string
 	for _, part := range parts {

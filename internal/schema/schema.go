@@ -27,7 +27,7 @@ func New() Set { return Set{Object{}} }
 type form int
 
 const (
-	written form = iota // by heldcall: what is not marked as left out is there
+	written form = iota // by heldcall: fields without omitempty are required
 	read                // by heldcall: nothing is required by its form alone
 	strict              // the same, and names that are not known are refused
 )
