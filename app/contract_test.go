@@ -96,6 +96,7 @@ rules:
 // Whatever goes over NATS is in docs/asyncapi.yaml: each message and each reply is
 // what the channel of its subject has, and no subject is without a channel.
 func TestEverythingOverNATSIsInTheContract(t *testing.T) {
+	t.Parallel()
 	contract, err := contracttest.Load("../docs/asyncapi.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -126,6 +127,7 @@ func TestEverythingOverNATSIsInTheContract(t *testing.T) {
 
 // Who decides in whose place goes over NATS as the contract says.
 func TestDelegationsOverNATSAreInTheContract(t *testing.T) {
+	t.Parallel()
 	contract, err := contracttest.Load("../docs/asyncapi.yaml")
 	if err != nil {
 		t.Fatal(err)

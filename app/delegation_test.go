@@ -14,6 +14,7 @@ import (
 // Ann goes on holiday: bob decides in her place until she is back, also when
 // heldcall was restarted in between.
 func TestDelegationOutlivesARestart(t *testing.T) {
+	t.Parallel()
 	m := team{}
 	var config app.Config
 	w := build(t, "rules:\n  - ask: ['bash(*)']\n    reviewers: [finance]\n", callThenText,

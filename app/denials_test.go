@@ -27,6 +27,7 @@ var dialectRequests = map[string]string{
 // the answer ends with a word to the user, in each API, streamed or whole; when the
 // user has spoken there is another try.
 func TestMaxDenials(t *testing.T) {
+	t.Parallel()
 	for path, streamed := range dialectRequests {
 		for form, body := range map[string]string{"streamed": streamed, "whole": strings.Replace(streamed, `"stream":true`, `"stream":false`, 1)} {
 			t.Run(path[len("/v1/"):]+" "+form, func(t *testing.T) {
@@ -54,6 +55,7 @@ func TestMaxDenials(t *testing.T) {
 // TestMaxDenialsWithoutARun: where the agent names no run, each conversation begun
 // anew has its own denials.
 func TestMaxDenialsWithoutARun(t *testing.T) {
+	t.Parallel()
 	w := build(t, denyAll, insists, func(c *app.Config) { c.Proxy.MaxDenials = 3 })
 	for i := range 2 {
 		got := w.post("/v1/chat/completions", wholeRequest, "X-Stainless-Retry-Count", "0").rest()
@@ -65,6 +67,7 @@ func TestMaxDenialsWithoutARun(t *testing.T) {
 
 // TestNoMaxDenials: without the bound only that of one answer counts.
 func TestNoMaxDenials(t *testing.T) {
+	t.Parallel()
 	w := build(t, denyAll, insists, func(c *app.Config) { c.Proxy.MaxDenials = 0 })
 	got := w.post("/v1/chat/completions", wholeRequest).rest()
 	if n := len(w.upstream.Requests()); n != 9 || !strings.Contains(got, "denied 9 times in a row") {
@@ -75,6 +78,7 @@ func TestNoMaxDenials(t *testing.T) {
 // TestDeniedOnceMore: finding 21. The same words begin another conversation, unless the
 // client declares a retry.
 func TestDeniedOnceMore(t *testing.T) {
+	t.Parallel()
 	const retries = "X-Stainless-Retry-Count"
 	w := build(t, askAll, refusedOnce)
 	ask := func(header ...string) chan string {
@@ -102,6 +106,7 @@ func TestDeniedOnceMore(t *testing.T) {
 // begins with the same words, under the same API key or another, named or not; for a
 // request that is sent again it does.
 func TestDeniedInAnotherConversation(t *testing.T) {
+	t.Parallel()
 	for path, body := range dialectRequests {
 		t.Run(path[len("/v1/"):], func(t *testing.T) {
 			t.Parallel()
@@ -145,6 +150,7 @@ func TestDeniedInAnotherConversation(t *testing.T) {
 // TestDeniedAgainEverywhere: what a person has denied stays denied after a restart,
 // and on another replica.
 func TestDeniedAgainEverywhere(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		state     func(*testing.T) func(*app.Config)
 		elsewhere func(*world, app.Config) *world

@@ -112,6 +112,7 @@ func (w *world) grants(n int) []approvals.Grant {
 // TestGrantByDecision: what is allowed for always is not asked about again, of
 // those it is for, until it is revoked.
 func TestGrantByDecision(t *testing.T) {
+	t.Parallel()
 	w := build(t, askBash, lint, twoClients)
 	g := w.always(approvals.Decision{Action: approvals.ActionAllowAlways, Scope: approvals.GrantUser, Note: "harmless"}, "ann-key")
 	if g.Effect != approvals.GrantAllow || g.Scope != approvals.GrantUser || g.Principal != (approvals.Principal{Tenant: "acme", User: "ann"}) ||
@@ -150,6 +151,7 @@ func TestGrantByDecision(t *testing.T) {
 // Finding 29: a decision that names nothing else is remembered for the exact call, in this
 // session, for 8 hours; longer only if the reviewer writes so.
 func TestFinding29_AlwaysNamesNothing(t *testing.T) {
+	t.Parallel()
 	w := build(t, askBash, lint, twoClients)
 	g := w.always(approvals.Decision{Action: approvals.ActionAllowAlways}, "ann-key", "X-Heldcall-Session", "one")
 	if g.Scope != approvals.GrantSession || g.SessionID != "one" || g.ExpiresAt == nil || g.ExpiresAt.Sub(g.CreatedAt).Round(time.Minute) != 8*time.Hour ||
@@ -170,6 +172,7 @@ func TestFinding29_AlwaysNamesNothing(t *testing.T) {
 // TestGrantThatDenies: what is denied for always is denied without asking, also
 // where rules allow it.
 func TestGrantThatDenies(t *testing.T) {
+	t.Parallel()
 	w := build(t, askBash, lint, twoClients)
 	g := w.always(approvals.Decision{Action: approvals.ActionDenyAlways, Scope: approvals.GrantTenant}, "ann-key")
 	if g.Effect != approvals.GrantDeny || g.Scope != approvals.GrantTenant {
@@ -188,6 +191,7 @@ func TestGrantThatDenies(t *testing.T) {
 
 // TestGrantForSession covers one conversation of one principal.
 func TestGrantForSession(t *testing.T) {
+	t.Parallel()
 	w := build(t, askBash, lint, twoClients)
 	w.always(approvals.Decision{
 		Action: approvals.ActionAllowAlways, Scope: approvals.GrantSession, Patterns: []string{"bash(npm run *)"},
@@ -213,6 +217,7 @@ func TestGrantExpires(t *testing.T) {
 
 // TestGrantsSurviveRestart: grants and their uses are durable.
 func TestGrantsSurviveRestart(t *testing.T) {
+	t.Parallel()
 	var config app.Config
 	w := build(t, askBash, lint, func(c *app.Config) { config = *c })
 	g := w.always(approvals.Decision{Action: approvals.ActionAllowAlways}, "")
@@ -230,6 +235,7 @@ func TestGrantsSurviveRestart(t *testing.T) {
 // TestGrantsReachReplicas: a grant given on one replica holds on the other, and
 // is revoked there.
 func TestGrantsReachReplicas(t *testing.T) {
+	t.Parallel()
 	nats := startNATS(t)
 	var config app.Config
 	first := build(t, askBash, lint, func(c *app.Config) { c.NATS.URL = nats; config = *c })
@@ -265,6 +271,7 @@ func startNATS(t *testing.T) string {
 
 // TestGrantsInShadow: a grant judges as in earnest, and nothing is held anyway.
 func TestGrantsInShadow(t *testing.T) {
+	t.Parallel()
 	w := build(t, "default: allow\ntools:\n  bash: {resource: command, as: shell}\n", lint, func(c *app.Config) { c.Policy.Mode = "shadow" })
 	if _, err := w.console.AddGrant(t.Context(), approvals.Grant{
 		Effect: approvals.GrantDeny, Principal: approvals.Principal{Tenant: "default"}, Scope: approvals.GrantTenant, Patterns: []string{"bash(npm run *)"},
@@ -279,6 +286,7 @@ func TestGrantsInShadow(t *testing.T) {
 
 // TestRefusedGrants: what a grant may not be is said, and the request still waits.
 func TestRefusedGrants(t *testing.T) {
+	t.Parallel()
 	w := build(t, askBash+`rules:
   - ask: ["bash(npm run lint)"]
     when: session == "forgotten"
@@ -339,6 +347,7 @@ func TestRefusedGrants(t *testing.T) {
 // TestGrantToOneself: who may not approve what their own agents ask does not grant it
 // to them either, by hand or in the decision on what another's agent asks.
 func TestGrantToOneself(t *testing.T) {
+	t.Parallel()
 	for _, allowed := range []bool{false, true} {
 		m := team{}
 		w := build(t, askBash, lint, twoClients, m.with("ann", "admin"), func(c *app.Config) { c.Console.SelfApproval = allowed })

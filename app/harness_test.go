@@ -91,6 +91,10 @@ func buildProven(t *testing.T, canary func(context.Context, *proxy.Proxy) error,
 	return w
 }
 
+// silent configures a heldcall without heartbeats, for tests of status and last event: a
+// slow machine would else begin the answer with a heartbeat.
+func silent(c *app.Config) { c.Proxy.Keepalive = soon }
+
 func (w *world) start(c app.Config) {
 	w.t.Helper()
 	log := slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))

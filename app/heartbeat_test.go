@@ -11,6 +11,7 @@ import (
 // TestHeartbeatSuitsTheClient looks at the form in which an agent is kept waiting,
 // by what it says it is and as it is configured.
 func TestHeartbeatSuitsTheClient(t *testing.T) {
+	t.Parallel()
 	const (
 		comment   = ": keepalive\n"
 		noChoices = `"choices":[]}` + "\n\n"

@@ -12,6 +12,7 @@ import (
 // with an argument or a condition release none of these calls, streamed or whole, and
 // reviewers see the reason.
 func TestPromise9_WhatIsJudgedIsWhatRuns_DoubtsAreAsked(t *testing.T) {
+	t.Parallel()
 	const rules = "default: deny\ntools:\n  read_file: {resource: path, as: path, default: ask}\n  transfer: {default: ask}\n  named: {default: ask}\n" +
 		"rules:\n  - allow: [\"read_file(./**)\", named]\n  - {allow: [transfer], when: args.amount <= 10}\n"
 	for name, tt := range map[string]struct{ tool, args, reason string }{

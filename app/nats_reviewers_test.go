@@ -90,6 +90,7 @@ func foreign(id string) []string {
 // The embedded server knows reviewers by their tokens, and lets each decide as
 // themselves only.
 func TestBotsDecideAsThemselves(t *testing.T) {
+	t.Parallel()
 	w, m := staffed(t, askAll, callThenText)
 	url := "nats://" + w.app.NATSAddr()
 	ann := connect(t, url, natsgo.UserInfo("ann", m["ann"]))
@@ -148,6 +149,7 @@ func TestBotsDecideAsThemselves(t *testing.T) {
 // connects, so nobody takes messages from the consumers of others, makes consumers or
 // reads, unless nats.auth is open.
 func TestWhoConnectsToTheEmbeddedServer(t *testing.T) {
+	t.Parallel()
 	for _, auth := range []string{"", "open", "reviewers"} {
 		m := team{}
 		w := build(t, askAll, callThenText, m.with("ann", "reviewer"), func(c *app.Config) { c.NATS.Auth = auth })
@@ -188,6 +190,7 @@ func TestWhoConnectsToTheEmbeddedServer(t *testing.T) {
 // What `heldcall nats permissions` prints is a server's configuration under which
 // each reviewer can do what is theirs, and nothing else.
 func TestPrintedPermissionsHold(t *testing.T) {
+	t.Parallel()
 	m, dir := team{}, t.TempDir()
 	var console app.Config
 	staff := []func(*app.Config){m.with("vic", "viewer"), m.with("ann", "reviewer"), m.with("bob@corp.example", "reviewer"), m.with("ada", "admin")}

@@ -17,6 +17,7 @@ import (
 // With a provider and no reviewer in the configuration: who signs in decides what
 // their groups may, and nobody else does.
 func TestSignInByProviderDecides(t *testing.T) {
+	t.Parallel()
 	o := organize(t)
 	w := build(t, "default: ask\nrules: [{ask: [bash], reviewers: [finance]}]\n", callThenText, o.config)
 	agent := w.post("/v1/chat/completions", streamedRequest)
@@ -58,6 +59,7 @@ func TestSignInByProviderDecides(t *testing.T) {
 // What does not prove that this browser's own sign-in has ended well opens no
 // session.
 func TestSignInThatProvesNothing(t *testing.T) {
+	t.Parallel()
 	o := organize(t)
 	w := build(t, askAll, callThenText, o.config)
 	returned := func(b *browser) oidc.Returned { return b.atProvider(b.begin(), "ann") }
@@ -125,6 +127,7 @@ func TestSignInThatProvesNothing(t *testing.T) {
 // The browser is sent to the provider with everything that binds the answer to
 // it, and to nowhere else afterwards than the console.
 func TestSignInAsksForOneAnswerAtOnePlace(t *testing.T) {
+	t.Parallel()
 	o := organize(t)
 	w := build(t, askAll, callThenText, o.config)
 	begun := w.browser(o).begin()
@@ -149,6 +152,7 @@ func TestSignInAsksForOneAnswerAtOnePlace(t *testing.T) {
 
 // heldcall runs without its provider, and people with tokens sign in.
 func TestProviderThatIsNotThere(t *testing.T) {
+	t.Parallel()
 	o, m := prepare(t), team{}
 	w := build(t, askAll, callThenText, o.config, m.with("tom", "reviewer"))
 	b := w.browser(o)
@@ -170,6 +174,7 @@ func TestProviderThatIsNotThere(t *testing.T) {
 }
 
 func TestSessionOfSignInExpires(t *testing.T) {
+	t.Parallel()
 	o := organize(t)
 	w := build(t, askAll, callThenText, o.config, func(c *app.Config) { c.Console.Session = 2 * time.Second })
 	b := w.browser(o)
@@ -186,6 +191,7 @@ func TestSessionOfSignInExpires(t *testing.T) {
 }
 
 func TestSignInsAreLimited(t *testing.T) {
+	t.Parallel()
 	o := organize(t)
 	w := build(t, askAll, callThenText, o.config)
 	b := w.browser(o)
@@ -202,6 +208,7 @@ func TestSignInsAreLimited(t *testing.T) {
 // One person is one approval, however they prove who they are, and approves
 // nothing that their own agent asks.
 func TestOnePersonTwoWaysIn(t *testing.T) {
+	t.Parallel()
 	o, m := organize(t), team{}
 	o.Know("ann", fakeidp.Person{IDToken: map[string]any{"email": "Ann@corp.example", "email_verified": true, "groups": []string{"guests"}}})
 	policy := "default: ask\nrules: [{ask: [bash], required_approvals: 2}]\n"
@@ -236,6 +243,7 @@ func TestOnePersonTwoWaysIn(t *testing.T) {
 
 // A name that is no e-mail address does not hide whose agent asks.
 func TestSelfApprovalByAddress(t *testing.T) {
+	t.Parallel()
 	o := organize(t)
 	w := build(t, askAll, callThenText, o.config, func(c *app.Config) {
 		c.Console.OIDC.NameClaim = "sub"
@@ -260,6 +268,7 @@ func TestSelfApprovalByAddress(t *testing.T) {
 
 // What the ID token leaves out is read with the access token.
 func TestSignInByUserInfo(t *testing.T) {
+	t.Parallel()
 	o := organize(t)
 	o.Know("tom", fakeidp.Person{UserInfo: map[string]any{"email": "tom@corp.example", "email_verified": true, "groups": []string{"engineers"}}})
 	o.Know("mal", fakeidp.Person{
@@ -279,6 +288,7 @@ func TestSignInByUserInfo(t *testing.T) {
 // Who is also somebody of the configuration, by their address, gives that somebody
 // nobody's place.
 func TestAdminTakesNoPlaceByAnotherName(t *testing.T) {
+	t.Parallel()
 	o, m := organize(t), team{}
 	w := build(t, askAll, callThenText, o.config, m.with("ann-token", "reviewer"), m.with("tom", "reviewer"), func(c *app.Config) {
 		c.Console.Reviewers[0].User = "ann@corp.example"

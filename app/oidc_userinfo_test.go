@@ -13,6 +13,7 @@ import (
 // What is read with the access token is used where it is of the same person, and nobody
 // is signed in where it is not, or cannot be read; the log says why.
 func TestUserInfoThatProvesNothing(t *testing.T) {
+	t.Parallel()
 	o := organize(t)
 	o.Know("tom", fakeidp.Person{})
 	w := build(t, askAll, callThenText, o.config)
@@ -56,6 +57,7 @@ func TestUserInfoThatProvesNothing(t *testing.T) {
 // That the provider cannot answer now is told as what it is, wherever it is asked, and
 // nobody is told that they have not proven who they are. It passes.
 func TestProviderInNeed(t *testing.T) {
+	t.Parallel()
 	o := organize(t)
 	o.Know("tom", fakeidp.Person{UserInfo: map[string]any{"email": "tom@corp.example", "email_verified": true, "groups": []string{"engineers"}}})
 	w := build(t, askAll, callThenText, o.config)
@@ -104,6 +106,7 @@ func TestProviderInNeed(t *testing.T) {
 
 // A provider changes its key while heldcall runs.
 func TestProviderRotatesItsKey(t *testing.T) {
+	t.Parallel()
 	o := organize(t)
 	w := build(t, askAll, callThenText, o.config)
 	w.browser(o).signIn("ann")

@@ -34,6 +34,7 @@ const (
 // agent's goes upstream with the agent's next request: with one of them, whatever the
 // agent forks, repeats or offers under the same label, and over restarts.
 func TestApprovalsAreForOneRequest(t *testing.T) {
+	t.Parallel()
 	for _, kept := range []bool{true, false} {
 		var c app.Config
 		status := http.StatusOK
@@ -99,6 +100,7 @@ func TestApprovalsAreForOneRequest(t *testing.T) {
 // that upstream keeps, none in which the call stands elsewhere, is made up, or could
 // run at another server.
 func TestApprovalOfACallThatRan(t *testing.T) {
+	t.Parallel()
 	const (
 		here, elsewhere = "https://gh.example/mcp", "https://evil.example/mcp"
 		once, another   = "falseThis call was approved once already", "falseThe approval was for another server"
@@ -161,6 +163,7 @@ func TestApprovalOfACallThatRan(t *testing.T) {
 // request that brought the approval; that its continuation is not taken changes
 // nothing.
 func TestApprovalStaysUsed(t *testing.T) {
+	t.Parallel()
 	const bad = `{"id":"fc_2","type":"function_call","status":"completed","call_id":"call_2","name":"bad","arguments":"{}"}`
 	var w *world
 	first := true

@@ -15,6 +15,7 @@ import (
 // TestRewriteRules: what a rule changes is what the agent gets and what people
 // are asked about, and the model is told.
 func TestRewriteRules(t *testing.T) {
+	t.Parallel()
 	const rewrite = "rules:\n  - rewrite: [\"bash(ls *)\", \"bash(ls -la *)\"]\n    set: {command: \"ls /safe\"}\n"
 	released := func(t *testing.T, w *world, got string, events int) {
 		t.Helper()
@@ -62,6 +63,7 @@ func shadow(c *app.Config) { c.Policy.Mode = "shadow" }
 // TestShadow: a policy that is tried out holds and denies nothing, and says what
 // it would have done.
 func TestShadow(t *testing.T) {
+	t.Parallel()
 	for policy, says := range map[string]string{denyAll: "deny", askAll: "ask"} {
 		t.Run(says, func(t *testing.T) {
 			t.Parallel()
@@ -84,6 +86,7 @@ func TestShadow(t *testing.T) {
 
 // TestPolicyIsReloaded: a changed file counts at once, and a bad one not at all.
 func TestPolicyIsReloaded(t *testing.T) {
+	t.Parallel()
 	file := ""
 	w := build(t, denyAll, callThenText, func(c *app.Config) { file = c.Policy.File })
 	denied := func() bool {
@@ -116,6 +119,7 @@ func TestPolicyIsReloaded(t *testing.T) {
 // TestDeniedAgain: a call that a person denied is denied at once when it comes
 // again in the run, however it is written, until the user speaks.
 func TestDeniedAgain(t *testing.T) {
+	t.Parallel()
 	arguments := `{"command":"ls","cwd":"/"}`
 	w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), "denied") || strings.Contains(string(r.Body), "refused") {
@@ -156,6 +160,7 @@ func TestDeniedAgain(t *testing.T) {
 
 // TestTemplates: people read the title of the rule, and the model its denial.
 func TestTemplates(t *testing.T) {
+	t.Parallel()
 	w := build(t, `
 rules:
   - ask: [bash]
@@ -178,6 +183,7 @@ rules:
 // TestArgumentsBesideTheSchema: people are warned of arguments that the tool's own
 // schema does not know or wants otherwise, in each API.
 func TestArgumentsBesideTheSchema(t *testing.T) {
+	t.Parallel()
 	w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
 		return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "bash", Arguments: `{"command":["ls"],"sudo":true}`}}}.Reply(r)
 	})

@@ -116,6 +116,7 @@ func everyDialect(t *testing.T, test func(t *testing.T, s speech, streamed bool)
 }
 
 func TestPromise1_NoLeak_InEveryDialect(t *testing.T) {
+	t.Parallel()
 	everyDialect(t, func(t *testing.T, s speech, streamed bool) {
 		w := build(t, askAll, lister().Reply)
 		answer := make(chan string, 1)
@@ -134,6 +135,7 @@ func TestPromise1_NoLeak_InEveryDialect(t *testing.T) {
 }
 
 func TestPromise2_NoDrift_InEveryDialect(t *testing.T) {
+	t.Parallel()
 	everyDialect(t, func(t *testing.T, s speech, streamed bool) {
 		var sent []byte
 		model := lister()

@@ -36,6 +36,7 @@ func (w *world) subscribe(token string, b *pushtest.Browser) {
 // of how it ended, also after heldcall was started anew; nobody else is, and no
 // argument leaves.
 func TestReviewersAreToldInTheirBrowsers(t *testing.T) {
+	t.Parallel()
 	m, service := team{}, pushtest.New(t)
 	var config app.Config
 	w := build(t, transferPolicy, callThenText, m.with("ann", "reviewer", "finance"), m.with("fay", "reviewer", "finance"), m.with("bob", "reviewer", "sales"),

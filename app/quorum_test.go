@@ -25,6 +25,7 @@ rules:
 // A rule's groups and its number of approvals hold from the agent's door to the
 // bytes: nothing is released before the second member has approved.
 func TestTwoOfTheGroupReleaseACall(t *testing.T) {
+	t.Parallel()
 	m := team{}
 	w := build(t, transferPolicy, callThenText, m.with("ada", "admin"), m.with("ann", "reviewer", "finance"), m.with("fay", "reviewer", "finance", "oncall"), m.with("bob", "reviewer", "sales"))
 	w.console = w.as(m["ada"])
@@ -60,6 +61,7 @@ func TestTwoOfTheGroupReleaseACall(t *testing.T) {
 
 // One denial outweighs the approvals before it, also those of another group.
 func TestADenialWinsOverApprovals(t *testing.T) {
+	t.Parallel()
 	for policy, c := range map[string]struct {
 		model       func(*fakemodel.Request) fakemodel.Reply
 		first, then string // groups
@@ -86,6 +88,7 @@ func TestADenialWinsOverApprovals(t *testing.T) {
 // Nobody approves what an agent asks that acts for them, unless the configuration
 // lets them.
 func TestSelfApprovalIsAPolicy(t *testing.T) {
+	t.Parallel()
 	for _, allowed := range []bool{false, true} {
 		m := team{}
 		w := build(t, askAll, callThenText, m.with("ann", "reviewer"), m.with("bob", "reviewer"), func(c *app.Config) {
@@ -113,6 +116,7 @@ func TestSelfApprovalIsAPolicy(t *testing.T) {
 // Who is asked later may decide later, also when heldcall was restarted in
 // between.
 func TestEscalationReachesOthersAfterARestart(t *testing.T) {
+	t.Parallel()
 	m := team{}
 	var config app.Config
 	w := build(t, `

@@ -177,6 +177,7 @@ func chain(t *testing.T, policy, how string, conversing bool) {
 // waits: it is held when it is there, people are asked once, and so are they over a
 // restart.
 func TestResponsesInTheBackground(t *testing.T) {
+	t.Parallel()
 	k := newKeeper(1)
 	var c app.Config
 	w := build(t, askAll, k.Reply, restarting(&c))
@@ -221,6 +222,7 @@ func TestResponsesInTheBackground(t *testing.T) {
 // for it: the agent names no session, only the id. The user's next message is a new
 // run, in which the model knows what became of its calls.
 func TestResponsesOfAnAbortedRun(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{`"stream":true`, `"stream":false`} {
 		k := newKeeper(1)
 		w := build(t, askAll, k.Reply)
@@ -248,6 +250,7 @@ func TestResponsesOfAnAbortedRun(t *testing.T) {
 }
 
 func TestResponsesHostedTools(t *testing.T) {
+	t.Parallel()
 	w := build(t, "hosted_tools: [web_search, \"mcp:https://good.example/*\"]\n", newKeeper(0).Reply)
 	const search, interpreter = `{"type":"web_search"}`, `{"type":"code_interpreter"}`
 	mcp := func(label, how string) string {
@@ -289,6 +292,7 @@ func TestResponsesHostedTools(t *testing.T) {
 // TestTooManyHostedTools: each stands in the audit log, so a request has no room
 // for thousands. The same one may be offered again and again.
 func TestTooManyHostedTools(t *testing.T) {
+	t.Parallel()
 	w := build(t, "", newKeeper(0).Reply)
 	for n, status := range map[int]int{128: http.StatusOK, 129: http.StatusBadRequest} {
 		tools := make([]string, 2*n)
@@ -307,6 +311,7 @@ func TestTooManyHostedTools(t *testing.T) {
 // TestResponsesWrapper lets the model make up a call that wraps others: it is judged
 // by what it wraps.
 func TestResponsesWrapper(t *testing.T) {
+	t.Parallel()
 	for wrapped, passes := range map[string]bool{"weather": true, "rm": false, "unheard_of": false} {
 		use := func(name string) string {
 			return `{"recipient_name":"functions.` + name + `","parameters":{"city":"Rome"}}`
@@ -328,6 +333,7 @@ func TestResponsesWrapper(t *testing.T) {
 // TestFetchedAnswersOfferNothingUnjudged: heldcall goes on from an answer that was
 // made elsewhere by a request of its own, which offers the tools of that answer.
 func TestFetchedAnswersOfferNothingUnjudged(t *testing.T) {
+	t.Parallel()
 	const made = `{"id":"resp_1","object":"response","created_at":1,"status":"completed","model":"m","store":true,
 		"tools":[{"type":"mcp","server_label":"gh","server_url":"https://mcp.example","require_approval":"never"}],
 		"output":[{"id":"fc_1","type":"function_call","status":"completed","call_id":"call_1","name":"bash","arguments":"{}"}]}`
@@ -358,6 +364,7 @@ func TestFetchedAnswersOfferNothingUnjudged(t *testing.T) {
 // it likes, so a rule for the name allows no call of it unless policy lists the
 // server.
 func TestHostedCallsNeedAListedServer(t *testing.T) {
+	t.Parallel()
 	const asks = `{"id":"resp_1","object":"response","created_at":1,"status":"completed","model":"m","store":true,
 		"output":[{"id":"mcpr_1","type":"mcp_approval_request","server_label":"gh","name":"delete","arguments":"{}"}]}`
 	for policy, allowed := range map[string]bool{"": false, "hosted_tools: [\"mcp:https://gh.example/*\"]\n": true} {

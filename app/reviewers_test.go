@@ -54,6 +54,7 @@ func wantCode(t *testing.T, err error, code string) {
 }
 
 func TestOnlyReviewersRelease(t *testing.T) {
+	t.Parallel()
 	w, m := staffed(t, askAll, callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	id := w.pending(1)[0].ID
@@ -90,6 +91,7 @@ func TestOnlyReviewersRelease(t *testing.T) {
 
 // Two people answer at once: one decides, the other is told who did.
 func TestTheSlowerReviewerIsToldWhoDecided(t *testing.T) {
+	t.Parallel()
 	w, m := staffed(t, askAll, callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	id := w.pending(1)[0].ID
@@ -117,6 +119,7 @@ func TestTheSlowerReviewerIsToldWhoDecided(t *testing.T) {
 // A browser signs in with the token once; another site's page gains nothing by
 // the cookie.
 func TestSignInDecidesAndForeignPagesDoNot(t *testing.T) {
+	t.Parallel()
 	w, m := staffed(t, askAll, callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	id := w.pending(1)[0].ID

@@ -55,6 +55,7 @@ func saying(what string) string {
 
 // An edit does not make of a call one that other people have to approve.
 func TestEditsStayWithTheirReviewers(t *testing.T) {
+	t.Parallel()
 	m := team{}
 	w := build(t, rulesOfGroups, calling("bash"), m.with("ada", "admin"), m.with("dan", "reviewer", "dba"), m.with("bo", "reviewer", "dba", "security"))
 	w.console = w.as(m["ada"])
@@ -84,6 +85,7 @@ func TestEditsStayWithTheirReviewers(t *testing.T) {
 // A grant that a decision wrote lifts only rules that its reviewer could have answered;
 // one that an admin wrote by hand lifts all that say so.
 func TestGrantsLiftRulesOfTheirReviewers(t *testing.T) {
+	t.Parallel()
 	m := team{}
 	w := build(t, rulesOfGroups, calling("deploy"), m.with("ada", "admin"), m.with("dan", "reviewer", "dba"))
 	w.console = w.as(m["ada"])
@@ -115,6 +117,7 @@ func TestGrantsLiftRulesOfTheirReviewers(t *testing.T) {
 
 // Silence releases what its rule is about, and nothing that stands beside it.
 func TestSilenceReleasesOnlyWhatItIsAbout(t *testing.T) {
+	t.Parallel()
 	w := build(t, rulesOfGroups, calling("bash"))
 	passes := map[string]bool{"git push": true, "git push && git pull": true, "nice git pull": true, "git push; rm -rf x": false, "git push $(rm -rf x)": false}
 	var all sync.WaitGroup
@@ -136,6 +139,7 @@ func TestSilenceReleasesOnlyWhatItIsAbout(t *testing.T) {
 // A bound of the configuration's ends a hold sooner than its rule says, and that much
 // silence approves nothing.
 func TestSilenceShorterThanItsRuleApprovesNothing(t *testing.T) {
+	t.Parallel()
 	for bound, passes := range map[time.Duration]bool{100 * time.Millisecond: false, time.Hour: true} {
 		w := build(t, rulesOfGroups, calling("bash"), func(c *app.Config) { c.Hold.MaxWait = bound })
 		if got := w.post("/v1/chat/completions", saying("git push")).rest(); strings.Contains(got, "call_s") != passes {

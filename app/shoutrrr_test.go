@@ -63,6 +63,7 @@ func next(t *testing.T, told chan string) string {
 // and what waited over quiet hours when there are none any more. Its token stays in
 // its URL.
 func TestServicesOfShoutrrrAreTold(t *testing.T) {
+	t.Parallel()
 	failed := make(chan struct{}, 20)
 	first := true
 	configure, told := ntfy(t, func(string) int {
@@ -123,6 +124,7 @@ func TestServicesOfShoutrrrAreTold(t *testing.T) {
 
 // A service that never answers holds up no call, no other channel and not the end.
 func TestAHungServiceOfShoutrrrDelaysNothing(t *testing.T) {
+	t.Parallel()
 	asked := make(chan struct{}, 20)
 	ended := make(chan struct{})
 	defer close(ended)

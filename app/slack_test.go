@@ -136,6 +136,7 @@ func (w *slackWorld) toldAlone(user, text string) {
 }
 
 func TestSlackApproves(t *testing.T) {
+	t.Parallel()
 	w := newSlackWorld(t, askAll, callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]
@@ -162,6 +163,7 @@ func TestSlackApproves(t *testing.T) {
 }
 
 func TestSlackDeniesWithANote(t *testing.T) {
+	t.Parallel()
 	w := newSlackWorld(t, askAll, callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]
@@ -186,6 +188,7 @@ func TestSlackDeniesWithANote(t *testing.T) {
 }
 
 func TestSlackEdits(t *testing.T) {
+	t.Parallel()
 	w := newSlackWorld(t, askAll, callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]
@@ -211,6 +214,7 @@ func TestSlackEdits(t *testing.T) {
 }
 
 func TestSlackAllowsAlways(t *testing.T) {
+	t.Parallel()
 	w := newSlackWorld(t, askAll, callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]
@@ -237,6 +241,7 @@ func TestSlackAllowsAlways(t *testing.T) {
 
 // Finding 32: an approval that does not decide yet is shown as waiting for more.
 func TestFinding32_SlackSaysWhatAnApprovalWaitsFor(t *testing.T) {
+	t.Parallel()
 	w := newSlackWorld(t, "default: ask\nrules:\n  - ask: [\"bash(*)\"]\n    required_approvals: 2\n", callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]
@@ -251,6 +256,7 @@ func TestFinding32_SlackSaysWhatAnApprovalWaitsFor(t *testing.T) {
 
 // Who may not decide is told so, alone, and nothing is decided.
 func TestSlackAsksWhoClicks(t *testing.T) {
+	t.Parallel()
 	w := newSlackWorld(t, "default: ask\nrules:\n  - ask: [\"bash(*)\"]\n    reviewers: [finance]\n", callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]
@@ -283,6 +289,7 @@ func TestSlackAsksWhoClicks(t *testing.T) {
 }
 
 func TestSlackTwoClicksAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newSlackWorld(t, askAll, callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]
@@ -305,6 +312,7 @@ func TestSlackTwoClicksAtOnce(t *testing.T) {
 
 // A restart loses no card and posts none twice; what was decided meanwhile shows.
 func TestSlackRestart(t *testing.T) {
+	t.Parallel()
 	w := newSlackWorld(t, askAll, callThenText)
 	first := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]
@@ -320,6 +328,7 @@ func TestSlackRestart(t *testing.T) {
 }
 
 func TestSlackExpiryAndEscalationShow(t *testing.T) {
+	t.Parallel()
 	w := newSlackWorld(t, "default: ask\nrules:\n  - ask: [\"bash(*)\"]\n    reviewers: [nobody]\n    timeout: 3s\n    escalate: {after: 1s, to: [finance]}\n", callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]

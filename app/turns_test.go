@@ -96,6 +96,7 @@ func mixed(ids string) fakemodel.Script {
 // back in other words does not hide a denied call from the model: agno, litellm, google-adk
 // and pydantic-ai rewrite <think>, LlamaIndex repeats texts, filters redact them.
 func TestDenialBesideRewrittenText(t *testing.T) {
+	t.Parallel()
 	for _, ids := range []string{"call_Vr3xkQ0pLm7bTz9%d", "call_%d"} {
 		for _, tr := range transcripts {
 			t.Run(tr.path[len("/v1/"):]+" "+ids, func(t *testing.T) {
@@ -139,6 +140,7 @@ func alone(r *fakemodel.Request) fakemodel.Reply {
 // decides, in which white space and <think> do not count. Another text at the position of
 // the answer is reported, and the model reads the denial at the same place each time.
 func TestDenialBesideNoCall(t *testing.T) {
+	t.Parallel()
 	for _, tr := range transcripts {
 		t.Run(tr.path[len("/v1/"):], func(t *testing.T) {
 			t.Parallel()
@@ -180,6 +182,7 @@ func TestDenialBesideNoCall(t *testing.T) {
 // TestDenialInAParallelConversation: finding 20. Of two conversations that begin with the
 // same words, the one without a denial gets none.
 func TestDenialInAParallelConversation(t *testing.T) {
+	t.Parallel()
 	for _, tr := range transcripts {
 		t.Run(tr.path[len("/v1/"):], func(t *testing.T) {
 			t.Parallel()
@@ -208,6 +211,7 @@ func extracts(r *fakemodel.Request) fakemodel.Reply {
 // structured output corrected resets no denial of the identical call. A message of the
 // user's does.
 func TestRetryOfStructuredOutput(t *testing.T) {
+	t.Parallel()
 	const (
 		forced    = `"tool_choice":{"type":"function","name":"Person","function":{"name":"Person"}}`
 		required  = `"tool_choice":{"type":"any"},"tools":[{"name":"Person","type":"function","function":{"name":"Person"}}]`
@@ -276,6 +280,7 @@ func insisting(r *fakemodel.Request) fakemodel.Reply {
 // TestDeniedAgainLaterInTheConversation: finding 21. The denied turn in the history is
 // evidence of the conversation, also where upstream keeps the history.
 func TestDeniedAgainLaterInTheConversation(t *testing.T) {
+	t.Parallel()
 	for name, tr := range map[string]transcript{"chat": transcripts[0], "messages": transcripts[1], "responses": transcripts[2], "responses, kept": transcripts[2]} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

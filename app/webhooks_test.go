@@ -52,6 +52,7 @@ func hooked(t *testing.T, take func(hookMessage)) func(*app.Config) {
 
 // A program that is told of a call decides it by the URL that it was sent, once.
 func TestAWebhookDecides(t *testing.T) {
+	t.Parallel()
 	messages := make(chan hookMessage, 10)
 	w := build(t, askAll, callThenText, hooked(t, func(m hookMessage) { messages <- m }))
 	answer := make(chan string, 1)
@@ -100,6 +101,7 @@ func TestAWebhookDecides(t *testing.T) {
 // While many wait, every request still comes at the receiver by itself. How soon is for
 // `make bench` to say.
 func TestWebhooksAreToldWhileManyWait(t *testing.T) {
+	t.Parallel()
 	const waiting, more = 60, 20
 	come := make(chan string, waiting+more)
 	w := build(t, askAll, callThenText, hooked(t, func(m hookMessage) {

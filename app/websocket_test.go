@@ -47,6 +47,7 @@ func (w *world) told(socket *client.Live, typ live.Type) client.Update {
 // A held call reaches those who watch, one of them releases it, and the other is
 // told who did.
 func TestWebSocketFromHoldToRelease(t *testing.T) {
+	t.Parallel()
 	w, m := staffed(t, askAll, callThenText)
 	ann, bob, vic := w.watch(m["ann"], ""), w.watch(m["bob"], ""), w.watch(m["vic"], "")
 	if ready := w.told(ann, live.TypeReady).Ready; len(ready.Pending) != 0 {
@@ -90,6 +91,7 @@ func TestWebSocketFromHoldToRelease(t *testing.T) {
 
 // Who was away learns how it ended meanwhile.
 func TestWebSocketResumes(t *testing.T) {
+	t.Parallel()
 	w, m := staffed(t, askAll, callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	id := w.pending(1)[0].ID
@@ -112,6 +114,7 @@ func TestWebSocketResumes(t *testing.T) {
 
 // The end of heldcall ends the WebSockets, and says so.
 func TestWebSocketEndsWithHeldcall(t *testing.T) {
+	t.Parallel()
 	w := build(t, askAll, callThenText)
 	socket := w.watch("", "")
 	w.told(socket, live.TypeReady)
@@ -126,6 +129,7 @@ func TestWebSocketEndsWithHeldcall(t *testing.T) {
 
 // Who is nobody gets no WebSocket.
 func TestWebSocketAsksWhoItIs(t *testing.T) {
+	t.Parallel()
 	w, m := staffed(t, askAll, callThenText)
 	_, err := w.as("").Live(t.Context(), "")
 	wantCode(t, err, problem.CodeUnauthenticated)
@@ -138,6 +142,7 @@ func TestWebSocketAsksWhoItIs(t *testing.T) {
 // The conversation in docs/websocket.md is what a WebSocket says: lines that begin
 // with > are sent, those with < are read, and … stands for anything.
 func TestDocumentedWebSocket(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../docs/websocket.md")
 	if err != nil {
 		t.Fatal(err)
