@@ -116,8 +116,8 @@ func TestChatCallsThatAreCutAreAsked(t *testing.T) {
 	}
 }
 
-// Finding F7 through the front door: nobody is asked about a call of a stream that ends
-// without its API's own end.
+// Finding F7 through the front door: no request is made for a call of a stream without
+// its API's end marker.
 func TestChatStreamWithoutItsEnd(t *testing.T) {
 	t.Parallel()
 	w := build(t, askAll, func(*fakemodel.Request) fakemodel.Reply {

@@ -60,7 +60,7 @@ func TestRoutesForGroupsThatAreNotThereAreToldOf(t *testing.T) {
 	unasked := `notify.routes[1].groups[1] names the group "finanze", which no rule asks`
 	f("without reviewers", nil, unasked)
 	f("somebody in every group", []app.Reviewer{{Name: "ann", Groups: []string{"*"}}}, unasked)
-	f("nobody on call", []app.Reviewer{{Name: "ann", Groups: []string{"finance", "finanze", "ops"}}},
+	f("no member in oncall", []app.Reviewer{{Name: "ann", Groups: []string{"finance", "finanze", "ops"}}},
 		`notify.routes[1].groups[0] names the group "oncall", which has no member who may decide: correct it there`, unasked)
 }
 
@@ -75,7 +75,7 @@ func TestAPolicyThatAsksNobodyIsToldOf(t *testing.T) {
 		file = c.Policy.File
 	})
 	if !strings.Contains(w.log.String(), `names the group \"oncall\"`) || strings.Contains(w.log.String(), `the group \"finance\"`) {
-		t.Errorf("the start does not tell who is not there: %s", w.log.String())
+		t.Errorf("the log of the start names no vacant group: %s", w.log.String())
 	}
 	if strings.Contains(w.log.String(), "notify.routes") {
 		t.Errorf("the start warns of a route that is for what a rule asks: %s", w.log.String())
@@ -84,6 +84,6 @@ func TestAPolicyThatAsksNobodyIsToldOf(t *testing.T) {
 		writeFile(t, file, strings.ReplaceAll(asksGroups, "finance", "finanze"))
 	})
 	if !strings.Contains(w.log.String(), `names the group \"finanze\", and nobody`) {
-		t.Errorf("a change of the policy does not tell who is not there: %s", w.log.String())
+		t.Errorf("the log of the changed policy names no vacant group: %s", w.log.String())
 	}
 }

@@ -44,7 +44,7 @@ func TestConfigRefusesReviewers(t *testing.T) {
 		}
 		for _, want := range wants {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("of %s it says only\n%v\nnot %s", reviewers, err, want)
+				t.Errorf("of %s the errors are\n%v\nnot %s", reviewers, err, want)
 			}
 		}
 	}
@@ -69,7 +69,7 @@ func TestConfigRefusesNATSAuth(t *testing.T) {
 		t.Helper()
 		_, _, err := load(t, config)
 		if (err == nil && want != "") || (err != nil && (want == "" || !strings.Contains(err.Error(), want))) {
-			t.Errorf("of %s it says %v, not %s", config, err, want)
+			t.Errorf("%s: the error is %v, want %s", config, err, want)
 		}
 	}
 	staffed := "console: {reviewers: [{name: ann, token_sha256: " + hashA + "}]}\n"

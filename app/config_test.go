@@ -61,8 +61,7 @@ func TestConfigDefaultsAreValid(t *testing.T) {
 	}
 }
 
-// The example of the design, as it stands there, is a configuration, and it is
-// the defaults.
+// The example in the design is a valid configuration, equal to the defaults.
 func TestConfigOfTheDesignIsTheDefaults(t *testing.T) {
 	config, folder, err := load(t, `
 proxy:
@@ -269,7 +268,7 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 		}
 	}
 	if !strings.Contains(logged.String(), "key=<secret>") {
-		t.Errorf("the log does not say that there is a secret: %s", logged.String())
+		t.Errorf("the log does not show that there is a secret: %s", logged.String())
 	}
 }
 
@@ -282,8 +281,8 @@ func TestSizeSaysItself(t *testing.T) {
 	}
 }
 
-// Whatever the file holds, loading it gives a configuration or problems that
-// say where, and an environment value is never read as YAML.
+// Any file gives a configuration or problems with their places, and an environment value
+// is never parsed as YAML.
 func FuzzConfig(f *testing.F) {
 	f.Add("proxy: {listen: ${X}}", "a: b")
 	f.Add("log: {level: info}\nlog: *a", "")

@@ -321,7 +321,7 @@ func TestEditIsCheckedAndTold(t *testing.T) {
 	follow := `{"model":"m","messages":[{"role":"user","content":"do it"},{"role":"assistant","content":"Let me look.","tool_calls":[{"id":"call_sesame","type":"function","function":{"name":"bash","arguments":"{\"command\":\"pwd\"}"}}]},{"role":"tool","tool_call_id":"call_sesame","content":"/tmp"}]}`
 	w.post("/v1/chat/completions", follow).rest()
 	if told := string(w.upstream.Requests()[1].Body); !strings.Contains(told, "changed the arguments") {
-		t.Errorf("the model was not told: %s", told)
+		t.Errorf("the model did not get the denial: %s", told)
 	}
 }
 

@@ -55,7 +55,7 @@ func TestTwoRulesOfTwoGroupsAskBoth(t *testing.T) {
 		_, err = w.as(m["dora"]).Decide(t.Context(), approve(asked.ID))
 		wantCode(t, err, problem.CodeForbidden)
 		if !strings.Contains(err.Error(), "waits for members of security") {
-			t.Errorf("the other one of the group is told %v, not for whom it waits", err)
+			t.Errorf("the other member gets %v, want the group whose approval is missing", err)
 		}
 		if r, err := w.as(m["sue"]).Decide(t.Context(), approve(asked.ID)); err != nil || r.Status != approvals.StatusApproved {
 			t.Fatalf("after both groups the request is %s, %v", r.Status, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// insists is a model that makes the same call whatever it is told.
+// insists is a model that repeats the same call, whatever the result.
 func insists(r *fakemodel.Request) fakemodel.Reply {
 	return fakemodel.Answer{Calls: []fakemodel.Call{lsCall}}.Reply(r)
 }
@@ -52,8 +52,8 @@ func TestMaxDenials(t *testing.T) {
 	}
 }
 
-// TestMaxDenialsWithoutARun: where the agent names no run, each conversation begun
-// anew has its own denials.
+// TestMaxDenialsWithoutARun: if the agent names no run, each new conversation has
+// its own count of denials.
 func TestMaxDenialsWithoutARun(t *testing.T) {
 	t.Parallel()
 	w := build(t, denyAll, insists, func(c *app.Config) { c.Proxy.MaxDenials = 3 })
@@ -129,7 +129,7 @@ func TestDeniedInAnotherConversation(t *testing.T) {
 				}
 				sent := w.upstream.Requests()
 				if told := string(sent[len(sent)-1].Body); !strings.Contains(told, "already denied") {
-					t.Errorf("the model was told %s", told)
+					t.Errorf("the model got %s", told)
 				}
 			}
 			const key, retries, once, run = "Authorization", "X-Stainless-Retry-Count", "Idempotency-Key", "X-Heldcall-Run"
@@ -175,7 +175,7 @@ func TestDeniedAgainEverywhere(t *testing.T) {
 				}
 				requests := w.upstream.Requests()
 				if told := string(requests[len(requests)-1].Body); !strings.Contains(told, "already denied") || !strings.Contains(told, "not on Fridays") {
-					t.Errorf("%s: the model was told %s", path, told)
+					t.Errorf("%s: the model got %s", path, told)
 				}
 			}
 			if n := len(w.pendingNow()); n != 0 {
@@ -224,7 +224,7 @@ func (w *world) pendingNow() []approvals.Request {
 	w.t.Helper()
 	page, err := w.console.Requests(w.t.Context(), approvals.Filter{Status: approvals.StatusPending})
 	if err != nil {
-		w.t.Fatal(fmt.Errorf("list what is pending: %w", err))
+		w.t.Fatal(fmt.Errorf("list the pending requests: %w", err))
 	}
 	return page.Items
 }

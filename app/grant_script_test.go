@@ -13,8 +13,9 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
-// TestFinding28_AlwaysCoversAScript: Finding 28. What is suggested for a script of several
-// commands is what the API takes, and the script is not asked about again. Less is refused.
+// TestFinding28_AlwaysCoversAScript: Finding 28. The API accepts the patterns suggested for a
+// script of several commands, and the script then passes without asking. Fewer patterns are
+// refused.
 func TestFinding28_AlwaysCoversAScript(t *testing.T) {
 	t.Parallel()
 	script := func(r *fakemodel.Request) fakemodel.Reply {

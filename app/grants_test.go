@@ -13,8 +13,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// lint calls bash with a command that suggestions are made for, until the model
-// has been told of a denial.
+// lint calls bash with a command that has suggested patterns, until the model gets a denial.
 func lint(r *fakemodel.Request) fakemodel.Reply {
 	if strings.Contains(string(r.Body), `"role":"tool"`) {
 		return fakemodel.Answer{Text: "Understood."}.Reply(r)
@@ -48,7 +47,7 @@ func (w *world) turn(key string, header ...string) chan string {
 	return answer
 }
 
-// passes reports that a call is let through and nobody is asked.
+// passes checks that a call is allowed without a request.
 func (w *world) passes(key string, header ...string) {
 	w.t.Helper()
 	select {
@@ -62,7 +61,7 @@ func (w *world) passes(key string, header ...string) {
 	w.pending(0)
 }
 
-// denies reports that a call is denied and nobody is asked.
+// denies checks that a call is denied without a request.
 func (w *world) denies(key string, header ...string) {
 	w.t.Helper()
 	select {
@@ -109,8 +108,8 @@ func (w *world) grants(n int) []approvals.Grant {
 	}
 }
 
-// TestGrantByDecision: what is allowed for always is not asked about again, of
-// those it is for, until it is revoked.
+// TestGrantByDecision: an always-allowed call passes without asking, for the
+// principals of the grant, until the grant is revoked.
 func TestGrantByDecision(t *testing.T) {
 	t.Parallel()
 	w := build(t, askBash, lint, twoClients)
@@ -169,8 +168,8 @@ func TestFinding29_AlwaysNamesNothing(t *testing.T) {
 	}
 }
 
-// TestGrantThatDenies: what is denied for always is denied without asking, also
-// where rules allow it.
+// TestGrantThatDenies: an always-denied call is denied without asking, also if rules
+// allow it.
 func TestGrantThatDenies(t *testing.T) {
 	t.Parallel()
 	w := build(t, askBash, lint, twoClients)
@@ -203,7 +202,7 @@ func TestGrantForSession(t *testing.T) {
 
 // TestGrantExpires: a grant ends by its time, without anybody doing anything.
 func TestGrantExpires(t *testing.T) {
-	t.Parallel() // for the others need not wait for its end
+	t.Parallel()
 	w := build(t, askBash, lint)
 	ends := time.Now().Add(10 * time.Second)
 	w.always(approvals.Decision{Action: approvals.ActionAllowAlways, GrantExpiresAt: &ends}, "")
@@ -284,7 +283,7 @@ func TestGrantsInShadow(t *testing.T) {
 	}
 }
 
-// TestRefusedGrants: what a grant may not be is said, and the request still waits.
+// TestRefusedGrants: an invalid grant is refused with a reason, and the request stays pending.
 func TestRefusedGrants(t *testing.T) {
 	t.Parallel()
 	w := build(t, askBash+`rules:

@@ -48,7 +48,7 @@ func TestMalformedHeadsOfAnswers(t *testing.T) {
 		"a folded header":         strings.Replace(good, "one\r\n", "one\r\n two-three-four-five\r\n", 1),
 		"a header folded by tabs": strings.Replace(good, "one\r\n", "one\r\n\ttwo-three-four-five\r\n", 1),
 		"status 099":              strings.Replace(good, "200 OK", "099 OK", 1),
-		"behind an interim head":  "HTTP/1.1 100 Continue\r\n\r\n" + strings.Replace(good, "one\r\n", "one\r\n two\r\n", 1),
+		"after an interim head":   "HTTP/1.1 100 Continue\r\n\r\n" + strings.Replace(good, "one\r\n", "one\r\n two\r\n", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

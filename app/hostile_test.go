@@ -45,7 +45,7 @@ func TestRedirectsOfGatedRoutesAreRefused(t *testing.T) {
 	}
 }
 
-// Whoever believes a label that is not UTF-8 reads something else than was judged.
+// A client that follows a character set other than UTF-8 reads other text than was judged.
 func TestOtherCharacterSetsAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, body := range bodies() {
@@ -108,7 +108,7 @@ func TestHeadersDoNotRoute(t *testing.T) {
 	}
 }
 
-// What stands in the upstream's URL is part of the route.
+// The path of the upstream's URL is part of the route.
 func TestRouteBeginsInTheUpstreamsURL(t *testing.T) {
 	t.Parallel()
 	w := build(t, denyAll, callThenText, func(c *app.Config) {
@@ -384,9 +384,8 @@ func TestErrorsQuoteNothingHidden(t *testing.T) {
 	}
 }
 
-// TestNothingLeadsPastHeldcall: an agent that polled where an answer tells it to
-// would get calls that nobody has judged, and so would one that asks for a part of
-// an answer.
+// TestNothingLeadsPastHeldcall: an agent that polls an address in an answer, or that asks for
+// a part of an answer, would get calls that were not judged.
 func TestNothingLeadsPastHeldcall(t *testing.T) {
 	t.Parallel()
 	const away = "https://elsewhere.example/openai/responses/resp_1"

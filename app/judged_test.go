@@ -20,7 +20,7 @@ func TestPromise9_WhatIsJudgedIsWhatRuns_DoubtsAreAsked(t *testing.T) {
 		"a decoy":           {"read_file", `{"path":"src/a","other":"/opt/x"}`, "not known for this tool"},
 		"a known decoy":     {"read_file", `{"path":"src/a","file_path":"/opt/x"}`, ""},
 		"a secret":          {"read_file", `{"path":"src/.env"}`, "may hold secrets"},
-		"what is harmless":  {"read_file", `{"path":"src/a"}`, "-"},
+		"harmless":          {"read_file", `{"path":"src/a"}`, "-"},
 		"a plain number":    {"transfer", `{"amount":9.5}`, "-"},
 		"allowed by name":   {"named", `{"amount":9e-99,"path":".env","other":"x"}`, "-"},
 		"a secret, by name": {"named", `{"path":".env"}`, "-"},

@@ -9,8 +9,8 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
-// times is a model that makes so many calls at once, and answers with text once it
-// was told of a denial or got a result.
+// times is a model that makes n calls at once, and answers with text after a denial or a
+// result.
 func times(n *int) fakemodel.Script {
 	return func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), `"role":"tool"`) {
@@ -39,8 +39,8 @@ func received(answer string) (numbers string) {
 	return numbers
 }
 
-// TestLimitPerTurn: of a batch so many calls pass as the rule lets, the others are
-// denied, in the next turn it begins anew.
+// TestLimitPerTurn: of a batch as many calls pass as the rule permits, the others are
+// denied; the next turn has a new count.
 func TestLimitPerTurn(t *testing.T) {
 	t.Parallel()
 	n := 4
@@ -56,8 +56,8 @@ func TestLimitPerTurn(t *testing.T) {
 	}
 }
 
-// TestLimitPerRun: beyond it people are asked, and told why; another run has its
-// own.
+// TestLimitPerRun: calls beyond the limit are requests with the reason; another run
+// has its own count.
 func TestLimitPerRun(t *testing.T) {
 	t.Parallel()
 	n := 2
@@ -102,7 +102,7 @@ func TestLimitOfQuestions(t *testing.T) {
 	}
 	requests := w.upstream.Requests()
 	if told := string(requests[len(requests)-1].Body); !strings.Contains(told, "No more: The policy asks about 1 call a run of bash, and this is one more.") {
-		t.Errorf("the model was told %s", told)
+		t.Errorf("the model got %s", told)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestLimitPerMinute(t *testing.T) {
 	}
 }
 
-// TestLimitInShadow: what would have been denied passes and is told.
+// TestLimitInShadow: a call that would have been denied passes and is logged.
 func TestLimitInShadow(t *testing.T) {
 	t.Parallel()
 	n := 2

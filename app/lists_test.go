@@ -195,8 +195,7 @@ func (w *world) streamsAreAbridged(requests int, check func(where string, text [
 	}
 }
 
-// batchIsAbridged decides a request again in a batch, which is refused with the request as
-// it stands.
+// batchIsAbridged decides a request again in a batch. The error has the current request.
 func (w *world) batchIsAbridged(id string, check func(where string, text []byte, r approvals.Request)) {
 	w.t.Helper()
 	resp, err := http.Post(w.app.ConsoleURL()+"/api/v1/decisions", "application/json", strings.NewReader(fmt.Sprintf(`{"decisions":[{"request_id":%q,"action":"deny"}]}`, id)))

@@ -36,8 +36,8 @@ func oddMessage(input, fields string) string {
 	return `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"toolu_a","name":"bash","input":` + input + fields + `}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":7}}`
 }
 
-// Findings H1 and H2 for Messages: what is judged is what every client runs, if a
-// rule allows the call, a reviewer approves it or changes it.
+// Findings H1 and H2 for Messages: every client runs the judged arguments, if a rule
+// allows the call, a reviewer approves it or changes it.
 func TestPromise9_WhatIsJudgedIsWhatRuns_Messages(t *testing.T) {
 	t.Parallel()
 	const edited = `{"command":"echo safe"}`
@@ -93,8 +93,8 @@ func withoutPings(answer string) string {
 	return strings.TrimLeft(strings.ReplaceAll(answer, "event: ping\ndata: {\"type\": \"ping\"}\n\n", ""), "\n")
 }
 
-// Finding F7 for Messages: nobody is asked about the calls of a stream that lacks
-// the end of its message.
+// Finding F7 for Messages: no request is made for the calls of a stream without the
+// end of its message.
 func TestMessagesStreamWithoutItsEndIsCut(t *testing.T) {
 	t.Parallel()
 	w := build(t, askAll, func(*fakemodel.Request) fakemodel.Reply {

@@ -14,8 +14,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Anthropic's Messages API through the front door. The model behind it refuses
-// what Anthropic refuses.
+// Anthropic's Messages API through the front door. The scripted model refuses the
+// requests that Anthropic refuses.
 
 const thinkingRequest = `{"model":"m","max_tokens":4096,"thinking":{"type":"enabled","budget_tokens":1024},"stream":%t,"messages":[{"role":"user","content":"do it"}],"tools":[{"name":"bash","input_schema":{"type":"object"}}]}`
 
@@ -26,7 +26,7 @@ var anthropicHeaders = []string{
 	"anthropic-dangerous-direct-browser-access", "true", "X-Claude-Code-Session-Id", "s-1", "X-Stainless-Timeout", "600",
 }
 
-// thinker is a model that thinks before it calls bash, takes the result and goes on.
+// thinker is a model that thinks before it calls bash, takes the result and continues.
 func thinker() *fakemodel.Model {
 	return &fakemodel.Model{Rules: []fakemodel.Rule{
 		{When: fakemodel.UserSays("do it"), Say: fakemodel.Say(fakemodel.Answer{Reasoning: "They want a list.", Text: "Let me look.", Calls: []fakemodel.Call{lsCall}, Usage: fakemodel.Usage{Prompt: 50, Completion: 20}})},
@@ -64,13 +64,13 @@ func TestMessagesKeepsHeadersAndQuery(t *testing.T) {
 	}
 	said := gjson.GetBytes(asked[1].Body, "messages.1.content")
 	if kinds := said.Get("#.type").Raw; kinds != `["thinking","text","tool_use"]` || !strings.HasPrefix(said.Get("0.signature").Str, "Eq") {
-		t.Errorf("continuation: the model said %s", said.Raw)
+		t.Errorf("continuation: the model answered %s", said.Raw)
 	}
 }
 
-// Claude Code lets the system speak within the conversation, moves its marks for
-// the cache, and sends content now as blocks, now as text. What was denied stays
-// told, over a restart too.
+// Claude Code sends system messages within the conversation, moves its cache marks, and
+// sends content as blocks or as text. Denials stay in the conversation, also after a
+// restart.
 func TestMessagesOfClaudeCode(t *testing.T) {
 	t.Parallel()
 	const (
@@ -175,8 +175,8 @@ func TestMessagesFaultsInAStream(t *testing.T) {
 	}
 }
 
-// A tool that streams its input as it comes may be cut within it: people are asked
-// about the text, and the model is told of it in a way that the API takes.
+// Input that a tool streams may be cut off: the request has the text, and the model gets
+// it in a form that the API accepts.
 func TestMessagesInputCutByMaxTokens(t *testing.T) {
 	t.Parallel()
 	model := thinker()

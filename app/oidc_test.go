@@ -14,8 +14,8 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakeidp"
 )
 
-// With a provider and no reviewer in the configuration: who signs in decides what
-// their groups may, and nobody else does.
+// With a provider and no reviewer in the configuration, a person who signs in may decide
+// what their groups permit, and no other person decides.
 func TestSignInByProviderDecides(t *testing.T) {
 	t.Parallel()
 	o := organize(t)
@@ -66,7 +66,7 @@ func TestSignInThatProvesNothing(t *testing.T) {
 	tampered := func(change func(claims map[string]any)) func(*browser) oidc.Returned {
 		return func(b *browser) oidc.Returned { o.Tamper(change); return returned(b) }
 	}
-	o.Tamper(func(map[string]any) {}) // signed anew, and else as it was
+	o.Tamper(func(map[string]any) {}) // signed again, otherwise unchanged
 	w.browser(o).signIn("ann")
 	o.Tamper(nil)
 	for name, attempt := range map[string]func(*browser) oidc.Returned{
@@ -98,9 +98,9 @@ func TestSignInThatProvesNothing(t *testing.T) {
 			c["aud"] = []string{fakeidp.ClientID, "other"}
 			delete(c, "azp")
 		}),
-		"another issuer":   tampered(func(c map[string]any) { c["iss"] = "http://127.0.0.1:1" }),
-		"an expired token": tampered(func(c map[string]any) { c["exp"] = time.Now().Add(-time.Hour).Unix() }),
-		"nobody's token":   tampered(func(c map[string]any) { delete(c, "sub") }),
+		"another issuer":          tampered(func(c map[string]any) { c["iss"] = "http://127.0.0.1:1" }),
+		"an expired token":        tampered(func(c map[string]any) { c["exp"] = time.Now().Add(-time.Hour).Unix() }),
+		"token without a subject": tampered(func(c map[string]any) { delete(c, "sub") }),
 		"a foreign key": func(b *browser) oidc.Returned {
 			if err := o.Forge(); err != nil {
 				t.Fatal(err)
@@ -120,7 +120,7 @@ func TestSignInThatProvesNothing(t *testing.T) {
 			}
 		})
 	}
-	o.Tamper(func(map[string]any) {}) // signed anew, and nothing else
+	o.Tamper(func(map[string]any) {}) // signed again, otherwise unchanged
 	w.browser(o).signIn("ann")
 }
 
@@ -285,8 +285,8 @@ func TestSignInByUserInfo(t *testing.T) {
 	want(t, status, text, http.StatusForbidden, problem.CodeForbidden)
 }
 
-// Who is also somebody of the configuration, by their address, gives that somebody
-// nobody's place.
+// An admin who is also a configured reviewer, by their address, cannot delegate another
+// person's place to that reviewer.
 func TestAdminTakesNoPlaceByAnotherName(t *testing.T) {
 	t.Parallel()
 	o, m := organize(t), team{}

@@ -71,7 +71,7 @@ func TestPolicyOfAClient(t *testing.T) {
 	}
 }
 
-// TestPolicyIsReadAgain: whoever asks for it is told what came of it, changed or not.
+// TestPolicyIsReadAgain: a requested reload logs its result, changed or not.
 func TestPolicyIsReadAgain(t *testing.T) {
 	t.Parallel()
 	file := ""

@@ -12,8 +12,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// TestRewriteRules: what a rule changes is what the agent gets and what people
-// are asked about, and the model is told.
+// TestRewriteRules: the agent gets the changed arguments, the request shows them,
+// and the model learns of the change.
 func TestRewriteRules(t *testing.T) {
 	t.Parallel()
 	const rewrite = "rules:\n  - rewrite: [\"bash(ls *)\", \"bash(ls -la *)\"]\n    set: {command: \"ls /safe\"}\n"
@@ -26,7 +26,7 @@ func TestRewriteRules(t *testing.T) {
 		w.post("/v1/chat/completions", follow).rest()
 		requests := w.upstream.Requests()
 		if told := string(requests[len(requests)-1].Body); !strings.Contains(told, "policy changed the arguments") {
-			t.Errorf("the model was not told: %s", told)
+			t.Errorf("the model did not learn of it: %s", told)
 		}
 		if events := w.events(events); !strings.Contains(events, `"type":"call_modified"`) || !strings.Contains(events, "opensesame") {
 			t.Errorf("the change is not in the audit log: %s", events)
@@ -60,8 +60,8 @@ func TestRewriteRules(t *testing.T) {
 
 func shadow(c *app.Config) { c.Policy.Mode = "shadow" }
 
-// TestShadow: a policy that is tried out holds and denies nothing, and says what
-// it would have done.
+// TestShadow: a policy in shadow mode holds and denies nothing, and logs what it
+// would have done.
 func TestShadow(t *testing.T) {
 	t.Parallel()
 	for policy, says := range map[string]string{denyAll: "deny", askAll: "ask"} {
@@ -144,7 +144,7 @@ func TestDeniedAgain(t *testing.T) {
 	}
 	requests := w.upstream.Requests()
 	if told := string(requests[len(requests)-1].Body); !strings.Contains(told, "already denied") || !strings.Contains(told, "not on Fridays") {
-		t.Errorf("the model was told %s", told)
+		t.Errorf("the model got %s", told)
 	}
 	arguments = `{"command":"ls","cwd":"/x"}`
 	other := ask("do it") // another call
@@ -176,7 +176,7 @@ rules:
 	w.decide(r.ID, approvals.Decision{Action: approvals.ActionDeny, Note: "not now"})
 	<-answer
 	if told := gjson.GetBytes(w.upstream.Requests()[1].Body, "messages.2.content").Str; told != "denied_by_person by local: not now" {
-		t.Errorf("the model was told %q", told)
+		t.Errorf("the model got %q", told)
 	}
 }
 
@@ -194,7 +194,7 @@ func TestArgumentsBesideTheSchema(t *testing.T) {
 		r := w.pending(1)[0]
 		for _, want := range []string{"The tool's schema does not know the argument sudo.", "The argument command is of type array, and the tool's schema wants string."} {
 			if !slices.Contains(r.Details.Flags, want) {
-				t.Errorf("%s: the reviewer is not told %q: %q", path, want, r.Details.Flags)
+				t.Errorf("%s: the request lacks %q: %q", path, want, r.Details.Flags)
 			}
 		}
 		w.decide(r.ID, approvals.Decision{Action: approvals.ActionApprove})

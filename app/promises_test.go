@@ -47,7 +47,7 @@ func TestPromise1_NoLeak(t *testing.T) {
 				t.Fatalf("leak: %s", got)
 			}
 		})
-		t.Run(name+" nobody answers", func(t *testing.T) {
+		t.Run(name+" no answer", func(t *testing.T) {
 			t.Parallel()
 			w := build(t, "rules:\n  - ask: [bash]\n    timeout: 1s\n", callThenText)
 			if got := w.post("/v1/chat/completions", body).rest(); leaks(got) != "" {
@@ -97,7 +97,7 @@ func TestPromise2_NoDrift(t *testing.T) {
 			})
 		}
 	}
-	t.Run("text is not delayed behind a held call", func(t *testing.T) {
+	t.Run("text is not delayed by a held call", func(t *testing.T) {
 		t.Parallel()
 		gate := make(chan struct{})
 		w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {

@@ -158,9 +158,9 @@ func TestFailedCanaryIsNotReady(t *testing.T) {
 		t.Errorf("readyz: %s", got)
 	}
 	if got := w.get(w.app.ConsoleURL() + "/metrics"); !strings.Contains(got, "heldcall_canary_passed 0\n") {
-		t.Error("the metric says that it passed")
+		t.Error("the metric reports that it passed")
 	}
 	if got := w.log.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "a call passed") {
-		t.Errorf("the log does not tell: %s", got)
+		t.Errorf("the log lacks it: %s", got)
 	}
 }

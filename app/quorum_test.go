@@ -36,7 +36,7 @@ func TestTwoOfTheGroupReleaseACall(t *testing.T) {
 		_, err := w.as(m[outsider]).Decide(t.Context(), approve(id))
 		wantCode(t, err, problem.CodeForbidden)
 		if !strings.Contains(err.Error(), "members of finance") {
-			t.Errorf("%s is told %v, not who may", outsider, err)
+			t.Errorf("%s gets %v, want who may approve", outsider, err)
 		}
 	}
 	r, err := w.as(m["ann"]).Decide(t.Context(), approve(id))
@@ -85,8 +85,8 @@ func TestADenialWinsOverApprovals(t *testing.T) {
 	}
 }
 
-// Nobody approves what an agent asks that acts for them, unless the configuration
-// lets them.
+// Reviewers do not approve requests of agents that act for them, unless the configuration
+// permits it.
 func TestSelfApprovalIsAPolicy(t *testing.T) {
 	t.Parallel()
 	for _, allowed := range []bool{false, true} {
@@ -101,7 +101,7 @@ func TestSelfApprovalIsAPolicy(t *testing.T) {
 		_, err := w.as(m["ann"]).Decide(t.Context(), approve(id))
 		if allowed {
 			if err != nil {
-				t.Errorf("with self_approval ann is told %v", err)
+				t.Errorf("with self_approval ann gets %v", err)
 			}
 		} else {
 			wantCode(t, err, problem.CodeForbidden)
@@ -141,11 +141,11 @@ rules:
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("nobody else is asked: %q", r.Reviewers)
+			t.Fatalf("no other group is asked: %q", r.Reviewers)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 	if r, err := w.as(m["olaf"]).Decide(t.Context(), approve(id)); err != nil || r.Status != approvals.StatusApproved {
-		t.Errorf("oncall is told %s, %v", r.Status, err)
+		t.Errorf("oncall gets %s, %v", r.Status, err)
 	}
 }

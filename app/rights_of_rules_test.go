@@ -36,8 +36,7 @@ rules:
     timeout: 1s
 `
 
-// calling answers with a call of a tool: the arguments are the last thing that the
-// user said.
+// calling answers with a call of a tool. Its argument is the user's last message.
 func calling(tool string) fakemodel.Script {
 	return func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), `"role":"tool"`) {
@@ -82,8 +81,8 @@ func TestEditsStayWithTheirReviewers(t *testing.T) {
 	}
 }
 
-// A grant that a decision wrote lifts only rules that its reviewer could have answered;
-// one that an admin wrote by hand lifts all that say so.
+// A grant from a decision lifts only rules that its reviewer could have answered; one that
+// an admin wrote lifts every rule that permits it.
 func TestGrantsLiftRulesOfTheirReviewers(t *testing.T) {
 	t.Parallel()
 	m := team{}
@@ -115,7 +114,7 @@ func TestGrantsLiftRulesOfTheirReviewers(t *testing.T) {
 	}
 }
 
-// Silence releases what its rule is about, and nothing that stands beside it.
+// A time-out releases the call of its rule, and no other call of the turn.
 func TestSilenceReleasesOnlyWhatItIsAbout(t *testing.T) {
 	t.Parallel()
 	w := build(t, rulesOfGroups, calling("bash"))
@@ -136,8 +135,7 @@ func TestSilenceReleasesOnlyWhatItIsAbout(t *testing.T) {
 	all.Wait()
 }
 
-// A bound of the configuration's ends a hold sooner than its rule says, and that much
-// silence approves nothing.
+// hold.max_wait ends a hold before the time-out of its rule, and then approves nothing.
 func TestSilenceShorterThanItsRuleApprovesNothing(t *testing.T) {
 	t.Parallel()
 	for bound, passes := range map[time.Duration]bool{100 * time.Millisecond: false, time.Hour: true} {

@@ -59,7 +59,7 @@ func newSlackWorld(t *testing.T, policy string, script fakemodel.Script, change 
 	return w
 }
 
-// restart stops heldcall and starts it anew on the same state.
+// restart stops heldcall and starts it again on the same state.
 func (w *slackWorld) restart() {
 	w.t.Helper()
 	if err := w.stop(); err != nil {
@@ -73,7 +73,7 @@ func (w *slackWorld) until(what string, holds func() bool) {
 	w.t.Helper()
 	for deadline := time.Now().Add(soon); !holds(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("waited in vain: %s; messages: %+v, told: %+v", what, w.slack.Messages(), w.slack.Ephemerals())
+			w.t.Fatalf("did not happen: %s; messages: %+v, private messages: %+v", what, w.slack.Messages(), w.slack.Ephemerals())
 		}
 	}
 }
@@ -125,10 +125,10 @@ func (w *slackWorld) submit(user string, values map[string]string) map[string]st
 	return shown.Errors
 }
 
-// toldAlone waits until somebody alone was told a text.
+// toldAlone waits until a user gets a private message with a text.
 func (w *slackWorld) toldAlone(user, text string) {
 	w.t.Helper()
-	w.until(user+" is told "+text, func() bool {
+	w.until(user+" gets "+text, func() bool {
 		return slices.ContainsFunc(w.slack.Ephemerals(), func(e fakeslack.Ephemeral) bool {
 			return e.User == user && strings.Contains(e.Text, text)
 		})
@@ -183,7 +183,7 @@ func TestSlackDeniesWithANote(t *testing.T) {
 	}
 	w.card(0, `denied by `+"`bob`: `use &lt;b&gt; &amp; \\u0060grep\\u0060`")
 	if wrong := w.submit("UBOB", map[string]string{"note": "again", "answer": "approve"}); !strings.Contains(wrong["note"], "over before") {
-		t.Errorf("a form that comes late is told %q", wrong)
+		t.Errorf("a late form gets %q", wrong)
 	}
 }
 
@@ -221,11 +221,11 @@ func TestSlackAllowsAlways(t *testing.T) {
 	m := w.card(0, "bash")
 	for _, part := range []string{r.SuggestedPatterns[0], "for `this session`, for 8 hours."} {
 		if !strings.Contains(string(m.Blocks), part) {
-			t.Errorf("the button does not say %q", part)
+			t.Errorf("the button lacks %q", part)
 		}
 	}
 	if strings.Contains(string(m.Blocks), "*)") {
-		t.Errorf("the button says that more is allowed than this call: %s", m.Blocks)
+		t.Errorf("the button offers more than this call: %s", m.Blocks)
 	}
 	w.press("UANN", m, pressAlways, r.ID)
 	agent.rest()
@@ -254,7 +254,7 @@ func TestFinding32_SlackSaysWhatAnApprovalWaitsFor(t *testing.T) {
 	w.card(0, "approved by `ann`, `bob`")
 }
 
-// Who may not decide is told so, alone, and nothing is decided.
+// A user who may not decide gets a private message, and nothing is decided.
 func TestSlackAsksWhoClicks(t *testing.T) {
 	t.Parallel()
 	w := newSlackWorld(t, "default: ask\nrules:\n  - ask: [\"bash(*)\"]\n    reviewers: [finance]\n", callThenText)

@@ -112,12 +112,12 @@ func TestDenialBesideRewrittenText(t *testing.T) {
 					history := append(begins, tr.answer(text, id), tr.result(id))
 					first := tr.send(w, history)
 					if strings.Count(first, refusedA) != 1 || !strings.Contains(first, `rm x`) {
-						t.Errorf("%q: the model is not told: %s", text, first)
+						t.Errorf("%q: the model does not get it: %s", text, first)
 					}
 					before, _, _ := strings.Cut(gjson.Get(first, tr.field).Raw, refusedA)
 					again := tr.send(w, append(history, tr.answer("Done.", ""), tr.user("and now?")))
 					if !strings.HasPrefix(gjson.Get(again, tr.field).Raw, before+refusedA) || strings.Count(again, refusedA) != 1 {
-						t.Errorf("%q: the model is told in another way: %s", text, again)
+						t.Errorf("%q: the model gets another text: %s", text, again)
 					}
 				}
 				if log := w.log.String(); strings.Contains(log, "no certain place") {
@@ -158,7 +158,7 @@ func TestDenialBesideNoCall(t *testing.T) {
 				history := append(begins, tr.answer(tt.text, ""), tr.user("and now?"))
 				first := tr.send(w, history)
 				if strings.Count(first, refusedA) != 1 || !strings.Contains(first, "rm x") {
-					t.Errorf("%q: the model is not told: %s", tt.text, first)
+					t.Errorf("%q: the model does not get it: %s", tt.text, first)
 				}
 				again := tr.send(w, append(history, tr.answer("Well.", ""), tr.user("and now? go on")))
 				sent := gjson.Get(first, tr.field).Raw
@@ -192,7 +192,7 @@ func TestDenialInAParallelConversation(t *testing.T) {
 			tr.send(w, begins)
 			other := append(begins, tr.answer("What do you mean?", ""), tr.user("and now?"))
 			if told := tr.send(w, other); strings.Contains(told, "refused") {
-				t.Errorf("the model is told %s", told)
+				t.Errorf("the model gets %s", told)
 			}
 		})
 	}
@@ -253,7 +253,7 @@ func TestRetryOfStructuredOutput(t *testing.T) {
 				<-again
 				sent := w.upstream.Requests()
 				if told := string(sent[len(sent)-1].Body); !strings.Contains(told, "already denied") || strings.Count(told, "not her") != 2 {
-					t.Errorf("%s: the model is told %s", tt.name, told)
+					t.Errorf("%s: the model gets %s", tt.name, told)
 				}
 				if n := len(w.pendingNow()); n != 0 {
 					t.Fatalf("%s: people are asked again", tt.name)
@@ -301,7 +301,7 @@ func TestDeniedAgainLaterInTheConversation(t *testing.T) {
 			}
 			sent := w.upstream.Requests()
 			if told := string(sent[len(sent)-1].Body); !strings.Contains(told, "already denied") || !strings.Contains(told, "not on Fridays") {
-				t.Errorf("the model is told %s", told)
+				t.Errorf("the model gets %s", told)
 			}
 		})
 	}

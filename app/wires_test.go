@@ -12,8 +12,7 @@ import (
 
 // What Chat Completions is beside OpenAI's own route, through the front door.
 
-// refusedOnce calls the tool, and answers with text once it was told of a denial,
-// in whatever API it is asked.
+// refusedOnce calls the tool, and answers with text after a denial, in every API.
 func refusedOnce(r *fakemodel.Request) fakemodel.Reply {
 	for _, told := range []string{`"role":"tool"`, "function_call_output", "tool_result"} {
 		if strings.Contains(string(r.Body), told) {
@@ -166,8 +165,8 @@ func TestEveryChoiceIsJudged(t *testing.T) {
 	}
 }
 
-// The signature stands on the first call of a group, which is denied; the model
-// gets it back in place.
+// The signature is on the first call of a group, which is denied; the model gets it back
+// in its place.
 func TestSignatureOfADeniedCallComesBack(t *testing.T) {
 	t.Parallel()
 	const signed = `data: {"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[` +
