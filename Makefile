@@ -90,7 +90,7 @@ deploy: ## Kubernetes manifests, Helm chart, compose, systemd unit, Dockerfile a
 release: ## archives of all platforms with checksums and SBOM, in bin/release; VERSION=v1.2.3
 	$(GO) run ./deploy/release -version '$(VERSION)'
 
-dashboards: ## write dashboards/grafana anew from dashboards/heldcall.go
+dashboards: ## write dashboards/grafana from dashboards/heldcall.go
 	$(GO) test ./dashboards -run TestFileIsUpToDate -update
 
 contract: ## write docs/asyncapi.yaml anew from the code

@@ -11,7 +11,6 @@ import (
 // More calls are held at once than are recorded at a time: each is recorded, waits,
 // and is released by its own decision.
 func TestPromise7_NothingHangs_ManyHoldsAtOnce(t *testing.T) {
-	t.Parallel()
 	const holds = 150
 	w := build(t, askAll, callThenText)
 	calls := make([]*call, holds)

@@ -61,7 +61,7 @@ func TestRoutesForGroupsThatAreNotThereAreToldOf(t *testing.T) {
 	f("without reviewers", nil, unasked)
 	f("somebody in every group", []app.Reviewer{{Name: "ann", Groups: []string{"*"}}}, unasked)
 	f("no member in oncall", []app.Reviewer{{Name: "ann", Groups: []string{"finance", "finanze", "ops"}}},
-		`notify.routes[1].groups[0] names the group "oncall", which has no member who may decide: correct it there`, unasked)
+		`notify.routes[1].groups[0] names the group "oncall", which has no member who may decide: correct the name`, unasked)
 }
 
 // TestAPolicyThatAsksNobodyIsToldOf: at the start, and when it changes.
@@ -83,7 +83,7 @@ func TestAPolicyThatAsksNobodyIsToldOf(t *testing.T) {
 	w.logs(`notify.routes[0].groups[0] names the group \"finance\", which no rule asks`, func() {
 		writeFile(t, file, strings.ReplaceAll(asksGroups, "finance", "finanze"))
 	})
-	if !strings.Contains(w.log.String(), `names the group \"finanze\", and nobody`) {
+	if !strings.Contains(w.log.String(), `names the group \"finanze\", which has no member`) {
 		t.Errorf("the log of the changed policy names no vacant group: %s", w.log.String())
 	}
 }

@@ -212,7 +212,6 @@ func TestLargePromptPassesAsItCame(t *testing.T) {
 // TestManyHeldStreams holds more streams than the 512 that fasthttp's client would
 // open.
 func TestManyHeldStreams(t *testing.T) {
-	t.Parallel()
 	const n = 520
 	w := build(t, askAll, callThenText, func(c *app.Config) { c.Proxy.Keepalive = soon })
 	var agents sync.WaitGroup

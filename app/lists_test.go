@@ -23,7 +23,6 @@ var largeTurns = flag.Int("large", 2, "turns with eight calls of 0.9 MB each; ma
 // Finding 24: calls of 0.9 MB are pending, and no list and no message on a stream exceeds
 // 1 MiB. A call is complete by its id, and as it is published.
 func TestListsOfLargeRequestsHavePreviews(t *testing.T) {
-	t.Parallel()
 	const calls, size, bound = 8, 900_000, 1 << 20
 	turns := *largeTurns
 	arguments := `{"path":"notes.txt","content":"` + strings.Repeat("many words ", size/11) + `the end"}`

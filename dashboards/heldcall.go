@@ -23,7 +23,7 @@ func now() Row {
 		stat("Failed closed", "Answers that were not released, in the last hour.", "", `sum(increase(heldcall_failed_closed_total{$sel}[1h]))`, Zero),
 		stat("Expired", "Calls without an answer in time, in the last hour.", "", `sum(increase(heldcall_calls_total{$sel,outcome="expired"}[1h]))`, Zero),
 		stat("Gated", "1 if no canary call passed unheld at the start of any instance.", "", `min(heldcall_canary_passed{$sel})`, One),
-		stat("Policy", "1 while the policies in force are those in their files, on every instance.", "", `min(heldcall_policy_valid{$sel})`, One),
+		stat("Policy", "1 if the last load of every policy file succeeded, on every instance.", "", `min(heldcall_policy_valid{$sel})`, One),
 		stat("NATS", "1 while every instance is connected to NATS.", "", `min(heldcall_nats_connected{$sel})`, One),
 	}}
 }
@@ -90,7 +90,7 @@ func state() Row {
 			{`min by (instance) (heldcall_nats_connected{$sel})`, "connected, {{instance}}"},
 			{`sum by (instance) (increase(heldcall_nats_reconnects_total{$sel}[$__rate_interval]))`, "reconnects, {{instance}}"},
 		}},
-		{Title: "Policy", Description: "1 while the policies in force are those in their files; and changes of the files.", Kind: Lines, Width: 8, Queries: []Query{
+		{Title: "Policy", Description: "1 if the last load of every policy file succeeded; and loads of changed files.", Kind: Lines, Width: 8, Queries: []Query{
 			{`min by (instance) (heldcall_policy_valid{$sel})`, "in force, {{instance}}"},
 			{`sum by (result) (increase(heldcall_policy_reloads_total{$sel}[$__rate_interval]))`, "{{result}}"},
 		}},

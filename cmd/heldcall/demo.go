@@ -21,9 +21,9 @@ type demoCommand struct {
 	Auto bool `help:"Play every way a call can end, unattended, and check what each side saw."`
 }
 
-const demoIntroduction = `This is a real heldcall. The model behind it is scripted: it is not an AI, it follows
-a few fixed rules. The agent before it is small but real: it runs the calls that
-it gets, in a folder that is removed at the end.
+const demoIntroduction = `This is a real heldcall. The model is scripted: it is not an AI, it follows a few
+fixed rules. The agent is small but real: it runs the calls that it gets, in a folder
+that is removed at the end.
 
   agents     base_url = %s
   reviewers  %s

@@ -33,8 +33,7 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// Whatever a model wrote, only what is visible is printed, and JSON stays the
-// same JSON.
+// Only visible characters of a model's text are printed, and JSON keeps its value.
 func FuzzPrintable(f *testing.F) {
 	f.Add("\x1b[2J\u202e\xff\u2028\U000e0041")
 	f.Add(`{"a": "\u0000"}`)

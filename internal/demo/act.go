@@ -86,7 +86,7 @@ func (s *Stage) PlayAll(ctx context.Context, tell Tell) error {
 	}
 	tell(Line{Heading, fmt.Sprintf("%d acts, %d events in an unbroken audit log, %d differences", len(acts()), events, failed)})
 	if failed > 0 {
-		return fmt.Errorf("%d things are not as they should be: see %s above", failed, Failed)
+		return fmt.Errorf("%d checks failed: see %s above", failed, Failed)
 	}
 	return nil
 }

@@ -105,7 +105,7 @@ func unasked() []act {
 		says: []string{TaskBackUp, TaskAccount},
 		want: outcome{
 			files: untouched, made: []string{copyReport}, told: []string{"nobody answered in time"},
-			says: `- run_command: nobody answered, so it was not run. ({"command":"cp report.txt report.bak"})`,
+			says: `- run_command: no answer in time, so it was not run. ({"command":"cp report.txt report.bak"})`,
 			events: []string{
 				"approval_required run_command", "approval_expired run_command expired",
 				"call_denied run_command expired", "denial_told run_command expired",
