@@ -3,8 +3,6 @@ package app
 import (
 	"cmp"
 	"net"
-	"net/url"
-	"path/filepath"
 	"strings"
 )
 
@@ -19,15 +17,6 @@ func (a *App) logSources() {
 		rules = absolute(rules)
 	}
 	a.options.Log.Info("configuration", "file", cmp.Or(a.options.ConfigFile, "none, defaults"), "policy", rules, where, state)
-}
-
-// absolute is the absolute path, which readers of a log need: they do not know the
-// working directory.
-func absolute(path string) string {
-	if whole, err := filepath.Abs(path); err == nil {
-		return whole
-	}
-	return path
 }
 
 func (a *App) announce() {
@@ -65,22 +54,4 @@ func (a *App) announceConsole() {
 	if host, _, _ := net.SplitHostPort(c.Listen); !isLoopback(host) && !strings.HasPrefix(c.URL, "https:") {
 		a.options.Log.Warn("the console is reached from other machines without HTTPS, so tokens and sessions can be read on the way: put a proxy with TLS before it and name that in console.url")
 	}
-}
-
-// redactURLs is redactURL for several, separated by commas.
-func redactURLs(list string) string {
-	urls := strings.Split(list, ",")
-	for i, url := range urls {
-		urls[i] = redactURL(strings.TrimSpace(url))
-	}
-	return strings.Join(urls, ",")
-}
-
-// redactURL removes user, password and query of a URL, which may be secret.
-func redactURL(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return "invalid URL"
-	}
-	return u.Scheme + "://" + u.Host + u.Path
 }

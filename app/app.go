@@ -15,19 +15,6 @@ import (
 // stopWithin bounds the orderly stop of all parts.
 const stopWithin = 30 * time.Second
 
-// Options are the configuration of an [App] and what its program supplies.
-type Options struct {
-	Config     Config
-	ConfigFile string // for the log: as the operator named it, "" if there is none
-	Log        *slog.Logger
-	Version    string
-	// Notice is called for each event that the gate has recorded, in place of [LogEvent]
-	// with Log. It must not block. Nil: LogEvent.
-	Notice func(approvals.Event)
-
-	canary func(context.Context, *proxy.Proxy) error // tests the proxy at the start; nil: [proxy.Proxy.Canary]
-}
-
 // App is a heldcall: the parts that are wired at its start, and the policies that reload
 // while it serves.
 type App struct {

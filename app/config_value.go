@@ -105,7 +105,3 @@ func ParseDuration(text string) (time.Duration, error) {
 	}
 	return d, nil
 }
-
-// Unsupported is a key of heldcall's configuration without an effect in this version.
-// Any value but an empty one is refused, so that no operator relies on it.
-type Unsupported struct{}

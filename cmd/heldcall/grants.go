@@ -27,15 +27,7 @@ type grantsListCommand struct {
 	SessionID string `name:"session" help:"Only those for this session." placeholder:"ID"`
 	Tool      string `help:"Only those with a pattern for this tool." placeholder:"TOOL"`
 	Expired   bool   `help:"Also list grants that ended in the last day."`
-	Limit     int    `help:"Maximum number to list." default:"100"`
-}
-
-// AfterApply checks the flags.
-func (c *grantsListCommand) AfterApply() error {
-	if c.Limit < 1 {
-		return fmt.Errorf("--limit: %d is less than 1", c.Limit)
-	}
-	return nil
+	limitFlag
 }
 
 // Run lists grants, newest first.
@@ -56,21 +48,14 @@ func (c *grantsListCommand) Run(ctx context.Context, s *streams) error {
 	return printGrants(s.out, list)
 }
 
-// listGrants lists all grants, or limit of them.
-func listGrants(ctx context.Context, console *client.Client, filter approvals.GrantFilter, limit int) (approvals.GrantPage, error) {
-	list := approvals.GrantPage{Items: []approvals.Grant{}}
-	for {
-		filter.Limit = min(pageSize, limit-len(list.Items))
+// listGrants lists at most limit grants.
+func listGrants(ctx context.Context, console *client.Client, filter approvals.GrantFilter, limit int) (list approvals.GrantPage, err error) {
+	list.Items, list.NextCursor, err = collect(limit, func(limit int, cursor string) ([]approvals.Grant, string, error) {
+		filter.Limit, filter.Cursor = limit, cursor
 		page, err := console.Grants(ctx, filter)
-		if err != nil {
-			return list, err
-		}
-		list.Items = append(list.Items, page.Items...)
-		list.NextCursor, filter.Cursor = page.NextCursor, page.NextCursor
-		if page.NextCursor == "" || len(list.Items) >= limit {
-			return list, nil
-		}
-	}
+		return page.Items, page.NextCursor, err
+	})
+	return list, err
 }
 
 // newGrant is what a command takes that is about a grant not there yet.
