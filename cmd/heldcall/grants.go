@@ -179,8 +179,7 @@ func (c *grantsRevokeCommand) Run(ctx context.Context, s *streams) error {
 	return errors.Join(failures...)
 }
 
-// resolveGrant finds the grant that an id means, or as much of its beginning or
-// end as no other shares.
+// resolveGrant finds the id of a grant by it, or by a unique prefix or suffix.
 func resolveGrant(ctx context.Context, console *client.Client, id string) (string, error) {
 	id = strings.ToUpper(id)
 	if len(id) >= idLength {
