@@ -90,7 +90,7 @@ deploy: ## Kubernetes manifests, Helm chart, compose, systemd unit, Dockerfile a
 release: ## archives of all platforms with checksums and SBOM, in bin/release; VERSION=v1.2.3
 	$(GO) run ./deploy/release -version '$(VERSION)'
 
-dashboards: ## write dashboards/grafana anew from dashboards/heldcall.go
+dashboards: ## write dashboards/grafana from dashboards/heldcall.go
 	$(GO) test ./dashboards -run TestFileIsUpToDate -update
 
 contract: ## write docs/asyncapi.yaml anew from the code
@@ -99,10 +99,11 @@ contract: ## write docs/asyncapi.yaml anew from the code
 reference: ## write the types and defaults in docs/configuration.md anew from the code
 	$(GO) test . -run TestConfigurationIsDocumented -update
 
-load: ## two thousand calls held at once, a thousand requests to a Slack that limits the rate (make test has some hundred), a full disk; needs root
+load: ## two thousand calls held at once, a thousand requests to a Slack that limits the rate, lists of 72 MB (make test has less), a full disk; needs root
 	$(GO) test -tags mount ./approvals/store -run TestDiskFull -count=1 -v -timeout $(PATIENCE)
 	$(GO) test ./approvals/gate -run TestPromise7_NothingHangs_ManyHolds -count=1 -v -timeout $(PATIENCE) -args -many=2000
 	$(GO) test ./notify/slack -run TestManyReachARateLimitedSlack -count=1 -v -timeout $(PATIENCE) -args -many=1000
+	$(GO) test ./app -run TestListsOfLargeRequestsHavePreviews -count=1 -v -timeout $(PATIENCE) -args -large=10
 
 bench: ## heldcall beside plain hops, in interleaved rounds; ARGS=-short takes three minutes
 	$(GO) run ./internal/testing/bench $(ARGS)

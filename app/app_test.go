@@ -14,7 +14,7 @@ import (
 // unset is an environment without variables.
 func unset(string) (string, bool) { return "", false }
 
-// What is in use is the first thing that the log says.
+// The log begins with the configuration in use.
 func TestLogBeginsWithWhatIsInUse(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)

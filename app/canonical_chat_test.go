@@ -42,6 +42,7 @@ func chatEntry(arguments, more string) string {
 // Findings H1 and H3 through the front door: the agent gets the call that was judged,
 // in canonical form, with a flag for the person who decides.
 func TestPromise9_WhatIsJudgedIsWhatRuns_Chat(t *testing.T) {
+	t.Parallel()
 	unlike := strings.Replace(chatPiece("tmp/junk"), `"object":"chat.completion.chunk",`, "", 1)
 	streamed := chatEvent(chatRole, "null") + chatOpening(`{"command":"rm -rf /`) + unlike + chatPiece(`"}`) + chatEvent("{}", `"tool_calls"`) + chatEnd
 	proto := `,"__proto__":{"function":{"arguments":"{\"command\":\"rm -rf /\"}"}}`
@@ -92,6 +93,7 @@ func TestPromise9_WhatIsJudgedIsWhatRuns_Chat(t *testing.T) {
 // Finding H1, "Solve the class": a call that is allowed by its name alone and is cut by
 // its length is asked about, streamed as whole.
 func TestChatCallsThatAreCutAreAsked(t *testing.T) {
+	t.Parallel()
 	beginning := chatEvent(chatRole, "null") + chatOpening(`{"command":`)
 	answer := beginning + chatEvent("{}", `"length"`) + chatEnd
 	w := build(t, "default: ask\nrules:\n  - allow: [bash]\n", func(r *fakemodel.Request) fakemodel.Reply {
@@ -114,9 +116,10 @@ func TestChatCallsThatAreCutAreAsked(t *testing.T) {
 	}
 }
 
-// Finding F7 through the front door: nobody is asked about a call of a stream that ends
-// without its API's own end.
+// Finding F7 through the front door: no request is made for a call of a stream without
+// its API's end marker.
 func TestChatStreamWithoutItsEnd(t *testing.T) {
+	t.Parallel()
 	w := build(t, askAll, func(*fakemodel.Request) fakemodel.Reply {
 		return fakemodel.Events(fakemodel.Write{Bytes: []byte(chatEvent(chatRole, "null") + chatOpening("{}"))})
 	})

@@ -30,10 +30,6 @@ func (r *configReader) readValue(node *yaml.Node, key string, target reflect.Val
 	switch {
 	case node.Kind == yaml.AliasNode || node.Anchor != "":
 		r.problem(key, "anchors and aliases are not read; write the value out")
-	case target.Type() == reflect.TypeFor[Unsupported]():
-		if len(node.Content) > 0 || (node.Kind == yaml.ScalarNode && node.Tag != "!!null") {
-			r.problem(key, "%s", options.Get("refuse"))
-		}
 	case node.Kind == yaml.ScalarNode && node.Tag == "!!null":
 		// A key without a value keeps its default.
 	case target.Kind() == reflect.Struct:

@@ -28,8 +28,8 @@ func (c *ConsoleConfig) Vacant(p *policy.Policy) []string {
 }
 
 const (
-	vacantGroup  = "%s names the group %q, and nobody who may decide is in it: correct it there, or give it to somebody in console.reviewers or console.oidc.memberships"
-	unaskedGroup = "%s names the group %q, and no rule asks it, so the route is for no request of that group: correct it there, or name it in a rule's reviewers or escalate"
+	vacantGroup  = "%s names the group %q, which has no member who may decide: correct the name, or add members in console.reviewers or console.oidc.memberships"
+	unaskedGroup = "%s names the group %q, which no rule asks, so the route matches no request: correct the name, or name the group in a rule's reviewers or escalate"
 )
 
 // VacantRoutes returns a warning for each group in notify.routes that no rule of the policies

@@ -92,7 +92,7 @@ func (c *Config) resolvePaths(folder string) {
 
 // parseYAML returns the root node of the only document, or nil if the file
 // holds none. References to the environment are marked before parsing, so that
-// ${NAME} may stand unquoted in a flow mapping, and expanded after it.
+// ${NAME} may be unquoted in a flow mapping, and expanded after parsing.
 func parseYAML(content []byte) (*yaml.Node, *strictyaml.Error) {
 	if line, ok := lineOfMark(content); ok {
 		return nil, &strictyaml.Error{Line: line, Problem: "the private-use characters U+E000 and U+E001 are not allowed; remove them"}

@@ -75,7 +75,7 @@ func (r *configValidator) validateClaims(key string, o *OIDCConfig) {
 	}
 	for i, domain := range o.EmailDomains {
 		if domain == "" || strings.ContainsAny(domain, "@* /") {
-			r.problem(index(key+".email_domains", i), "%q is not a domain; write what stands behind the @, such as example.com", domain)
+			r.problem(index(key+".email_domains", i), "%q is not a domain; write the part after the @, such as example.com", domain)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func (r *configValidator) validateOIDCRights(key string, c *ConsoleConfig) {
 		somebody = somebody || reviewers.Role(reviewer.Role).Includes(reviewers.RoleReviewer)
 	}
 	if !somebody {
-		r.problem(key, "nobody would have the role reviewer or admin, so nobody could decide; give it to the members of a group (memberships), to people (console.reviewers) or to everybody who may sign in (role)")
+		r.problem(key, "no reviewer has the role reviewer or admin; give it to the members of a group (memberships), to people (console.reviewers) or to everybody who may sign in (role)")
 	}
 	if everybody && len(o.EmailDomains)+len(o.RequiredGroups) == 0 {
 		r.problem(key+".role", "%q would let everybody with an account at the provider decide; name email_domains or required_groups", o.Role)
@@ -129,8 +129,8 @@ func (c ConsoleConfig) twoNames() []string {
 	return names
 }
 
-// consoleAddress reports what is wrong with the console's URL for a provider, which gets it
-// unchanged: it must end after the host.
+// consoleAddress returns why the console's URL does not suit a provider, to which it is
+// sent unchanged: it must end after the host.
 func consoleAddress(address string) error {
 	if address == "" {
 		return fmt.Errorf("is missing")

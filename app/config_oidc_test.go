@@ -56,7 +56,7 @@ func TestConfigRefusesOIDC(t *testing.T) {
 		}
 		for _, want := range wants {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("of %s it says only\n%v\nnot %s", oidc, err, want)
+				t.Errorf("%s: the errors are\n%v\nwithout %s", oidc, err, want)
 			}
 		}
 	}
@@ -64,8 +64,8 @@ func TestConfigRefusesOIDC(t *testing.T) {
 	f(member, "console.oidc.issuer: is missing")
 	f("    issuer: http://login.example\n"+member, "heldcall.yaml:5: console.oidc.issuer: is not https")
 	f("    issuer: login.example\n"+member, "console.oidc.issuer: is not a URL with a host")
-	f(issuer, "console.oidc: nobody would have the role reviewer or admin")
-	f(issuer+"    role: viewer\n", "console.oidc: nobody would have the role reviewer or admin")
+	f(issuer, "console.oidc: no reviewer has the role reviewer or admin")
+	f(issuer+"    role: viewer\n", "console.oidc: no reviewer has the role reviewer or admin")
 	f(issuer+"    role: reviewer\n", "console.oidc.role: \"reviewer\" would let everybody with an account at the provider decide; name email_domains or required_groups")
 	f(issuer+"    role: owner\n", "console.oidc.role: \"owner\" is not known; write none, viewer, reviewer or admin")
 	f(issuer+"    memberships: [{role: admin}]\n", "console.oidc.memberships[0].group: is missing")
@@ -82,7 +82,7 @@ func TestConfigRefusesOIDC(t *testing.T) {
 		"https://inbox.example/in": "console.url: has a path; console.oidc needs the address",
 	} {
 		if _, _, err := load(t, "console:\n  url: "+url+"\n  oidc:\n    client_id: heldcall\n"+issuer+member); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("of the URL %s it says %v, not %s", url, err, want)
+			t.Errorf("URL %s: the error is %v, want %s", url, err, want)
 		}
 	}
 	if _, _, err := load(t, "console:\n  url: http://localhost:4142\n  oidc:\n    client_id: heldcall\n"+issuer+member); err != nil {
@@ -90,7 +90,7 @@ func TestConfigRefusesOIDC(t *testing.T) {
 	}
 }
 
-// Of whom nothing says which account is theirs too, the start warns.
+// The start warns of reviewers with a token whose sign-in account is unknown.
 func TestReviewersOfTwoNames(t *testing.T) {
 	config, _, err := load(t, `
 console:

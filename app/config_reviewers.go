@@ -40,7 +40,7 @@ func (r *configValidator) validateConsole(c *ConsoleConfig) {
 		names[reviewer.Name], hashes[reviewer.TokenSHA256] = i, i
 	}
 	if len(c.Reviewers) > 0 && !decides && !c.OIDC.On() {
-		r.problem("console.reviewers", "nobody has the role reviewer or admin, so nobody could decide")
+		r.problem("console.reviewers", "no reviewer has the role reviewer or admin")
 	}
 	r.validateOIDC(c)
 }
@@ -98,7 +98,7 @@ func (r *configValidator) validateGroups(key string, groups []string) {
 // slackUser is how Slack names users.
 var slackUser = regexp.MustCompile(`^[UW][A-Z0-9]{2,}$`)
 
-// asks reports whether anybody has to say who they are.
+// asks reports whether reviewers must authenticate.
 func (c ConsoleConfig) asks() bool { return len(c.Reviewers) > 0 || c.OIDC.On() }
 
 // AskLocal makes the reviewer "local" prove who they are, where no reviewers are
@@ -113,8 +113,7 @@ func (c *Config) AskLocal() (token string) {
 	return token
 }
 
-// directory is the reviewers that are configured, or nil where nobody has to say
-// who they are.
+// directory returns the configured reviewers, or nil if reviewers need not authenticate.
 func (c ConsoleConfig) directory() (*reviewers.Directory, error) {
 	if !c.asks() {
 		if c.LocalSHA256 != "" {

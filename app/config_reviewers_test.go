@@ -44,7 +44,7 @@ func TestConfigRefusesReviewers(t *testing.T) {
 		}
 		for _, want := range wants {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("of %s it says only\n%v\nnot %s", reviewers, err, want)
+				t.Errorf("of %s the errors are\n%v\nnot %s", reviewers, err, want)
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func TestConfigRefusesReviewers(t *testing.T) {
 	f("    - {name: timeout, token_sha256: "+hashA+"}\n", "console.reviewers[0].name")
 	f("    - {name: ann, token_sha256: "+hashA+", role: owner}\n", `console.reviewers[0].role: "owner" is not known; write viewer, reviewer or admin`)
 	f("    - {name: ann, token_sha256: "+hashA+", groups: [\"\"]}\n", `console.reviewers[0].groups[0]: "" is not a group`)
-	f("    - {name: ann, token_sha256: "+hashA+", role: viewer}\n", "console.reviewers: nobody has the role reviewer or admin, so nobody could decide")
+	f("    - {name: ann, token_sha256: "+hashA+", role: viewer}\n", "console.reviewers: no reviewer has the role reviewer or admin")
 	f("    - {name: ann, token_sha256: "+hashA+"}\n    - {name: ann, token_sha256: "+hashA+"}\n",
 		"heldcall.yaml:4: console.reviewers[1].name: is also the name of console.reviewers[0]; give each their own",
 		"heldcall.yaml:4: console.reviewers[1].token_sha256: is also that of console.reviewers[0]; make one for each with heldcall token create")
@@ -69,11 +69,11 @@ func TestConfigRefusesNATSAuth(t *testing.T) {
 		t.Helper()
 		_, _, err := load(t, config)
 		if (err == nil && want != "") || (err != nil && (want == "" || !strings.Contains(err.Error(), want))) {
-			t.Errorf("of %s it says %v, not %s", config, err, want)
+			t.Errorf("%s: the error is %v, want %s", config, err, want)
 		}
 	}
 	staffed := "console: {reviewers: [{name: ann, token_sha256: " + hashA + "}]}\n"
-	f("nats: {auth: reviewers}\n", "heldcall.yaml:1: nats.auth: nobody could connect: no console.reviewers have a token")
+	f("nats: {auth: reviewers}\n", "heldcall.yaml:1: nats.auth: no client could connect: none of console.reviewers has a token")
 	f(staffed+"nats: {auth: reviewers, url: nats://h}\n", "heldcall.yaml:2: nats.auth: is for the embedded server")
 	f(staffed+"nats: {auth: closed}\n", `nats.auth: "closed" is not known; write open or reviewers`)
 	f(staffed+"nats: {auth: reviewers}\n", "")

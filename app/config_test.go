@@ -61,8 +61,7 @@ func TestConfigDefaultsAreValid(t *testing.T) {
 	}
 }
 
-// The example of the design, as it stands there, is a configuration, and it is
-// the defaults.
+// The example in the design is a valid configuration, equal to the defaults.
 func TestConfigOfTheDesignIsTheDefaults(t *testing.T) {
 	config, folder, err := load(t, `
 proxy:
@@ -155,7 +154,7 @@ func TestConfigProblems(t *testing.T) {
 			t.Errorf("%q:\n%s", content, diff)
 		}
 	}
-	f("tracing: {endpoint: \"http://h/v1/traces\"}\n", "heldcall.yaml:1: tracing.endpoint: ends in /v1/traces, which heldcall adds itself; write what stands before it")
+	f("tracing: {endpoint: \"http://h/v1/traces\"}\n", "heldcall.yaml:1: tracing.endpoint: ends in /v1/traces, which heldcall adds itself; write the URL without it")
 	f("tracing: {endpoint: \"h:4318\", headers: [{name: \"a b\", value: c}]}\n",
 		"heldcall.yaml:1: tracing.endpoint: is not a URL with a host; write for example http://host:port",
 		"heldcall.yaml:1: tracing.headers[0]: is not a header; write {name: authorization, value: ${TOKEN}}")
@@ -178,7 +177,7 @@ func TestConfigProblems(t *testing.T) {
 	f("proxy: {max_body: 9999999999GiB}\n", `heldcall.yaml:1: proxy.max_body: "9999999999GiB" is too large`)
 	f("proxy: {trust_headers: yes}\n", `heldcall.yaml:1: proxy.trust_headers: "yes" is not a boolean; write true or false`)
 	f("proxy: {max_continuations: many}\n", `heldcall.yaml:1: proxy.max_continuations: "many" is not a whole number`)
-	f("proxy: {max_continuations: 0}\n", `heldcall.yaml:1: proxy.max_continuations: 0 is less than 1: a model could never be told of a denial`)
+	f("proxy: {max_continuations: 0}\n", `heldcall.yaml:1: proxy.max_continuations: 0 is less than 1: a model could never learn of a denial`)
 	f("proxy: {heartbeat: loud}\n", `heldcall.yaml:1: proxy.heartbeat: "loud" is not known; write auto, comment, event or off`)
 	f("proxy:\n  routes: {allow: [v1/x, '/[']}\n",
 		`heldcall.yaml:2: proxy.routes.allow[0]: "v1/x" does not begin with /; write a path such as /v1/realtime/**`,
@@ -203,7 +202,7 @@ func TestConfigProblems(t *testing.T) {
 	f("proxy: {clients: [{key: k, agent: a}, {key_sha256: 8254c329a92850f6d539dd376f4816ee2764517da5e0235514af433164480d7a}]}\n",
 		"heldcall.yaml:1: proxy.clients[1]: has the key of proxy.clients[0]; each client needs its own")
 	f("proxy: {clients: [{key: k}, {user: u}, {key_sha256: AB, user: u}]}\n",
-		"heldcall.yaml:1: proxy.clients[0]: names nobody; give tenant, user or agent",
+		"heldcall.yaml:1: proxy.clients[0]: names no principal; give tenant, user or agent",
 		"heldcall.yaml:1: proxy.clients[1]: give exactly one of key and key_sha256",
 		"heldcall.yaml:1: proxy.clients[2].key_sha256: is not 64 lower-case hex digits; make it with: printf %s KEY | sha256sum")
 	f("nats: {creds: c}\n", "heldcall.yaml:1: nats.creds: is for an external server; give nats.url too, or remove it")
@@ -269,7 +268,7 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 		}
 	}
 	if !strings.Contains(logged.String(), "key=<secret>") {
-		t.Errorf("the log does not say that there is a secret: %s", logged.String())
+		t.Errorf("the log does not show that there is a secret: %s", logged.String())
 	}
 }
 
@@ -282,8 +281,8 @@ func TestSizeSaysItself(t *testing.T) {
 	}
 }
 
-// Whatever the file holds, loading it gives a configuration or problems that
-// say where, and an environment value is never read as YAML.
+// Any file gives a configuration or problems with their places, and an environment value
+// is never parsed as YAML.
 func FuzzConfig(f *testing.F) {
 	f.Add("proxy: {listen: ${X}}", "a: b")
 	f.Add("log: {level: info}\nlog: *a", "")

@@ -73,7 +73,7 @@ func (r *configValidator) validateProxy(p *ProxyConfig) {
 		r.problem("proxy.memory", "%s is less than proxy.max_body (%s): no request of that size could be served; write for example 256MiB, or 0 for a quarter of the memory", p.Memory, p.MaxBody)
 	}
 	if p.MaxContinuations < 1 {
-		r.problem("proxy.max_continuations", "%d is less than 1: a model could never be told of a denial", p.MaxContinuations)
+		r.problem("proxy.max_continuations", "%d is less than 1: a model could never learn of a denial", p.MaxContinuations)
 	}
 	if p.MaxDenials < 0 {
 		r.problem("proxy.max_denials", "%d is negative; write 0 for any number", p.MaxDenials)
@@ -134,7 +134,7 @@ func (r *configValidator) validateClients(clients []Client) {
 			seen[id] = i
 		}
 		if client.Tenant == "" && client.User == "" && client.Agent == "" {
-			r.problem(key, "names nobody; give tenant, user or agent")
+			r.problem(key, "names no principal; give tenant, user or agent")
 		}
 		if client.Policy != "" {
 			r.validateFile(key+".policy", client.Policy)
@@ -200,8 +200,8 @@ func (r *configValidator) validateNATSAuth(c *Config) {
 	switch {
 	case c.NATS.Auth != natsReviewers:
 	case c.NATS.URL != "":
-		r.problem("nats.auth", "is for the embedded server; an external one asks its users as its own configuration says (heldcall nats permissions)")
+		r.problem("nats.auth", "is for the embedded server; an external one authenticates users by its own configuration (heldcall nats permissions)")
 	case !tokens:
-		r.problem("nats.auth", "nobody could connect: no console.reviewers have a token; make one with heldcall token create")
+		r.problem("nats.auth", "no client could connect: none of console.reviewers has a token; make one with heldcall token create")
 	}
 }

@@ -49,7 +49,7 @@ func (s Size) String() string {
 // MarshalText writes the size as String does.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// sizeUnits stand in rising order; B comes first.
+// sizeUnits are in ascending order.
 var sizeUnits = []struct {
 	name   string
 	bytes  int64
@@ -105,8 +105,3 @@ func ParseDuration(text string) (time.Duration, error) {
 	}
 	return d, nil
 }
-
-// Unsupported is a key that is part of heldcall's configuration but does
-// nothing in this version. Anything but an empty value is refused, so that
-// nobody relies on it.
-type Unsupported struct{}

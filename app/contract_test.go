@@ -59,13 +59,13 @@ func (h *wire) types() []string {
 	return slices.Compact(types)
 }
 
-// contractBot is a client that holds what it says and hears to the contract.
+// contractBot is a client that checks all messages in both directions against the contract.
 type contractBot struct {
 	*bot
 	contract *contracttest.Contract
 }
 
-// says sends a message and wants a reply of a kind.
+// says sends a message and checks that the reply is of a kind.
 func (b *contractBot) says(subject, payload, want string) map[string]any {
 	b.t.Helper()
 	reply, err := b.Request(subject, []byte(payload), soon)
@@ -96,6 +96,7 @@ rules:
 // Whatever goes over NATS is in docs/asyncapi.yaml: each message and each reply is
 // what the channel of its subject has, and no subject is without a channel.
 func TestEverythingOverNATSIsInTheContract(t *testing.T) {
+	t.Parallel()
 	contract, err := contracttest.Load("../docs/asyncapi.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -124,8 +125,9 @@ func TestEverythingOverNATSIsInTheContract(t *testing.T) {
 	heard.await(t, contract, want)
 }
 
-// Who decides in whose place goes over NATS as the contract says.
+// Messages about delegations over NATS follow the contract.
 func TestDelegationsOverNATSAreInTheContract(t *testing.T) {
+	t.Parallel()
 	contract, err := contracttest.Load("../docs/asyncapi.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -162,11 +164,10 @@ func (h *wire) await(t *testing.T, contract *contracttest.Contract, types []stri
 			t.Errorf("%s: %v", m.Subject, err)
 		}
 	}
-	t.Logf("%d messages are as the contract says", len(h.messages))
+	t.Logf("%d messages follow the contract", len(h.messages))
 }
 
-// calledFor calls bash with the command that the user wrote, until the model has been
-// told of it.
+// calledFor calls bash with the command that the user wrote, until the model gets its result.
 func calledFor(r *fakemodel.Request) fakemodel.Reply {
 	if strings.Contains(string(r.Body), `"role":"tool"`) {
 		return fakemodel.Answer{Text: "Understood."}.Reply(r)

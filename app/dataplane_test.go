@@ -19,6 +19,7 @@ import (
 )
 
 func TestHeadersPassBothWays(t *testing.T) {
+	t.Parallel()
 	w := build(t, allowAll, func(*fakemodel.Request) fakemodel.Reply {
 		r := fakemodel.Whole(200, []byte(`{"choices":[]}`))
 		r.Header = append(r.Header, fakemodel.Field{Name: "x-ratelimit-remaining-requests", Value: "99"},
@@ -58,6 +59,7 @@ func TestHeadersPassBothWays(t *testing.T) {
 }
 
 func TestUpstreamErrorsPassUnchanged(t *testing.T) {
+	t.Parallel()
 	const body = `{"error":{"message":"slow down","type":"rate_limit","code":"rate_limit_exceeded"}}`
 	for _, status := range []int{400, 401, 403, 404, 409, 422, 429, 500, 502, 503} {
 		w := build(t, denyAll, func(*fakemodel.Request) fakemodel.Reply {
@@ -73,6 +75,7 @@ func TestUpstreamErrorsPassUnchanged(t *testing.T) {
 }
 
 func TestUpstreamFaultsAreClearErrors(t *testing.T) {
+	t.Parallel()
 	part := (&fakemodel.Stream{}).Role().Text("hello").Call(0, "call_sesame", "bash").Arguments(0, `{"command":"opensesame`)
 	for name, end := range map[string]fakemodel.End{"cut at a boundary": fakemodel.EndAtBoundary, "cut in a chunk": fakemodel.EndMidChunk, "reset": fakemodel.EndReset} {
 		t.Run(name, func(t *testing.T) {
@@ -129,6 +132,7 @@ func TestUpstreamFaultsAreClearErrors(t *testing.T) {
 const allowArguments = "profiles: none\nrules:\n  - allow: [\"bash(*)\"]\n"
 
 func TestRequestsAreBounded(t *testing.T) {
+	t.Parallel()
 	w := build(t, allowAll, callThenText, func(c *app.Config) { c.Proxy.MaxBody = 1 << 20 })
 	c := w.post("/v1/chat/completions", strings.Replace(wholeRequest, "do it", strings.Repeat("x", 2<<20), 1))
 	if got := c.rest(); c.resp.StatusCode != 413 || errorCode(got) != "request_too_large" {
@@ -158,6 +162,7 @@ func TestRequestsAreBounded(t *testing.T) {
 // An error that no route was found for, or that was found before the body could
 // be read, has the shape that the client's API has.
 func TestErrorsHaveTheClientsShape(t *testing.T) {
+	t.Parallel()
 	w := build(t, allowAll, callThenText, func(c *app.Config) { c.Proxy.MaxBody = 1 << 10 })
 	w.upstream.Close()
 	const version = "anthropic-version: 2023-06-01\r\n"
@@ -193,6 +198,7 @@ func TestErrorsHaveTheClientsShape(t *testing.T) {
 }
 
 func TestLargePromptPassesAsItCame(t *testing.T) {
+	t.Parallel()
 	w := build(t, allowAll, func(r *fakemodel.Request) fakemodel.Reply { return fakemodel.Whole(200, []byte(`{"choices":[]}`)) })
 	body := strings.Replace(wholeRequest, "do it", strings.Repeat("word ", 24<<20/5), 1)
 	if got := w.post("/v1/chat/completions", body).rest(); got != `{"choices":[]}` {
@@ -245,6 +251,7 @@ func TestManyHeldStreams(t *testing.T) {
 }
 
 func TestUngatedRoutesPass(t *testing.T) {
+	t.Parallel()
 	w := build(t, denyAll, func(r *fakemodel.Request) fakemodel.Reply {
 		return fakemodel.Reply{Header: []fakemodel.Field{{Name: "Content-Type", Value: "application/octet-stream"}}, Body: []fakemodel.Write{{Bytes: []byte("one")}, {Bytes: []byte("two")}}}
 	}, func(c *app.Config) { c.Proxy.Routes.Allow = []string{"/own/**", "/v1/other"} })
@@ -271,6 +278,7 @@ func TestUngatedRoutesPass(t *testing.T) {
 }
 
 func TestOneConnectionManyRequests(t *testing.T) {
+	t.Parallel()
 	w := build(t, "rules:\n  - deny: [bash]\n", callThenText, func(c *app.Config) { c.Proxy.MaxDenials = 0 })
 	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
 	for i := range 20 {
@@ -294,6 +302,7 @@ func TestOneConnectionManyRequests(t *testing.T) {
 }
 
 func TestEditIsCheckedAndTold(t *testing.T) {
+	t.Parallel()
 	w := build(t, askAll, callThenText)
 	answer := make(chan string, 1)
 	go func() { answer <- w.post("/v1/chat/completions", streamedRequest).rest() }()
@@ -311,11 +320,12 @@ func TestEditIsCheckedAndTold(t *testing.T) {
 	follow := `{"model":"m","messages":[{"role":"user","content":"do it"},{"role":"assistant","content":"Let me look.","tool_calls":[{"id":"call_sesame","type":"function","function":{"name":"bash","arguments":"{\"command\":\"pwd\"}"}}]},{"role":"tool","tool_call_id":"call_sesame","content":"/tmp"}]}`
 	w.post("/v1/chat/completions", follow).rest()
 	if told := string(w.upstream.Requests()[1].Body); !strings.Contains(told, "changed the arguments") {
-		t.Errorf("the model was not told: %s", told)
+		t.Errorf("the model did not get the denial: %s", told)
 	}
 }
 
 func TestAbortedRunAnswers403(t *testing.T) {
+	t.Parallel()
 	w := build(t, askAll, callThenText)
 	answer := make(chan string, 1)
 	go func() {
@@ -334,6 +344,7 @@ func TestAbortedRunAnswers403(t *testing.T) {
 }
 
 func TestAbortWhileTheModelWorks(t *testing.T) {
+	t.Parallel()
 	gate := make(chan struct{})
 	w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
 		reply := callThenText(r)
@@ -357,6 +368,7 @@ func TestAbortWhileTheModelWorks(t *testing.T) {
 }
 
 func TestHeadHasItsLength(t *testing.T) {
+	t.Parallel()
 	w := build(t, denyAll, func(*fakemodel.Request) fakemodel.Reply {
 		return fakemodel.Reply{Header: []fakemodel.Field{{Name: "Content-Length", Value: "1234"}}, Framing: fakemodel.CloseDelimited}
 	})
@@ -369,6 +381,7 @@ func TestHeadHasItsLength(t *testing.T) {
 
 // A file of known length arrives whole, and the agent's connection is kept.
 func TestLargeFilesKeepTheConnection(t *testing.T) {
+	t.Parallel()
 	file := bytes.Repeat([]byte("0123456789"), 30_001)
 	w := build(t, denyAll, func(*fakemodel.Request) fakemodel.Reply {
 		return fakemodel.Reply{Framing: fakemodel.ContentLength, Body: []fakemodel.Write{{Bytes: file[:100]}, {Bytes: file[100:]}}}

@@ -8,9 +8,10 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
-// Arguments and schemas that nest so deep that a browser cannot read them keep nobody
-// from reading the list in which they stand.
+// Arguments and schemas that are nested too deep for a browser do not make the list that
+// contains them unreadable.
 func TestDeepArgumentsAreShownAsText(t *testing.T) {
+	t.Parallel()
 	deep := `{"a":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "}"
 	w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
 		return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_d", Name: "nest", Arguments: deep}}}.Reply(r)

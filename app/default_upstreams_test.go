@@ -10,6 +10,7 @@ import (
 // Some clients add /v1 to their Anthropic base URL and some do not; one address
 // serves them both.
 func TestDefaultUpstreamsServeBothSpellings(t *testing.T) {
+	t.Parallel()
 	w := build(t, denyAll, refusedOnce, func(c *app.Config) {
 		scripted := strings.TrimSuffix(c.Proxy.Upstreams[0].URL, "/v1")
 		c.Proxy.Upstreams = app.DefaultConfig(func(string) (string, bool) { return "", false }).Proxy.Upstreams

@@ -11,9 +11,10 @@ import (
 	"github.com/heldcall/heldcall/console/problem"
 )
 
-// Ann goes on holiday: bob decides in her place until she is back, also when
-// heldcall was restarted in between.
+// Ann delegates to bob for her holiday: bob decides in her place until the end of the
+// delegation, also after a restart.
 func TestDelegationOutlivesARestart(t *testing.T) {
+	t.Parallel()
 	m := team{}
 	var config app.Config
 	w := build(t, "rules:\n  - ask: ['bash(*)']\n    reviewers: [finance]\n", callThenText,

@@ -13,6 +13,7 @@ import (
 // TestDeletedAnswersAreDeletedWhole: upstream keeps an answer that heldcall continued
 // in several parts, of which the agent knows the first.
 func TestDeletedAnswersAreDeletedWhole(t *testing.T) {
+	t.Parallel()
 	k := newKeeper(1)
 	var c app.Config
 	failing := false

@@ -33,6 +33,7 @@ func dumpAndSend(r *fakemodel.Request) fakemodel.Reply {
 // A script with a command for each of two groups is released when both have approved
 // it, and not by one of them, also where heldcall is restarted in between.
 func TestTwoRulesOfTwoGroupsAskBoth(t *testing.T) {
+	t.Parallel()
 	for _, restarted := range []bool{false, true} {
 		m := team{}
 		var config app.Config
@@ -70,6 +71,7 @@ func TestTwoRulesOfTwoGroupsAskBoth(t *testing.T) {
 
 // Who is in both groups decides alone, and so does local without reviewers.
 func TestWhoIsInEveryGroupDecidesAlone(t *testing.T) {
+	t.Parallel()
 	w := build(t, twoGroupsPolicy, dumpAndSend)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	id := w.pending(1)[0].ID

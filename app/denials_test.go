@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// insists is a model that makes the same call whatever it is told.
+// insists is a model that repeats the same call, whatever the result.
 func insists(r *fakemodel.Request) fakemodel.Reply {
 	return fakemodel.Answer{Calls: []fakemodel.Call{lsCall}}.Reply(r)
 }
@@ -27,6 +27,7 @@ var dialectRequests = map[string]string{
 // the answer ends with a word to the user, in each API, streamed or whole; when the
 // user has spoken there is another try.
 func TestMaxDenials(t *testing.T) {
+	t.Parallel()
 	for path, streamed := range dialectRequests {
 		for form, body := range map[string]string{"streamed": streamed, "whole": strings.Replace(streamed, `"stream":true`, `"stream":false`, 1)} {
 			t.Run(path[len("/v1/"):]+" "+form, func(t *testing.T) {
@@ -51,9 +52,10 @@ func TestMaxDenials(t *testing.T) {
 	}
 }
 
-// TestMaxDenialsWithoutARun: where the agent names no run, each conversation begun
-// anew has its own denials.
+// TestMaxDenialsWithoutARun: if the agent names no run, each new conversation has
+// its own count of denials.
 func TestMaxDenialsWithoutARun(t *testing.T) {
+	t.Parallel()
 	w := build(t, denyAll, insists, func(c *app.Config) { c.Proxy.MaxDenials = 3 })
 	for i := range 2 {
 		got := w.post("/v1/chat/completions", wholeRequest, "X-Stainless-Retry-Count", "0").rest()
@@ -65,6 +67,7 @@ func TestMaxDenialsWithoutARun(t *testing.T) {
 
 // TestNoMaxDenials: without the bound only that of one answer counts.
 func TestNoMaxDenials(t *testing.T) {
+	t.Parallel()
 	w := build(t, denyAll, insists, func(c *app.Config) { c.Proxy.MaxDenials = 0 })
 	got := w.post("/v1/chat/completions", wholeRequest).rest()
 	if n := len(w.upstream.Requests()); n != 9 || !strings.Contains(got, "denied 9 times in a row") {
@@ -75,6 +78,7 @@ func TestNoMaxDenials(t *testing.T) {
 // TestDeniedOnceMore: finding 21. The same words begin another conversation, unless the
 // client declares a retry.
 func TestDeniedOnceMore(t *testing.T) {
+	t.Parallel()
 	const retries = "X-Stainless-Retry-Count"
 	w := build(t, askAll, refusedOnce)
 	ask := func(header ...string) chan string {
@@ -102,6 +106,7 @@ func TestDeniedOnceMore(t *testing.T) {
 // begins with the same words, under the same API key or another, named or not; for a
 // request that is sent again it does.
 func TestDeniedInAnotherConversation(t *testing.T) {
+	t.Parallel()
 	for path, body := range dialectRequests {
 		t.Run(path[len("/v1/"):], func(t *testing.T) {
 			t.Parallel()
@@ -124,7 +129,7 @@ func TestDeniedInAnotherConversation(t *testing.T) {
 				}
 				sent := w.upstream.Requests()
 				if told := string(sent[len(sent)-1].Body); !strings.Contains(told, "already denied") {
-					t.Errorf("the model was told %s", told)
+					t.Errorf("the model got %s", told)
 				}
 			}
 			const key, retries, once, run = "Authorization", "X-Stainless-Retry-Count", "Idempotency-Key", "X-Heldcall-Run"
@@ -145,6 +150,7 @@ func TestDeniedInAnotherConversation(t *testing.T) {
 // TestDeniedAgainEverywhere: what a person has denied stays denied after a restart,
 // and on another replica.
 func TestDeniedAgainEverywhere(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		state     func(*testing.T) func(*app.Config)
 		elsewhere func(*world, app.Config) *world
@@ -169,7 +175,7 @@ func TestDeniedAgainEverywhere(t *testing.T) {
 				}
 				requests := w.upstream.Requests()
 				if told := string(requests[len(requests)-1].Body); !strings.Contains(told, "already denied") || !strings.Contains(told, "not on Fridays") {
-					t.Errorf("%s: the model was told %s", path, told)
+					t.Errorf("%s: the model got %s", path, told)
 				}
 			}
 			if n := len(w.pendingNow()); n != 0 {
@@ -218,7 +224,7 @@ func (w *world) pendingNow() []approvals.Request {
 	w.t.Helper()
 	page, err := w.console.Requests(w.t.Context(), approvals.Filter{Status: approvals.StatusPending})
 	if err != nil {
-		w.t.Fatal(fmt.Errorf("list what is pending: %w", err))
+		w.t.Fatal(fmt.Errorf("list the pending requests: %w", err))
 	}
 	return page.Items
 }

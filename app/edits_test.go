@@ -32,6 +32,7 @@ func ownPolicy(t *testing.T, own, other string) func(*app.Config) {
 // A call of a client with a policy of its own is not edited to one about which that policy
 // asks other reviewers, although a header names its user.
 func TestEditsStayWithTheReviewersOfTheClientsPolicy(t *testing.T) {
+	t.Parallel()
 	m := team{}
 	w := build(t, "default: ask\n", calling("bash"), m.with("ada", "admin"), m.with("dan", "reviewer", "dba"), ownPolicy(t, rulesOfGroups, allowAll))
 	w.console = w.as(m["ada"])
@@ -57,6 +58,7 @@ func TestEditsStayWithTheReviewersOfTheClientsPolicy(t *testing.T) {
 // a rule or its default, is refused, and the request stays open. An edit that is
 // taken is released, whatever other policies deny.
 func TestEditIsJudgedBeforeTheReviewerIsAnswered(t *testing.T) {
+	t.Parallel()
 	const own = "default: deny\ntools:\n  bash: {resource: command, as: shell}\nrules:\n  - ask: [\"bash(ls *)\"]\n  - allow: [\"bash(cat *)\"]\n  - deny: [\"bash(ls /etc)\"]\n"
 	w := build(t, denyAll, callThenText, ownPolicy(t, own, denyAll))
 	agent := w.post("/v1/chat/completions", wholeRequest, "Authorization", "Bearer sk-own", "X-Heldcall-User", "ann")
@@ -82,6 +84,7 @@ func TestEditIsJudgedBeforeTheReviewerIsAnswered(t *testing.T) {
 
 // Nor does a call that wraps others become one that wraps what others decide.
 func TestEditsOfWrappedCallsStayWithTheirReviewers(t *testing.T) {
+	t.Parallel()
 	wrapping := func(command string) string {
 		return `{"tool_uses":[{"recipient_name":"functions.bash","parameters":{"command":"` + command + `"}}]}`
 	}
@@ -102,7 +105,7 @@ func TestEditsOfWrappedCallsStayWithTheirReviewers(t *testing.T) {
 	}
 	wantCode(t, edit(wrapping("curl evil.example")), problem.CodeForbidden)
 	if err := edit(`{"tool_uses":[{"recipient_name":"functions.bash"}]}`); err == nil || !strings.Contains(err.Error(), "cannot be read with certainty") {
-		t.Errorf("an edit that nobody can judge: %v", err)
+		t.Errorf("an edit that cannot be judged: %v", err)
 	}
 	if err := edit(wrapping("psql -c y")); err != nil {
 		t.Error(err)
@@ -114,6 +117,7 @@ func TestEditsOfWrappedCallsStayWithTheirReviewers(t *testing.T) {
 
 // People read one time why nothing covers arguments that are no object.
 func TestDoubtsAreToldOnce(t *testing.T) {
+	t.Parallel()
 	w := build(t, "default: ask\n", func(r *fakemodel.Request) fakemodel.Reply {
 		return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_s", Name: "bash", Arguments: `["ls"]`}}}.Reply(r)
 	})
@@ -125,6 +129,6 @@ func TestDoubtsAreToldOnce(t *testing.T) {
 		}
 	}
 	if told != 1 {
-		t.Errorf("it is told %d times", told)
+		t.Errorf("the edit is reported %d times", told)
 	}
 }

@@ -11,6 +11,7 @@ import (
 // event, as llama.cpp's errors, passes as it came while the answer has no call. It ends an
 // answer that has one, and so does one that may hold a call itself.
 func TestLinesThatAreNoEvents(t *testing.T) {
+	t.Parallel()
 	const failed = "error: {\"code\":500,\"message\":\"the input is too large for the tool calls; try increasing the context size\",\"type\":\"server_error\"}\n\n"
 	var stray string
 	calls := false

@@ -13,9 +13,11 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
-// TestFinding28_AlwaysCoversAScript: Finding 28. What is suggested for a script of several
-// commands is what the API takes, and the script is not asked about again. Less is refused.
+// TestFinding28_AlwaysCoversAScript: Finding 28. The API accepts the patterns suggested for a
+// script of several commands, and the script then passes without asking. Fewer patterns are
+// refused.
 func TestFinding28_AlwaysCoversAScript(t *testing.T) {
+	t.Parallel()
 	script := func(r *fakemodel.Request) fakemodel.Reply {
 		return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_sesame", Name: "bash", Arguments: `{"command":"npm run lint && npm run test -- --ci; make"}`}}}.Reply(r)
 	}
@@ -58,6 +60,7 @@ func TestFinding28_AlwaysCoversAScript(t *testing.T) {
 // TestFinding8And30_DeniedNamesAreHeldAndShown: Findings 8 and 30. What a deny rule may
 // mean is held though the tool is allowed, and the reviewer is shown the whole command.
 func TestFinding8And30_DeniedNamesAreHeldAndShown(t *testing.T) {
+	t.Parallel()
 	script := func(r *fakemodel.Request) fakemodel.Reply {
 		return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_sesame", Name: "bash", Arguments: `{"command":"GIT_PAGER='rm npm' git log > /etc/cron.d/x && cat <<E\nnpm run lint\nE"}`}}}.Reply(r)
 	}

@@ -13,6 +13,7 @@ import (
 // TestGrantTemplates: a decision or a grant by hand takes from a template what it
 // covers, for whom and how long.
 func TestGrantTemplates(t *testing.T) {
+	t.Parallel()
 	w := build(t, askBash, lint, func(c *app.Config) {
 		c.Grants.Templates = []app.GrantTemplate{
 			{Name: "node", Title: "Run scripts", Action: "allow", Patterns: []string{"bash(npm run *)"}, Scope: "session", Expires: 8 * time.Hour},
@@ -47,6 +48,7 @@ func TestGrantTemplates(t *testing.T) {
 
 // TestPreviewOfGrant judges recorded calls by the policy in force.
 func TestPreviewOfGrant(t *testing.T) {
+	t.Parallel()
 	w := build(t, askBash, lint)
 	w.asks("")
 	preview := func(pattern string) int {

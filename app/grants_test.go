@@ -13,8 +13,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// lint calls bash with a command that suggestions are made for, until the model
-// has been told of a denial.
+// lint calls bash with a command that has suggested patterns, until the model gets a denial.
 func lint(r *fakemodel.Request) fakemodel.Reply {
 	if strings.Contains(string(r.Body), `"role":"tool"`) {
 		return fakemodel.Answer{Text: "Understood."}.Reply(r)
@@ -48,7 +47,7 @@ func (w *world) turn(key string, header ...string) chan string {
 	return answer
 }
 
-// passes reports that a call is let through and nobody is asked.
+// passes checks that a call is allowed without a request.
 func (w *world) passes(key string, header ...string) {
 	w.t.Helper()
 	select {
@@ -62,7 +61,7 @@ func (w *world) passes(key string, header ...string) {
 	w.pending(0)
 }
 
-// denies reports that a call is denied and nobody is asked.
+// denies checks that a call is denied without a request.
 func (w *world) denies(key string, header ...string) {
 	w.t.Helper()
 	select {
@@ -109,9 +108,10 @@ func (w *world) grants(n int) []approvals.Grant {
 	}
 }
 
-// TestGrantByDecision: what is allowed for always is not asked about again, of
-// those it is for, until it is revoked.
+// TestGrantByDecision: an always-allowed call passes without asking, for the
+// principals of the grant, until the grant is revoked.
 func TestGrantByDecision(t *testing.T) {
+	t.Parallel()
 	w := build(t, askBash, lint, twoClients)
 	g := w.always(approvals.Decision{Action: approvals.ActionAllowAlways, Scope: approvals.GrantUser, Note: "harmless"}, "ann-key")
 	if g.Effect != approvals.GrantAllow || g.Scope != approvals.GrantUser || g.Principal != (approvals.Principal{Tenant: "acme", User: "ann"}) ||
@@ -150,6 +150,7 @@ func TestGrantByDecision(t *testing.T) {
 // Finding 29: a decision that names nothing else is remembered for the exact call, in this
 // session, for 8 hours; longer only if the reviewer writes so.
 func TestFinding29_AlwaysNamesNothing(t *testing.T) {
+	t.Parallel()
 	w := build(t, askBash, lint, twoClients)
 	g := w.always(approvals.Decision{Action: approvals.ActionAllowAlways}, "ann-key", "X-Heldcall-Session", "one")
 	if g.Scope != approvals.GrantSession || g.SessionID != "one" || g.ExpiresAt == nil || g.ExpiresAt.Sub(g.CreatedAt).Round(time.Minute) != 8*time.Hour ||
@@ -167,9 +168,10 @@ func TestFinding29_AlwaysNamesNothing(t *testing.T) {
 	}
 }
 
-// TestGrantThatDenies: what is denied for always is denied without asking, also
-// where rules allow it.
+// TestGrantThatDenies: an always-denied call is denied without asking, also if rules
+// allow it.
 func TestGrantThatDenies(t *testing.T) {
+	t.Parallel()
 	w := build(t, askBash, lint, twoClients)
 	g := w.always(approvals.Decision{Action: approvals.ActionDenyAlways, Scope: approvals.GrantTenant}, "ann-key")
 	if g.Effect != approvals.GrantDeny || g.Scope != approvals.GrantTenant {
@@ -188,6 +190,7 @@ func TestGrantThatDenies(t *testing.T) {
 
 // TestGrantForSession covers one conversation of one principal.
 func TestGrantForSession(t *testing.T) {
+	t.Parallel()
 	w := build(t, askBash, lint, twoClients)
 	w.always(approvals.Decision{
 		Action: approvals.ActionAllowAlways, Scope: approvals.GrantSession, Patterns: []string{"bash(npm run *)"},
@@ -199,7 +202,7 @@ func TestGrantForSession(t *testing.T) {
 
 // TestGrantExpires: a grant ends by its time, without anybody doing anything.
 func TestGrantExpires(t *testing.T) {
-	t.Parallel() // for the others need not wait for its end
+	t.Parallel()
 	w := build(t, askBash, lint)
 	ends := time.Now().Add(10 * time.Second)
 	w.always(approvals.Decision{Action: approvals.ActionAllowAlways, GrantExpiresAt: &ends}, "")
@@ -213,6 +216,7 @@ func TestGrantExpires(t *testing.T) {
 
 // TestGrantsSurviveRestart: grants and their uses are durable.
 func TestGrantsSurviveRestart(t *testing.T) {
+	t.Parallel()
 	var config app.Config
 	w := build(t, askBash, lint, func(c *app.Config) { config = *c })
 	g := w.always(approvals.Decision{Action: approvals.ActionAllowAlways}, "")
@@ -230,6 +234,7 @@ func TestGrantsSurviveRestart(t *testing.T) {
 // TestGrantsReachReplicas: a grant given on one replica holds on the other, and
 // is revoked there.
 func TestGrantsReachReplicas(t *testing.T) {
+	t.Parallel()
 	nats := startNATS(t)
 	var config app.Config
 	first := build(t, askBash, lint, func(c *app.Config) { c.NATS.URL = nats; config = *c })
@@ -265,6 +270,7 @@ func startNATS(t *testing.T) string {
 
 // TestGrantsInShadow: a grant judges as in earnest, and nothing is held anyway.
 func TestGrantsInShadow(t *testing.T) {
+	t.Parallel()
 	w := build(t, "default: allow\ntools:\n  bash: {resource: command, as: shell}\n", lint, func(c *app.Config) { c.Policy.Mode = "shadow" })
 	if _, err := w.console.AddGrant(t.Context(), approvals.Grant{
 		Effect: approvals.GrantDeny, Principal: approvals.Principal{Tenant: "default"}, Scope: approvals.GrantTenant, Patterns: []string{"bash(npm run *)"},
@@ -277,8 +283,9 @@ func TestGrantsInShadow(t *testing.T) {
 	}
 }
 
-// TestRefusedGrants: what a grant may not be is said, and the request still waits.
+// TestRefusedGrants: an invalid grant is refused with a reason, and the request stays pending.
 func TestRefusedGrants(t *testing.T) {
+	t.Parallel()
 	w := build(t, askBash+`rules:
   - ask: ["bash(npm run lint)"]
     when: session == "forgotten"
@@ -339,6 +346,7 @@ func TestRefusedGrants(t *testing.T) {
 // TestGrantToOneself: who may not approve what their own agents ask does not grant it
 // to them either, by hand or in the decision on what another's agent asks.
 func TestGrantToOneself(t *testing.T) {
+	t.Parallel()
 	for _, allowed := range []bool{false, true} {
 		m := team{}
 		w := build(t, askBash, lint, twoClients, m.with("ann", "admin"), func(c *app.Config) { c.Console.SelfApproval = allowed })

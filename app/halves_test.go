@@ -37,6 +37,7 @@ func halved(calls bool, end, begin, whole string) func(*fakemodel.Request) fakem
 // passes as text, byte for byte. In the arguments of a call its halves are joined: people
 // and the agent get the character. A half that stays alone is doubted.
 func TestHalvesOfACharacter(t *testing.T) {
+	t.Parallel()
 	const judged, first, second = `{"x":"A😀D"}`, `\ud83d`, `\ude00`
 	for path, body := range dialectRequests {
 		t.Run(path[len("/v1/"):], func(t *testing.T) {

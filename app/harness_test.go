@@ -27,8 +27,7 @@ import (
 // soon bounds every wait of a test. It is generous: nothing is timed with it.
 const soon = 90 * time.Second
 
-// world is a heldcall between a scripted upstream and the test, which plays
-// agent and reviewer.
+// world is a heldcall with a scripted upstream. The test is agent and reviewer.
 type world struct {
 	t        *testing.T
 	app      *app.App
@@ -58,8 +57,8 @@ func (l *logged) String() string {
 }
 
 // build makes a world. Configure may change the configuration before the start. It
-// starts without the proxy's canary, which says the same each time and would take half
-// of the time of most tests.
+// starts without the proxy's canary, which has the same result each time and would take
+// half of the time of most tests.
 func build(t *testing.T, policy string, script fakemodel.Script, configure ...func(*app.Config)) *world {
 	t.Helper()
 	return buildProven(t, func(context.Context, *proxy.Proxy) error { return nil }, policy, script, configure...)
@@ -90,6 +89,10 @@ func buildProven(t *testing.T, canary func(context.Context, *proxy.Proxy) error,
 	w.start(c)
 	return w
 }
+
+// silent configures a heldcall without heartbeats, for tests of status and last event: a
+// slow machine would else begin the answer with a heartbeat.
+func silent(c *app.Config) { c.Proxy.Keepalive = soon }
 
 func (w *world) start(c app.Config) {
 	w.t.Helper()

@@ -40,6 +40,7 @@ func answering(t *testing.T, answer string) string {
 // TestMalformedHeadsOfAnswers: findings L1 and L2. A head of upstream's that servers read
 // in different ways is an error at once, on gated routes and on others.
 func TestMalformedHeadsOfAnswers(t *testing.T) {
+	t.Parallel()
 	good := "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-A: one\r\nContent-Length: 2\r\n\r\n{}"
 	for name, answer := range map[string]string{
 		"bare line feeds":         strings.ReplaceAll(good, "\r\n", "\n"),
@@ -47,7 +48,7 @@ func TestMalformedHeadsOfAnswers(t *testing.T) {
 		"a folded header":         strings.Replace(good, "one\r\n", "one\r\n two-three-four-five\r\n", 1),
 		"a header folded by tabs": strings.Replace(good, "one\r\n", "one\r\n\ttwo-three-four-five\r\n", 1),
 		"status 099":              strings.Replace(good, "200 OK", "099 OK", 1),
-		"behind an interim head":  "HTTP/1.1 100 Continue\r\n\r\n" + strings.Replace(good, "one\r\n", "one\r\n two\r\n", 1),
+		"after an interim head":   "HTTP/1.1 100 Continue\r\n\r\n" + strings.Replace(good, "one\r\n", "one\r\n two\r\n", 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -69,6 +70,7 @@ func TestMalformedHeadsOfAnswers(t *testing.T) {
 
 // TestFoldedHeadersOfRequests: finding L1. A request with a folded header is refused.
 func TestFoldedHeadersOfRequests(t *testing.T) {
+	t.Parallel()
 	w := build(t, allowAll, func(r *fakemodel.Request) fakemodel.Reply { return fakemodel.Answer{Text: "Hi."}.Reply(r) })
 	for _, header := range []string{"X-A: one\r\n two-three-four-five\r\n", "X-A: one\r\n\ttwo\r\n", "X-A:\r\n two\r\n"} {
 		if got := w.raw(rawPost("/v1/chat/completions", wholeRequest, header)); !strings.HasPrefix(got, "HTTP/1.1 400") || !strings.Contains(got, "folded") {

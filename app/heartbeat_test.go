@@ -8,9 +8,9 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
-// TestHeartbeatSuitsTheClient looks at the form in which an agent is kept waiting,
-// by what it says it is and as it is configured.
+// TestHeartbeatSuitsTheClient checks the form of heartbeats by client and configuration.
 func TestHeartbeatSuitsTheClient(t *testing.T) {
+	t.Parallel()
 	const (
 		comment   = ": keepalive\n"
 		noChoices = `"choices":[]}` + "\n\n"

@@ -19,6 +19,7 @@ import (
 // What a hostile review found, each as the test that shows it.
 
 func TestNoAnswerStatusCarriesACall(t *testing.T) {
+	t.Parallel()
 	for _, status := range []int{300, 302, 400, 404, 422, 500} {
 		w := build(t, denyAll, func(*fakemodel.Request) fakemodel.Reply {
 			return fakemodel.Whole(status, fakemodel.Answer{Calls: []fakemodel.Call{lsCall}}.Whole())
@@ -31,6 +32,7 @@ func TestNoAnswerStatusCarriesACall(t *testing.T) {
 
 // A client that follows a redirect would reach the model past heldcall.
 func TestRedirectsOfGatedRoutesAreRefused(t *testing.T) {
+	t.Parallel()
 	for _, status := range []int{300, 301, 302, 303, 307, 308} {
 		w := build(t, allowAll, func(*fakemodel.Request) fakemodel.Reply {
 			return fakemodel.Reply{Status: status, Header: []fakemodel.Field{{Name: "Location", Value: "https://elsewhere.example/v1/chat/completions"}}, Framing: fakemodel.ContentLength}
@@ -43,8 +45,9 @@ func TestRedirectsOfGatedRoutesAreRefused(t *testing.T) {
 	}
 }
 
-// Whoever believes a label that is not UTF-8 reads something else than was judged.
+// A client that follows a character set other than UTF-8 reads other text than was judged.
 func TestOtherCharacterSetsAreRefused(t *testing.T) {
+	t.Parallel()
 	for name, body := range bodies() {
 		w := build(t, allowAll, func(r *fakemodel.Request) fakemodel.Reply {
 			reply := callThenText(r)
@@ -66,6 +69,7 @@ func TestOtherCharacterSetsAreRefused(t *testing.T) {
 // A route that carries no calls does so with its own methods only, and no setting
 // lets a gated one pass under another.
 func TestMethodsAreExact(t *testing.T) {
+	t.Parallel()
 	w := build(t, denyAll, callThenText, func(c *app.Config) { c.Proxy.Routes.Allow = []string{"/v1/**"} })
 	for _, line := range []string{"PATCH /v1/responses/resp_1", "get /v1/responses/resp_1", "PUT /v1/chat/completions", "post /v1/messages", "HEAD /v1/responses/resp_1"} {
 		if got := w.raw(line + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 501") {
@@ -86,6 +90,7 @@ func TestMethodsAreExact(t *testing.T) {
 // Servers that route by a header get the route that heldcall has judged. Finding L3: in
 // any spelling.
 func TestHeadersDoNotRoute(t *testing.T) {
+	t.Parallel()
 	w := build(t, denyAll, func(*fakemodel.Request) fakemodel.Reply { return fakemodel.Whole(200, []byte(`{"data":[]}`)) })
 	const overrides = "X-HTTP-Method-Override: GET\r\nx-http-method: GET\r\nX-Method-Override: GET\r\nX-Original-URL: /v1/chat/completions\r\nX-Rewrite-Url: /v1/chat/completions\r\n" +
 		"X-Original-Uri: /x\r\nX-Forwarded-Uri: /x\r\nX-Forwarded-Path: /x\r\nx-envoy-original-path: /x\r\nX_Original_URL: /x\r\nX-Original_Uri: /x\r\nX_HTTP_Method_Override: GET\r\n"
@@ -103,8 +108,9 @@ func TestHeadersDoNotRoute(t *testing.T) {
 	}
 }
 
-// What stands in the upstream's URL is part of the route.
+// The path of the upstream's URL is part of the route.
 func TestRouteBeginsInTheUpstreamsURL(t *testing.T) {
+	t.Parallel()
 	w := build(t, denyAll, callThenText, func(c *app.Config) {
 		c.Proxy.Upstreams[0].URL += "/chat"
 		c.Proxy.Routes.Allow = []string{"/v1/comp*"}
@@ -115,6 +121,7 @@ func TestRouteBeginsInTheUpstreamsURL(t *testing.T) {
 }
 
 func TestGeneratingBelowModelsIsRefused(t *testing.T) {
+	t.Parallel()
 	w := build(t, denyAll, callThenText)
 	for _, path := range []string{"/v1/models/gemini-2.5-pro:generateContent", "/v1/models/x:streamGenerateContent?alt=sse", "/v1/models/x/predictions", "/v1/models/x"} {
 		if got := w.raw(rawPost(path, wholeRequest, "")); !strings.HasPrefix(got, "HTTP/1.1 501") {
@@ -127,6 +134,7 @@ func TestGeneratingBelowModelsIsRefused(t *testing.T) {
 }
 
 func TestHeaderNamesInAnyLetterCase(t *testing.T) {
+	t.Parallel()
 	w := build(t, askAll, callThenText, func(c *app.Config) {
 		c.Proxy.Clients = []app.Client{{Key: "hc-key", Tenant: "acme", Agent: "coder"}}
 	})
@@ -144,6 +152,7 @@ func TestHeaderNamesInAnyLetterCase(t *testing.T) {
 }
 
 func TestUngatedRoutesReuseConnections(t *testing.T) {
+	t.Parallel()
 	w := build(t, denyAll, func(*fakemodel.Request) fakemodel.Reply { return fakemodel.Whole(200, []byte(`{"data":[]}`)) })
 	for range 10 {
 		resp, err := http.Get(w.url("/v1/models"))
@@ -159,6 +168,7 @@ func TestUngatedRoutesReuseConnections(t *testing.T) {
 }
 
 func TestEmptyContinuationIsAnError(t *testing.T) {
+	t.Parallel()
 	for name, reply := range map[string]fakemodel.Reply{
 		"no body":   fakemodel.Whole(200, nil),
 		"done only": fakemodel.Events(fakemodel.Write{Bytes: []byte("data: [DONE]\n\n")}),
@@ -171,7 +181,7 @@ func TestEmptyContinuationIsAnError(t *testing.T) {
 					return reply
 				}
 				return callThenText(r)
-			})
+			}, silent)
 			got := w.post("/v1/chat/completions", body).rest()
 			events := strings.Split(strings.TrimSpace(got), "\n\n")
 			if leaks(got) != "" || errorCode(events[len(events)-1]) == "" {
@@ -183,6 +193,7 @@ func TestEmptyContinuationIsAnError(t *testing.T) {
 
 // What upstream reports in place of a continuation ends the answer, and is asked once.
 func TestErrorInPlaceOfAContinuation(t *testing.T) {
+	t.Parallel()
 	const fault = `data: {"error":{"message":"Overloaded"}}` + "\n\n"
 	var asked atomic.Int32
 	w := build(t, denyAll, func(r *fakemodel.Request) fakemodel.Reply {
@@ -197,6 +208,7 @@ func TestErrorInPlaceOfAContinuation(t *testing.T) {
 }
 
 func TestHeartbeatsWhileTheModelWorks(t *testing.T) {
+	t.Parallel()
 	gate := make(chan struct{})
 	t.Run("on the arguments of a held call", func(t *testing.T) {
 		w := build(t, allowArguments, func(*fakemodel.Request) fakemodel.Reply {
@@ -248,6 +260,7 @@ func TestHeartbeatsWhileTheModelWorks(t *testing.T) {
 }
 
 func TestAgentLeavesDuringAContinuation(t *testing.T) {
+	t.Parallel()
 	for name, keepalive := range map[string]time.Duration{"before it has the head": time.Hour, "between heartbeats": 20 * time.Millisecond} {
 		for kind, body := range bodies() {
 			never := make(chan struct{})
@@ -281,6 +294,7 @@ func TestAgentLeavesDuringAContinuation(t *testing.T) {
 }
 
 func TestAbortEndsWithTheUsersNextMessage(t *testing.T) {
+	t.Parallel()
 	w := build(t, askAll, callThenText)
 	answer := make(chan string, 1)
 	go func() { answer <- w.post("/v1/chat/completions", streamedRequest).rest() }()
@@ -299,6 +313,7 @@ func TestAbortEndsWithTheUsersNextMessage(t *testing.T) {
 }
 
 func TestAskWithAHugePrompt(t *testing.T) {
+	t.Parallel()
 	w := build(t, askAll, callThenText)
 	prompt := strings.Repeat("word ", 9<<20/5) // more than a record of the store can hold
 	go w.tryPost("/v1/chat/completions", strings.Replace(wholeRequest, "do it", prompt, 1))
@@ -309,6 +324,7 @@ func TestAskWithAHugePrompt(t *testing.T) {
 }
 
 func TestPausedRunIsReleasedAtShutdown(t *testing.T) {
+	t.Parallel()
 	w := build(t, askAll, callThenText, func(c *app.Config) { c.Proxy.Keepalive = time.Hour })
 	answer := make(chan string, 1)
 	go func() {
@@ -330,6 +346,7 @@ func TestPausedRunIsReleasedAtShutdown(t *testing.T) {
 }
 
 func TestSpliceSurvivesRenderedHistory(t *testing.T) {
+	t.Parallel()
 	w := build(t, denyAll, callThenText)
 	first := w.post("/v1/chat/completions", wholeRequest, "X-Heldcall-Session", "s").rest()
 	_, content, _ := strings.Cut(first, `"content": `)
@@ -344,6 +361,7 @@ func TestSpliceSurvivesRenderedHistory(t *testing.T) {
 // TestErrorsQuoteNothingHidden: servers that check requests quote in their errors
 // what they got, and so what heldcall has put into it.
 func TestErrorsQuoteNothingHidden(t *testing.T) {
+	t.Parallel()
 	const call = `{"id":"call_1","type":"function","function":{"name":"bash","arguments":"{\"command\":\"cat /srv/secret\"}"}}`
 	quoting := false
 	w := build(t, denyAll, func(r *fakemodel.Request) fakemodel.Reply {
@@ -354,7 +372,7 @@ func TestErrorsQuoteNothingHidden(t *testing.T) {
 			return fakemodel.Answer{Text: "Very well."}.Reply(r)
 		}
 		return fakemodel.Whole(http.StatusOK, []byte(`{"id":"c1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hm.","tool_calls":[`+call+`]},"finish_reason":"tool_calls"}]}`))
-	})
+	}, silent)
 	first := w.post("/v1/chat/completions", wholeRequest, "X-Heldcall-Session", "s").rest()
 	quoting = true
 	follow := `{"model":"m","messages":[{"role":"user","content":"do it"},` + gjson.Get(first, "choices.0.message").Raw + `,{"role":"user","content":"go on"}]}`
@@ -366,10 +384,10 @@ func TestErrorsQuoteNothingHidden(t *testing.T) {
 	}
 }
 
-// TestNothingLeadsPastHeldcall: an agent that polled where an answer tells it to
-// would get calls that nobody has judged, and so would one that asks for a part of
-// an answer.
+// TestNothingLeadsPastHeldcall: an agent that polls an address in an answer, or that asks for
+// a part of an answer, would get calls that were not judged.
 func TestNothingLeadsPastHeldcall(t *testing.T) {
+	t.Parallel()
 	const away = "https://elsewhere.example/openai/responses/resp_1"
 	status := http.StatusAccepted
 	w := build(t, allowAll, func(*fakemodel.Request) fakemodel.Reply {

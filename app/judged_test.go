@@ -12,6 +12,7 @@ import (
 // with an argument or a condition release none of these calls, streamed or whole, and
 // reviewers see the reason.
 func TestPromise9_WhatIsJudgedIsWhatRuns_DoubtsAreAsked(t *testing.T) {
+	t.Parallel()
 	const rules = "default: deny\ntools:\n  read_file: {resource: path, as: path, default: ask}\n  transfer: {default: ask}\n  named: {default: ask}\n" +
 		"rules:\n  - allow: [\"read_file(./**)\", named]\n  - {allow: [transfer], when: args.amount <= 10}\n"
 	for name, tt := range map[string]struct{ tool, args, reason string }{
@@ -19,7 +20,7 @@ func TestPromise9_WhatIsJudgedIsWhatRuns_DoubtsAreAsked(t *testing.T) {
 		"a decoy":           {"read_file", `{"path":"src/a","other":"/opt/x"}`, "not known for this tool"},
 		"a known decoy":     {"read_file", `{"path":"src/a","file_path":"/opt/x"}`, ""},
 		"a secret":          {"read_file", `{"path":"src/.env"}`, "may access secrets"},
-		"what is harmless":  {"read_file", `{"path":"src/a"}`, "-"},
+		"harmless":          {"read_file", `{"path":"src/a"}`, "-"},
 		"a plain number":    {"transfer", `{"amount":9.5}`, "-"},
 		"allowed by name":   {"named", `{"amount":9e-99,"path":".env","other":"x"}`, "-"},
 		"a secret, by name": {"named", `{"path":".env"}`, "-"},

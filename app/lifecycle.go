@@ -6,12 +6,14 @@ import (
 	"fmt"
 )
 
-// lifecycle is the stack of what runs: stop undoes the starts in reverse order,
-// each under its name, all of them under one deadline.
+// lifecycle is a stack of running parts. Stop stops them in the reverse order of their
+// starts, all under one deadline; its errors name the part.
 type lifecycle struct {
 	steps  []stopStep
-	failed chan error
+	failed chan error // receives the first error of a background function
 }
+
+func newLifecycle() *lifecycle { return &lifecycle{failed: make(chan error, 1)} }
 
 type stopStep struct {
 	name string
@@ -22,20 +24,16 @@ func (l *lifecycle) started(name string, stop func(context.Context) error) {
 	l.steps = append(l.steps, stopStep{name, stop})
 }
 
-// background runs fn until its context is cancelled by stop, which waits for
-// it. If it returns with an error before, the app fails.
+// background runs fn until stop cancels its context and waits for it. If fn returns an
+// error before that, the app fails.
 func (l *lifecycle) background(name string, fn func(context.Context) error) {
-	if l.failed == nil {
-		l.failed = make(chan error, 1)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	failed := l.failed
 	go func() {
 		defer close(done)
 		if err := fn(ctx); err != nil && ctx.Err() == nil {
 			select {
-			case failed <- fmt.Errorf("%s: %w", name, err):
+			case l.failed <- fmt.Errorf("%s: %w", name, err):
 			default:
 			}
 		}
@@ -49,6 +47,18 @@ func (l *lifecycle) background(name string, fn func(context.Context) error) {
 			return deadline.Err()
 		}
 	})
+}
+
+// awaitReady returns when a background function is ready, or why it will not be.
+func (l *lifecycle) awaitReady(ctx context.Context, ready <-chan struct{}) error {
+	select {
+	case <-ready:
+		return nil
+	case err := <-l.failed:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 func (l *lifecycle) stop(ctx context.Context) error {

@@ -9,8 +9,8 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
-// times is a model that makes so many calls at once, and answers with text once it
-// was told of a denial or got a result.
+// times is a model that makes n calls at once, and answers with text after a denial or a
+// result.
 func times(n *int) fakemodel.Script {
 	return func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), `"role":"tool"`) {
@@ -39,9 +39,10 @@ func received(answer string) (numbers string) {
 	return numbers
 }
 
-// TestLimitPerTurn: of a batch so many calls pass as the rule lets, the others are
-// denied, in the next turn it begins anew.
+// TestLimitPerTurn: of a batch as many calls pass as the rule permits, the others are
+// denied; the next turn has a new count.
 func TestLimitPerTurn(t *testing.T) {
+	t.Parallel()
 	n := 4
 	w := build(t, lsLimited+"{per_turn: 3, then: deny}\n", times(&n))
 	for range 2 {
@@ -55,9 +56,10 @@ func TestLimitPerTurn(t *testing.T) {
 	}
 }
 
-// TestLimitPerRun: beyond it people are asked, and told why; another run has its
-// own.
+// TestLimitPerRun: calls beyond the limit are requests with the reason; another run
+// has its own count.
 func TestLimitPerRun(t *testing.T) {
+	t.Parallel()
 	n := 2
 	w := build(t, lsLimited+"{per_run: 3}\n    reviewers: [ops]\n", times(&n))
 	post := func(run string) chan string {
@@ -85,6 +87,7 @@ func TestLimitPerRun(t *testing.T) {
 // TestLimitOfQuestions: people are asked so often, then the call is denied; what
 // they deny does not count.
 func TestLimitOfQuestions(t *testing.T) {
+	t.Parallel()
 	n := 1
 	w := build(t, askLimited+"{per_run: 1}\n    denial: 'No more: {{.Reason}}'\n", times(&n))
 	for i, action := range []approvals.Action{approvals.ActionDeny, approvals.ActionApprove} {
@@ -99,13 +102,14 @@ func TestLimitOfQuestions(t *testing.T) {
 	}
 	requests := w.upstream.Requests()
 	if told := string(requests[len(requests)-1].Body); !strings.Contains(told, "No more: The policy's limit of 1 call a run for bash is reached.") {
-		t.Errorf("the model was told %s", told)
+		t.Errorf("the model got %s", told)
 	}
 }
 
 // TestLimitPerMinute counts over the runs of a principal, and a tool that is allowed
 // by name does not pass uncounted.
 func TestLimitPerMinute(t *testing.T) {
+	t.Parallel()
 	n := 2
 	w := build(t, "rules:\n  - allow: [bash]\n    limit: {per_minute: 5, then: deny}\n", times(&n))
 	for i, want := range []string{"01", "01", "0", ""} {
@@ -116,8 +120,9 @@ func TestLimitPerMinute(t *testing.T) {
 	}
 }
 
-// TestLimitInShadow: what would have been denied passes and is told.
+// TestLimitInShadow: a call that would have been denied passes and is logged.
 func TestLimitInShadow(t *testing.T) {
+	t.Parallel()
 	n := 2
 	w := build(t, lsLimited+"{per_turn: 1, then: deny}\n", times(&n), shadow)
 	if got := received(w.post("/v1/chat/completions", wholeRequest).rest()); got != "01" {
@@ -131,6 +136,7 @@ func TestLimitInShadow(t *testing.T) {
 // TestLimitsOfTwoGroups: a call beyond the limits of two rules waits for the reviewers of
 // both.
 func TestLimitsOfTwoGroups(t *testing.T) {
+	t.Parallel()
 	n, m := 1, team{}
 	w := build(t, lsLimited+"{per_run: 1}\n    reviewers: [ops]\n  - allow: [bash]\n    limit: {per_run: 1}\n    reviewers: [security]\n", times(&n),
 		m.with("ada", "admin"), m.with("olaf", "reviewer", "ops"), m.with("sue", "reviewer", "security"))

@@ -36,9 +36,10 @@ func oddMessage(input, fields string) string {
 	return `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"toolu_a","name":"bash","input":` + input + fields + `}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":7}}`
 }
 
-// Findings H1 and H2 for Messages: what is judged is what every client runs, if a
-// rule allows the call, a reviewer approves it or changes it.
+// Findings H1 and H2 for Messages: every client runs the judged arguments, if a rule
+// allows the call, a reviewer approves it or changes it.
 func TestPromise9_WhatIsJudgedIsWhatRuns_Messages(t *testing.T) {
+	t.Parallel()
 	const edited = `{"command":"echo safe"}`
 	pieces := useEvents("", `{"command":"rm -rf /`, `tmp/junk`, `"}`)
 	answers := map[string]struct {
@@ -92,9 +93,10 @@ func withoutPings(answer string) string {
 	return strings.TrimLeft(strings.ReplaceAll(answer, "event: ping\ndata: {\"type\": \"ping\"}\n\n", ""), "\n")
 }
 
-// Finding F7 for Messages: nobody is asked about the calls of a stream that lacks
-// the end of its message.
+// Finding F7 for Messages: no request is made for the calls of a stream without the
+// end of its message.
 func TestMessagesStreamWithoutItsEndIsCut(t *testing.T) {
+	t.Parallel()
 	w := build(t, askAll, func(*fakemodel.Request) fakemodel.Reply {
 		return fakemodel.Events(fakemodel.Write{Bytes: []byte(oddHead + useEvents("", oddInput))})
 	})
@@ -108,6 +110,7 @@ func TestMessagesStreamWithoutItsEndIsCut(t *testing.T) {
 // Finding F3: a call that the provider's code has issued comes in message_start, with
 // the reason to stop.
 func TestMessagesIssuedCall(t *testing.T) {
+	t.Parallel()
 	const issued = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[{\"type\":\"tool_use\",\"id\":\"toolu_a\",\"name\":\"bash\",\"input\":{\"command\":\"ls\"},\"caller\":{\"type\":\"code_execution_20250825\",\"tool_id\":\"srvtoolu_1\"}}],\"container\":{\"id\":\"container_1\",\"expires_at\":\"2026-04-24T00:40:16Z\"},\"stop_reason\":\"tool_use\",\"stop_sequence\":null,\"usage\":{\"input_tokens\":0,\"output_tokens\":0}}}\n\n" +
 		"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 	upstream := func(r *fakemodel.Request) fakemodel.Reply {

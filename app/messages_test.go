@@ -14,8 +14,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Anthropic's Messages API through the front door. The model behind it refuses
-// what Anthropic refuses.
+// Anthropic's Messages API through the front door. The scripted model refuses the
+// requests that Anthropic refuses.
 
 const thinkingRequest = `{"model":"m","max_tokens":4096,"thinking":{"type":"enabled","budget_tokens":1024},"stream":%t,"messages":[{"role":"user","content":"do it"}],"tools":[{"name":"bash","input_schema":{"type":"object"}}]}`
 
@@ -26,7 +26,7 @@ var anthropicHeaders = []string{
 	"anthropic-dangerous-direct-browser-access", "true", "X-Claude-Code-Session-Id", "s-1", "X-Stainless-Timeout", "600",
 }
 
-// thinker is a model that thinks before it calls bash, takes the result and goes on.
+// thinker is a model that thinks before it calls bash, takes the result and continues.
 func thinker() *fakemodel.Model {
 	return &fakemodel.Model{Rules: []fakemodel.Rule{
 		{When: fakemodel.UserSays("do it"), Say: fakemodel.Say(fakemodel.Answer{Reasoning: "They want a list.", Text: "Let me look.", Calls: []fakemodel.Call{lsCall}, Usage: fakemodel.Usage{Prompt: 50, Completion: 20}})},
@@ -38,6 +38,7 @@ func thinker() *fakemodel.Model {
 // Version and betas, in their number, and the query go upstream as they came: with
 // the agent's request, with the continuation, and where nothing is held.
 func TestMessagesKeepsHeadersAndQuery(t *testing.T) {
+	t.Parallel()
 	w := build(t, denyAll, thinker().Reply)
 	c := w.post("/v1/messages?beta=true", fmt.Sprintf(thinkingRequest, true), anthropicHeaders...)
 	if got := c.rest(); leaks(got) != "" || strings.Count(got, "event: message_start") != 1 || !strings.Contains(got, `"input_tokens":120`) || !strings.Contains(got, `"output_tokens":50`) {
@@ -63,14 +64,15 @@ func TestMessagesKeepsHeadersAndQuery(t *testing.T) {
 	}
 	said := gjson.GetBytes(asked[1].Body, "messages.1.content")
 	if kinds := said.Get("#.type").Raw; kinds != `["thinking","text","tool_use"]` || !strings.HasPrefix(said.Get("0.signature").Str, "Eq") {
-		t.Errorf("continuation: the model said %s", said.Raw)
+		t.Errorf("continuation: the model answered %s", said.Raw)
 	}
 }
 
-// Claude Code lets the system speak within the conversation, moves its marks for
-// the cache, and sends content now as blocks, now as text. What was denied stays
-// told, over a restart too.
+// Claude Code sends system messages within the conversation, moves its cache marks, and
+// sends content as blocks or as text. Denials stay in the conversation, also after a
+// restart.
 func TestMessagesOfClaudeCode(t *testing.T) {
+	t.Parallel()
 	const (
 		head   = `{"model":"m","max_tokens":100,"system":[{"type":"text","text":"You are an agent.","cache_control":{"type":"ephemeral"}}],"metadata":{"user_id":"{\"device_id\":\"d\",\"session_id\":\"s-1\"}"},"tools":[{"name":"bash","input_schema":{"type":"object"}},{"name":"read","input_schema":{"type":"object"}}],"messages":[`
 		first  = `{"role":"user","content":[{"type":"text","text":"<system-reminder>Be brief.</system-reminder>"},{"type":"text","text":"do both","cache_control":{"type":"ephemeral"}}]},{"role":"system","content":[{"type":"text","text":"Effort is high.","cache_control":{"type":"ephemeral"}}]}`
@@ -105,6 +107,7 @@ func TestMessagesOfClaudeCode(t *testing.T) {
 // What the provider runs itself cannot be held: policy judges the offer. Beside it
 // the agent's own calls are held.
 func TestMessagesHostedTools(t *testing.T) {
+	t.Parallel()
 	const offer = `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"do it"}],%s}`
 	search, server := `"tools":[{"type":"web_search_20250305","name":"web_search"}]`, `"tools":[{"name":"bash"}],"mcp_servers":[{"type":"url","name":"mail","url":"https://mail.example"}]`
 	model := thinker()
@@ -142,6 +145,7 @@ func TestMessagesHostedTools(t *testing.T) {
 // While a call is held nothing but pings goes out; a fault then is an event of the
 // API, and so is the end of a run.
 func TestMessagesFaultsInAStream(t *testing.T) {
+	t.Parallel()
 	gate := make(chan struct{})
 	w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
 		reply := thinker().Reply(r)
@@ -171,9 +175,10 @@ func TestMessagesFaultsInAStream(t *testing.T) {
 	}
 }
 
-// A tool that streams its input as it comes may be cut within it: people are asked
-// about the text, and the model is told of it in a way that the API takes.
+// Input that a tool streams may be cut off: the request has the text, and the model gets
+// it in a form that the API accepts.
 func TestMessagesInputCutByMaxTokens(t *testing.T) {
+	t.Parallel()
 	model := thinker()
 	w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), "tool_result") {

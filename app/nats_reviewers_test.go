@@ -90,6 +90,7 @@ func foreign(id string) []string {
 // The embedded server knows reviewers by their tokens, and lets each decide as
 // themselves only.
 func TestBotsDecideAsThemselves(t *testing.T) {
+	t.Parallel()
 	w, m := staffed(t, askAll, callThenText)
 	url := "nats://" + w.app.NATSAddr()
 	ann := connect(t, url, natsgo.UserInfo("ann", m["ann"]))
@@ -144,10 +145,11 @@ func TestBotsDecideAsThemselves(t *testing.T) {
 	}
 }
 
-// Finding 10 (control side): once there are reviewers, nobody without credentials
-// connects, so nobody takes messages from the consumers of others, makes consumers or
-// reads, unless nats.auth is open.
+// Finding 10 (control side): with reviewers, no client without credentials connects,
+// so none takes messages from the consumers of others, makes consumers or reads, unless
+// nats.auth is open.
 func TestWhoConnectsToTheEmbeddedServer(t *testing.T) {
+	t.Parallel()
 	for _, auth := range []string{"", "open", "reviewers"} {
 		m := team{}
 		w := build(t, askAll, callThenText, m.with("ann", "reviewer"), func(c *app.Config) { c.NATS.Auth = auth })
@@ -165,7 +167,7 @@ func TestWhoConnectsToTheEmbeddedServer(t *testing.T) {
 			}
 		}
 		if told := strings.Count(w.log.String(), "a bot was refused"); told != 3 {
-			t.Errorf("%s: the log tells of %d refusals, wanted the first three in a minute", auth, told)
+			t.Errorf("%s: the log has %d refusals, want the first three in a minute", auth, told)
 		}
 		if warned := strings.Contains(w.log.String(), "nats.auth is open"); warned != (auth == "open") {
 			t.Errorf("%s: warned of who reads: %t", auth, warned)
@@ -185,9 +187,10 @@ func TestWhoConnectsToTheEmbeddedServer(t *testing.T) {
 	}
 }
 
-// What `heldcall nats permissions` prints is a server's configuration under which
-// each reviewer can do what is theirs, and nothing else.
+// `heldcall nats permissions` prints a server configuration under which each reviewer can
+// do what the role permits, and nothing else.
 func TestPrintedPermissionsHold(t *testing.T) {
+	t.Parallel()
 	m, dir := team{}, t.TempDir()
 	var console app.Config
 	staff := []func(*app.Config){m.with("vic", "viewer"), m.with("ann", "reviewer"), m.with("bob@corp.example", "reviewer"), m.with("ada", "admin")}

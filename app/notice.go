@@ -3,6 +3,9 @@ package app
 import (
 	"context"
 	"log/slog"
+	"net/url"
+	"path/filepath"
+	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
 )
@@ -50,4 +53,31 @@ func LogEvent(log *slog.Logger, e approvals.Event) {
 		}
 	}
 	log.LogAttrs(context.Background(), slog.LevelInfo, message, attributes...)
+}
+
+// absolute is the absolute path, which readers of a log need: they do not know the
+// working directory.
+func absolute(path string) string {
+	if whole, err := filepath.Abs(path); err == nil {
+		return whole
+	}
+	return path
+}
+
+// redactURLs is redactURL for several, separated by commas.
+func redactURLs(list string) string {
+	urls := strings.Split(list, ",")
+	for i, url := range urls {
+		urls[i] = redactURL(strings.TrimSpace(url))
+	}
+	return strings.Join(urls, ",")
+}
+
+// redactURL removes user, password and query of a URL, which may be secret.
+func redactURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "invalid URL"
+	}
+	return u.Scheme + "://" + u.Host + u.Path
 }

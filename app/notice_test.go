@@ -14,6 +14,7 @@ import (
 // Issue 12, number 34: serve logs held, decided, released and expired calls with ids
 // and without arguments.
 func TestCallsAreLoggedWithIDs(t *testing.T) {
+	t.Parallel()
 	w := build(t, askAll, callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	id := w.pending(1)[0].ID
@@ -39,6 +40,7 @@ func TestCallsAreLoggedWithIDs(t *testing.T) {
 // Finding 2.5 (frameworks): an agent whose tools are text passed with no word. The log
 // names the run once.
 func TestRunsWithoutToolsAreLoggedOnce(t *testing.T) {
+	t.Parallel()
 	text := func(r *fakemodel.Request) fakemodel.Reply {
 		return fakemodel.Answer{Text: "Fine."}.Reply(r)
 	}
@@ -76,6 +78,7 @@ func TestRunsWithoutToolsAreLoggedOnce(t *testing.T) {
 // Issue 12, number 35: where no reviewers are configured, the token of the run is
 // needed to decide, on the console and over NATS.
 func TestTokenOfARun(t *testing.T) {
+	t.Parallel()
 	var token string
 	w := build(t, askAll, callThenText, func(c *app.Config) { token = c.AskLocal() })
 	if token == "" || strings.Contains(w.log.String(), token) {
@@ -101,6 +104,7 @@ func TestTokenOfARun(t *testing.T) {
 
 // Finding 7 (control side): without reviewers the start warns that agents can approve.
 func TestWarningWithoutReviewers(t *testing.T) {
+	t.Parallel()
 	w := build(t, askAll, callThenText)
 	if !strings.Contains(w.log.String(), `level=WARN msg="no reviewers configured: anyone on this machine can approve, agents on it too`) {
 		t.Errorf("the log does not warn:\n%s", w.log.String())

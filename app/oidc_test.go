@@ -14,9 +14,10 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakeidp"
 )
 
-// With a provider and no reviewer in the configuration: who signs in decides what
-// their groups may, and nobody else does.
+// With a provider and no reviewer in the configuration, a person who signs in may decide
+// what their groups permit, and no other person decides.
 func TestSignInByProviderDecides(t *testing.T) {
+	t.Parallel()
 	o := organize(t)
 	w := build(t, "default: ask\nrules: [{ask: [bash], reviewers: [finance]}]\n", callThenText, o.config)
 	agent := w.post("/v1/chat/completions", streamedRequest)
@@ -58,13 +59,14 @@ func TestSignInByProviderDecides(t *testing.T) {
 // What does not prove that this browser's own sign-in has ended well opens no
 // session.
 func TestSignInThatProvesNothing(t *testing.T) {
+	t.Parallel()
 	o := organize(t)
 	w := build(t, askAll, callThenText, o.config)
 	returned := func(b *browser) oidc.Returned { return b.atProvider(b.begin(), "ann") }
 	tampered := func(change func(claims map[string]any)) func(*browser) oidc.Returned {
 		return func(b *browser) oidc.Returned { o.Tamper(change); return returned(b) }
 	}
-	o.Tamper(func(map[string]any) {}) // signed anew, and else as it was
+	o.Tamper(func(map[string]any) {}) // signed again, otherwise unchanged
 	w.browser(o).signIn("ann")
 	o.Tamper(nil)
 	for name, attempt := range map[string]func(*browser) oidc.Returned{
@@ -96,9 +98,9 @@ func TestSignInThatProvesNothing(t *testing.T) {
 			c["aud"] = []string{fakeidp.ClientID, "other"}
 			delete(c, "azp")
 		}),
-		"another issuer":   tampered(func(c map[string]any) { c["iss"] = "http://127.0.0.1:1" }),
-		"an expired token": tampered(func(c map[string]any) { c["exp"] = time.Now().Add(-time.Hour).Unix() }),
-		"nobody's token":   tampered(func(c map[string]any) { delete(c, "sub") }),
+		"another issuer":          tampered(func(c map[string]any) { c["iss"] = "http://127.0.0.1:1" }),
+		"an expired token":        tampered(func(c map[string]any) { c["exp"] = time.Now().Add(-time.Hour).Unix() }),
+		"token without a subject": tampered(func(c map[string]any) { delete(c, "sub") }),
 		"a foreign key": func(b *browser) oidc.Returned {
 			if err := o.Forge(); err != nil {
 				t.Fatal(err)
@@ -118,13 +120,14 @@ func TestSignInThatProvesNothing(t *testing.T) {
 			}
 		})
 	}
-	o.Tamper(func(map[string]any) {}) // signed anew, and nothing else
+	o.Tamper(func(map[string]any) {}) // signed again, otherwise unchanged
 	w.browser(o).signIn("ann")
 }
 
 // The browser is sent to the provider with everything that binds the answer to
 // it, and to nowhere else afterwards than the console.
 func TestSignInAsksForOneAnswerAtOnePlace(t *testing.T) {
+	t.Parallel()
 	o := organize(t)
 	w := build(t, askAll, callThenText, o.config)
 	begun := w.browser(o).begin()
@@ -149,6 +152,7 @@ func TestSignInAsksForOneAnswerAtOnePlace(t *testing.T) {
 
 // heldcall runs without its provider, and people with tokens sign in.
 func TestProviderThatIsNotThere(t *testing.T) {
+	t.Parallel()
 	o, m := prepare(t), team{}
 	w := build(t, askAll, callThenText, o.config, m.with("tom", "reviewer"))
 	b := w.browser(o)
@@ -170,6 +174,7 @@ func TestProviderThatIsNotThere(t *testing.T) {
 }
 
 func TestSessionOfSignInExpires(t *testing.T) {
+	t.Parallel()
 	o := organize(t)
 	w := build(t, askAll, callThenText, o.config, func(c *app.Config) { c.Console.Session = 2 * time.Second })
 	b := w.browser(o)
@@ -186,6 +191,7 @@ func TestSessionOfSignInExpires(t *testing.T) {
 }
 
 func TestSignInsAreLimited(t *testing.T) {
+	t.Parallel()
 	o := organize(t)
 	w := build(t, askAll, callThenText, o.config)
 	b := w.browser(o)
@@ -202,6 +208,7 @@ func TestSignInsAreLimited(t *testing.T) {
 // One person is one approval, however they prove who they are, and approves
 // nothing that their own agent asks.
 func TestOnePersonTwoWaysIn(t *testing.T) {
+	t.Parallel()
 	o, m := organize(t), team{}
 	o.Know("ann", fakeidp.Person{IDToken: map[string]any{"email": "Ann@corp.example", "email_verified": true, "groups": []string{"guests"}}})
 	policy := "default: ask\nrules: [{ask: [bash], required_approvals: 2}]\n"
@@ -236,6 +243,7 @@ func TestOnePersonTwoWaysIn(t *testing.T) {
 
 // A name that is no e-mail address does not hide whose agent asks.
 func TestSelfApprovalByAddress(t *testing.T) {
+	t.Parallel()
 	o := organize(t)
 	w := build(t, askAll, callThenText, o.config, func(c *app.Config) {
 		c.Console.OIDC.NameClaim = "sub"
@@ -260,6 +268,7 @@ func TestSelfApprovalByAddress(t *testing.T) {
 
 // What the ID token leaves out is read with the access token.
 func TestSignInByUserInfo(t *testing.T) {
+	t.Parallel()
 	o := organize(t)
 	o.Know("tom", fakeidp.Person{UserInfo: map[string]any{"email": "tom@corp.example", "email_verified": true, "groups": []string{"engineers"}}})
 	o.Know("mal", fakeidp.Person{
@@ -276,9 +285,10 @@ func TestSignInByUserInfo(t *testing.T) {
 	want(t, status, text, http.StatusForbidden, problem.CodeForbidden)
 }
 
-// Who is also somebody of the configuration, by their address, gives that somebody
-// nobody's place.
+// An admin who is also a configured reviewer, by their address, cannot delegate another
+// person's place to that reviewer.
 func TestAdminTakesNoPlaceByAnotherName(t *testing.T) {
+	t.Parallel()
 	o, m := organize(t), team{}
 	w := build(t, askAll, callThenText, o.config, m.with("ann-token", "reviewer"), m.with("tom", "reviewer"), func(c *app.Config) {
 		c.Console.Reviewers[0].User = "ann@corp.example"

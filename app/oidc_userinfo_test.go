@@ -10,9 +10,10 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakeidp"
 )
 
-// What is read with the access token is used where it is of the same person, and nobody
-// is signed in where it is not, or cannot be read; the log says why.
+// User info is used if it belongs to the same person. If it does not, or cannot be read,
+// the sign-in fails, and the log has the reason.
 func TestUserInfoThatProvesNothing(t *testing.T) {
+	t.Parallel()
 	o := organize(t)
 	o.Know("tom", fakeidp.Person{})
 	w := build(t, askAll, callThenText, o.config)
@@ -47,15 +48,16 @@ func TestUserInfoThatProvesNothing(t *testing.T) {
 			status, text = tom.page("GET", "/api/v1/me", nil)
 			want(t, status, text, http.StatusUnauthorized, problem.CodeUnauthenticated)
 			if log := w.log.String()[before:]; !strings.Contains(log, "a sign-in was refused") || !strings.Contains(log, c.logged) {
-				t.Errorf("the log says %s", log)
+				t.Errorf("the log is %s", log)
 			}
 		})
 	}
 }
 
-// That the provider cannot answer now is told as what it is, wherever it is asked, and
-// nobody is told that they have not proven who they are. It passes.
+// A failure of the provider is reported as such at every step, not as a failed sign-in.
+// Later sign-ins succeed.
 func TestProviderInNeed(t *testing.T) {
+	t.Parallel()
 	o := organize(t)
 	o.Know("tom", fakeidp.Person{UserInfo: map[string]any{"email": "tom@corp.example", "email_verified": true, "groups": []string{"engineers"}}})
 	w := build(t, askAll, callThenText, o.config)
@@ -95,7 +97,7 @@ func TestProviderInNeed(t *testing.T) {
 			want(t, code, text, http.StatusBadGateway, problem.CodeProviderUnavailable)
 			o.Answer(c.path, nil)
 			if log := w.log.String()[before:]; !strings.Contains(log, "nobody can sign in by the provider") || !strings.Contains(log, c.logged) {
-				t.Errorf("the log says %s", log)
+				t.Errorf("the log is %s", log)
 			}
 		})
 	}
@@ -104,6 +106,7 @@ func TestProviderInNeed(t *testing.T) {
 
 // A provider changes its key while heldcall runs.
 func TestProviderRotatesItsKey(t *testing.T) {
+	t.Parallel()
 	o := organize(t)
 	w := build(t, askAll, callThenText, o.config)
 	w.browser(o).signIn("ann")

@@ -19,8 +19,8 @@ const (
 	asks = `{"id":"resp_1","object":"response","created_at":1,"status":"completed","model":"m","store":true,"output":[
 		{"id":"mcpr_1","type":"mcp_approval_request","server_label":"gh","name":"delete","arguments":"{}"},
 		{"id":"fc_1","type":"function_call","status":"completed","call_id":"call_1","name":"read","arguments":"{}"}]}`
-	// ran is an answer after which the provider has run that call; %s stands for what
-	// the model did then.
+	// ran is an answer after which the provider has run that call; %s is the model's next
+	// output.
 	ran = `{"id":"resp_2","object":"response","created_at":1,"status":"completed","model":"m","store":true,"output":[` + mcpCall + `,%s]}`
 
 	mcpCall  = `{"id":"mcp_1","type":"mcp_call","approval_request_id":"mcpr_1","server_label":"gh","name":"delete","arguments":"{}","output":"deleted"}`
@@ -34,6 +34,7 @@ const (
 // agent's goes upstream with the agent's next request: with one of them, whatever the
 // agent forks, repeats or offers under the same label, and over restarts.
 func TestApprovalsAreForOneRequest(t *testing.T) {
+	t.Parallel()
 	for _, kept := range []bool{true, false} {
 		var c app.Config
 		status := http.StatusOK
@@ -69,7 +70,7 @@ func TestApprovalsAreForOneRequest(t *testing.T) {
 			sent := w.upstream.Requests()
 			said := gjson.GetBytes(sent[len(sent)-1].Body, `input.#(type=="mcp_approval_response")`)
 			if got := said.Get("approve").Raw + said.Get("reason").Str; !strings.HasPrefix(got, want) {
-				t.Errorf("%s, kept %t: the model is told %s", what, kept, said.Raw)
+				t.Errorf("%s, kept %t: the model got %s", what, kept, said.Raw)
 			}
 		}
 		if !kept { // as if the provider had run it
@@ -94,11 +95,11 @@ func TestApprovalsAreForOneRequest(t *testing.T) {
 	}
 }
 
-// TestApprovalOfACallThatRan: where the provider has run the call, its approval is
-// part of the history in which the agent repeats that call, and of no other: none
-// that upstream keeps, none in which the call stands elsewhere, is made up, or could
-// run at another server.
+// TestApprovalOfACallThatRan: after the provider has run the call, its approval is part
+// of the history in which the agent repeats that call, and of no other: none that upstream
+// keeps, none with the call elsewhere, invented, or for another server.
 func TestApprovalOfACallThatRan(t *testing.T) {
+	t.Parallel()
 	const (
 		here, elsewhere = "https://gh.example/mcp", "https://evil.example/mcp"
 		once, another   = "falseThis call was approved once already", "falseThe approval was for another server"
@@ -151,7 +152,7 @@ func TestApprovalOfACallThatRan(t *testing.T) {
 			sent := w.upstream.Requests()
 			said := gjson.GetBytes(sent[len(sent)-1].Body, `input.#(type=="mcp_approval_response")`)
 			if got := said.Get("approve").Raw + said.Get("reason").Str; !strings.HasPrefix(got, f.want) || (f.want == "true" && got != f.want) {
-				t.Errorf("%s, %s: the model is told %s", goesOn.by, f.what, said.Raw)
+				t.Errorf("%s, %s: the model got %s", goesOn.by, f.what, said.Raw)
 			}
 		}
 	}
@@ -161,6 +162,7 @@ func TestApprovalOfACallThatRan(t *testing.T) {
 // request that brought the approval; that its continuation is not taken changes
 // nothing.
 func TestApprovalStaysUsed(t *testing.T) {
+	t.Parallel()
 	const bad = `{"id":"fc_2","type":"function_call","status":"completed","call_id":"call_2","name":"bad","arguments":"{}"}`
 	var w *world
 	first := true

@@ -35,6 +35,7 @@ func (w *world) logs(text string, do func()) {
 // TestPolicyOfAClient: a client with a policy of its own is judged by that alone,
 // which is reloaded as the main one is; so are edits of its calls.
 func TestPolicyOfAClient(t *testing.T) {
+	t.Parallel()
 	own := writeFile(t, filepath.Join(t.TempDir(), "own.yaml"), allowAll)
 	w := build(t, denyAll, callThenText, func(c *app.Config) {
 		c.Proxy.Clients = []app.Client{{Key: "own", Agent: "own", Policy: own}, {Key: "other", Agent: "other"}}
@@ -70,8 +71,9 @@ func TestPolicyOfAClient(t *testing.T) {
 	}
 }
 
-// TestPolicyIsReadAgain: whoever asks for it is told what came of it, changed or not.
+// TestPolicyIsReadAgain: a requested reload logs its result, changed or not.
 func TestPolicyIsReadAgain(t *testing.T) {
+	t.Parallel()
 	file := ""
 	w := build(t, denyAll, callThenText, func(c *app.Config) { file = c.Policy.File })
 	w.logs("the policy has been read again", w.app.Reload)

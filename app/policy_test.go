@@ -12,9 +12,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// TestRewriteRules: what a rule changes is what the agent gets and what people
-// are asked about, and the model is told.
+// TestRewriteRules: the agent gets the changed arguments, the request shows them,
+// and the model learns of the change.
 func TestRewriteRules(t *testing.T) {
+	t.Parallel()
 	const rewrite = "rules:\n  - rewrite: [\"bash(ls *)\", \"bash(ls -la *)\"]\n    set: {command: \"ls /safe\"}\n"
 	released := func(t *testing.T, w *world, got string, events int) {
 		t.Helper()
@@ -25,7 +26,7 @@ func TestRewriteRules(t *testing.T) {
 		w.post("/v1/chat/completions", follow).rest()
 		requests := w.upstream.Requests()
 		if told := string(requests[len(requests)-1].Body); !strings.Contains(told, "policy changed the arguments") {
-			t.Errorf("the model was not told: %s", told)
+			t.Errorf("the model did not learn of it: %s", told)
 		}
 		if events := w.events(events); !strings.Contains(events, `"type":"call_modified"`) || !strings.Contains(events, "opensesame") {
 			t.Errorf("the change is not in the audit log: %s", events)
@@ -59,9 +60,10 @@ func TestRewriteRules(t *testing.T) {
 
 func shadow(c *app.Config) { c.Policy.Mode = "shadow" }
 
-// TestShadow: a policy that is tried out holds and denies nothing, and says what
-// it would have done.
+// TestShadow: a policy in shadow mode holds and denies nothing, and logs what it
+// would have done.
 func TestShadow(t *testing.T) {
+	t.Parallel()
 	for policy, says := range map[string]string{denyAll: "deny", askAll: "ask"} {
 		t.Run(says, func(t *testing.T) {
 			t.Parallel()
@@ -84,6 +86,7 @@ func TestShadow(t *testing.T) {
 
 // TestPolicyIsReloaded: a changed file counts at once, and a bad one not at all.
 func TestPolicyIsReloaded(t *testing.T) {
+	t.Parallel()
 	file := ""
 	w := build(t, denyAll, callThenText, func(c *app.Config) { file = c.Policy.File })
 	denied := func() bool {
@@ -116,6 +119,7 @@ func TestPolicyIsReloaded(t *testing.T) {
 // TestDeniedAgain: a call that a person denied is denied at once when it comes
 // again in the run, however it is written, until the user speaks.
 func TestDeniedAgain(t *testing.T) {
+	t.Parallel()
 	arguments := `{"command":"ls","cwd":"/"}`
 	w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), "denied") || strings.Contains(string(r.Body), "refused") {
@@ -140,7 +144,7 @@ func TestDeniedAgain(t *testing.T) {
 	}
 	requests := w.upstream.Requests()
 	if told := string(requests[len(requests)-1].Body); !strings.Contains(told, "already denied") || !strings.Contains(told, "not on Fridays") {
-		t.Errorf("the model was told %s", told)
+		t.Errorf("the model got %s", told)
 	}
 	arguments = `{"command":"ls","cwd":"/x"}`
 	other := ask("do it") // another call
@@ -156,6 +160,7 @@ func TestDeniedAgain(t *testing.T) {
 
 // TestTemplates: people read the title of the rule, and the model its denial.
 func TestTemplates(t *testing.T) {
+	t.Parallel()
 	w := build(t, `
 rules:
   - ask: [bash]
@@ -171,13 +176,14 @@ rules:
 	w.decide(r.ID, approvals.Decision{Action: approvals.ActionDeny, Note: "not now"})
 	<-answer
 	if told := gjson.GetBytes(w.upstream.Requests()[1].Body, "messages.2.content").Str; told != "denied_by_person by local: not now" {
-		t.Errorf("the model was told %q", told)
+		t.Errorf("the model got %q", told)
 	}
 }
 
 // TestArgumentsBesideTheSchema: people are warned of arguments that the tool's own
 // schema does not know or wants otherwise, in each API.
 func TestArgumentsBesideTheSchema(t *testing.T) {
+	t.Parallel()
 	w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
 		return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "bash", Arguments: `{"command":["ls"],"sudo":true}`}}}.Reply(r)
 	})
@@ -188,7 +194,7 @@ func TestArgumentsBesideTheSchema(t *testing.T) {
 		r := w.pending(1)[0]
 		for _, want := range []string{"The tool's schema does not know the argument sudo.", "The argument command is of type array, and the tool's schema wants string."} {
 			if !slices.Contains(r.Details.Flags, want) {
-				t.Errorf("%s: the reviewer is not told %q: %q", path, want, r.Details.Flags)
+				t.Errorf("%s: the request lacks %q: %q", path, want, r.Details.Flags)
 			}
 		}
 		w.decide(r.ID, approvals.Decision{Action: approvals.ActionApprove})

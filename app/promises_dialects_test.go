@@ -12,18 +12,17 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// The promises in every dialect: the model behind heldcall refuses what the
-// provider would refuse, so an answer that goes on proves that the conversation
-// is valid.
+// The promises in every dialect: the scripted model refuses what the provider would
+// refuse, so a continued answer proves that the conversation is valid.
 
 // speech is how an agent speaks one dialect.
 type speech struct {
 	name, path string
 	header     []string
 	request    string // %STREAM% is true or false
-	// next is the request after an answer: the user says "go on".
+	// next is the request after an answer: the user writes "go on".
 	next func(answer string) string
-	// text is what a whole answer says.
+	// text is the text of a whole answer.
 	text func(answer string) string
 }
 
@@ -80,8 +79,8 @@ func (s speech) body(streamed bool) string {
 	return strings.ReplaceAll(s.request, "%STREAM%", map[bool]string{true: "true", false: "false"}[streamed])
 }
 
-// lister is a model that calls bash when it is told to do it, takes the result,
-// and goes on.
+// lister is a model that calls bash when the user asks for it, takes the result, and
+// continues.
 func lister() *fakemodel.Model {
 	return &fakemodel.Model{
 		Rules: []fakemodel.Rule{
@@ -116,6 +115,7 @@ func everyDialect(t *testing.T, test func(t *testing.T, s speech, streamed bool)
 }
 
 func TestPromise1_NoLeak_InEveryDialect(t *testing.T) {
+	t.Parallel()
 	everyDialect(t, func(t *testing.T, s speech, streamed bool) {
 		w := build(t, askAll, lister().Reply)
 		answer := make(chan string, 1)
@@ -134,6 +134,7 @@ func TestPromise1_NoLeak_InEveryDialect(t *testing.T) {
 }
 
 func TestPromise2_NoDrift_InEveryDialect(t *testing.T) {
+	t.Parallel()
 	everyDialect(t, func(t *testing.T, s speech, streamed bool) {
 		var sent []byte
 		model := lister()
@@ -161,7 +162,7 @@ func TestPromise2_NoDrift_InEveryDialect(t *testing.T) {
 	})
 }
 
-// What was denied stays told in the next request, also after a restart.
+// A denial stays in the next request, also after a restart.
 func TestPromise6_TrueTranscript_InEveryDialect(t *testing.T) {
 	for _, s := range speeches {
 		t.Run(s.name, func(t *testing.T) {

@@ -61,6 +61,7 @@ func quoting(status int, text string) fakemodel.Reply {
 }
 
 func TestPromise8_ErrorsDoNotShowTheKey(t *testing.T) {
+	t.Parallel()
 	for name, text := range spelt() {
 		w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
 			if r.Method == http.MethodGet && r.Path == "/v1/models" {
@@ -87,6 +88,7 @@ func TestPromise8_ErrorsDoNotShowTheKey(t *testing.T) {
 }
 
 func TestPromise8_GoodAnswersDoNotShowTheKey(t *testing.T) {
+	t.Parallel()
 	inJSON := spelt()["JSON"]
 	w := build(t, allowAll, func(r *fakemodel.Request) fakemodel.Reply {
 		var reply fakemodel.Reply
@@ -107,6 +109,7 @@ func TestPromise8_GoodAnswersDoNotShowTheKey(t *testing.T) {
 }
 
 func TestPromise8_KeyInPiecesAndCompressed(t *testing.T) {
+	t.Parallel()
 	text := []byte(`{"error":"no such key: ` + spelt()["JSON"] + `"}`)
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -139,6 +142,7 @@ func TestPromise8_KeyInPiecesAndCompressed(t *testing.T) {
 
 // A compressed error that does not quote the key, and any file, pass as they came.
 func TestPromise8_WhatShowsNoKeyIsUnchanged(t *testing.T) {
+	t.Parallel()
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	z.Write([]byte(`{"error":"slow down"}`))
@@ -165,6 +169,7 @@ func TestPromise8_WhatShowsNoKeyIsUnchanged(t *testing.T) {
 }
 
 func TestPromise8_LogsDoNotQuoteUpstream(t *testing.T) {
+	t.Parallel()
 	var reply fakemodel.Reply
 	w := build(t, allowAll, func(*fakemodel.Request) fakemodel.Reply { return reply }, withKey)
 	for name, header := range map[string]fakemodel.Field{
@@ -186,6 +191,7 @@ func TestPromise8_LogsDoNotQuoteUpstream(t *testing.T) {
 }
 
 func TestPromise8_NoKeyNoAuthorization(t *testing.T) {
+	t.Parallel()
 	w := build(t, allowAll, callThenText)
 	w.raw(rawPost("/v1/chat/completions", wholeRequest, ""))
 	w.raw(rawPost("/v1/embeddings", "{}", "x-api-key: own\r\n"))

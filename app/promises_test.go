@@ -22,6 +22,7 @@ func bodies() map[string]string {
 }
 
 func TestPromise1_NoLeak(t *testing.T) {
+	t.Parallel()
 	for name, body := range bodies() {
 		t.Run(name+" held then denied", func(t *testing.T) {
 			t.Parallel()
@@ -46,7 +47,7 @@ func TestPromise1_NoLeak(t *testing.T) {
 				t.Fatalf("leak: %s", got)
 			}
 		})
-		t.Run(name+" nobody answers", func(t *testing.T) {
+		t.Run(name+" no answer", func(t *testing.T) {
 			t.Parallel()
 			w := build(t, "rules:\n  - ask: [bash]\n    timeout: 1s\n", callThenText)
 			if got := w.post("/v1/chat/completions", body).rest(); leaks(got) != "" {
@@ -70,6 +71,7 @@ func TestPromise1_NoLeak(t *testing.T) {
 }
 
 func TestPromise2_NoDrift(t *testing.T) {
+	t.Parallel()
 	for name, body := range bodies() {
 		for _, policy := range []string{allowAll, askAll} {
 			t.Run(name+" "+strings.TrimSpace(policy), func(t *testing.T) {
@@ -95,7 +97,7 @@ func TestPromise2_NoDrift(t *testing.T) {
 			})
 		}
 	}
-	t.Run("text is not delayed behind a held call", func(t *testing.T) {
+	t.Run("text is not delayed by a held call", func(t *testing.T) {
 		t.Parallel()
 		gate := make(chan struct{})
 		w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
@@ -133,6 +135,7 @@ func TestPromise2_NoDrift(t *testing.T) {
 }
 
 func TestPromise3_FailClosed(t *testing.T) {
+	t.Parallel()
 	bad := map[string]fakemodel.Reply{
 		"not JSON":             fakemodel.Events(fakemodel.Write{Bytes: []byte("data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"bash\"\n\n")}),
 		"duplicate names":      fakemodel.Events(fakemodel.Write{Bytes: []byte(`data: {"choices":[],"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_sesame","function":{"name":"bash","arguments":"{}"}}]}}]}` + "\n\n")}),
@@ -170,6 +173,7 @@ func TestPromise3_FailClosed(t *testing.T) {
 }
 
 func TestPromise4_RecordedFirst(t *testing.T) {
+	t.Parallel()
 	w := build(t, askAll, callThenText)
 	answer := make(chan string, 1)
 	go func() { answer <- w.post("/v1/chat/completions", streamedRequest).rest() }()
@@ -200,6 +204,7 @@ func TestPromise4_RecordedFirst(t *testing.T) {
 }
 
 func TestPromise6_TrueTranscript(t *testing.T) {
+	t.Parallel()
 	for name, body := range bodies() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -224,6 +229,7 @@ func TestPromise6_TrueTranscript(t *testing.T) {
 }
 
 func TestPromise7_NothingHangs(t *testing.T) {
+	t.Parallel()
 	for name, body := range bodies() {
 		t.Run(name+" agent leaves while held", func(t *testing.T) {
 			t.Parallel()

@@ -16,6 +16,7 @@ import (
 // The promises from the eighth on: secrets, judgement, words and routes.
 
 func TestPromise8_SecretsStay(t *testing.T) {
+	t.Parallel()
 	const upstreamKey, agentKey = "sk-upstream-opensesame", "hc-agent-opensesame"
 	w := build(t, askAll, callThenText, func(c *app.Config) {
 		c.Proxy.Upstreams[0].APIKey = upstreamKey
@@ -50,6 +51,7 @@ func TestPromise8_SecretsStay(t *testing.T) {
 }
 
 func TestPromise9_WhatIsJudgedIsWhatRuns(t *testing.T) {
+	t.Parallel()
 	ambiguous := map[string]string{
 		"duplicate names": `{"command":"ls","command":"rm -rf /"}`,
 		"escaped twin":    `{"command":"ls","\u0063ommand":"rm -rf /"}`,
@@ -73,6 +75,7 @@ func TestPromise9_WhatIsJudgedIsWhatRuns(t *testing.T) {
 }
 
 func TestPromise10_SilenceIsNotRefusal(t *testing.T) {
+	t.Parallel()
 	told := func(t *testing.T, policy string, d *approvals.Decision) string {
 		w := build(t, policy, callThenText)
 		answer := make(chan string, 1)
@@ -98,6 +101,7 @@ func TestPromise10_SilenceIsNotRefusal(t *testing.T) {
 }
 
 func TestPromise11_GatedOrRefused(t *testing.T) {
+	t.Parallel()
 	w := buildProven(t, nil, denyAll, callThenText)
 	gated := []string{
 		"/v1/chat/completions", "/v1//chat/completions", "/v1/./chat/completions", "/v1/x/../chat/completions", "/v1/chat/x/%2e%2e/completions",
@@ -148,14 +152,15 @@ func TestPromise11_GatedOrRefused(t *testing.T) {
 
 // A canary that would have passed unheld is an error of the start that operators see.
 func TestFailedCanaryIsNotReady(t *testing.T) {
+	t.Parallel()
 	w := buildProven(t, func(context.Context, *proxy.Proxy) error { return errors.New("a call passed") }, denyAll, callThenText)
 	if got := w.get(w.app.ConsoleURL() + "/readyz"); !strings.Contains(got, `{"name":"canary","ok":false,"error":"a call passed"}`) {
 		t.Errorf("readyz: %s", got)
 	}
 	if got := w.get(w.app.ConsoleURL() + "/metrics"); !strings.Contains(got, "heldcall_canary_passed 0\n") {
-		t.Error("the metric says that it passed")
+		t.Error("the metric reports that it passed")
 	}
 	if got := w.log.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "a call passed") {
-		t.Errorf("the log does not tell: %s", got)
+		t.Errorf("the log lacks it: %s", got)
 	}
 }

@@ -15,50 +15,44 @@ import (
 
 const (
 	channelPush = "web_push"
-	pushWorkers = 16 // of which each may wait for a push service that is slow
-	// project is whom push services can ask about a heldcall that names nobody.
+	pushWorkers = 16 // each may wait for a slow push service
+	// project is the contact of a heldcall without an operator's address.
 	project = "https://github.com/heldcall/heldcall"
 )
 
-// pushSetup tells reviewers in their browsers, whatever routes say.
-func (a *App) pushSetup() notify.Setup {
-	return notify.Setup{Name: channelPush, Channel: a.push, Workers: pushWorkers, Group: notify.Group{Cards: 5, Within: 10 * time.Second}}
+// pushSetup is the channel to reviewers' browsers. Routes do not apply to it.
+func pushSetup(push *webpush.Push) notify.Setup {
+	return notify.Setup{Name: channelPush, Channel: push, Workers: pushWorkers, Group: notify.Group{Cards: 5, Within: 10 * time.Second}}
 }
 
-// startPush reads which browsers are told.
-func (a *App) startPush(ctx context.Context, running *lifecycle) (err error) {
-	c := a.config.Console
-	a.push, err = webpush.Open(ctx, webpush.Options{
-		Store: a.store.Push, Gate: a.gate, Reviewer: a.reviewer, HoldsToken: a.holdsToken, Rights: c.rights(), Contact: c.Push.contact(c.URL), Preview: c.Push.Preview, Private: c.Push.PrivateServices,
-		Log: a.log.With("component", "web_push"),
+// startPush loads the subscriptions of browsers.
+func (p *parts) startPush(ctx context.Context, running *lifecycle) (err error) {
+	c := p.options.Config.Console
+	p.push, err = webpush.Open(ctx, webpush.Options{
+		Store: p.store.Push, Gate: p.gate, Reviewer: p.reviewer, HoldsToken: p.holdsToken, Rights: c.rights(), Contact: c.Push.contact(c.URL), Preview: c.Push.Preview, Private: c.Push.PrivateServices,
+		Log: p.log("web_push"),
 	})
 	if err != nil {
 		return fmt.Errorf("web push: %w", err)
 	}
-	running.background("web push", a.push.Run)
-	select {
-	case <-a.push.Ready():
-		return nil
-	case err := <-running.failed:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	running.background("web push", p.push.Run)
+	return running.awaitReady(ctx, p.push.Ready())
 }
 
-// reviewer is whom the configuration gives a name.
-func (a *App) reviewer(name string) (reviewers.Reviewer, bool) {
-	if a.reviewers == nil {
+// reviewer returns the reviewer of the configuration with a name.
+func (p *parts) reviewer(name string) (reviewers.Reviewer, bool) {
+	if p.reviewers == nil {
 		return reviewers.Local(), name == reviewers.LocalName
 	}
-	return a.reviewers.ByName(name)
+	return p.reviewers.ByName(name)
 }
 
-// holdsToken reports whether a reviewer needs no sign-in elsewhere, which holds for some
-// time only.
-func (a *App) holdsToken(name string) bool { return a.reviewers == nil || a.reviewers.HoldsToken(name) }
+// holdsToken reports whether a reviewer signs in with a token, which does not expire.
+func (p *parts) holdsToken(name string) bool {
+	return p.reviewers == nil || p.reviewers.HoldsToken(name)
+}
 
-// rights names all of the configuration that gives people rights.
+// rights is a digest of every setting that gives people rights.
 func (c ConsoleConfig) rights() string {
 	o := c.OIDC
 	text := fmt.Sprintf("%q %q %q %q %q %q %q", o.Issuer, o.NameClaim, o.GroupsClaim, o.EmailDomains, o.RequiredGroups, o.Role, o.Memberships)
@@ -69,7 +63,7 @@ func (c ConsoleConfig) rights() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// contact is how push services reach the operator.
+// contact is the address of the operator for push services.
 func (c PushConfig) contact(console string) string {
 	if c.Contact != "" {
 		return strings.TrimPrefix(c.Contact, "mailto:")

@@ -7,8 +7,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/reviewers"
 )
 
-// Who signs in elsewhere is told for as long as that says, although the configuration
-// names them.
+// A reviewer who signs in by the provider is notified until that sign-in expires, although
+// the configuration names them.
 func TestOnlyATokenOutlivesASignIn(t *testing.T) {
 	directory, err := reviewers.NewDirectory([]reviewers.Entry{
 		{Reviewer: reviewers.Reviewer{Name: "ann", Role: reviewers.RoleReviewer}, TokenSHA256: strings.Repeat("a1", 32)},
@@ -17,16 +17,16 @@ func TestOnlyATokenOutlivesASignIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &App{reviewers: directory}
+	a := &parts{reviewers: directory}
 	for name, want := range map[string]bool{"ann": true, "bob": false, "zoe": false} {
 		if got := a.holdsToken(name); got != want {
-			t.Errorf("%s is told without a sign-in: %t", name, got)
+			t.Errorf("%s is notified without a sign-in: %t", name, got)
 		}
 	}
 }
 
-// Whatever changes what somebody may, a sign-in under the configuration before it says no
-// more of their rights.
+// A sign-in under an earlier configuration proves no rights after any setting that gives
+// rights has changed.
 func TestRightsAreNamedByAllThatGivesThem(t *testing.T) {
 	config := func() ConsoleConfig {
 		return ConsoleConfig{

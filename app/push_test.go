@@ -12,7 +12,7 @@ import (
 	"github.com/heldcall/heldcall/notify/webpush/pushtest"
 )
 
-// subscribe has a browser of a reviewer told, as the inbox does.
+// subscribe subscribes a reviewer's browser, as the inbox does.
 func (w *world) subscribe(token string, b *pushtest.Browser) {
 	w.t.Helper()
 	body := fmt.Sprintf(`{"endpoint":%q,"expirationTime":null,"keys":{"p256dh":%q,"auth":%q}}`, b.Endpoint, b.P256DH, b.Auth)
@@ -32,10 +32,10 @@ func (w *world) subscribe(token string, b *pushtest.Browser) {
 	}
 }
 
-// Whoever may approve a call is told of it in the browsers that they subscribed, and
-// of how it ended, also after heldcall was started anew; nobody else is, and no
-// argument leaves.
+// Reviewers who may approve a call are notified of it and of its end in their subscribed
+// browsers, also after a restart. No one else is, and notifications have no arguments.
 func TestReviewersAreToldInTheirBrowsers(t *testing.T) {
+	t.Parallel()
 	m, service := team{}, pushtest.New(t)
 	var config app.Config
 	w := build(t, transferPolicy, callThenText, m.with("ann", "reviewer", "finance"), m.with("fay", "reviewer", "finance"), m.with("bob", "reviewer", "sales"),
@@ -59,7 +59,7 @@ func TestReviewersAreToldInTheirBrowsers(t *testing.T) {
 	read := func(message pushtest.Message) {
 		t.Helper()
 		if err := json.Unmarshal([]byte(message.Payload), &told); err != nil || message.Path != ann.Path() || told.ID != id || message.Topic != id {
-			t.Fatalf("%s is told %s (%v)", message.Path, message.Payload, err)
+			t.Fatalf("%s gets %s (%v)", message.Path, message.Payload, err)
 		}
 		if strings.Contains(message.Payload, "ls -la") {
 			t.Errorf("arguments leave: %s", message.Payload)

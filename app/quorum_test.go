@@ -25,6 +25,7 @@ rules:
 // A rule's groups and its number of approvals hold from the agent's door to the
 // bytes: nothing is released before the second member has approved.
 func TestTwoOfTheGroupReleaseACall(t *testing.T) {
+	t.Parallel()
 	m := team{}
 	w := build(t, transferPolicy, callThenText, m.with("ada", "admin"), m.with("ann", "reviewer", "finance"), m.with("fay", "reviewer", "finance", "oncall"), m.with("bob", "reviewer", "sales"))
 	w.console = w.as(m["ada"])
@@ -35,7 +36,7 @@ func TestTwoOfTheGroupReleaseACall(t *testing.T) {
 		_, err := w.as(m[outsider]).Decide(t.Context(), approve(id))
 		wantCode(t, err, problem.CodeForbidden)
 		if !strings.Contains(err.Error(), "members of finance") {
-			t.Errorf("%s is told %v, not who may", outsider, err)
+			t.Errorf("%s gets %v, want who may approve", outsider, err)
 		}
 	}
 	r, err := w.as(m["ann"]).Decide(t.Context(), approve(id))
@@ -60,6 +61,7 @@ func TestTwoOfTheGroupReleaseACall(t *testing.T) {
 
 // One denial outweighs the approvals before it, also those of another group.
 func TestADenialWinsOverApprovals(t *testing.T) {
+	t.Parallel()
 	for policy, c := range map[string]struct {
 		model       func(*fakemodel.Request) fakemodel.Reply
 		first, then string // groups
@@ -83,9 +85,10 @@ func TestADenialWinsOverApprovals(t *testing.T) {
 	}
 }
 
-// Nobody approves what an agent asks that acts for them, unless the configuration
-// lets them.
+// Reviewers do not approve requests of agents that act for them, unless the configuration
+// permits it.
 func TestSelfApprovalIsAPolicy(t *testing.T) {
+	t.Parallel()
 	for _, allowed := range []bool{false, true} {
 		m := team{}
 		w := build(t, askAll, callThenText, m.with("ann", "reviewer"), m.with("bob", "reviewer"), func(c *app.Config) {
@@ -98,7 +101,7 @@ func TestSelfApprovalIsAPolicy(t *testing.T) {
 		_, err := w.as(m["ann"]).Decide(t.Context(), approve(id))
 		if allowed {
 			if err != nil {
-				t.Errorf("with self_approval ann is told %v", err)
+				t.Errorf("with self_approval ann gets %v", err)
 			}
 		} else {
 			wantCode(t, err, problem.CodeForbidden)
@@ -113,6 +116,7 @@ func TestSelfApprovalIsAPolicy(t *testing.T) {
 // Who is asked later may decide later, also when heldcall was restarted in
 // between.
 func TestEscalationReachesOthersAfterARestart(t *testing.T) {
+	t.Parallel()
 	m := team{}
 	var config app.Config
 	w := build(t, `
@@ -137,11 +141,11 @@ rules:
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("nobody else is asked: %q", r.Reviewers)
+			t.Fatalf("no other group is asked: %q", r.Reviewers)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 	if r, err := w.as(m["olaf"]).Decide(t.Context(), approve(id)); err != nil || r.Status != approvals.StatusApproved {
-		t.Errorf("oncall is told %s, %v", r.Status, err)
+		t.Errorf("oncall gets %s, %v", r.Status, err)
 	}
 }

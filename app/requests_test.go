@@ -4,6 +4,7 @@ import "testing"
 
 // What agents send is counted, whatever became of it.
 func TestAgentRequests(t *testing.T) {
+	t.Parallel()
 	w := build(t, denyAll, refusedOnce)
 	for want, path := range []string{"", "/v1/chat/completions", "/v1/realtime", "/elsewhere"} {
 		if path != "" {

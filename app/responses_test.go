@@ -53,7 +53,7 @@ func (k *keeper) work(c fakemodel.Conversation) fakemodel.Answer {
 	}}
 }
 
-// told is what the model knows of its calls, in order.
+// told are the results of its calls that the model has, in order.
 func (k *keeper) told() string {
 	var all []string
 	for _, m := range k.heard.Messages {
@@ -97,7 +97,7 @@ func restarting(c *app.Config) func(*app.Config) {
 	return func(configured *app.Config) { *c = *configured }
 }
 
-// restart starts heldcall anew, with what it has on disk.
+// restart restarts heldcall with its state on disk.
 func (w *world) restart(c app.Config) {
 	w.t.Helper()
 	if err := w.stop(); err != nil {
@@ -106,10 +106,10 @@ func (w *world) restart(c app.Config) {
 	w.start(c)
 }
 
-// TestResponsesChainOutlivesRestarts goes on from answer to answer by their ids,
-// with a restart of heldcall behind every other: the first and third when they are
-// streamed, else the second and fourth. In each answer a call was denied, or all
-// were, so that upstream knows the answer by another id.
+// TestResponsesChainOutlivesRestarts continues from answer to answer by their ids, with a
+// restart of heldcall after every other: the first and third if they are streamed, else
+// the second and fourth. In each answer one call or all calls were denied, so upstream has
+// another id for the answer.
 func TestResponsesChainOutlivesRestarts(t *testing.T) {
 	for name, policy := range map[string]string{
 		"some denied": "rules:\n  - allow: [good]\n  - deny: [bad]\n",
@@ -173,10 +173,11 @@ func chain(t *testing.T, policy, how string, conversing bool) {
 	}
 }
 
-// TestResponsesInTheBackground polls for an answer that upstream makes while nobody
-// waits: it is held when it is there, people are asked once, and so are they over a
+// TestResponsesInTheBackground polls for an answer that upstream makes in the
+// background: its calls are held when it is complete, with one request, also across a
 // restart.
 func TestResponsesInTheBackground(t *testing.T) {
+	t.Parallel()
 	k := newKeeper(1)
 	var c app.Config
 	w := build(t, askAll, k.Reply, restarting(&c))
@@ -187,7 +188,7 @@ func TestResponsesInTheBackground(t *testing.T) {
 	}
 	poll := func() gjson.Result { return answerIn(t, w.get(w.url("/v1/responses/"+id))) }
 	if r := poll(); r.Get("status").Str != "in_progress" {
-		t.Fatalf("it goes on %s", r.Raw)
+		t.Fatalf("it continues with %s", r.Raw)
 	}
 	done := make(chan gjson.Result, 1)
 	go func() { done <- poll() }()
@@ -210,17 +211,18 @@ func TestResponsesInTheBackground(t *testing.T) {
 	}
 	stream := w.get(w.url("/v1/responses/" + id + "?stream=true&starting_after=1"))
 	if strings.Contains(stream, "secret") || strings.Contains(stream, "response.created") || answerIn(t, stream).Get("output.#").Int() != r.Get("output.#").Int() {
-		t.Errorf("behind event 1 it goes on %s", stream)
+		t.Errorf("after event 1 it continues with %s", stream)
 	}
 	if page, err := w.console.Requests(t.Context(), approvals.Filter{}); err != nil || len(page.Items) != 2 {
 		t.Errorf("people were asked %d times (%v)", len(page.Items), err)
 	}
 }
 
-// TestResponsesOfAnAbortedRun goes on from an answer whose run was aborted, and asks
-// for it: the agent names no session, only the id. The user's next message is a new
-// run, in which the model knows what became of its calls.
+// TestResponsesOfAnAbortedRun continues an answer whose run was aborted, and requests the
+// answer: the agent names no session, only the id. The user's next message starts a new
+// run, in which the model has the results of its calls.
 func TestResponsesOfAnAbortedRun(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{`"stream":true`, `"stream":false`} {
 		k := newKeeper(1)
 		w := build(t, askAll, k.Reply)
@@ -248,6 +250,7 @@ func TestResponsesOfAnAbortedRun(t *testing.T) {
 }
 
 func TestResponsesHostedTools(t *testing.T) {
+	t.Parallel()
 	w := build(t, "hosted_tools: [web_search, \"mcp:https://good.example/*\"]\n", newKeeper(0).Reply)
 	const search, interpreter = `{"type":"web_search"}`, `{"type":"code_interpreter"}`
 	mcp := func(label, how string) string {
@@ -255,7 +258,7 @@ func TestResponsesHostedTools(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		offer, refused string
-		approvals      int // that the model is told to ask for
+		approvals      int // that the model is instructed to request
 	}{
 		{`"tools":[` + search + `]`, "", 0},
 		{`"tools":[` + search + "," + interpreter + `]`, "code_interpreter", 0},
@@ -286,9 +289,10 @@ func TestResponsesHostedTools(t *testing.T) {
 	}
 }
 
-// TestTooManyHostedTools: each stands in the audit log, so a request has no room
-// for thousands. The same one may be offered again and again.
+// TestTooManyHostedTools: each offer is in the audit log, so a request may not
+// have thousands. The same offer may be repeated.
 func TestTooManyHostedTools(t *testing.T) {
+	t.Parallel()
 	w := build(t, "", newKeeper(0).Reply)
 	for n, status := range map[int]int{128: http.StatusOK, 129: http.StatusBadRequest} {
 		tools := make([]string, 2*n)
@@ -307,6 +311,7 @@ func TestTooManyHostedTools(t *testing.T) {
 // TestResponsesWrapper lets the model make up a call that wraps others: it is judged
 // by what it wraps.
 func TestResponsesWrapper(t *testing.T) {
+	t.Parallel()
 	for wrapped, passes := range map[string]bool{"weather": true, "rm": false, "unheard_of": false} {
 		use := func(name string) string {
 			return `{"recipient_name":"functions.` + name + `","parameters":{"city":"Rome"}}`
@@ -325,9 +330,10 @@ func TestResponsesWrapper(t *testing.T) {
 	}
 }
 
-// TestFetchedAnswersOfferNothingUnjudged: heldcall goes on from an answer that was
-// made elsewhere by a request of its own, which offers the tools of that answer.
+// TestFetchedAnswersOfferNothingUnjudged: heldcall continues an answer that was
+// made elsewhere with a request of its own, which offers the tools of that answer.
 func TestFetchedAnswersOfferNothingUnjudged(t *testing.T) {
+	t.Parallel()
 	const made = `{"id":"resp_1","object":"response","created_at":1,"status":"completed","model":"m","store":true,
 		"tools":[{"type":"mcp","server_label":"gh","server_url":"https://mcp.example","require_approval":"never"}],
 		"output":[{"id":"fc_1","type":"function_call","status":"completed","call_id":"call_1","name":"bash","arguments":"{}"}]}`
@@ -346,10 +352,10 @@ func TestFetchedAnswersOfferNothingUnjudged(t *testing.T) {
 			}
 		}
 		if offered && (len(sent) != 1 || gjson.Get(sent[0], "tools.0.require_approval").Str != "always") {
-			t.Errorf("%q: it goes on with %q", policy, sent)
+			t.Errorf("%q: it continues with %q", policy, sent)
 		}
 		if !offered && (len(sent) != 0 || errorCode(got) != "hosted_tool_refused") {
-			t.Errorf("%q: it goes on with %q and ends %s", policy, sent, got)
+			t.Errorf("%q: it continues with %q and ends %s", policy, sent, got)
 		}
 	}
 }
@@ -358,6 +364,7 @@ func TestFetchedAnswersOfferNothingUnjudged(t *testing.T) {
 // it likes, so a rule for the name allows no call of it unless policy lists the
 // server.
 func TestHostedCallsNeedAListedServer(t *testing.T) {
+	t.Parallel()
 	const asks = `{"id":"resp_1","object":"response","created_at":1,"status":"completed","model":"m","store":true,
 		"output":[{"id":"mcpr_1","type":"mcp_approval_request","server_label":"gh","name":"delete","arguments":"{}"}]}`
 	for policy, allowed := range map[string]bool{"": false, "hosted_tools: [\"mcp:https://gh.example/*\"]\n": true} {
@@ -374,7 +381,7 @@ func TestHostedCallsNeedAListedServer(t *testing.T) {
 		if !allowed {
 			r := w.pending(1)[0]
 			if !strings.Contains(strings.Join(r.Details.Flags, " "), "mcp:https://gh.example/mcp") {
-				t.Errorf("the reviewer is not told of the server: %q", r.Details.Flags)
+				t.Errorf("the request does not show the server: %q", r.Details.Flags)
 			}
 			w.decide(r.ID, approvals.Decision{Action: approvals.ActionApprove})
 		}

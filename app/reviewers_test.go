@@ -54,6 +54,7 @@ func wantCode(t *testing.T, err error, code string) {
 }
 
 func TestOnlyReviewersRelease(t *testing.T) {
+	t.Parallel()
 	w, m := staffed(t, askAll, callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	id := w.pending(1)[0].ID
@@ -88,8 +89,9 @@ func TestOnlyReviewersRelease(t *testing.T) {
 	}
 }
 
-// Two people answer at once: one decides, the other is told who did.
+// Two people answer at once: one decides, the other gets an error that names the first.
 func TestTheSlowerReviewerIsToldWhoDecided(t *testing.T) {
+	t.Parallel()
 	w, m := staffed(t, askAll, callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	id := w.pending(1)[0].ID
@@ -106,10 +108,10 @@ func TestTheSlowerReviewerIsToldWhoDecided(t *testing.T) {
 	}
 	decided := (*approvals.DecidedError)(nil)
 	if errs[winner] != nil || !errors.As(errs[loser], &decided) {
-		t.Fatalf("ann is told %v, bob %v", errs[0], errs[1])
+		t.Fatalf("ann gets %v, bob %v", errs[0], errs[1])
 	}
 	if d, ok := decided.Request.FinalDecision(); !ok || d.ReviewerID != names[winner] {
-		t.Errorf("%s is told that %q decided; it was %s", names[loser], d.ReviewerID, names[winner])
+		t.Errorf("%s gets that %q decided; it was %s", names[loser], d.ReviewerID, names[winner])
 	}
 	agent.rest()
 }
@@ -117,6 +119,7 @@ func TestTheSlowerReviewerIsToldWhoDecided(t *testing.T) {
 // A browser signs in with the token once; another site's page gains nothing by
 // the cookie.
 func TestSignInDecidesAndForeignPagesDoNot(t *testing.T) {
+	t.Parallel()
 	w, m := staffed(t, askAll, callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	id := w.pending(1)[0].ID
@@ -168,11 +171,11 @@ func TestSignInDecidesAndForeignPagesDoNot(t *testing.T) {
 	}
 	agent.rest()
 	if log := w.log.String(); strings.Contains(log, m["bob"]) || !strings.Contains(log, "reviewer=bob") {
-		t.Error("the log does not tell of the sign-in, or shows the token")
+		t.Error("the log lacks the sign-in, or shows the token")
 	}
 }
 
-// Others must not reach a console that asks nobody who they are.
+// Other machines must not reach a console without reviewers.
 func TestConsoleForOthersNeedsReviewers(t *testing.T) {
 	c := app.DefaultConfig(func(string) (string, bool) { return "", false })
 	c.Proxy.Listen, c.Console.Listen, c.NATS.Listen, c.NATS.Dir = "127.0.0.1:0", "0.0.0.0:0", "", t.TempDir()

@@ -36,8 +36,7 @@ rules:
     timeout: 1s
 `
 
-// calling answers with a call of a tool: the arguments are the last thing that the
-// user said.
+// calling answers with a call of a tool. Its argument is the user's last message.
 func calling(tool string) fakemodel.Script {
 	return func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), `"role":"tool"`) {
@@ -55,6 +54,7 @@ func saying(what string) string {
 
 // An edit does not make of a call one that other people have to approve.
 func TestEditsStayWithTheirReviewers(t *testing.T) {
+	t.Parallel()
 	m := team{}
 	w := build(t, rulesOfGroups, calling("bash"), m.with("ada", "admin"), m.with("dan", "reviewer", "dba"), m.with("bo", "reviewer", "dba", "security"))
 	w.console = w.as(m["ada"])
@@ -81,9 +81,10 @@ func TestEditsStayWithTheirReviewers(t *testing.T) {
 	}
 }
 
-// A grant that a decision wrote lifts only rules that its reviewer could have answered;
-// one that an admin wrote by hand lifts all that say so.
+// A grant from a decision lifts only rules that its reviewer could have answered; one that
+// an admin wrote lifts every rule that permits it.
 func TestGrantsLiftRulesOfTheirReviewers(t *testing.T) {
+	t.Parallel()
 	m := team{}
 	w := build(t, rulesOfGroups, calling("deploy"), m.with("ada", "admin"), m.with("dan", "reviewer", "dba"))
 	w.console = w.as(m["ada"])
@@ -113,8 +114,9 @@ func TestGrantsLiftRulesOfTheirReviewers(t *testing.T) {
 	}
 }
 
-// Silence releases what its rule is about, and nothing that stands beside it.
+// A time-out releases the call of its rule, and no other call of the turn.
 func TestSilenceReleasesOnlyWhatItIsAbout(t *testing.T) {
+	t.Parallel()
 	w := build(t, rulesOfGroups, calling("bash"))
 	passes := map[string]bool{"git push": true, "git push && git pull": true, "nice git pull": true, "git push; rm -rf x": false, "git push $(rm -rf x)": false}
 	var all sync.WaitGroup
@@ -133,9 +135,9 @@ func TestSilenceReleasesOnlyWhatItIsAbout(t *testing.T) {
 	all.Wait()
 }
 
-// A bound of the configuration's ends a hold sooner than its rule says, and that much
-// silence approves nothing.
+// hold.max_wait ends a hold before the time-out of its rule, and then approves nothing.
 func TestSilenceShorterThanItsRuleApprovesNothing(t *testing.T) {
+	t.Parallel()
 	for bound, passes := range map[time.Duration]bool{100 * time.Millisecond: false, time.Hour: true} {
 		w := build(t, rulesOfGroups, calling("bash"), func(c *app.Config) { c.Hold.MaxWait = bound })
 		if got := w.post("/v1/chat/completions", saying("git push")).rest(); strings.Contains(got, "call_s") != passes {

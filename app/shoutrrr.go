@@ -8,25 +8,24 @@ import (
 	"github.com/heldcall/heldcall/notify/shoutrrr"
 )
 
-// ShoutrrrConfig is one service that is told by a URL of shoutrrr.
+// ShoutrrrConfig is one service that is notified by a URL of shoutrrr.
 type ShoutrrrConfig struct {
-	Name  string      `yaml:"name"` // as routes and metrics name it; empty: shoutrrr
-	URL   Secret      `yaml:"url"`  // SERVICE://..., which holds a token
+	Name  string      `yaml:"name"` // in routes and metrics; empty: shoutrrr
+	URL   Secret      `yaml:"url"`  // SERVICE://..., which contains a token
 	Group GroupConfig `yaml:"group"`
 }
 
-// shoutrrrWorkers is how many messages are under way to one service: each takes a
+// shoutrrrWorkers is the number of concurrent messages to one service: each takes a
 // process.
 const shoutrrrWorkers = 2
 
-// makeShoutrrr makes the channels to services of shoutrrr.
-func (a *App) makeShoutrrr() error {
-	for _, c := range a.config.Notify.Shoutrrr {
-		channel, err := shoutrrr.New(shoutrrr.Options{URL: string(c.URL), Inbox: a.inboxURL})
+func (c *channels) makeShoutrrr() error {
+	for _, s := range c.config.Shoutrrr {
+		channel, err := shoutrrr.New(shoutrrr.Options{URL: string(s.URL), Inbox: c.parts.inboxURL})
 		if err != nil {
-			return fmt.Errorf("notify.shoutrrr: %s: %w", c.Name, err)
+			return fmt.Errorf("notify.shoutrrr: %s: %w", s.Name, err)
 		}
-		a.channels.setups = append(a.channels.setups, notify.Setup{Name: c.Name, Channel: channel, Group: c.Group.group(), Workers: shoutrrrWorkers})
+		c.setups = append(c.setups, notify.Setup{Name: s.Name, Channel: channel, Group: s.Group.group(), Workers: shoutrrrWorkers})
 	}
 	return nil
 }

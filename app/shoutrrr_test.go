@@ -13,7 +13,7 @@ import (
 	"github.com/heldcall/heldcall/notify/shoutrrr"
 )
 
-// The test program is the sender of the channels too, as heldcall is.
+// The test program also is the child process that sends messages, as heldcall is.
 func TestMain(m *testing.M) {
 	if shoutrrr.IsChild(os.Args) {
 		os.Exit(shoutrrr.RunChild(os.Stdin, os.Stdout))
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 
 const ntfyToken = "tk-s3cr3t-of-ntfy"
 
-// ntfy is a server of that name: what it is told, by the topic.
+// ntfy is an ntfy server. told receives its messages, each with its topic.
 func ntfy(t *testing.T, status func(topic string) int) (configure func(name string) app.ShoutrrrConfig, told chan string) {
 	told = make(chan string, 20)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -54,15 +54,15 @@ func next(t *testing.T, told chan string) string {
 	case text := <-told:
 		return text
 	case <-time.After(soon):
-		t.Fatal("nobody is told")
+		t.Fatal("no message arrives")
 		return ""
 	}
 }
 
-// A service is told where routes lead, again after a failure, once over a restart,
-// and what waited over quiet hours when there are none any more. Its token stays in
-// its URL.
+// A service gets the messages of its routes, again after a failure, once across a restart,
+// and those of quiet hours after these end. Its token stays in its URL.
 func TestServicesOfShoutrrrAreTold(t *testing.T) {
+	t.Parallel()
 	failed := make(chan struct{}, 20)
 	first := true
 	configure, told := ntfy(t, func(string) int {
@@ -87,7 +87,7 @@ func TestServicesOfShoutrrrAreTold(t *testing.T) {
 	text := next(t, told)
 	for _, want := range []string{"phone: heldcall holds a call of \"bash\"", "opensesame", w.app.ConsoleURL() + "/#/requests/" + id} {
 		if !strings.Contains(text, want) {
-			t.Errorf("it does not say %q: %s", want, text)
+			t.Errorf("the message lacks %q: %s", want, text)
 		}
 	}
 	<-failed
@@ -109,13 +109,13 @@ func TestServicesOfShoutrrrAreTold(t *testing.T) {
 	restart(func(c *app.Config) { c.Notify.Routes = []app.RouteConfig{{To: []string{"night", "phone"}}} })
 	after := []string{next(t, told), next(t, told), next(t, told)} // the first at night, the second at both
 	if text := strings.Join(after, "\n"); strings.Count(text, "night: ") != 2 || strings.Count(text, "phone: ") != 1 || strings.Count(text, id) != 1 {
-		t.Errorf("after quiet hours and restarts they are told\n%s", text)
+		t.Errorf("after quiet hours and restarts the messages are\n%s", text)
 	}
 	if len(told) != 0 {
 		t.Errorf("and more: %s", <-told)
 	}
 	if log := w.log.String(); strings.Contains(log, ntfyToken) || !strings.Contains(log, "the service answered 503") {
-		t.Errorf("the log tells the token, or not why it failed:\n%s", log)
+		t.Errorf("the log has the token, or lacks the failure:\n%s", log)
 	}
 	agent.cancel()
 	second.cancel()
@@ -123,6 +123,7 @@ func TestServicesOfShoutrrrAreTold(t *testing.T) {
 
 // A service that never answers holds up no call, no other channel and not the end.
 func TestAHungServiceOfShoutrrrDelaysNothing(t *testing.T) {
+	t.Parallel()
 	asked := make(chan struct{}, 20)
 	ended := make(chan struct{})
 	defer close(ended)
@@ -140,7 +141,7 @@ func TestAHungServiceOfShoutrrrDelaysNothing(t *testing.T) {
 	id := w.pending(1)[0].ID
 	<-asked
 	if text := next(t, told); !strings.HasPrefix(text, "phone: ") {
-		t.Errorf("told: %s", text)
+		t.Errorf("the message is %s", text)
 	}
 	w.decide(id, approve(id))
 	if answer := agent.rest(); !strings.Contains(answer, lsCall.ID) {

@@ -16,6 +16,7 @@ import (
 
 // The calls of one answer are on one card; the cards of one run in one thread.
 func TestSlackCardsOfATurnAndARun(t *testing.T) {
+	t.Parallel()
 	two := func(r *fakemodel.Request) fakemodel.Reply {
 		second := fakemodel.Call{ID: "call_2", Name: "bash", Arguments: `{"command":"rm it"}`}
 		if strings.Contains(string(r.Body), `"role":"tool"`) {
@@ -43,6 +44,7 @@ func TestSlackCardsOfATurnAndARun(t *testing.T) {
 
 // What does not fit into a message cannot be approved from Slack, however it is asked.
 func TestSlackApprovesOnlyWhatItShows(t *testing.T) {
+	t.Parallel()
 	long := fakemodel.Call{ID: "call_long", Name: "bash", Arguments: `{"command":"ls ` + strings.Repeat("x", 4000) + `"}`}
 	w := newSlackWorld(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
 		return fakemodel.Answer{ID: "chatcmpl-1", Calls: []fakemodel.Call{long}}.Reply(r)
@@ -65,6 +67,7 @@ func TestSlackApprovesOnlyWhatItShows(t *testing.T) {
 
 // What a model writes shows as it is and does nothing.
 func TestSlackHostileTexts(t *testing.T) {
+	t.Parallel()
 	hostile := fakemodel.Call{ID: "call_h", Name: "bash", Arguments: `{"command":"<!channel> <@U1> <https://evil.example|ok> &amp; ` + "```" + `\u202e*x*\u200b"}`}
 	w := newSlackWorld(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
 		return fakemodel.Answer{ID: "chatcmpl-1", Text: "<!here> ``` *bold*\n<https://evil.example>", Calls: []fakemodel.Call{hostile}}.Reply(r)
@@ -90,6 +93,7 @@ func TestSlackHostileTexts(t *testing.T) {
 
 // Clicks over HTTP: only what the app's secret signed, lately.
 func TestSlackOverHTTP(t *testing.T) {
+	t.Parallel()
 	w := newSlackWorld(t, askAll, callThenText, func(s *app.SlackConfig) { s.AppToken, s.SigningSecret = "", slackSecret })
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]
@@ -139,6 +143,7 @@ func TestSlackOverHTTP(t *testing.T) {
 
 // A Slack that is down or slow holds up no call and no answer from elsewhere.
 func TestSlackDownDelaysNothing(t *testing.T) {
+	t.Parallel()
 	w := newSlackWorld(t, askAll, callThenText)
 	w.slack.Answers(func(string) fakeslack.Answer { return fakeslack.Answer{Hang: true} })
 	agent := w.post("/v1/chat/completions", streamedRequest)

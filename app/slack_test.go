@@ -59,7 +59,7 @@ func newSlackWorld(t *testing.T, policy string, script fakemodel.Script, change 
 	return w
 }
 
-// restart stops heldcall and starts it anew on the same state.
+// restart stops heldcall and starts it again on the same state.
 func (w *slackWorld) restart() {
 	w.t.Helper()
 	if err := w.stop(); err != nil {
@@ -73,7 +73,7 @@ func (w *slackWorld) until(what string, holds func() bool) {
 	w.t.Helper()
 	for deadline := time.Now().Add(soon); !holds(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("waited in vain: %s; messages: %+v, told: %+v", what, w.slack.Messages(), w.slack.Ephemerals())
+			w.t.Fatalf("did not happen: %s; messages: %+v, private messages: %+v", what, w.slack.Messages(), w.slack.Ephemerals())
 		}
 	}
 }
@@ -125,10 +125,10 @@ func (w *slackWorld) submit(user string, values map[string]string) map[string]st
 	return shown.Errors
 }
 
-// toldAlone waits until somebody alone was told a text.
+// toldAlone waits until a user gets a private message with a text.
 func (w *slackWorld) toldAlone(user, text string) {
 	w.t.Helper()
-	w.until(user+" is told "+text, func() bool {
+	w.until(user+" gets "+text, func() bool {
 		return slices.ContainsFunc(w.slack.Ephemerals(), func(e fakeslack.Ephemeral) bool {
 			return e.User == user && strings.Contains(e.Text, text)
 		})
@@ -136,6 +136,7 @@ func (w *slackWorld) toldAlone(user, text string) {
 }
 
 func TestSlackApproves(t *testing.T) {
+	t.Parallel()
 	w := newSlackWorld(t, askAll, callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]
@@ -162,6 +163,7 @@ func TestSlackApproves(t *testing.T) {
 }
 
 func TestSlackDeniesWithANote(t *testing.T) {
+	t.Parallel()
 	w := newSlackWorld(t, askAll, callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]
@@ -186,6 +188,7 @@ func TestSlackDeniesWithANote(t *testing.T) {
 }
 
 func TestSlackEdits(t *testing.T) {
+	t.Parallel()
 	w := newSlackWorld(t, askAll, callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]
@@ -211,17 +214,18 @@ func TestSlackEdits(t *testing.T) {
 }
 
 func TestSlackAllowsAlways(t *testing.T) {
+	t.Parallel()
 	w := newSlackWorld(t, askAll, callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]
 	m := w.card(0, "bash")
 	for _, part := range []string{r.SuggestedPatterns[0], "for `this session`, for 8 hours."} {
 		if !strings.Contains(string(m.Blocks), part) {
-			t.Errorf("the button does not say %q", part)
+			t.Errorf("the button lacks %q", part)
 		}
 	}
 	if strings.Contains(string(m.Blocks), "*)") {
-		t.Errorf("the button says that more is allowed than this call: %s", m.Blocks)
+		t.Errorf("the button offers more than this call: %s", m.Blocks)
 	}
 	w.press("UANN", m, pressAlways, r.ID)
 	agent.rest()
@@ -237,6 +241,7 @@ func TestSlackAllowsAlways(t *testing.T) {
 
 // Finding 32: an approval that does not decide yet is shown as waiting for more.
 func TestFinding32_SlackSaysWhatAnApprovalWaitsFor(t *testing.T) {
+	t.Parallel()
 	w := newSlackWorld(t, "default: ask\nrules:\n  - ask: [\"bash(*)\"]\n    required_approvals: 2\n", callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]
@@ -249,8 +254,9 @@ func TestFinding32_SlackSaysWhatAnApprovalWaitsFor(t *testing.T) {
 	w.card(0, "approved by `ann`, `bob`")
 }
 
-// Who may not decide is told so, alone, and nothing is decided.
+// A user who may not decide gets a private message, and nothing is decided.
 func TestSlackAsksWhoClicks(t *testing.T) {
+	t.Parallel()
 	w := newSlackWorld(t, "default: ask\nrules:\n  - ask: [\"bash(*)\"]\n    reviewers: [finance]\n", callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]
@@ -283,6 +289,7 @@ func TestSlackAsksWhoClicks(t *testing.T) {
 }
 
 func TestSlackTwoClicksAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newSlackWorld(t, askAll, callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]
@@ -305,6 +312,7 @@ func TestSlackTwoClicksAtOnce(t *testing.T) {
 
 // A restart loses no card and posts none twice; what was decided meanwhile shows.
 func TestSlackRestart(t *testing.T) {
+	t.Parallel()
 	w := newSlackWorld(t, askAll, callThenText)
 	first := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]
@@ -320,6 +328,7 @@ func TestSlackRestart(t *testing.T) {
 }
 
 func TestSlackExpiryAndEscalationShow(t *testing.T) {
+	t.Parallel()
 	w := newSlackWorld(t, "default: ask\nrules:\n  - ask: [\"bash(*)\"]\n    reviewers: [nobody]\n    timeout: 3s\n    escalate: {after: 1s, to: [finance]}\n", callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]

@@ -10,6 +10,7 @@ import (
 // A click that comes from another workspace than the bot's decides nothing, and neither
 // does a form or somebody of that workspace in a channel that both share.
 func TestSlackOfAnotherWorkspaceDecidesNothing(t *testing.T) {
+	t.Parallel()
 	w := newSlackWorld(t, askAll, callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// StandIns returns for each key of an upstream the key that an agent can have in its
-// place, by the upstream's key. A stand-in is the same each time, the upstream's key
-// cannot be computed from it, and the proxy takes it for the client that has the
-// upstream's key in proxy.clients, if one does.
+// StandIns returns a substitute key for agents, by the upstream key that it replaces. A
+// substitute is the same each time, and the upstream's key cannot be computed from it.
+// If a client in proxy.clients has the upstream's key, the proxy accepts the substitute
+// for that client too.
 func (c *Config) StandIns() map[string]string {
 	standIns := make(map[string]string)
 	for _, u := range c.Proxy.Upstreams {
@@ -31,8 +31,8 @@ func (c *Config) StandIns() map[string]string {
 	return standIns
 }
 
-// standIn makes the stand-in for a key. Clients look at the beginning of a key to find
-// out whose it is.
+// standIn makes the substitute for a key. It keeps the prefix, by which clients
+// recognise the provider.
 func standIn(key string) string {
 	prefix := "sk-"
 	if strings.HasPrefix(key, "sk-ant-") {

@@ -12,6 +12,7 @@ import (
 // Agents of two tenants that name the same session or the same run, as each of
 // them may, do not share it: who stops one does not stop the other.
 func TestTenantsShareNoRun(t *testing.T) {
+	t.Parallel()
 	for name, header := range map[string]string{
 		"session": "", "run": "X-Heldcall-Run: nightly\r\n", "run named as the other's": "X-Heldcall-Run: nightly@a\r\n",
 	} {

@@ -126,8 +126,8 @@ func (tr trace) child(parent, child *otlp.Span) {
 	}
 }
 
-// has fails unless the span has the attributes, given as pairs of texts; "" stands
-// for one that is not there.
+// has fails unless the span has the attributes, given as pairs of texts; ""
+// means that the span lacks the attribute.
 func (tr trace) has(s *otlp.Span, pairs ...string) {
 	tr.t.Helper()
 	for i := 0; i+1 < len(pairs); i += 2 {

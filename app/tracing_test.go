@@ -161,8 +161,8 @@ func TestTraceOfAHoldWithoutItsAgent(t *testing.T) {
 	f(func(*world, *call, approvals.Request) {}, "left_pending", "", "failed") // heldcall stops
 }
 
-// Without tracing nothing is sent, whatever the environment says, and the agent's
-// own context passes as it came.
+// Without tracing nothing is sent, whatever the environment sets, and the agent's trace
+// context passes unchanged.
 func TestWithoutTracingContextPassesUnchanged(t *testing.T) {
 	spans := receive(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", spans.server.URL)
@@ -259,6 +259,6 @@ func TestTracingWithoutAReceiver(t *testing.T) {
 		t.Errorf("heldcall ended with: %v", err)
 	}
 	if got := strings.Count(w.log.String(), "spans cannot be sent"); got != 1 {
-		t.Errorf("the log tells of it %d times", got)
+		t.Errorf("the log has it %d times", got)
 	}
 }

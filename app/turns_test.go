@@ -96,6 +96,7 @@ func mixed(ids string) fakemodel.Script {
 // back in other words does not hide a denied call from the model: agno, litellm, google-adk
 // and pydantic-ai rewrite <think>, LlamaIndex repeats texts, filters redact them.
 func TestDenialBesideRewrittenText(t *testing.T) {
+	t.Parallel()
 	for _, ids := range []string{"call_Vr3xkQ0pLm7bTz9%d", "call_%d"} {
 		for _, tr := range transcripts {
 			t.Run(tr.path[len("/v1/"):]+" "+ids, func(t *testing.T) {
@@ -111,12 +112,12 @@ func TestDenialBesideRewrittenText(t *testing.T) {
 					history := append(begins, tr.answer(text, id), tr.result(id))
 					first := tr.send(w, history)
 					if strings.Count(first, refusedA) != 1 || !strings.Contains(first, `rm x`) {
-						t.Errorf("%q: the model is not told: %s", text, first)
+						t.Errorf("%q: the model does not get it: %s", text, first)
 					}
 					before, _, _ := strings.Cut(gjson.Get(first, tr.field).Raw, refusedA)
 					again := tr.send(w, append(history, tr.answer("Done.", ""), tr.user("and now?")))
 					if !strings.HasPrefix(gjson.Get(again, tr.field).Raw, before+refusedA) || strings.Count(again, refusedA) != 1 {
-						t.Errorf("%q: the model is told in another way: %s", text, again)
+						t.Errorf("%q: the model gets another text: %s", text, again)
 					}
 				}
 				if log := w.log.String(); strings.Contains(log, "no certain place") {
@@ -139,6 +140,7 @@ func alone(r *fakemodel.Request) fakemodel.Reply {
 // decides, in which white space and <think> do not count. Another text at the position of
 // the answer is reported, and the model reads the denial at the same place each time.
 func TestDenialBesideNoCall(t *testing.T) {
+	t.Parallel()
 	for _, tr := range transcripts {
 		t.Run(tr.path[len("/v1/"):], func(t *testing.T) {
 			t.Parallel()
@@ -156,7 +158,7 @@ func TestDenialBesideNoCall(t *testing.T) {
 				history := append(begins, tr.answer(tt.text, ""), tr.user("and now?"))
 				first := tr.send(w, history)
 				if strings.Count(first, refusedA) != 1 || !strings.Contains(first, "rm x") {
-					t.Errorf("%q: the model is not told: %s", tt.text, first)
+					t.Errorf("%q: the model does not get it: %s", tt.text, first)
 				}
 				again := tr.send(w, append(history, tr.answer("Well.", ""), tr.user("and now? go on")))
 				sent := gjson.Get(first, tr.field).Raw
@@ -180,6 +182,7 @@ func TestDenialBesideNoCall(t *testing.T) {
 // TestDenialInAParallelConversation: finding 20. Of two conversations that begin with the
 // same words, the one without a denial gets none.
 func TestDenialInAParallelConversation(t *testing.T) {
+	t.Parallel()
 	for _, tr := range transcripts {
 		t.Run(tr.path[len("/v1/"):], func(t *testing.T) {
 			t.Parallel()
@@ -189,7 +192,7 @@ func TestDenialInAParallelConversation(t *testing.T) {
 			tr.send(w, begins)
 			other := append(begins, tr.answer("What do you mean?", ""), tr.user("and now?"))
 			if told := tr.send(w, other); strings.Contains(told, "refused") {
-				t.Errorf("the model is told %s", told)
+				t.Errorf("the model gets %s", told)
 			}
 		})
 	}
@@ -208,6 +211,7 @@ func extracts(r *fakemodel.Request) fakemodel.Reply {
 // structured output corrected resets no denial of the identical call. A message of the
 // user's does.
 func TestRetryOfStructuredOutput(t *testing.T) {
+	t.Parallel()
 	const (
 		forced    = `"tool_choice":{"type":"function","name":"Person","function":{"name":"Person"}}`
 		required  = `"tool_choice":{"type":"any"},"tools":[{"name":"Person","type":"function","function":{"name":"Person"}}]`
@@ -249,7 +253,7 @@ func TestRetryOfStructuredOutput(t *testing.T) {
 				<-again
 				sent := w.upstream.Requests()
 				if told := string(sent[len(sent)-1].Body); !strings.Contains(told, "already denied") || strings.Count(told, "not her") != 2 {
-					t.Errorf("%s: the model is told %s", tt.name, told)
+					t.Errorf("%s: the model gets %s", tt.name, told)
 				}
 				if n := len(w.pendingNow()); n != 0 {
 					t.Fatalf("%s: people are asked again", tt.name)
@@ -276,6 +280,7 @@ func insisting(r *fakemodel.Request) fakemodel.Reply {
 // TestDeniedAgainLaterInTheConversation: finding 21. The denied turn in the history is
 // evidence of the conversation, also where upstream keeps the history.
 func TestDeniedAgainLaterInTheConversation(t *testing.T) {
+	t.Parallel()
 	for name, tr := range map[string]transcript{"chat": transcripts[0], "messages": transcripts[1], "responses": transcripts[2], "responses, kept": transcripts[2]} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -296,7 +301,7 @@ func TestDeniedAgainLaterInTheConversation(t *testing.T) {
 			}
 			sent := w.upstream.Requests()
 			if told := string(sent[len(sent)-1].Body); !strings.Contains(told, "already denied") || !strings.Contains(told, "not on Fridays") {
-				t.Errorf("the model is told %s", told)
+				t.Errorf("the model gets %s", told)
 			}
 		})
 	}

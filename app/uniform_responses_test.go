@@ -48,6 +48,7 @@ func oddCall(streamed bool) fakemodel.Script {
 // different ways reaches the agent in canonical form alone, whether a rule allows it,
 // people approve it or they edit it.
 func TestPromise9_WhatIsJudgedIsWhatRuns_Responses(t *testing.T) {
+	t.Parallel()
 	for _, streamed := range []bool{true, false} {
 		body := fmt.Sprintf(`{"model":"m","stream":%t,"input":"do it","tools":[{"type":"function","name":"bash","parameters":{"type":"object"}}]}`, streamed)
 		for name, tt := range map[string]struct {

@@ -11,50 +11,42 @@ import (
 	"github.com/heldcall/heldcall/notify/webhook"
 )
 
-// WebhookConfig is one program that is told by HTTP.
+// WebhookConfig is one program that is notified over HTTP.
 type WebhookConfig struct {
-	Name    string   `yaml:"name"`    // as routes and metrics name it; empty: webhook
-	URL     Secret   `yaml:"url"`     // it may hold a token
+	Name    string   `yaml:"name"`    // in routes and metrics; empty: webhook
+	URL     Secret   `yaml:"url"`     // may contain a token
 	Secrets []Secret `yaml:"secrets"` // whsec_ and base64, the current one first
-	// Reviewer is whose decisions the URLs in its messages are. Empty: there are none.
+	// Reviewer is the reviewer for whom the URLs in its messages decide. Empty: messages
+	// contain no such URLs.
 	Reviewer string `yaml:"reviewer"`
 }
 
-// webhookWorkers is how many messages are under way to one receiver.
+// webhookWorkers is the number of concurrent messages to one receiver.
 const webhookWorkers = 16
 
-// makeWebhooks makes the channels to programs.
-func (a *App) makeWebhooks() error {
-	for _, c := range a.config.Notify.Webhooks {
-		log := a.log.With("component", "webhook", "channel", c.Name)
-		o := webhook.Options{URL: string(c.URL), Inbox: a.inboxURL, Log: log}
-		for _, secret := range c.Secrets {
+func (c *channels) makeWebhooks() error {
+	p := c.parts
+	for _, w := range c.config.Webhooks {
+		log := p.log("webhook").With("channel", w.Name)
+		o := webhook.Options{URL: string(w.URL), Inbox: p.inboxURL, Log: log}
+		for _, secret := range w.Secrets {
 			o.Secrets = append(o.Secrets, string(secret))
 		}
-		if c.Reviewer != "" {
-			path := "/hooks/" + c.Name
+		if w.Reviewer != "" {
+			path := "/hooks/" + w.Name
 			o.Links = webhook.NewLinks(webhook.LinkOptions{
-				Channel: c.Name, Path: path, Gate: a.gate, Deliveries: a.store.Deliveries, Log: log,
-				Reviewer: func() (reviewers.Reviewer, bool) { return a.acting(c.Reviewer) },
+				Channel: w.Name, Path: path, Gate: p.gate, Deliveries: p.store.Deliveries, Log: log,
+				Reviewer: func() (reviewers.Reviewer, bool) { return p.reviewer(w.Reviewer) },
 			})
-			a.channels.hooks = append(a.channels.hooks, console.Hook{Path: path + "/{token}", Handler: o.Links})
+			c.hooks = append(c.hooks, console.Hook{Path: path + "/{token}", Handler: o.Links})
 		}
 		channel, err := webhook.New(o)
 		if err != nil {
-			return fmt.Errorf("notify.webhooks: %s: %w", c.Name, err)
+			return fmt.Errorf("notify.webhooks: %s: %w", w.Name, err)
 		}
-		a.channels.setups = append(a.channels.setups, notify.Setup{Name: c.Name, Channel: channel, EachEvent: true, Workers: webhookWorkers})
+		c.setups = append(c.setups, notify.Setup{Name: w.Name, Channel: channel, EachEvent: true, Workers: webhookWorkers})
 	}
 	return nil
-}
-
-// acting is the reviewer of a name: of the configuration or, where it has none, the
-// local one.
-func (a *App) acting(name string) (reviewers.Reviewer, bool) {
-	if a.reviewers == nil {
-		return reviewers.Local(), name == reviewers.LocalName
-	}
-	return a.reviewers.ByName(name)
 }
 
 func (r *notifyValidator) validateWebhooks(list []WebhookConfig, taken map[string]string) {
@@ -79,7 +71,7 @@ func (r *notifyValidator) validateWebhooks(list []WebhookConfig, taken map[strin
 	}
 }
 
-// validateActing checks that webhooks act for reviewers that there are.
+// validateActing checks that the reviewers of webhooks exist.
 func (r *configValidator) validateActing(c *Config) {
 	known := map[string]bool{reviewers.LocalName: !c.Console.asks()}
 	for _, reviewer := range c.Console.Reviewers {

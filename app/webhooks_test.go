@@ -50,8 +50,9 @@ func hooked(t *testing.T, take func(hookMessage)) func(*app.Config) {
 	}
 }
 
-// A program that is told of a call decides it by the URL that it was sent, once.
+// A program that is notified of a call decides it once, by the URL in the message.
 func TestAWebhookDecides(t *testing.T) {
+	t.Parallel()
 	messages := make(chan hookMessage, 10)
 	w := build(t, askAll, callThenText, hooked(t, func(m hookMessage) { messages <- m }))
 	answer := make(chan string, 1)
@@ -93,13 +94,14 @@ func TestAWebhookDecides(t *testing.T) {
 		t.Errorf("a forged URL answers %d", status)
 	}
 	if log := w.log.String(); strings.Contains(log, hookSecret) || strings.Contains(log, "/hooks/ci/01") {
-		t.Error("the log tells a secret")
+		t.Error("the log has a secret")
 	}
 }
 
-// While many wait, every request still comes at the receiver by itself. How soon is for
-// `make bench` to say.
+// While many requests are pending, the receiver still gets each by itself. `make bench`
+// measures how soon.
 func TestWebhooksAreToldWhileManyWait(t *testing.T) {
+	t.Parallel()
 	const waiting, more = 60, 20
 	come := make(chan string, waiting+more)
 	w := build(t, askAll, callThenText, hooked(t, func(m hookMessage) {

@@ -28,7 +28,7 @@ func (w *world) watch(token, lastEventID string) *client.Live {
 	return socket
 }
 
-// told reads what a WebSocket tells until it is of a type.
+// told reads messages of a WebSocket until one is of a type.
 func (w *world) told(socket *client.Live, typ live.Type) client.Update {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), soon)
@@ -44,9 +44,10 @@ func (w *world) told(socket *client.Live, typ live.Type) client.Update {
 	}
 }
 
-// A held call reaches those who watch, one of them releases it, and the other is
-// told who did.
+// A held call reaches two reviewers, one of them releases it, and the other gets the name
+// of the first.
 func TestWebSocketFromHoldToRelease(t *testing.T) {
+	t.Parallel()
 	w, m := staffed(t, askAll, callThenText)
 	ann, bob, vic := w.watch(m["ann"], ""), w.watch(m["bob"], ""), w.watch(m["vic"], "")
 	if ready := w.told(ann, live.TypeReady).Ready; len(ready.Pending) != 0 {
@@ -55,11 +56,11 @@ func TestWebSocketFromHoldToRelease(t *testing.T) {
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	held := w.told(ann, live.TypeRequest).Request
 	if held.ToolName != "bash" || held.ToolCallID != lsCall.ID || held.Status != approvals.StatusPending {
-		t.Fatalf("ann is told of %+v", held)
+		t.Fatalf("ann gets %+v", held)
 	}
 	late := w.watch(m["ada"], "")
 	if ready := w.told(late, live.TypeReady).Ready; len(ready.Pending) != 1 || ready.Pending[0] != held.ID {
-		t.Errorf("who comes later is told that %q waits", ready.Pending)
+		t.Errorf("a later client gets %q as pending", ready.Pending)
 	}
 	status, err := ann.Status(t.Context(), live.StatusQuery{})
 	if err != nil || len(status.Sessions) != 1 || status.Sessions[0].Runs[0].Waiting[0].RequestID != held.ID {
@@ -79,17 +80,18 @@ func TestWebSocketFromHoldToRelease(t *testing.T) {
 	for name, socket := range map[string]*client.Live{"bob": bob, "vic": vic, "ada": late} {
 		update := w.told(socket, live.TypeUpdate)
 		if d, ok := update.Request.FinalDecision(); !ok || d.ReviewerID != "ann" || update.EventID == "" {
-			t.Errorf("%s is told %+v after %q", name, update.Request.Decisions, update.EventID)
+			t.Errorf("%s gets %+v after %q", name, update.Request.Decisions, update.EventID)
 		}
 	}
 	decided := (*approvals.DecidedError)(nil)
 	if _, err := bob.Decide(t.Context(), approve(held.ID)); !errors.As(err, &decided) {
-		t.Errorf("the slower is told %v", err)
+		t.Errorf("the slower gets %v", err)
 	}
 }
 
 // Who was away learns how it ended meanwhile.
 func TestWebSocketResumes(t *testing.T) {
+	t.Parallel()
 	w, m := staffed(t, askAll, callThenText)
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	id := w.pending(1)[0].ID
@@ -97,7 +99,7 @@ func TestWebSocketResumes(t *testing.T) {
 	last := w.told(bob, live.TypeReady).EventID
 	bob.Close()
 	if _, err := bob.Next(t.Context()); err == nil {
-		t.Error("a closed WebSocket goes on")
+		t.Error("a closed WebSocket continues")
 	}
 	w.decide(id, approvals.Decision{Action: approvals.ActionDeny, Note: "no"})
 	agent.rest()
@@ -106,12 +108,13 @@ func TestWebSocketResumes(t *testing.T) {
 		t.Errorf("bob comes back to %+v", ready)
 	}
 	if update := w.told(back, live.TypeUpdate); update.Request.ID != id || update.Request.Status != approvals.StatusDenied {
-		t.Errorf("bob is told of %s, %s", update.Request.ID, update.Request.Status)
+		t.Errorf("bob gets %s, %s", update.Request.ID, update.Request.Status)
 	}
 }
 
-// The end of heldcall ends the WebSockets, and says so.
+// A stop of heldcall closes the WebSockets with a reason.
 func TestWebSocketEndsWithHeldcall(t *testing.T) {
+	t.Parallel()
 	w := build(t, askAll, callThenText)
 	socket := w.watch("", "")
 	w.told(socket, live.TypeReady)
@@ -124,8 +127,9 @@ func TestWebSocketEndsWithHeldcall(t *testing.T) {
 	}
 }
 
-// Who is nobody gets no WebSocket.
+// A client without a token gets no WebSocket.
 func TestWebSocketAsksWhoItIs(t *testing.T) {
+	t.Parallel()
 	w, m := staffed(t, askAll, callThenText)
 	_, err := w.as("").Live(t.Context(), "")
 	wantCode(t, err, problem.CodeUnauthenticated)
@@ -135,9 +139,10 @@ func TestWebSocketAsksWhoItIs(t *testing.T) {
 	wantCode(t, err, problem.CodeBadRequest)
 }
 
-// The conversation in docs/websocket.md is what a WebSocket says: lines that begin
-// with > are sent, those with < are read, and … stands for anything.
+// A WebSocket follows the conversation in docs/websocket.md: lines that begin with > are
+// sent, those with < are read, and … matches anything.
 func TestDocumentedWebSocket(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../docs/websocket.md")
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +177,7 @@ func TestDocumentedWebSocket(t *testing.T) {
 		for !slices.ContainsFunc(read, said) {
 			_, got, err := conn.Read(ctx)
 			if err != nil {
-				t.Fatalf("it does not say %s: %v\nbut %q", text, err, read)
+				t.Fatalf("it does not send %s: %v\nbut %q", text, err, read)
 			}
 			read = append(read, string(got))
 		}

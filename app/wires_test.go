@@ -12,8 +12,7 @@ import (
 
 // What Chat Completions is beside OpenAI's own route, through the front door.
 
-// refusedOnce calls the tool, and answers with text once it was told of a denial,
-// in whatever API it is asked.
+// refusedOnce calls the tool, and answers with text after a denial, in every API.
 func refusedOnce(r *fakemodel.Request) fakemodel.Reply {
 	for _, told := range []string{`"role":"tool"`, "function_call_output", "tool_result"} {
 		if strings.Contains(string(r.Body), told) {
@@ -29,6 +28,7 @@ const (
 )
 
 func TestAzurePaths(t *testing.T) {
+	t.Parallel()
 	w := build(t, denyAll, refusedOnce, func(c *app.Config) {
 		origin := strings.TrimSuffix(c.Proxy.Upstreams[0].URL, "/v1")
 		c.Proxy.Upstreams = []app.Upstream{{Prefix: "/openai", URL: origin + "/openai"}, {Prefix: "/anthropic", URL: origin + "/anthropic"}}
@@ -67,6 +67,7 @@ func TestAzurePaths(t *testing.T) {
 }
 
 func TestAzureRoutesWithoutCalls(t *testing.T) {
+	t.Parallel()
 	w := build(t, denyAll, func(*fakemodel.Request) fakemodel.Reply { return fakemodel.Whole(200, []byte(`{"data":[]}`)) }, func(c *app.Config) {
 		c.Proxy.Upstreams[0] = app.Upstream{Prefix: "/openai", URL: strings.TrimSuffix(c.Proxy.Upstreams[0].URL, "/v1") + "/openai"}
 	})
@@ -90,6 +91,7 @@ func TestAzureRoutesWithoutCalls(t *testing.T) {
 }
 
 func TestUpstreamsByPrefix(t *testing.T) {
+	t.Parallel()
 	others := make(map[string]*fakemodel.Server)
 	w := build(t, denyAll, refusedOnce, func(c *app.Config) {
 		c.Proxy.Upstreams[0].APIKey = "key-/v1"
@@ -133,6 +135,7 @@ func TestUpstreamsByPrefix(t *testing.T) {
 }
 
 func TestEveryChoiceIsJudged(t *testing.T) {
+	t.Parallel()
 	other := fakemodel.Call{ID: "call_two", Name: "two", Arguments: `{"n":2}`}
 	w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), `"role":"tool"`) {
@@ -162,9 +165,10 @@ func TestEveryChoiceIsJudged(t *testing.T) {
 	}
 }
 
-// The signature stands on the first call of a group, which is denied; the model
-// gets it back in place.
+// The signature is on the first call of a group, which is denied; the model gets it back
+// in its place.
 func TestSignatureOfADeniedCallComesBack(t *testing.T) {
+	t.Parallel()
 	const signed = `data: {"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[` +
 		`{"index":0,"id":"call_sesame","type":"function","function":{"name":"bash","arguments":"{}"},"extra_content":{"google":{"thought_signature":"c2ln"}}},` +
 		`{"index":1,"id":"call_two","type":"function","function":{"name":"two","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"
@@ -188,6 +192,7 @@ func TestSignatureOfADeniedCallComesBack(t *testing.T) {
 }
 
 func TestSoundPassesWhileACallIsHeld(t *testing.T) {
+	t.Parallel()
 	const chunk = `data: {"id":"c1","object":"chat.completion.chunk","choices":[{"index":0,"delta":%s,"finish_reason":null}]}` + "\n\n"
 	event := func(delta string) fakemodel.Write {
 		return fakemodel.Write{Bytes: []byte(strings.Replace(chunk, "%s", delta, 1))}

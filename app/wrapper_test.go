@@ -13,6 +13,7 @@ import (
 // that another call wraps, or a rule of a harmless one, takes nothing away of who
 // decides the others, and denies stay.
 func TestWrappedCallsKeepTheirReviewers(t *testing.T) {
+	t.Parallel()
 	const rules = `rules:
   - deny: [wipe]
   - ask: [note]

@@ -1,8 +1,7 @@
-// Package dashboards makes heldcall's Grafana dashboard: [Heldcall] says what is
-// on it, [Dashboard.JSON] writes it as Grafana reads it. What it makes is kept
-// in grafana/heldcall.json; the rules and alerts for Prometheus beside it, in
-// prometheus/rules.yaml, are written by hand. Both are checked against what a
-// running heldcall exports, in the folder check.
+// Package dashboards makes heldcall's Grafana dashboard: [Heldcall] defines it,
+// [Dashboard.JSON] encodes it for Grafana. The result is in grafana/heldcall.json.
+// The rules and alerts for Prometheus, in prometheus/rules.yaml, are written by hand.
+// The folder check tests both against the metrics of a running heldcall.
 package dashboards
 
 // Dashboard is one Grafana dashboard.
@@ -17,7 +16,7 @@ type Row struct {
 	Panels []Panel
 }
 
-// Panel shows some queries. Its description says what to make of it.
+// Panel shows some queries. Its description explains the values.
 type Panel struct {
 	Title, Description string
 	Kind               Kind
@@ -36,24 +35,24 @@ const (
 	Stat  Kind = "stat"
 )
 
-// Health says which values of a number are a fault.
+// Health defines which values of a number are a fault.
 type Health int
 
-// What is healthy.
+// The healthy values.
 const (
 	Any  Health = iota // a number is a number
 	Zero               // more than zero is a fault
 	One                // less than one is a fault
 )
 
-// Query is one PromQL expression. $sel in it stands for the labels that the
-// dashboard's variables choose.
+// Query is one PromQL expression. $sel in it is replaced by the labels
+// that the dashboard's variables select.
 type Query struct {
 	Expr   string
 	Legend string // with {{label}}
 }
 
-// Queries are all expressions of the dashboard, as they stand in its JSON.
+// Queries are all expressions of the dashboard, as in its JSON.
 func (d Dashboard) Queries() []Query {
 	var all []Query
 	for _, row := range d.Rows {

@@ -8,7 +8,7 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/golden"
 )
 
-var update = flag.Bool("update", false, "write the dashboard anew")
+var update = flag.Bool("update", false, "write the dashboard again")
 
 const file = "grafana/heldcall.json"
 
@@ -21,8 +21,8 @@ func TestFileIsUpToDate(t *testing.T) {
 	golden.Check(t, file, want, *update, "make dashboards")
 }
 
-// A panel that no one can read is none: each has a title of its own in its row,
-// says what it shows, and stands within the width of the page.
+// Each panel has a title that is unique in its row, a description, and a place within the
+// width of the page.
 func TestPanelsAreComplete(t *testing.T) {
 	for _, row := range dashboards.Heldcall().Rows {
 		titles := map[string]bool{}

@@ -12,7 +12,7 @@ const (
 	columns     = 24
 )
 
-// selector is what $sel in an expression stands for.
+// selector replaces $sel in an expression.
 const selector = `job=~"$job",instance=~"$instance"`
 
 func (q Query) selected() string { return strings.ReplaceAll(q.Expr, "$sel", selector) }

@@ -7,7 +7,7 @@ func Heldcall() Dashboard {
 	return Dashboard{
 		UID:         "heldcall",
 		Title:       "heldcall",
-		Description: "Traffic of agents, what is held and who decides it, and whether heldcall is well. docs/operate.md says what to do about each alert.",
+		Description: "Traffic of agents, held calls and their decisions, and the health of heldcall. docs/operate.md explains each alert.",
 		Rows:        []Row{now(), traffic(), calls(), people(), channels(), state(), process()},
 	}
 }
@@ -21,9 +21,9 @@ func now() Row {
 		stat("Oldest waiting", "How long the request that has waited longest waits.", "s", `max(heldcall_request_oldest_pending_age_seconds{$sel})`, Any),
 		stat("Open streams", "Answers that are being written to agents, held ones included.", "", `sum(heldcall_open_streams{$sel})`, Any),
 		stat("Failed closed", "Answers that were not released, in the last hour.", "", `sum(increase(heldcall_failed_closed_total{$sel}[1h]))`, Zero),
-		stat("Expired", "Calls that nobody answered in time, in the last hour.", "", `sum(increase(heldcall_calls_total{$sel,outcome="expired"}[1h]))`, Zero),
+		stat("Expired", "Calls without an answer in time, in the last hour.", "", `sum(increase(heldcall_calls_total{$sel,outcome="expired"}[1h]))`, Zero),
 		stat("Gated", "1 if no canary call passed unheld at the start of any instance.", "", `min(heldcall_canary_passed{$sel})`, One),
-		stat("Policy", "1 while the policies in force are those in their files, on every instance.", "", `min(heldcall_policy_valid{$sel})`, One),
+		stat("Policy", "1 if the last load of every policy file succeeded, on every instance.", "", `min(heldcall_policy_valid{$sel})`, One),
 		stat("NATS", "1 while every instance is connected to NATS.", "", `min(heldcall_nats_connected{$sel})`, One),
 	}}
 }
@@ -38,7 +38,7 @@ func traffic() Row {
 		quantiles("From decision to release", "From the last decision of a turn to its release.", "heldcall_decision_to_release_seconds", ""),
 		{Title: "Open streams", Description: "Answers that are being written to agents, held ones included.", Kind: Lines, Width: 8, Queries: []Query{{`sum by (instance) (heldcall_open_streams{$sel})`, "{{instance}}"}}},
 		rates("Refused requests", "Requests that heldcall answered with an error of its own before asking upstream.", "heldcall_refused_requests_total", "code"),
-		{Title: "Continuations and spliced turns", Description: "Upstream requests that heldcall made to tell the model of a denial, and hidden turns put back into agents' requests. A steady stream of continuations is a model that keeps trying what is denied.", Kind: Lines, Unit: "ops", Width: 8, Queries: []Query{
+		{Title: "Continuations and spliced turns", Description: "Upstream requests by which the model learns of a denial, and hidden turns put back into agents' requests. A steady stream of continuations is a model that repeats denied calls.", Kind: Lines, Unit: "ops", Width: 8, Queries: []Query{
 			{`sum(rate(heldcall_continuations_total{$sel}[$__rate_interval]))`, "continuations"},
 			{`sum(rate(heldcall_spliced_turns_total{$sel}[$__rate_interval]))`, "spliced turns"},
 		}},
@@ -47,19 +47,19 @@ func traffic() Row {
 
 func calls() Row {
 	return Row{"Calls", []Panel{
-		rates("Verdicts", "What policy said of calls.", "heldcall_call_verdicts_total", "verdict"),
+		rates("Verdicts", "Verdicts of policy on calls.", "heldcall_call_verdicts_total", "verdict"),
 		rates("Calls by outcome", "How calls ended.", "heldcall_calls_total", "outcome"),
 		rates("Denials by rule", "Calls that policy denied, by the rule.", "heldcall_rule_denials_total", "rule"),
-		{Title: "Expiries", Description: "Calls that nobody answered in time.", Kind: Lines, Width: 8, Queries: []Query{{`sum(increase(heldcall_calls_total{$sel,outcome="expired"}[$__rate_interval]))`, "expired"}}},
+		{Title: "Expiries", Description: "Calls without an answer in time.", Kind: Lines, Width: 8, Queries: []Query{{`sum(increase(heldcall_calls_total{$sel,outcome="expired"}[$__rate_interval]))`, "expired"}}},
 		rates("Holds by tool", "Requests that ended, by tool. Tools beyond the first 50 are other.", "heldcall_holds_total", "tool"),
-		rates("Hosted tools", "Offers of tools that the provider runs, by what policy said.", "heldcall_hosted_tools_total", "verdict"),
+		rates("Hosted tools", "Offers of tools that the provider runs, by verdict.", "heldcall_hosted_tools_total", "verdict"),
 	}}
 }
 
 func people() Row {
 	return Row{"People", []Panel{
 		{Title: "Waiting", Description: "Requests that wait for a decision. Replicas of one state all count the same ones.", Kind: Lines, Width: 8, Queries: []Query{{`max by (instance) (heldcall_requests_pending{$sel})`, "{{instance}}"}}},
-		{Title: "Oldest waiting", Description: "How long the request that has waited longest waits. Near the time-out of your rules nobody looks.", Kind: Lines, Unit: "s", Width: 8, Queries: []Query{{`max by (instance) (heldcall_request_oldest_pending_age_seconds{$sel})`, "{{instance}}"}}},
+		{Title: "Oldest waiting", Description: "Age of the oldest pending request. If it is near the time-out of your rules, no reviewer is active.", Kind: Lines, Unit: "s", Width: 8, Queries: []Query{{`max by (instance) (heldcall_request_oldest_pending_age_seconds{$sel})`, "{{instance}}"}}},
 		quantiles("Time to decision by tool", "From a request to the decision of a reviewer that ended it.", "heldcall_time_to_decision_seconds", "tool"),
 		rates("Decisions by channel", "Decisions of reviewers, by the channel they came over.", "heldcall_decisions_total", "channel", "action"),
 		rates("Decisions by group", "Decisions of reviewers, by the group that was asked.", "heldcall_group_decisions_total", "group", "action"),
@@ -73,24 +73,24 @@ func channels() Row {
 	}
 	return Row{"Channels", []Panel{
 		rates("Deliveries", "Cards handed to channels, by how that ended. failed is tried again.", "heldcall_notify_deliveries_total", "channel", "outcome"),
-		quantiles("From a request to the channel", "From the creation of a request until the channel's service has taken its card, routes that tell later aside.", "heldcall_notify_latency_seconds", "channel"),
+		quantiles("From a request to the channel", "From the creation of a request until the channel's service has accepted its card, without routes that notify later.", "heldcall_notify_latency_seconds", "channel"),
 		rates("Deliveries tried again", "Each with a pause that grows. One channel's do not delay another's.", "heldcall_notify_retries_total", "channel"),
 		longest("Cards that wait", "Cards that wait to be handed to a channel.", "", "heldcall_notify_waiting"),
-		longest("Oldest card that waits", "How long the oldest of them has waited: what a channel is behind.", "s", "heldcall_notify_oldest_seconds"),
+		longest("Oldest card that waits", "Age of the oldest undelivered card: the delay of the channel.", "s", "heldcall_notify_oldest_seconds"),
 	}}
 }
 
 func state() Row {
 	return Row{"Failing closed, NATS and the store", []Panel{
-		rates("Failed closed", "Answers that were not released, by why. answer_not_understood says that an upstream sent what heldcall cannot read with certainty.", "heldcall_failed_closed_total", "code"),
+		rates("Failed closed", "Answers that were not released, by why. answer_not_understood: an upstream sent an answer that heldcall cannot read with certainty.", "heldcall_failed_closed_total", "code"),
 		rates("Store errors", "What the store could not do.", "heldcall_store_errors_total", "op"),
 		rates("Store errors of the data plane", "What could not be recorded or looked up for an answer.", "heldcall_proxy_store_errors_total", "operation"),
 		quantiles("Writes", "What writes took until NATS had them on disk.", "heldcall_store_write_seconds", ""),
-		{Title: "NATS", Description: "1 while the connection stands.", Kind: Lines, Width: 8, Queries: []Query{
+		{Title: "NATS", Description: "1 while the connection is up.", Kind: Lines, Width: 8, Queries: []Query{
 			{`min by (instance) (heldcall_nats_connected{$sel})`, "connected, {{instance}}"},
 			{`sum by (instance) (increase(heldcall_nats_reconnects_total{$sel}[$__rate_interval]))`, "reconnects, {{instance}}"},
 		}},
-		{Title: "Policy", Description: "1 while the policies in force are those in their files; and changes of the files.", Kind: Lines, Width: 8, Queries: []Query{
+		{Title: "Policy", Description: "1 if the last load of every policy file succeeded; and loads of changed files.", Kind: Lines, Width: 8, Queries: []Query{
 			{`min by (instance) (heldcall_policy_valid{$sel})`, "in force, {{instance}}"},
 			{`sum by (result) (increase(heldcall_policy_reloads_total{$sel}[$__rate_interval]))`, "{{result}}"},
 		}},

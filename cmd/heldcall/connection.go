@@ -19,9 +19,9 @@ const idLength = 26
 
 // connection identifies the running heldcall that a command talks to.
 type connection struct {
-	Config  string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file; it says where the console is."`
+	Config  string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file, which names the console's address."`
 	Console string `placeholder:"URL" env:"HELDCALL_CONSOLE" help:"URL of the console, in place of --config."`
-	Token   string `placeholder:"TOKEN" env:"HELDCALL_TOKEN" help:"Your token as a reviewer, where the console asks for one. Others on the machine see what stands in a command line: prefer the variable."`
+	Token   string `placeholder:"TOKEN" env:"HELDCALL_TOKEN" help:"Your reviewer token, if the console requires one. Other users of the machine can read command lines: prefer the variable."`
 
 	TokenFile string `placeholder:"FILE" env:"HELDCALL_TOKEN_FILE" help:"File with your token, which only you can read, in place of --token."`
 }
@@ -102,23 +102,22 @@ func (o oneRequest) find(ctx context.Context) (*client.Client, approvals.Request
 }
 
 const (
-	// shortestID is how much of an id names a request: an empty variable in a
-	// script must not decide about whatever waits.
+	// shortestID is the length from which a part of an id names a request: an empty
+	// variable in a script must not decide a request.
 	shortestID = 4
 	// mostCandidates is how many requests the error of an ambiguous id lists.
 	mostCandidates = 10
 )
 
-// resolve finds the request that an id means, or as much of its beginning or end
-// as no other shares: among those that wait for an answer, else among all. Ids
-// begin with the time, so their ends tell them apart sooner.
+// resolve finds a request by its id, or by a prefix or suffix that is unique among the
+// pending requests, else among all. Ids begin with the time, so suffixes differ sooner.
 func resolve(ctx context.Context, c *client.Client, id string) (approvals.Request, error) {
 	id = strings.ToUpper(id)
 	if len(id) >= idLength {
 		return c.Request(ctx, id)
 	}
 	if len(id) < shortestID {
-		return approvals.Request{}, usagef("id %q is too short; give %d characters or more of its beginning or end", id, shortestID)
+		return approvals.Request{}, usagef("id %q is too short; give %d or more characters of its beginning or end", id, shortestID)
 	}
 	for _, status := range []approvals.Status{approvals.StatusPending, ""} {
 		matches, err := alike(ctx, c, approvals.Filter{Status: status, Limit: pageSize}, id)
@@ -169,11 +168,11 @@ type ambiguousID struct {
 
 func (e *ambiguousID) Error() string {
 	var text strings.Builder
-	what := "have ids that begin or end"
+	what := "requests have ids that begin or end"
 	if e.status == approvals.StatusPending {
-		what = "wait whose ids begin or end"
+		what = "pending requests have ids that begin or end"
 	}
-	fmt.Fprintf(&text, "several requests %s with %s:\n", what, e.id)
+	fmt.Fprintf(&text, "several %s with %s:\n", what, e.id)
 	for i, r := range e.matches {
 		if i == mostCandidates {
 			text.WriteString("  and more\n")
@@ -181,7 +180,7 @@ func (e *ambiguousID) Error() string {
 		}
 		fmt.Fprintf(&text, "  %s  %s  %s\n", r.ID, printable(r.ToolName), shorten(printable(r.ArgsPreview), previewWidth))
 	}
-	text.WriteString("Give one of them, or as much of its beginning or end as no other shares.")
+	text.WriteString("Give a full id, or a unique prefix or suffix.")
 	return text.String()
 }
 
@@ -189,7 +188,7 @@ func (e *ambiguousID) Error() string {
 type unknownID struct{ id string }
 
 func (e *unknownID) Error() string {
-	return "no request " + e.id + "; `heldcall requests` lists those that wait, with --all the others too"
+	return "no request " + e.id + "; `heldcall requests` lists pending requests, with --all also those that have ended"
 }
 
 func (e *unknownID) Unwrap() error { return approvals.ErrUnknownRequest }

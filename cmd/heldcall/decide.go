@@ -27,7 +27,7 @@ func (c *approveCommand) Run(ctx context.Context, s *streams) error {
 
 type denyCommand struct {
 	severalRequests
-	Note string `help:"Why; the model is told." placeholder:"WHY"`
+	Note string `help:"Reason, sent to the model." placeholder:"WHY"`
 	rememberFlags
 }
 
@@ -47,8 +47,8 @@ type severalRequests struct {
 	IDs []string `arg:"" name:"id" help:"Requests, each as its ${id}."`
 }
 
-// decide takes the same decision on each request. None is decided if an id is
-// not known; after that one that fails does not stop the others.
+// decide takes the same decision on each request. It decides none if an id is unknown.
+// A failed decision does not stop the others.
 func (c severalRequests) decide(ctx context.Context, s *streams, decision approvals.Decision) error {
 	console, err := c.dial()
 	if err != nil {

@@ -39,7 +39,7 @@ func (c *delegationListCommand) Run(ctx context.Context, s *streams) error {
 
 func printDelegations(w io.Writer, list []approvals.Delegation) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, "Nobody decides for another.")
+		_, err := fmt.Fprintln(w, "No delegations.")
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -53,10 +53,10 @@ func printDelegations(w io.Writer, list []approvals.Delegation) error {
 type delegationCreateCommand struct {
 	connection
 	outputFlag
-	To    string `arg:"" help:"The reviewer who decides in your place."`
+	To    string `arg:"" help:"Reviewer who decides in your place."`
 	Until string `required:"" placeholder:"TIME" help:"2026-12-24 (to the end of that day here), 2026-12-24T18:00:00Z, or a duration such as 48h."`
-	From  string `placeholder:"NAME" help:"In whose place; for admins. You, if it is not given."`
-	Note  string `placeholder:"TEXT" help:"Why."`
+	From  string `placeholder:"NAME" help:"The reviewer to replace, for admins; default: you."`
+	Note  string `placeholder:"TEXT" help:"Note stored with the delegation."`
 }
 
 // Run makes a delegation.

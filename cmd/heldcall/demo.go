@@ -21,9 +21,9 @@ type demoCommand struct {
 	Auto bool `help:"Play every way a call can end, unattended, and check what each side saw."`
 }
 
-const demoIntroduction = `This is a real heldcall. The model behind it is scripted: it is not an AI, it follows
-a few fixed rules. The agent before it is small but real: it runs the calls that
-it gets, in a folder that is removed at the end.
+const demoIntroduction = `This is a real heldcall. The model is scripted: it is not an AI, it follows a few
+fixed rules. The agent is small but real: it runs the calls that it gets, in a folder
+that is removed at the end.
 
   agents     base_url = %s
   reviewers  %s
@@ -43,7 +43,7 @@ func (c *demoCommand) Run(ctx context.Context, s *streams) (err error) {
 	if c.Auto {
 		config.Proxy.Listen, config.Console.Listen, config.NATS.Listen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	}
-	stage, _, err := launch.OnFreePorts(config, func(config app.Config) (*demo.Stage, error) { // where it listens is said below
+	stage, _, err := launch.OnFreePorts(config, func(config app.Config) (*demo.Stage, error) { // the introduction has the addresses
 		return demo.Open(ctx, demo.Options{Config: config, Version: version()})
 	})
 	if err != nil {
@@ -115,7 +115,7 @@ func quoted(word string) string {
 // labelWidth is that of the widest speaker.
 const labelWidth = 11
 
-// transcript prints what is said. What models and reviewers wrote is escaped.
+// transcript prints the lines of the demo. Text of models and reviewers is escaped.
 type transcript struct {
 	mu  sync.Mutex
 	out io.Writer

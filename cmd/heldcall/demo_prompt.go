@@ -23,7 +23,7 @@ Answer in a browser:
   %[2]s/#/requests/%[1]s
 or here:
   a          approve it
-  d WHY      deny it; the model is told why. Try: d keep the drafts
+  d REASON   deny it; the model gets the reason. Try: d keep the drafts
   e JSON     edit the arguments, then release it. Try: e {"command":"rm -r cache"}
   q          quit
 or in another terminal, while the demo runs:
@@ -169,7 +169,7 @@ func (p *prompt) review(ctx context.Context) error {
 				return err
 			}
 			if decided {
-				held = nil // what is typed next is about the next call
+				held = nil // the next line answers the next call
 			}
 		}
 	}
@@ -201,7 +201,7 @@ func (p *prompt) take(ctx context.Context, event approvals.Event, held *approval
 	case approvals.EventApprovalRequired:
 		request, err := p.stage.Client.Request(ctx, event.RequestID)
 		if err != nil {
-			return nil, fmt.Errorf("read what is held: %w", err)
+			return nil, fmt.Errorf("read the held request: %w", err)
 		}
 		if request.Status.Final() {
 			return held, nil
@@ -218,7 +218,7 @@ func (p *prompt) take(ctx context.Context, event approvals.Event, held *approval
 		return nil, nil
 	case approvals.EventApprovalExpired:
 		p.t.say("\n")
-		p.t.tell(demo.Line{Who: demo.Heldcall, Text: "nobody answered in time"})
+		p.t.tell(demo.Line{Who: demo.Heldcall, Text: "expired: no answer in time"})
 		return nil, nil
 	case approvals.EventCallAllowed:
 		p.t.tell(demo.Line{Who: demo.Heldcall, Text: "allowed by policy: " + event.ToolName})
@@ -274,11 +274,11 @@ func parseAnswer(line string) (approvals.Decision, error) {
 		return approvals.Decision{Action: approvals.ActionDeny, Note: rest}, nil
 	case "e", "edit":
 		if err := checkJSON([]byte(rest)); err != nil {
-			return approvals.Decision{}, fmt.Errorf("the arguments behind e are not valid JSON: %w", err)
+			return approvals.Decision{}, fmt.Errorf("e needs valid JSON, e.g. e {\"command\":\"ls\"}: %w", err)
 		}
 		return approvals.Decision{Action: approvals.ActionModifyArgs, ModifiedArgs: json.RawMessage(rest)}, nil
 	case "q", "quit":
 		return approvals.Decision{}, errQuit
 	}
-	return approvals.Decision{}, errors.New("write a, d WHY, e JSON or q")
+	return approvals.Decision{}, errors.New("type a, d REASON, e JSON or q")
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// The commands that the demo prints for another terminal do what it says.
+// The commands that the demo prints for another terminal work.
 func TestDemoIsAnsweredFromAnotherTerminal(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
@@ -70,7 +70,7 @@ func TestSelfIsFoundByShells(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := self(); strings.Trim(got, "'") != path {
-		t.Errorf("behind another one it is %s", got)
+		t.Errorf("after another one it is %s", got)
 	}
 	if err := os.Remove(other); err != nil {
 		t.Fatal(err)

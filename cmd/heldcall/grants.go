@@ -26,16 +26,8 @@ type grantsListCommand struct {
 	Agent     string `help:"Only those for this agent." placeholder:"AGENT"`
 	SessionID string `name:"session" help:"Only those for this session." placeholder:"ID"`
 	Tool      string `help:"Only those with a pattern for this tool." placeholder:"TOOL"`
-	Expired   bool   `help:"Those that have ended in the last day too."`
-	Limit     int    `help:"Maximum number to list." default:"100"`
-}
-
-// AfterApply checks the flags.
-func (c *grantsListCommand) AfterApply() error {
-	if c.Limit < 1 {
-		return fmt.Errorf("--limit: %d is less than 1", c.Limit)
-	}
-	return nil
+	Expired   bool   `help:"Also list grants that ended in the last day."`
+	limitFlag
 }
 
 // Run lists grants, newest first.
@@ -56,35 +48,28 @@ func (c *grantsListCommand) Run(ctx context.Context, s *streams) error {
 	return printGrants(s.out, list)
 }
 
-// listGrants lists all grants, or limit of them.
-func listGrants(ctx context.Context, console *client.Client, filter approvals.GrantFilter, limit int) (approvals.GrantPage, error) {
-	list := approvals.GrantPage{Items: []approvals.Grant{}}
-	for {
-		filter.Limit = min(pageSize, limit-len(list.Items))
+// listGrants lists at most limit grants.
+func listGrants(ctx context.Context, console *client.Client, filter approvals.GrantFilter, limit int) (list approvals.GrantPage, err error) {
+	list.Items, list.NextCursor, err = collect(limit, func(limit int, cursor string) ([]approvals.Grant, string, error) {
+		filter.Limit, filter.Cursor = limit, cursor
 		page, err := console.Grants(ctx, filter)
-		if err != nil {
-			return list, err
-		}
-		list.Items = append(list.Items, page.Items...)
-		list.NextCursor, filter.Cursor = page.NextCursor, page.NextCursor
-		if page.NextCursor == "" || len(list.Items) >= limit {
-			return list, nil
-		}
-	}
+		return page.Items, page.NextCursor, err
+	})
+	return list, err
 }
 
 // newGrant is what a command takes that is about a grant not there yet.
 type newGrant struct {
 	connection
 	outputFlag
-	Deny      bool   `help:"Deny the calls. Without it they are allowed."`
-	Tenant    string `help:"The tenant that the agents are in. For all of them also --scope tenant." default:"default" placeholder:"TENANT"`
-	User      string `help:"The user that the agents act for; without it those that act for nobody that heldcall knows." placeholder:"USER"`
+	Deny      bool   `help:"Deny the calls instead of allowing them."`
+	Tenant    string `help:"Tenant of the agents. For every agent of a tenant add --scope tenant." default:"default" placeholder:"TENANT"`
+	User      string `help:"User for whom the agents act; default: agents without a known user." placeholder:"USER"`
 	Agent     string `help:"The agent, with --scope agent or session." placeholder:"AGENT"`
 	SessionID string `name:"session" help:"The session, with --scope session." placeholder:"ID"`
 	grantFlags
 	Note     string   `help:"Note stored with the decision." placeholder:"TEXT"`
-	Patterns []string `arg:"" optional:"" sep:"none" help:"What it covers, such as 'bash(npm run *)'."`
+	Patterns []string `arg:"" optional:"" sep:"none" help:"Patterns of the calls, such as 'bash(npm run *)'."`
 }
 
 // grant is the grant that the flags describe.
@@ -194,8 +179,7 @@ func (c *grantsRevokeCommand) Run(ctx context.Context, s *streams) error {
 	return errors.Join(failures...)
 }
 
-// resolveGrant finds the grant that an id means, or as much of its beginning or
-// end as no other shares.
+// resolveGrant finds the id of a grant by it, or by a unique prefix or suffix.
 func resolveGrant(ctx context.Context, console *client.Client, id string) (string, error) {
 	id = strings.ToUpper(id)
 	if len(id) >= idLength {

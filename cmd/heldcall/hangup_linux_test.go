@@ -16,6 +16,7 @@ import (
 // TestClosedTerminalStopsServe: SIGHUP means another thing when the terminal of
 // `heldcall serve` has closed than when somebody sends it.
 func TestClosedTerminalStopsServe(t *testing.T) {
+	t.Parallel()
 	keyboard, terminal := openTerminal(t)
 	letHangUp(t)
 	dir := t.TempDir()
@@ -62,7 +63,7 @@ func TestClosedTerminalStopsServe(t *testing.T) {
 	}
 }
 
-// openTerminal opens a pseudo-terminal: what is beyond its keyboard, and itself.
+// openTerminal opens a pseudo-terminal and returns both ends.
 func openTerminal(t *testing.T) (keyboard, terminal *os.File) {
 	t.Helper()
 	keyboard, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// healthTimeout is how long heldcall has to say that it is ready. Its own checks
-// end before.
+// healthTimeout is how long the command waits for an answer. Heldcall's own checks take
+// less.
 const healthTimeout = 5 * time.Second
 
 type healthCommand struct{ connection }
 
 // Run fails unless a running heldcall can hold and release calls. It needs no
-// shell and no other program, so that a container can be asked how it is.
+// shell and no other program, so that a container image can use it as its health check.
 func (c *healthCommand) Run(ctx context.Context, s *streams) error {
 	console, err := c.dial()
 	if err != nil {

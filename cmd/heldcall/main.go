@@ -30,7 +30,7 @@ type program struct {
 	Watch       watchCommand       `cmd:"" help:"Review pending requests interactively."`
 	Requests    requestsCommand    `cmd:"" help:"List requests, or show one."`
 	Approve     approveCommand     `cmd:"" help:"Approve requests."`
-	Deny        denyCommand        `cmd:"" help:"Deny requests and tell the model why."`
+	Deny        denyCommand        `cmd:"" help:"Deny requests, with a reason for the model."`
 	Modify      modifyCommand      `cmd:"" help:"Edit the arguments of a call, then release it."`
 	Grants      grantsCommand      `cmd:"" help:"List and write grants: decisions that are remembered."`
 	Delegations delegationsCommand `cmd:"" help:"Let another reviewer decide in your place, or list who does."`
@@ -42,8 +42,8 @@ type program struct {
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }
 
-// streams are what a command reads and writes. What is not heldcall's own text
-// goes through printable or escapeJSON first.
+// streams are the input and outputs of a command. Text that is not heldcall's own is
+// escaped first, with printable or escapeJSON.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer

@@ -14,8 +14,8 @@ import (
 
 type modifyCommand struct {
 	oneRequest
-	Args string `help:"The arguments to release in place of the model's. Without it, $VISUAL or $EDITOR opens." placeholder:"JSON"`
-	Note string `help:"Why; the model is told." placeholder:"WHY"`
+	Args string `help:"Arguments to release instead of the model's. Opens $VISUAL or $EDITOR if omitted." placeholder:"JSON"`
+	Note string `help:"Reason, sent to the model." placeholder:"WHY"`
 }
 
 // Run releases a call with other arguments.
@@ -58,12 +58,12 @@ func checkJSON(text []byte) error {
 		return err
 	}
 	if rest := bytes.TrimSpace(text[decoder.InputOffset():]); len(rest) > 0 {
-		return fmt.Errorf("%q stands behind the value", shorten(string(rest), previewWidth))
+		return fmt.Errorf("%q follows the value", shorten(string(rest), previewWidth))
 	}
 	return nil
 }
 
-// compactJSON takes the white space out of JSON; what is none stays as it is.
+// compactJSON removes the white space of JSON. Text that is not JSON stays as it is.
 func compactJSON(value []byte) []byte {
 	var compact bytes.Buffer
 	if json.Compact(&compact, value) != nil {

@@ -5,19 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"time"
-
-	"github.com/heldcall/heldcall/internal/humanize"
 )
 
-// outputFlag is how a command shows what it found.
+// outputFlag selects the form of a command's output.
 type outputFlag struct {
-	Output string `short:"o" enum:"table,json" default:"table" placeholder:"table|json" help:"How to show it: table or json."`
+	Output string `short:"o" enum:"table,json" default:"table" placeholder:"table|json" help:"Output format: table or json."`
 }
 
 func (o outputFlag) json() bool { return o.Output == "json" }
 
-// printJSON writes a value as indented JSON that is safe on a elapsed.
+// printJSON writes a value as indented JSON that is safe on a terminal.
 func printJSON(w io.Writer, value any) error {
 	var content bytes.Buffer
 	encoder := json.NewEncoder(&content)
@@ -30,8 +27,30 @@ func printJSON(w io.Writer, value any) error {
 	return err
 }
 
-// ago writes how long ago something was.
-func ago(d time.Duration) string { return humanize.Ago(d) }
+// limitFlag bounds a list.
+type limitFlag struct {
+	Limit int `help:"Maximum number to list." default:"100"`
+}
 
-// left writes how much of a deadline is left.
-func left(d time.Duration) string { return humanize.Left(d) }
+// AfterApply checks the flag.
+func (f limitFlag) AfterApply() error {
+	if f.Limit < 1 {
+		return fmt.Errorf("--limit: %d is less than 1", f.Limit)
+	}
+	return nil
+}
+
+// collect reads pages until there are no more, or limit items.
+func collect[T any](limit int, read func(limit int, cursor string) ([]T, string, error)) (items []T, cursor string, err error) {
+	items = []T{}
+	for {
+		var page []T
+		if page, cursor, err = read(min(pageSize, limit-len(items)), cursor); err != nil {
+			return nil, "", err
+		}
+		items = append(items, page...)
+		if cursor == "" || len(items) >= limit {
+			return items, cursor, nil
+		}
+	}
+}

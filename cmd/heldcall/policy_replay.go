@@ -18,7 +18,7 @@ type policyReplayCommand struct {
 	connection
 	outputFlag
 	Policy string `placeholder:"FILE" default:"policy.yaml" help:"The new policy file (policy.yaml)."`
-	Since  string `placeholder:"TIME" default:"7d" help:"How far back to go, such as 12h (7d)."`
+	Since  string `placeholder:"TIME" default:"7d" help:"Age of the oldest calls to judge, such as 12h (default: 7d)."`
 	Tenant string `help:"Only calls of this tenant."`
 	User   string `help:"Only calls of this user."`
 	Agent  string `help:"Only calls of this agent."`
@@ -26,7 +26,7 @@ type policyReplayCommand struct {
 
 // Help explains the exit codes.
 func (c *policyReplayCommand) Help() string {
-	return "It exits with 0 if the policy says of every recorded call what was said of it then, and with 1 if not."
+	return "Exit code 0 if the policy gives every recorded call its recorded verdict, else 1."
 }
 
 // Run judges the calls that a running heldcall has recorded by another policy, and
@@ -59,7 +59,7 @@ func (c *policyReplayCommand) Run(ctx context.Context, s *streams) error {
 		err = r.print(s.out)
 	}
 	if err == nil && r.Changed > 0 {
-		err = fmt.Errorf("%d of %d calls would have been decided otherwise", r.Changed, r.Judged)
+		err = fmt.Errorf("%d of %d calls would have another verdict", r.Changed, r.Judged)
 	}
 	return err
 }

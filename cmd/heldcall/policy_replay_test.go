@@ -19,9 +19,10 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
-// TestPolicyReplay records calls with a whole heldcall - allowed by rule and by
-// name, asked about, denied, rewritten and not strict - and judges them anew.
+// TestPolicyReplay records calls with a whole heldcall - allowed by rule and by name,
+// approved, denied, rewritten and not strict - and judges them again.
 func TestPolicyReplay(t *testing.T) {
+	t.Parallel()
 	const was = "tools:\n  bash: {resource: command, as: shell}\nrules:\n  - allow: ['bash(ls *)', read]\n  - deny: ['bash(rm *)']\n" +
 		"  - rewrite: ['bash(git *)']\n    set: {timeout: 1}\n  - ask: ['bash(git push:*)']\n"
 	calls := []fakemodel.Call{
@@ -150,7 +151,7 @@ func (w *recorder) post() error {
 	return err
 }
 
-// approve approves what waits, once it is so many requests.
+// approve waits for n pending requests and approves them.
 func (w *recorder) approve(n int) {
 	w.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {

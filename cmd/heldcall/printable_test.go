@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/heldcall/heldcall/internal/humanize"
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
@@ -33,8 +34,7 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// Whatever a model wrote, only what is visible is printed, and JSON stays the
-// same JSON.
+// Only visible characters of a model's text are printed, and JSON keeps its value.
 func FuzzPrintable(f *testing.F) {
 	f.Add("\x1b[2J\u202e\xff\u2028\U000e0041")
 	f.Add(`{"a": "\u0000"}`)
@@ -77,12 +77,12 @@ func TestDurationsAreShort(t *testing.T) {
 		-time.Second: "0s", 59 * time.Second: "59s", 61 * time.Second: "1m01s", 5 * time.Minute: "5m00s",
 		12*time.Minute + 3*time.Second: "12m", 47 * time.Hour: "47h", 72 * time.Hour: "3d",
 	} {
-		if got := left(d); got != want {
+		if got := humanize.Left(d); got != want {
 			t.Errorf("left(%s) = %s, want %s", d, got, want)
 		}
 	}
-	if got := ago(90 * time.Second); got != "1m" {
-		t.Errorf("ago(90s) = %s", got)
+	if got := humanize.Ago(90 * time.Second); got != "1m" {
+		t.Errorf("humanize.Ago(90s) = %s", got)
 	}
 }
 

@@ -9,25 +9,25 @@ import (
 
 // rememberFlags are how a decision is remembered.
 type rememberFlags struct {
-	Always   bool     `help:"Remember it: decide the same call in this session in the same way for 8 hours, without asking."`
-	Pattern  []string `sep:"none" help:"With --always, what is remembered, such as 'bash(npm run *)'; repeatable. Default: exactly this call." placeholder:"PATTERN"`
-	Scope    string   `help:"With --always, whose calls: session (default), agent, user (every agent of the user) or tenant." placeholder:"SCOPE"`
-	Expires  string   `help:"With --always, when it ends: after a time such as 30m or 7d, at one such as 2026-12-31T00:00:00Z, or never. Default: 8h." placeholder:"WHEN"`
-	Template string   `help:"With --always, a template of grants.templates in the configuration in place of these." placeholder:"NAME"`
+	Always   bool     `help:"Remember the decision: apply it to the same call in this session for 8 hours."`
+	Pattern  []string `sep:"none" help:"With --always: pattern to remember, such as 'bash(npm run *)'; repeatable. Default: exactly this call." placeholder:"PATTERN"`
+	Scope    string   `help:"With --always: session (default), agent, user (every agent of the user) or tenant." placeholder:"SCOPE"`
+	Expires  string   `help:"With --always: expiry, e.g. 30m, 7d, 2026-12-31T00:00:00Z or never. Default: 8h." placeholder:"WHEN"`
+	Template string   `help:"With --always: a template of grants.templates in the configuration, instead of pattern, scope and expiry." placeholder:"NAME"`
 }
 
 // grantFlags are what a grant has beside its patterns.
 type grantFlags struct {
-	Scope    string `help:"Whose calls: user (every agent of the user; if absent), agent, session or tenant." placeholder:"SCOPE"`
+	Scope    string `help:"user (every agent of the user; default), agent, session or tenant." placeholder:"SCOPE"`
 	Expires  string `help:"Expiry, e.g. 8h or 2026-12-31T00:00:00Z; default: never." placeholder:"WHEN"`
-	Template string `help:"The template that says the rest, of grants.templates in the configuration." placeholder:"NAME"`
+	Template string `help:"Template of grants.templates in the configuration, which defines the rest." placeholder:"NAME"`
 }
 
-// remember makes a decision one that is remembered, if the flags say so.
+// remember turns a decision into a remembered one if the flags ask for it.
 func (f *rememberFlags) remember(d approvals.Decision, always approvals.Action) (approvals.Decision, error) {
 	if !f.Always {
 		if len(f.Pattern) > 0 || f.Scope != "" || f.Expires != "" || f.Template != "" {
-			return d, usagef("--pattern, --scope, --expires and --template say how a decision is remembered: give --always too")
+			return d, usagef("--pattern, --scope, --expires and --template require --always")
 		}
 		return d, nil
 	}

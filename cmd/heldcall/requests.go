@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/humanize"
 )
 
 const (
@@ -30,15 +31,7 @@ type listCommand struct {
 	SessionID string `name:"session" help:"Only this session." placeholder:"ID"`
 	RunID     string `name:"run" help:"Only this run." placeholder:"ID"`
 	Search    string `help:"Only requests containing all these words, in tool, arguments, names, notes or ids; with --all also requests that have ended." placeholder:"WORDS"`
-	Limit     int    `help:"Maximum number to list." default:"100"`
-}
-
-// AfterApply checks the flags.
-func (c *listCommand) AfterApply() error {
-	if c.Limit < 1 {
-		return fmt.Errorf("--limit: %d is less than 1", c.Limit)
-	}
-	return nil
+	limitFlag
 }
 
 // Run lists requests, newest first.
@@ -54,18 +47,14 @@ func (c *listCommand) Run(ctx context.Context, s *streams) error {
 	if !c.All && c.Status == "" {
 		filter.Status = approvals.StatusPending
 	}
-	list := approvals.Page{Items: []approvals.Request{}}
-	for {
-		filter.Limit = min(pageSize, c.Limit-len(list.Items))
+	var list approvals.Page
+	list.Items, list.NextCursor, err = collect(c.Limit, func(limit int, cursor string) ([]approvals.Request, string, error) {
+		filter.Limit, filter.Cursor = limit, cursor
 		page, err := console.Requests(ctx, filter)
-		if err != nil {
-			return err
-		}
-		list.Items = append(list.Items, page.Items...)
-		list.NextCursor, filter.Cursor = page.NextCursor, page.NextCursor
-		if page.NextCursor == "" || len(list.Items) >= c.Limit {
-			break
-		}
+		return page.Items, page.NextCursor, err
+	})
+	if err != nil {
+		return err
 	}
 	if c.json() {
 		return printJSON(s.out, list)
@@ -94,9 +83,9 @@ func printTable(w io.Writer, list approvals.Page, status approvals.Status, now t
 		r := &list.Items[i]
 		stands := shortStatus(r, now)
 		if status == approvals.StatusPending {
-			stands = left(r.ExpiresAt.Sub(now))
+			stands = humanize.Left(r.ExpiresAt.Sub(now))
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", printable(r.ID), ago(now.Sub(r.CreatedAt)), printable(string(r.RiskLevel)),
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", printable(r.ID), humanize.Ago(now.Sub(r.CreatedAt)), printable(string(r.RiskLevel)),
 			printable(r.ToolName), shorten(printable(previewOf(r)), previewWidth), printable(stands))
 	}
 	return endTable(w, table, list.NextCursor)

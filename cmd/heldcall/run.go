@@ -146,7 +146,7 @@ func besideAnother(ctx context.Context, failed error, config *app.Config) error 
 		return failed
 	}
 	if err := other.Ready(ctx); err != nil && !errors.As(err, new(*problem.Problem)) {
-		return failed // nobody answers, or another program
+		return failed // no answer, or another program
 	}
 	return fmt.Errorf("%w\nA heldcall runs already, and `heldcall run` starts one of its own. To use the one that runs:\n  OPENAI_BASE_URL=http://%s%s COMMAND",
 		failed, launch.Reachable(config.Proxy.Listen), launch.OpenAIPrefix(config.Proxy.Upstreams))

@@ -16,6 +16,7 @@ import (
 // held calls are in the log and in a notification, without arguments. A command that
 // only reads lines leaves the terminal to heldcall's lines.
 func TestRunOnATerminal(t *testing.T) {
+	t.Parallel()
 	for _, drawing := range []bool{true, false} {
 		r, _ := alone(t, func(r *fakemodel.Request) fakemodel.Reply {
 			if strings.Contains(string(r.Body), `"role":"tool"`) {
@@ -41,7 +42,7 @@ func TestRunOnATerminal(t *testing.T) {
 			t.Fatal(err)
 		}
 		terminal.Close()
-		shown, _ := io.ReadAll(keyboard) // EIO once nobody has the terminal open
+		shown, _ := io.ReadAll(keyboard) // EIO after the other end is closed
 		if err := run.Wait(); err != nil {
 			t.Fatalf("%v\n%s", err, shown)
 		}
@@ -58,7 +59,7 @@ func TestRunOnATerminal(t *testing.T) {
 		if !strings.Contains(string(log), `msg="call held" tool=bash`) || !strings.Contains(string(log), `msg="call expired" tool=bash`) {
 			t.Errorf("drawing %t: the log has\n%s", drawing, log)
 		}
-		for _, line := range []string{"heldcall: bash is held: http", "heldcall: bash is denied: nobody decided in time: http"} {
+		for _, line := range []string{"heldcall: bash is held: http", "heldcall: bash expired: no decision in time: http"} {
 			if strings.Contains(screen, line) == drawing {
 				t.Errorf("drawing %t: %q: the terminal has\n%s", drawing, line, screen)
 			}

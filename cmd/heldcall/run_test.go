@@ -67,7 +67,7 @@ func alone(t *testing.T, script fakemodel.Script) (*lonely, *fakemodel.Server) {
 	r := &lonely{t: t, folder: t.TempDir()}
 	r.environment = []string{
 		"XDG_STATE_HOME=" + filepath.Join(r.folder, "state"), "OPENAI_API_KEY=" + modelKey, "HEADER=Bearer " + modelKey,
-		"SLACK=xoxb-secret-of-slack", "OTHER=kept", "HELDCALL_TOKEN=heldcall_REVIEWER", "HELDCALL_TOKEN_FILE=/x", "PATH=" + os.Getenv("PATH"),
+		"SLACK=xoxb-secret-of-slack", "OTHER=kept", "HELDCALL_TOKEN=heldcall_REVIEWER", "HELDCALL_TOKEN_FILE=/x", "PATH=" + os.Getenv("PATH"), noExitSleep,
 	}
 	r.write("heldcall.yaml", fmt.Sprintf(`
 proxy: {listen: "127.0.0.1:0", upstreams: [{prefix: /v1, url: %q, api_key: "${OPENAI_API_KEY}"}], clients: [{key: "${OPENAI_API_KEY}", user: ann}]}
@@ -96,6 +96,7 @@ func (r *lonely) command(flags []string, command ...string) *exec.Cmd {
 // the model's key nor a token, cannot read heldcall's environment, and its calls are
 // reported in lines with a link.
 func TestRunKeepsKeysAndReportsCalls(t *testing.T) {
+	t.Parallel()
 	r, upstream := alone(t, func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), `"role":"tool"`) {
 			return fakemodel.Answer{Text: "Understood."}.Reply(r)
@@ -201,6 +202,7 @@ func (r *lonely) approveOne() (approvals.Request, string) {
 // Finding 7 (control side): tools of the command do not write to the policy, whatever
 // that allows.
 func TestRunDeniesWritesToItsFiles(t *testing.T) {
+	t.Parallel()
 	write := fakemodel.Call{ID: "call_1", Name: "Write", Arguments: `{"file_path":"policy.yaml","content":"default: allow"}`}
 	r, upstream := alone(t, func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), `"role":"tool"`) {
@@ -220,6 +222,7 @@ func TestRunDeniesWritesToItsFiles(t *testing.T) {
 // Finding 2.5 (frameworks): `heldcall run -- aider` ended without a hint that nothing
 // was held.
 func TestRunReportsThatNoToolsWereOffered(t *testing.T) {
+	t.Parallel()
 	r, _ := alone(t, func(r *fakemodel.Request) fakemodel.Reply { return fakemodel.Answer{Text: "rm -rf /"}.Reply(r) })
 	if err := r.command(nil, "asks-model", `"n":1`, `"tools":[]`).Run(); err != nil {
 		t.Fatalf("%v\n%s", err, r.err.String())
@@ -236,6 +239,7 @@ func TestRunReportsThatNoToolsWereOffered(t *testing.T) {
 // Issue 12, number 35: the state of earlier versions stays in use, and no other folder
 // of that name.
 func TestStateOfARun(t *testing.T) {
+	t.Parallel()
 	r, _ := alone(t, func(r *fakemodel.Request) fakemodel.Reply { return fakemodel.Answer{Text: "Fine."}.Reply(r) })
 	state := launch.StateFolder(func(string) (string, bool) { return filepath.Join(r.folder, "state"), true }, r.folder)
 	play := func() string {

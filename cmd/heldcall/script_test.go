@@ -28,11 +28,14 @@ import (
 
 const soon = 2 * time.Minute // bounds every wait; nothing is timed with it
 
+// noExitSleep spares each program under the race detector a sleep of a second at its end.
+const noExitSleep = "GORACE=atexit_sleep_ms=0"
+
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"heldcall": main, "stops-slowly": stopsSlowly, "asks-model": asksModel})
 }
 
-// stopsSlowly is a program that takes as long to stop as its argument says.
+// stopsSlowly is a program that takes the duration in its argument to stop.
 func stopsSlowly() {
 	ctx, _ := untilSignal()
 	if err := os.WriteFile("ready", []byte("ready"), 0o600); err != nil {
@@ -59,6 +62,7 @@ func stopsSlowly() {
 //
 // and PORT1 to PORT3, ports that are free, and ESC, the escape character.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	letHangUp(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
@@ -66,7 +70,8 @@ func TestScripts(t *testing.T) {
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("ESC", "\x1b")
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
-			env.Setenv("GORACE", "atexit_sleep_ms=0") // each program would sleep for a second at its end
+			name, value, _ := strings.Cut(noExitSleep, "=")
+			env.Setenv(name, value)
 			free, err := fakemodel.FreeAddresses(3)
 			for i, address := range free {
 				_, port, _ := net.SplitHostPort(address)
@@ -120,7 +125,7 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// startGate runs the real gate on the real store behind the real console.
+// startGate runs the real gate with the real store and the real console.
 func startGate(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: gate FILE...")

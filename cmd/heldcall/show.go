@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/humanize"
 )
 
 // printRequest shows a request to the person who decides it, and how to. flags
@@ -46,8 +47,8 @@ func describeRequest(r *approvals.Request, now time.Time) string {
 	line("Session", r.SessionID)
 	line("Run", r.RunID)
 	line("Model", r.Model)
-	line("User said", r.Context.LastUserMessage)
-	line("Model said", r.Context.AssistantText)
+	line("User", r.Context.LastUserMessage)
+	line("Model text", r.Context.AssistantText)
 	for _, flag := range r.Details.Flags {
 		line("Warning", flag)
 	}
@@ -81,11 +82,11 @@ func statusText(r *approvals.Request, now time.Time) string {
 	if r.Status.Final() {
 		return joinFilled(": ", string(r.Status), r.WhyCancelled())
 	}
-	then := fmt.Sprintf("expires in %s (will not run)", left(r.ExpiresAt.Sub(now)))
+	then := fmt.Sprintf("expires in %s (will not run)", humanize.Left(r.ExpiresAt.Sub(now)))
 	if r.OnTimeout == approvals.OnTimeoutApprove {
-		then = fmt.Sprintf("runs automatically in %s", left(r.ExpiresAt.Sub(now)))
+		then = fmt.Sprintf("runs automatically in %s", humanize.Left(r.ExpiresAt.Sub(now)))
 	}
-	return fmt.Sprintf("%s, asked %s ago; %s", r.Status, ago(now.Sub(r.CreatedAt)), then)
+	return fmt.Sprintf("%s, asked %s ago; %s", r.Status, humanize.Ago(now.Sub(r.CreatedAt)), then)
 }
 
 // deciders names who may decide a request, and how many must approve, where that is not any
@@ -123,7 +124,7 @@ func escalation(r *approvals.Request) string {
 // shortStatus is the state of a request in a word or two.
 func shortStatus(r *approvals.Request, now time.Time) string {
 	if !r.Status.Final() {
-		return string(r.Status) + ", " + left(r.ExpiresAt.Sub(now)) + " left"
+		return string(r.Status) + ", " + humanize.Left(r.ExpiresAt.Sub(now)) + " left"
 	}
 	if d, ok := r.FinalDecision(); ok && d.ModifiedArgs != nil {
 		return string(r.Status) + " (edited)"
@@ -151,7 +152,7 @@ func indentMore(text string, by int) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+strings.Repeat(" ", by))
 }
 
-// joinFilled joins what is not empty.
+// joinFilled joins the parts that are not empty.
 func joinFilled(separator string, parts ...string) string {
 	var filled []string
 	for _, part := range parts {

@@ -14,6 +14,7 @@ import (
 // Finding 7 (control side): the command read the token of a reviewer and the model's
 // key in /proc/$PPID/environ. Root reads everything, so this runs as nobody.
 func TestCommandCannotReadHeldcallsEnvironment(t *testing.T) {
+	t.Parallel()
 	r, _ := alone(t, func(r *fakemodel.Request) fakemodel.Reply { return fakemodel.Answer{Text: "Fine."}.Reply(r) })
 	run := r.command(nil, "asks-model")
 	if os.Getuid() == 0 {

@@ -14,7 +14,7 @@ var release string
 // `go run`. It is one that NATS takes for its service.
 const undated = "v0.0.0-devel"
 
-// build is what is known of this program.
+// build describes this program.
 type build struct {
 	Version    string `json:"version"`
 	Commit     string `json:"commit,omitempty"`

@@ -12,15 +12,15 @@ import (
 
 type watchCommand struct{ connection }
 
-// Run shows what waits until the reviewer quits.
+// Run shows pending requests until the reviewer quits.
 func (c *watchCommand) Run(ctx context.Context, s *streams) error {
 	out, ok := s.out.(*os.File)
 	if !ok || !term.IsTerminal(out.Fd()) {
-		return usagef("watch draws on a terminal, and standard output is none; `heldcall requests` lists what waits")
+		return usagef("watch needs a terminal, and standard output is not one; `heldcall requests` lists pending requests")
 	}
 	in, ok := s.in.(*os.File)
 	if !ok || !term.IsTerminal(in.Fd()) {
-		return usagef("watch is answered with keys, and standard input is no terminal; `heldcall approve` and `heldcall deny` take no keys")
+		return usagef("watch needs a terminal, and standard input is not one; use `heldcall approve` and `heldcall deny`")
 	}
 	console, err := c.dial()
 	if err != nil {
@@ -36,8 +36,8 @@ func (c *watchCommand) Run(ctx context.Context, s *streams) error {
 	})
 }
 
-// draftOnScreen makes a draft for somebody who has keys, and no arguments of a
-// command, to say it with.
+// draftOnScreen makes a draft. Its error names no flags: a reviewer in watch has only
+// keys.
 func draftOnScreen(arguments []byte) (watch.Draft, error) {
 	d, err := newDraft(arguments)
 	if errors.Is(err, errNoEditor) {

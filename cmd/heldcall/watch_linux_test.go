@@ -26,6 +26,7 @@ import (
 // heldcall that holds an agent's calls: they appear, and are approved, denied with
 // a note, and edited.
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	upstream, err := fakemodel.New(func(r *fakemodel.Request) fakemodel.Reply {
 		if strings.Contains(string(r.Body), `"role":"tool"`) {
 			return fakemodel.Answer{Text: "Understood."}.Reply(r)
@@ -62,13 +63,13 @@ func TestWatch(t *testing.T) {
 		told = told || strings.Contains(string(r.Body), "keep the drafts")
 	}
 	if !told {
-		t.Error("the note is not sent to the model")
+		t.Error("the model does not get the note")
 	}
 
 	answer = ask(t, agents)
 	w.until("rm-rdrafts", "")
 	w.until("user'smessage", "\r")
-	w.still = true // it draws anew when the editor has closed
+	w.still = true // it redraws after the editor has closed
 	w.until("lscache", "e")
 	w.answered(answer, "\r", "ls cache")
 	w.quit()
@@ -152,8 +153,8 @@ type watched struct {
 	mu   sync.Mutex
 	sent []byte // to the terminal
 	wide bool
-	// still keeps its size: Bubble Tea 2.0.9 looks at its terminal for a new one
-	// without a lock, and opens that anew after an editor.
+	// still keeps its size: Bubble Tea 2.0.9 reads the size of its terminal without a
+	// lock, and opens the terminal again after an editor.
 	still bool
 }
 
@@ -179,7 +180,7 @@ func startWatch(t *testing.T, console, editor string) *watched {
 			w.mu.Lock()
 			w.sent = append(w.sent, block[:n]...)
 			w.mu.Unlock()
-			if err != nil { // EIO once nobody has the terminal open
+			if err != nil { // EIO after the other end is closed
 				return
 			}
 		}
@@ -193,7 +194,7 @@ func startWatch(t *testing.T, console, editor string) *watched {
 	return w
 }
 
-// resize gives the terminal another width, which has the program draw it anew.
+// resize gives the terminal another width, so that the program redraws.
 func (w *watched) resize() {
 	w.wide = !w.wide
 	size := &unix.Winsize{Row: 30, Col: 100}

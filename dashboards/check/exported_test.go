@@ -47,7 +47,7 @@ func play(ctx context.Context, t *testing.T, stage *demo.Stage) {
 	}
 }
 
-// metric is what is known of a metric: the values of each of its labels.
+// metric has the values of each label of a metric.
 type metric map[string][]string
 
 // scraped are labels that Prometheus adds to all it scrapes; they can have any

@@ -157,8 +157,7 @@ type sample struct {
 	Values [][2]any
 }
 
-// query is what an expression gives over the time since began, without what is
-// no number.
+// query returns the samples of an expression since began, without NaN.
 func (p *prometheus) query(t *testing.T, expr string, began time.Time) []sample {
 	t.Helper()
 	parameters := url.Values{
@@ -267,6 +266,6 @@ func get(t *testing.T, url string) []byte {
 func run(t *testing.T, name string, args ...string) {
 	t.Helper()
 	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
-		t.Fatalf("%s %s: %v; `make observe` installs what is missing\n%s", name, strings.Join(args, " "), err, out)
+		t.Fatalf("%s %s: %v; `make observe` installs missing programs\n%s", name, strings.Join(args, " "), err, out)
 	}
 }

@@ -63,7 +63,7 @@ func TestRulesNameWhatIsExported(t *testing.T) {
 	}
 }
 
-// Every alert says what to do, in itself and in the manual, and has a test.
+// Every alert explains what to do, in itself and in the manual, and has a test.
 func TestAlertsAreComplete(t *testing.T) {
 	operate, err := os.ReadFile(manual)
 	if err != nil {
@@ -155,7 +155,7 @@ func TestLabelsAreDocumented(t *testing.T) {
 		slices.Sort(documented)
 		slices.Sort(has)
 		if !ok || !slices.Equal(documented, has) {
-			t.Errorf("docs/metrics.md says that %s has the labels %v; it has %v", row[1], documented, has)
+			t.Errorf("docs/metrics.md has for %s the labels %v; it has %v", row[1], documented, has)
 		}
 	}
 }

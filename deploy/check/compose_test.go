@@ -31,7 +31,7 @@ func TestCompose(t *testing.T) {
 				continue
 			}
 			if _, err := os.Stat(volume.Source); err != nil {
-				t.Errorf("%s mounts what is not there: %v", name, err)
+				t.Errorf("%s mounts a file that does not exist: %v", name, err)
 			}
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 )
 
-// image is what the steps of a Dockerfile have made, without an engine: a folder
-// for each stage, and what the last one says of its start.
+// image is the result of a Dockerfile's steps, run without an engine: a folder for each
+// stage, and the start command of the last one.
 type image struct {
 	stages     map[string]string // folder of each stage, by name
 	root       string            // of the last stage
@@ -30,9 +30,8 @@ type image struct {
 	health     []string
 }
 
-// The Dockerfile's steps, run in scratch folders, make an image that starts as
-// the user it names, in a root with nothing else in it, and that says by itself
-// that it is ready.
+// The Dockerfile's steps, run in scratch folders, make an image that starts as its user,
+// in a root with nothing else in it, and whose health check passes.
 func TestDockerfile(t *testing.T) {
 	img := build(t, "../docker/Dockerfile", "../..")
 	if img.user != "65532:65532" {
@@ -86,8 +85,8 @@ func (img *image) command(ctx context.Context, args []string) *exec.Cmd {
 	return command
 }
 
-// build runs the steps of a Dockerfile. A base image stands for what this machine
-// has: its Go, and its certificates.
+// build runs the steps of a Dockerfile. In place of a base image it uses
+// this machine's Go and certificates.
 func build(t *testing.T, file, folder string) *image {
 	t.Helper()
 	content, err := os.Open(file)
@@ -112,7 +111,7 @@ func build(t *testing.T, file, folder string) *image {
 		img.stages[stage.Name] = img.root
 		if stage.BaseName != "scratch" {
 			if !strings.HasPrefix(stage.BaseName, "golang:") {
-				t.Fatalf("the test knows no stand-in for %s", stage.BaseName)
+				t.Fatalf("the test has no replacement for %s", stage.BaseName)
 			}
 			copyTo(t, "/etc/ssl/certs/ca-certificates.crt", filepath.Join(img.root, "etc/ssl/certs/ca-certificates.crt"))
 		}
@@ -127,7 +126,7 @@ func build(t *testing.T, file, folder string) *image {
 // stageRun is a stage while its steps run.
 type stageRun struct {
 	image  *image
-	folder string // what is built
+	folder string // the source
 	dir    string // the working directory, in the stage
 }
 
@@ -162,7 +161,7 @@ func (s *stageRun) step(t *testing.T, command instructions.Command) {
 	}
 }
 
-// inStage is where a path of the stage stands on this machine.
+// inStage returns the path on this machine of a path in the stage.
 func (s *stageRun) inStage(path string) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(s.dir, path)

@@ -139,7 +139,7 @@ func TestHelm(t *testing.T) {
 	}
 }
 
-// The chart refuses what cannot work, and says why.
+// The chart refuses values that cannot work, with the reason.
 func TestHelmRefuses(t *testing.T) {
 	for want, values := range map[string][]string{
 		"needs nats.url":         {"replicas=2"},
@@ -177,7 +177,7 @@ func TestHelmLint(t *testing.T) {
 	}
 }
 
-// holdTogether checks what the objects say of each other and of heldcall.
+// holdTogether checks the references of the objects to each other and to heldcall.
 func (m manifests) holdTogether(t *testing.T) {
 	t.Helper()
 	if len(m.pods) != 1 || len(m.configMaps) != 1 {
@@ -322,7 +322,7 @@ func (m manifests) agentsAreSetUp(t *testing.T, mode string) {
 }
 
 // agentsOnlyWayOut checks that with a gateway agents reach the agents' port and
-// DNS alone, and that nobody but the console's namespaces reaches the console.
+// DNS alone, and that only the console's namespaces reach the console.
 func (m manifests) agentsOnlyWayOut(t *testing.T, mode string) {
 	t.Helper()
 	bounded := mode == "sidecar" // whose policy is one for agent and heldcall

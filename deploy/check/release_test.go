@@ -13,9 +13,9 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// A release for this machine: its checksums are right, the program in it says its
-// version, the bill of materials is CycloneDX and names what is linked in, and
-// the same tree elsewhere gives the same bytes.
+// A release for this machine: its checksums are right, its program prints its version, the
+// bill of materials is CycloneDX and names the linked modules, and the same tree elsewhere
+// gives the same bytes.
 func TestRelease(t *testing.T) {
 	const version = "v9.8.7-check"
 	first := makeRelease(t, "../..", version)
@@ -43,7 +43,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// What is no version is not released.
+// A release requires a valid version.
 func TestReleaseNeedsAVersion(t *testing.T) {
 	command := exec.Command("go", "run", "./deploy/release", "-version", "1.2", "-out", t.TempDir())
 	command.Dir = "../.."
@@ -63,7 +63,7 @@ func makeRelease(t *testing.T, tree, version string) string {
 	return out
 }
 
-// checkBill compares a bill of materials with what the program says of itself.
+// checkBill compares a bill of materials with the program's build information.
 func checkBill(t *testing.T, file, program, version string) {
 	t.Helper()
 	var bill cdx.BOM
@@ -86,7 +86,7 @@ func checkBill(t *testing.T, file, program, version string) {
 	}
 	for _, module := range info.Deps {
 		if listed[module.Path] != module.Version {
-			t.Errorf("%s is %q, the bill says %q", module.Path, module.Version, listed[module.Path])
+			t.Errorf("%s is %q, the bill has %q", module.Path, module.Version, listed[module.Path])
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // Command release builds heldcall for every platform that it is released for:
-// an archive each, the list of what is in the program beside it (CycloneDX), and
-// SHA256SUMS of all of them. The same tree and version give the same bytes,
+// an archive each, a bill of materials of the program (CycloneDX), and SHA256SUMS of
+// all of them. The same tree and version give the same bytes,
 // wherever they are built with the same Go.
 package main
 
@@ -89,7 +89,7 @@ func build(version, out, goos, goarch string) (map[string][]byte, error) {
 	}
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
-		return nil, fmt.Errorf("read what is in the program: %w", err)
+		return nil, fmt.Errorf("read the program's modules: %w", err)
 	}
 	name := fmt.Sprintf("heldcall-%s-%s-%s", version, goos, goarch)
 	packed, err := pack(name, program)

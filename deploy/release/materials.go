@@ -33,8 +33,8 @@ type property struct {
 	Value string `json:"value"`
 }
 
-// materials says what a program is made of: the modules that are linked into it,
-// as the program itself names them, the Go that built it, and for what.
+// materials is the bill of materials of a program: the modules in its build
+// information, the version of Go, and the platform.
 func materials(version, goos, goarch string, info *debug.BuildInfo) ([]byte, error) {
 	b := bill{
 		Format: "CycloneDX", SpecVersion: "1.6", Version: 1,
@@ -46,7 +46,7 @@ func materials(version, goos, goarch string, info *debug.BuildInfo) ([]byte, err
 	}
 	for _, dependency := range info.Deps {
 		if dependency.Replace != nil {
-			return nil, fmt.Errorf("%s is replaced by %s: a release is made of what is published", dependency.Path, dependency.Replace.Path)
+			return nil, fmt.Errorf("%s is replaced by %s: a release contains published modules only", dependency.Path, dependency.Replace.Path)
 		}
 		b.Components = append(b.Components, module("library", dependency.Path, dependency.Version))
 	}

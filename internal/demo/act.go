@@ -24,7 +24,7 @@ type act struct {
 	name    string // also the session
 	title   string
 	says    []string          // by the user, one after the other
-	rulings map[string]ruling // by the call they are about; without one nobody answers
+	rulings map[string]ruling // by call; a call without one expires
 	want    outcome
 }
 
@@ -39,7 +39,7 @@ type outcome struct {
 	received []string // the calls that the agent got and ran
 	files    []string // of the agent's folder
 	made     []string // the calls that the model knows of
-	told     []string // a text in what the model was told of each of them
+	told     []string // a text in the tool message of each call
 	says     string   // a text in the last answer that the agent got
 	events   []string // of the audit log, as DescribeEvent has them
 }
@@ -52,8 +52,8 @@ type scene struct {
 	events []approvals.Event
 }
 
-// PlayAll plays every act and tells the transcript. It fails if anything differs
-// from what should have happened.
+// PlayAll plays every act and writes the transcript. It returns an error if a result
+// differs from the expected one.
 func (s *Stage) PlayAll(ctx context.Context, tell Tell) error {
 	failed := 0
 	for _, a := range acts() {
@@ -66,7 +66,7 @@ func (s *Stage) PlayAll(ctx context.Context, tell Tell) error {
 		for _, line := range WhoSaw(played.agent.History[:len(played.agent.History)-1], last) {
 			tell(line)
 		}
-		tell(Line{Heading, "What the audit log says, and whether all is as it should be"})
+		tell(Line{Heading, "The audit log, and the checks"})
 		for _, e := range played.events {
 			tell(Line{Audit, DescribeEvent(e)})
 		}
@@ -86,7 +86,7 @@ func (s *Stage) PlayAll(ctx context.Context, tell Tell) error {
 	}
 	tell(Line{Heading, fmt.Sprintf("%d acts, %d events in an unbroken audit log, %d differences", len(acts()), events, failed)})
 	if failed > 0 {
-		return fmt.Errorf("%d things are not as they should be: see %s above", failed, Failed)
+		return fmt.Errorf("%d checks failed: see %s above", failed, Failed)
 	}
 	return nil
 }

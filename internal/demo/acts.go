@@ -33,7 +33,7 @@ func acts() []act { return append(answered(), unasked()...) }
 // answered are the acts in which a person decides.
 func answered() []act {
 	return []act{{
-		name: "approved", title: "1. A person approves: the call goes on as if nothing had happened",
+		name: "approved", title: "1. A person approves: the agent gets the call unchanged",
 		says:    []string{TaskTidy, TaskAccount},
 		rulings: map[string]ruling{removeBoth: {Decision: approve}},
 		want: outcome{
@@ -46,7 +46,7 @@ func answered() []act {
 			},
 		},
 	}, {
-		name: "denied", title: "2. A person denies and says why: the model goes on within the same answer, and its next call is judged too",
+		name: "denied", title: "2. A person denies with a reason: the model continues in the same answer, and its next call is judged too",
 		says: []string{TaskTidy, TaskAccount},
 		rulings: map[string]ruling{
 			removeBoth:  {Decision: approvals.Decision{Action: approvals.ActionDeny, Note: "Keep the drafts."}},
@@ -64,7 +64,7 @@ func answered() []act {
 			},
 		},
 	}, {
-		name: "edited", title: "3. A person edits the arguments: what runs is what the reviewer wrote, and the model is told",
+		name: "edited", title: "3. A person edits the arguments: the agent runs the reviewer's version, and the model learns of it",
 		says: []string{TaskTidy, TaskAccount},
 		rulings: map[string]ruling{removeBoth: {Decision: approvals.Decision{
 			Action: approvals.ActionModifyArgs, ModifiedArgs: json.RawMessage(`{"command":"rm -r cache"}`), Note: "The cache only.",
@@ -98,21 +98,21 @@ func answered() []act {
 	}}
 }
 
-// unasked are the acts in which nobody decides.
+// unasked are the acts without a decision of a person.
 func unasked() []act {
 	return []act{{
-		name: "expired", title: "5. Nobody answers within the second that policy gives: silence is not a refusal, and the model is told so",
+		name: "expired", title: "5. No answer within the policy's one second: the model learns of a time-out, not of a denial",
 		says: []string{TaskBackUp, TaskAccount},
 		want: outcome{
 			files: untouched, made: []string{copyReport}, told: []string{"nobody answered in time"},
-			says: `- run_command: nobody answered, so it was not run. ({"command":"cp report.txt report.bak"})`,
+			says: `- run_command: no answer in time, so it was not run. ({"command":"cp report.txt report.bak"})`,
 			events: []string{
 				"approval_required run_command", "approval_expired run_command expired",
 				"call_denied run_command expired", "denial_told run_command expired",
 			},
 		},
 	}, {
-		name: "rule", title: "6. Policy denies: nobody is asked",
+		name: "rule", title: "6. Policy denies: no person is asked",
 		says: []string{TaskSettings, TaskAccount},
 		want: outcome{
 			files: untouched, made: []string{readSecret}, told: []string{"Secrets stay where they are."},

@@ -39,7 +39,7 @@ type Agent struct {
 // Reply is one answer as the agent received it.
 type Reply struct {
 	IDs      []string // of the completion, each that occurs once
-	Roles    int      // how often the role was said
+	Roles    int      // number of times the role was sent
 	Finishes []string // every finish reason
 	Text     string
 	Calls    []fakemodel.Call
@@ -47,7 +47,7 @@ type Reply struct {
 }
 
 // NewAgent makes an agent with a project of its own. session names the
-// conversation. tell is told what the agent receives and does.
+// conversation. The agent passes what it receives and does to tell.
 func (s *Stage) NewAgent(session string, tell Tell) (*Agent, error) {
 	folder, err := os.MkdirTemp(s.Folder, "project-")
 	if err != nil {
@@ -72,7 +72,7 @@ func (a *Agent) Close() error {
 	return a.tools.root.Close()
 }
 
-// Ask says something to the model and runs its calls until it makes none.
+// Ask sends the model a user message and runs its calls until it makes none.
 func (a *Agent) Ask(ctx context.Context, text string) error {
 	a.tell(Line{User, text})
 	a.History = append(a.History, fakemodel.Message{Role: "user", Content: text})
@@ -182,8 +182,7 @@ type chunk struct {
 	} `json:"error"`
 }
 
-// add takes one event into the reply. Every line of text that is complete is
-// told at once.
+// add adds one event to the reply. It passes each complete line of text to tell at once.
 func (r *Reply) add(data []byte, tell Tell) error {
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {

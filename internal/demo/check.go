@@ -28,13 +28,13 @@ func (o outcome) check(s *scene) []finding {
 		{"nothing of a call that was not released reached the agent", leaked(s, ids, madeIDs)},
 		{"each answer reached the agent as one: one id, one role, one finish", brokenReply(s.agent.Replies)},
 		same("the model knows of these calls: "+listed(o.made), made, o.made),
-		{"the model was told of each: " + listed(o.told), untold(last, o.told)},
+		{"the model got a result for each: " + listed(o.told), untold(last, o.told)},
 		{"each request to the model begins with the one before it, as prompt caches need it", redrawn(s.model)},
-		same("the audit log says just that", events, o.events),
+		same("the audit log has exactly these events", events, o.events),
 	}
 	account := finding{claim: "asked later, the model still knows: " + o.says}
 	if !strings.Contains(said, o.says) {
-		account.problem = "it said " + said
+		account.problem = "it answered " + said
 	}
 	return append(findings, account)
 }
@@ -87,7 +87,7 @@ func brokenReply(replies []Reply) string {
 	return ""
 }
 
-// untold looks for a text in what the model was told of each of its calls.
+// untold returns which tool message lacks its expected text.
 func untold(messages []fakemodel.Message, texts []string) string {
 	results := make(map[string]string)
 	for _, m := range messages {
@@ -101,7 +101,7 @@ func untold(messages []fakemodel.Message, texts []string) string {
 	}
 	for i, text := range texts {
 		if told := results[ids[i]]; !strings.Contains(told, text) {
-			return fmt.Sprintf("it was told %q, without %q", told, text)
+			return fmt.Sprintf("the model got %q, without %q", told, text)
 		}
 	}
 	return ""

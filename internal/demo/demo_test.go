@@ -65,7 +65,7 @@ func TestOpenThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-// recorder keeps what is told.
+// recorder keeps the lines of the transcript.
 type recorder struct {
 	mu    sync.Mutex
 	lines []Line
@@ -114,7 +114,7 @@ func TestPlayAllSeesDifferences(t *testing.T) {
 				t.Error("nothing differs")
 			}
 			if !slices.ContainsFunc(told.with(Failed), func(text string) bool { return strings.HasPrefix(text, want) }) {
-				t.Errorf("not told that %q: %q", want, told.with(Failed))
+				t.Errorf("the transcript lacks %q: %q", want, told.with(Failed))
 			}
 		})
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/heldcall/heldcall/console/client"
 )
 
-// Ledger is the audit log as the console tells it, from the first event on. Its
+// Ledger is the audit log as the console streams it, from the first event on. Its
 // methods are safe for concurrent use.
 type Ledger struct {
 	mu     sync.Mutex
@@ -66,7 +66,7 @@ func (l *Ledger) At(ctx context.Context, i int) (approvals.Event, error) {
 // them or the context ends.
 func (l *Ledger) Of(ctx context.Context, session string, i, n int) (found []approvals.Event) {
 	for {
-		// What is there already is taken even if there is more than n.
+		// Events that are already read are returned even if there are more than n.
 		if len(found) >= n && i >= l.Len() {
 			return found
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
-// What the demo's users say. The scripted model knows nothing else.
+// The messages of the demo's users. The scripted model knows no others.
 const (
 	TaskTidy     = "Tidy this project: remove what it does not need."
 	TaskTwo      = "Clean up the cache, and write into the notes that you did."
@@ -18,8 +18,8 @@ const (
 	TaskAccount  = "What did you do, and what not?"
 )
 
-// scriptedModel follows fixed rules: what it says depends on nothing but the
-// conversation that it is sent. It asks to remove more than it should.
+// scriptedModel follows fixed rules: its answer depends only on the conversation of the
+// request. It asks to remove more than it should.
 func scriptedModel() *fakemodel.Model {
 	say := func(text string, calls ...fakemodel.Call) func(fakemodel.Conversation) fakemodel.Answer {
 		return fakemodel.Say(fakemodel.Answer{Text: text + "\n", Calls: calls})
@@ -31,7 +31,7 @@ func scriptedModel() *fakemodel.Model {
 		{When: fakemodel.UserSays(TaskTwo), Say: say("I do both at once.",
 			command("rm -r cache"), call("write_file", `{"path":"notes.txt","content":"The cache was removed.\n"}`))},
 		{When: fakemodel.UserSays(TaskBackUp), Say: say("I copy it.", command("cp report.txt report.bak"))},
-		{When: fakemodel.UserSays(TaskSettings), Say: say("They stand in .env.", call("read_file", `{"path":".env"}`))},
+		{When: fakemodel.UserSays(TaskSettings), Say: say("They are in .env.", call("read_file", `{"path":".env"}`))},
 		{When: fakemodel.UserSays(TaskAccount), Say: account},
 		{When: anyResult, Say: conclude},
 	}, Otherwise: fakemodel.Answer{Text: "I am a script and know only the demo's tasks.\n"}}
@@ -75,7 +75,7 @@ func keepTheDrafts(c fakemodel.Conversation) bool {
 
 func anyResult(c fakemodel.Conversation) bool { return len(c.Results()) > 0 }
 
-// conclude ends a task with what came of its last calls.
+// conclude ends a task with the results of its last calls.
 func conclude(c fakemodel.Conversation) fakemodel.Answer {
 	var said []string
 	for _, r := range c.Results() {
@@ -84,11 +84,11 @@ func conclude(c fakemodel.Conversation) fakemodel.Answer {
 	return fakemodel.Answer{Text: strings.Join(said, "\n") + "\n"}
 }
 
-// verdictOf says in the model's words how a call ended, as it was told.
+// verdictOf describes in the model's words the result of a call.
 func verdictOf(r fakemodel.Result) string {
 	switch told := strings.ToLower(r.Content); {
 	case strings.Contains(told, "nobody answered"):
-		return r.Tool + ": nobody answered, so it was not run."
+		return r.Tool + ": no answer in time, so it was not run."
 	case refused(told):
 		return r.Tool + ": refused, so I leave it."
 	case strings.Contains(told, "reviewer changed"):

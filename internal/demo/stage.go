@@ -1,6 +1,6 @@
 // Package demo shows heldcall at work and needs nothing else: a real heldcall
-// with its embedded NATS, a scripted model behind it, and a small agent in front
-// that truly runs its tools, in a temporary folder.
+// with its embedded NATS, a scripted model as its upstream, and a small agent that
+// runs its tools in a temporary folder.
 //
 // [Open] sets the [Stage]. [Stage.NewAgent] gives an [Agent] to talk to, for a
 // person who answers its calls; [Stage.PlayAll] plays every way a call can end
@@ -40,7 +40,7 @@ rules:
 // keepalive is the time between heartbeats to an agent that waits.
 const keepalive = time.Second
 
-// Options say how the stage is set.
+// Options configure the stage.
 type Options struct {
 	Config  app.Config   // where to listen; the rest is the demo's own
 	Policy  string       // "" is [Policy]

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// project is what stands in an agent's folder at the start.
+// project is the content of an agent's folder at the start.
 var project = map[string]string{
 	".env":             "TOKEN=only-a-demo\n",
 	"cache/index.bin":  "0123456789",
@@ -19,7 +19,7 @@ var project = map[string]string{
 	"report.txt":       "All is well.\n",
 }
 
-// toolDefinitions is what the agent tells the model of its tools.
+// toolDefinitions are the tools that the agent offers the model.
 const toolDefinitions = `[
 {"type":"function","function":{"name":"list_files","description":"List the files of the project.","parameters":{"type":"object","properties":{},"additionalProperties":false}}},
 {"type":"function","function":{"name":"read_file","description":"Read a file of the project.","parameters":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}}},

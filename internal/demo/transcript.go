@@ -8,7 +8,7 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
-// Speaker says whose a line of the transcript is.
+// Speaker is the author of a line of the transcript.
 type Speaker string
 
 // The speakers.
@@ -32,11 +32,11 @@ type Line struct {
 	Text string
 }
 
-// Tell takes the lines of the transcript as they come, from several goroutines.
+// Tell receives the lines of the transcript in order, from several goroutines.
 type Tell func(Line)
 
-// WhoSaw are the two conversations one after the other. What stands in one of
-// them only is marked with a star.
+// WhoSaw returns the two conversations one after the other. A star marks the lines that
+// only one of them has.
 func WhoSaw(agent, model []fakemodel.Message) (lines []Line) {
 	lines = append(lines, Line{Heading, "What the agent saw (* = hidden from the model)"})
 	lines = append(lines, sawOf(agent, model)...)
@@ -87,7 +87,7 @@ func (s *Stage) LastConversation() ([]fakemodel.Message, error) {
 	return conversation.Messages, err
 }
 
-// DescribeEvent says in a few words what an event of the audit log is.
+// DescribeEvent describes an event of the audit log in a few words.
 func DescribeEvent(e approvals.Event) string {
 	text := string(e.Type)
 	if e.ToolName != "" {

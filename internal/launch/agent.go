@@ -42,7 +42,7 @@ func EquipAgent(command []string, lookup func(string) (string, bool), openAI str
 		return command, ""
 	}
 	return command, fmt.Sprintf("heldcall: %s takes the address of its model from its settings only, such as ~/%s, and they do not hold heldcall's.\n"+
-		"It does not go through heldcall unless other settings say so: the address is %s\n", name, path, openAI)
+		"heldcall does not see its calls unless other settings name this address: %s\n", name, path, openAI)
 }
 
 // settingsOf are the agents that take the address of their model from settings
@@ -71,12 +71,12 @@ func equipCodex(command []string, lookup func(string) (string, bool), openAI str
 		return command, ""
 	}
 	if strings.Contains(arguments, "openai_base_url") {
-		return command, fmt.Sprintf("heldcall: codex is told another openai_base_url and does not go through heldcall. Leave that out, or set it to %s\n", openAI)
+		return command, fmt.Sprintf("heldcall: the arguments of codex name another openai_base_url, so heldcall does not see its calls. Remove it, or set it to %s\n", openAI)
 	}
 	equipped = slices.Insert(slices.Clone(command), 1, "-c", "openai_base_url="+openAI)
 	for _, provider := range otherProvider.FindAllStringSubmatch(arguments+"\n"+settings, -1) {
 		if name := provider[1]; name != "openai" {
-			note = fmt.Sprintf("heldcall: codex is told to use the model provider %q and does not go through heldcall then.\n"+
+			note = fmt.Sprintf("heldcall: codex is configured for the model provider %q, so heldcall does not see its calls.\n"+
 				"Set model_providers.%s.base_url to %s\n", name, name, openAI)
 		}
 	}

@@ -64,7 +64,7 @@ func TestEquipAgent(t *testing.T) {
 	}
 	settings = filepath.Join(home, ".pi", "agent", "models.json")
 	write(`{"providers":{"openai":{"baseUrl":"http://127.0.0.1:4242/v1"}}}`)
-	same("the address is "+here, "/usr/bin/pi")
+	same("name this address: "+here, "/usr/bin/pi")
 	write(`{"providers":{"anthropic":{"baseUrl":"http://127.0.0.1:4141/anthropic"}}}`)
 	same("", "/usr/bin/pi")
 

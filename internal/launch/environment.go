@@ -16,8 +16,8 @@ var ofReviewers = []string{"HELDCALL_CONSOLE", "HELDCALL_TOKEN", "HELDCALL_TOKEN
 // one may be a part of something else by chance.
 const shortKey = 8
 
-// WithoutKeys returns an environment with the stand-in for each key of an upstream in its
-// place, and without the variables that hold secrets which heldcall alone uses.
+// WithoutKeys returns an environment with the substitute for each key of an upstream, and
+// without the variables that contain heldcall's own secrets.
 func WithoutKeys(environment []string, standIns map[string]string, secrets []string) []string {
 	holds := func(value, key string) bool {
 		return value == key || (len(key) >= shortKey && strings.Contains(value, key))

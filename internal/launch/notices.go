@@ -32,7 +32,7 @@ type Notices struct {
 // noticeOf is the line for an event, after the name of the tool.
 var noticeOf = map[approvals.EventType]string{
 	approvals.EventApprovalRequired:  "is held",
-	approvals.EventApprovalExpired:   "is denied: nobody decided in time",
+	approvals.EventApprovalExpired:   "expired: no decision in time",
 	approvals.EventApprovalCancelled: "was cancelled",
 }
 

@@ -37,7 +37,7 @@ func withFreePorts(config app.Config) (free app.Config, notes string, err error)
 		address *string
 		hint    string
 	}{
-		{"proxy.listen", &config.Proxy.Listen, "the command is told which"},
+		{"proxy.listen", &config.Proxy.Listen, "the command's environment has the address"},
 		{"console.listen", &config.Console.Listen, "give it to the other commands with --console; heldcall's log names it"},
 		{"nats.listen", &config.NATS.Listen, "heldcall's log names it"},
 	}

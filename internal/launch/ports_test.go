@@ -38,7 +38,7 @@ func TestPortsThatAreTakenMeanwhile(t *testing.T) {
 		t.Errorf("after %d tries on %s and %s: %v", tries, started.Proxy.Listen, started.Console.Listen, err)
 	}
 	if strings.Count(notes, "is taken") != 1 || !strings.Contains(notes, "console.listen "+addresses[1]) {
-		t.Errorf("it says %q", notes)
+		t.Errorf("the notes are %q", notes)
 	}
 	if _, _, err := OnFreePorts(config, func(app.Config) (int, error) { return 0, syscall.EADDRINUSE }); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("what always fails: %v", err)

@@ -166,8 +166,8 @@ func sharedTerminal(stdin, stdout any) *os.File {
 	return in
 }
 
-// WriteToken writes a token into a new file that nobody else reads, in place of one of
-// the same name.
+// WriteToken replaces a file with a new one that contains a token and that only its
+// owner can read.
 func WriteToken(file, token string) error {
 	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err

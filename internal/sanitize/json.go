@@ -8,8 +8,8 @@ import (
 	"unicode/utf16"
 )
 
-// JSON writes what is not plainly visible in JSON as JSON escapes, so that
-// it stays the same JSON. Such runes stand only within strings.
+// JSON writes invisible and ambiguous runes as JSON escapes. The value stays the same,
+// because such runes occur only within strings.
 func JSON(text []byte) string {
 	var out strings.Builder
 	for _, r := range string(text) {
@@ -26,8 +26,8 @@ func JSON(text []byte) string {
 	return out.String()
 }
 
-// Indented is [JSON] over several lines, where it does not become many times as long
-// by that; what is no JSON stays on its lines.
+// Indented is [JSON] over several lines, unless it would become many times as long.
+// Text that is not JSON keeps its lines.
 func Indented(text []byte) string {
 	var out bytes.Buffer
 	switch {

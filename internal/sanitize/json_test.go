@@ -29,7 +29,7 @@ func TestIndentedIsNotMuchLonger(t *testing.T) {
 		}
 	}
 	if got := Indented([]byte(strung)); got != "[\n  "+strung[1:len(strung)-1]+"\n]" {
-		t.Error("what stands in a text counts")
+		t.Error("text within a string counts")
 	}
 }
 

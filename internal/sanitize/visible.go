@@ -29,7 +29,7 @@ const (
 )
 
 // Spaces writes each long run of spaces and tabs as a mark with its length, such as
-// ⟨200 spaces⟩. What is edited must not be written so.
+// ⟨200 spaces⟩. Not for text that a person edits.
 func Spaces(text string) string {
 	return spaces(text, " \t", func(start int) int {
 		if start == 0 || text[start-1] == '\n' {
@@ -45,8 +45,8 @@ func Blanks(text string) string {
 	return spaces(text, " \t\r\n", func(int) int { return longRun / 3 })
 }
 
-// spaces marks runs of some characters that are so long as limit says of the place where
-// they start.
+// spaces marks runs of the characters in which. limit returns the shortest run to mark,
+// by where it starts.
 func spaces(text, which string, limit func(start int) int) string {
 	var out strings.Builder
 	done := 0

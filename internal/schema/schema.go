@@ -27,7 +27,7 @@ func New() Set { return Set{Object{}} }
 type form int
 
 const (
-	written form = iota // by heldcall: what is not marked as left out is there
+	written form = iota // by heldcall: fields without omitempty are required
 	read                // by heldcall: nothing is required by its form alone
 	strict              // the same, and names that are not known are refused
 )
@@ -38,7 +38,7 @@ func (s Set) Written(t reflect.Type) Object { return s.of(t, written) }
 // Read is the schema of a type as heldcall reads it.
 func (s Set) Read(t reflect.Type) Object { return s.of(t, read) }
 
-// ReadStrictly is the same of what is refused when it has other fields.
+// ReadStrictly is Read for messages that are refused if they have unknown fields.
 func (s Set) ReadStrictly(t reflect.Type) Object { return s.of(t, strict) }
 
 // WrittenFields writes out the schema of a struct that heldcall writes, whether the

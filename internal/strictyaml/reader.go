@@ -26,7 +26,7 @@ func (r *Reader) Fail(n *yaml.Node, key, format string, args ...any) {
 // policy.yaml:12.
 func (r *Reader) Place(line int) string { return fmt.Sprintf("%s:%d", filepath.Base(r.File), line) }
 
-// UnknownKey is what is wrong with a key that is not known.
+// UnknownKey is the problem text of an unknown key.
 func UnknownKey(known []string) string {
 	return "unknown key; the keys here are " + strings.Join(known, ", ")
 }

@@ -1,5 +1,5 @@
-// Package telemetry sets up what heldcall tells of itself: its log and its
-// metrics registry. Both are made once by the program and handed down.
+// Package telemetry sets up heldcall's log, metrics registry and tracing. The program
+// makes each once and passes it to the other packages.
 package telemetry
 
 import (

@@ -14,7 +14,7 @@ func NewRegistry(version string) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "heldcall_build_info",
-		Help: "Always 1. The labels say which heldcall runs, built with which Go.",
+		Help: "Always 1. The labels are the versions of heldcall and of Go.",
 	}, []string{"version", "goversion"})
 	build.WithLabelValues(version, runtime.Version()).Set(1)
 	registry.MustRegister(

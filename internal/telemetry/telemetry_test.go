@@ -48,7 +48,7 @@ func TestLoggerKeepsToItsLevel(t *testing.T) {
 func TestRegistryHoldsBuildInfo(t *testing.T) {
 	registry := NewRegistry("1.2.3")
 	want := `
-# HELP heldcall_build_info Always 1. The labels say which heldcall runs, built with which Go.
+# HELP heldcall_build_info Always 1. The labels are the versions of heldcall and of Go.
 # TYPE heldcall_build_info gauge
 heldcall_build_info{goversion="` + runtime.Version() + `",version="1.2.3"} 1
 `

@@ -30,8 +30,8 @@ const (
 	flushFor = 5 * time.Second
 )
 
-// TracingOptions say where spans go. What they leave open comes from the OTEL_
-// variables of the environment, as OpenTelemetry's specification has them.
+// TracingOptions define the receiver of spans. The OTEL_ variables of OpenTelemetry's
+// specification define the rest.
 type TracingOptions struct {
 	Endpoint string            // base URL of an OTLP receiver over HTTP; "": from the environment
 	Headers  map[string]string // of each export, beside those of the environment
@@ -108,8 +108,8 @@ func NewSpanCounter(reg prometheus.Registerer) *prometheus.CounterVec {
 	return spans
 }
 
-// reporting is an exporter that tells in log and metrics how it fares. The SDK would
-// tell a handler of the whole process.
+// reporting is an exporter that logs and counts its failures. The SDK would report them
+// to a global handler.
 type reporting struct {
 	sdktrace.SpanExporter
 	log     *slog.Logger

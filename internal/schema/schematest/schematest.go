@@ -1,5 +1,4 @@
-// Package schematest holds what is written to the schemas that a document has of
-// it.
+// Package schematest checks written messages against the schemas in a document.
 package schematest
 
 import (
@@ -54,8 +53,8 @@ func closeObjects(value any) {
 	}
 }
 
-// Check says what about a JSON text is not as the schema at a pointer has it, such
-// as /components/schemas/Request.
+// Check returns how a JSON text violates the schema at a pointer, such as
+// /components/schemas/Request.
 func (d *Document) Check(pointer string, text []byte) error {
 	compiled, err := d.compiler.Compile(where + "#" + pointer)
 	if err != nil {
@@ -66,7 +65,7 @@ func (d *Document) Check(pointer string, text []byte) error {
 		return fmt.Errorf("not JSON: %w: %s", err, text)
 	}
 	if err := compiled.Validate(value); err != nil {
-		return fmt.Errorf("it is not what %s says: %w\n%s", pointer, err, text)
+		return fmt.Errorf("it violates %s: %w\n%s", pointer, err, text)
 	}
 	return nil
 }

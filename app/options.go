@@ -1,0 +1,22 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/proxy"
+)
+
+// Options are the configuration of an [App] and what its program supplies.
+type Options struct {
+	Config     Config
+	ConfigFile string // for the log: as the operator named it, "" if there is none
+	Log        *slog.Logger
+	Version    string
+	// Notice is called for each event that the gate has recorded, in place of [LogEvent]
+	// with Log. It must not block. Nil: LogEvent.
+	Notice func(approvals.Event)
+
+	canary func(context.Context, *proxy.Proxy) error // tests the proxy at the start; nil: [proxy.Proxy.Canary]
+}

@@ -1,0 +1,223 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"regexp"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/grants"
+	"github.com/heldcall/heldcall/approvals/judge"
+	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/console"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/chat"
+	"github.com/heldcall/heldcall/intercept/messages"
+	"github.com/heldcall/heldcall/intercept/responses"
+	"github.com/heldcall/heldcall/internal/telemetry"
+	"github.com/heldcall/heldcall/notify/nats"
+	"github.com/heldcall/heldcall/notify/webpush"
+	"github.com/heldcall/heldcall/proxy"
+)
+
+// dialects is the one list of wire APIs that are gated.
+func dialects() []intercept.Dialect {
+	return []intercept.Dialect{chat.Dialect{}, responses.Dialect{}, messages.Dialect{}}
+}
+
+// parts are what heldcall consists of. Each start method makes one part from the
+// options and from the parts before it; [App.Run] has their order.
+type parts struct {
+	options   Options
+	registry  *prometheus.Registry
+	reviewers *reviewers.Directory // nil: anybody on loopback is the reviewer "local"
+	judge     *judge.Judge
+	canary    *canary
+
+	tracer   trace.Tracer // nil without tracing
+	store    *store.Store
+	grants   *grants.Grants
+	gate     *gate.Gate
+	push     *webpush.Push
+	channels *channels
+	proxy    *proxy.Proxy
+	console  *console.Console
+}
+
+func (p *parts) log(component string) *slog.Logger { return p.options.Log.With("component", component) }
+
+func (p *parts) startTracing(ctx context.Context, running *lifecycle) error {
+	c, spans := p.options.Config.Tracing, telemetry.NewSpanCounter(p.registry)
+	if !c.Enabled {
+		return nil
+	}
+	headers := make(map[string]string, len(c.Headers))
+	for _, h := range c.Headers {
+		headers[http.CanonicalHeaderKey(h.Name)] = string(h.Value)
+	}
+	tracing, err := telemetry.StartTracing(ctx, telemetry.TracingOptions{
+		Endpoint: c.Endpoint, Headers: headers, Version: p.options.Version, Log: p.log("tracing"), Spans: spans,
+	})
+	if err != nil {
+		return err
+	}
+	endpoint := "that of the environment"
+	if c.Endpoint != "" {
+		endpoint = redactURL(c.Endpoint)
+	}
+	p.options.Log.Info("tracing", "endpoint", endpoint, "arguments", c.Arguments)
+	p.tracer = tracing.Tracer()
+	running.started("tracing", tracing.Stop)
+	return nil
+}
+
+// startStore opens the store. The error of an external server names nats.url; the
+// embedded server's errors name their setting themselves.
+func (p *parts) startStore(ctx context.Context, running *lifecycle) (err error) {
+	c := p.options.Config.NATS
+	names, _ := p.options.Config.Notify.names()
+	p.store, err = store.Open(ctx, store.Options{
+		URL: c.URL, Creds: c.Creds, NKey: c.NKey, TLSCA: c.TLS.CA, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key,
+		Replicas: c.Replicas, Listen: cmp.Or(c.Listen, "-"), Dir: c.Dir, Reviewers: p.reviewers, ReviewersOnly: c.Auth != natsOpen,
+		Retention: p.options.Config.Audit.Retention, Channels: append(names, channelPush),
+		Log: p.log("store"), Registerer: p.registry,
+	})
+	if err != nil && c.URL != "" {
+		return fmt.Errorf("nats.url %s: %w", redactURLs(c.URL), err)
+	}
+	if err != nil {
+		return err
+	}
+	running.started("store", func(context.Context) error { return p.store.Close() })
+	return nil
+}
+
+// newJudge makes the judge of all calls.
+func newJudge(c Config, log *slog.Logger) *judge.Judge {
+	o := judge.Options{
+		File: c.Policy.File, Optional: !c.Policy.FileNamed, Shadow: c.Policy.Mode == "shadow",
+		WorkDir: c.Policy.WorkDir, Protected: c.Policy.Protected, Templates: c.Grants.templates(), Log: log,
+	}
+	for _, client := range c.Proxy.Clients {
+		if client.Policy != "" {
+			o.Clients = append(o.Clients, judge.ClientPolicy{KeySHA256: client.digest(), Principal: client.principal(), File: client.Policy})
+		}
+	}
+	return judge.New(o)
+}
+
+// startGrants loads the grants before the first call: a deny grant must apply to it.
+func (p *parts) startGrants(ctx context.Context, running *lifecycle) error {
+	o := grants.Options{
+		Store: p.store.ForGrants(), Judge: p.judge, Log: p.log("grants"), Kept: p.judge.KeepGrant, Dropped: p.judge.DropGrant,
+	}
+	if p.reviewers != nil {
+		o.NoSelfApproval, o.Profile = !p.options.Config.Console.SelfApproval, p.reviewers.Profile
+	}
+	for _, c := range p.options.Config.Proxy.Clients {
+		o.Principals = append(o.Principals, c.principal())
+	}
+	p.grants = grants.New(o)
+	running.background("grants", p.grants.Run)
+	if err := running.awaitReady(ctx, p.grants.Ready()); err != nil {
+		return err
+	}
+	p.judge.LoadGrants()
+	return nil
+}
+
+func (p *parts) startGate(ctx context.Context, running *lifecycle) error {
+	o := gate.Options{
+		Store: noticed{p.store.ForGate(), p.options.Notice}, Log: p.log("gate"), Registerer: p.registry, CheckEdit: p.judge.Edit,
+		Grants: p.grants,
+	}
+	if p.reviewers != nil {
+		o.NoSelfApproval, o.Profile = !p.options.Config.Console.SelfApproval, p.reviewers.Profile
+	}
+	p.gate = gate.New(o)
+	running.background("gate", p.gate.Run)
+	return running.awaitReady(ctx, p.gate.Ready())
+}
+
+func (p *parts) startBots(_ context.Context, running *lifecycle) error {
+	bots, err := nats.Start(nats.Options{Conn: p.store.Conn(), Gate: p.gate, Grants: p.grants, Reviewers: p.reviewers, Version: serviceVersion(p.options.Version), Log: p.log("nats")})
+	if err != nil {
+		return err
+	}
+	running.started("nats", func(context.Context) error { return bots.Stop() })
+	return nil
+}
+
+var release = regexp.MustCompile(`^v?(\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?)`)
+
+// serviceVersion is the version as a NATS micro service must have it: semantic,
+// without the v. A build that is no release has none.
+func serviceVersion(version string) string {
+	if m := release.FindStringSubmatch(version); m != nil {
+		return m[1]
+	}
+	return "0.0.0"
+}
+
+func (p *parts) startProxy(ctx context.Context, running *lifecycle) (err error) {
+	c := p.options.Config.Proxy
+	o := proxy.Options{
+		Listen: c.Listen, TrustHeaders: c.TrustHeaders, Keepalive: c.Keepalive, Heartbeat: proxy.Heartbeat(c.Heartbeat),
+		MaxBody: int(c.MaxBody), Memory: cmp.Or(int64(c.Memory), max(availableMemory()/4, int64(c.MaxBody))), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: p.options.Config.Hold.MaxWait, Routes: c.Routes.Allow,
+		Dialects: dialects(), Judge: func(client string) proxy.Judge { return p.judge.For(client) }, Gate: p.gate, Turns: p.store.Turns, Used: p.grants.Used,
+		Tracing: proxy.Tracing{Tracer: p.tracer, Arguments: p.options.Config.Tracing.Arguments},
+		Log:     p.log("proxy"), Registerer: p.registry,
+	}
+	for _, u := range c.Upstreams {
+		o.Upstreams = append(o.Upstreams, proxy.Upstream{Prefix: u.Prefix, URL: u.URL, APIKey: string(u.APIKey), KeyHeader: u.KeyHeader})
+	}
+	for _, k := range c.Clients {
+		o.Clients = append(o.Clients, proxy.Client{KeySHA256: k.digest(), Principal: k.principal()})
+	}
+	if p.proxy, err = proxy.New(o); err != nil {
+		return err
+	}
+	p.canary.run(ctx, p.proxy, p.options.Log)
+	if err := p.proxy.Start(ctx); err != nil {
+		return err
+	}
+	running.started("proxy", p.proxy.Shutdown)
+	return nil
+}
+
+func (p *parts) startConsole(_ context.Context, running *lifecycle) (err error) {
+	c := p.options.Config.Console
+	provider := c.provider(p.reviewers)
+	p.console, err = console.New(console.Options{
+		Listen: c.Listen, URL: c.URL, Gate: p.gate, Grants: p.grants, Audit: p.store.Events, Templates: p.options.Config.Grants.templates(), Reviewers: p.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Push: p.push,
+		Checks: []console.Check{
+			{Name: "store", Check: p.store.Healthy},
+			{Name: "canary", Check: p.canary.check},
+		},
+		Hooks: p.channels.hooks,
+		Log:   p.log("console"), Registerer: p.registry, Gatherer: p.registry,
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.console.Start(); err != nil {
+		return err
+	}
+	running.started("console", p.console.Shutdown)
+	if provider != nil {
+		running.background("sign-in", func(ctx context.Context) error {
+			if err := provider.Check(ctx); err != nil && ctx.Err() == nil {
+				p.options.Log.Warn("sign-in by console.oidc fails until the provider answers; heldcall asks it again at each sign-in", "error", err)
+			}
+			return nil
+		})
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals/judge"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// reloadEvery is how often the policy files are read.
+const reloadEvery = time.Second
+
+// policyMetrics count the loads of policy files.
+type policyMetrics struct {
+	valid prometheus.Gauge
+	loads *prometheus.CounterVec
+}
+
+func newPolicyMetrics(reg prometheus.Registerer) policyMetrics {
+	f := promauto.With(reg)
+	m := policyMetrics{
+		valid: f.NewGauge(prometheus.GaugeOpts{Name: "heldcall_policy_valid", Help: "1 if the last load of every policy file succeeded, else 0."}),
+		loads: f.NewCounterVec(prometheus.CounterOpts{Name: "heldcall_policy_reloads_total", Help: "Loads of changed policy files, by result."}, []string{"result"}),
+	}
+	for _, result := range []string{"taken", "refused"} {
+		m.loads.WithLabelValues(result)
+	}
+	m.valid.Set(1)
+	return m
+}
+
+// policies reloads the policies when their files change.
+type policies struct {
+	judge     *judge.Judge
+	config    *Config
+	log       *slog.Logger
+	metrics   policyMetrics
+	requested chan struct{}
+}
+
+func newPolicies(o Options, j *judge.Judge, reg prometheus.Registerer) *policies {
+	return &policies{judge: j, config: &o.Config, log: o.Log, metrics: newPolicyMetrics(reg), requested: make(chan struct{}, 1)}
+}
+
+func (p *policies) start(_ context.Context, running *lifecycle) error {
+	if p.judge.Shadow() {
+		p.log.Warn("policy.mode is shadow: calls are judged, logged and counted, and nothing is held or denied")
+	}
+	running.background("policy", p.watch)
+	return nil
+}
+
+// reload reads the files again at the next opportunity, whether they have changed or not.
+func (p *policies) reload() {
+	select {
+	case p.requested <- struct{}{}:
+	default: // a reload is already requested
+	}
+}
+
+// watch reloads changed files, and all files on request, until the context ends.
+func (p *policies) watch(ctx context.Context) error {
+	tick := time.NewTicker(reloadEvery)
+	defer tick.Stop()
+	for {
+		asked := false
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		case <-p.requested:
+			asked = true
+		}
+		valid, changed := 1.0, false
+		for _, s := range p.judge.Sources() {
+			changed = p.refresh(s, asked) || changed
+			if s.Refused() != "" {
+				valid = 0
+			}
+		}
+		p.metrics.valid.Set(valid)
+		if changed {
+			p.warnOfVacantRoutes()
+		}
+	}
+}
+
+// refresh loads the file of a policy, and reports whether the policy has changed. An
+// invalid file leaves the policy in force; it is logged once until it changes, and on request.
+func (p *policies) refresh(s *judge.Source, asked bool) (changed bool) {
+	before := s.Refused()
+	changed, err := s.Reload(asked)
+	switch {
+	case err != nil && (asked || s.Refused() != before):
+		p.metrics.loads.WithLabelValues("refused").Inc()
+		p.log.Error("the changed policy is refused; the one before stays in force", "error", err)
+	case changed:
+		p.metrics.loads.WithLabelValues("taken").Inc()
+		message := "the policy has changed"
+		if asked {
+			message = "the policy has been read again"
+		}
+		p.log.Info(message, "policy", absolute(s.File()))
+		p.warnOfVacantGroups(s)
+	case asked && err == nil:
+		p.log.Info("there is no policy to read again", "policy", absolute(s.File()))
+	}
+	return changed
+}
+
+// warnOfVacantGroups logs the groups of a policy that have no member.
+func (p *policies) warnOfVacantGroups(s *judge.Source) {
+	for _, vacant := range p.config.Console.Vacant(s.Policy()) {
+		p.log.Warn(vacant, "policy", absolute(s.File()))
+	}
+}
+
+// warnOfVacantRoutes logs the groups of routes that no rule in force asks, or that have
+// no member.
+func (p *policies) warnOfVacantRoutes() {
+	var inForce []*policy.Policy
+	for _, s := range p.judge.Sources() {
+		inForce = append(inForce, s.Policy())
+	}
+	for _, vacant := range p.config.VacantRoutes(inForce...) {
+		p.log.Warn(vacant)
+	}
+}
