@@ -3,7 +3,6 @@ package messages
 import (
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -11,8 +10,8 @@ import (
 // call is one tool call as its events have built it so far.
 type call struct {
 	id, name  string
-	extras    string // the other fields that go with it, see [answer.extras]
-	given     string // the input that the block opened with, raw
+	extras    string // the other fields that are released with it, see [extras]
+	given     string // the input with which the block opened, raw
 	fragments strictjson.Fragments
 }
 
@@ -20,8 +19,8 @@ func newCall(o *opening) *call {
 	return &call{id: strings.Clone(o.id), name: strings.Clone(o.name), given: strings.Clone(o.input)}
 }
 
-// empty reports whether the block opened without input: it follows in pieces, or
-// there is none.
+// empty reports whether the block opened without input: it follows in pieces, or there
+// is none.
 func (c *call) empty() bool {
 	v := gjson.Parse(c.given)
 	switch {
@@ -33,8 +32,8 @@ func (c *call) empty() bool {
 	return v.Type == gjson.Null
 }
 
-// arguments is the input of the call. One that opens with an input and goes on
-// in pieces has both, because clients take the one, the other or both.
+// arguments is the input of the call. A call that opens with an input and continues in
+// pieces has both, because clients take the one, the other or both.
 func (c *call) arguments() string {
 	switch {
 	case c.fragments.Len() == 0 && c.empty():
@@ -45,37 +44,19 @@ func (c *call) arguments() string {
 	return c.given + c.fragments.String()
 }
 
-// input takes a piece of the input of a call.
-func (b *block) input(piece string) {
-	c := b.call
-	if piece != "" && c.given != "" && c.given != "{}" {
-		b.AddAmbiguity("It begins with an input and goes on in pieces, of which clients take the one, the other or both.")
-	}
-	c.fragments.WriteString(piece)
+// block renders the block of the call with an id and an input, which is JSON.
+func (c *call) block(id, input string) string {
+	return `{"type":"tool_use","id":` + strictjson.Quote(id) + `,"name":` + strictjson.Quote(c.name) + `,"input":` + input + c.extras + `}`
 }
 
-// judge doubts arguments that are not one strict JSON object.
-func (b *block) judge() {
-	if b.CheckArguments(b.call.arguments()); b.call.fragments.Halved() {
-		b.AddAmbiguity(intercept.AmbiguousHalf)
-	}
-}
-
-// doubt notes why clients may read the events of a call in different ways; a block
-// that is no call is read alike by all.
-func (b *block) doubt(reason string) {
-	if b != nil && b.call != nil {
-		b.Odd = true
-		b.MarkAmbiguous(reason)
-	}
-}
-
+// Why clients may read a call in different ways.
 const (
-	doubtShared    = "Two blocks of the answer have the same number; some clients read both as one."
-	doubtAlternate = "Pieces of two blocks alternate; clients that go by the last block read both as one."
-	doubtGoesOn    = "It goes on behind its end."
-	doubtEndsTwice = "It ends twice, and some clients may run it twice."
-	doubtOpenEnd   = "It has no end; it may be longer than it looks."
-	doubtUnnamed   = "Some events of the answer have no name, and some clients skip those."
-	doubtMixed     = "It holds pieces of another kind than input."
+	ambiguousIndex   = "Two blocks of the answer have the same number; some clients read both as one."
+	ambiguousOrder   = "Pieces of two blocks alternate; clients that go by the last block read both as one."
+	ambiguousLate    = "It continues after its end."
+	ambiguousEnds    = "It ends twice, and some clients may run it twice."
+	ambiguousOpenEnd = "It has no end; it may be longer than it looks."
+	ambiguousUnnamed = "Some events of the answer have no name, and some clients skip those."
+	ambiguousDelta   = "It contains pieces of another kind than input."
+	ambiguousInput   = "It begins with an input and continues in pieces, of which clients take the one, the other or both."
 )

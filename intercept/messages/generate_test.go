@@ -7,6 +7,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
@@ -157,7 +158,7 @@ func saneBlock(d *intercepttest.Dice, i int) (b foldedBlock, stream string) {
 func (b *foldedBlock) json() string {
 	switch b.kind {
 	case "text":
-		return textBlock(b.text)
+		return history.TextBlock(b.text)
 	case "thinking":
 		return `{"type":"thinking","thinking":` + strictjson.Quote(b.thinking) + `,"signature":"` + b.signature + `"}`
 	}
@@ -177,7 +178,7 @@ func FuzzSane(f *testing.F) {
 		streamed := d.N(3) > 0
 		first, said := sane(d, "msg_1", streamed)
 		second, saidThen := sane(d, "msg_2", streamed)
-		third := whole(textBlock("Very well."), "end_turn")
+		third := whole(history.TextBlock("Very well."), "end_turn")
 		if streamed {
 			third = finalWord
 		}

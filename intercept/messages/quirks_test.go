@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/messages/history"
 )
 
 // quirk is one way in which servers deviate, with what is read out of it.
@@ -188,7 +189,7 @@ func checkRewritten(t *testing.T, q quirk, sizes []byte) {
 	}
 	fold, last := foldStrict, finalWord
 	if strings.HasPrefix(q.body, "{") {
-		fold, last = foldWhole, whole(textBlock("Very well."), "end_turn")
+		fold, last = foldWhole, whole(history.TextBlock("Very well."), "end_turn")
 	}
 	if strings.HasPrefix(q.name, "5.12") { // no SDK reads what has no name
 		fold = nil

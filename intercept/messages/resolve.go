@@ -1,68 +1,66 @@
 package messages
 
-import "github.com/heldcall/heldcall/intercept"
+import (
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/messages/history"
+)
 
 // Plan implements [intercept.Codec].
-func (a *answer) Plan(p *intercept.Plan) error {
-	if !p.Unchanged {
-		denied := p.AllDenied(a.Calls())
-		if p.Open = denied && p.MayContinue(a.continuations, a.limits.MaxContinuations); !p.Open {
-			p.Notice = a.notice(p, denied)
-		}
+func (a *answer) Plan(plan *intercept.Plan) error {
+	if plan.Unchanged {
+		return nil
+	}
+	denied := plan.AllDenied(a.Calls())
+	if plan.Open = denied && plan.MayContinue(a.earlier.count, a.limits.MaxContinuations); !plan.Open {
+		plan.Notice = a.notice(plan, denied)
 	}
 	return nil
 }
 
-// notice is what the agent reads in a message that lost all its calls.
-func (a *answer) notice(p *intercept.Plan, denied bool) string {
+// notice is the text that the agent reads in a message that lost all its calls.
+func (a *answer) notice(plan *intercept.Plan, denied bool) string {
 	switch {
-	case a.failed:
+	case a.body.progress.failed:
 		return ""
-	case p.Aborted != nil:
-		return p.Aborted.ModelMessage
+	case plan.Aborted != nil:
+		return plan.Aborted.ModelMessage
 	case denied:
-		return p.Denial(a.continuations)
-	case a.continuations > 0 && a.silent(p):
+		return plan.Denial(a.earlier.count)
+	case a.earlier.count > 0 && a.silent(plan):
 		return intercept.CallsDenied()
 	}
 	return ""
 }
 
-// silent reports whether the message would end without a word: providers do not
-// take it back if it is empty or ends in thinking.
-func (a *answer) silent(p *intercept.Plan) bool {
-	if a.stop == "pause_turn" || a.stop == "refusal" {
+// silent reports whether the message would end without text. Providers refuse a message
+// in a history that is empty or ends in thinking.
+func (a *answer) silent(plan *intercept.Plan) bool {
+	if stop := a.body.progress.stop; stop == "pause_turn" || stop == "refusal" {
 		return false
 	}
-	for _, b := range a.blocks {
-		if b.call != nil && p.Reaches(&b.Unit) {
+	var last *block
+	for _, b := range a.body.blocks.list {
+		if !plan.Reaches(&b.Unit) {
+			continue
+		}
+		if last = b; b.call != nil {
 			return false
 		}
 	}
-	for i := len(a.blocks) - 1; i >= 0; i-- {
-		if b := a.blocks[i]; p.Reaches(&b.Unit) {
-			return thinks(b.opened)
-		}
+	if last != nil {
+		return history.IsThinking(last.opened)
 	}
-	return a.base == 0 || a.thinking
-}
-
-// Verbatim implements [intercept.Codec].
-func (a *answer) Verbatim(p *intercept.Part) bool {
-	if p == nil {
-		return !a.recasts() && !a.misnumber
-	}
-	return !a.recasts() || a.failed
+	return len(a.earlier.pieces) == 0 || a.earlier.thinking
 }
 
 // Conclude implements [intercept.Codec].
-func (a *answer) Conclude(p *intercept.Plan) (intercept.Resolution, error) {
+func (a *answer) Conclude(plan *intercept.Plan) (intercept.Resolution, error) {
 	switch {
-	case p.Unchanged:
+	case plan.Unchanged:
 		return intercept.Resolution{}, nil
-	case p.Open:
-		return a.proceed(p)
+	case plan.Open:
+		return a.proceed(plan)
 	}
-	hidden, err := a.records(p)
+	hidden, err := records(a, plan)
 	return intercept.Resolution{Hidden: hidden}, err
 }

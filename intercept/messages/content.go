@@ -12,9 +12,9 @@ import (
 type block struct {
 	intercept.Unit
 	index     int // as upstream numbered it
-	attempt   int // of the answer, from 0: see [eventBatch.restart]
+	attempt   int // of the stream, from 0: see [body.restart]
 	role      role
-	unknown   bool   // of a type that nobody knows yet
+	unknown   bool   // heldcall does not know its type
 	opened    string // as it opened
 	grown     []grown
 	citations []string
@@ -23,11 +23,11 @@ type block struct {
 	shown     bool // the agent has got its opening
 }
 
-// grown is what has come of a string field of a block.
+// grown is a field of a block that is sent in pieces.
 type grown struct {
 	field string
 	text  *strictjson.Rope // JSON string contents, still escaped
-	value string           // or what it has become at once, raw
+	value string           // or its last value, raw
 }
 
 func newBlock(o *opening, index, attempt int) *block {
@@ -38,7 +38,7 @@ func newBlock(o *opening, index, attempt int) *block {
 	return b
 }
 
-// blockOf is the block that is a unit of the answer, nil for nil.
+// blockOf returns the block of a unit, nil for nil.
 func blockOf(u *intercept.Unit) *block {
 	if u == nil {
 		return nil
@@ -46,12 +46,34 @@ func blockOf(u *intercept.Unit) *block {
 	return u.Of.(*block)
 }
 
-// add takes what an event adds. It returns how many bytes are remembered of it.
+// addAmbiguity records why clients may read the events of a call in different ways. A
+// block that is no call is read alike by all.
+func (b *block) addAmbiguity(reason string) {
+	if b.call != nil {
+		b.Odd = true
+		b.MarkAmbiguous(reason)
+	}
+}
+
+// judge records what is wrong with the arguments of a call.
+func (b *block) judge() {
+	if b.CheckArguments(b.call.arguments()); b.call.fragments.Halved() {
+		b.AddAmbiguity(intercept.AmbiguousHalf)
+	}
+}
+
+// modelMessage is the text that the model reads about a call.
+func (b *block) modelMessage() string {
+	r, _ := b.Ruling()
+	return r.ModelMessage
+}
+
+// add takes a delta. It returns the number of bytes that are kept of it.
 func (b *block) add(d *delta) (n int) {
 	for _, g := range d.fields {
 		n += len(g.piece.Raw) - len(`""`)
 		if d.input && b.call != nil {
-			b.input(strictjson.Fragment(g.piece))
+			b.addInput(strictjson.Fragment(g.piece))
 			continue
 		}
 		b.grow(g.field).text.Add([]byte(g.piece.Raw[1 : len(g.piece.Raw)-1]))
@@ -66,6 +88,13 @@ func (b *block) add(d *delta) (n int) {
 	return n + len(d.citation)
 }
 
+func (b *block) addInput(piece string) {
+	if piece != "" && b.call.given != "" && b.call.given != "{}" {
+		b.AddAmbiguity(ambiguousInput)
+	}
+	b.call.fragments.WriteString(piece)
+}
+
 func (b *block) grow(field string) *grown {
 	for i := range b.grown {
 		if b.grown[i].field == field {
@@ -76,24 +105,26 @@ func (b *block) grow(field string) *grown {
 	return &b.grown[len(b.grown)-1]
 }
 
-// text is what the block says to the user.
+// text is the block's text for the user.
 func (b *block) text() string {
 	opened := gjson.Parse(b.opened)
 	if opened.Get("type").Str != "text" {
 		return ""
 	}
-	said := opened.Get("text").String()
+	text := opened.Get("text").String()
 	for _, g := range b.grown {
 		if g.field == "text" {
-			said += gjson.Parse(`"` + g.text.String() + `"`).Str
+			text += unescape(g.text)
 		}
 	}
-	return said
+	return text
 }
 
+func unescape(text *strictjson.Rope) string { return gjson.Parse(`"` + text.String() + `"`).Str }
+
 // render returns the block as it is in the content of a message. A call is rendered
-// from known fields, with the given id. Of other blocks all bytes are those that
-// they opened with, except for the fields that came in pieces.
+// from known fields, with the given id. Other blocks keep all bytes with which they
+// opened, except for the fields that were sent in pieces.
 func (b *block) render(id string) string {
 	if c := b.call; c != nil {
 		return c.block(id, asInput(c.arguments()))
@@ -102,7 +133,7 @@ func (b *block) render(id string) string {
 	opened := gjson.Parse(b.opened)
 	for _, g := range b.grown {
 		if g.field == "partial_json" {
-			p.Set("input", asInput(gjson.Parse(`"`+g.text.String()+`"`).Str))
+			p.Set("input", asInput(unescape(g.text)))
 			continue
 		}
 		if g.value != "" {
@@ -129,47 +160,12 @@ func (b *block) render(id string) string {
 	return p.JSON
 }
 
-// asInput is the text of arguments as the input of a block, which has to be an
-// object. Text that is none is wrapped as the provider advises to.
+// asInput returns arguments as the input of a block, which has to be an object. Other
+// text is wrapped as the provider recommends.
 func asInput(arguments string) string {
 	var d intercept.Ambiguities
 	if d.CheckArguments(arguments); len(d) == 0 {
 		return arguments
 	}
 	return `{"INVALID_JSON":` + strictjson.Quote(arguments) + `}`
-}
-
-// blank reports a rendered text block that says nothing: no provider takes one
-// back.
-func blank(raw string) bool {
-	v := gjson.Parse(raw)
-	return v.Get("type").Str == "text" && strings.TrimSpace(v.Get("text").String()) == ""
-}
-
-func thinks(raw string) bool { return thinking[gjson.Get(raw, "type").Str] }
-
-// assistantMessage renders a message of the assistant. Its last block must not be
-// one of thinking, and what the model thought must not be changed.
-func assistantMessage(blocks []string) string {
-	var said []string
-	for _, raw := range blocks {
-		if !blank(raw) {
-			said = append(said, raw)
-		}
-	}
-	if n := len(said); n > 0 && thinks(said[n-1]) {
-		said = append(said, textBlock("…"))
-	}
-	return `{"role":"assistant","content":[` + strings.Join(said, ",") + `]}`
-}
-
-func textBlock(text string) string { return `{"type":"text","text":` + strictjson.Quote(text) + `}` }
-
-// toolResult renders the block that answers a call.
-func toolResult(id, content string) string {
-	return `{"type":"tool_result","tool_use_id":` + strictjson.Quote(id) + `,"content":` + strictjson.Quote(content) + `}`
-}
-
-func userMessage(results []string) string {
-	return `{"role":"user","content":[` + strings.Join(results, ",") + `]}`
 }
