@@ -321,7 +321,6 @@ var exceptions = map[string]int{
 	"app.App fields":                                21,
 	"app.App methods":                               35,
 	"approvals.Request methods":                     32,
-	"intercept.Answer methods":                      33,
 	"intercept/chat.answer fields":                  19,
 	"intercept/chat.answer methods":                 54,
 	"intercept/chat.edit fields":                    23,

@@ -49,33 +49,6 @@ func (b *Body) Kind() Form {
 	return b.form
 }
 
-// Feed takes the next block, lets part take the parts of a stream that have come
-// whole, and returns what passes: the lead, and what part has added to out. The
-// error is an [*Error].
-func (b *Body) Feed(p []byte, out *PassBuffer, part func(part []byte, last bool) error) ([]byte, error) {
-	lead, err := b.Write(p)
-	for out.Add(lead); err == nil; {
-		next, ok, failed := b.Next()
-		if err = failed; !ok {
-			break
-		}
-		err = part(next, false)
-	}
-	return out.Take(), err
-}
-
-// Close takes the end of the body. Whole reads one that is one value; stream takes
-// what is left of a stream, and returns what passes of it.
-func (b *Body) Close(framed bool, whole func(framed bool) error, stream func(framed bool) ([]byte, error)) ([]byte, error) {
-	switch b.form {
-	case FormWhole:
-		return nil, whole(framed)
-	case FormStream:
-		return stream(framed)
-	}
-	return b.Rest(), nil
-}
-
 // Write takes the next block. Blank lines before the body pass at once, because
 // that is how some servers keep a connection alive; they are returned as lead, and
 // so is the byte order mark of a stream, unless it goes on with an answer.

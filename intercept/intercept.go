@@ -4,10 +4,11 @@
 // and renders.
 //
 // Read this file (what a dialect, a request, a call and a ruling are), codec.go and
-// unit.go, then answer.go (an answer from its first byte to its end), part.go (whether a
-// part of a stream may leave), template.go (events of a known form) and resolve.go (what
-// follows from the rulings). body.go, payload.go and hold.go take bodies apart and hold
-// them; hidden.go and match.go find an answer in the history of a later request.
+// unit.go, then answer.go (an answer from its first byte to its end), part.go and filter.go
+// (whether a part of a stream may leave), template.go (events of a known form) and
+// resolve.go (what follows from the rulings). body.go, payload.go and hold.go split bodies
+// and hold their parts; fingerprint.go and match.go find an answer in the history of a
+// later request.
 //
 // The package and its dialects are sans-I/O: no goroutine, clock, socket or store is in
 // them, so every promise about the wire can be fuzzed in a loop.

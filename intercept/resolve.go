@@ -84,10 +84,10 @@ func (b *budget) store(n int) error {
 func (a *Answer) Resolve(rulings []Ruling) (Resolution, error) {
 	a.plan = Plan{UserMessage: UserMessage(rulings), budget: &a.budget}
 	plan := &a.plan
-	if err := a.assign(rulings); err != nil {
+	if err := plan.assign(a.filter.pending(), rulings); err != nil {
 		return Resolution{}, err
 	}
-	if err := a.brokenCall(plan); err != nil {
+	if err := plan.checkBroken(a.filter.calls, a.filter.resumes); err != nil {
 		return Resolution{}, err
 	}
 	plan.Unchanged = a.unchanged(plan)
@@ -98,44 +98,33 @@ func (a *Answer) Resolve(rulings []Ruling) (Resolution, error) {
 	if err != nil {
 		return Resolution{}, err
 	}
-	settled, err := a.codec.Conclude(plan)
+	resolution, err := a.codec.Conclude(plan)
 	if err != nil {
 		return Resolution{}, err
 	}
-	if settled.Bytes = out; plan.Open {
-		a.continued++
-	}
-	return settled, nil
+	resolution.Bytes = out
+	a.continued = a.continued || plan.Open
+	return resolution, nil
 }
 
-// assign gives each call that needs a ruling its own.
-func (a *Answer) assign(rulings []Ruling) error {
-	pending := 0
-	for _, u := range a.calls {
-		if u.pending() {
-			pending++
-		}
+// assign gives each of the calls its ruling.
+func (p *Plan) assign(calls []*Unit, rulings []Ruling) error {
+	if len(rulings) != len(calls) {
+		return fmt.Errorf("%d rulings for %d calls", len(rulings), len(calls))
 	}
-	if len(rulings) != pending {
-		return fmt.Errorf("%d rulings for %d calls", len(rulings), pending)
-	}
-	for _, u := range a.calls {
-		if !u.pending() {
-			continue
+	for i, u := range calls {
+		if u.Rule(rulings[i]); rulings[i].Action == Abort && p.Aborted == nil {
+			p.Aborted = &rulings[i]
 		}
-		if u.Rule(rulings[0]); rulings[0].Action == Abort && a.plan.Aborted == nil {
-			a.plan.Aborted = &rulings[0]
-		}
-		rulings = rulings[1:]
 	}
 	return nil
 }
 
-// brokenCall refuses to go on when a call whose beginning has reached the agent
-// would have to change.
-func (a *Answer) brokenCall(plan *Plan) error {
-	for _, u := range a.calls {
-		stopped := plan.Aborted != nil && !a.traits.Resumes
+// checkBroken refuses to continue if a call would have to change whose beginning has
+// reached the agent. Resumes is that of [Traits].
+func (p *Plan) checkBroken(calls []*Unit, resumes bool) error {
+	for _, u := range calls {
+		stopped := p.Aborted != nil && !resumes
 		if u.ruled && u.Broken() && (u.ruling.Action != Release || stopped) {
 			return NotUnderstood("a call of a tool that is allowed by name was not released, after its beginning had passed")
 		}
@@ -148,8 +137,9 @@ func (a *Answer) unchanged(plan *Plan) bool {
 	if plan.Aborted != nil || !a.codec.Verbatim(nil) {
 		return false
 	}
-	for _, u := range a.calls {
-		if u.Void || u.Hidden || (u.ruled && u.ruling.Action != Release) || (!u.passed && a.codec.Canonical(u)) {
+	for _, u := range a.filter.calls {
+		refused := u.ruled && u.ruling.Action != Release
+		if u.Void || u.Hidden || refused || (!u.passed && a.codec.Canonical(u)) {
 			return false
 		}
 	}
