@@ -7,8 +7,8 @@ import (
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
-// Ambiguities are why clients may read a call in different ways, a sentence each:
-// [Call.Ambiguous] in the making. The zero value is none.
+// Ambiguities are reasons why clients may read a call in different ways, a sentence each,
+// for [Call.Ambiguous].
 type Ambiguities []string
 
 // AddAmbiguity adds a reason, once.
@@ -18,13 +18,13 @@ func (d *Ambiguities) AddAmbiguity(reason string) {
 	}
 }
 
-// CheckArguments doubts arguments that are not one strict JSON object.
+// CheckArguments adds a reason if arguments are not one strict JSON object.
 func (d *Ambiguities) CheckArguments(args string) {
 	switch {
 	case strictjson.Strict([]byte(args)) != nil:
 		d.AddAmbiguity("Its arguments are not strict JSON (cut off, a name twice, several values or invalid text).")
 	case !strings.HasPrefix(strings.TrimLeft(args, " \t\r\n"), "{"):
-		d.AddAmbiguity("The arguments are not a JSON object.") // as policy says it, so that people read it once
+		d.AddAmbiguity("The arguments are not a JSON object.") // the same sentence as in policy, so that people read it once
 	}
 }
 

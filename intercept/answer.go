@@ -159,8 +159,8 @@ func (a *Answer) hold(p *Part) error {
 	return nil
 }
 
-// fail passes an error that upstream reports inside a good answer, and voids what is
-// held.
+// fail passes an error that upstream reports inside a good answer, and voids the held
+// parts.
 func (a *Answer) fail(p *Part) error {
 	if slices.ContainsFunc(p.units, func(u *Unit) bool { return u != nil && u.Call }) {
 		return NotUnderstood("it reports an error and a call in one event")

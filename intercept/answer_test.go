@@ -57,7 +57,7 @@ func TestAFourthDialect(t *testing.T) {
 		{name: "words while a call waits for its next event", request: toyRequest{traits: intercept.Traits{Delays: true}}, events: append(append([]string{free[0], say}, free[1:]...), end), pass: byName, rule: intercepttest.ReleaseAll, before: toyStream(append(append([]string{free[0], say}, free[1:]...), end)...)},
 		{name: "odd, but it can go on", request: toyRequest{traits: intercept.Traits{Resumes: true}}, events: []string{free[0], `{"arg":"{}","id":"p","odd":true}`, free[3], end}, pass: byName, rule: intercepttest.ReleaseAll, before: toyStream(free[0], `{"arg":"{}","id":"p","odd":true}`, free[3], end)},
 		{name: "what waits holds what follows", events: []string{say, `{"wait":true}`, say, end}, rule: intercepttest.DenyAll, before: toyStream(say), after: toyStream(`{"wait":true}`, say, end)},
-		{name: "odd after its beginning has passed", events: []string{free[0], `{"arg":"{}","id":"p","odd":true}`}, pass: byName, before: toyStream(free[0]), err: "goes on in a form that clients read in different ways"},
+		{name: "odd after its beginning has passed", events: []string{free[0], `{"arg":"{}","id":"p","odd":true}`}, pass: byName, before: toyStream(free[0]), err: "continues in a form that clients read in different ways"},
 		{name: "not JSON after its beginning has passed", events: append(toyCalls("pass", "p", "{", "]"), end), pass: byName, rule: intercepttest.DenyAll, before: toyStream(free[0], `{"arg":"{","id":"p"}`), err: "was not released, after its beginning had passed"},
 		{name: "an error voids what is held", events: append(held[:2:2], `{"err":true}`), before: toyStream(`{"err":true}`)},
 		{name: "cut", events: held[:2], err: "cut off"},

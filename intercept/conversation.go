@@ -2,8 +2,8 @@ package intercept
 
 import "github.com/tidwall/gjson"
 
-// MadeBy is what [Request.Made] returns for a history with these calls, of which only
-// ID and Name count, and for a request that goes on from what upstream keeps under
+// MadeBy is the result of [Request.Made] for a history with these calls, of which only ID
+// and Name count, and for a request that continues an answer or conversation with one of
 // these ids.
 func MadeBy(calls []CallFingerprint, refers ...string) string {
 	var ids []string
@@ -23,8 +23,8 @@ func MadeBy(calls []CallFingerprint, refers ...string) string {
 	return Fingerprint(ids...)
 }
 
-// ForcedBy is what [Request.Forced] returns for a tool choice in the form of any of the
-// APIs and for so many tools.
+// ForcedBy is the result of [Request.Forced] for a tool choice in the form of any of the
+// APIs and for a number of tools.
 func ForcedBy(choice gjson.Result, tools int) bool {
 	mode := choice.Str
 	if choice.IsObject() {

@@ -67,8 +67,8 @@ func (p *Part) Event(e Event) error {
 	return p.answer.filter.event(e)
 }
 
-// Void removes what is held, because the answer begins again or fails. Calls that have
-// passed stay.
+// Void removes the held parts, because the answer begins again or fails. Calls that have
+// passed are kept.
 func (p *Part) Void() {
 	p.answer.kept = HoldBuffer[[]*Unit]{}
 	p.answer.filter.void()

@@ -5,19 +5,20 @@ import (
 	"fmt"
 )
 
-// Plan is what becomes of the calls of a body and of the answer. The zero value lets
-// pass what is no call.
+// Plan is the outcome of the rulings for the calls of a body and the answer. With the zero
+// value no call reaches the agent.
 type Plan struct {
 	// Aborted is the ruling that stops the run, nil for none.
 	Aborted *Ruling
-	// UserMessage is what the agent reads instead of a continuation, "" where there may be one.
+	// UserMessage is the text for the agent instead of a continuation, "" if there may be
+	// one.
 	UserMessage string
 	// Unchanged reports that all calls of the body are released as upstream sent them.
 	Unchanged bool
 
-	// What the codec decides:
-	Notice string // what the agent reads in place of its calls
-	Open   bool   // the answer goes on: its end is left out
+	// The codec sets:
+	Notice string // the text for the agent in place of its calls
+	Open   bool   // the answer continues: its end is left out
 
 	budget *budget
 }
@@ -51,19 +52,19 @@ func (p *Plan) AllDenied(calls []*Unit) bool {
 	return len(calls) > 0
 }
 
-// MayContinue reports whether heldcall may go on by itself, where that was done so many
-// times before.
+// MayContinue reports whether heldcall may continue an answer that it has continued so many
+// times.
 func (p *Plan) MayContinue(times, most int) bool {
 	return p.Aborted == nil && p.UserMessage == "" && times < most
 }
 
-// Denial is what the agent reads of calls that were all denied, after so many denials.
+// Denial is the text for the agent if all calls were denied, after so many denials.
 func (p *Plan) Denial(before int) string { return cmp.Or(p.UserMessage, TooManyDenials(before+1)) }
 
-// Store bounds what is remembered of the bodies before.
+// Store counts n bytes that are kept of earlier bodies, and refuses too many.
 func (p *Plan) Store(n int) error { return p.budget.store(n) }
 
-// budget bounds what is remembered of an answer, in bytes; 0 for no limit.
+// budget bounds the bytes that are kept of an answer; 0 for no limit.
 type budget struct{ max, buffered, stored int }
 
 func (b *budget) buffer(n int) error {

@@ -185,7 +185,7 @@ func (b *body) mayExtend(block *block, d *delta) error {
 	case d.more && block.unknown:
 		return intercept.NotUnderstood("a block of an unknown type grows by more than text")
 	case block.call != nil && (b.progress.done || b.progress.over):
-		return intercept.NotUnderstood("a call goes on after the end of the message")
+		return intercept.NotUnderstood("a call continues after the end of the message")
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ type body struct {
 	doneAt int // how many of the events precede [DONE], -1 if there is none
 }
 
-// progress is what is known of the message besides its blocks.
+// progress is the state of the message besides its blocks.
 type progress struct {
 	started, done bool   // the message has begun, has ended
 	over          bool   // [DONE] was read

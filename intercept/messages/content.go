@@ -55,7 +55,7 @@ func (b *block) addAmbiguity(reason string) {
 	}
 }
 
-// judge records what is wrong with the arguments of a call.
+// judge adds the ambiguities of the arguments of a call.
 func (b *block) judge() {
 	if b.CheckArguments(b.call.arguments()); b.call.fragments.Halved() {
 		b.AddAmbiguity(intercept.AmbiguousHalf)

@@ -105,7 +105,7 @@ func (d *decoder) kind(root gjson.Result, names []string) bool {
 	}
 	for _, name := range names {
 		if name != typ && !e.accepts(name) {
-			return d.Fail("an event is named otherwise than its data say")
+			return d.Fail("the name and the type of an event differ")
 		}
 		named, known := kinds[name]
 		e.named = e.named || (known && named == e.kind)
@@ -184,11 +184,11 @@ func (d *decoder) checkComplete(root gjson.Result) bool {
 	switch e.kind {
 	case kindBlockStart, kindBlockDelta, kindBlockStop:
 		if !d.hasIndex || (e.kind == kindBlockStart && e.block == nil) || (e.kind == kindBlockDelta && e.delta == nil) {
-			return d.Fail("an event of a block says not which, or not what")
+			return d.Fail("an event of a block lacks its index or its contents")
 		}
 	case kindMessageStart:
 		if !e.message.object {
-			return d.Fail("a message starts without being there")
+			return d.Fail("a message starts without a message")
 		}
 	case kindOther:
 		t := strings.ToLower(root.Get("type").String())
