@@ -7,7 +7,6 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/messages/history"
-	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -130,28 +129,6 @@ func TestInvalidInputInAContinuation(t *testing.T) {
 	p := play(t, bodies(started("msg_1")+use(0, "a", "x", `{"c":"d`)+ended("max_tokens"), finalWord), nil, intercept.Limits{}, intercepttest.DenyAll)
 	checkConversation(t, p.Nexts[0])
 	equal(t, "input", gjson.Get(p.Nexts[0], "messages.1.content.0.input").Raw, `{"INVALID_JSON":"{\"c\":\"d"}`)
-}
-
-func TestContinuationRequest(t *testing.T) {
-	for _, tt := range []struct{ body, container, path, want string }{
-		{`{"messages":[ ]}`, "", "messages.#", "2"},
-		{`{"messages":[],"tool_choice":{"type":"tool","name":"x","disable_parallel_tool_use":true}}`, "", "tool_choice", `{"type":"auto","disable_parallel_tool_use":true}`},
-		{`{"messages":[],"tool_choice":{"type":"any"}}`, "", "tool_choice", `{"type":"auto"}`},
-		{`{"messages":[],"tool_choice":{"type":"none"}}`, "", "tool_choice", `{"type":"none"}`},
-		{`{"messages":[],"tool\u005fchoice":{"type":"any"}}`, "", "tool_choice", `{"type":"auto"}`},
-		{`{"messages":[]}`, `"c1"`, "container", "c1"},
-		{`{"messages":[],"container":{"skills":[1]}}`, `"c1"`, "container", `{"skills":[1],"id":"c1"}`},
-		{`{"messages":[],"container":"mine"}`, `"c1"`, "container", "mine"},
-	} {
-		next, err := history.Extend([]byte(tt.body), []string{"{}", "{}"}, tt.container)
-		if err != nil || strictjson.Strict(next) != nil {
-			t.Errorf("%s: %v: %s", tt.body, err, next)
-			continue
-		}
-		if got := gjson.GetBytes(next, tt.path); got.Raw != tt.want && got.String() != tt.want {
-			t.Errorf("%s: %s is %s, want %s", tt.body, tt.path, got, tt.want)
-		}
-	}
 }
 
 // Usage stands in both events: the start's counts where the end says nothing, and
