@@ -10,7 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// checkConversation reads a request as the provider does, with what it refuses:
+// checkConversation reads a request as the provider does, and refuses the same:
 // every call of an assistant message is answered in the next message, which is
 // the user's, before any text; no result is without its call; no message is empty
 // and none of the assistant's ends in thinking; ids are spelt as they must be.
@@ -19,7 +19,7 @@ func checkConversation(t testing.TB, body string) {
 	if err := strictjson.Strict([]byte(body)); err != nil {
 		t.Fatalf("broken JSON: %v: %s", err, body)
 	}
-	var owed []string
+	var pending []string
 	for _, m := range gjson.Get(body, "messages").Array() {
 		content := m.Get("content")
 		var parts []gjson.Result
@@ -30,8 +30,8 @@ func checkConversation(t testing.TB, body string) {
 		}
 		switch m.Get("role").Str {
 		case "assistant":
-			if len(owed) > 0 {
-				t.Fatalf("no results for %q in %s", owed, body)
+			if len(pending) > 0 {
+				t.Fatalf("no results for %q in %s", pending, body)
 			}
 			for i, part := range parts {
 				blank := part.Get("type").Str == "text" && strings.TrimSpace(part.Get("text").String()) == ""
@@ -42,22 +42,22 @@ func checkConversation(t testing.TB, body string) {
 					if !part.Get("input").IsObject() {
 						t.Fatalf("an input that is no object in %s", body)
 					}
-					owed = append(owed, part.Get("id").Str)
+					pending = append(pending, part.Get("id").Str)
 				}
 			}
-			if slices.Contains(owed, "") {
+			if slices.Contains(pending, "") {
 				t.Fatalf("a call without an id in %s", body)
 			}
 		case "user":
-			owed = checkResults(t, body, parts, owed)
+			pending = checkResults(t, body, parts, pending)
 		}
 	}
-	if len(owed) > 0 {
-		t.Fatalf("no results for %q in %s", owed, body)
+	if len(pending) > 0 {
+		t.Fatalf("no results for %q in %s", pending, body)
 	}
 }
 
-func checkResults(t testing.TB, body string, parts []gjson.Result, owed []string) []string {
+func checkResults(t testing.TB, body string, parts []gjson.Result, pending []string) []string {
 	t.Helper()
 	other := false
 	for _, part := range parts {
@@ -65,14 +65,14 @@ func checkResults(t testing.TB, body string, parts []gjson.Result, owed []string
 			other = true
 			continue
 		}
-		at := slices.Index(owed, part.Get("tool_use_id").Str)
+		at := slices.Index(pending, part.Get("tool_use_id").Str)
 		if at < 0 || other {
-			t.Fatalf("a result without its call, or behind other things, in %s", body)
+			t.Fatalf("a result without its call, or after other blocks, in %s", body)
 		}
-		owed = slices.Delete(owed, at, at+1)
+		pending = slices.Delete(pending, at, at+1)
 	}
-	if len(owed) > 0 {
-		t.Fatalf("no results for %s in %s", strings.Join(owed, ", "), body)
+	if len(pending) > 0 {
+		t.Fatalf("no results for %s in %s", strings.Join(pending, ", "), body)
 	}
 	return nil
 }

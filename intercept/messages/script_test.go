@@ -88,7 +88,7 @@ var (
 	one    = use(1, "toolu_a", "bash", "", `{"command":`, `"ls"}`)
 	listed = started("msg_1") + ping + speech + one + ended("tool_use")
 	two    = started("msg_1") + speech + use(1, "toolu_a", "bash", `{"command":"ls"}`) + use(2, "toolu_b", "read", `{"path":"x"}`) + ended("tool_use")
-	// finalWord is how an answer goes on after a denial.
+	// finalWord continues an answer after a denial.
 	finalWord = started("msg_2") + text(0, "Very well.") + ended("end_turn")
 )
 
@@ -107,8 +107,8 @@ func asking(t testing.TB, body string) request {
 	return request{r}
 }
 
-// told is the denial of a call as the model reads it.
-func told(id string) string {
+// denialOf is the result with the denial of a call.
+func denialOf(id string) string {
 	return `{"type":"tool_result","tool_use_id":"` + id + `","content":"` + intercepttest.Denial + `"}`
 }
 

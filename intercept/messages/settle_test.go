@@ -39,7 +39,7 @@ func TestThinkingInTheContinuation(t *testing.T) {
 	for _, body := range []string{streamed, whole(content, "tool_use")} {
 		p := play(t, bodies(body, finalWord), nil, intercept.Limits{MaxContinuations: 1}, intercepttest.DenyAll)
 		equal(t, "said", gjson.Get(p.Nexts[0], "messages.1.content").Raw, "["+content+"]")
-		equal(t, "told", gjson.Get(p.Nexts[0], "messages.2").Raw, user(`[`+told("a")+`,`+told("b")+`]`))
+		equal(t, "told", gjson.Get(p.Nexts[0], "messages.2").Raw, user(`[`+denialOf("a")+`,`+denialOf("b")+`]`))
 	}
 }
 
@@ -123,15 +123,15 @@ func TestIdsInAContinuation(t *testing.T) {
 	}
 }
 
-// Input that is no object, as fine-grained streaming or a cut leaves it, is told as
-// the provider advises to.
+// Input that is no object, as after fine-grained streaming or a cut, is wrapped as the
+// provider recommends.
 func TestInvalidInputInAContinuation(t *testing.T) {
 	p := play(t, bodies(started("msg_1")+use(0, "a", "x", `{"c":"d`)+ended("max_tokens"), finalWord), nil, intercept.Limits{}, intercepttest.DenyAll)
 	checkConversation(t, p.Nexts[0])
 	equal(t, "input", gjson.Get(p.Nexts[0], "messages.1.content.0.input").Raw, `{"INVALID_JSON":"{\"c\":\"d"}`)
 }
 
-// Usage stands in both events: the start's counts where the end says nothing, and
+// Usage is in both events: that of the start counts for fields that the end lacks, and
 // that of all turns is added up.
 func TestUsageIsAddedUp(t *testing.T) {
 	start := strings.Replace(started("msg_1"), `{"input_tokens":10,"output_tokens":1}`, `{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":1}`, 1)
@@ -144,7 +144,7 @@ func TestUsageIsAddedUp(t *testing.T) {
 	equal(t, "usage", string(m.usage), `{"input_tokens":40,"cache_read_input_tokens":10,"output_tokens":16,"server_tool_use":{"web_search_requests":1}}`)
 }
 
-// What a strict reader would glue to the next event must not stand before one.
+// Bytes that a strict reader would join with the next event must not precede one.
 func TestUnendedEvent(t *testing.T) {
 	end := sent("message_delta", `"delta":{"stop_reason":"tool_use"}`)
 	body := strings.TrimSuffix(started("msg_1")+use(0, "a", "x")+end+text(1, "Look."), "\n\n")
@@ -169,7 +169,7 @@ func TestFailFitsTheForm(t *testing.T) {
 		if err := p.Feed(tt.body); err != nil {
 			t.Fatal(err)
 		}
-		equal(t, "behind "+tt.body, string(p.Answer.Fail(e)), tt.want)
+		equal(t, "after "+tt.body, string(p.Answer.Fail(e)), tt.want)
 	}
 }
 
