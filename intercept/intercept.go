@@ -14,6 +14,7 @@
 package intercept
 
 import (
+	"strings"
 	"fmt"
 	"net/http"
 )
@@ -286,4 +287,22 @@ func (e *Error) Status() int {
 // with certainty. The reason must not quote the answer.
 func NotUnderstood(format string, args ...any) *Error {
 	return &Error{Code: CodeAnswerNotUnderstood, Reason: "the upstream's answer is not understood and none of it is released: " + fmt.Sprintf(format, args...)}
+}
+
+// Envelope is one HTTP request as a dialect reads and writes it.
+type Envelope struct {
+	Method string
+	Path   string // normalised, after the upstream's prefix
+	Query  string // raw, without the question mark
+	Body   []byte
+}
+
+// Canonical returns path with its end in the spelling of route, and whether it ends in
+// route in any letter case. The beginning (an Azure deployment) is kept.
+func Canonical(path, route string) (canonical string, ok bool) {
+	n := len(path) - len(route)
+	if n < 0 || !strings.EqualFold(path[n:], route) {
+		return "", false
+	}
+	return path[:n] + route, true
 }

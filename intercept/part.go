@@ -43,9 +43,6 @@ type Event struct {
 // Units lists the units of the events, in order.
 func (p *Part) Units() []*Unit { return p.units }
 
-// Streams reports whether a call may pass by the name of its tool.
-func (p *Part) Streams() bool { return p.answer.limits.Pass != nil }
-
 // Buffer counts n bytes that are kept of a body, and refuses too many.
 func (p *Part) Buffer(n int) error { return p.answer.budget.buffer(n) }
 

@@ -2,11 +2,11 @@
 // API and of the servers that imitate it.
 //
 // An answer is an array of content blocks; a block of type tool_use is a call. Read
-// event.go and block.go (the contents of one payload), calls.go, content.go and
-// blocks.go (the calls and blocks that the events build), uniform.go (whether all clients
-// read a call alike), body.go and batch.go (one upstream body), answer.go (the codec),
-// rewrite.go and canonical.go (the bytes that change), resolve.go and continue.go (the
-// outcome of the rulings). The package history has the agent's requests.
+// event.go and block.go (the contents of one payload), content.go and blocks.go (the calls
+// and blocks that the events build), uniform.go (whether all clients read a call alike),
+// body.go and batch.go (one upstream body), answer.go (the codec), rewrite.go and
+// canonical.go (the bytes that change) and resolve.go (the outcome of the rulings). The
+// package history has the agent's requests.
 package messages
 
 import (

@@ -89,9 +89,6 @@ func (s *Splitter) Rest() []byte {
 	return rest
 }
 
-// Empty reports whether no bytes of an unfinished part are kept.
-func (s *Splitter) Empty() bool { return len(s.buf) == 0 }
-
 // carry keeps the unfinished part for the next Write. Returned parts do not change until
 // then.
 func (s *Splitter) carry() {
