@@ -14,9 +14,9 @@
 package intercept
 
 import (
-	"strings"
 	"fmt"
 	"net/http"
+	"strings"
 )
 
 // Dialect is one wire API. Implementations are stateless and safe for
