@@ -49,27 +49,13 @@ func TestShapeOfThePackages(t *testing.T) {
 			p.checkBrackets(t)
 		})
 	}
-	for key := range exceptions {
-		if !seen[key] {
-			t.Errorf("exceptions names %q, which is within the limit or is gone: delete it", key)
-		}
-	}
 }
 
-// seen are the exceptions that are needed.
-var seen = map[string]bool{}
-
-// checkLimit compares a value with its limit, or with its exception, which is exact: one
-// that has become smaller is to be written down.
+// checkLimit compares a value with its limit.
 func (p *sourcePackage) checkLimit(t *testing.T, subject, what string, value, limit int) {
 	t.Helper()
-	if value <= limit {
-		return
-	}
-	key := subject + " " + what
-	seen[key] = true
-	if allowed, ok := exceptions[key]; !ok || value != allowed {
-		t.Errorf("%s has %d %s, the limit is %d (exceptions has %d)", subject, value, what, limit, allowed)
+	if value > limit {
+		t.Errorf("%s has %d %s, the limit is %d", subject, value, what, limit)
 	}
 }
 
@@ -314,7 +300,3 @@ func goListError(err error) error {
 	}
 	return fmt.Errorf("go list: %w", err)
 }
-
-// exceptions are packages and types beyond the limits, with what they have. None is to
-// be added, and the numbers become smaller only. Most are codecs: they embed each other.
-var exceptions = map[string]int{}

@@ -1,61 +1,78 @@
 package intercept
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// Answer reads the upstream's answers to one request and decides what the agent
-// gets: Begin, Write until the upstream's body ends, End, then Settle with a
-// ruling for each of Calls; when Settle asks for another upstream request, the
-// same again with its answer.
+// Answer reads the upstream's answers to one request and decides what the agent gets:
+// Begin, Write until the upstream's body ends, End, then Resolve with a ruling for each
+// of Calls. If Resolve asks for another upstream request, the same again with its
+// answer.
 type Answer struct {
 	codec  Codec
-	traits Traits
 	limits Limits
 
-	body      Body // of upstream, the current one
+	body      Body // the current upstream body
+	filter    filter
 	out       PassBuffer
-	kept      HoldBuffer[[]*Unit] // with the units that the events of a part are about
-	calls     []*Unit             // of the body: as they began, after its end in the order of the codec
-	waiting   *Unit               // a call that may pass by its name, of which only the beginning came
-	complete  bool                // the body has said its last word
+	kept      HoldBuffer[[]*Unit] // with the units of each part
 	templates templates
 	reading   Part
 	plan      Plan
+	complete  bool // the body has ended, by its contents
 
-	continued int // how often the answer has gone on after a denial
+	continued bool // after a denial
 	budget    budget
 	unended   string // what the last event that went out lacks of its end
 }
 
 // NewAnswer returns the reader of the answers to a request.
 func NewAnswer(r Request, limits Limits) *Answer {
-	codec := r.Codec(limits)
-	return &Answer{codec: codec, traits: codec.Traits(), limits: limits, budget: budget{max: limits.MaxBytes}}
+	return &Answer{codec: r.Codec(limits), limits: limits, budget: budget{max: limits.MaxBytes}}
 }
 
 // Begin readies the answer for the next upstream response.
 func (a *Answer) Begin(string) {
-	a.kept, a.calls, a.waiting, a.complete = HoldBuffer[[]*Unit]{}, nil, nil, false
-	a.templates, a.budget.buffered = templates{}, 0
+	traits := a.codec.Traits()
+	a.filter = filter{codec: a.codec, allowed: a.limits.Pass, delays: traits.Delays, resumes: traits.Resumes, continued: a.continued}
+	a.kept, a.templates, a.complete = HoldBuffer[[]*Unit]{}, templates{}, false
+	a.budget.buffered = 0
 	a.body.Begin(a.limits.MaxBytes)
 	a.codec.Begin()
 }
 
-// Write takes bytes of the upstream's body and returns those that may go to
-// the agent at once. They alias p or memory that the next call reuses. An
-// error is an [*Error]: the rest of the answer must not reach the agent.
+// Write takes bytes of the upstream's body and returns those that may go to the agent at
+// once. They alias p or memory that the next call reuses. An error is an [*Error]: the
+// rest of the answer must not reach the agent.
 func (a *Answer) Write(p []byte) ([]byte, error) {
-	return a.body.Feed(p, &a.out, a.part)
+	lead, err := a.body.Write(p)
+	for a.out.Add(lead); err == nil; {
+		next, ok, failed := a.body.Next()
+		if err = failed; !ok {
+			break
+		}
+		err = a.part(next, false)
+	}
+	return a.out.Take(), err
 }
 
-// End takes the end of the upstream's body. Framed reports whether its
-// framing said so; a connection that just closed may have been cut.
-func (a *Answer) End(framed bool) ([]byte, error) {
-	out, err := a.body.Close(framed, a.readWhole, a.endStream)
+// End takes the end of the upstream's body. Framed reports whether the framing of the
+// connection showed it; a connection that was closed may have been cut.
+func (a *Answer) End(framed bool) (out []byte, err error) {
+	switch a.body.Form() {
+	case FormWhole:
+		err = a.readWhole(framed)
+	case FormStream:
+		out, err = a.endStream()
+	default:
+		out = a.body.Rest()
+	}
 	if err == nil {
 		err = a.codec.Close(framed || a.body.Form() != FormStream, a.held())
 	}
 	if err == nil {
-		a.calls = a.codec.Calls()
+		a.filter.calls = a.codec.Calls()
 	}
 	return out, err
 }
@@ -70,7 +87,7 @@ func (a *Answer) readWhole(framed bool) error {
 }
 
 // endStream takes a last part without a blank line.
-func (a *Answer) endStream(bool) ([]byte, error) {
+func (a *Answer) endStream() ([]byte, error) {
 	if rest := a.body.Rest(); len(rest) > 0 {
 		if err := a.part(rest, true); err != nil {
 			return a.out.Take(), err
@@ -82,20 +99,121 @@ func (a *Answer) endStream(bool) ([]byte, error) {
 	return a.out.Take(), nil
 }
 
-// Shrink makes what the answer keeps small after End: its calls may wait for
-// people for hours.
+// part takes one part of the stream: it passes or is held.
+func (a *Answer) part(part []byte, last bool) error {
+	if !last {
+		if known, err := a.known(part); known {
+			return err
+		}
+	}
+	payloads, err := a.body.Payloads(part, a.continued || len(a.filter.calls) > 0)
+	if err != nil {
+		return err
+	}
+	p := &a.reading
+	*p = Part{Bytes: part, Payloads: payloads, Last: last, answer: a}
+	if err := a.codec.Read(p); err != nil {
+		return err
+	}
+	a.complete = a.complete || p.Complete
+	waited := a.filter.waiting != nil
+	switch {
+	case p.Failed:
+		return a.fail(p)
+	case a.filter.mayLeave(p, a.held()):
+		return a.pass(p, waited)
+	}
+	return a.hold(p)
+}
+
+// pass lets the part go, as it came or rewritten, after the parts that waited for it.
+func (a *Answer) pass(p *Part, waited bool) error {
+	if !a.codec.Verbatim(p) {
+		a.plan = Plan{}
+		out, err := a.codec.Rewrite(p.Bytes, p.units, &a.plan)
+		a.out.Add(out)
+		return err
+	}
+	if waited {
+		for i := range a.kept.Len() {
+			_, units := a.kept.At(i)
+			a.codec.Disposed(&Part{units: units}, Sent)
+		}
+		a.out.Add(a.kept.Bytes())
+		a.kept = HoldBuffer[[]*Unit]{}
+	}
+	a.out.Add(p.Bytes)
+	a.codec.Disposed(p, Sent)
+	a.templates.learn(a.codec, p)
+	return nil
+}
+
+// hold keeps the part back.
+func (a *Answer) hold(p *Part) error {
+	a.filter.hold(p)
+	a.codec.Disposed(p, Held)
+	if err := a.kept.Hold(p.Bytes, p.units, a.limits.MaxBytes); err != nil {
+		return err
+	}
+	a.templates.learn(a.codec, p)
+	return nil
+}
+
+// fail passes an error that upstream reports inside a good answer, and voids the held
+// parts.
+func (a *Answer) fail(p *Part) error {
+	if slices.ContainsFunc(p.units, func(u *Unit) bool { return u != nil && u.Call }) {
+		return NotUnderstood("it reports an error and a call in one event")
+	}
+	a.codec.Disposed(p, Voided)
+	p.Void()
+	return a.pass(p, false)
+}
+
+// known takes a part of a known form, which passes or is held as the part from which the
+// form was learned.
+func (a *Answer) known(part []byte) (bool, error) {
+	t, texts := a.templates.match(part)
+	held := a.held()
+	if t == nil || !a.filter.mayRepeat(t, held) {
+		return false, nil
+	}
+	added, size, ok := a.codec.Repeat(t, texts, held)
+	if !ok {
+		return false, nil
+	}
+	if err := a.budget.buffer(size); err != nil {
+		return true, err
+	}
+	passed := t.Call != nil && t.Call.passed
+	if a.filter.repeats(t, added, held) {
+		a.out.Add(part)
+		return true, nil
+	}
+	if passed {
+		a.codec.Disposed(nil, Held)
+	}
+	return true, a.kept.Hold(part, t.Units, a.limits.MaxBytes)
+}
+
+// Forget makes the answer decode the next events: the forms that it has learned no
+// longer apply.
+func (a *Answer) Forget() { a.templates = templates{} }
+
+// Shrink reduces the memory of an answer after End: its calls may wait for people for
+// hours.
 func (a *Answer) Shrink() {
 	a.kept.Pack()
 	a.body.Shrink()
 	a.templates, a.reading, a.plan = templates{}, Part{}, Plan{}
 }
 
-// Streamed reports whether the body is an event stream; it is false before
-// the first byte that tells.
+// Streamed reports whether the body is an event stream. It is false before the first
+// byte that decides.
 func (a *Answer) Streamed() bool { return a.body.Form() == FormStream }
 
-// Complete reports whether the body has said its last word, although
-// upstream has not closed it yet.
+// Complete reports whether the contents of the body have ended, although upstream has
+// not closed it yet.
 func (a *Answer) Complete() bool { return a.complete }
 
 // Holding reports whether bytes are kept back.
@@ -106,10 +224,7 @@ func (a *Answer) held() bool { return a.kept.Len() > 0 }
 
 // Calls lists the calls that need a ruling, after End.
 func (a *Answer) Calls() (list []Call) {
-	for _, u := range a.calls {
-		if !u.pending() {
-			continue
-		}
+	for _, u := range a.filter.pending() {
 		a.codec.Judge(u)
 		c := a.codec.Call(u)
 		if a.codec.Canonical(u) {
@@ -120,10 +235,10 @@ func (a *Answer) Calls() (list []Call) {
 	return list
 }
 
-// Passed lists the calls that went on unbuffered because their tool is allowed
-// by name, after End.
+// Passed lists the calls that went on unbuffered because their tool is allowed by name,
+// after End.
 func (a *Answer) Passed() (list []Call) {
-	for _, u := range a.calls {
+	for _, u := range a.filter.calls {
 		if u.passed {
 			list = append(list, a.codec.Call(u))
 		}
@@ -131,18 +246,18 @@ func (a *Answer) Passed() (list []Call) {
 	return list
 }
 
-// Text is what the model has said to the user in this answer.
+// Text is the model's text for the user in this answer.
 func (a *Answer) Text() string { return strings.TrimSpace(a.codec.Text()) }
 
-// Heartbeat is what keeps a client waiting between two events, in the given
-// form: an event of the dialect, or a comment where none fits. A whole answer is kept
-// alive by blanks before the JSON. It is nil before the form of the answer is known.
-func (a *Answer) Heartbeat(pulse Heartbeat) []byte {
+// Heartbeat returns bytes that keep a client waiting between two events, in the given
+// form: an event of the dialect, or a comment if none fits. A whole answer is kept alive
+// by blanks before the JSON. It is nil before the form of the answer is known.
+func (a *Answer) Heartbeat(heartbeat Heartbeat) []byte {
 	form := a.body.Kind()
 	if form == FormUnknown {
 		return nil
 	}
-	if event := a.codec.Heartbeat(form, pulse); event != nil {
+	if event := a.codec.Heartbeat(form, heartbeat); event != nil {
 		return event
 	}
 	if form == FormWhole {
@@ -151,8 +266,8 @@ func (a *Answer) Heartbeat(pulse Heartbeat) []byte {
 	return []byte(": keepalive\n")
 }
 
-// Fail ends an answer that has begun with e: a stream by events, a whole answer
-// by an error in place of its body.
+// Fail ends an answer that has begun with e: a stream by events, a whole answer by an
+// error in place of its body.
 func (a *Answer) Fail(e *Error) []byte {
 	if a.body.Kind() == FormWhole {
 		return a.codec.Fail(nil, e, true)

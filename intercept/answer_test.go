@@ -44,22 +44,22 @@ func TestAFourthDialect(t *testing.T) {
 		after   string
 		err     string
 	}{
-		{name: "words pass", events: []string{say, end}, rule: intercepttest.DenyAll, before: toyStream(say, end)},
+		{name: "text passes", events: []string{say, end}, rule: intercepttest.DenyAll, before: toyStream(say, end)},
 		{name: "released", events: all, rule: intercepttest.ReleaseAll, before: toyStream(say), after: toyStream(all[1:]...)},
 		{name: "allowed by name", events: all, pass: byName, rule: intercepttest.ReleaseAll, before: toyStream(all[:5]...), after: toyStream(all[5:]...)},
 		{name: "allowed by name after its next event", request: toyRequest{traits: intercept.Traits{Delays: true}}, events: all, pass: byName, rule: intercepttest.ReleaseAll, before: toyStream(all[:5]...), after: toyStream(all[5:]...)},
-		{name: "words overtake", request: toyRequest{overtakes: true}, events: all, pass: byName, rule: intercepttest.ReleaseAll, before: toyStream(append(all[:5:5], say)...), after: toyStream(append(held[:len(held):len(held)], end)...)},
+		{name: "text overtakes", request: toyRequest{overtakes: true}, events: all, pass: byName, rule: intercepttest.ReleaseAll, before: toyStream(append(all[:5:5], say)...), after: toyStream(append(held[:len(held):len(held)], end)...)},
 		{name: "denied beside one that passed", events: all, pass: byName, rule: intercepttest.DenyAll, before: toyStream(all[:5]...), after: toyStream(say, end)},
 		{name: "edited", events: append(held[:len(held):len(held)], end), rule: intercepttest.EditAll, after: toyStream(append(toyCalls("held", "h", intercepttest.Edited), end)...)},
 		{name: "aborted", events: append(held[:len(held):len(held)], end), rule: intercepttest.AbortAll, after: toyStream(`{"say":"Stopped."}`, end)},
 		{name: "odd, so canonical", events: []string{held[0], `{"arg":"{}","id":"h","odd":true}`, held[3], end}, rule: intercepttest.ReleaseAll, after: toyStream(append(toyCalls("held", "h", "{}"), end)...)},
 		{name: "odd at its next event", request: toyRequest{traits: intercept.Traits{Delays: true}}, events: []string{free[0], `{"arg":"{}","id":"p","odd":true}`, free[3], end}, pass: byName, rule: intercepttest.ReleaseAll, after: toyStream(append(toyCalls("pass", "p", "{}"), end)...)},
-		{name: "words while a call waits for its next event", request: toyRequest{traits: intercept.Traits{Delays: true}}, events: append(append([]string{free[0], say}, free[1:]...), end), pass: byName, rule: intercepttest.ReleaseAll, before: toyStream(append(append([]string{free[0], say}, free[1:]...), end)...)},
-		{name: "odd, but it can go on", request: toyRequest{traits: intercept.Traits{Resumes: true}}, events: []string{free[0], `{"arg":"{}","id":"p","odd":true}`, free[3], end}, pass: byName, rule: intercepttest.ReleaseAll, before: toyStream(free[0], `{"arg":"{}","id":"p","odd":true}`, free[3], end)},
-		{name: "what waits holds what follows", events: []string{say, `{"wait":true}`, say, end}, rule: intercepttest.DenyAll, before: toyStream(say), after: toyStream(`{"wait":true}`, say, end)},
-		{name: "odd after its beginning has passed", events: []string{free[0], `{"arg":"{}","id":"p","odd":true}`}, pass: byName, before: toyStream(free[0]), err: "goes on in a form that clients read in different ways"},
+		{name: "text while a call waits for its next event", request: toyRequest{traits: intercept.Traits{Delays: true}}, events: append(append([]string{free[0], say}, free[1:]...), end), pass: byName, rule: intercepttest.ReleaseAll, before: toyStream(append(append([]string{free[0], say}, free[1:]...), end)...)},
+		{name: "odd, but it can continue", request: toyRequest{traits: intercept.Traits{Resumes: true}}, events: []string{free[0], `{"arg":"{}","id":"p","odd":true}`, free[3], end}, pass: byName, rule: intercepttest.ReleaseAll, before: toyStream(free[0], `{"arg":"{}","id":"p","odd":true}`, free[3], end)},
+		{name: "a withheld part holds the parts after it", events: []string{say, `{"wait":true}`, say, end}, rule: intercepttest.DenyAll, before: toyStream(say), after: toyStream(`{"wait":true}`, say, end)},
+		{name: "odd after its beginning has passed", events: []string{free[0], `{"arg":"{}","id":"p","odd":true}`}, pass: byName, before: toyStream(free[0]), err: "continues in a form that clients read in different ways"},
 		{name: "not JSON after its beginning has passed", events: append(toyCalls("pass", "p", "{", "]"), end), pass: byName, rule: intercepttest.DenyAll, before: toyStream(free[0], `{"arg":"{","id":"p"}`), err: "was not released, after its beginning had passed"},
-		{name: "an error voids what is held", events: append(held[:2:2], `{"err":true}`), before: toyStream(`{"err":true}`)},
+		{name: "an error voids the held parts", events: append(held[:2:2], `{"err":true}`), before: toyStream(`{"err":true}`)},
 		{name: "cut", events: held[:2], err: "cut off"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -11,37 +11,36 @@ import (
 // Form is the form of an upstream body.
 type Form int
 
-// The forms of a body. It is told by the first bytes, because labels lie.
+// The forms of a body. The first bytes decide, because Content-Type may be wrong.
 const (
 	FormUnknown Form = iota
 	FormStream       // server-sent events
 	FormWhole        // one JSON value
 )
 
-// Body takes the bytes of one upstream body apart: a stream into its parts, a
-// whole body into itself. The zero value has no limit and is ready for use.
+// Body reads the bytes of one upstream body: a stream as its parts, another body as one
+// value. The zero value has no limit and is ready for use.
 type Body struct {
-	// Max bounds what is buffered, in bytes; 0 for no limit.
+	// Max bounds the buffered bytes; 0 for no limit.
 	Max int
-	// Must is the form that the body has to have, because the answer of which it
-	// is the continuation has begun in that form.
+	// Must is the form of the bodies before it of the same answer.
 	Must Form
 
 	form  Form
-	whole []byte // while the form is unknown, and of a whole body all of it
-	led   byte   // the last byte of the lead, 0 while there is none
+	whole []byte // all bytes, unless it is a stream
+	led   byte   // the last byte of the lead, 0 if there is none
 	split sse.Splitter
-	style style // of its events so far
+	style style // of its events
 }
 
 // Begin readies b for the next body of the same answer. At most limit bytes of
 // it are buffered; 0 for no limit.
 func (b *Body) Begin(limit int) { *b = Body{Max: limit, Must: b.Kind()} }
 
-// Form is what the bytes so far tell.
+// Form is the form of the body, as far as it is known.
 func (b *Body) Form() Form { return b.form }
 
-// Kind is the form of the answer: of this body or, until that tells, of the first.
+// Kind is the form of the answer: of this body or, until that is known, of the first.
 func (b *Body) Kind() Form {
 	if b.form == FormUnknown {
 		return b.Must
@@ -49,38 +48,10 @@ func (b *Body) Kind() Form {
 	return b.form
 }
 
-// Feed takes the next block, lets part take the parts of a stream that have come
-// whole, and returns what passes: the lead, and what part has added to out. The
-// error is an [*Error].
-func (b *Body) Feed(p []byte, out *PassBuffer, part func(part []byte, last bool) error) ([]byte, error) {
-	lead, err := b.Write(p)
-	for out.Add(lead); err == nil; {
-		next, ok, failed := b.Next()
-		if err = failed; !ok {
-			break
-		}
-		err = part(next, false)
-	}
-	return out.Take(), err
-}
-
-// Close takes the end of the body. Whole reads one that is one value; stream takes
-// what is left of a stream, and returns what passes of it.
-func (b *Body) Close(framed bool, whole func(framed bool) error, stream func(framed bool) ([]byte, error)) ([]byte, error) {
-	switch b.form {
-	case FormWhole:
-		return nil, whole(framed)
-	case FormStream:
-		return stream(framed)
-	}
-	return b.Rest(), nil
-}
-
-// Write takes the next block. Blank lines before the body pass at once, because
-// that is how some servers keep a connection alive; they are returned as lead, and
-// so is the byte order mark of a stream, unless it goes on with an answer.
-// The parts of a stream are then taken with [Body.Next]. The error is an
-// [*Error].
+// Write takes the next block. The parts of a stream are then taken with [Body.Next]. Lead
+// is what passes at once: blank lines before the body, with which some servers keep a
+// connection alive, and the byte order mark of a stream, unless it continues an answer.
+// The error is an [*Error].
 func (b *Body) Write(p []byte) (lead []byte, err error) {
 	switch b.form {
 	case FormUnknown:
@@ -92,7 +63,7 @@ func (b *Body) Write(p []byte) (lead []byte, err error) {
 	return nil, nil
 }
 
-// open takes bytes while the form is not known.
+// open takes bytes before the form is known.
 func (b *Body) open(p []byte) (lead []byte, err error) {
 	if len(b.whole) > 0 {
 		p = append(b.whole, p...)
@@ -110,7 +81,7 @@ func (b *Body) open(p []byte) (lead []byte, err error) {
 	switch b.form {
 	case FormStream:
 		if n := len(byteOrderMark); b.led == 0 && bytes.HasPrefix(p, byteOrderMark) {
-			if b.Must == FormUnknown { // it counts at the beginning of an answer only
+			if b.Must == FormUnknown { // at the beginning of an answer
 				lead = p[:n]
 			}
 			p = p[n:]
@@ -130,8 +101,8 @@ func (b *Body) open(p []byte) (lead []byte, err error) {
 	return lead, b.collect(p)
 }
 
-// maxBlanks bounds what may stand before a body in one line: all of it is looked at
-// again with each block.
+// maxBlanks bounds the blanks before a body in one line, which are read again with each
+// block.
 const maxBlanks = 16 << 10
 
 func (b *Body) collect(p []byte) error {
@@ -141,13 +112,12 @@ func (b *Body) collect(p []byte) error {
 	return nil
 }
 
-// TooLong is the error for an answer of which more would have to be buffered
-// than the limit allows.
+// TooLong is the error for an answer that is larger than the limit.
 func TooLong() *Error { return NotUnderstood("it is larger than proxy.max_body") }
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// sniff tells the form by the first byte that is not blank, if that is there.
+// sniff sets the form by the first byte that is not blank, if there is one.
 func (b *Body) sniff(text []byte) error {
 	if bytes.HasPrefix(byteOrderMark, text) {
 		return nil // nothing, or the beginning of a byte order mark
@@ -162,15 +132,15 @@ func (b *Body) sniff(text []byte) error {
 		return NotUnderstood("it is neither JSON nor an event stream")
 	}
 	if b.Must != FormUnknown && form != b.Must {
-		return NotUnderstood("after a denial it goes on in another form than it began in")
+		return NotUnderstood("after a denial it continues in another form")
 	}
 	b.form = form
 	return nil
 }
 
-// Next returns the next whole part of a stream, or false when more bytes are
-// needed. The part aliases the block written, or memory that the next Write
-// reuses. The error is an [*Error].
+// Next returns the next whole part of a stream, or false if more bytes are needed. The
+// part aliases the block written, or memory that the next Write reuses. The error is an
+// [*Error].
 func (b *Body) Next() (part []byte, ok bool, err error) {
 	if b.form != FormStream {
 		return nil, false, nil
@@ -182,8 +152,8 @@ func (b *Body) Next() (part []byte, ok bool, err error) {
 	return part, ok, err
 }
 
-// Rest is what is left at the end of the body: of a stream a last part without
-// its blank line, of anything else all that was not returned as lead.
+// Rest returns the rest at the end of the body: of a stream a last part without its blank
+// line, of another body all that was not returned as lead.
 func (b *Body) Rest() []byte {
 	if b.form == FormStream {
 		return b.split.Rest()
@@ -191,17 +161,15 @@ func (b *Body) Rest() []byte {
 	return b.whole
 }
 
-// Shrink gives back the buffers of a body that has ended. What was not taken of a
-// stream is lost.
+// Shrink frees the buffers of a body that has ended.
 func (b *Body) Shrink() { b.split = sse.Splitter{Max: b.Max} }
 
-// JSON is the rest without blanks and byte order mark before it: of a whole body
-// the value.
+// JSON is the rest without the blanks and byte order mark before it.
 func (b *Body) JSON() []byte {
 	return bytes.TrimPrefix(bytes.TrimLeft(b.whole, " \t\r\n"), byteOrderMark)
 }
 
-// Value is the value that a whole body is, strict JSON. The error is an [*Error].
+// Value returns the value of a whole body, strict JSON. The error is an [*Error].
 func (b *Body) Value(framed bool) ([]byte, error) {
 	value := b.JSON()
 	switch err := strictjson.Strict(value); {
@@ -213,7 +181,7 @@ func (b *Body) Value(framed bool) ([]byte, error) {
 	return value, nil
 }
 
-// Raw is the body as upstream sent it, of a stream what was kept of it.
+// Raw is the body as upstream sent it, of a stream the kept parts.
 func (b *Body) Raw(kept []byte) []byte {
 	if b.form == FormWhole {
 		return b.whole
@@ -221,8 +189,8 @@ func (b *Body) Raw(kept []byte) []byte {
 	return kept
 }
 
-// EmptyContinuation is the error for the continuation of an answer without anything in it.
-func EmptyContinuation() *Error { return NotUnderstood("after a denial it says nothing") }
+// EmptyContinuation is the error for an empty continuation of an answer.
+func EmptyContinuation() *Error { return NotUnderstood("after a denial it is empty") }
 
 // Cut is the error for a body that ended before it was complete.
 func Cut() *Error {

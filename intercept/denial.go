@@ -5,31 +5,30 @@ import (
 	"strings"
 )
 
-// The words that a model reads stand here once for all dialects. Each says what
-// happened and what to do next; a denial is never phrased as an error, because
-// flagged errors are known to make models retry for ever.
+// These are the texts for the model in all dialects. Each states what happened and what to
+// do next. A denial is never phrased as an error: models retry after errors.
 
-// DeniedByPerson is told when a reviewer refused the call.
+// DeniedByPerson is the text after a reviewer refused the call.
 func DeniedByPerson(tool, note string) string {
 	return denial(fmt.Sprintf("A human reviewer refused this call of %s. It was not run.", tool), "Reviewer's note", note)
 }
 
-// DeniedByRule is told when policy refused the call.
+// DeniedByRule is the text after policy refused the call.
 func DeniedByRule(tool, reason string) string {
 	return denial(fmt.Sprintf("The operator's policy refused this call of %s. It was not run.", tool), "Reason", reason)
 }
 
-// DeniedAgain is told when the same call comes back unchanged.
+// DeniedAgain is the text after the model repeated a denied call.
 func DeniedAgain(tool, note string) string {
 	return denial(fmt.Sprintf("This call of %s was already denied, with the same arguments. It was not run.", tool), "The denial said", note)
 }
 
-// NobodyAnswered is told when no reviewer answered in time.
+// NobodyAnswered is the text after no reviewer answered in time.
 func NobodyAnswered(tool string) string {
 	return fmt.Sprintf("This call of %s needed a person's approval and nobody answered in time. It was not run, and nobody has refused it. Go on without it, or tell the user that it waits for approval and may be asked again later.", tool)
 }
 
-// RunAborted is told to the agent when its run was stopped by a person.
+// RunAborted is the text for the agent after a person stopped its run.
 func RunAborted(note string) string {
 	text := "This run was stopped by a human reviewer. No further tool calls are possible in it."
 	if note = strings.TrimSpace(note); note != "" {
@@ -38,8 +37,8 @@ func RunAborted(note string) string {
 	return text
 }
 
-// ArgumentsChanged stands before the result of a call whose arguments a
-// reviewer changed, so that the model does not run the original too.
+// ArgumentsChanged is the text before the result of a call whose arguments a reviewer
+// changed, so that the model does not run the original too.
 func ArgumentsChanged(tool, note string) string {
 	text := fmt.Sprintf("[A human reviewer changed the arguments of this call of %s before it ran. %s", tool, shownRan)
 	if note = strings.TrimSpace(note); note != "" {
@@ -48,7 +47,7 @@ func ArgumentsChanged(tool, note string) string {
 	return text + "]"
 }
 
-// ArgumentsRewritten stands before the result of a call whose arguments a rule
+// ArgumentsRewritten is the text before the result of a call whose arguments a rule
 // changed.
 func ArgumentsRewritten(tool, reason string) string {
 	text := fmt.Sprintf("[The operator's policy changed the arguments of this call of %s before it ran. %s", tool, shownRan)
@@ -60,8 +59,8 @@ func ArgumentsRewritten(tool, reason string) string {
 
 const shownRan = "The arguments shown in the call are the ones that ran; do not run the original ones."
 
-// ArgumentsRan is the note of [ArgumentsChanged] where the model is shown the
-// original arguments, because the provider keeps the call as it was made.
+// ArgumentsRan is the text of [ArgumentsChanged] for a provider that keeps the call and
+// shows the model its original arguments.
 func ArgumentsRan(changed, arguments string) string {
 	ran := "The call still shows the original arguments, which did not run and must not be run. The arguments that ran: " + arguments
 	if strings.Contains(changed, shownRan) {
@@ -70,13 +69,13 @@ func ArgumentsRan(changed, arguments string) string {
 	return changed + "\n[" + ran + "]"
 }
 
-// TooManyDenials ends an answer in which the model kept making denied calls.
+// TooManyDenials is the end of an answer after n denied calls in a row.
 func TooManyDenials(n int) string {
 	return fmt.Sprintf("The tool calls of this answer were denied %d times in a row. No further attempt is made; please tell me how to go on.", n)
 }
 
-// DeniedTooOften ends an answer whose call was the last that may be denied before
-// the user is asked.
+// DeniedTooOften is the end of an answer after the last call that may be denied before the
+// user is asked.
 func DeniedTooOften(n int) string {
 	if n == 1 {
 		return "A tool call was denied. No further attempt is made; please tell me how to go on."
@@ -84,7 +83,7 @@ func DeniedTooOften(n int) string {
 	return fmt.Sprintf("%d tool calls were denied since you last wrote. No further attempt is made; please tell me how to go on.", n)
 }
 
-// CallsDenied ends an answer in which the model says nothing more after its calls
+// CallsDenied is the end of an answer in which the model writes no text after its calls
 // were denied. The agent reads it, so it names no tool.
 func CallsDenied() string {
 	return "The tool calls of this answer were denied and not run. Please tell me how to go on."

@@ -11,39 +11,37 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// TurnFingerprint is what the agent saw of an answer in which something was hidden from it
-// or changed. [Match] finds the answer in the history of a later request by it.
+// TurnFingerprint describes an answer as the agent got it, with hidden or changed parts.
+// [Match] finds the answer in the history of a later request by it.
 type TurnFingerprint struct {
 	// Turn is the id of the answer: [Limits.TurnID].
 	Turn string `json:"turn,omitempty"`
-	// Parallel marks a record of no answer: another conversation has begun with the
-	// same words and is kept under the same key. See [ParallelConversation].
+	// Parallel marks a record of no answer: another conversation has the same opening and
+	// is kept under the same key. See [ParallelConversation].
 	Parallel bool `json:"parallel,omitempty"`
-	// Before is the fingerprint of what the agent's request ended with: the
-	// answer comes right after it.
+	// Before is the fingerprint of the end of the agent's request, which the answer
+	// follows.
 	Before string `json:"before"`
-	// Opening is the fingerprint of the message that opens the conversation, "" for
-	// one that the request does not show.
+	// Opening is the fingerprint of the message that opens the conversation, "" if the
+	// request does not contain it.
 	Opening string            `json:"opening,omitempty"`
 	Text    string            `json:"text"`
 	Calls   []CallFingerprint `json:"calls,omitempty"`
-	// Items are the provider's ids of what the answer consists of, where the wire
-	// has them.
+	// Items are the provider's ids of the items of the answer, if it has any.
 	Items []string `json:"items,omitempty"`
 }
 
-// CallFingerprint is a call that the agent saw.
+// CallFingerprint describes a call that the agent got.
 type CallFingerprint struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
-	Note string `json:"note,omitempty"` // what the model reads before its result, after an edit
-	// Input is the fingerprint of its input as the agent has it, where the id does
-	// not tell the call from those of other conversations.
+	Note string `json:"note,omitempty"` // the text before its result, after an edit
+	// Input is the fingerprint of its input as the agent has it, "" if the id is unique
+	// in all conversations.
 	Input string `json:"input,omitempty"`
 }
 
-// NewCallFingerprint is a call with a name, an id and an input that the agent has or
-// shows: JSON or any text.
+// NewCallFingerprint describes a call with a name, an id and an input: JSON or any text.
 func NewCallFingerprint(id, name, input string) CallFingerprint {
 	c := CallFingerprint{ID: id, Name: name}
 	if !telling(id, name) {
@@ -52,8 +50,8 @@ func NewCallFingerprint(id, name, input string) CallFingerprint {
 	return c
 }
 
-// canonical is the same for JSON that agents have read and written anew. No input
-// at all is an empty object.
+// canonical is equal for JSON that agents have decoded and encoded again. No input is an
+// empty object.
 func canonical(input string) string {
 	if strings.TrimSpace(input) == "" {
 		return "{}"
@@ -65,13 +63,12 @@ func canonical(input string) string {
 	return string(v)
 }
 
-// tellingLength is how long a part of an id is that nobody makes up twice: the
-// random ids of providers have 12 letters and digits and more in a row, counters
-// (call_0, functions.add:0) less.
+// tellingLength is the length of a random part of an id: the random ids of providers have
+// 12 letters and digits or more in a row, counters (call_0, functions.add:0) less.
 const tellingLength = 12
 
-// telling reports whether an id is one of its own in all conversations. Many
-// providers number the calls of each.
+// telling reports whether an id is unique in all conversations. Many providers number the
+// calls of each.
 func telling(id, name string) bool {
 	if name != "" {
 		id = strings.ReplaceAll(id, name, " ")
@@ -86,31 +83,30 @@ func telling(id, name string) bool {
 
 // HistoryTurn is one answer in the history that an agent sends.
 type HistoryTurn struct {
-	Before string // fingerprint of what is right before it, "" at the beginning
+	Before string // fingerprint of the message before it, "" at the beginning
 	Text   string
 	Calls  []CallFingerprint
 	Items  []string
-	// Long reports that the text is longer than any that was seen. Text is empty then.
+	// Long reports that the text is longer than that of any record. Text is empty then.
 	Long bool
 }
 
-// Fingerprint identifies a message by what it says, because agents render the
-// messages of a history anew (cache marks come and go).
-func Fingerprint(said ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(said, "\x00")))
+// Fingerprint identifies a message by its texts, because agents render the messages of a
+// history in each request (with other cache marks).
+func Fingerprint(texts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
 	return hex.EncodeToString(sum[:16])
 }
 
-// Opening is the fingerprint of the message that opens a conversation, "" without
-// one.
-func Opening(said string) string {
-	if said == "" {
+// Opening is the fingerprint of the message that opens a conversation, "" for "".
+func Opening(text string) string {
+	if text == "" {
 		return ""
 	}
-	return Fingerprint(said)
+	return Fingerprint(text)
 }
 
-// Records decodes what [Resolution.Hidden] has kept. What is none is left out.
+// Records decodes the records of [Resolution.Hidden]. It skips values that are none.
 func Records[R any](hidden [][]byte) (records []*R) {
 	for _, raw := range hidden {
 		if rec := new(R); json.Unmarshal(raw, rec) == nil {
@@ -120,11 +116,11 @@ func Records[R any](hidden [][]byte) (records []*R) {
 	return records
 }
 
-// RewriteItems returns the array raw with each of its items replaced by what take
-// returns for it, one item or several. The bytes between them stay.
+// RewriteItems returns the array raw with each item replaced by the result of take, one
+// item or several. The bytes between the items are kept.
 func RewriteItems(raw []byte, items []gjson.Result, take func(i int, item gjson.Result) []string) []byte {
 	out := make([]byte, 0, len(raw)+len(raw)/4)
-	at := 0 // how far of the array has been written
+	at := 0 // the end of the bytes that were copied
 	for i, item := range items {
 		out = append(out, raw[at:item.Index]...)
 		out = append(out, strings.Join(take(i, item), ",")...)

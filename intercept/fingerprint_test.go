@@ -2,8 +2,8 @@ package intercept
 
 import "testing"
 
-// What was hidden in one conversation is not told in another one, even where ids
-// repeat and the two begin alike.
+// A hidden turn of one conversation is not restored in another one, even if ids repeat and
+// both have the same opening.
 func TestMatchKeepsConversationsApart(t *testing.T) {
 	const random = "call_Vr3xkQ0pLm7bTz91"
 	call := func(id, input string) []CallFingerprint {
@@ -20,7 +20,7 @@ func TestMatchKeepsConversationsApart(t *testing.T) {
 		want    bool
 	}{
 		{"in place", "o", HistoryTurn{Before: "b", Calls: call("call_0", `{"n":1,"m":[]}`)}, seen("call_0"), true},
-		{"in place, written anew", "o", HistoryTurn{Before: "b", Calls: call("call_0", ` {"m": [], "n": 1.0}`)}, seen("call_0"), true},
+		{"in place, encoded again", "o", HistoryTurn{Before: "b", Calls: call("call_0", ` {"m": [], "n": 1.0}`)}, seen("call_0"), true},
 		{"in place, another input", "o", HistoryTurn{Before: "b", Calls: call("call_0", `{"n":2}`)}, seen("call_0"), false},
 		{"elsewhere, the same opening", "o", HistoryTurn{Before: "x", Calls: call("call_0", `{"n":1,"m":[]}`)}, seen("call_0"), true},
 		{"elsewhere, another opening", "p", HistoryTurn{Before: "x", Calls: call("call_0", `{"n":1,"m":[]}`)}, seen("call_0"), false},

@@ -8,12 +8,12 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// HoldBuffer contains the parts of a stream that are kept back, in the order upstream sent
-// them, each with what the dialect knows of it.
+// HoldBuffer contains the held parts of a stream, in the order in which upstream sent them,
+// each with a value.
 type HoldBuffer[T any] struct {
 	bytes  []byte
 	parts  []heldPart[T]
-	packed []byte // the bytes compressed, nil while they are not
+	packed []byte // the compressed bytes, nil if they are not compressed
 }
 
 type heldPart[T any] struct {
@@ -21,18 +21,18 @@ type heldPart[T any] struct {
 	of         T
 }
 
-// partCost is about what a part costs beside its bytes, which count too: a stream
-// may be made of nothing but short ones.
+// partCost is the approximate memory of a part besides its bytes: a stream may consist of
+// short parts only.
 const partCost = 40
 
-// Most calls come in as many parts, of as many bytes in all.
+// Most calls have at most so many parts and bytes.
 const (
 	keptBytes = 6 << 10
 	keptParts = 32
 )
 
-// Hold keeps a part back, and what is known of it. With limit > 0 it refuses to
-// keep more bytes than that; the error is an [*Error].
+// Hold adds a part with its value. If limit is above 0, it refuses to hold more bytes than
+// that; the error is an [*Error].
 func (k *HoldBuffer[T]) Hold(part []byte, of T, limit int) error {
 	k.unpack()
 	if k.bytes == nil {
@@ -47,8 +47,8 @@ func (k *HoldBuffer[T]) Hold(part []byte, of T, limit int) error {
 	return nil
 }
 
-// Pack makes what is kept small until somebody looks at it: it may wait for long,
-// and the events of a stream repeat most of their bytes.
+// Pack compresses the parts until they are read: they may wait for hours, and the events
+// of a stream repeat most of their bytes.
 func (k *HoldBuffer[T]) Pack() {
 	if len(k.bytes) == 0 {
 		return
@@ -64,25 +64,25 @@ func (k *HoldBuffer[T]) unpack() {
 	}
 	plain, err := s2.Decode(nil, k.packed)
 	if err != nil {
-		panic(fmt.Sprintf("what was kept of an answer cannot be unpacked: %v", err)) // it was in memory all the time
+		panic(fmt.Sprintf("internal error: unpack the held parts of an answer: %v", err))
 	}
 	k.bytes, k.packed = plain, nil
 }
 
-// Len is the number of parts kept.
+// Len is the number of parts.
 func (k *HoldBuffer[T]) Len() int { return len(k.parts) }
 
-// At is the i-th part with what is known of it.
+// At returns the i-th part with its value.
 func (k *HoldBuffer[T]) At(i int) (part []byte, of T) {
 	k.unpack()
 	p := &k.parts[i]
 	return k.bytes[p.start:p.end:p.end], p.of
 }
 
-// Render joins what recast leaves of each part, and stops at its first error.
-func (k *HoldBuffer[T]) Render(recast func(part []byte, of T) ([]byte, error)) (out []byte, err error) {
+// Render joins the results of rewrite for each part, and stops at its first error.
+func (k *HoldBuffer[T]) Render(rewrite func(part []byte, of T) ([]byte, error)) (out []byte, err error) {
 	for i := range k.Len() {
-		part, err := recast(k.At(i))
+		part, err := rewrite(k.At(i))
 		if err != nil {
 			return nil, err
 		}
@@ -91,14 +91,13 @@ func (k *HoldBuffer[T]) Render(recast func(part []byte, of T) ([]byte, error)) (
 	return out, nil
 }
 
-// Bytes are all parts as upstream sent them.
+// Bytes returns all parts as upstream sent them.
 func (k *HoldBuffer[T]) Bytes() []byte {
 	k.unpack()
 	return k.bytes
 }
 
-// PassBuffer collects what passes of a block. Parts that lie side by side stay one
-// stretch of the block and are not copied.
+// PassBuffer collects the parts of a block that pass. Adjacent parts are not copied.
 type PassBuffer struct{ b []byte }
 
 // Add appends a part.
@@ -117,7 +116,7 @@ func (g *PassBuffer) Add(part []byte) {
 	}
 }
 
-// Take returns what was collected and begins anew.
+// Take returns and removes all parts.
 func (g *PassBuffer) Take() []byte {
 	b := g.b
 	g.b = nil

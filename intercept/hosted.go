@@ -9,17 +9,16 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// hostedMCP begins the names of hosted MCP servers. By itself it is the name of one
-// that cannot be told.
+// hostedMCP begins the names of hosted MCP servers. By itself it is the name of an unknown
+// server.
 const hostedMCP = "mcp:"
 
-// serverName is how servers call themselves that have no address.
+// serverName matches the names of servers that have no address.
 var serverName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
-// HostedMCP is the [HostedTool.Name] of an MCP server, by what the request says it
-// is: its address, without what may be a secret in it, or the provider's own name
-// of it. The label is the agent's own choice, so it counts only where there is
-// neither.
+// HostedMCP is the [HostedTool.Name] of an MCP server: its address, without parts that may
+// be secret, or the provider's name of it. The label, which the agent chooses, counts only
+// if there is neither.
 func HostedMCP(address, connector, label string) string {
 	switch {
 	case address != "" && connector != "":
@@ -35,8 +34,8 @@ func HostedMCP(address, connector, label string) string {
 	return hostedMCP + label
 }
 
-// serverAddress is a URL as policy compares it: scheme, host and path. It is empty
-// for one that two readers may take for different ones.
+// serverAddress is a URL as policy compares it: scheme, host and path. It is empty for a URL
+// that readers could understand in different ways.
 func serverAddress(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || (u.Scheme != "https" && u.Scheme != "http") ||
@@ -50,13 +49,13 @@ func serverAddress(address string) string {
 	return u.Scheme + "://" + host + u.EscapedPath()
 }
 
-// HostedFields are the fields by which some providers are told to run tools that
-// stand in no list: web_search_options of OpenAI's search models, search_parameters
-// of xAI, enable_search of Qwen, plugins of OpenRouter.
+// HostedFields are request fields that make providers run tools that are in no list:
+// web_search_options of OpenAI's search models, search_parameters of xAI, enable_search of
+// Qwen, plugins of OpenRouter.
 var HostedFields = []string{"web_search_options", "search_parameters", "enable_search", "plugins"}
 
-// HostedBeside lists the tools that the request has the provider run by
-// [HostedFields], which have to be among the fields of its form.
+// HostedBeside lists the tools that the provider runs because of [HostedFields], which must
+// be among the fields of the schema.
 func (a *ParsedRequest) HostedBeside() (list []HostedTool) {
 	for _, name := range HostedFields {
 		v := gjson.ParseBytes(a.Field(name))

@@ -8,7 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Remembered is a record of what was hidden in an answer. It embeds a [TurnFingerprint].
+// Remembered is a record of an answer with hidden parts. It embeds a [TurnFingerprint].
 type Remembered interface{ seen() *TurnFingerprint }
 
 func (s *TurnFingerprint) seen() *TurnFingerprint { return s }
@@ -16,26 +16,26 @@ func (s *TurnFingerprint) seen() *TurnFingerprint { return s }
 // Found is the answer of a record in a history.
 type Found struct {
 	Record int // its place in the list of records
-	// Text and Calls report that the agent shows the text, and the calls, as it saw
-	// them. What it has changed is left as the agent has it.
+	// Text and Calls report that the agent's history has the text, and the calls,
+	// unchanged. Changed ones are kept as the agent has them.
 	Text, Calls bool
-	// Sure reports that the history identifies the answer. If it is false, the answer is
-	// only probably there: see [Match].
+	// Sure reports that the history identifies the answer. Otherwise the place is only
+	// probable: see [Match].
 	Sure bool
 }
 
-// Placement is an answer that a request's history was found to have.
+// Placement is an answer that was found in a request's history.
 type Placement struct {
 	Turn string // id of the answer, "" in records of older versions
 	Sure bool   // see [Found]
 }
 
-// ParallelConversation is the record of another conversation with the same opening
-// words under the same key. Position alone identifies no answer then.
+// ParallelConversation is the record of another conversation with the same opening under
+// the same key. Then a position alone identifies no answer.
 func ParallelConversation() []byte { return []byte(`{"parallel":true}`) }
 
-// MatchMessages finds the assistant's message of each record, by its place in a
-// history of messages. Echo reads the message at a place.
+// MatchMessages finds the assistant's message of each record, by its place in a history of
+// messages. Echo reads the message at a place.
 func MatchMessages[R Remembered](opening string, messages []gjson.Result, records []R, echo func(at int) HistoryTurn) map[int]Found {
 	seen := make([]*TurnFingerprint, 0, len(records))
 	for _, rec := range records {
@@ -55,18 +55,17 @@ func MatchMessages[R Remembered](opening string, messages []gjson.Result, record
 	return found
 }
 
-// Match finds the echo of each answer that was seen, by its place in echoes.
+// Match finds the echo of each answer that the agent has seen, by its place in echoes.
 //
-// Call ids that are in no other conversation decide alone, whatever the agent has
-// made of the text. Ids that repeat, as many providers number the calls of each
-// answer, decide together with the position: the answer follows what it followed.
-// The text decides only where there are no calls. White space in it does not count,
-// and neither does reasoning in <think> marks.
+// Unique call ids decide alone, whatever the agent has made of the text. Repeated ids, as
+// of providers that number the calls of each answer, decide together with the position:
+// the same message precedes the answer. The text decides only if there are no calls.
+// White space and reasoning in <think> marks do not count.
 //
-// An answer that is found in none of these ways is put where it probably is, which
-// is the same place in each later request: at the first echo with one of its ids, at
-// the first echo that follows what it followed, or at the first with the same calls.
-// [Found.Sure] is false then. Without such an echo the answer is not in the history.
+// Otherwise the answer gets its probable place, which is the same in each later request:
+// the first echo with one of its ids, the first after the same message, or the first with
+// the same calls. [Found.Sure] is false then. Without such an echo the answer is not in
+// the history.
 func Match(opening string, echoes []HistoryTurn, seen []*TurnFingerprint) map[int]Found {
 	m := matcher{opening: opening, echoes: echoes, found: make(map[int]Found)}
 	for _, s := range seen {
@@ -86,8 +85,8 @@ type matcher struct {
 	found    map[int]Found
 }
 
-// place gives each answer of rest the echo that at finds, and returns the answers
-// for which there is none. All are the records that rest is a part of.
+// place gives each answer of rest the echo that at finds, and returns the answers for which
+// there is none. All has the answers of all records.
 func (m *matcher) place(all, rest []*TurnFingerprint, at func(*TurnFingerprint) int, sure bool) (left []*TurnFingerprint) {
 	for _, s := range rest {
 		if s.Parallel {
@@ -104,7 +103,7 @@ func (m *matcher) place(all, rest []*TurnFingerprint, at func(*TurnFingerprint) 
 	return left
 }
 
-// first is the first echo that no other answer has and that is as wanted, or -1.
+// first returns the first wanted echo that no other answer has, or -1.
 func (m *matcher) first(wanted func(*HistoryTurn) bool) int {
 	for i := range m.echoes {
 		if _, taken := m.found[i]; !taken && wanted(&m.echoes[i]) {
@@ -129,9 +128,9 @@ func (m *matcher) byPosition(s *TurnFingerprint) int {
 	return m.first(func(e *HistoryTurn) bool { return s.follows(e) && s.sawCalls(e) })
 }
 
-// only finds the echo of the answer where it is the only one: agents shorten and
-// rewrite what was before it. Ids that repeat count with the text, and in a
-// conversation with the same opening.
+// only finds the echo of the answer if it is the only one: agents shorten and rewrite the
+// messages before it. Repeated ids count with the text, and in a conversation with the
+// same opening.
 func (m *matcher) only(s *TurnFingerprint) int {
 	only := -1
 	for i := range m.echoes {
@@ -169,24 +168,23 @@ func (m *matcher) probable(s *TurnFingerprint) int {
 	return m.first(s.sawCalls)
 }
 
-// shares reports whether an echo has an id of the answer that no other conversation
-// has.
+// shares reports whether an echo has a unique id of the answer.
 func (s *TurnFingerprint) shares(e *HistoryTurn) bool {
 	return slices.ContainsFunc(e.Calls, func(c CallFingerprint) bool {
 		return telling(c.ID, c.Name) && slices.ContainsFunc(s.Calls, func(seen CallFingerprint) bool { return seen.ID == c.ID && seen.Name == c.Name })
 	}) || slices.ContainsFunc(e.Items, func(id string) bool { return telling(id, "") && slices.Contains(s.Items, id) })
 }
 
-// telling reports whether the answer has a call whose id is in no other conversation.
+// telling reports whether the answer has a call with a unique id.
 func (s *TurnFingerprint) telling() bool {
 	return slices.ContainsFunc(s.Calls, func(c CallFingerprint) bool { return telling(c.ID, c.Name) })
 }
 
-// saw reports whether an echo is what the agent saw of the answer.
+// saw reports whether an echo has the calls and the text of the answer.
 func (s *TurnFingerprint) saw(e *HistoryTurn) bool { return s.sawCalls(e) && s.sawText(e) }
 
-// sawText reports whether an echo has the text of the answer. Some agents leave out
-// the text beside calls, or refer to it by its id.
+// sawText reports whether an echo has the text of the answer. Some agents omit the text
+// beside calls, or refer to it by its id.
 func (s *TurnFingerprint) sawText(e *HistoryTurn) bool {
 	if e.Long {
 		return false
@@ -194,7 +192,7 @@ func (s *TurnFingerprint) sawText(e *HistoryTurn) bool {
 	return SameText(e.Text, s.Text) || (strings.TrimSpace(e.Text) == "" && (len(s.Calls) > 0 || s.sawItems(e)))
 }
 
-// sawItems reports whether an echo consists of what the answer did, by its ids.
+// sawItems reports whether an echo consists of items of the answer, by their ids.
 func (s *TurnFingerprint) sawItems(e *HistoryTurn) bool {
 	for _, id := range e.Items {
 		if !slices.Contains(s.Items, id) {
@@ -217,8 +215,8 @@ func (s *TurnFingerprint) sawCalls(e *HistoryTurn) bool {
 	return true
 }
 
-// SameText reports whether two texts are the same but for white space and for
-// reasoning in <think> marks, which agents keep, trim or take out.
+// SameText reports whether two texts are equal without white space and reasoning in
+// <think> marks, which agents keep, trim or remove.
 func SameText(a, b string) bool {
 	return a == b || StripSpace(a) == StripSpace(b) || StripSpace(withoutReasoning(a)) == StripSpace(withoutReasoning(b))
 }
@@ -233,11 +231,11 @@ func StripSpace(text string) string {
 	}, text)
 }
 
-// reasoningMarks are what models without a reasoning field put around reasoning.
+// reasoningMarks enclose the reasoning of models without a reasoning field.
 var reasoningMarks = [...]struct{ open, end string }{{"<think>", "</think>"}, {"<thinking>", "</thinking>"}}
 
-// withoutReasoning is text without what is in reasoning marks. Some models do not
-// write the first opening mark.
+// withoutReasoning is text without the reasoning in marks. Some models omit the first
+// opening mark.
 func withoutReasoning(text string) string {
 	for _, mark := range reasoningMarks {
 		if !strings.Contains(text, mark.end) {
@@ -250,9 +248,9 @@ func withoutReasoning(text string) string {
 				b.WriteString(text)
 				break
 			}
-			said, _, opened := strings.Cut(before, mark.open)
+			visible, _, opened := strings.Cut(before, mark.open)
 			if opened || b.Len() > 0 {
-				b.WriteString(said)
+				b.WriteString(visible)
 			}
 			text = after
 		}

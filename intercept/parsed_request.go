@@ -5,19 +5,19 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/intercept/strictjson"
+	"github.com/tidwall/gjson"
 )
 
-// RequestSchema is what a dialect's requests have in common.
+// RequestSchema describes the requests of a dialect.
 type RequestSchema struct {
 	API    string   // its name, for errors
-	Array  string   // the field that has to be there and be an array, "" for none
-	Fields []string // the fields whose values are looked at, Array too
-	// Marks are strings of letters and lower lines, names or values, without which
-	// nobody need look into a field for what they stand for: see [ParsedRequest.May].
+	Array  string   // the field that must be an array, "" for none
+	Fields []string // the fields that are read, Array too
+	// Marks are names or values, of letters and underscores, for [ParsedRequest.May].
 	Marks []string
 }
 
-// ParsedRequest is an agent's request. Its fields are stretches of the body.
+// ParsedRequest is an agent's request. Its fields alias the body.
 type ParsedRequest struct {
 	envelope Envelope
 	form     *RequestSchema
@@ -25,8 +25,7 @@ type ParsedRequest struct {
 	placed   []Placement
 }
 
-// Accept reads a body, which has to be one that every parser reads alike. The error
-// is an [*Error].
+// Accept reads a body, which every parser must read alike. The error is an [*Error].
 func (f *RequestSchema) Accept(e Envelope) (ParsedRequest, error) {
 	a := ParsedRequest{envelope: e, form: f}
 	var err error
@@ -41,46 +40,85 @@ func (f *RequestSchema) Accept(e Envelope) (ParsedRequest, error) {
 	return a, nil
 }
 
-// May reports whether a mark of the form may stand anywhere below the top level of
-// the body, as a name or as a value. Where it says no it is right.
+// May reports whether a mark of the schema may be anywhere below the top level of the
+// body, as a name or as a value. False is certain.
 func (a *ParsedRequest) May(mark string) bool {
 	i := slices.Index(a.form.Marks, mark)
 	return i < 0 || a.fields.MayHave(i)
 }
 
-// Field is the value of a field as it stands in the body, nil where it is absent.
-// It aliases the body.
-func (a *ParsedRequest) Field(name string) []byte {
-	return a.fields.Raw(name)
-}
+// Field is the value of a field, nil if it is absent. It aliases the body.
+func (a *ParsedRequest) Field(name string) []byte { return a.fields.Raw(name) }
 
-// At is where the value of a field stands in the body.
-func (a *ParsedRequest) At(name string) (at strictjson.Span, ok bool) {
-	return a.fields.At(name)
-}
+// At returns the place of the value of a field in the body.
+func (a *ParsedRequest) At(name string) (at strictjson.Span, ok bool) { return a.fields.At(name) }
 
 // Envelope is the request as it goes upstream.
 func (a *ParsedRequest) Envelope() Envelope { return a.envelope }
 
-// OneTimeApprovals implements [Request] for the dialects in which everything hidden may be
-// said again.
+// OneTimeApprovals implements [Request] for the dialects without such approvals.
 func (a *ParsedRequest) OneTimeApprovals() []OneTimeApproval { return nil }
 
-// Before implements [Request] for the dialects in which nothing has to be done
-// before.
+// Before implements [Request] for the dialects without such requests.
 func (a *ParsedRequest) Before() []Envelope { return nil }
 
 // Placements implements [Request].
 func (a *ParsedRequest) Placements() []Placement { return a.placed }
 
-// AddPlacement notes the answer that a record was found for.
+// AddPlacement adds the answer of a record that was found.
 func (a *ParsedRequest) AddPlacement(s *TurnFingerprint, sure bool) {
 	a.placed = append(a.placed, Placement{Turn: s.Turn, Sure: sure})
 }
 
-// With is the envelope with another body.
+// With returns the envelope with another body.
 func (a *ParsedRequest) With(body []byte) Envelope {
 	e := a.envelope
 	e.Body = body
 	return e
+}
+
+// MadeBy is the result of [Request.Made] for a history with these calls, of which only ID
+// and Name count, and for a request that continues an answer or conversation with one of
+// these ids.
+func MadeBy(calls []CallFingerprint, refers ...string) string {
+	var ids []string
+	for _, id := range refers {
+		if id != "" {
+			ids = append(ids, id)
+		}
+	}
+	for _, c := range calls {
+		if telling(c.ID, c.Name) {
+			ids = append(ids, c.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	return Fingerprint(ids...)
+}
+
+// ForcedBy is the result of [Request.Forced] for a tool choice in the form of any of the
+// APIs and for a number of tools.
+func ForcedBy(choice gjson.Result, tools int) bool {
+	mode := choice.Str
+	if choice.IsObject() {
+		mode = choice.Get("type").Str
+	}
+	if mode == "allowed_tools" {
+		allowed := choice
+		if inner := choice.Get("allowed_tools"); inner.IsObject() {
+			allowed = inner
+		}
+		mode, tools = allowed.Get("mode").Str, len(allowed.Get("tools").Array())
+	}
+	if mode == "required" || mode == "any" {
+		return tools == 1
+	}
+	for _, name := range []string{"name", "function.name", "custom.name"} {
+		if choice.Get(name).Str != "" {
+			return true
+		}
+	}
+	return false
 }

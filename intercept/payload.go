@@ -10,12 +10,12 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Payloads reads the data of a part of a stream. A reader that follows the
-// standard joins the data lines; where that makes no JSON but each line does, the
-// server has separated its events by single newlines and lenient readers take
-// each line. Lines that are not data must not hide an object. Each payload is
-// blank, the mark that [IsDone] knows, or JSON that is strict but for halves of
-// surrogate pairs in text and in fragments of arguments; the error is an [*Error].
+// Payloads returns the data of a part of a stream. By the standard the data lines are
+// joined. If that is no JSON but each line is, the server has separated its events by
+// single newlines, and lenient readers take each line. Lines that are not data must not
+// contain an object. Each payload is blank, the mark of [IsDone], or JSON that is strict
+// except for halves of surrogate pairs in text and in fragments of arguments. The error
+// is an [*Error].
 func Payloads(part []byte) ([][]byte, error) { return payloads(sse.Parse(part), part, true) }
 
 func payloads(event sse.Event, part []byte, calls bool) ([][]byte, error) {
@@ -32,7 +32,7 @@ func payloads(event sse.Event, part []byte, calls bool) ([][]byte, error) {
 	}
 	if joined := event.Joined(); readable(joined) {
 		if len(event.Data) > 1 && slices.ContainsFunc(event.Data, isEvent) {
-			return nil, NotUnderstood("an event holds another in a line of its own")
+			return nil, NotUnderstood("an event contains another in a line of its own")
 		}
 		return [][]byte{joined}, nil
 	}
@@ -44,23 +44,23 @@ func payloads(event sse.Event, part []byte, calls bool) ([][]byte, error) {
 	return event.Data, nil
 }
 
-// Payloads is the [Payloads] of a part of the body. Every reader of a stream must
-// see the same parts of it: one that some readers skip is not understood beside
-// others. Calls reports that the answer has a call; without one a part may have lines
-// that are no server-sent events and can hold no call: servers write errors so.
+// Payloads is the [Payloads] of a part of the body. Every reader of a stream must read the
+// same parts of it: a part that some readers skip is an error beside others. Calls reports
+// that the answer has a call. Without one a part may have lines that are no server-sent
+// events and can contain no call, as servers write errors.
 func (b *Body) Payloads(part []byte, calls bool) ([][]byte, error) {
 	event := sse.Parse(part)
 	list, err := payloads(event, part, calls)
 	if err != nil {
 		return nil, err
 	}
-	says := slices.ContainsFunc(list, func(p []byte) bool { return !IsBlank(p) && !IsDone(p) })
+	filled := slices.ContainsFunc(list, func(p []byte) bool { return !IsBlank(p) && !IsDone(p) })
 	switch style := styleOf(&event, part); {
-	case !says && style != styleReturns:
-	case says && bytes.HasPrefix(part, byteOrderMark):
-		return nil, NotUnderstood("a byte order mark stands within the event stream")
+	case !filled && style != styleReturns:
+	case filled && bytes.HasPrefix(part, byteOrderMark):
+		return nil, NotUnderstood("a byte order mark is within the event stream")
 	case b.style == styleNone && style == styleIndented && !slices.ContainsFunc(list, strictjson.MayHoldCall):
-		// A blank stands before the body, and maybe before no other line of it.
+		// The blank may be before the first line of the body only.
 	case b.style == styleNone:
 		b.style = style
 	case b.style != style:
@@ -69,14 +69,14 @@ func (b *Body) Payloads(part []byte, calls bool) ([][]byte, error) {
 	return list, nil
 }
 
-// style is how the data of an event are written.
+// style is how the data lines of an event are written.
 type style int
 
 const (
-	styleNone     style = iota // there is none yet
-	stylePlain                 // every reader sees them
-	styleIndented              // behind blanks: who follows the standard skips them
-	styleReturns               // in lines that end in a carriage return alone: who knows line feeds only takes what follows for the same line
+	styleNone     style = iota // not known yet
+	stylePlain                 // every reader reads them
+	styleIndented              // after blanks: a reader that follows the standard skips them
+	styleReturns               // in lines that end in a carriage return alone: some readers end lines at line feeds only
 )
 
 func styleOf(event *sse.Event, part []byte) style {
@@ -89,9 +89,8 @@ func styleOf(event *sse.Event, part []byte) style {
 	return stylePlain
 }
 
-// EventNames lists the names that readers may give the event in a part of a stream
-// with so many payloads. Where servers separate events by single newlines there is
-// none for sure.
+// EventNames lists the names of the event in a part of a stream with a number of payloads,
+// as any reader reads them. If single newlines separate events, none is certain.
 func EventNames(part []byte, payloads int) (names []string) {
 	if payloads != 1 {
 		return nil
@@ -108,15 +107,15 @@ func EventNames(part []byte, payloads int) (names []string) {
 	return names
 }
 
-// mixesLineEnds reports whether a part has lines that end in a bare carriage
-// return beside others: readers that know only line feeds take them for one.
+// mixesLineEnds reports whether a part has lines that end in a bare carriage return beside
+// others. Readers that end lines at line feeds only join these.
 func mixesLineEnds(part []byte) bool {
 	returns, feeds, both := bytes.Count(part, []byte("\r")), bytes.Count(part, []byte("\n")), bytes.Count(part, []byte("\r\n"))
 	return returns > both && feeds > 0
 }
 
-// isEvent reports whether a reader that takes each line for itself finds an object
-// with something in it there.
+// isEvent reports whether a line is an object with contents, for readers that take each
+// line as an event.
 func isEvent(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	return len(line) > 2 && line[0] == '{' && readable(line)
@@ -134,8 +133,8 @@ func harmlessLine(line []byte) bool {
 	return IsBlank(line)
 }
 
-// plainLine reports whether a line that is no server-sent event can hold no call: text
-// without an object, or the error that llama.cpp writes in a field of its own.
+// plainLine reports whether a line that is no server-sent event can contain no call: text
+// without an object, or the error field of llama.cpp.
 func plainLine(line []byte) bool {
 	if bytes.IndexByte(line, '{') < 0 {
 		return !strictjson.MayHoldCall(line)
@@ -154,17 +153,17 @@ func readable(payload []byte) bool {
 	return IsBlank(payload) || IsDone(payload) || strictjson.Strict(payload) == nil || strictjson.CutText(payload)
 }
 
-// IsDone reports the payload [DONE], with which OpenAI ends a chat stream and
-// some providers every stream.
+// IsDone reports the payload [DONE], with which OpenAI ends a chat stream and some
+// providers every stream.
 func IsDone(payload []byte) bool { return bytes.Equal(bytes.TrimSpace(payload), doneMark) }
 
 var doneMark = []byte("[DONE]")
 
-// IsBlank reports a payload with nothing in it.
+// IsBlank reports an empty or blank payload.
 func IsBlank(payload []byte) bool { return len(bytes.TrimSpace(payload)) == 0 }
 
-// Single returns the payload of a part that is one data line and a blank line,
-// and nothing else but an event line with the given name where name is not "".
+// Single returns the payload of a part that is an event line with the given name, unless
+// that is "", one data line and a blank line, and nothing else.
 func Single(part []byte, name string) (payload []byte, ok bool) {
 	if name != "" {
 		rest, named := bytes.CutPrefix(part, []byte("event: "))
@@ -185,8 +184,8 @@ func Single(part []byte, name string) (payload []byte, ok bool) {
 
 var dataField = []byte("data: ")
 
-// Unended returns what a part needs so that another event can follow it: "" where
-// it ends in a blank line.
+// Unended returns the line ends that a part needs before another event, "" if it ends in a
+// blank line.
 func Unended(part []byte) string {
 	line := bytes.TrimSuffix(part, []byte("\n"))
 	if len(line) == len(part) || bytes.HasSuffix(line, []byte("\r")) {

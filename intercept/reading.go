@@ -7,13 +7,12 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Reading is the reading of one payload. It goes on until something is refused:
-// its methods return false from then on, as gjson's ForEach wants it. The zero
-// value is ready for use.
+// Reading reads one payload until its first mistake. Then its methods return false, which
+// ends gjson's ForEach. The zero value is ready for use.
 type Reading struct{ reason string }
 
-// Fail notes why the payload is not released, and returns false. The reason
-// must not quote the payload.
+// Fail records why the payload is not released, and returns false. The reason must not
+// quote the payload.
 func (r *Reading) Fail(reason string) bool {
 	if r.reason == "" {
 		r.reason = reason
@@ -24,7 +23,7 @@ func (r *Reading) Fail(reason string) bool {
 // OK reports whether nothing was refused.
 func (r *Reading) OK() bool { return r.reason == "" }
 
-// Err is the error for what was refused, nil for nothing; it is an [*Error].
+// Err is the error, an [*Error], nil if nothing was refused.
 func (r *Reading) Err() error {
 	if r.reason == "" {
 		return nil
@@ -32,8 +31,8 @@ func (r *Reading) Err() error {
 	return NotUnderstood("%s", r.reason)
 }
 
-// Unknown takes a field that the dialect has no meaning for. Known are the names
-// that have one where it stands.
+// Unknown reads a field that the dialect does not know. Known are the names that it knows
+// in the same object.
 func (r *Reading) Unknown(key string, v gjson.Result, known ...string) bool {
 	if strictjson.Misspelt(key, known...) {
 		return r.Fail("a known field is spelt in another letter case")

@@ -5,19 +5,20 @@ import (
 	"fmt"
 )
 
-// Plan is what becomes of the calls of a body and of the answer. The zero value lets
-// pass what is no call.
+// Plan is the outcome of the rulings for the calls of a body and the answer. With the zero
+// value no call reaches the agent.
 type Plan struct {
 	// Aborted is the ruling that stops the run, nil for none.
 	Aborted *Ruling
-	// UserMessage is what the agent reads instead of a continuation, "" where there may be one.
+	// UserMessage is the text for the agent instead of a continuation, "" if there may be
+	// one.
 	UserMessage string
 	// Unchanged reports that all calls of the body are released as upstream sent them.
 	Unchanged bool
 
-	// What the codec decides:
-	Notice string // what the agent reads in place of its calls
-	Open   bool   // the answer goes on: its end is left out
+	// The codec sets:
+	Notice string // the text for the agent in place of its calls
+	Open   bool   // the answer continues: its end is left out
 
 	budget *budget
 }
@@ -51,19 +52,19 @@ func (p *Plan) AllDenied(calls []*Unit) bool {
 	return len(calls) > 0
 }
 
-// MayContinue reports whether heldcall may go on by itself, where that was done so many
-// times before.
+// MayContinue reports whether heldcall may continue an answer that it has continued so many
+// times.
 func (p *Plan) MayContinue(times, most int) bool {
 	return p.Aborted == nil && p.UserMessage == "" && times < most
 }
 
-// Denial is what the agent reads of calls that were all denied, after so many denials.
+// Denial is the text for the agent if all calls were denied, after so many denials.
 func (p *Plan) Denial(before int) string { return cmp.Or(p.UserMessage, TooManyDenials(before+1)) }
 
-// Store bounds what is remembered of the bodies before.
+// Store counts n bytes that are kept of earlier bodies, and refuses too many.
 func (p *Plan) Store(n int) error { return p.budget.store(n) }
 
-// budget bounds what is remembered of an answer, in bytes; 0 for no limit.
+// budget bounds the bytes that are kept of an answer; 0 for no limit.
 type budget struct{ max, buffered, stored int }
 
 func (b *budget) buffer(n int) error {
@@ -84,10 +85,10 @@ func (b *budget) store(n int) error {
 func (a *Answer) Resolve(rulings []Ruling) (Resolution, error) {
 	a.plan = Plan{UserMessage: UserMessage(rulings), budget: &a.budget}
 	plan := &a.plan
-	if err := a.assign(rulings); err != nil {
+	if err := plan.assign(a.filter.pending(), rulings); err != nil {
 		return Resolution{}, err
 	}
-	if err := a.brokenCall(plan); err != nil {
+	if err := plan.checkBroken(a.filter.calls, a.filter.resumes); err != nil {
 		return Resolution{}, err
 	}
 	plan.Unchanged = a.unchanged(plan)
@@ -98,44 +99,33 @@ func (a *Answer) Resolve(rulings []Ruling) (Resolution, error) {
 	if err != nil {
 		return Resolution{}, err
 	}
-	settled, err := a.codec.Conclude(plan)
+	resolution, err := a.codec.Conclude(plan)
 	if err != nil {
 		return Resolution{}, err
 	}
-	if settled.Bytes = out; plan.Open {
-		a.continued++
-	}
-	return settled, nil
+	resolution.Bytes = out
+	a.continued = a.continued || plan.Open
+	return resolution, nil
 }
 
-// assign gives each call that needs a ruling its own.
-func (a *Answer) assign(rulings []Ruling) error {
-	pending := 0
-	for _, u := range a.calls {
-		if u.pending() {
-			pending++
-		}
+// assign gives each of the calls its ruling.
+func (p *Plan) assign(calls []*Unit, rulings []Ruling) error {
+	if len(rulings) != len(calls) {
+		return fmt.Errorf("%d rulings for %d calls", len(rulings), len(calls))
 	}
-	if len(rulings) != pending {
-		return fmt.Errorf("%d rulings for %d calls", len(rulings), pending)
-	}
-	for _, u := range a.calls {
-		if !u.pending() {
-			continue
+	for i, u := range calls {
+		if u.Rule(rulings[i]); rulings[i].Action == Abort && p.Aborted == nil {
+			p.Aborted = &rulings[i]
 		}
-		if u.Rule(rulings[0]); rulings[0].Action == Abort && a.plan.Aborted == nil {
-			a.plan.Aborted = &rulings[0]
-		}
-		rulings = rulings[1:]
 	}
 	return nil
 }
 
-// brokenCall refuses to go on when a call whose beginning has reached the agent
-// would have to change.
-func (a *Answer) brokenCall(plan *Plan) error {
-	for _, u := range a.calls {
-		stopped := plan.Aborted != nil && !a.traits.Resumes
+// checkBroken refuses to continue if a call would have to change whose beginning has
+// reached the agent. Resumes is that of [Traits].
+func (p *Plan) checkBroken(calls []*Unit, resumes bool) error {
+	for _, u := range calls {
+		stopped := p.Aborted != nil && !resumes
 		if u.ruled && u.Broken() && (u.ruling.Action != Release || stopped) {
 			return NotUnderstood("a call of a tool that is allowed by name was not released, after its beginning had passed")
 		}
@@ -148,8 +138,9 @@ func (a *Answer) unchanged(plan *Plan) bool {
 	if plan.Aborted != nil || !a.codec.Verbatim(nil) {
 		return false
 	}
-	for _, u := range a.calls {
-		if u.Void || u.Hidden || (u.ruled && u.ruling.Action != Release) || (!u.passed && a.codec.Canonical(u)) {
+	for _, u := range a.filter.calls {
+		refused := u.ruled && u.ruling.Action != Release
+		if u.Void || u.Hidden || refused || (!u.passed && a.codec.Canonical(u)) {
 			return false
 		}
 	}

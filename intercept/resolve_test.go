@@ -4,12 +4,12 @@ import "testing"
 
 func TestAssign(t *testing.T) {
 	calls := []*Unit{{Call: true}, {Call: true, passed: true}, {Call: true}, {Call: true, Void: true}, {Call: true}}
-	a := Answer{calls: calls}
-	err := a.assign([]Ruling{{Action: Release}, {Action: Abort, ModelMessage: "first"}, {Action: Abort}})
-	if aborted := a.plan.Aborted; err != nil || aborted == nil || aborted.ModelMessage != "first" || calls[0].ruling.Action != Release || calls[1].ruled || calls[3].ruled || !calls[4].ruled {
-		t.Errorf("%v, %+v", err, a.plan)
+	plan := Plan{}
+	err := plan.assign((&filter{calls: calls}).pending(), []Ruling{{Action: Release}, {Action: Abort, ModelMessage: "first"}, {Action: Abort}})
+	if aborted := plan.Aborted; err != nil || aborted == nil || aborted.ModelMessage != "first" || calls[0].ruling.Action != Release || calls[1].ruled || calls[3].ruled || !calls[4].ruled {
+		t.Errorf("%v, %+v", err, plan)
 	}
-	if err := (&Answer{calls: []*Unit{{Call: true}}}).assign(nil); err == nil {
+	if err := plan.assign([]*Unit{{Call: true}}, nil); err == nil {
 		t.Error("a call without a ruling")
 	}
 }

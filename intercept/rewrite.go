@@ -2,17 +2,17 @@ package intercept
 
 import "github.com/heldcall/heldcall/intercept/sse"
 
-// Rewrite is what becomes of one payload of a stream.
+// Rewrite is the replacement of one payload of a stream.
 type Rewrite struct {
 	JSON string // the payload as the agent gets it
-	Drop bool   // nothing is left of it
+	Drop bool   // it does not go out
 	// Before and After are whole events that go out around it.
 	Before, After []byte
 }
 
-// RewritePart returns a part of a stream in which each of its payloads that is not
-// blank is what event makes of it, and the part as it came where nothing changes.
-// It is empty where nothing is left, and ends so that an event can follow.
+// RewritePart returns a part of a stream in which the result of event replaces each payload
+// that is not blank. If nothing changes, it is the same part, and otherwise empty or whole
+// events.
 func RewritePart(part []byte, payloads [][]byte, event func(i int, payload []byte) (Rewrite, error)) ([]byte, error) {
 	if len(payloads) == 0 {
 		return part, nil

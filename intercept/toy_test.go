@@ -11,10 +11,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// The toy dialect shows what a dialect costs: a codec. Its events are {"say":TEXT},
-// {"call":NAME,"id":ID}, {"arg":TEXT,"id":ID}, {"done":true,"id":ID}, {"err":true},
-// {"end":true} and {"wait":true}, which waits for the end. Any of a call may have "odd":true: then clients read it in different
-// ways.
+// The toy dialect is the smallest dialect: a codec. Its events have one of the fields say
+// (a text), call (a name), arg (a piece), done, err, end and wait (it is withheld until the
+// end), and those about a call an id. With "odd":true clients read them in different ways.
 
 // toyRequest is a request whose answers are read by a toy.
 type toyRequest struct {

@@ -1,13 +1,17 @@
 package intercept
 
-import "github.com/heldcall/heldcall/intercept/strictjson"
+import (
+	"slices"
+	"strings"
 
-// Unit is a piece of an answer that the agent gets as a whole or not at all: a tool
-// call or, where the wire numbers them, any other block or item. A dialect embeds it
-// in what it knows of the piece.
+	"github.com/heldcall/heldcall/intercept/strictjson"
+)
+
+// Unit is a piece of an answer that the agent gets as a whole or not at all: a tool call
+// or, if the wire numbers them, any other block or item. Dialects embed it in their types.
 type Unit struct {
 	Ambiguities
-	// Of is what the dialect knows of the piece.
+	// Of is the dialect's value that embeds the unit.
 	Of any
 	// Call reports that the agent would run it.
 	Call bool
@@ -15,7 +19,7 @@ type Unit struct {
 	Odd bool
 	// Hidden reports that the agent never gets it: a question that heldcall answers.
 	Hidden bool
-	// Void reports that the agent is not to get it, and that it needs no ruling.
+	// Void reports that it does not reach the agent and needs no ruling.
 	Void bool
 
 	passed bool // all its events so far went out unbuffered
@@ -28,17 +32,17 @@ type Unit struct {
 // Passed reports whether the events of a call went out unbuffered.
 func (u *Unit) Passed() bool { return u.passed }
 
-// Begun reports whether the agent has got the beginning of a call already.
+// Begun reports whether the agent has got the beginning of a call.
 func (u *Unit) Begun() bool { return u.begun }
 
-// Broken reports whether a call turned doubtful after its beginning had passed.
+// Broken reports whether a call became ambiguous after its beginning had passed.
 func (u *Unit) Broken() bool { return u.begun && !u.passed }
 
 // Passing reports whether a call passes unbuffered, or may do so.
 func (u *Unit) Passing() bool { return u.passed || u.check != nil }
 
-// Interrupt takes a call out of those that pass: what is left of it is held and
-// judged as doubtful.
+// Interrupt removes a call from those that pass: the rest of it is held, and the call is
+// ambiguous.
 func (u *Unit) Interrupt() {
 	u.check = nil
 	if u.passed {
@@ -47,17 +51,17 @@ func (u *Unit) Interrupt() {
 	}
 }
 
-// MarkAmbiguous doubts a call, which can no longer pass.
+// MarkAmbiguous adds an ambiguity to a call, which can no longer pass.
 func (u *Unit) MarkAmbiguous(reason string) {
 	u.AddAmbiguity(reason)
 	u.Interrupt()
 }
 
-// Differ notes that clients may read a call in different ways. That is an error where
-// the agent has got its beginning, which cannot be taken back.
+// Differ marks a call that clients may read in different ways. It returns an error if the
+// agent has got the beginning of the call.
 func (u *Unit) Differ() error {
 	if u.begun {
-		return NotUnderstood("a call of a tool that is allowed by name goes on in a form that clients read in different ways, after its beginning has passed")
+		return NotUnderstood("a call of a tool that is allowed by name continues in a form that clients read in different ways, after its beginning has passed")
 	}
 	u.Odd = true
 	return nil
@@ -66,8 +70,42 @@ func (u *Unit) Differ() error {
 // Rule gives a call its ruling.
 func (u *Unit) Rule(r Ruling) { u.ruling, u.ruled = r, true }
 
-// Ruling is the ruling on a call, and whether there is one.
+// Ruling returns the ruling on a call, and whether there is one.
 func (u *Unit) Ruling() (r Ruling, ruled bool) { return u.ruling, u.ruled }
 
 // pending reports whether a call needs a ruling.
 func (u *Unit) pending() bool { return u.Call && !u.Void && !u.passed && !u.ruled }
+
+// Ambiguities are reasons why clients may read a call in different ways, a sentence each,
+// for [Call.Ambiguous].
+type Ambiguities []string
+
+// AddAmbiguity adds a reason, once.
+func (d *Ambiguities) AddAmbiguity(reason string) {
+	if !slices.Contains(*d, reason) {
+		*d = append(*d, reason)
+	}
+}
+
+// CheckArguments adds a reason if arguments are not one strict JSON object.
+func (d *Ambiguities) CheckArguments(args string) {
+	switch {
+	case strictjson.Strict([]byte(args)) != nil:
+		d.AddAmbiguity("Its arguments are not strict JSON (cut off, a name twice, several values or invalid text).")
+	case !strings.HasPrefix(strings.TrimLeft(args, " \t\r\n"), "{"):
+		d.AddAmbiguity("The arguments are not a JSON object.") // the same sentence as in policy, so that people read it once
+	}
+}
+
+// The reasons that several dialects have.
+const (
+	AmbiguousCut         = "The answer was cut off by its length; this call may be longer than it looks."
+	AmbiguousID          = "Another call of the same answer has the same id."
+	AmbiguousObject      = "Its arguments came as an object instead of as text, which clients read in different ways."
+	AmbiguousHalf        = "Its arguments have half of a character, which clients read in different ways."
+	AmbiguousInterrupted = "Its tool is allowed by name and the beginning of the call has reached the agent already; then its arguments turned out not to be plain."
+)
+
+// FlagCanonical is the flag of a call whose events clients could read in different
+// ways: the agent gets the call rendered by heldcall, from known fields only.
+const FlagCanonical = "Upstream sent this call in a form that clients read in different ways; heldcall releases it in canonical form, with the arguments shown here."

@@ -7,11 +7,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Wrapped returns the calls that a call of the wrapper multi_tool_use.parallel
-// stands for. Models make such a call up, some servers pass it on, and some
-// clients take it apart; so it is judged by what it wraps. It is false for every
-// other call. A wrapper that clients may read in different ways wraps nothing that
-// can be told; so does a call of another tool that looks like one.
+// Wrapped returns the calls in a call of the wrapper multi_tool_use.parallel. Models
+// invent it, some servers pass it on, and some clients run the calls in it; so these are
+// judged. Ok is false for every other call. The calls are unknown if clients may read the
+// wrapper in different ways, or if a call of another tool looks like a wrapper.
 func (c Call) Wrapped() (calls []Call, ok bool) {
 	named := wrapperName(c.Name)
 	if !named && !strings.Contains(c.Arguments, "tool_uses") {
@@ -38,9 +37,8 @@ func (c Call) Wrapped() (calls []Call, ok bool) {
 	return calls, true
 }
 
-// wrapperName reports whether a tool's name is one under which the wrapper has
-// been seen: its dot is one that many APIs do not take, so servers and models
-// write others.
+// wrapperName reports whether a tool's name is one of the names of the wrapper. Many APIs
+// refuse its dot, so servers and models use others.
 func wrapperName(name string) bool {
 	name = strings.TrimPrefix(fold(name), "functions")
 	switch name {
@@ -50,7 +48,7 @@ func wrapperName(name string) bool {
 	return strings.Contains(name, "multitooluse")
 }
 
-// fold is text in small letters without what is neither letter nor digit.
+// fold is the letters and digits of a text, in lower case.
 func fold(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -63,8 +61,8 @@ func fold(text string) string {
 	}, text)
 }
 
-// wrappedUses looks for the array of calls among a wrapper's arguments. It is
-// readable if it is spelt as all clients know it and alone.
+// wrappedUses finds the array of calls in a wrapper's arguments. It is readable if it has
+// the name that all clients know, and is the only field.
 func wrappedUses(args gjson.Result) (uses gjson.Result, found, readable bool) {
 	readable = true
 	args.ForEach(func(k, v gjson.Result) bool {
@@ -76,9 +74,8 @@ func wrappedUses(args gjson.Result) (uses gjson.Result, found, readable bool) {
 	return uses, found, readable
 }
 
-// wrappedCall reads one call of a wrapper: a recipient, which clients that take
-// off the namespace in different ways all read alike, its parameters, and nothing
-// else.
+// wrappedCall reads one call of a wrapper: its parameters and a recipient whose namespace
+// all clients remove alike, and nothing else.
 func wrappedCall(use gjson.Result) (c Call, readable bool) {
 	readable = use.IsObject()
 	use.ForEach(func(k, v gjson.Result) bool {
@@ -95,7 +92,7 @@ func wrappedCall(use gjson.Result) (c Call, readable bool) {
 	return c, readable && plainName(c.Name) && c.Arguments != "" && !wrapperName(c.Name)
 }
 
-// plainName reports a name as the APIs ask for: letters, digits, _ and -.
+// plainName reports whether a name has letters, digits, _ and - only, as the APIs require.
 func plainName(name string) bool {
 	odd := func(r rune) bool { return r != '_' && r != '-' && fold(string(r)) == "" }
 	return name != "" && !strings.ContainsFunc(name, odd)

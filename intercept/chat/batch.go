@@ -176,7 +176,7 @@ func (p *eventBatch) fragment(c *choice, f *wire.Fragment, first int, uniform bo
 // last one.
 func (p *eventBatch) mayPass(c *choice, f *wire.Fragment) bool {
 	standard := f.Place == wire.InDelta && f.Kind == wire.KindFunction && f.HasIndex && !f.Object
-	if !standard || !p.part.Streams() || p.req.Several() || p.body.othersCall(c) {
+	if !standard || p.req.Several() || p.body.othersCall(c) {
 		return false
 	}
 	return c.assemblers[wire.InDelta].opensNext(f) || c.assemblers[wire.InDelta].continuesLast(f)

@@ -5,15 +5,15 @@ import (
 	"regexp"
 )
 
-// Dice decide what a generator of answers writes. Bytes that a fuzzer changes at
-// random seldom stay JSON; taken for throws of dice they make every deviation of
-// every provider, in any combination.
+// Dice makes the choices of a generator of answers. Bytes that a fuzzer changes at random
+// seldom remain JSON; as throws of dice they choose every deviation of every provider, in
+// any combination.
 type Dice struct {
 	Throws []byte
 	marks  int
 }
 
-// N is the next throw, below n; 0 when there are none left.
+// N is the next throw, below n; 0 if none is left.
 func (d *Dice) N(n int) int {
 	if len(d.Throws) == 0 {
 		return 0
@@ -26,8 +26,7 @@ func (d *Dice) N(n int) int {
 // Pick picks one.
 func (d *Dice) Pick(from ...string) string { return from[d.N(len(from))] }
 
-// Mark is a new text of a kind, a capital letter, that [Marked] finds in what the
-// agent got.
+// Mark is a new text of a kind, a capital letter, that [Marked] finds in an answer.
 func (d *Dice) Mark(kind string) string {
 	d.marks++
 	return fmt.Sprintf("%s%d%s", kind, d.marks, kind)

@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Node is a JSON value as lenient parsers see it: duplicate names and invalid
-// UTF-8 are kept.
+// Node is a JSON value as lenient parsers read it: duplicate names and invalid UTF-8 are
+// kept.
 type Node struct {
 	Kind    jsontext.Kind
 	Text    string
@@ -22,7 +22,7 @@ type Member struct {
 	Value Node
 }
 
-// Lenient reads one JSON value from the front of b, whatever stands behind it.
+// Lenient reads one JSON value from the front of b, whatever follows it.
 func Lenient(b []byte) (Node, bool) {
 	dec := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	n, err := readNode(dec)
@@ -63,8 +63,8 @@ func readNode(dec *jsontext.Decoder) (n Node, err error) {
 	return n, err
 }
 
-// All returns the values of every member that a decoder which ignores letter case
-// takes for one of names, duplicates too.
+// All returns the values of all members with one of the names in any letter case,
+// duplicates too.
 func (n Node) All(names ...string) (values []Node) {
 	for _, m := range n.Members {
 		for _, name := range names {
@@ -76,7 +76,7 @@ func (n Node) All(names ...string) (values []Node) {
 	return values
 }
 
-// Filled reports whether there is anything in the value.
+// Filled reports whether the value contains anything.
 func (n Node) Filled() bool {
 	switch n.Kind {
 	case '{':
@@ -89,10 +89,10 @@ func (n Node) Filled() bool {
 	return n.Text != ""
 }
 
-// Leak looks for an object in what the agent got that isCall takes for a call, or
-// for what holds one. Every brace begins an object for it: behind data:, in a
-// comment, inside other objects, over several lines, in the joined data of an
-// event. It returns the text from that object on.
+// Leak searches the bytes that the agent got for an object that is or contains a call by
+// isCall. Every brace begins an object for it: after data:, in a comment, inside other
+// objects, over several lines, in the joined data of an event. It returns the text from
+// that object on.
 func Leak(out []byte, isCall func(Node) bool) string {
 	for _, b := range [][]byte{out, bytes.ReplaceAll(out, []byte("data:"), nil)} {
 		for i, c := range b {

@@ -32,7 +32,7 @@ func (p *Played) Out() []byte { return append(bytes.Clone(p.Before), p.After...)
 // Ruler rules on the n-th call of an answer.
 type Ruler func(n int, c intercept.Call) intercept.Ruling
 
-// Denial is what [DenyAll] tells the model.
+// Denial is the text of [DenyAll] for the model.
 const Denial = "No."
 
 // DenyAll denies every call.
@@ -87,7 +87,7 @@ func Play(t testing.TB, r intercept.Request, bodies [][]byte, sizes []byte, limi
 		if p.Err = p.feed(a, bodies[min(i, len(bodies)-1)], sizes); p.Err != nil {
 			break
 		}
-		if len(sizes) > 0 { // what is played in one block is settled at once: nobody may tell the difference
+		if len(sizes) > 0 { // an answer in one block is resolved without it, with the same result
 			a.Shrink()
 		}
 		more, err := p.settle(a, rule)

@@ -4,67 +4,22 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
-	"github.com/tidwall/gjson"
-)
-
-const (
-	maxBlocks = 2048
-	maxCalls  = 512
-	maxFields = 16 // of a block that come in pieces
 )
 
 // answer implements [intercept.Codec].
 type answer struct {
-	req    *request
-	limits intercept.Limits
-	body   []byte // the request that upstream is answering
-	whole  bool   // the answer is one JSON value, no stream
-
-	bodyState   // what is known of the current upstream body
-	answerState // what earlier upstream bodies of the same answer contained
-	batch       eventBatch
+	req     *history.Request
+	limits  intercept.Limits
+	body    body    // the current upstream body
+	earlier earlier // the upstream bodies before it
+	output  output  // what the agent has got besides blocks
 }
 
-// bodyState is the state of one upstream body.
-type bodyState struct {
-	blocks    []*block
-	attempt   int    // see [eventBatch.restart]
-	joined    bool   // this attempt continues the message of the one before
-	opened    int    // blocks that this attempt has opened
-	misnumber bool   // blocks are not numbered as clients count them
-	started   bool   // the message has begun
-	named     bool   // some of its events have a name that is their type
-	unnamed   bool   // some have none
-	labelled  bool   // some have a name, whatever it is
-	skipped   bool   // clients do not agree on how many blocks it has
-	usage     string // of the message: that of its end, and what only its start has
-	stop      string // the stop reason
-	container string
-	due       string // the stop reason that only its start has, while the agent has not got it
-	done      bool   // the message has ended
-	over      bool   // [DONE] was there
-	failed    bool   // an error was reported inside
-}
-
-// answerState is what outlives a continuation.
-type answerState struct {
-	id, model     string // of the first message, raw
-	begun         bool   // the start of the message has gone out
-	continuations int
-	base          int      // blocks of earlier bodies that the agent has got
-	hidden        []string // messages of whole turns that the agent does not see
-	seen          []piece  // the blocks of them that it has seen
-	rendered      []string // the same, rendered, for a whole answer
-	thinking      bool     // the last block of them is one of thinking
-	text          string   // what the agent has read
-	priorUsage    []byte   // of the bodies before
-	noticed       bool     // the closing notice has gone out
-}
-
-func newAnswer(r *request, limits intercept.Limits) *answer {
-	return &answer{req: r, limits: limits, body: r.Envelope().Body}
+func newAnswer(r *history.Request, limits intercept.Limits) *answer {
+	return &answer{req: r, limits: limits, earlier: earlier{request: r.Envelope().Body}}
 }
 
 // Traits implements [intercept.Codec].
@@ -72,55 +27,32 @@ func (*answer) Traits() intercept.Traits { return intercept.Traits{} }
 
 // Begin implements [intercept.Codec].
 func (a *answer) Begin() {
-	a.bodyState = bodyState{named: a.named, unnamed: a.unnamed, labelled: a.labelled, skipped: a.skipped}
+	a.output.stop = ""
+	a.body = body{
+		req: a.req, number: a.earlier.count, style: a.body.style,
+		blocks: blockList{turnID: a.limits.TurnID, firstID: 2 * a.earlier.count * maxBlocks, base: len(a.earlier.pieces)},
+	}
 }
 
-// Close implements [intercept.Codec]. A stream may end after the end of the message
-// if there are calls in it, otherwise also where the framing of the connection ends it.
+// Read implements [intercept.Codec].
+func (a *answer) Read(part *intercept.Part) error { return a.body.read(part) }
+
+// ReadWhole implements [intercept.Codec].
+func (a *answer) ReadWhole(part *intercept.Part) error { return a.body.readWhole(part) }
+
+// Close implements [intercept.Codec].
 func (a *answer) Close(framed, _ bool) error {
-	ended := a.whole || a.done || a.failed || a.stop != ""
-	switch {
-	case !ended && (!framed || a.hasCalls()):
+	switch p := &a.body.progress; {
+	case !a.body.complete(framed):
 		return intercept.Cut()
-	case a.continuations > 0 && !a.started && !a.failed:
+	case a.earlier.count > 0 && !p.started && !p.failed:
 		return intercept.EmptyContinuation()
 	}
 	return nil
 }
 
 // Calls implements [intercept.Codec].
-func (a *answer) Calls() (list []*intercept.Unit) {
-	for _, b := range a.blocks {
-		if b.call != nil {
-			list = append(list, &b.Unit)
-		}
-	}
-	return list
-}
-
-func (a *answer) hasCalls() bool {
-	for _, b := range a.blocks {
-		if b.call != nil {
-			return true
-		}
-	}
-	return false
-}
-
-// Judge implements [intercept.Codec].
-func (a *answer) Judge(u *intercept.Unit) {
-	b := blockOf(u)
-	b.judge()
-	if !b.ended {
-		b.AddAmbiguity(doubtOpenEnd)
-	}
-	if a.mixed() {
-		b.AddAmbiguity(doubtUnnamed)
-	}
-	if a.cut() && b == a.last() {
-		b.AddAmbiguity(intercept.AmbiguousCut)
-	}
-}
+func (a *answer) Calls() []*intercept.Unit { return a.body.blocks.calls() }
 
 // Call implements [intercept.Codec].
 func (a *answer) Call(u *intercept.Unit) intercept.Call {
@@ -128,35 +60,62 @@ func (a *answer) Call(u *intercept.Unit) intercept.Call {
 	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.arguments(), Ambiguous: u.Ambiguities}
 }
 
-// mixed reports whether some events of the message have a name and some have
-// none. The SDKs skip these.
-func (a *answer) mixed() bool { return a.named && a.unnamed }
-
-// cut reports whether the answer ended otherwise than by the model's will.
-func (a *answer) cut() bool {
-	switch a.stop {
-	case "max_tokens", "model_context_window_exceeded", "refusal", "stop_sequence":
-		return true
+// Judge implements [intercept.Codec].
+func (a *answer) Judge(u *intercept.Unit) {
+	b := blockOf(u)
+	b.judge()
+	if !b.ended {
+		b.AddAmbiguity(ambiguousOpenEnd)
 	}
-	return false
+	if a.body.style.mixed() {
+		b.AddAmbiguity(ambiguousUnnamed)
+	}
+	if a.body.progress.cut() && b == a.body.blocks.last() {
+		b.AddAmbiguity(intercept.AmbiguousCut)
+	}
+}
+
+// Canonical implements [intercept.Codec]. A call whose beginning has passed can only be
+// released as upstream sent it.
+func (a *answer) Canonical(u *intercept.Unit) bool {
+	return !u.Begun() && (u.Odd || !blockOf(u).ended || a.body.style.mixed())
 }
 
 // Text implements [intercept.Codec].
-func (a *answer) Text() string { return a.text + strictjson.Paragraph(a.text, a.said()) }
-
-// said is the model's text for the user in the current body.
-func (a *answer) said() string {
-	var b strings.Builder
-	for _, block := range a.blocks {
-		b.WriteString(block.text())
-	}
-	return b.String()
+func (a *answer) Text() string {
+	return a.earlier.text + strictjson.Paragraph(a.earlier.text, a.body.blocks.text())
 }
 
-// Heartbeat implements [intercept.Codec]: the event ping, which the API sends
-// itself and which all known clients tolerate anywhere.
-func (*answer) Heartbeat(form intercept.Form, pulse intercept.Heartbeat) []byte {
-	if form == intercept.FormWhole || pulse == intercept.HeartbeatComment {
+// usage is the sum of all bodies, as JSON.
+func (a *answer) usage() string {
+	return string(strictjson.AddUsage(a.earlier.usage, []byte(a.body.progress.usage)))
+}
+
+// Verbatim implements [intercept.Codec].
+func (a *answer) Verbatim(part *intercept.Part) bool {
+	if part == nil {
+		return !a.body.rewrites() && !a.body.blocks.misnumbered
+	}
+	return !a.body.rewrites() || a.body.progress.failed
+}
+
+// Disposed implements [intercept.Codec].
+func (a *answer) Disposed(_ *intercept.Part, d intercept.Disposition) {
+	switch d {
+	case intercept.Sent:
+		a.output.begun = a.output.begun || a.body.progress.started
+		for _, b := range a.body.opens {
+			b.shown = true
+		}
+	case intercept.Voided:
+		a.body.blocks.keep(func(b *block) bool { return b.shown && (b.call == nil || b.Passed()) })
+	}
+}
+
+// Heartbeat implements [intercept.Codec]: the event ping, which the API itself sends and
+// which all known clients accept at any place.
+func (*answer) Heartbeat(form intercept.Form, heartbeat intercept.Heartbeat) []byte {
+	if form == intercept.FormWhole || heartbeat == intercept.HeartbeatComment {
 		return nil
 	}
 	return appendEvent(nil, "ping", `{"type": "ping"}`)
@@ -174,96 +133,44 @@ func appendEvent(dst []byte, name, payload string) []byte {
 	return sse.AppendData(dst, name, []byte(payload))
 }
 
-// last is the block that opened last, nil when there is none.
-func (a *answer) last() *block {
-	if len(a.blocks) == 0 {
-		return nil
-	}
-	return a.blocks[len(a.blocks)-1]
+// output records what the agent has got of the message besides its blocks.
+type output struct {
+	begun  bool   // the start of the message
+	notice bool   // the closing notice
+	stop   string // the stop reason that only the start of the message has, until the agent gets it
 }
 
-// find returns the latest block with a number in the current attempt, nil where
-// there is none.
-func (a *answer) find(index int) *block {
-	for i := len(a.blocks) - 1; i >= 0; i-- {
-		if b := a.blocks[i]; b.index == index && b.attempt == a.attempt {
-			return b
-		}
-	}
-	return nil
+// earlier describes the upstream bodies before the current one.
+type earlier struct {
+	count     int    // how many
+	request   []byte // the body of the request that upstream is answering
+	id, model string // of the first body that is one JSON value, raw
+	messages  []string
+	pieces    []history.Piece // the blocks that the agent has got
+	rendered  []string        // these blocks, for a whole answer
+	thinking  bool            // the last of them is thinking
+	text      string
+	usage     []byte
 }
 
-// open adds a block.
-func (a *answer) open(p *intercept.Part, o *opening, index int) (*block, error) {
-	switch {
-	case a.done:
-		return nil, intercept.NotUnderstood("a block is after the end of the message")
-	case o.role == roleCall && (a.stop != "" || a.over):
-		return nil, intercept.NotUnderstood("a call is after the reason why the message stopped, or after [DONE]")
-	case o.role == roleCall && a.skipped:
-		return nil, intercept.NotUnderstood("a call is after a block that some clients skip or count twice, and they go by its place")
-	case o.role == roleHosted && a.impersonates(o):
-		return nil, intercept.NotUnderstood("a tool of the agent's own is called as if the provider ran it")
-	case len(a.blocks) == maxBlocks:
-		return nil, intercept.NotUnderstood("it has more than %d blocks", maxBlocks)
+// add takes what the agent gets of a body, and the messages that answer its calls.
+func (e *earlier) add(b *body, plan *intercept.Plan, messages []string) {
+	if e.count == 0 && b.whole {
+		e.id, e.model = strings.Clone(b.progress.id), strings.Clone(b.progress.model)
 	}
-	b := newBlock(o, index, a.attempt)
-	if same := a.find(index); same != nil {
-		if same.Begun() {
-			return nil, same.Differ() // some clients add to the call what is of the new block
-		}
-		b.doubt(doubtShared)
-		same.doubt(doubtShared)
-	}
-	if b.call != nil {
-		var all bool
-		b.call.extras, all = a.extras(gjson.Parse(o.raw), o.name)
-		b.Odd = b.Odd || !all
-		if err := a.enlist(b); err != nil {
-			return nil, err
-		}
-		p.Open(&b.Unit)
-	}
-	a.misnumber = a.misnumber || index != a.opened
-	a.opened++
-	a.blocks = append(a.blocks, b)
-	return b, p.Buffer(len(o.raw))
-}
-
-// impersonates reports whether a block says of a tool of the agent's own that the
-// provider runs it. A hosted MCP server may have one of the same name.
-func (a *answer) impersonates(o *opening) bool {
-	_, own := a.req.Tool(o.name)
-	return own && (gjson.Get(o.raw, "type").Str == "server_tool_use" || len(a.req.Hosted()) == 0)
-}
-
-// enlist compares a new call with those before it.
-func (a *answer) enlist(b *block) error {
-	calls := 0
-	for _, other := range a.blocks {
-		if other.call == nil {
+	e.text += strictjson.Paragraph(e.text, b.blocks.text())
+	e.usage = strictjson.AddUsage(e.usage, []byte(b.progress.usage))
+	for _, block := range b.blocks.list {
+		if !plan.Reaches(&block.Unit) {
 			continue
 		}
-		if calls++; b.call.id != "" && other.call.id == b.call.id {
-			b.MarkAmbiguous(intercept.AmbiguousID)
-			other.MarkAmbiguous(intercept.AmbiguousID)
+		raw := block.render("")
+		e.pieces = append(e.pieces, history.Piece{Key: history.Key(raw), Before: true})
+		e.thinking = history.IsThinking(raw)
+		if b.whole {
+			e.rendered = append(e.rendered, raw)
 		}
 	}
-	if calls >= maxCalls {
-		return intercept.NotUnderstood("it has more than %d calls", maxCalls)
-	}
-	return nil
-}
-
-// learn notes what a message says of itself at its start or end.
-func (a *answer) learn(m *message) {
-	if m.usage != "" {
-		a.usage = overlay(a.usage, m.usage)
-	}
-	if m.stop != "" {
-		a.stop = strings.Clone(m.stop)
-	}
-	if m.container != "" {
-		a.container = strings.Clone(m.container)
-	}
+	e.messages = append(e.messages, messages...)
+	e.count++
 }

@@ -37,7 +37,7 @@ func TestNothingOfAHeldCallPasses(t *testing.T) {
 			t.Fatalf("calls (-want +got):\n%s", d)
 		}
 		if !p.Answer.Complete() || !p.Answer.Holding() || !p.Answer.Streamed() {
-			t.Error("the answer does not know where it stands")
+			t.Error("the answer is not streamed, complete and holding")
 		}
 	}
 }
@@ -50,7 +50,7 @@ func TestDeniedIsContinued(t *testing.T) {
 			t.Fatal("no continuation")
 		}
 		hidden := `{"role":"assistant","content":[{"type":"text","text":"Let me look."},{"type":"tool_use","id":"toolu_a","name":"bash","input":{"command":"ls"}}]},` +
-			`{"role":"user","content":[` + told("toolu_a") + `]}`
+			`{"role":"user","content":[` + denialOf("toolu_a") + `]}`
 		equal(t, "continuation", string(p.Last.Next.Body), strings.Replace(strings.Replace(request1, `"any"`, `"auto"`, 1), `"hi"}`, `"hi"},`+hidden, 1))
 		p.Turn(started("msg_2")+ping+text(0, "Very well.")+ended("end_turn"), intercepttest.ReleaseAll)
 		end := sent("message_delta", `"delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"input_tokens":20,"output_tokens":14}`) + stopped
@@ -84,10 +84,10 @@ func TestMixedIsRenumbered(t *testing.T) {
 	for _, tt := range []struct{ content, want string }{
 		{
 			`[{"type":"tool_result","tool_use_id":"toolu_b","content":"data"},{"type":"text","text":"go on"}]`,
-			`[` + told("toolu_a") + `,{"type":"tool_result","tool_use_id":"toolu_b","content":"data"},{"type":"text","text":"go on"}]`,
+			`[` + denialOf("toolu_a") + `,{"type":"tool_result","tool_use_id":"toolu_b","content":"data"},{"type":"text","text":"go on"}]`,
 		},
-		{`"stop"`, `[` + told("toolu_a") + `,{"type":"text","text":"stop"}]`},
-		{`[]`, `[` + told("toolu_a") + `]`},
+		{`"stop"`, `[` + denialOf("toolu_a") + `,{"type":"text","text":"stop"}]`},
+		{`[]`, `[` + denialOf("toolu_a") + `]`},
 	} {
 		r := asking(t, `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"text","text":"Let me look."},{"type":"tool_use","id":"toolu_b","name":"read","input":{"path":"x"}}]},{"role":"user","content":`+tt.content+`}]}`)
 		if n := r.Splice(p.Last.Hidden); n != 1 {
@@ -163,8 +163,8 @@ func TestAllowedByNameIsAskedAboutInDoubt(t *testing.T) {
 	}
 }
 
-// Part of a call of a tool that is allowed by name has passed; then the call goes on
-// in a form that clients read in different ways. The answer ends there.
+// The answer ends if a call of a tool that is allowed by name continues, after a part of it
+// has passed, in a form that clients read in different ways.
 func TestAllowedByNameIsCutWhereClientsDiffer(t *testing.T) {
 	before := started("msg_1") + begun(0, "a", "bash") + more(0, `{"a":1,`)
 	piece := more(0, `"b":2}`)
@@ -198,7 +198,7 @@ func TestAllowedByNameIsCutWhereClientsDiffer(t *testing.T) {
 	}
 }
 
-// Behind a held call everything waits, because blocks are numbered.
+// Everything waits after a held call, because blocks are numbered.
 func TestNothingOvertakesAHeldCall(t *testing.T) {
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
 	body := started("msg_1") + use(0, "toolu_a", "bash", "{}") + ": working\n\n" + text(1, "And more.") + ping + "data:\n\n" + ended("tool_use")

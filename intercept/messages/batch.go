@@ -5,294 +5,249 @@ import (
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
-// eventBatch is the events of one part of a stream on their way to their blocks.
-type eventBatch struct {
-	*answer
-	part   *intercept.Part
-	events []*event
-	opens  []*block // that open in the part
-	doneAt int      // how many of the events are before [DONE], -1 where there is none
-}
+// maxFields bounds the fields of a block that are sent in pieces.
+const maxFields = 16
 
-// Read implements [intercept.Codec].
-func (a *answer) Read(part *intercept.Part) error {
-	p := &a.batch
-	*p = eventBatch{answer: a, part: part, events: p.events[:0], opens: p.opens[:0], doneAt: -1}
-	if err := p.decode(); err != nil {
+// read reads the events of one part of a stream.
+func (b *body) read(part *intercept.Part) error {
+	b.part, b.events, b.opens, b.doneAt = part, b.events[:0], b.opens[:0], -1
+	if err := b.decode(); err != nil {
 		return err
 	}
-	for i, e := range p.events {
-		p.over = p.over || i == p.doneAt
-		if err := p.take(e); err != nil {
+	for i, e := range b.events {
+		b.progress.over = b.progress.over || i == b.doneAt
+		if err := b.take(e); err != nil {
 			return err
 		}
 	}
-	p.over = p.over || p.doneAt == len(p.events)
-	part.Failed, part.Complete = p.failed, p.answer.done
-	if p.failed && len(part.Units()) > 0 {
+	b.progress.over = b.progress.over || b.doneAt == len(b.events)
+	part.Failed, part.Complete = b.progress.failed, b.progress.done
+	if b.progress.failed && len(part.Units()) > 0 {
 		return intercept.NotUnderstood("it reports an error and a part of a block in one event")
 	}
 	return nil
 }
 
-func (p *eventBatch) decode() error {
-	names := intercept.EventNames(p.part.Bytes, len(p.part.Payloads))
-	for _, payload := range p.part.Payloads {
+func (b *body) decode() error {
+	names := intercept.EventNames(b.part.Bytes, len(b.part.Payloads))
+	for _, payload := range b.part.Payloads {
 		switch {
 		case intercept.IsBlank(payload):
 		case intercept.IsDone(payload):
-			p.part.Ends, p.doneAt = true, len(p.events)
+			b.part.Ends, b.doneAt = true, len(b.events)
 		default:
 			e, err := decode(string(payload), names)
 			if err != nil {
 				return err
 			}
-			p.events = append(p.events, e)
-			p.part.Ends = p.part.Ends || e.kind == kindMessageDelta || e.kind == kindMessageStop
+			b.events = append(b.events, e)
+			b.part.Ends = b.part.Ends || e.kind == kindMessageDelta || e.kind == kindMessageStop
 		}
 	}
 	return nil
 }
 
-// take notes what an event contains.
-func (p *eventBatch) take(e *event) error {
-	p.style(e)
+// take takes one event.
+func (b *body) take(e *event) error {
+	b.style.add(e)
 	switch e.kind {
 	case kindMessageStart:
-		return p.begin(e)
+		return b.startMessage(e)
 	case kindBlockStart:
-		return p.block(e, e.block, e.index)
+		return b.startBlock(e, e.block, e.index)
 	case kindBlockDelta:
-		return p.grow(e)
+		return b.extendBlock(e)
 	case kindBlockStop:
-		return p.close(e)
+		return b.endBlock(e)
 	case kindMessageDelta:
-		p.learn(&e.message)
-		return p.end()
+		b.progress.learn(&e.message)
+		return b.endMessage()
 	case kindMessageStop:
-		p.answer.done = true
-		return p.end()
+		b.progress.done = true
+		return b.endMessage()
 	case kindError:
-		p.failed = true
+		b.progress.failed = true
 	}
 	return nil
 }
 
-// style notes how the events of the message are written: some clients skip those
-// without a name or a type. A block whose opening they skip is not in their
-// message, and they number the blocks after it differently.
-func (p *eventBatch) style(e *event) {
-	if e.kind < kindMessageStart || e.kind > kindMessageStop {
-		return
-	}
-	if e.kind == kindBlockStart && e.block.role != roleCall {
-		untyped, mixesNames, mixesLabels := !e.typed, !e.named && p.named, e.unnamed && p.labelled
-		p.skipped = p.skipped || untyped || mixesNames || mixesLabels
-	}
-	p.named, p.unnamed = p.named || e.named, p.unnamed || !e.named
-	p.labelled = p.labelled || !e.unnamed
-}
-
-func (p *eventBatch) begin(e *event) error {
-	m := &e.message
-	if p.started {
-		if len(p.events) > 1 {
+func (b *body) startMessage(e *event) error {
+	if b.progress.started {
+		if len(b.events) > 1 {
 			return intercept.NotUnderstood("a message starts twice in one event")
 		}
-		if err := p.restart(); err != nil {
+		if err := b.restart(); err != nil {
 			return err
 		}
+	} else if b.blocks.opened > 0 {
+		b.style.skipped = true // SDKs drop what precedes the message
 	}
-	p.skipped = p.skipped || (!p.started && p.opened > 0) // SDKs drop what precedes the message
-	p.started = true
-	if p.id == "" && p.model == "" {
-		p.answer.id, p.answer.model = m.id, m.model
-	}
+	b.progress.started = true
+	m := &e.message
 	for i := range m.blocks {
-		if err := p.block(e, &m.blocks[i], p.opened); err != nil {
+		if err := b.startBlock(e, &m.blocks[i], b.blocks.opened); err != nil {
 			return err
 		}
-		p.answer.last().ended = true
+		b.blocks.last().ended = true
 	}
-	p.learn(m) // after the blocks: the stop reason of a message with a call is about the call
+	b.progress.learn(m) // after the blocks: the stop reason of a message with a call is about the call
 	return nil
 }
 
-// restart takes a second start of the message inside one stream, as gateways send
-// that try again elsewhere. Clients disagree about what follows: they throw, start
-// again, or add the blocks to those of the first attempt and fill those by number.
-// Where nothing is held the agent gets it as it came, but no call after blocks of the
-// first attempt, nor after a call. Otherwise what is held of the first attempt is
-// void, what the agent has got of it stays in its message, and what follows continues
-// that: the second start does not go out.
-func (p *eventBatch) restart() error {
-	a := p.answer
-	if a.done || a.stop != "" {
+// restart takes a second start of the message in one stream, which gateways send when
+// they try again elsewhere. Clients differ: they throw, begin again, or add the blocks
+// to those of the first attempt and find them by number. If nothing is held, the agent
+// gets the stream as it is, but no call after a block or a call of the first attempt.
+// Otherwise the held events of the first attempt are void, the agent's message keeps
+// the blocks that have passed, and the second attempt continues it without its start.
+func (b *body) restart() error {
+	if b.progress.done || b.progress.stop != "" {
 		return intercept.NotUnderstood("a second message is after the end of the first")
 	}
-	p.part.Forget()
-	a.opened = 0
-	if !p.part.Held() && !a.recasts() {
-		if a.hasCalls() {
+	b.part.Forget()
+	if !b.part.Held() && !b.rewrites() {
+		if len(b.blocks.calls()) > 0 {
 			return intercept.NotUnderstood("the message starts twice, after a call had passed")
 		}
-		a.attempt++
-		a.skipped = a.skipped || len(a.blocks) > 0
+		b.style.skipped = b.style.skipped || len(b.blocks.list) > 0
+		b.blocks.nextAttempt()
 		return nil
 	}
-	var left []*block
-	for _, b := range a.blocks {
-		if b.call != nil && (b.Broken() || (b.Passed() && !b.ended)) {
+	for _, block := range b.blocks.list {
+		if block.call != nil && (block.Broken() || (block.Passed() && !block.ended)) {
 			return intercept.NotUnderstood("it begins again within a call of a tool that is allowed by name, the beginning of which has passed")
 		}
-		if b.shown {
-			left = append(left, b)
-		}
 	}
-	a.blocks = left
-	p.part.Void()
-	p.part.Send(a.closings(&intercept.Plan{}))
-	a.attempt++
-	a.joined = true
+	b.blocks.keep(func(block *block) bool { return block.shown })
+	b.part.Void()
+	b.part.Send(b.blocks.closings(&intercept.Plan{}))
+	b.blocks.nextAttempt()
+	b.joined = true
 	return nil
 }
 
-func (p *eventBatch) block(e *event, o *opening, index int) error {
-	b, err := p.open(p.part, o, index)
+func (b *body) startBlock(e *event, o *opening, index int) error {
+	block, err := b.open(b.part, o, index)
 	if err != nil {
 		return err
 	}
-	p.opens = append(p.opens, b)
-	opened := intercept.Event{Unit: &b.Unit, Kind: intercept.EventOpen}
-	if b.call != nil {
-		opened.Uniform = p.opensUniform(e, o)
-		opened.Plain = !p.recasts() && !p.mixed() && b.call.empty() && b.call.id != "" && b.call.name != ""
+	b.opens = append(b.opens, block)
+	opened := intercept.Event{Unit: &block.Unit, Kind: intercept.EventOpen}
+	if c := block.call; c != nil {
+		opened.Uniform = b.opensUniform(e, o)
+		opened.Plain = !b.rewrites() && !b.style.mixed() && c.empty() && c.id != "" && c.name != ""
 	}
-	return p.part.Event(opened)
+	return b.part.Event(opened)
 }
 
-func (p *eventBatch) grow(e *event) error {
-	d, b := e.delta, p.find(e.index)
-	switch {
-	case b == nil && (!d.plain || p.recasts()):
-		return intercept.NotUnderstood("a part of a block that has not opened")
-	case b == nil:
-		return p.part.Event(intercept.Event{})
-	case d.input && b.role == roleSaid:
-		return intercept.NotUnderstood("a block that is no tool's has an input")
-	case d.more && b.unknown:
-		return intercept.NotUnderstood("a block of an unknown type grows by more than text")
-	case (p.answer.done || p.over) && b.call != nil:
-		return intercept.NotUnderstood("a call goes on after the end of the message")
+func (b *body) extendBlock(e *event) error {
+	d, block := e.delta, b.blocks.find(e.index)
+	if block == nil {
+		if !d.plain || b.rewrites() {
+			return intercept.NotUnderstood("a part of a block that has not opened")
+		}
+		return b.part.Event(intercept.Event{})
 	}
-	uniform, err := p.follow(b, e, inputSchema)
+	if err := b.mayExtend(block, d); err != nil {
+		return err
+	}
+	uniform, err := b.follow(block, e, inputSchema)
 	if err != nil {
 		return err
 	}
-	input := intercept.Event{Unit: &b.Unit, Kind: intercept.EventInput, Uniform: uniform, Plain: !p.mixed()}
+	input := intercept.Event{Unit: &block.Unit, Kind: intercept.EventInput, Uniform: uniform, Plain: !b.style.mixed()}
 	if d.input && len(d.fields) > 0 {
 		input.Text = strictjson.Fragment(d.fields[0].piece)
 	}
-	if err := p.part.Event(input); err != nil {
+	if err := b.part.Event(input); err != nil {
 		return err
 	}
-	if b.ended {
-		b.doubt(doubtGoesOn)
+	if block.ended {
+		block.addAmbiguity(ambiguousLate)
 	}
 	if !d.input {
-		b.doubt(doubtMixed)
+		block.addAmbiguity(ambiguousDelta)
 	}
-	if err := p.part.Buffer(b.add(d)); err != nil {
+	if err := b.part.Buffer(block.add(d)); err != nil {
 		return err
 	}
-	if len(b.grown) > maxFields {
+	if len(block.grown) > maxFields {
 		return intercept.NotUnderstood("a block has more than %d fields in pieces", maxFields)
 	}
 	return nil
 }
 
-// follow notes that an event goes on with a block, or ends it, and reports whether all
-// clients read the event alike. The answer ends here if a call would be in doubt of
-// which the agent has got the beginning: such a call can no longer be rendered.
-func (p *eventBatch) follow(b *block, e *event, schema *strictjson.Schema) (uniform bool, err error) {
-	last := p.answer.last()
-	late := b.ended || b != last || p.stop != "" || p.answer.done || p.over
-	uniform = b.call != nil && !late && p.fits(e, schema)
-	if b == last {
+// mayExtend refuses a delta that does not belong to its block.
+func (b *body) mayExtend(block *block, d *delta) error {
+	switch {
+	case d.input && block.role == roleText:
+		return intercept.NotUnderstood("a block that is no tool's has an input")
+	case d.more && block.unknown:
+		return intercept.NotUnderstood("a block of an unknown type grows by more than text")
+	case block.call != nil && (b.progress.done || b.progress.over):
+		return intercept.NotUnderstood("a call continues after the end of the message")
+	}
+	return nil
+}
+
+// follow takes an event that extends or ends a block, and reports whether all clients
+// read it alike. It returns an error if it makes a call ambiguous of which the agent
+// has got the beginning: such a call can no longer be rendered.
+func (b *body) follow(block *block, e *event, schema *strictjson.Schema) (uniform bool, err error) {
+	last := b.blocks.last()
+	uniform = block.call != nil && !block.ended && block == last && !b.progress.stopped() && b.fits(e, schema)
+	if block == last {
 		return uniform, nil
 	}
 	if last.call != nil && last.Begun() && !last.ended {
 		return uniform, last.Differ()
 	}
-	if b.call != nil && b.Begun() {
-		return uniform, b.Differ()
+	if block.call != nil && block.Begun() {
+		return uniform, block.Differ()
 	}
-	b.doubt(doubtAlternate)
-	last.doubt(doubtAlternate)
+	block.addAmbiguity(ambiguousOrder)
+	last.addAmbiguity(ambiguousOrder)
 	return uniform, nil
 }
 
-// end takes the end of the message, or why it stops. A call whose beginning has
-// passed must have ended by then. If the end casts doubt on such a call, the rest of
-// the answer is held.
-func (p *eventBatch) end() error {
-	if p.stop == "" && !p.answer.done {
-		return nil
-	}
-	for _, b := range p.blocks {
-		switch {
-		case b.call == nil || !b.Begun():
-		case !b.ended:
-			return b.Differ()
-		case p.cut() && b == p.answer.last():
-			b.MarkAmbiguous(intercept.AmbiguousCut)
+func (b *body) endBlock(e *event) error {
+	block := b.blocks.find(e.index)
+	if block == nil {
+		if b.rewrites() {
+			return intercept.NotUnderstood("a block ends that has not opened")
 		}
+		return b.part.Event(intercept.Event{})
 	}
-	return nil
-}
-
-func (p *eventBatch) close(e *event) error {
-	b := p.find(e.index)
-	switch {
-	case b == nil && p.recasts():
-		return intercept.NotUnderstood("a block ends that has not opened")
-	case b == nil:
-		return p.part.Event(intercept.Event{})
-	}
-	uniform, err := p.follow(b, e, closingSchema)
+	uniform, err := b.follow(block, e, closingSchema)
 	if err != nil {
 		return err
 	}
-	again := b.ended
-	b.ended = true
-	if err := p.part.Event(intercept.Event{Unit: &b.Unit, Kind: intercept.EventClose, Uniform: uniform, Plain: true}); err != nil {
+	again := block.ended
+	block.ended = true
+	if err := b.part.Event(intercept.Event{Unit: &block.Unit, Kind: intercept.EventClose, Uniform: uniform, Plain: true}); err != nil {
 		return err
 	}
 	if again {
-		b.doubt(doubtEndsTwice)
+		block.addAmbiguity(ambiguousEnds)
 	}
 	return nil
 }
 
-// recasts reports whether events have to be changed to belong to the message that
-// the agent has begun to read.
-func (a *answer) recasts() bool { return a.continuations > 0 || a.joined }
-
-// Disposed implements [intercept.Codec].
-func (a *answer) Disposed(_ *intercept.Part, d intercept.Disposition) {
-	switch {
-	case d == intercept.Sent:
-		a.begun = a.begun || a.started
-		for _, b := range a.batch.opens {
-			b.shown = true
-		}
-	case d == intercept.Voided:
-		var left []*block
-		for _, b := range a.blocks {
-			if b.shown && (b.call == nil || b.Passed()) {
-				left = append(left, b)
-			}
-		}
-		a.blocks = left
+// endMessage takes the end of the message, or its stop reason. A call whose beginning
+// has passed must have ended by then; if the stop reason makes it ambiguous, the rest
+// of the answer is held.
+func (b *body) endMessage() error {
+	if b.progress.stop == "" && !b.progress.done {
+		return nil
 	}
+	for _, block := range b.blocks.list {
+		switch {
+		case block.call == nil || !block.Begun():
+		case !block.ended:
+			return block.Differ()
+		case b.progress.cut() && block == b.blocks.last():
+			block.MarkAmbiguous(intercept.AmbiguousCut)
+		}
+	}
+	return nil
 }

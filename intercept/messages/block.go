@@ -8,12 +8,12 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// role is what a block is for the agent.
+// role is what the agent does with a block.
 type role int
 
 const (
-	roleSaid   role = iota // text, thinking and what else is only read
-	roleCall               // tool_use: the agent runs it
+	roleText   role = iota // text, thinking and others: it only reads them
+	roleCall               // tool_use: it runs the call
 	roleHosted             // a tool that the provider has run already, or its result
 )
 
@@ -22,12 +22,12 @@ const (
 type opening struct {
 	raw      string
 	role     role
-	unknown  bool   // of a type that nobody knows yet
-	id, name string // of a call; name also of one that the provider runs
-	input    string // of a call, raw; "" when absent or null
+	unknown  bool   // heldcall does not know its type
+	id, name string // of a call; name also of a tool that the provider runs
+	input    string // of a call, raw; "" if absent or null
 }
 
-// block reads a block. The provider says in its type who runs a tool.
+// block reads a block. Its type shows who runs a tool.
 func (d *decoder) block(o *opening, v gjson.Result) bool {
 	if !v.IsObject() {
 		return d.Fail("a block is not an object")
@@ -44,8 +44,8 @@ func (d *decoder) block(o *opening, v gjson.Result) bool {
 		return d.Fail("a block of another type has a name and an input")
 	case results[kind]:
 		return d.hosted(o, v)
-	case kind == "text" || thinking[kind]:
-		return d.said(v)
+	case kind == "text" || kind == "thinking" || kind == "redacted_thinking":
+		return d.text(v)
 	case kind == "mcp_tool_listing" || kind == "compaction":
 		return d.listing(v)
 	case t.Type != gjson.String:
@@ -58,18 +58,15 @@ func (d *decoder) block(o *opening, v gjson.Result) bool {
 	return d.Unknown("", v)
 }
 
-// results are the types of blocks with what a tool of the provider's returned. All
-// types are listed, because a call could be named as if it were one of them.
+// results are the types of blocks with the result of a tool of the provider. All are
+// listed, because the type of a call could look like one of them.
 var results = map[string]bool{
 	"web_search_tool_result": true, "web_fetch_tool_result": true, "tool_search_tool_result": true, "advisor_tool_result": true, "mcp_tool_result": true,
 	"code_execution_tool_result": true, "bash_code_execution_tool_result": true, "text_editor_code_execution_tool_result": true,
 }
 
-// thinking are the types of blocks in which the model thinks.
-var thinking = map[string]bool{"thinking": true, "redacted_thinking": true}
-
-// shown are the types of blocks that are there for the reader, with the fields that
-// are their own.
+// shown are the types of blocks that are displayed only, with the fields that are their
+// own.
 var shown = map[string][]string{
 	"container_upload": {"file_id"},
 	"fallback":         {"from", "to", "trigger"},
@@ -78,26 +75,26 @@ var shown = map[string][]string{
 	"search_result":    {"source", "content"},
 }
 
-// inert reports whether a block has nothing in it that an agent could run, but for
-// the fields that are its own: the next kind of call will have its input in a field
-// with a name of its own, or in an object.
+// inert reports whether a block contains nothing that an agent could run, its own fields
+// aside: a future kind of call will have its input in a field with a new name, or in an
+// object.
 func inert(v gjson.Result, own []string) bool {
 	only := true
 	v.ForEach(func(k, v gjson.Result) bool {
 		switch k.Str {
 		case "citations":
 		case "type", "id", "text", "title", "data", "signature", "status":
-			only = v.Type == gjson.String || hollow(v)
+			only = v.Type == gjson.String || isEmpty(v)
 		default:
-			only = hollow(v) || slices.Contains(own, k.Str)
+			only = isEmpty(v) || slices.Contains(own, k.Str)
 		}
 		return only
 	})
 	return only
 }
 
-// hollow reports whether there is nothing in a value.
-func hollow(v gjson.Result) bool {
+// isEmpty reports whether a value contains nothing.
+func isEmpty(v gjson.Result) bool {
 	return v.Type == gjson.Null || v.Type == gjson.False || v.Raw == `""` || v.Raw == "{}" || v.Raw == "[]"
 }
 
@@ -116,7 +113,7 @@ func (d *decoder) call(o *opening, v gjson.Result) bool {
 				o.input = v.Raw
 			}
 			return true
-		case "caller": // the provider's code issued it; the agent runs it all the same
+		case "caller": // the agent runs the call, even if the provider's code issued it
 			return d.Unknown("", v)
 		default:
 			return d.Unknown(key, v, "type", "id", "name", "input")
@@ -125,8 +122,8 @@ func (d *decoder) call(o *opening, v gjson.Result) bool {
 	return d.OK()
 }
 
-// hosted reads a block of a tool that the provider runs. What is in its input
-// and result is data for the model and for the reader.
+// hosted reads a block of a tool that the provider runs. Its input and result are data
+// for the model and the reader.
 func (d *decoder) hosted(o *opening, v gjson.Result) bool {
 	o.role = roleHosted
 	v.ForEach(func(k, v gjson.Result) bool {
@@ -145,7 +142,7 @@ func (d *decoder) hosted(o *opening, v gjson.Result) bool {
 	return d.OK()
 }
 
-func (d *decoder) said(v gjson.Result) bool {
+func (d *decoder) text(v gjson.Result) bool {
 	v.ForEach(func(k, v gjson.Result) bool {
 		return d.Unknown(k.Str, v, "type", "text", "id", "name", "input")
 	})
@@ -164,7 +161,7 @@ func (d *decoder) listing(v gjson.Result) bool {
 	return d.OK()
 }
 
-// report takes a part of an answer that tells of calls and holds none.
+// report reads a part of an answer that describes calls and contains none.
 func (d *decoder) report(v gjson.Result) bool {
 	if holdsCall(v, true, 0) {
 		return d.Fail("a report on the context or on tools could hold a call")
@@ -172,7 +169,7 @@ func (d *decoder) report(v gjson.Result) bool {
 	return true
 }
 
-// maxDepth bounds the search: each level reads all that is below it again.
+// maxDepth bounds the search: each level reads all levels below it again.
 const maxDepth = 32
 
 // holdsCall reports whether an object in v has the type of a call or, with named,
@@ -189,25 +186,25 @@ func holdsCall(v gjson.Result, named bool, depth int) (found bool) {
 		if strings.EqualFold(k.Str, "type") {
 			t = strings.ToLower(item.String())
 		}
-		found = (strings.Contains(t, "tool_use") && !tellsOfCalls(t)) || holdsCall(item, named, depth+1)
+		found = (strings.Contains(t, "tool_use") && !describesCalls(t)) || holdsCall(item, named, depth+1)
 		return !found
 	})
 	return found
 }
 
-// tellsOfCalls reports the types of objects that tell of calls and are none: what
-// was cleared from the context, and what the provider thinks of a call.
-func tellsOfCalls(kind string) bool {
+// describesCalls reports whether objects of a type describe calls and are none: those
+// that were cleared from the context, and the provider's verdicts.
+func describesCalls(kind string) bool {
 	return strings.HasPrefix(kind, "clear_tool_uses") || kind == "dangerous_tool_use"
 }
 
-// delta is what an event adds to a block.
+// delta is the addition of an event to a block.
 type delta struct {
 	input    bool // to the input of a tool
-	plain    bool // it is one that every client knows, and no input
-	more     bool // it is none of those, or has more in it than they have
+	plain    bool // every client knows it, and it is no input
+	more     bool // its type is unknown, or it has fields that the type has not
 	fields   []growth
-	values   []growth // what replaces a field
+	values   []growth // that replace a field
 	citation string   // raw
 }
 
@@ -217,12 +214,13 @@ type growth struct {
 	piece gjson.Result
 }
 
-// deltaFields are the known deltas, with the field that each has and that grows.
+// deltaFields are the known deltas, with the field in which each has its piece.
 var deltaFields = map[string]string{
 	"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature",
 	"input_json_delta": "partial_json", "citations_delta": "citation",
 }
 
+// delta reads a delta.
 func (d *decoder) delta(into *delta, v gjson.Result) bool {
 	if !v.IsObject() || strictjson.NamedInput(v) {
 		return d.Fail("a delta is not an object, or is a call itself")
@@ -232,32 +230,53 @@ func (d *decoder) delta(into *delta, v gjson.Result) bool {
 		return d.Fail("a delta has no type")
 	}
 	field, known := deltaFields[t.Str]
+	if !known {
+		return d.unknownDelta(into, t.Str, v)
+	}
 	into.input = t.Str == "input_json_delta"
-	into.plain = known && !into.input
-	into.more = !known
-	if lower := strings.ToLower(t.Str); !known && (strings.Contains(lower, "call") || strings.Contains(lower, "tool_use")) {
+	into.plain = !into.input
+	v.ForEach(func(k, v gjson.Result) bool {
+		switch key := k.Str; {
+		case key == "type":
+			return true
+		case key != field:
+			into.more = into.more || v.Type == gjson.String || v.IsObject() || v.IsArray()
+			return d.Unknown(key, v, "type", field)
+		case key == "citation":
+			into.citation = v.Raw
+			return d.Unknown("", v)
+		case v.Type == gjson.String:
+			into.fields = append(into.fields, growth{key, v})
+			return true
+		}
+		return v.Type == gjson.Null || d.Fail("a piece of a block is not a string")
+	})
+	return d.OK()
+}
+
+// unknownDelta reads a delta of an unknown type: its strings extend fields of the block,
+// its other values replace them.
+func (d *decoder) unknownDelta(into *delta, kind string, v gjson.Result) bool {
+	into.more = true
+	if lower := strings.ToLower(kind); strings.Contains(lower, "call") || strings.Contains(lower, "tool_use") {
 		return d.Fail("a delta of an unknown type speaks of a call")
 	}
 	v.ForEach(func(k, v gjson.Result) bool {
 		switch key := k.Str; {
 		case key == "type":
 			return true
-		case known && key == field && key == "citation":
-			into.citation = v.Raw
-			return d.Unknown("", v)
-		case known && key != field:
-			into.more = into.more || v.Type == gjson.String || v.IsObject() || v.IsArray()
-			return d.Unknown(key, v, "type", field)
-		case known && v.Type != gjson.String && v.Type != gjson.Null:
-			return d.Fail("a piece of a block is not a string")
-		case (key == "tool_changes" && !d.report(v)) || (key != "tool_changes" && !d.Unknown(key, v, "type", "text", "partial_json", "tool_changes")):
-			return false
-		case v.Type == gjson.String:
-			into.fields = append(into.fields, growth{key, v})
-		case v.IsArray() || v.IsObject():
-			into.values = append(into.values, growth{key, v})
+		case key == "tool_changes":
+			d.report(v)
+		default:
+			d.Unknown(key, v, "type", "text", "partial_json", "tool_changes")
 		}
-		return true
+		switch {
+		case v.Type == gjson.String:
+			into.fields = append(into.fields, growth{k.Str, v})
+		case v.IsArray() || v.IsObject():
+			into.values = append(into.values, growth{k.Str, v})
+		}
+		return d.OK()
 	})
 	return d.OK()
 }

@@ -4,29 +4,18 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
-// The canonical form of a call holds known values only. Calls that were edited, and
-// those that clients read in different ways as upstream sent them, are released in
-// it; the calls beside them too.
+// The canonical form of a call contains known values only. Edited calls, and those that
+// clients read in different ways, are released in it, and so are the calls beside them.
 
-// maxPiece is how many bytes of an input one event holds at most. Some clients read
-// no line of more than 64 KiB.
+// maxPiece bounds the input in one event, in bytes. Some clients read no line of more
+// than 64 KiB.
 const maxPiece = 16 << 10
 
-// block renders the block of the call with an id and an input, which is JSON.
-func (c *call) block(id, input string) string {
-	return `{"type":"tool_use","id":` + strictjson.Quote(id) + `,"name":` + strictjson.Quote(c.name) + `,"input":` + input + c.extras + `}`
-}
-
-// renders reports whether the call of a block goes out in canonical form. Of one
-// whose beginning has passed the rest goes out as it is.
-func (e *edit) renders(b *block) bool {
-	return b != nil && b.call != nil && !b.Begun()
-}
-
-// arguments are those with which a call goes out.
+// arguments returns the arguments with which a call goes out.
 func (e *edit) arguments(b *block) string {
 	if edited, ok := e.plan.Edit(&b.Unit); ok {
 		return edited
@@ -36,19 +25,17 @@ func (e *edit) arguments(b *block) string {
 
 // call renders the events of a call.
 func (e *edit) call(b *block) (out []byte) {
-	n := e.place(b, e.plan)
+	n := e.answer.body.blocks.place(b, e.plan)
 	out = appendBlockStart(out, n, b.call.block(b.call.id, "{}"))
 	for rest := e.arguments(b); rest != ""; {
-		piece := rest
-		if len(piece) > maxPiece {
-			end := maxPiece
-			for !utf8.RuneStart(rest[end]) {
+		end := len(rest)
+		if end > maxPiece {
+			for end = maxPiece; !utf8.RuneStart(rest[end]); {
 				end--
 			}
-			piece = rest[:end]
 		}
-		rest = rest[len(piece):]
-		out = appendEvent(out, "content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"input_json_delta","partial_json":%s}}`, n, strictjson.Quote(piece)))
+		out = appendDelta(out, n, "input_json_delta", "partial_json", rest[:end])
+		rest = rest[end:]
 	}
 	b.ended = true
 	return appendBlockStop(out, n)
@@ -67,6 +54,45 @@ func appendBlockStart(dst []byte, index int, block string) []byte {
 	return appendEvent(dst, "content_block_start", fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":%s}`, index, block))
 }
 
+func appendDelta(dst []byte, index int, kind, field, text string) []byte {
+	return appendEvent(dst, "content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":%q,%q:%s}}`, index, kind, field, strictjson.Quote(text)))
+}
+
 func appendBlockStop(dst []byte, index int) []byte {
 	return appendEvent(dst, "content_block_stop", fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, index))
+}
+
+// Notice implements [intercept.Codec].
+func (a *answer) Notice(plan *intercept.Plan) []byte {
+	if plan.Open {
+		return a.body.blocks.closings(plan)
+	}
+	return closingNotice(a, plan, true)
+}
+
+// closingNotice renders what the message lacks before its end: the notice as its last
+// block, unless it has gone out, and with end also the stop reason, if no event of the
+// stream has it.
+func closingNotice(a *answer, plan *intercept.Plan, end bool) (out []byte) {
+	stop := a.output.stop
+	if plan.Notice != "" && !a.output.notice {
+		a.output.notice = true
+		index := a.body.blocks.place(nil, plan)
+		out = appendBlockStart(out, index, `{"type":"text","text":""}`)
+		out = appendDelta(out, index, "text_delta", "text", strictjson.Paragraph(a.Text(), plan.Notice))
+		out = appendBlockStop(out, index)
+		stop = "end_turn"
+	}
+	if !end || stop == "" {
+		return out
+	}
+	if lostCalls(plan, stop) {
+		stop = "end_turn"
+	}
+	a.output.stop = ""
+	usage := a.usage()
+	if usage == "" {
+		usage = `{"output_tokens":0}`
+	}
+	return appendEvent(out, "message_delta", `{"type":"message_delta","delta":{"stop_reason":`+strictjson.Quote(stop)+`,"stop_sequence":null},"usage":`+usage+`}`)
 }

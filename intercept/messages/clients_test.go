@@ -148,8 +148,8 @@ func (c client) arguments(b *clientBlock) string {
 	return arguments
 }
 
-// checkClients fails if a client ends with a call that nobody has judged. A client
-// may miss calls: all of them where it skips the start of the message.
+// checkClients fails if a client ends with a call that was not judged. A client may miss
+// calls: all of them if it skips the start of the message.
 func checkClients(t testing.TB, upstream, out []byte, judged []string) {
 	t.Helper()
 	if bytes.HasPrefix(bytes.TrimLeft(out, " \t\r\n\ufeff"), []byte("{")) {

@@ -5,11 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
-// checkConversation reads a request as the provider does, with what it refuses:
+// checkConversation reads a request as the provider does, and refuses the same:
 // every call of an assistant message is answered in the next message, which is
 // the user's, before any text; no result is without its call; no message is empty
 // and none of the assistant's ends in thinking; ids are spelt as they must be.
@@ -18,42 +19,45 @@ func checkConversation(t testing.TB, body string) {
 	if err := strictjson.Strict([]byte(body)); err != nil {
 		t.Fatalf("broken JSON: %v: %s", err, body)
 	}
-	var owed []string
+	var pending []string
 	for _, m := range gjson.Get(body, "messages").Array() {
 		content := m.Get("content")
-		parts := blocks(content)
-		if content.IsArray() && len(parts) == 0 {
-			t.Fatalf("an empty message in %s", body)
+		var parts []gjson.Result
+		if content.IsArray() {
+			if parts = content.Array(); len(parts) == 0 {
+				t.Fatalf("an empty message in %s", body)
+			}
 		}
 		switch m.Get("role").Str {
 		case "assistant":
-			if len(owed) > 0 {
-				t.Fatalf("no results for %q in %s", owed, body)
+			if len(pending) > 0 {
+				t.Fatalf("no results for %q in %s", pending, body)
 			}
 			for i, part := range parts {
-				if blank(part.Raw) || (i == len(parts)-1 && thinks(part.Raw)) {
+				blank := part.Get("type").Str == "text" && strings.TrimSpace(part.Get("text").String()) == ""
+				if blank || (i == len(parts)-1 && history.IsThinking(part.Raw)) {
 					t.Fatalf("a block that no provider takes in %s", body)
 				}
 				if part.Get("type").Str == "tool_use" {
 					if !part.Get("input").IsObject() {
 						t.Fatalf("an input that is no object in %s", body)
 					}
-					owed = append(owed, part.Get("id").Str)
+					pending = append(pending, part.Get("id").Str)
 				}
 			}
-			if slices.Contains(owed, "") {
+			if slices.Contains(pending, "") {
 				t.Fatalf("a call without an id in %s", body)
 			}
 		case "user":
-			owed = checkResults(t, body, parts, owed)
+			pending = checkResults(t, body, parts, pending)
 		}
 	}
-	if len(owed) > 0 {
-		t.Fatalf("no results for %q in %s", owed, body)
+	if len(pending) > 0 {
+		t.Fatalf("no results for %q in %s", pending, body)
 	}
 }
 
-func checkResults(t testing.TB, body string, parts []gjson.Result, owed []string) []string {
+func checkResults(t testing.TB, body string, parts []gjson.Result, pending []string) []string {
 	t.Helper()
 	other := false
 	for _, part := range parts {
@@ -61,14 +65,14 @@ func checkResults(t testing.TB, body string, parts []gjson.Result, owed []string
 			other = true
 			continue
 		}
-		at := slices.Index(owed, part.Get("tool_use_id").Str)
+		at := slices.Index(pending, part.Get("tool_use_id").Str)
 		if at < 0 || other {
-			t.Fatalf("a result without its call, or behind other things, in %s", body)
+			t.Fatalf("a result without its call, or after other blocks, in %s", body)
 		}
-		owed = slices.Delete(owed, at, at+1)
+		pending = slices.Delete(pending, at, at+1)
 	}
-	if len(owed) > 0 {
-		t.Fatalf("no results for %s in %s", strings.Join(owed, ", "), body)
+	if len(pending) > 0 {
+		t.Fatalf("no results for %s in %s", strings.Join(pending, ", "), body)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 type kind int
 
 const (
-	kindOther kind = iota // nothing that an answer is made of
+	kindOther kind = iota // no part of an answer
 	kindPing
 	kindMessageStart
 	kindBlockStart
@@ -34,7 +34,7 @@ var kinds = map[string]kind{
 	"error":               kindError,
 }
 
-// event is one payload of a stream, read.
+// event is one decoded payload of a stream.
 type event struct {
 	raw     string
 	kind    kind
@@ -44,24 +44,22 @@ type event struct {
 	index   int      // of the block that it is about
 	block   *opening // that it opens
 	delta   *delta   // that it adds to a block
-	message message  // that it starts, or what it says of the message's end
+	message message  // that it starts, or the fields that end it
 }
 
-// message is what a whole answer says, or the first and the last event of a
-// streamed one.
+// message is a whole answer, or the first or the last event of a streamed one.
 type message struct {
 	id, model string // raw JSON values
 	blocks    []opening
-	stop      string // the stop reason, "" when there is none
-	usage     string // raw, "" when absent or null
+	stop      string // the stop reason, "" if there is none
+	usage     string // raw, "" if absent or null
 	container string // the id of the provider's container, raw
 	object    bool   // it is a message
 	failed    bool   // it is an error
 }
 
-// decode reads a payload of a stream that is strict JSON, and that stands in an
-// event with the given names. It refuses what it has no meaning for and what
-// could be a call.
+// decode decodes a payload of a stream, which is strict JSON, in an event with the given
+// names. It refuses what it does not know and what could be a call.
 func decode(payload string, names []string) (*event, error) {
 	e := &event{raw: payload}
 	root := gjson.Parse(payload)
@@ -71,60 +69,99 @@ func decode(payload string, names []string) (*event, error) {
 		return e, d.Err()
 	}
 	if d.kind(root, names) {
-		root.ForEach(func(k, v gjson.Result) bool { return d.top(k.Str, v) })
+		root.ForEach(func(k, v gjson.Result) bool { return d.field(k.Str, v) })
 	}
 	if d.OK() {
-		d.complete(root)
+		d.checkComplete(root)
 	}
 	return e, d.Err()
 }
 
 type decoder struct {
 	intercept.Reading
-	event *event
-	index bool // there was one
+	event    *event
+	hasIndex bool
 }
 
-// kind finds out what the event does. Its data say so; SDKs go by its name too,
-// and put the name where the data have no type. Where the two would make
-// different events of it, none is known.
+// kind determines the kind of the event by the type in its data. SDKs also go by its
+// name, and use the name if the data have no type. If the two would make different
+// events of it, it is refused.
 func (d *decoder) kind(root gjson.Result, names []string) bool {
 	t := root.Get("type")
 	if t.Exists() && t.Type != gjson.String && t.Type != gjson.Null {
 		return d.Fail("the type of an event is not a string")
 	}
-	said := t.Str
-	d.event.typed, d.event.unnamed = said != "", len(names) == 0
+	e := d.event
+	e.typed, e.unnamed = t.Str != "", len(names) == 0
+	typ := t.Str
 	for _, name := range names {
-		if said == "" && name != "message" {
-			said = name
+		if typ == "" && name != "message" {
+			typ = name
 		}
 	}
-	e := d.event
-	e.kind = kinds[said]
+	e.kind = kinds[typ]
 	if e.kind == kindOther && root.Get("error").Type != gjson.Null {
 		e.kind = kindError
 	}
 	for _, name := range names {
+		if name != typ && !e.accepts(name) {
+			return d.Fail("the name and the type of an event differ")
+		}
 		named, known := kinds[name]
 		e.named = e.named || (known && named == e.kind)
-		switch {
-		case name == said || name == "" || name == "message" || (!known && e.kind == kindOther):
-		case named == kindError && e.kind == kindOther:
-			e.kind = kindError
-		case !known && (e.kind == kindPing || e.kind == kindError):
-		case named != e.kind:
-			return d.Fail("an event is named otherwise than its data say")
-		}
 	}
 	return true
 }
 
-func (d *decoder) top(key string, v gjson.Result) bool {
+// accepts reports whether clients that go by a name, which is not the type of the event,
+// read the event as the same one. It makes an event of no known kind an error that is
+// named so.
+func (e *event) accepts(name string) bool {
+	named, known := kinds[name]
+	switch {
+	case name == "" || name == "message":
+		return true
+	case !known:
+		return e.kind == kindOther || e.kind == kindPing || e.kind == kindError
+	case named == kindError && e.kind == kindOther:
+		e.kind = kindError
+	}
+	return named == e.kind
+}
+
+// field reads a field of the event.
+func (d *decoder) field(key string, v gjson.Result) bool {
 	e := d.event
 	switch {
-	case key == "index" && e.kind >= kindBlockStart && e.kind <= kindBlockStop:
-		d.index = true
+	case key == "type" || (key == "error" && e.kind == kindError):
+		return d.Unknown("", v)
+	case key == "context_management":
+		return d.report(v)
+	}
+	switch e.kind {
+	case kindBlockStart, kindBlockDelta, kindBlockStop:
+		return d.blockField(key, v)
+	case kindMessageStart:
+		if key == "message" {
+			return d.message(&e.message, v)
+		}
+	case kindMessageDelta:
+		switch key {
+		case "delta":
+			return d.messageEnd(&e.message, v)
+		case "usage":
+			return d.usage(&e.message, v)
+		}
+	}
+	return d.unknownField(key, v)
+}
+
+// blockField reads a field of an event about a block.
+func (d *decoder) blockField(key string, v gjson.Result) bool {
+	e := d.event
+	switch {
+	case key == "index":
+		d.hasIndex = true
 		return d.Number(&e.index, v, "the index of a block")
 	case key == "content_block" && e.kind == kindBlockStart:
 		e.block = &opening{}
@@ -132,32 +169,26 @@ func (d *decoder) top(key string, v gjson.Result) bool {
 	case key == "delta" && e.kind == kindBlockDelta:
 		e.delta = &delta{}
 		return d.delta(e.delta, v)
-	case key == "message" && e.kind == kindMessageStart:
-		return d.message(&e.message, v)
-	case key == "delta" && e.kind == kindMessageDelta:
-		return d.ending(&e.message, v)
-	case key == "usage" && e.kind == kindMessageDelta:
-		return d.usage(&e.message, v)
-	case key == "context_management":
-		return d.report(v)
-	case key == "type" || (key == "error" && e.kind == kindError):
-		return d.Unknown("", v)
 	}
+	return d.unknownField(key, v)
+}
+
+func (d *decoder) unknownField(key string, v gjson.Result) bool {
 	return d.Unknown(key, v, "type", "index", "content_block", "delta", "message", "usage", "error")
 }
 
-// complete refuses events that lack what makes them one, and others that a
-// client could take for a call.
-func (d *decoder) complete(root gjson.Result) bool {
+// checkComplete refuses events that lack a field of their kind, and others that a client
+// could take for a call.
+func (d *decoder) checkComplete(root gjson.Result) bool {
 	e := d.event
 	switch e.kind {
 	case kindBlockStart, kindBlockDelta, kindBlockStop:
-		if !d.index || (e.kind == kindBlockStart && e.block == nil) || (e.kind == kindBlockDelta && e.delta == nil) {
-			return d.Fail("an event of a block says not which, or not what")
+		if !d.hasIndex || (e.kind == kindBlockStart && e.block == nil) || (e.kind == kindBlockDelta && e.delta == nil) {
+			return d.Fail("an event of a block lacks its index or its contents")
 		}
 	case kindMessageStart:
 		if !e.message.object {
-			return d.Fail("a message starts without being there")
+			return d.Fail("a message starts without a message")
 		}
 	case kindOther:
 		t := strings.ToLower(root.Get("type").String())
@@ -171,7 +202,7 @@ func (d *decoder) complete(root gjson.Result) bool {
 	return true
 }
 
-// decodeWhole reads a whole answer as [decode] does an event.
+// decodeWhole decodes a whole answer as [decode] does an event.
 func decodeWhole(payload string) (*message, error) {
 	m := &message{}
 	root := gjson.Parse(payload)
@@ -205,7 +236,7 @@ func (d *decoder) message(m *message, v gjson.Result) bool {
 		case "usage":
 			return d.usage(m, v)
 		default:
-			return d.end(m, key, v)
+			return d.messageField(m, key, v)
 		}
 		return d.Unknown("", v)
 	})
@@ -227,17 +258,17 @@ func (d *decoder) content(m *message, v gjson.Result) bool {
 	return d.OK()
 }
 
-// ending reads what the last event of a stream says of the message.
-func (d *decoder) ending(m *message, v gjson.Result) bool {
+// messageEnd reads the fields of the message in the last event of a stream.
+func (d *decoder) messageEnd(m *message, v gjson.Result) bool {
 	if !v.IsObject() || strictjson.NamedInput(v) {
 		return d.Fail("the end of a message is not an object, or is a call itself")
 	}
-	v.ForEach(func(k, v gjson.Result) bool { return d.end(m, k.Str, v) })
+	v.ForEach(func(k, v gjson.Result) bool { return d.messageField(m, k.Str, v) })
 	return d.OK()
 }
 
-// end reads a field that stands in a message, or at its end.
-func (d *decoder) end(m *message, key string, v gjson.Result) bool {
+// messageField reads a field of a message that can be in its last event too.
+func (d *decoder) messageField(m *message, key string, v gjson.Result) bool {
 	switch key {
 	case "stop_reason":
 		return d.Text(&m.stop, v, "a stop reason")

@@ -15,7 +15,7 @@ import (
 
 // isCall reports whether an object is a call: of a type that ends in tool_use and
 // is none of the provider's own, with a name, an input or an id; or a piece of an
-// input that stands alone.
+// input alone.
 func isCall(n intercepttest.Node) bool {
 	for _, t := range n.All("type") {
 		kind := strings.ToLower(t.Text)
@@ -92,7 +92,7 @@ type wireEvent struct {
 // foldStrict accumulates a stream as all SDKs do where they agree. What one of
 // them would throw at or read otherwise is an error: an event without its name or
 // its blank line, a second start, a block that is not the next, a piece of
-// another block than the last, text behind the end.
+// another block than the last, text after the end.
 func foldStrict(out string) (*folded, error) {
 	m := &folded{}
 	out = strings.ReplaceAll(strings.TrimPrefix(out, "\ufeff"), "\r\n", "\n")
@@ -139,7 +139,7 @@ func (m *folded) event(name, payload string) error {
 	case e.Type == "ping":
 		return nil
 	case m.over:
-		return fmt.Errorf("something stands behind the end")
+		return fmt.Errorf("something follows the end")
 	case (e.Type == "message_start") != (m.id == ""):
 		return fmt.Errorf("the message starts twice, or not at all")
 	}

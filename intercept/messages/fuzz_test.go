@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -67,7 +68,7 @@ func checkReleased(t *testing.T, body, sizes []byte, pass bool) {
 	if found := leak(p.Before); found != "" && !pass {
 		t.Fatalf("a call reached the agent before its ruling: %q", found)
 	}
-	if p.Err != nil || bytes.Contains(body, []byte(`rror`)) { // an error inside voids what is held
+	if p.Err != nil || bytes.Contains(body, []byte(`rror`)) { // an error inside voids the held parts
 		return
 	}
 	got := p.Out()
@@ -82,7 +83,7 @@ func checkReleased(t *testing.T, body, sizes []byte, pass bool) {
 }
 
 // renumbered reports whether the blocks of a stream are numbered so that clients
-// disagree, or its message starts twice: then the agent gets them numbered anew.
+// disagree, or its message starts twice: then the agent gets them with other numbers.
 func renumbered(stream []byte) bool {
 	starts, next, odd := 0, int64(0), false
 	for _, part := range intercepttest.Parts(stream) {
@@ -146,7 +147,7 @@ func checkSpliced(t *testing.T, body []byte, records [][]byte) {
 	t.Helper()
 	var results []string
 	for range 2 {
-		r, err := parseRequest(intercept.Envelope{Body: body})
+		r, err := history.ParseRequest(intercept.Envelope{Body: body})
 		if err != nil {
 			return
 		}
@@ -160,7 +161,7 @@ func checkSpliced(t *testing.T, body []byte, records [][]byte) {
 			t.Fatalf("changed without splicing: %s", spliced)
 		}
 		if before, after := body[:at.Start], body[at.End:]; !bytes.HasPrefix(spliced, before) || !bytes.HasSuffix(spliced, after) {
-			t.Fatalf("what is outside messages changed: %s", spliced)
+			t.Fatalf("bytes outside messages changed: %s", spliced)
 		}
 		results = append(results, string(spliced))
 	}

@@ -7,12 +7,13 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
-// wild generates a stream, or a whole answer, of what servers have been seen to
-// send and worse. Names, ids and arguments are marked, so that what reached the
-// agent can be told from the marks in it.
+// wild generates a stream, or a whole answer, with the known deviations of servers and
+// worse ones. Names, ids and arguments are marks, so that they are found in the agent's
+// bytes.
 func wild(d *intercepttest.Dice) []byte {
 	if d.N(6) == 0 {
 		var content []string
@@ -100,7 +101,7 @@ func FuzzWild(f *testing.F) {
 	})
 }
 
-// sane generates an answer as the API has it, and what it says.
+// sane generates an answer as the API sends it, and its contents.
 func sane(d *intercepttest.Dice, id string, streamed bool) (body string, said folded) {
 	body = started(id)
 	if !streamed {
@@ -157,17 +158,16 @@ func saneBlock(d *intercepttest.Dice, i int) (b foldedBlock, stream string) {
 func (b *foldedBlock) json() string {
 	switch b.kind {
 	case "text":
-		return textBlock(b.text)
+		return history.TextBlock(b.text)
 	case "thinking":
 		return `{"type":"thinking","thinking":` + strictjson.Quote(b.thinking) + `,"signature":"` + b.signature + `"}`
 	}
 	return fmt.Sprintf(`{"type":%q,"id":%q,"name":%q,"input":%s}`, b.kind, b.id, b.name, b.input)
 }
 
-// FuzzSane: of a well-formed answer, whatever the rulings, the agent gets a
-// well-formed answer that has exactly what was released, as it was edited; what
-// the model is told is a conversation; and the agent's next request, whichever way
-// it shows the answer, becomes one in which everything happened.
+// FuzzSane: of a well-formed answer, with any rulings, the agent gets a well-formed answer
+// that has exactly the released calls, with their edits. The model gets a valid
+// conversation. The agent's next request, in any form, becomes one with all turns.
 func FuzzSane(f *testing.F) {
 	for i := range 60 {
 		f.Add(intercepttest.Throws(i+100, 200), []byte{6, 200})
@@ -177,7 +177,7 @@ func FuzzSane(f *testing.F) {
 		streamed := d.N(3) > 0
 		first, said := sane(d, "msg_1", streamed)
 		second, saidThen := sane(d, "msg_2", streamed)
-		third := whole(textBlock("Very well."), "end_turn")
+		third := whole(history.TextBlock("Very well."), "end_turn")
 		if streamed {
 			third = finalWord
 		}
@@ -210,7 +210,7 @@ func FuzzSane(f *testing.F) {
 	})
 }
 
-// checkSane: the agent's message is what the turns say, but for denied calls.
+// checkSane: the agent's message has the contents of the turns without denied calls.
 func checkSane(t *testing.T, got *folded, turns []folded, fates map[string]intercept.Action, out []byte) {
 	t.Helper()
 	var want []foldedBlock
@@ -284,7 +284,7 @@ func checkEchoes(t *testing.T, d *intercepttest.Dice, got *folded, turns []folde
 	for _, turn := range turns {
 		for _, b := range turn.blocks {
 			if b.kind == "tool_use" && strings.Count(body, `"id":"`+b.id+`"`) != 1 {
-				t.Fatalf("call %s does not stand once in %s", b.id, body)
+				t.Fatalf("call %s is not once in %s", b.id, body)
 			}
 		}
 	}

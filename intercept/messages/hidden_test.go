@@ -9,8 +9,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// settled are the records of an answer to a request whose calls end as rule says;
-// after a denial the model says its final word.
+// settled returns the records of an answer to a request whose calls are ruled on by rule.
+// After a denial the model answers finalWord.
 func settled(t *testing.T, body, answer string, rule intercepttest.Ruler) [][]byte {
 	t.Helper()
 	p := newPlayer(t, body, 64, intercept.Limits{})
@@ -49,17 +49,17 @@ func TestSpliceIntoClaudeCodesHistory(t *testing.T) {
 		echo := assistant(`[{"type":"text","text":"Let me look."},{"type":"text","text":"Very well."}]`)
 		r := asking(t, conversation(append(history, echo, user(`"next"`))...))
 		if r.Splice(records) != 1 {
-			t.Fatalf("not found behind %s", history)
+			t.Fatalf("not found after %s", history)
 		}
-		want := conversation(append(history, assistant(`[{"type":"text","text":"Let me look."},`+denied+`]`), user(`[`+told("toolu_a")+`]`),
+		want := conversation(append(history, assistant(`[{"type":"text","text":"Let me look."},`+denied+`]`), user(`[`+denialOf("toolu_a")+`]`),
 			assistant(`[{"type":"text","text":"Very well."}]`), user(`"next"`))...)
 		equal(t, "spliced", string(r.Envelope().Body), want)
 	}
 }
 
-// The results of one message stand together, in the message of the user behind it,
-// also where the system has spoken between the two.
-func TestResultsBehindTheSystem(t *testing.T) {
+// The results of one message are together in the next message of the user, also if a
+// message of the system is between the two.
+func TestResultsAfterTheSystem(t *testing.T) {
 	records := settled(t, request1, two, first(intercepttest.DenyAll))
 	echo := assistant(`[{"type":"text","text":"Let me look."},{"type":"tool_use","id":"toolu_b","name":"read","input":{"path":"x"}}]`)
 	result := `{"type":"tool_result","tool_use_id":"toolu_b","content":"data"}`
@@ -67,12 +67,12 @@ func TestResultsBehindTheSystem(t *testing.T) {
 	if r.Splice(records) != 1 {
 		t.Fatal("not found")
 	}
-	equal(t, "results", gjson.GetBytes(r.Envelope().Body, "messages.3").Raw, user(`[`+told("toolu_a")+`,`+result+`,`+reminder+`]`))
+	equal(t, "results", gjson.GetBytes(r.Envelope().Body, "messages.3").Raw, user(`[`+denialOf("toolu_a")+`,`+result+`,`+reminder+`]`))
 	equal(t, "the system", gjson.GetBytes(r.Envelope().Body, "messages.2").Raw, system(`"Effort: high"`))
 }
 
-// Servers number their calls anew in each answer: each record goes to the answer
-// that follows what it followed.
+// Servers number the calls of each answer from 0: each record belongs to the answer after
+// the same message.
 func TestSpliceWhereIdsRepeat(t *testing.T) {
 	answer := started("msg_1") + use(0, "call_0", "bash", "{}") + use(1, "call_1", "read", "{}") + ended("tool_use")
 	echo := assistant(`[{"type":"tool_use","id":"call_1","name":"read","input":{}}]`)
@@ -105,7 +105,7 @@ func TestSpliceIntoAShortenedHistory(t *testing.T) {
 		}
 		body := string(r.Envelope().Body)
 		checkConversation(t, body)
-		if !strings.Contains(body, told("toolu_a")) || !strings.Contains(body, call) {
+		if !strings.Contains(body, denialOf("toolu_a")) || !strings.Contains(body, call) {
 			t.Errorf("%s became %s", echo, body)
 		}
 	}
@@ -134,7 +134,7 @@ func TestSpliceIntoARewrittenMessage(t *testing.T) {
 		}
 		body := string(r.Envelope().Body)
 		checkConversation(t, body)
-		if !strings.Contains(body, told("toolu_a")) || !strings.Contains(body, echo[:len(echo)-1]+",") || strings.Contains(body, "Let me look.") {
+		if !strings.Contains(body, denialOf("toolu_a")) || !strings.Contains(body, echo[:len(echo)-1]+",") || strings.Contains(body, "Let me look.") {
 			t.Errorf("%s became %s", echo, body)
 		}
 	}

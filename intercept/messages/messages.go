@@ -1,21 +1,23 @@
-// Package messages is the Messages dialect: streamed and whole answers of
-// Anthropic's API and of the servers that imitate it.
+// Package messages is the Messages dialect: streamed and whole answers of Anthropic's
+// API and of the servers that imitate it.
 //
-// An answer is an array of content blocks; a block of type tool_use is a call.
-// Read the package from event.go and block.go (the contents of one payload) by
-// calls.go (what is known of a call), uniform.go (whether all clients read it alike)
-// and message.go (what the model said) to batch.go and whole.go (the codec reads),
-// rewrite.go, canonical.go and notice.go (the bytes that change), resolve.go and
-// continue.go (what follows from the rulings) and hidden.go (what is put back into the
-// agent's later requests).
+// An answer is an array of content blocks; a block of type tool_use is a call. Read
+// event.go and block.go (the contents of one payload), content.go and blocks.go (the calls
+// and blocks that the events build), uniform.go (whether all clients read a call alike),
+// body.go and batch.go (one upstream body), answer.go (the codec), rewrite.go and
+// canonical.go (the bytes that change) and resolve.go (the outcome of the rulings). The
+// package history has the agent's requests.
 package messages
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
@@ -25,22 +27,22 @@ type Dialect struct{}
 // Name implements [intercept.Dialect].
 func (Dialect) Name() string { return "messages" }
 
-// Gates implements [intercept.Dialect]. What stands below the route
-// (count_tokens, batches) is not gated by it.
+// Gates implements [intercept.Dialect]. It does not gate the paths below the route
+// (count_tokens, batches).
 func (Dialect) Gates(method, path string) (canonical string, ok bool) {
 	if method != http.MethodPost {
 		return "", false
 	}
 	canonical, ok = intercept.Canonical(path, route)
-	if !ok || below(canonical[:len(canonical)-len(route)]) {
+	if !ok || isOpenAI(canonical[:len(canonical)-len(route)]) {
 		return "", false
 	}
 	return canonical, true
 }
 
-// below reports whether a path ends in a thread or a stored completion of
-// OpenAI's API, whose messages are another route.
-func below(path string) bool {
+// isOpenAI reports whether a path ends in a thread or a stored completion of OpenAI's
+// API, whose messages are another route.
+func isOpenAI(path string) bool {
 	segments := strings.Split(path, "/")
 	if len(segments) < 2 {
 		return false
@@ -58,18 +60,42 @@ func (Dialect) Routes() []intercept.Route {
 
 // Request implements [intercept.Dialect].
 func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) {
-	r, err := parseRequest(e)
+	r, err := history.ParseRequest(e)
 	if err != nil {
 		return nil, err
 	}
-	return r, nil
+	return request{r}, nil
 }
 
-// Matches implements [intercept.Dialect]: Anthropic's clients name a version in
-// each request.
+// request is a request whose answers the package reads.
+type request struct{ *history.Request }
+
+// Codec implements [intercept.Request].
+func (r request) Codec(limits intercept.Limits) intercept.Codec { return newAnswer(r.Request, limits) }
+
+// Matches implements [intercept.Dialect]: Anthropic's clients send a version in each
+// request.
 func (Dialect) Matches(path string, has func(string) bool) bool {
 	before, _, found := strings.Cut(strings.ToLower(path), route)
-	return has("anthropic-version") || (found && !below(before))
+	return has("anthropic-version") || (found && !isOpenAI(before))
+}
+
+// SafeError implements [intercept.Dialect]. An error body passes unless it could be an
+// answer with calls. The text of an error message alone does not stop it.
+func (Dialect) SafeError(body []byte) bool {
+	lower := bytes.ToLower(body)
+	couldAnswer := (bytes.Contains(lower, []byte("content")) && bytes.Contains(lower, []byte("tool_use"))) || bytes.Contains(lower, []byte(`\u00`))
+	if !couldAnswer && !strictjson.MayHoldCall(body) {
+		return true
+	}
+	if strictjson.Strict(body) != nil {
+		return !couldAnswer
+	}
+	m, err := decodeWhole(string(body))
+	if err != nil {
+		return !couldAnswer
+	}
+	return !slices.ContainsFunc(m.blocks, func(o opening) bool { return o.role == roleCall })
 }
 
 // Error implements [intercept.Dialect]: {"type":"error","error":{"type","message","code"}}.
@@ -80,8 +106,8 @@ func errorBody(e *intercept.Error) []byte {
 		strictjson.Quote(errorType(e.Code)), strictjson.Quote("heldcall: "+e.Reason), strictjson.Quote(string(e.Code)))
 }
 
-// errorType is the type that clients know. It is never overloaded_error, which
-// SDKs take for an invitation to try again.
+// errorType returns a type that clients know. It is never overloaded_error, after which
+// SDKs try again.
 func errorType(code intercept.Code) string {
 	switch code {
 	case intercept.CodeBadRequest, intercept.CodeRouteNotGated:

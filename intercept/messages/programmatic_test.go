@@ -10,8 +10,8 @@ import (
 )
 
 // Programmatic tool calling: code that the provider runs issues the calls. The first
-// of them is streamed like any other. The others come in message_start, which says
-// why the message stopped too; only message_stop follows.
+// of them is streamed like any other. The others are in message_start, which has the stop
+// reason too; only message_stop follows.
 
 // issued is such an answer, with blocks of results before the calls.
 func issued(id string, blocks ...string) string {
@@ -69,7 +69,7 @@ func TestIssuedCallIsEdited(t *testing.T) {
 }
 
 // Finding F3: after a denial the start of the message does not give a reason to stop,
-// because the message goes on.
+// because the message continues.
 func TestIssuedCallIsDenied(t *testing.T) {
 	body := issued("msg_1", issuedCall("toolu_a", `{"a":1}`))
 	for _, n := range blockSizes {

@@ -7,9 +7,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/messages/history"
 )
 
-// quirk is one way in which servers deviate, with what is read out of it.
+// quirk is one deviation of servers, with the calls that are read.
 type quirk struct {
 	name string
 	body string
@@ -58,7 +59,7 @@ var quirks = []quirk{
 	{name: "3.7 padded", body: strings.ReplaceAll(listed, "}\n", "       }\n"), calls: []string{`bash({"command":"ls"})`}},
 	{name: "3.8 cut by max_tokens", body: started("msg_1") + begun(0, "a", "x") + more(0, `{"c":"d`) + closed(0) + ended("max_tokens"), calls: []string{`x({"c":"d)?`}},
 	{name: "3.8 whole, and yet cut by max_tokens", body: started("msg_1") + use(0, "a", "x", `{}`) + use(1, "b", "y", `{}`) + ended("max_tokens"), calls: []string{"x({})", "y({})?"}},
-	{name: "3.8 cut behind a call", body: started("msg_1") + use(0, "a", "x", `{}`) + text(1, "and so") + ended("max_tokens"), calls: []string{"x({})"}},
+	{name: "3.8 cut after a call", body: started("msg_1") + use(0, "a", "x", `{}`) + text(1, "and so") + ended("max_tokens"), calls: []string{"x({})"}},
 	{name: "3.8 end_turn with a call", body: started("msg_1") + use(0, "a", "x", "{}") + ended("end_turn"), calls: []string{"x({})"}},
 	{name: "3.8 refusal within a call", body: started("msg_1") + use(0, "a", "x", `{"c`) + ended("refusal"), calls: []string{`x({"c)?`}},
 	{name: "3.8 no reason", body: started("msg_1") + use(0, "a", "x", `{}`) + stopped, calls: []string{"x({})"}},
@@ -75,10 +76,10 @@ var quirks = []quirk{
 	{name: "4.24 no last blank line", body: strings.TrimSuffix(listed, "\n"), calls: []string{`bash({"command":"ls"})`}},
 	{name: "4.32 comments", body: ": ping\n\n" + started("msg_1") + begun(0, "a", "x") + ": ping - now\n\n" + more(0, "{}") + closed(0) + ended("tool_use"), calls: []string{"x({})"}},
 	{name: "4.36 CRLF", body: strings.ReplaceAll(listed, "\n", "\r\n"), calls: []string{`bash({"command":"ls"})`}},
-	{name: "4.36 no blank behind data", body: strings.ReplaceAll(listed, "data: ", "data:"), calls: []string{`bash({"command":"ls"})`}},
+	{name: "4.36 no blank after data", body: strings.ReplaceAll(listed, "data: ", "data:"), calls: []string{`bash({"command":"ls"})`}},
 	{name: "5.12 no names", body: unnamed(listed), calls: []string{`bash({"command":"ls"})`}},
 	{name: "5.12 some names", body: started("msg_1") + unnamed(one) + ended("tool_use"), calls: []string{`bash({"command":"ls"})?`}},
-	{name: "5.12 some behind blanks", body: started("msg_1") + strings.Replace(use(0, "a", "x", `{"c":"/`, `home`, `"}`), `data: {"type":"content_block_delta"`, ` data: {"type":"content_block_delta"`, 1) + ended("tool_use"), refused: true},
+	{name: "5.12 some after blanks", body: started("msg_1") + strings.Replace(use(0, "a", "x", `{"c":"/`, `home`, `"}`), `data: {"type":"content_block_delta"`, ` data: {"type":"content_block_delta"`, 1) + ended("tool_use"), refused: true},
 	{name: "5.12 an event within another", body: started("msg_1") + begun(0, "a", "bash") + "event: content_block_delta\n data: [\n" + strings.TrimPrefix(strings.TrimSuffix(more(0, "{}"), "\n"), "event: content_block_delta\n") + " data: ]\n\n", refused: true},
 	{name: "5.12 a comment for some", body: started("msg_1") + begun(0, "a", "x") + strings.TrimSuffix(strings.ReplaceAll(": x\n"+more(0, "{}"), "\n", "\r"), "\r\r") + "\n\n", refused: true},
 	{name: "3.6 a tool of the agent's own as if the provider ran it", body: started("msg_1") + complete(0, strings.Replace(aCall, "tool_use", "server_tool_use", 1)), refused: true},
@@ -86,8 +87,8 @@ var quirks = []quirk{
 	{name: "3.6 a block of a new type that is only read", body: started("msg_1") + complete(0, `{"type":"aside","text":"Hm."}`) + ended("end_turn")},
 	{name: "3.6 a call of a new type", body: started("msg_1") + complete(0, `{"type":"bash_request","id":"t","command":"rm"}`), refused: true},
 	{name: "3.6 a call of a new type, whole", body: whole(`{"type":"computer_action","id":"t","actions":[{"click":1}]}`, "tool_use"), refused: true},
-	{name: "3.6 a call of a new type, in an object that others say text in", body: whole(`{"type":"run_use","id":"t","data":{"command":"bash"}}`, "tool_use"), refused: true},
-	{name: "3.6 a call of a new type, in a list that others say text in", body: whole(`{"type":"run_use","id":"t","status":[{"command":"bash"}]}`, "tool_use"), refused: true},
+	{name: "3.6 a call of a new type, in an object that others use for text", body: whole(`{"type":"run_use","id":"t","data":{"command":"bash"}}`, "tool_use"), refused: true},
+	{name: "3.6 a call of a new type, in a list that others use for text", body: whole(`{"type":"run_use","id":"t","status":[{"command":"bash"}]}`, "tool_use"), refused: true},
 	{name: "3.6 a call of a new type, in pieces", body: started("msg_1") + opened(0, `{"type":"run_use","id":"t"}`) + added(0, `{"type":"run_delta","command":"bash"}`), refused: true},
 	{name: "3.6 a call of a new type, beside pieces of text", body: started("msg_1") + opened(0, `{"type":"run_use","id":"t"}`) + added(0, `{"type":"text_delta","text":"x","command":"bash"}`), refused: true},
 	{name: "3.6 a call of a new type, begun with the message", body: strings.Replace(started("msg_1"), `"content":[]`, `"content":[{"type":"run_use","id":"t"}]`, 1) + added(0, `{"type":"run_delta","command":"bash"}`), refused: true},
@@ -114,8 +115,8 @@ var quirks = []quirk{
 	{name: "a call in an error", body: sent("error", `"error":{"type":"x","message":"x","block":`+aCall+`}`), refused: true},
 	{name: "an input of a text block", body: started("msg_1") + opened(0, `{"type":"text","text":""}`) + more(0, "{}"), refused: true},
 	{name: "an input of no block", body: started("msg_1") + more(3, "{}"), refused: true},
-	{name: "a call behind the reason", body: started("msg_1") + sent("message_delta", `"delta":{"stop_reason":"end_turn"}`) + one, refused: true},
-	{name: "a call behind the end", body: finalWord + one, refused: true},
+	{name: "a call after the reason", body: started("msg_1") + sent("message_delta", `"delta":{"stop_reason":"end_turn"}`) + one, refused: true},
+	{name: "a call after the end", body: finalWord + one, refused: true},
 	{name: "a name that is no string", body: started("msg_1") + complete(0, `{"type":"tool_use","id":"a","name":1,"input":{}}`), refused: true},
 	{name: "a block that is no object", body: started("msg_1") + opened(0, `[`+aCall+`]`), refused: true},
 	{name: "an index below zero", body: started("msg_1") + opened(-1, aCall), refused: true},
@@ -188,7 +189,7 @@ func checkRewritten(t *testing.T, q quirk, sizes []byte) {
 	}
 	fold, last := foldStrict, finalWord
 	if strings.HasPrefix(q.body, "{") {
-		fold, last = foldWhole, whole(textBlock("Very well."), "end_turn")
+		fold, last = foldWhole, whole(history.TextBlock("Very well."), "end_turn")
 	}
 	if strings.HasPrefix(q.name, "5.12") { // no SDK reads what has no name
 		fold = nil

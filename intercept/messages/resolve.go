@@ -1,68 +1,161 @@
 package messages
 
-import "github.com/heldcall/heldcall/intercept"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/messages/history"
+)
+
+// proceed sends the denials to the model, so that it continues the answer.
+func (a *answer) proceed(plan *intercept.Plan) (intercept.Resolution, error) {
+	messages := a.body.blocks.messages()
+	body, err := history.Extend(a.earlier.request, messages, a.body.progress.container)
+	if err != nil {
+		return intercept.Resolution{}, fmt.Errorf("continue after a denial: %w", err)
+	}
+	for _, m := range messages {
+		if err := plan.Store(len(m)); err != nil {
+			return intercept.Resolution{}, err
+		}
+	}
+	a.earlier.add(&a.body, plan, messages)
+	a.earlier.request = body
+	next := a.req.With(body)
+	return intercept.Resolution{Next: &next}, nil
+}
+
+// records describes what the agent did not get, for the later requests of the
+// conversation.
+func records(a *answer, plan *intercept.Plan) ([][]byte, error) {
+	if plan.Aborted != nil || a.body.progress.failed {
+		return nil, nil // the run, or the answer, is over
+	}
+	rec, changed := newRecord(a, plan)
+	if !changed {
+		return nil, nil
+	}
+	raw, err := rec.Encode()
+	if err != nil {
+		return nil, fmt.Errorf("describe a hidden turn: %w", err)
+	}
+	return [][]byte{raw}, nil
+}
+
+// newRecord describes an answer that is complete. Changed is false if the agent got all
+// of it, as the model wrote it.
+func newRecord(a *answer, plan *intercept.Plan) (rec *history.Record, changed bool) {
+	blocks := &a.body.blocks
+	rec = &history.Record{Turns: slices.Clone(a.earlier.messages), Pieces: slices.Clone(a.earlier.pieces)}
+	rec.TurnFingerprint = intercept.TurnFingerprint{
+		Turn: a.limits.TurnID, Before: a.req.Ending(), Opening: intercept.Opening(a.req.Opening()),
+		Text: intercept.StripSpace(a.Text() + plan.Notice),
+	}
+	changed = len(rec.Turns) > 0
+	denied := plan.AllDenied(blocks.calls())
+	for _, b := range blocks.list {
+		raw := b.render(blocks.callID(b))
+		if !plan.Reaches(&b.Unit) {
+			changed = true
+			if !denied {
+				rec.Pieces = append(rec.Pieces, history.Piece{Raw: raw})
+				rec.Results = append(rec.Results, history.ToolResult(blocks.callID(b), b.modelMessage()))
+			}
+			continue
+		}
+		abandoned := b.attempt != blocks.attempt && b.call == nil // the model does not know of it
+		piece := history.Piece{Key: history.Key(raw), Raw: raw, Before: denied || abandoned}
+		if b.call != nil {
+			var edited bool
+			piece.Raw = ""
+			rec.Calls, edited = appendCall(rec.Calls, b, plan)
+			changed = changed || edited
+		}
+		changed = changed || abandoned
+		rec.Pieces = append(rec.Pieces, piece)
+	}
+	if denied {
+		rec.Turns = append(rec.Turns, blocks.messages()...)
+	}
+	if plan.Notice != "" {
+		raw := history.TextBlock(strings.TrimSpace(plan.Notice))
+		rec.Pieces = append(rec.Pieces, history.Piece{Key: history.Key(raw), Raw: raw})
+	}
+	return rec, changed
+}
+
+// appendCall appends a call as the agent got it, and reports whether it was edited.
+func appendCall(list []intercept.CallFingerprint, b *block, plan *intercept.Plan) (_ []intercept.CallFingerprint, edited bool) {
+	arguments := b.call.arguments()
+	replaced, edited := plan.Edit(&b.Unit)
+	if edited {
+		arguments = replaced
+	}
+	seen := intercept.NewCallFingerprint(b.call.id, b.call.name, arguments)
+	if edited {
+		seen.Note = b.modelMessage()
+	}
+	return append(list, seen), edited
+}
 
 // Plan implements [intercept.Codec].
-func (a *answer) Plan(p *intercept.Plan) error {
-	if !p.Unchanged {
-		denied := p.AllDenied(a.Calls())
-		if p.Open = denied && p.MayContinue(a.continuations, a.limits.MaxContinuations); !p.Open {
-			p.Notice = a.notice(p, denied)
-		}
+func (a *answer) Plan(plan *intercept.Plan) error {
+	if plan.Unchanged {
+		return nil
+	}
+	denied := plan.AllDenied(a.Calls())
+	if plan.Open = denied && plan.MayContinue(a.earlier.count, a.limits.MaxContinuations); !plan.Open {
+		plan.Notice = a.notice(plan, denied)
 	}
 	return nil
 }
 
-// notice is what the agent reads in a message that lost all its calls.
-func (a *answer) notice(p *intercept.Plan, denied bool) string {
+// notice is the text that the agent reads in a message that lost all its calls.
+func (a *answer) notice(plan *intercept.Plan, denied bool) string {
 	switch {
-	case a.failed:
+	case a.body.progress.failed:
 		return ""
-	case p.Aborted != nil:
-		return p.Aborted.ModelMessage
+	case plan.Aborted != nil:
+		return plan.Aborted.ModelMessage
 	case denied:
-		return p.Denial(a.continuations)
-	case a.continuations > 0 && a.silent(p):
+		return plan.Denial(a.earlier.count)
+	case a.earlier.count > 0 && a.silent(plan):
 		return intercept.CallsDenied()
 	}
 	return ""
 }
 
-// silent reports whether the message would end without a word: providers do not
-// take it back if it is empty or ends in thinking.
-func (a *answer) silent(p *intercept.Plan) bool {
-	if a.stop == "pause_turn" || a.stop == "refusal" {
+// silent reports whether the message would end without text. Providers refuse a message
+// in a history that is empty or ends in thinking.
+func (a *answer) silent(plan *intercept.Plan) bool {
+	if stop := a.body.progress.stop; stop == "pause_turn" || stop == "refusal" {
 		return false
 	}
-	for _, b := range a.blocks {
-		if b.call != nil && p.Reaches(&b.Unit) {
+	var last *block
+	for _, b := range a.body.blocks.list {
+		if !plan.Reaches(&b.Unit) {
+			continue
+		}
+		if last = b; b.call != nil {
 			return false
 		}
 	}
-	for i := len(a.blocks) - 1; i >= 0; i-- {
-		if b := a.blocks[i]; p.Reaches(&b.Unit) {
-			return thinks(b.opened)
-		}
+	if last != nil {
+		return history.IsThinking(last.opened)
 	}
-	return a.base == 0 || a.thinking
-}
-
-// Verbatim implements [intercept.Codec].
-func (a *answer) Verbatim(p *intercept.Part) bool {
-	if p == nil {
-		return !a.recasts() && !a.misnumber
-	}
-	return !a.recasts() || a.failed
+	return len(a.earlier.pieces) == 0 || a.earlier.thinking
 }
 
 // Conclude implements [intercept.Codec].
-func (a *answer) Conclude(p *intercept.Plan) (intercept.Resolution, error) {
+func (a *answer) Conclude(plan *intercept.Plan) (intercept.Resolution, error) {
 	switch {
-	case p.Unchanged:
+	case plan.Unchanged:
 		return intercept.Resolution{}, nil
-	case p.Open:
-		return a.proceed(p)
+	case plan.Open:
+		return a.proceed(plan)
 	}
-	hidden, err := a.records(p)
+	hidden, err := records(a, plan)
 	return intercept.Resolution{Hidden: hidden}, err
 }

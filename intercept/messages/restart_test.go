@@ -24,8 +24,8 @@ func nextBody(t *testing.T, content, next string, records [][]byte) string {
 	return string(r.Envelope().Body)
 }
 
-// What is held of the first attempt is void: nobody is asked about it, and the
-// second attempt continues what the agent has got.
+// The held part of the first attempt is void: its calls need no ruling, and the second
+// attempt continues the agent's message.
 func TestHeldCallBeforeASecondStartIsVoid(t *testing.T) {
 	body := started("msg_1") + thought(0, "first", "s1") + begun(1, "toolu_a", "bash") + more(1, `{"command":"l`) +
 		started("msg_2") + thought(0, "second", "s2") + use(1, "toolu_b", "bash", `{"command":"ls"}`) + ended("tool_use")
@@ -45,7 +45,7 @@ func TestHeldCallBeforeASecondStartIsVoid(t *testing.T) {
 		p.Turn(body, intercepttest.ReleaseAll)
 		equal(t, "released", p.Got.String(), shown+use(2, "toolu_b", "bash", `{"command":"ls"}`)+ended("tool_use"))
 		next := nextBody(t, `[{"type":"thinking","thinking":"first","signature":"s1"},`+model[1:], `[{"type":"tool_result","tool_use_id":"toolu_b"}]`, p.Last.Hidden)
-		equal(t, "what the model said", gjson.Get(next, "messages.1.content").Raw, model)
+		equal(t, "the model's content", gjson.Get(next, "messages.1.content").Raw, model)
 
 		p = newPlayer(t, request1, n, intercept.Limits{})
 		p.Turn(body, intercepttest.DenyAll)

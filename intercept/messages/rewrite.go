@@ -2,17 +2,19 @@ package messages
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
-// RewriteItems implements [intercept.Codec]. Blocks are numbered as the agent counts them,
-// and calls go out in canonical form.
-func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan) ([]byte, error) {
+// Rewrite implements [intercept.Codec]. Blocks get the numbers that they have in the
+// agent's message, and calls are rendered in canonical form.
+func (a *answer) Rewrite(part []byte, units []*intercept.Unit, plan *intercept.Plan) ([]byte, error) {
 	payloads, err := intercept.Payloads(part)
 	if err != nil {
 		return nil, err
@@ -20,38 +22,70 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan
 	names := intercept.EventNames(part, len(payloads))
 	return intercept.RewritePart(part, payloads, func(_ int, payload []byte) (intercept.Rewrite, error) {
 		if intercept.IsDone(payload) {
-			return intercept.Rewrite{JSON: string(payload), Drop: p.Open, Before: a.closingNotice(p, true)}, nil
+			return intercept.Rewrite{JSON: string(payload), Drop: plan.Open, Before: closingNotice(a, plan, true)}, nil
 		}
-		e, err := decode(string(payload), names)
+		ev, err := decode(string(payload), names)
 		if err != nil {
 			return intercept.Rewrite{}, err
 		}
-		before := a.noticeBefore(p, e)
-		ed := edit{answer: a, plan: p, Patch: strictjson.Patch{JSON: e.raw}, units: units}
-		if ed.event(e); ed.Err != nil {
-			return intercept.Rewrite{}, fmt.Errorf("rewrite an event: %w", ed.Err)
+		var before []byte
+		if ev.kind == kindMessageDelta || ev.kind == kindMessageStop {
+			before = closingNotice(a, plan, ev.kind == kindMessageStop)
 		}
-		units = ed.units
-		r := intercept.Rewrite{JSON: ed.JSON, Drop: ed.hollow, Before: before, After: ed.more}
+		e := edit{answer: a, plan: plan, Patch: strictjson.Patch{JSON: ev.raw}, units: units}
+		if e.event(ev); e.Err != nil {
+			return intercept.Rewrite{}, fmt.Errorf("rewrite an event: %w", e.Err)
+		}
+		units = e.units
+		r := intercept.Rewrite{JSON: e.JSON, Drop: e.drop, Before: before, After: e.after}
 		if len(payloads) > 1 && !r.Drop { // the name of the part is not that of each event in it
-			r.After = append(appendEvent(nil, gjson.Get(ed.JSON, "type").Str, ed.JSON), ed.more...)
+			r.After = append(appendEvent(nil, gjson.Get(e.JSON, "type").Str, e.JSON), e.after...)
 			r.Drop = true
 		}
 		return r, nil
 	})
 }
 
-// edit is the work on one event, or on a whole answer.
-type edit struct {
-	*answer
-	strictjson.Patch
-	plan   *intercept.Plan
-	units  []*intercept.Unit // those of this and the following events
-	hollow bool              // nothing is left of the event
-	more   []byte            // events that follow it
+// RewriteWhole implements [intercept.Codec].
+func (a *answer) RewriteWhole(value []byte, plan *intercept.Plan) ([]byte, error) {
+	m, err := decodeWhole(string(value))
+	if err != nil {
+		return nil, err
+	}
+	if m.failed || !m.object {
+		return nil, nil
+	}
+	e := edit{answer: a, plan: plan, Patch: strictjson.Patch{JSON: string(value)}}
+	for _, b := range a.body.blocks.list {
+		e.units = append(e.units, &b.Unit)
+	}
+	blocks := append(slices.Clone(a.earlier.rendered), e.content(m.blocks)...)
+	if plan.Notice != "" {
+		blocks = append(blocks, history.TextBlock(strictjson.Paragraph(a.Text(), plan.Notice)))
+	}
+	e.Set("content", "["+strings.Join(blocks, ",")+"]")
+	e.stopReason("stop_reason", m)
+	e.verdicts("safeguard_results")
+	e.usage()
+	for _, f := range []struct{ name, first, own string }{{"id", a.earlier.id, m.id}, {"model", a.earlier.model, m.model}} {
+		if f.first != "" && f.own != "" && f.first != f.own {
+			e.Set(f.name, f.first)
+		}
+	}
+	return []byte(e.JSON), e.Err
 }
 
-// next is the block that comes next among those that the events are about.
+// edit rewrites one event, or a whole answer.
+type edit struct {
+	strictjson.Patch
+	answer *answer
+	plan   *intercept.Plan
+	units  []*intercept.Unit // of this event and those after it
+	drop   bool              // the event does not go out
+	after  []byte            // events that go out after it
+}
+
+// next returns the next block that the events are about.
 func (e *edit) next() *block {
 	b := blockOf(e.units[0])
 	e.units = e.units[1:]
@@ -66,27 +100,32 @@ func (e *edit) event(ev *event) {
 		e.opening(ev)
 	case kindBlockDelta, kindBlockStop:
 		b := e.next()
-		e.hollow = e.drops(b) || e.renders(b)
+		e.drop = e.drops(b) || e.renders(b)
 		e.number(b, ev.index)
 	case kindMessageDelta:
-		if e.hollow = e.plan.Open; !e.hollow {
+		if e.drop = e.plan.Open; !e.drop {
 			e.stopReason("delta.stop_reason", &ev.message)
 			e.verdicts("delta.safeguard_results")
 			e.usage()
 			if ev.message.stop != "" {
-				e.answer.due = ""
+				e.answer.output.stop = ""
 			}
 		}
 	case kindMessageStop:
-		e.hollow = e.plan.Open
+		e.drop = e.plan.Open
 	}
 }
 
+// drops reports whether a block does not reach the agent.
 func (e *edit) drops(b *block) bool { return b != nil && !e.plan.Reaches(&b.Unit) }
 
-// start is the start of the message: the agent gets one. Blocks in it go out by
-// themselves, and so does its reason to stop, because what is left of the blocks may
-// be another reason.
+// renders reports whether the call of a block goes out in canonical form. If its
+// beginning has passed, its other events go out as they are.
+func (e *edit) renders(b *block) bool { return b != nil && b.call != nil && !b.Begun() }
+
+// start rewrites the start of the message, of which the agent gets one. Its blocks go
+// out as events of their own. Its stop reason goes out at the end, because the lost
+// calls may change it.
 func (e *edit) start(m *message) {
 	for i := range m.blocks {
 		b := e.next()
@@ -95,19 +134,20 @@ func (e *edit) start(m *message) {
 		}
 		b.shown = true
 		if e.renders(b) {
-			e.more = append(e.more, e.call(b)...)
+			e.after = append(e.after, e.call(b)...)
 			continue
 		}
-		n := e.place(b, e.plan)
-		e.more = appendBlockStop(appendBlockStart(e.more, n, m.blocks[i].raw), n)
+		n := e.answer.body.blocks.place(b, e.plan)
+		e.after = appendBlockStop(appendBlockStart(e.after, n, m.blocks[i].raw), n)
 	}
+	output := &e.answer.output
 	if !e.plan.Open {
-		e.answer.due = m.stop
+		output.stop = m.stop
 	}
-	if e.hollow = e.begun; e.hollow {
+	if e.drop = output.begun; e.drop {
 		return
 	}
-	e.answer.begun = true
+	output.begun = true
 	if len(m.blocks) > 0 {
 		e.Set("message.content", "[]")
 	}
@@ -116,7 +156,7 @@ func (e *edit) start(m *message) {
 	}
 }
 
-// content returns what the agent gets of the blocks of a whole answer.
+// content returns the blocks of a whole answer that the agent gets.
 func (e *edit) content(openings []opening) (blocks []string) {
 	for i := range openings {
 		b := e.next()
@@ -133,46 +173,46 @@ func (e *edit) content(openings []opening) (blocks []string) {
 	return blocks
 }
 
-// opening is the start of a block. A call goes out as a whole in its place.
+// opening rewrites the start of a block. It is replaced by all events of a call.
 func (e *edit) opening(ev *event) {
 	b := e.next()
-	if e.hollow = e.drops(b); e.hollow {
+	if e.drop = e.drops(b); e.drop {
 		return
 	}
 	b.shown = true
-	if e.hollow = e.renders(b); e.hollow {
-		e.more = e.call(b)
+	if e.drop = e.renders(b); e.drop {
+		e.after = e.call(b)
 		return
 	}
 	e.number(b, ev.index)
 }
 
-// number numbers the block as the agent counts it.
+// number sets the number of the block in the agent's message.
 func (e *edit) number(b *block, index int) {
-	if b == nil || e.hollow {
+	if b == nil || e.drop {
 		return
 	}
-	if n := e.place(b, e.plan); n != index {
+	if n := e.answer.body.blocks.place(b, e.plan); n != index {
 		e.Set("index", strconv.Itoa(n))
 	}
 }
 
-// stopReason rewrites the reason to stop of a message that has lost its calls.
+// stopReason replaces the stop reason of a message that has lost its calls.
 func (e *edit) stopReason(path string, m *message) {
 	if lostCalls(e.plan, m.stop) {
 		e.Set(path, `"end_turn"`)
 	}
 }
 
-// lostCalls reports whether a message no longer stops for the given reason.
-func lostCalls(p *intercept.Plan, stop string) bool {
-	return p.Notice != "" && (stop == "tool_use" || stop == "pause_turn")
+// lostCalls reports whether a stop reason no longer applies to a message.
+func lostCalls(plan *intercept.Plan, stop string) bool {
+	return plan.Notice != "" && (stop == "tool_use" || stop == "pause_turn")
 }
 
-// verdicts takes out what the provider thinks of calls that the agent does not get,
-// or not as they were.
+// verdicts removes the provider's verdicts on calls that do not reach the agent, or not
+// unchanged.
 func (e *edit) verdicts(path string) {
-	for _, b := range e.blocks {
+	for _, b := range e.answer.body.blocks.list {
 		if _, edited := e.plan.Edit(&b.Unit); b.call == nil || b.call.id == "" || (!edited && !e.drops(b)) {
 			continue
 		}
@@ -185,29 +225,9 @@ func (e *edit) verdicts(path string) {
 	}
 }
 
-// usage adds what earlier turns of the answer have used.
+// usage adds the usage of the bodies before.
 func (e *edit) usage() {
-	if len(e.priorUsage) > 0 {
-		e.Set("usage", e.usageSum())
+	if len(e.answer.earlier.usage) > 0 {
+		e.Set("usage", e.answer.usage())
 	}
-}
-
-func (a *answer) usageSum() string {
-	return string(strictjson.AddUsage(a.priorUsage, []byte(a.bodyState.usage)))
-}
-
-// overlay is usage that a message reports at its start with what it reports at
-// its end, which counts from the start.
-func overlay(usage, later string) string {
-	p := strictjson.Patch{JSON: usage}
-	if usage == "" {
-		return strings.Clone(later)
-	}
-	gjson.Parse(later).ForEach(func(k, v gjson.Result) bool {
-		if v.Type != gjson.Null {
-			p.Set(gjson.Escape(k.Str), v.Raw)
-		}
-		return true
-	})
-	return p.JSON
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
@@ -87,7 +88,7 @@ var (
 	one    = use(1, "toolu_a", "bash", "", `{"command":`, `"ls"}`)
 	listed = started("msg_1") + ping + speech + one + ended("tool_use")
 	two    = started("msg_1") + speech + use(1, "toolu_a", "bash", `{"command":"ls"}`) + use(2, "toolu_b", "read", `{"path":"x"}`) + ended("tool_use")
-	// finalWord is how an answer goes on after a denial.
+	// finalWord continues an answer after a denial.
 	finalWord = started("msg_2") + text(0, "Very well.") + ended("end_turn")
 )
 
@@ -97,17 +98,17 @@ func newPlayer(t *testing.T, body string, n int, limits intercept.Limits) *inter
 }
 
 // asking is an agent's request with a body.
-func asking(t testing.TB, body string) *request {
+func asking(t testing.TB, body string) request {
 	t.Helper()
-	r, err := parseRequest(intercept.Envelope{Method: "POST", Path: route, Body: []byte(body)})
+	r, err := history.ParseRequest(intercept.Envelope{Method: "POST", Path: route, Body: []byte(body)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r
+	return request{r}
 }
 
-// told is the denial of a call as the model reads it.
-func told(id string) string {
+// denialOf is the result with the denial of a call.
+func denialOf(id string) string {
 	return `{"type":"tool_result","tool_use_id":"` + id + `","content":"` + intercepttest.Denial + `"}`
 }
 

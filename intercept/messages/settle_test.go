@@ -6,7 +6,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
-	"github.com/heldcall/heldcall/intercept/strictjson"
+	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/tidwall/gjson"
 )
 
@@ -39,7 +39,7 @@ func TestThinkingInTheContinuation(t *testing.T) {
 	for _, body := range []string{streamed, whole(content, "tool_use")} {
 		p := play(t, bodies(body, finalWord), nil, intercept.Limits{MaxContinuations: 1}, intercepttest.DenyAll)
 		equal(t, "said", gjson.Get(p.Nexts[0], "messages.1.content").Raw, "["+content+"]")
-		equal(t, "told", gjson.Get(p.Nexts[0], "messages.2").Raw, user(`[`+told("a")+`,`+told("b")+`]`))
+		equal(t, "told", gjson.Get(p.Nexts[0], "messages.2").Raw, user(`[`+denialOf("a")+`,`+denialOf("b")+`]`))
 	}
 }
 
@@ -107,7 +107,7 @@ func TestThinkingAtTheEnd(t *testing.T) {
 func TestErrorInTheContinuation(t *testing.T) {
 	fault := sent("error", `"error":{"type":"overloaded_error","message":"Overloaded"}`)
 	first := started("msg_1") + use(0, "a", "bash", "{}") + ended("tool_use")
-	for _, second := range []string{fault, started("msg_2") + fault, started("msg_2") + complete(0, textBlock("Well.")) + fault, started("msg_2") + use(0, "b", "bash", "{}") + fault} {
+	for _, second := range []string{fault, started("msg_2") + fault, started("msg_2") + complete(0, history.TextBlock("Well.")) + fault, started("msg_2") + use(0, "b", "bash", "{}") + fault} {
 		p := play(t, bodies(first, second), nil, intercept.Limits{MaxContinuations: 2}, intercepttest.DenyAll)
 		if out := string(p.Out()); p.Err != nil || len(p.Nexts) != 1 || strings.Count(out, fault) != 1 || strings.Contains(out, "message_stop") {
 			t.Errorf("then %q: error %v, %d continuations; the agent has\n%s", second, p.Err, len(p.Nexts), out)
@@ -123,37 +123,15 @@ func TestIdsInAContinuation(t *testing.T) {
 	}
 }
 
-// Input that is no object, as fine-grained streaming or a cut leaves it, is told as
-// the provider advises to.
+// Input that is no object, as after fine-grained streaming or a cut, is wrapped as the
+// provider recommends.
 func TestInvalidInputInAContinuation(t *testing.T) {
 	p := play(t, bodies(started("msg_1")+use(0, "a", "x", `{"c":"d`)+ended("max_tokens"), finalWord), nil, intercept.Limits{}, intercepttest.DenyAll)
 	checkConversation(t, p.Nexts[0])
 	equal(t, "input", gjson.Get(p.Nexts[0], "messages.1.content.0.input").Raw, `{"INVALID_JSON":"{\"c\":\"d"}`)
 }
 
-func TestContinuationRequest(t *testing.T) {
-	for _, tt := range []struct{ body, container, path, want string }{
-		{`{"messages":[ ]}`, "", "messages.#", "2"},
-		{`{"messages":[],"tool_choice":{"type":"tool","name":"x","disable_parallel_tool_use":true}}`, "", "tool_choice", `{"type":"auto","disable_parallel_tool_use":true}`},
-		{`{"messages":[],"tool_choice":{"type":"any"}}`, "", "tool_choice", `{"type":"auto"}`},
-		{`{"messages":[],"tool_choice":{"type":"none"}}`, "", "tool_choice", `{"type":"none"}`},
-		{`{"messages":[],"tool\u005fchoice":{"type":"any"}}`, "", "tool_choice", `{"type":"auto"}`},
-		{`{"messages":[]}`, `"c1"`, "container", "c1"},
-		{`{"messages":[],"container":{"skills":[1]}}`, `"c1"`, "container", `{"skills":[1],"id":"c1"}`},
-		{`{"messages":[],"container":"mine"}`, `"c1"`, "container", "mine"},
-	} {
-		next, err := extend([]byte(tt.body), []string{"{}", "{}"}, tt.container)
-		if err != nil || strictjson.Strict(next) != nil {
-			t.Errorf("%s: %v: %s", tt.body, err, next)
-			continue
-		}
-		if got := gjson.GetBytes(next, tt.path); got.Raw != tt.want && got.String() != tt.want {
-			t.Errorf("%s: %s is %s, want %s", tt.body, tt.path, got, tt.want)
-		}
-	}
-}
-
-// Usage stands in both events: the start's counts where the end says nothing, and
+// Usage is in both events: that of the start counts for fields that the end lacks, and
 // that of all turns is added up.
 func TestUsageIsAddedUp(t *testing.T) {
 	start := strings.Replace(started("msg_1"), `{"input_tokens":10,"output_tokens":1}`, `{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":1}`, 1)
@@ -166,7 +144,7 @@ func TestUsageIsAddedUp(t *testing.T) {
 	equal(t, "usage", string(m.usage), `{"input_tokens":40,"cache_read_input_tokens":10,"output_tokens":16,"server_tool_use":{"web_search_requests":1}}`)
 }
 
-// What a strict reader would glue to the next event must not stand before one.
+// Bytes that a strict reader would join with the next event must not precede one.
 func TestUnendedEvent(t *testing.T) {
 	end := sent("message_delta", `"delta":{"stop_reason":"tool_use"}`)
 	body := strings.TrimSuffix(started("msg_1")+use(0, "a", "x")+end+text(1, "Look."), "\n\n")
@@ -182,7 +160,7 @@ func TestFailFitsTheForm(t *testing.T) {
 	e := intercept.NotUnderstood("why")
 	fault := "event: error\n" + data(string(errorBody(e)))
 	for _, tt := range []struct{ body, want string }{
-		{whole(textBlock("x"), "end_turn"), string(errorBody(e))},
+		{whole(history.TextBlock("x"), "end_turn"), string(errorBody(e))},
 		{strings.TrimSuffix(started("msg_1")+speech, "\n\n"), "\n\n" + fault},
 		{strings.TrimSuffix(started("msg_1")+speech, "\n"), "\n" + fault},
 		{started("msg_1") + speech, fault},
@@ -191,7 +169,7 @@ func TestFailFitsTheForm(t *testing.T) {
 		if err := p.Feed(tt.body); err != nil {
 			t.Fatal(err)
 		}
-		equal(t, "behind "+tt.body, string(p.Answer.Fail(e)), tt.want)
+		equal(t, "after "+tt.body, string(p.Answer.Fail(e)), tt.want)
 	}
 }
 

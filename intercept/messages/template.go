@@ -6,41 +6,47 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Template implements [intercept.Codec]: a lone delta of the block that opened last,
-// without a doubt, has a form that is likely to come again.
-func (a *answer) Template(p *intercept.Part) (t intercept.Template, slots []strictjson.Span) {
-	if len(a.batch.events) != 1 || a.batch.events[0].kind != kindBlockDelta || a.recasts() {
+// Template implements [intercept.Codec]: a lone delta of the block that opened last has
+// a form that is likely to come again, unless the block is ambiguous.
+func (a *answer) Template(part *intercept.Part) (t intercept.Template, slots []strictjson.Span) {
+	if len(a.body.events) != 1 || a.body.events[0].kind != kindBlockDelta || a.body.rewrites() {
 		return t, nil
 	}
-	d, b := a.batch.events[0].delta, blockOf(p.Units()[0])
-	if b == nil || b != a.last() || b.ended || len(d.fields) != 1 || d.citation != "" || d.fields[0].piece.Type != gjson.String {
+	d, b := a.body.events[0].delta, blockOf(part.Units()[0])
+	if b == nil || !a.body.blocks.growing(b) || len(d.fields) != 1 || d.citation != "" {
 		return t, nil
 	}
-	if c := b.call; c == nil {
-		t.Of = b.grow(d.fields[0].field).text
-	} else if t.Call = &b.Unit; !d.input || len(b.Ambiguities) > 0 || !c.empty() || (c.given != "" && c.given != "{}") {
+	grown := d.fields[0]
+	switch {
+	case grown.piece.Type != gjson.String:
+		return t, nil
+	case b.call == nil:
+		t.Of = b.grow(grown.field).text
+	case d.input && len(b.Ambiguities) == 0 && (b.call.given == "" || b.call.given == "{}"):
+		t.Call = &b.Unit
+	default:
 		return t, nil
 	}
-	at := gjson.GetBytes(p.Payloads[0], "delta."+gjson.Escape(d.fields[0].field))
-	if at.Raw != d.fields[0].piece.Raw {
+	at := gjson.GetBytes(part.Payloads[0], "delta."+gjson.Escape(grown.field))
+	if at.Raw != grown.piece.Raw {
 		return t, nil
 	}
-	t.Name, t.Units = "content_block_delta", p.Units()
+	t.Name, t.Units = "content_block_delta", part.Units()
 	return t, []strictjson.Span{strictjson.Inner(at)}
 }
 
-// Repeat implements [intercept.Codec]. What passes is what was uniform when the form
-// was learned.
+// Repeat implements [intercept.Codec]. An event passes if the event from which the form
+// was learned was uniform.
 func (a *answer) Repeat(t *intercept.Template, texts [][]byte, _ bool) (added string, size int, ok bool) {
 	b := blockOf(t.Units[0])
-	if a.recasts() || b != a.last() || b.ended || a.done {
+	if !a.body.blocks.growing(b) || a.body.rewrites() || a.body.progress.done {
 		return "", 0, false
 	}
 	if text, grows := t.Of.(*strictjson.Rope); grows {
 		text.Add(texts[0])
 		return "", len(texts[0]), true
 	}
-	if a.stop != "" || a.over || a.mixed() {
+	if a.body.progress.stopped() || a.body.style.mixed() {
 		return "", 0, false
 	}
 	fragments := &b.call.fragments

@@ -4,18 +4,17 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
-// A call is uniform if every event that carries a part of it is one that all known
-// clients read alike: it fits the schema of its kind, its name is its type, and it
-// has no other lines. Any field that is not in these schemas makes the call one
-// that is rendered in canonical form: @anthropic-ai/sdk takes __json_buf for the
-// beginning of the input, and the AI SDK skips events that do not fit its own
-// schemas and runs what is left of the call.
+// A call is uniform if all known clients read each of its events alike: the event fits
+// the schema of its kind, its name is its type, and it has no other lines. A call with a
+// field that is not in these schemas is rendered in canonical form: @anthropic-ai/sdk
+// takes __json_buf for the beginning of the input, and the AI SDK skips events that do
+// not fit its own schemas and runs the rest of the call.
 var (
 	stringSchema = &strictjson.Schema{Types: strictjson.String}
 	numberSchema = &strictjson.Schema{Types: strictjson.Number}
@@ -25,9 +24,9 @@ var (
 	noFields     = &strictjson.Schema{Types: strictjson.Object}
 )
 
-// extraSchemas are the fields of a call beside id, name and input that providers
-// send and clients send back: who issued the call, the toolset that its tool
-// belongs to, and the signatures of servers that translate another API.
+// extraSchemas are the fields of a call beside id, name and input that providers send
+// and clients send back: the issuer of the call, the toolset of its tool, and the
+// signatures of servers that translate another API.
 var extraSchemas = []struct {
 	name   string
 	schema *strictjson.Schema
@@ -42,8 +41,8 @@ var extraSchemas = []struct {
 }
 
 var (
-	// streamedCall is the block of a call in content_block_start. Its input is
-	// empty: LangChain for Node takes the input from the deltas only.
+	// streamedCall is the block of a call in content_block_start. Its input is empty:
+	// LangChain for Node takes the input from the deltas only.
 	streamedCall = callSchema(noFields)
 	// wholeCall is the block of a call in the content of a message.
 	wholeCall = callSchema(openObject)
@@ -52,8 +51,8 @@ var (
 	inputSchema   = eventSchema("content_block_delta", "delta", fixed("input_json_delta", map[string]*strictjson.Schema{"partial_json": stringSchema}))
 	closingSchema = eventSchema("content_block_stop", "", nil)
 
-	// startSchema is message_start with blocks in its message. The calls among
-	// them are checked one by one.
+	// startSchema is message_start with blocks in its message. The calls among them are
+	// checked one by one.
 	startSchema = fixed("message_start", map[string]*strictjson.Schema{"message": startedMessage})
 
 	startedMessage = &strictjson.Schema{
@@ -101,10 +100,10 @@ func callSchema(input *strictjson.Schema) *strictjson.Schema {
 // serverTool is the type of a caller that is a tool of the provider, of any version.
 var serverTool = regexp.MustCompile(`^[a-z_]+_\d{8}$`)
 
-// extras returns the fields of a call's block beside id, name and input that go
-// with it in canonical form, as JSON after a comma. It reports whether all of them
-// that are there go with it.
-func (a *answer) extras(block gjson.Result, name string) (kept string, all bool) {
+// extras returns the fields of a call's block beside id, name and input that are
+// released with it in canonical form, as JSON after a comma. All is false if others of
+// them are left out.
+func extras(req *history.Request, block gjson.Result, name string) (kept string, all bool) {
 	var b strings.Builder
 	all = true
 	for _, extra := range extraSchemas {
@@ -112,67 +111,71 @@ func (a *answer) extras(block gjson.Result, name string) (kept string, all bool)
 		if !v.Exists() {
 			continue
 		}
-		if !extra.schema.Fits(v) || (extra.name == "caller" && !knownCaller(v)) || (extra.name == "toolset_name" && !a.inToolset(v, name)) {
-			all = false
-			continue
+		fits := extra.schema.Fits(v)
+		switch extra.name {
+		case "caller":
+			fits = fits && knownCaller(v)
+		case "toolset_name":
+			fits = fits && (v.Type == gjson.Null || req.InToolset(v.Str, name))
 		}
-		b.WriteString("," + strictjson.Quote(extra.name) + ":" + v.Raw)
+		if all = all && fits; fits {
+			b.WriteString("," + strictjson.Quote(extra.name) + ":" + v.Raw)
+		}
 	}
 	return b.String(), all
 }
 
-// knownCaller reports whether clients know who issued a call: the model, or a tool
-// of the provider.
+// knownCaller reports whether clients know who issued a call: the model, or a tool of
+// the provider.
 func knownCaller(caller gjson.Result) bool {
 	kind := caller.Get("type").Str
 	return kind == "direct" || (serverTool.MatchString(kind) && caller.Get("tool_id").Exists())
 }
 
-// inToolset reports whether the request offers the toolset that a call of a tool
-// names, and no tool of the agent's own has the tool's name. The AI SDK runs the
-// toolset instead of the tool, other clients run the tool.
-func (a *answer) inToolset(toolset gjson.Result, tool string) bool {
-	if toolset.Type == gjson.Null {
-		return true
-	}
-	if _, own := a.req.Tool(tool); own || toolset.Str == "" {
-		return false
-	}
-	for _, t := range a.req.offered() {
-		if strings.HasPrefix(t.Get("type").Str, toolset.Str+"_toolset_") {
-			return true
-		}
-	}
-	return false
+// style is how the events of the message are written. Some clients skip those without a
+// name or a type. A block whose start they skip is not in their message, and they number
+// the blocks after it differently.
+type style struct {
+	named    bool // some events have a name that is their type
+	unnamed  bool // some have not
+	labelled bool // some have any name
+	skipped  bool // clients do not agree on how many blocks the message has
 }
 
-// plain reports whether all readers of the stream see the event as the same one:
-// its only lines are its name, if the events before it have theirs, and one line of
-// data.
-func (p *eventBatch) plain(e *event) bool {
-	s := sse.Parse(p.part.Bytes)
-	return len(s.Data) == 1 && s.Indented == 0 && len(s.Stray) == 0 && (e.named || (s.Name == nil && !p.named))
+// add takes an event.
+func (s *style) add(e *event) {
+	if e.kind < kindMessageStart || e.kind > kindMessageStop {
+		return
+	}
+	if e.kind == kindBlockStart && e.block.role != roleCall {
+		untyped, mixesNames, mixesLabels := !e.typed, !e.named && s.named, e.unnamed && s.labelled
+		s.skipped = s.skipped || untyped || mixesNames || mixesLabels
+	}
+	s.named, s.unnamed = s.named || e.named, s.unnamed || !e.named
+	s.labelled = s.labelled || !e.unnamed
 }
 
-// fits reports whether an event about a call is uniform.
-func (p *eventBatch) fits(e *event, schema *strictjson.Schema) bool {
-	return p.plain(e) && schema.Fits(gjson.Parse(e.raw))
+// mixed reports whether some events have a name and others have none. SDKs skip these.
+func (s *style) mixed() bool { return s.named && s.unnamed }
+
+// fits reports whether all clients read an event about a call alike: it has the form of
+// a schema, and its only lines are one line of data and its name, if the events before
+// it have theirs.
+func (b *body) fits(e *event, schema *strictjson.Schema) bool {
+	s := sse.Parse(b.part.Bytes)
+	plain := len(s.Data) == 1 && s.Indented == 0 && len(s.Stray) == 0
+	named := e.named || (s.Name == nil && !b.style.named)
+	return plain && named && schema.Fits(gjson.Parse(e.raw))
 }
 
-// opensUniform reports whether an event opens a call, in a block of its own or in
-// the content of a message, in a form that all clients read alike.
-func (p *eventBatch) opensUniform(e *event, o *opening) bool {
-	if p.misnumber {
+// opensUniform reports whether an event opens a call, in a block of its own or in the
+// content of a message, in a form that all clients read alike.
+func (b *body) opensUniform(e *event, o *opening) bool {
+	if b.blocks.misnumbered {
 		return false
 	}
 	if e.kind == kindBlockStart {
-		return p.fits(e, openingSchema)
+		return b.fits(e, openingSchema)
 	}
-	return p.fits(e, startSchema) && wholeCall.Fits(gjson.Parse(o.raw)) && gjson.Get(e.raw, "message.usage.input_tokens").Type == gjson.Number
-}
-
-// Canonical implements [intercept.Codec]. Of a call whose beginning has passed
-// nothing else can be released than what upstream sent.
-func (a *answer) Canonical(u *intercept.Unit) bool {
-	return !u.Begun() && (u.Odd || !blockOf(u).ended || a.mixed())
+	return b.fits(e, startSchema) && wholeCall.Fits(gjson.Parse(o.raw)) && gjson.Get(e.raw, "message.usage.input_tokens").Type == gjson.Number
 }

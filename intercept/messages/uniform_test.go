@@ -7,6 +7,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/tidwall/gjson"
 )
 
@@ -48,7 +49,7 @@ func checkCanonical(t *testing.T, body, arguments string, want func(arguments st
 	t.Helper()
 	last := finalWord
 	if strings.HasPrefix(body, "{") {
-		last = whole(textBlock("Very well."), "end_turn")
+		last = whole(history.TextBlock("Very well."), "end_turn")
 	}
 	for _, sizes := range [][]byte{nil, {0}, {6, 200}} {
 		p := play(t, bodies(body), sizes, intercept.Limits{}, intercepttest.ReleaseAll)
@@ -66,7 +67,7 @@ func checkCanonical(t *testing.T, body, arguments string, want func(arguments st
 		if p.Err != nil || leak(p.Out()) != "" {
 			t.Fatalf("denied: %v: %s", p.Err, p.Out())
 		}
-		// What came of it is uniform.
+		// The result is uniform.
 		if again := play(t, [][]byte{[]byte(want(arguments))}, nil, intercept.Limits{}, intercepttest.ReleaseAll); again.Err != nil || canonical(again) {
 			t.Fatalf("the canonical form is not uniform: %v", again.Err)
 		}
@@ -99,25 +100,25 @@ func TestPieceThatClientsSkip(t *testing.T) {
 func TestOddOpeningAndEnd(t *testing.T) {
 	open := begun(0, "toolu_a", "bash")
 	for name, body := range map[string]string{
-		"__json_buf":                   with(`"input":{}`, `"input":{},"__json_buf":"{\"cmd\":\"rm -rf /\",\"x\":"`)(open) + more(0, "") + more(0, `{"cmd":"ls"}`) + closed(0),
-		"__proto__ in the block":       with(`"input":{}`, `"input":{},"__proto__":{"input":{"cmd":"rm"}}`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
-		"__proto__ in the event":       with(`"index":0`, `"index":0,"__proto__":{"index":1}`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
-		"an unknown field":             with(`"input":{}`, `"input":{},"inputs":[]`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
-		"no type":                      without(`"type":"content_block_start",`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
-		"no input":                     without(`,"input":{}`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
-		"null for an input":            with(`"input":{}`, `"input":null`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
-		"a text for an input":          with(`"input":{}`, `"input":""`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
-		"an input, and an empty piece": with(`"input":{}`, `"input":{"cmd":"ls"}`)(open) + more(0, "") + closed(0),
-		"an input and no piece":        with(`"input":{}`, `"input":{"cmd":"ls"}`)(open) + closed(0),
-		"a caller that is no object":   with(`"input":{}`, `"input":{},"caller":"x"`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
-		"a caller without its tool":    with(`"input":{}`, `"input":{},"caller":{"type":"code_execution_20250825"}`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
-		"an unknown caller":            with(`"input":{}`, `"input":{},"caller":{"type":"someone"}`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
-		"a toolset nobody offers":      with(`"input":{}`, `"input":{},"toolset_name":"delete"`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
-		"an end with more in it":       open + more(0, `{"cmd":"ls"}`) + with(`"index":0`, `"index":0,"delta":{}`)(closed(0)),
-		"an end without a type":        open + more(0, `{"cmd":"ls"}`) + without(`"type":"content_block_stop",`)(closed(0)),
-		"no end":                       open + more(0, `{"cmd":"ls"}`),
-		"two ends":                     open + more(0, `{"cmd":"ls"}`) + closed(0) + closed(0),
-		"numbered from 1":              strings.ReplaceAll(open+more(0, `{"cmd":"ls"}`)+closed(0), `"index":0`, `"index":1`),
+		"__json_buf":                    with(`"input":{}`, `"input":{},"__json_buf":"{\"cmd\":\"rm -rf /\",\"x\":"`)(open) + more(0, "") + more(0, `{"cmd":"ls"}`) + closed(0),
+		"__proto__ in the block":        with(`"input":{}`, `"input":{},"__proto__":{"input":{"cmd":"rm"}}`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
+		"__proto__ in the event":        with(`"index":0`, `"index":0,"__proto__":{"index":1}`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
+		"an unknown field":              with(`"input":{}`, `"input":{},"inputs":[]`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
+		"no type":                       without(`"type":"content_block_start",`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
+		"no input":                      without(`,"input":{}`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
+		"null for an input":             with(`"input":{}`, `"input":null`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
+		"a text for an input":           with(`"input":{}`, `"input":""`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
+		"an input, and an empty piece":  with(`"input":{}`, `"input":{"cmd":"ls"}`)(open) + more(0, "") + closed(0),
+		"an input and no piece":         with(`"input":{}`, `"input":{"cmd":"ls"}`)(open) + closed(0),
+		"a caller that is no object":    with(`"input":{}`, `"input":{},"caller":"x"`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
+		"a caller without its tool":     with(`"input":{}`, `"input":{},"caller":{"type":"code_execution_20250825"}`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
+		"an unknown caller":             with(`"input":{}`, `"input":{},"caller":{"type":"someone"}`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
+		"a toolset that is not offered": with(`"input":{}`, `"input":{},"toolset_name":"delete"`)(open) + more(0, `{"cmd":"ls"}`) + closed(0),
+		"an end with more in it":        open + more(0, `{"cmd":"ls"}`) + with(`"index":0`, `"index":0,"delta":{}`)(closed(0)),
+		"an end without a type":         open + more(0, `{"cmd":"ls"}`) + without(`"type":"content_block_stop",`)(closed(0)),
+		"no end":                        open + more(0, `{"cmd":"ls"}`),
+		"two ends":                      open + more(0, `{"cmd":"ls"}`) + closed(0) + closed(0),
+		"numbered from 1":               strings.ReplaceAll(open+more(0, `{"cmd":"ls"}`)+closed(0), `"index":0`, `"index":1`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			checkCanonical(t, started("msg_1")+body+ended("tool_use"), `{"cmd":"ls"}`, func(arguments string) string {
@@ -251,8 +252,7 @@ func TestCallAfterBlocksBeforeTheMessage(t *testing.T) {
 	}
 }
 
-// A call after [DONE] is one that only some clients read, and so is one that goes on
-// after it.
+// Only some clients read a call after [DONE], or one that continues after it.
 func TestCallAfterDone(t *testing.T) {
 	for _, body := range []string{done + one, begun(1, "toolu_a", "bash") + more(1, `{"cmd":"rm -rf /`) + done + more(1, `tmp"}`) + closed(1)} {
 		p := newPlayer(t, request1, 7, intercept.Limits{})

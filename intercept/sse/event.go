@@ -4,24 +4,24 @@ import "bytes"
 
 var bom = []byte("\xef\xbb\xbf")
 
-// Event is what one part of a stream says. Its slices alias the part.
+// Event has the fields of one part of a stream. Its slices alias the part.
 type Event struct {
 	// Name is the value of the event field.
 	Name []byte
-	// Data holds the value of each data line. A reader that follows the standard
-	// joins them with LF; some readers take each for itself.
+	// Data has the value of each data line. A reader that follows the standard joins
+	// them with LF; some readers take each as an event.
 	Data [][]byte
-	// Indented counts the data lines behind blanks, which a reader that follows the
-	// standard skips.
+	// Indented counts the data lines that begin with blanks, which a reader that follows
+	// the standard skips.
 	Indented int
-	// Stray holds the lines that no reader that follows the standard looks at as
-	// data: comments, id, retry and unknown fields, and event
-	// fields but for the first. Lenient readers may.
+	// Stray has the other lines, which are no data by the standard and may be for
+	// lenient readers: comments, id, retry and unknown fields, and all event fields but
+	// the first.
 	Stray [][]byte
 }
 
-// Parse reads the lines of one part. A line whose field is data after leading
-// blanks counts as data, because some readers trim lines before they look.
+// Parse reads the lines of one part. A line whose field is data after leading blanks
+// counts as data, because some readers trim lines first.
 func Parse(part []byte) Event {
 	var e Event
 	part = bytes.TrimPrefix(part, bom)
@@ -54,8 +54,8 @@ func (e *Event) add(line []byte) {
 	}
 }
 
-// Joined is the event's data as the standard reads it: the data lines joined
-// with LF. With one line it aliases the part.
+// Joined is the event's data by the standard: the data lines joined with LF. With one
+// line it aliases the part.
 func (e *Event) Joined() []byte {
 	if len(e.Data) == 1 {
 		return e.Data[0]
@@ -63,9 +63,8 @@ func (e *Event) Joined() []byte {
 	return bytes.Join(e.Data, []byte("\n"))
 }
 
-// AppendData appends an event that carries payload to dst: one data line for
-// each line of payload, then a blank line. A name that is not empty goes before
-// as the event field.
+// AppendData appends an event with payload to dst: the event field, if name is not empty,
+// one data line for each line of payload, and a blank line.
 func AppendData(dst []byte, name string, payload []byte) []byte {
 	if name != "" {
 		dst = append(append(append(dst, "event: "...), name...), '\n')

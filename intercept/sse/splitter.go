@@ -1,10 +1,9 @@
-// Package sse cuts a server-sent event stream into its parts without losing a
-// byte, and reads the fields of one event.
+// Package sse splits a server-sent event stream into its parts without losing a byte, and
+// reads the fields of one event.
 //
-// It follows the WHATWG HTML standard, section 9.2.6 ("Interpreting an event
-// stream"): lines end in LF, CRLF or CR, a blank line ends an event. Where real
-// servers deviate the parts are still cut so that every byte belongs to exactly
-// one part, in order: the concatenation of all parts is the stream.
+// It follows the WHATWG HTML standard, section 9.2.6 ("Interpreting an event stream"):
+// lines end in LF, CRLF or CR, a blank line ends an event. The concatenation of all parts
+// is the stream, also if a server deviates from the standard.
 package sse
 
 import (
@@ -13,37 +12,35 @@ import (
 	"sync"
 )
 
-// ErrPartTooLong is returned when one event grows beyond the splitter's limit.
+// ErrPartTooLong is the error for an event that is longer than the splitter's limit.
 var ErrPartTooLong = errors.New("an event of the stream is longer than the limit")
 
 const (
 	retain = 4 << 10  // the largest buffer that a splitter keeps between blocks
-	pooled = 40 << 10 // the size of those it borrows while a stream keeps coming
+	pooled = 40 << 10 // the size of the buffers that it borrows during a stream
 )
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, pooled); return &b }}
 
-// Splitter cuts a stream into parts. A part is one event with the blank line
-// that ends it, or a comment line or blank line that stands between events
-// (which are handed on at once, because servers use them as heartbeats).
+// Splitter splits a stream into parts. A part is one event with the blank line that ends
+// it, or a comment line or blank line between events, which servers use as heartbeats.
 //
 // The zero value has no limit and is ready for use.
 type Splitter struct {
 	// Max is the longest part in bytes, 0 for no limit.
 	Max int
 
-	cur     []byte  // what Next reads: the caller's block or buf
+	cur     []byte  // the bytes that Next reads: the caller's block or buf
 	buf     []byte  // bytes carried over between blocks
-	spare   []byte  // the buffer before: parts that were returned lie in it
-	lent    *[]byte // a borrowed buffer, as long as buf or returned parts lie in it
-	line    int     // where in cur the line begins that is being searched
-	scanned int     // how far behind that the line is known not to end
+	spare   []byte  // the buffer before buf, which contains returned parts
+	lent    *[]byte // a borrowed buffer, as long as buf or returned parts are in it
+	line    int     // the start in cur of the line that is being searched
+	scanned int     // how many bytes of the line are known not to end it
 	begun   bool    // a line of an event was seen before line
 }
 
-// Write hands over the next block of the stream. All parts of the block before
-// must have been taken with Next. The block must not change until Next has
-// returned false.
+// Write takes the next block of the stream. All parts of the block before it must have
+// been taken with Next. The block must not change until Next has returned false.
 func (s *Splitter) Write(p []byte) {
 	s.giveBack()
 	if len(s.buf) == 0 {
@@ -58,7 +55,7 @@ func (s *Splitter) Write(p []byte) {
 	s.cur = s.buf
 }
 
-// giveBack returns a borrowed buffer once the parts in it are no longer needed.
+// giveBack returns a borrowed buffer when the parts in it are no longer needed.
 func (s *Splitter) giveBack() {
 	if s.lent != nil && cap(s.buf) != pooled {
 		buffers.Put(s.lent)
@@ -83,8 +80,8 @@ func (s *Splitter) Next() (part []byte, ok bool, err error) {
 	return nil, false, nil
 }
 
-// Rest returns the bytes of a part that was begun and not ended, and forgets
-// them. It is called when the stream has ended.
+// Rest returns the bytes of an unfinished part, at the end of the stream, and removes
+// them.
 func (s *Splitter) Rest() []byte {
 	s.giveBack()
 	rest := s.buf
@@ -92,14 +89,11 @@ func (s *Splitter) Rest() []byte {
 	return rest
 }
 
-// Empty reports whether no bytes of an unfinished part are kept.
-func (s *Splitter) Empty() bool { return len(s.buf) == 0 }
-
-// carry keeps the unfinished part for the next Write. Parts returned before stay
-// where they are until then.
+// carry keeps the unfinished part for the next Write. Returned parts do not change until
+// then.
 func (s *Splitter) carry() {
 	if len(s.cur) > 0 && len(s.cur) == len(s.buf) {
-		return // nothing was taken of what was carried before
+		return // no part was taken
 	}
 	s.buf, s.spare = append(s.spare[:0], s.cur...), s.buf
 	s.cur = s.buf
@@ -111,20 +105,19 @@ func (s *Splitter) carry() {
 	}
 }
 
-// find returns the length of the part at the front of cur, 0 if it has not
-// ended yet.
+// find returns the length of the part at the front of cur, 0 if it has not ended yet.
 func (s *Splitter) find() int {
 	for {
 		rest := s.cur[s.line:]
 		line, end := nextLine(rest, s.scanned)
 		if end == 0 {
-			s.scanned = max(0, len(rest)-1) // a CR at the end is looked at again
+			s.scanned = max(0, len(rest)-1) // a CR at the end is read again
 			return 0
 		}
 		s.line, s.scanned = s.line+end, 0
 		switch {
 		case len(line) == 0:
-			return s.line // ends the event, or stands alone between events
+			return s.line // it ends the event, or is between events
 		case !s.begun && line[0] == ':':
 			return s.line
 		}
@@ -132,10 +125,9 @@ func (s *Splitter) find() int {
 	}
 }
 
-// nextLine returns the line at the front of b without its terminator, and its
-// length with it; 0 while the terminator is not there. A CR at the very end of
-// b is no terminator yet: an LF that belongs to it may follow. There is none
-// before from.
+// nextLine returns the line at the front of b without its terminator, and its length with
+// it, 0 if the terminator is missing. A CR at the end of b is no terminator yet, because
+// an LF may follow. There is none before from.
 func nextLine(b []byte, from int) (line []byte, length int) {
 	head, lf := b, bytes.IndexByte(b[from:], '\n')
 	if lf >= 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// split cuts stream in blocks of n bytes and returns the parts and what is left.
+// split splits a stream in blocks of n bytes and returns the parts and the rest.
 func split(t testing.TB, stream []byte, n int) (parts []string, rest string) {
 	t.Helper()
 	var s Splitter

@@ -8,21 +8,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Fields are top-level fields of a request body that is one strict JSON object,
-// as stretches of its bytes: nothing is re-encoded.
+// Fields are top-level fields of a request body that is one strict JSON object, as spans
+// of its bytes: nothing is re-encoded.
 type Fields struct {
 	body  []byte
 	names []string
-	at    []Span // by name; one that is absent is empty
-	found uint   // the marks that may be there, as bits
+	at    []Span // by name; empty if absent
+	found uint   // the marks that may be present, as bits
 }
 
-// ReadFields reads a body strictly, once, and finds the fields with the given names.
-// The error says what is wrong and where, and quotes nothing.
+// ReadFields reads a body strictly, once, and finds the fields with the given names. The
+// error has the mistake and its place, and quotes nothing.
 func ReadFields(body []byte, names ...string) (Fields, error) { return ScanFields(body, names, nil) }
 
-// ScanFields also finds out which of some marks may stand as a string anywhere below
-// the top level.
+// ScanFields also reports which of some marks may be a string anywhere below the top
+// level.
 func ScanFields(body []byte, names, marks []string) (Fields, error) {
 	f := Fields{body: body, names: names, at: make([]Span, len(names))}
 	q := quick{b: body, marks: marks}
@@ -43,7 +43,7 @@ func (f *Fields) note(name []byte, value Span) {
 	}
 }
 
-// decode reads what the quick reader has left to the decoder.
+// decode reads a body that the quick reader has left to the decoder.
 func (f *Fields) decode() error {
 	body := f.body
 	dec := jsontext.NewDecoder(bytes.NewBuffer(body))
@@ -67,18 +67,17 @@ func (f *Fields) decode() error {
 		return positioned(dec)
 	}
 	if len(bytes.Trim(body[dec.InputOffset():], " \t\r\n")) > 0 {
-		return errors.New("something stands behind the JSON object")
+		return errors.New("something follows the JSON object")
 	}
 	return nil
 }
 
-// positioned says where strict decoding stopped, without quoting the body.
+// positioned is the error at the place where strict decoding stopped.
 func positioned(dec *jsontext.Decoder) error {
 	return fmt.Errorf("it is not strict JSON (duplicate name, invalid UTF-8 or syntax) after byte %d", dec.InputOffset())
 }
 
-// Raw is the value of a field as it stands in the body, nil where it is absent.
-// It aliases the body.
+// Raw is the value of a field, nil if it is absent. It aliases the body.
 func (f *Fields) Raw(name string) []byte {
 	at, ok := f.At(name)
 	if !ok {
@@ -87,11 +86,11 @@ func (f *Fields) Raw(name string) []byte {
 	return f.body[at.Start:at.End:at.End]
 }
 
-// MayHave reports whether the i-th of the marks that were looked for may be anywhere
-// below the top level, as a name or as a value.
+// MayHave reports whether the i-th mark may be anywhere below the top level, as a name or
+// as a value.
 func (f *Fields) MayHave(i int) bool { return f.found&(1<<i) != 0 }
 
-// At is where the value of a field stands in the body.
+// At returns the place of the value of a field in the body.
 func (f *Fields) At(name string) (at Span, ok bool) {
 	for i := range f.names {
 		if f.names[i] == name {
@@ -101,7 +100,7 @@ func (f *Fields) At(name string) (at Span, ok bool) {
 	return Span{}, false
 }
 
-// Replace returns the body with the bytes of a span replaced; all others stay.
+// Replace returns the body with the bytes of a span replaced.
 func Replace(body []byte, at Span, with []byte) []byte {
 	out := make([]byte, 0, len(body)-(at.End-at.Start)+len(with))
 	out = append(out, body[:at.Start]...)
@@ -109,8 +108,8 @@ func Replace(body []byte, at Span, with []byte) []byte {
 	return append(out, body[at.End:]...)
 }
 
-// SetField returns body, which is one strict JSON object, with a field set to a
-// value: in place, or behind the others where it has none. All other bytes stay.
+// SetField returns body, which is one strict JSON object, with a field set to a value: in
+// its place, or after the others if it is absent. All other bytes are kept.
 func SetField(body []byte, name string, raw []byte) ([]byte, error) {
 	f, err := ReadFields(body, name)
 	if err != nil {
@@ -127,8 +126,7 @@ func SetField(body []byte, name string, raw []byte) ([]byte, error) {
 	return Replace(body, Span{end, end}, []byte(field)), nil
 }
 
-// AppendItems returns the array raw, which is strict JSON, with items put behind
-// those that it has.
+// AppendItems returns the array raw, which is strict JSON, with items appended.
 func AppendItems(raw []byte, items ...string) []byte {
 	if len(items) == 0 {
 		return raw

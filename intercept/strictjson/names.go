@@ -5,13 +5,11 @@ import (
 	"strings"
 )
 
-// NamesCall reports whether a name in strict JSON speaks of calls or of the input
-// that every call has, or a type does: [MayHoldCall] for names and types alone, so
-// that what the model says raises no suspicion. What [Suspect] refuses has such a
-// name or type: a name with "call" in it, one that is an input's beside "name", or a
-// type that is no text, or a text with "call" or "tool_use" in it. Names and types
-// with escapes are suspected where the escape could stand for an ASCII letter.
-// FuzzNamesCall holds it against Suspect.
+// NamesCall is [MayHoldCall] for the names and types in strict JSON, so that the model's
+// text is not suspected. All that [Suspect] refuses has such a name or type: a name with
+// "call" in it, the name of an input beside "name", or a type that is no text, or a text
+// with "call" or "tool_use" in it. Names and types with escapes are suspected if an
+// escape could be an ASCII letter. FuzzNamesCall compares it with Suspect.
 func NamesCall[T []byte | string](json T) bool {
 	typed := false
 	for {
@@ -36,7 +34,7 @@ func NamesCall[T []byte | string](json T) bool {
 	}
 }
 
-// indexByte is where c stands first in s, or -1.
+// indexByte returns the place of the first c in s, or -1.
 func indexByte[T []byte | string](s T, c byte) int {
 	switch s := any(s).(type) {
 	case []byte:
@@ -47,7 +45,7 @@ func indexByte[T []byte | string](s T, c byte) int {
 	return -1
 }
 
-// colonNext reports whether a colon comes next in json, but for blanks.
+// colonNext reports whether json begins with a colon, after blanks.
 func colonNext[T []byte | string](json T) bool {
 	for i := range len(json) {
 		switch json[i] {
@@ -59,8 +57,8 @@ func colonNext[T []byte | string](json T) bool {
 	return false
 }
 
-// closingQuote is where the strict JSON string ends in whose contents s begins, -1
-// where it does not: at the first quote behind an even number of backslashes.
+// closingQuote returns the end of the strict JSON string in whose contents s begins: the
+// first quote after an even number of backslashes. It is -1 if there is none.
 func closingQuote[T []byte | string](s T) int {
 	for from := 0; ; {
 		i := indexByte(s[from:], '"')

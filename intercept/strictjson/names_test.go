@@ -34,8 +34,8 @@ func TestNamesCall(t *testing.T) {
 	}
 }
 
-// FuzzNamesCall holds the scan against the search that it spares: what is cleared
-// holds nothing that is suspect at any depth.
+// FuzzNamesCall compares the scan with the search that it spares: JSON that the scan
+// passes contains nothing suspect at any depth.
 func FuzzNamesCall(f *testing.F) {
 	for _, in := range []string{
 		`{"tool_calls":[{"function":{"name":"x","arguments":"{}"}}]}`, `{"t\u006fol_\u0063alls":[1]}`, `{"a":{"name":"x","input":{}}}`,

@@ -8,21 +8,19 @@ import (
 	"unicode/utf8"
 )
 
-// quick reads strict JSON several times as fast as the strict decoder, and errs in
-// the safe direction only: it gives up on whatever it is not sure of, and then the
-// decoder judges. What it accepts is one value by the grammar of RFC 8259, each
-// string of which is valid UTF-8 with the escapes of the RFC and whole surrogate
-// pairs, and each object of which has names without escapes that differ byte for
-// byte. Without escapes a name stands for its bytes, so the names differ for every
-// reader: it is what the decoder accepts too. FuzzQuick holds one against the other.
+// quick reads strict JSON several times as fast as the strict decoder. It leaves to the
+// decoder whatever it is not sure of. It accepts one value by the grammar of RFC 8259.
+// Each string is valid UTF-8 with the escapes of the RFC and whole surrogate pairs, and
+// the names of an object have no escapes and differ byte for byte, so that they differ
+// for every reader. The decoder accepts such text too: FuzzQuick compares the two.
 type quick struct {
 	b     []byte
-	marks []string // strings of letters and lower lines to be looked for, below the top level
+	marks []string // strings of letters and underscores to search for, below the top level
 	found uint     // those that may be there, as bits
 	names []quickName
 }
 
-// quickName is a name of an object that is open, with what is compared first.
+// quickName is a name of an open object, with a sum that is compared first.
 type quickName struct {
 	sum uint64
 	at  Span
@@ -33,7 +31,7 @@ const (
 	quickMembers = 64  // and so are objects with more: each name is compared with all before it
 )
 
-// undecided stands for the end of what a quick reader is not sure of.
+// undecided is the end of a value that a quick reader is not sure of.
 const undecided = -1
 
 // quickNames are buffers for the names of objects.
@@ -45,8 +43,8 @@ func isQuick(b []byte) bool {
 	return q.whole(nil)
 }
 
-// whole reads all of the text. Of a value that is an object each field is shown to
-// field, if there is one.
+// whole reads all of the text. If the value is an object, it calls field, unless that is
+// nil, for each of its fields.
 func (q *quick) whole(field func(name []byte, value Span)) bool {
 	buffer := quickNames.Get().(*[]quickName)
 	defer quickNames.Put(buffer)
@@ -60,7 +58,7 @@ func (q *quick) whole(field func(name []byte, value Span)) bool {
 	return i != undecided && q.space(i) == len(q.b)
 }
 
-// space is where the blanks at i end.
+// space returns the end of the blanks at i.
 func (q *quick) space(i int) int {
 	for i < len(q.b) && (q.b[i] == ' ' || q.b[i] == '\n' || q.b[i] == '\r' || q.b[i] == '\t') {
 		i++
@@ -68,7 +66,7 @@ func (q *quick) space(i int) int {
 	return i
 }
 
-// value reads the value at i, at the given depth, and returns where it ends.
+// value reads the value at i, at the given depth, and returns its end.
 func (q *quick) value(i, depth int) int {
 	if i >= len(q.b) || depth == quickDepth {
 		return undecided
@@ -122,7 +120,7 @@ func (q *quick) number(i int) int {
 	return i
 }
 
-// at is the byte at i, 0 behind the end.
+// at is the byte at i, 0 after the end.
 func (q *quick) at(i int) byte {
 	if i < len(q.b) {
 		return q.b[i]
@@ -147,8 +145,8 @@ func (q *quick) text(i int) int {
 	return i + n + 1
 }
 
-// look notes which marks a string may be. A mark is of letters and lower lines, for
-// which no escape stands but \u00XX, of six bytes for one.
+// look records which marks a string may be. A mark consists of letters and underscores,
+// whose only escape is \u00XX, six bytes for one.
 func (q *quick) look(text []byte, escaped bool) {
 	for m, mark := range q.marks {
 		if len(text) >= len(mark) && len(text) <= 6*len(mark) &&
@@ -213,8 +211,8 @@ func (q *quick) object(i, depth int, field func(name []byte, value Span)) int {
 	}
 }
 
-// name reads the name at i, which must differ from those since outer, the names of
-// the same object.
+// name reads the name at i, which must differ from those since outer, the names of the
+// same object.
 func (q *quick) name(i, outer int) int {
 	if q.at(i) != '"' || len(q.names)-outer == quickMembers {
 		return undecided
@@ -234,7 +232,7 @@ func (q *quick) name(i, outer int) int {
 	return i + n + 1
 }
 
-// nameSum is the same for names that are the same, and seldom for others.
+// nameSum is equal for equal names, and seldom for others.
 func nameSum(name []byte) (sum uint64) {
 	if len(name) >= 8 {
 		return binary.LittleEndian.Uint64(name)*31 + binary.LittleEndian.Uint64(name[len(name)-8:]) + uint64(len(name))
@@ -245,10 +243,10 @@ func nameSum(name []byte) (sum uint64) {
 	return sum
 }
 
-// stringLength returns the length of the string contents at the front of b up to
-// the closing quote, and whether there are escapes in them. It is -1 when they are
-// not strict JSON: control bytes, invalid UTF-8, unknown escapes, halves of
-// surrogate pairs, or no closing quote.
+// stringLength returns the length of the string contents at the front of b up to the
+// closing quote, and whether they contain escapes. It is -1 if they are not strict JSON:
+// control bytes, invalid UTF-8, unknown escapes, halves of surrogate pairs, or no closing
+// quote.
 func stringLength(b []byte) (n int, escaped bool) {
 	for i := 0; ; {
 		for ; len(b)-i >= 8; i += 8 {
@@ -276,25 +274,36 @@ func stringLength(b []byte) (n int, escaped bool) {
 		case c < utf8.RuneSelf:
 			i++
 		default:
-			start := i
-			for i < len(b) && b[i] >= utf8.RuneSelf {
-				i++
-			}
-			if !utf8.Valid(b[start:i]) {
+			n := runesLength(b[i:])
+			if n < 0 {
 				return -1, escaped
 			}
+			i += n
 		}
 	}
 }
 
-// special marks by their high bits those of eight bytes that do not stand for
-// themselves in a JSON string: control bytes, the quote, the backslash, and what is
-// not ASCII. Subtracting borrows into the high bit of each byte that is too small,
-// and of bytes above it at most: the lowest that is marked is one (Mycroft's test).
+// runesLength returns the length of the characters outside ASCII at the front of b, -1
+// if they are not valid UTF-8.
+func runesLength(b []byte) int {
+	n := 0
+	for n < len(b) && b[n] >= utf8.RuneSelf {
+		n++
+	}
+	if !utf8.Valid(b[:n]) {
+		return -1
+	}
+	return n
+}
+
+// special sets the high bits of those of eight bytes that are special in a JSON string:
+// control bytes, the quote, the backslash, and bytes outside ASCII. Subtracting borrows
+// into the high bit of each byte that is too small, and of bytes above it at most: the
+// lowest marked byte is special (Mycroft's test).
 func special(w uint64) uint64 {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	return (w | (w - 0x20*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones)) & high
 }
 
-// shortEscape marks what stands behind the backslash of an escape of two bytes.
+// shortEscape has the second byte of each escape of two bytes.
 var shortEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}

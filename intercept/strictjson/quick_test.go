@@ -107,7 +107,7 @@ func FuzzQuick(f *testing.F) {
 	})
 }
 
-// holds reports whether a string that stands for mark is anywhere in a value.
+// holds reports whether a string that is mark after unescaping is anywhere in a value.
 func holds(value jsontext.Value, mark string) bool {
 	dec := jsontext.NewDecoder(strings.NewReader(string(value)))
 	for {

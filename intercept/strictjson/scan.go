@@ -1,9 +1,8 @@
 package strictjson
 
-// MayHoldCall reports whether a payload that is strict JSON could hold a call in
-// any form: whether a name that speaks of calls, or of the input that every call
-// has, could be in it, in any letter case or escaped. It looks at bytes only, so
-// text that uses these words is suspected too; what it clears needs no decoder.
+// MayHoldCall reports whether a payload that is strict JSON could contain a call in any
+// form: whether it could have a name for calls or for the input of a call, in any letter
+// case or escaped. It looks at bytes only, so text with these words is suspected too.
 func MayHoldCall[T []byte | string](payload T) bool {
 	state := uint8(0)
 	for i := range len(payload) {
@@ -15,9 +14,9 @@ func MayHoldCall[T []byte | string](payload T) bool {
 	return false
 }
 
-// The words looked for. An ASCII letter can be written in JSON as itself or as
-// \u00XX; letters outside ASCII that fold to ASCII ones (U+017F, U+212A) are in
-// none of them.
+// scanWords are the words to find. An ASCII letter can be written in JSON as itself or as
+// \u00XX; letters outside ASCII that fold to ASCII ones (U+017F, U+212A) are in none of
+// them.
 var scanWords = []string{"call", "argument", "input", "parameter", "action", "tool_use", "approval", `\u00`}
 
 // scanFound is the state in which a word was seen.
@@ -25,8 +24,8 @@ const scanFound = 63
 
 var class, scan = scanTables()
 
-// scanTables builds the automaton that looks for all words at once (Aho and
-// Corasick, 1975), over classes of bytes.
+// scanTables builds the automaton that finds all words at once (Aho and Corasick, 1975),
+// over classes of bytes.
 func scanTables() (class [256]uint8, scan [64][32]uint8) {
 	classes := uint8(1) // class 0: bytes in no word
 	for _, word := range scanWords {

@@ -26,8 +26,8 @@ func TestMayHoldCall(t *testing.T) {
 	}
 }
 
-// FuzzMayHoldCall holds the scan against the decoder's own judgement: what is
-// cleared has no name that speaks of a call and no object with an input.
+// FuzzMayHoldCall compares the scan with the decoder: JSON that the scan passes has no name
+// for calls and no object with an input.
 func FuzzMayHoldCall(f *testing.F) {
 	for _, in := range []string{
 		`{"tool_calls":[{"function":{"name":"x","arguments":"{}"}}]}`, `{"t\u006fol_\u0063alls":[1]}`, `{"a":{"name":"x","input":{}}}`,

@@ -20,10 +20,10 @@ const (
 	Object
 )
 
-// Schema describes the JSON values that every known client of a dialect reads
-// alike: a fixed set of fields, each with the types that all clients accept. An
-// event that carries a part of a call is released as upstream sent it only if it
-// fits the schema of its dialect; otherwise the call is rendered in canonical form.
+// Schema describes the JSON values that every known client of a dialect reads alike: a
+// fixed set of fields, each with the types that all clients accept. An event about a call
+// is released as upstream sent it only if it fits the schema of its dialect; otherwise
+// the call is rendered in canonical form.
 type Schema struct {
 	Types Types
 	// Values are the strings that fit, nil for any.
@@ -100,10 +100,9 @@ func typeOf(v gjson.Result) Types {
 	return Object
 }
 
-// namesPrototype reports whether a value has, at any depth, a field whose name
-// changes an object's prototype where a client copies fields, or one that a client
-// keeps its own state under (names that begin with two underscores). What nests
-// too deeply to look through counts as one.
+// namesPrototype reports whether a value has, at any depth, a field whose name changes an
+// object's prototype if a client copies fields, or a name for a client's own state (it
+// begins with two underscores). A value that nests too deep counts as one.
 func namesPrototype(v gjson.Result, depth int) (found bool) {
 	if !v.IsObject() && !v.IsArray() {
 		return false

@@ -2,24 +2,22 @@ package strictjson
 
 import "bytes"
 
-// Span is a stretch of bytes, from Start up to and without End.
+// Span is a range of bytes, from Start up to and without End.
 type Span struct{ Start, End int }
 
-// Shape recognises a payload that differs from one already decoded only inside
-// string values that carry text and in numbers that count. Names, structure and
-// every other value are the same bytes, and each differing value is one that
-// every JSON parser reads alike; so what the decoder found in the first payload
-// is true of the second. It is the test that spares most events of a stream the
-// strict decoder, and it errs in the safe direction only: what it does not
-// recognise is decoded.
+// Shape recognises a payload that differs from a decoded one only in string values that
+// contain text and in numbers that count. Names, structure and all other values are the
+// same bytes, and every JSON parser reads each differing value alike, so that the second
+// payload means the same as the first. It spares most events of a stream the strict
+// decoder. A payload that it does not recognise is decoded.
 type Shape struct {
 	literals [][]byte // around the slots: one more than there are slots
 	numbers  []bool   // by slot: it is a number
 }
 
-// NewShape remembers payload, which [Strict] has accepted. Slots are the inner
-// bytes of string values in it (without their quotes) and whole numbers without
-// a sign, in order.
+// NewShape returns the shape of a payload, which [Strict] has accepted. Slots are the
+// inner bytes of string values in it (without their quotes) and whole numbers without a
+// sign, in order.
 func NewShape(payload []byte, slots []Span) Shape {
 	kept := bytes.Clone(payload)
 	literals := make([][]byte, 0, len(slots)+1)
@@ -67,9 +65,9 @@ func (s *Shape) Match(payload []byte, texts [][]byte) ([][]byte, bool) {
 // maxDigits bounds a number so that every parser reads it exactly.
 const maxDigits = 15
 
-// plainNumber returns the length of the whole number at the front of b, or -1
-// where there is none. What follows it in a payload is no digit, sign or point,
-// because it is a literal of the shape.
+// plainNumber returns the length of the whole number at the front of b, -1 if there is
+// none. No digit, sign or point follows it in a payload, because a literal of the shape
+// does.
 func plainNumber(b []byte) int {
 	n := 0
 	for n < len(b) && n < maxDigits && b[n] >= '0' && b[n] <= '9' {
@@ -81,17 +79,15 @@ func plainNumber(b []byte) int {
 	return n
 }
 
-// escape returns the length of the escape sequence at the front of b, without
-// its backslash; 0 when it is none. A surrogate counts with its other half.
+// escape returns the length of the escape sequence at the front of b, without its
+// backslash, 0 if there is none. A surrogate counts with its other half.
 func escape(b []byte) int {
-	if len(b) == 0 {
+	switch {
+	case len(b) == 0:
 		return 0
-	}
-	switch b[0] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+	case shortEscape[b[0]]:
 		return 1
-	case 'u':
-	default:
+	case b[0] != 'u':
 		return 0
 	}
 	first, ok := hex4(b[1:])

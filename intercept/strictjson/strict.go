@@ -1,11 +1,10 @@
-// Package strictjson reads and edits JSON of servers and models that may be hostile:
-// what it accepts every parser reads alike, and what could be a call in disguise is
-// found.
+// Package strictjson reads and edits JSON of servers and models that may be hostile. Every
+// parser reads the JSON that it accepts alike, and it finds values that could be calls.
 //
-// Read strict.go and quick.go (what is strict JSON), fields.go and patch.go (fields are
-// found and changed without touching another byte), shape.go and schema.go (forms of
-// objects), halves.go and text.go (texts in pieces), suspicion.go, names.go and scan.go
-// (what could be a call).
+// Read strict.go and quick.go (the definition of strict JSON), fields.go and patch.go
+// (fields are found and changed without touching another byte), shape.go and schema.go
+// (forms of objects), halves.go and text.go (texts in pieces), suspicion.go, names.go and
+// scan.go (values that could be calls).
 package strictjson
 
 import (
@@ -16,10 +15,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Strict checks that b is exactly one JSON value that every parser reads alike:
-// RFC 8259 with UTF-8 that is valid, names that are unique in each object after
-// unescaping, and nothing behind the value. What it accepts may be searched and
-// edited with gjson and sjson.
+// Strict checks that b is exactly one JSON value that every parser reads alike: RFC 8259
+// with valid UTF-8, names that are unique in each object after unescaping, and nothing
+// after the value. Such a value may be searched and edited with gjson and sjson.
 func Strict(b []byte) error {
 	if isQuick(b) || jsontext.Value(b).IsValid() {
 		return nil
@@ -28,13 +26,13 @@ func Strict(b []byte) error {
 	if err := dec.SkipValue(); err != nil {
 		return fmt.Errorf("not strict JSON: %w", err)
 	}
-	return errBehind
+	return errTrailing
 }
 
-// maxNesting is how deep JSON may nest that many parsers read: some stop at 64.
+// maxNesting is the depth at which some parsers stop.
 const maxNesting = 64
 
-// Deep reports whether strict JSON nests so deep that many parsers give up on it.
+// Deep reports whether strict JSON nests so deep that some parsers refuse it.
 func Deep(b []byte) bool {
 	dec := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowDuplicateNames(true))
 	for {
@@ -47,9 +45,8 @@ func Deep(b []byte) bool {
 	}
 }
 
-// ArgumentsCheck follows the arguments of a call that passes in fragments and
-// notices, before the fragment goes on, when they stop being one strict JSON
-// object.
+// ArgumentsCheck reads the arguments of a call that passes in fragments, and reports the
+// first fragment with which they can no longer become one strict JSON object.
 type ArgumentsCheck struct {
 	feed feed
 	half string // at the end of the last fragment, see [CutHalf]
@@ -57,7 +54,7 @@ type ArgumentsCheck struct {
 	done bool
 }
 
-// NewArgumentsCheck returns a check that has seen nothing yet.
+// NewArgumentsCheck returns a check without fragments.
 func NewArgumentsCheck() *ArgumentsCheck {
 	c := &ArgumentsCheck{}
 	c.dec = jsontext.NewDecoder(&c.feed)
@@ -83,17 +80,17 @@ func (c *ArgumentsCheck) Add(fragment string) error {
 		c.done = c.dec.StackDepth() == 0
 	}
 	if !blank(c.dec.UnreadBuffer()) || !blank(c.feed.pending) || c.half != "" {
-		return errBehind
+		return errTrailing
 	}
 	return nil
 }
 
-var errBehind = errors.New("not strict JSON: something stands behind the value")
+var errTrailing = errors.New("not strict JSON: something follows the value")
 
 func blank(b []byte) bool { return len(bytes.Trim(b, " \t\r\n")) == 0 }
 
-// errStarved is what a feed without bytes answers. The decoder takes it for a
-// passing fault of the reader and goes on where it was.
+// errStarved is the error of a feed without bytes. For the decoder it is a temporary error
+// of the reader, after which it can continue.
 var errStarved = errors.New("no more bytes yet")
 
 type feed struct{ pending []byte }

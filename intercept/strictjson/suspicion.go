@@ -6,11 +6,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Suspect looks into a part of an answer that a dialect has no meaning for and
-// says why it could be a call in disguise: a name that speaks of calls with
-// something in it, an object that has both a tool's name and its input, a type
-// that names a call. It returns "" for what is harmless. The value must be
-// strict JSON.
+// Suspect returns why an unknown part of an answer could be a call: it has a non-empty
+// field named for calls, an object with both a tool's name and its input, or a type named
+// for calls. It returns "" if there is no such reason. The value must be strict JSON.
 func Suspect(key string, v gjson.Result) string {
 	if (v.IsObject() || v.IsArray()) && !NamesCall(v.Raw) {
 		return suspectKey(key, v)
@@ -18,7 +16,7 @@ func Suspect(key string, v gjson.Result) string {
 	return suspect(key, v, 0)
 }
 
-// maxDepth bounds the search: each level reads all that is below it again.
+// maxDepth bounds the search: each level reads all levels below it again.
 const maxDepth = 32
 
 func suspect(key string, v gjson.Result, depth int) string {
@@ -57,8 +55,8 @@ func suspectObject(v gjson.Result, depth int) string {
 	})
 }
 
-// NamedInput reports whether an object has both a name and an input, as every
-// form of a call has.
+// NamedInput reports whether an object has both a name and an input, as every form of a
+// call has.
 func NamedInput(v gjson.Result) bool {
 	var n Named
 	v.ForEach(func(k, item gjson.Result) bool {
@@ -68,8 +66,8 @@ func NamedInput(v gjson.Result) bool {
 	return n.Input()
 }
 
-// Named is [NamedInput] for an object whose fields are read one by one anyway. The
-// zero value has seen none.
+// Named is [NamedInput] for an object whose fields are read one by one. The zero value is
+// ready for use.
 type Named struct{ name, input bool }
 
 // Note takes the next field.
@@ -83,8 +81,8 @@ func (n *Named) Note(key string, v gjson.Result) {
 // Input reports whether the fields so far have both a name and an input.
 func (n *Named) Input() bool { return n.name && n.input }
 
-// empty reports values that cannot be a call: numbers, booleans, null, and
-// strings, arrays and objects with nothing in them.
+// empty reports whether a value cannot be a call: a number, a boolean, null, or an empty
+// string, array or object.
 func empty(v gjson.Result) bool {
 	switch {
 	case v.Type == gjson.String:
@@ -95,7 +93,7 @@ func empty(v gjson.Result) bool {
 	return true
 }
 
-// first returns the first answer of visit that is not "".
+// first returns the first result of visit that is not "".
 func first(v gjson.Result, visit func(k, item gjson.Result) string) (found string) {
 	v.ForEach(func(k, item gjson.Result) bool {
 		found = visit(k, item)
@@ -104,8 +102,8 @@ func first(v gjson.Result, visit func(k, item gjson.Result) string) (found strin
 	return found
 }
 
-// Misspelt reports whether key is one of known in another letter case. Some
-// decoders read such names as the known ones, so nothing under them is harmless.
+// Misspelt reports whether key is one of known in another letter case. Some decoders read
+// such a name as the known one.
 func Misspelt(key string, known ...string) bool {
 	for _, k := range known {
 		if key != k && len(key) >= len(k) && strings.EqualFold(key, k) {

@@ -9,8 +9,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Quote renders s as a JSON string without escaping more than JSON asks for.
-// Invalid UTF-8 is replaced.
+// Quote renders s as a JSON string with the necessary escapes only. Invalid UTF-8 is
+// replaced.
 func Quote(s string) string {
 	q, err := jsontext.AppendQuote(nil, s)
 	if err != nil {
@@ -19,8 +19,7 @@ func Quote(s string) string {
 	return string(q)
 }
 
-// Unquote writes the contents of a strict JSON string (without its quotes),
-// unescaped.
+// Unquote writes the contents of a strict JSON string (without its quotes), unescaped.
 func Unquote(b *strings.Builder, escaped []byte) {
 	if bytes.Contains(escaped, []byte(`\u`)) {
 		b.WriteString(gjson.Parse(`"` + string(escaped) + `"`).Str)
@@ -42,14 +41,14 @@ func Unquote(b *strings.Builder, escaped []byte) {
 	}
 }
 
-// Inner is where the contents of a string value stand in the text it was parsed
-// from, without its quotes.
+// Inner returns the place of the contents of a string value, without its quotes, in the
+// text from which it was parsed.
 func Inner(v gjson.Result) Span {
 	return Span{Start: v.Index + 1, End: v.Index + len(v.Raw) - 1}
 }
 
-// Paragraph is text as it stands behind what was said before: after an empty
-// line, unless there already is one or nothing.
+// Paragraph returns text as it follows the text before it: after an empty line, unless
+// that is empty or ends a line.
 func Paragraph(before, text string) string {
 	if before == "" || text == "" || strings.HasSuffix(before, "\n") {
 		return text
@@ -57,14 +56,14 @@ func Paragraph(before, text string) string {
 	return "\n\n" + text
 }
 
-// MadeUpID is the id of a call that upstream gave none, in what heldcall tells
-// the model. It depends on turn and position only.
+// MadeUpID is the id, in messages to the model, of a call to which upstream gave none. It
+// depends on turn and position only.
 func MadeUpID(turn string, position int) string {
 	return "call_" + turn + "_" + strconv.Itoa(position)
 }
 
-// Rope is text that grows by small pieces without being copied as it grows. The
-// zero value is empty.
+// Rope is text that grows by small pieces and is not copied as it grows. The zero value is
+// empty.
 type Rope struct {
 	full [][]byte
 	last []byte
@@ -97,8 +96,7 @@ func (r *Rope) String() string {
 	return b.String()
 }
 
-// ContentText is the text of a content field: a string, or the text parts of an
-// array.
+// ContentText is the text of a content field: a string, or the text parts of an array.
 func ContentText(content gjson.Result) string {
 	if !content.IsArray() {
 		return content.String()
@@ -111,8 +109,7 @@ func ContentText(content gjson.Result) string {
 	return b.String()
 }
 
-// Annotated is a content field, a string or an array of parts, with a note put
-// before it.
+// Annotated is a content field, a string or an array of parts, after a note.
 func Annotated(content gjson.Result, note string) string {
 	if !content.IsArray() {
 		return Quote(note + "\n" + content.String())

@@ -7,9 +7,8 @@ import (
 	"github.com/tidwall/sjson"
 )
 
-// AddUsage returns the usage object sum with every number of the usage object
-// more added, at any depth; fields that only one has are kept. Both must be
-// strict JSON; an empty one is no usage.
+// AddUsage returns the usage object sum with every number of the usage object more added,
+// at any depth. Fields that only one has are kept. Both must be strict JSON or empty.
 func AddUsage(sum, more []byte) []byte {
 	if len(sum) == 0 || gjson.ParseBytes(sum).Type == gjson.Null {
 		return more

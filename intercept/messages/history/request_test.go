@@ -1,8 +1,6 @@
-package messages
+package history
 
 import (
-	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
@@ -10,20 +8,28 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
-func TestGates(t *testing.T) {
-	for path, want := range map[string]string{
-		"/messages": "/messages", "/Messages": "/messages", "/v1/MESSAGES": "/v1/messages", "/anthropic/v1/messages": "/anthropic/v1/messages",
-		"/messages/count_tokens": "", "/messages/batches": "", "/threads/t1/messages": "", "/v1/Threads/t1/messages": "", "/chat/completions/c1/messages": "", "/message": "",
-	} {
-		got, ok := Dialect{}.Gates("POST", path)
-		if got != want || ok != (want != "") {
-			t.Errorf("%s: %q, %t", path, got, ok)
-		}
-		if _, ok := (Dialect{}).Gates("GET", path); ok {
-			t.Errorf("GET %s is gated", path)
-		}
+func parse(t *testing.T, body string) *Request {
+	t.Helper()
+	r, err := ParseRequest(intercept.Envelope{Body: []byte(body)})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return r
 }
+
+// conversation is a request with messages.
+func conversation(messages ...string) string {
+	return `{"model":"m","messages":[` + strings.Join(messages, ",") + `]}`
+}
+
+func user(content string) string      { return `{"role":"user","content":` + content + `}` }
+func assistant(content string) string { return `{"role":"assistant","content":` + content + `}` }
+func system(content string) string    { return `{"role":"system","content":` + content + `}` }
+
+const (
+	reminder = `{"type":"text","text":"<system-reminder>Be brief.</system-reminder>"}`
+	hi       = `[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]`
+)
 
 func TestSession(t *testing.T) {
 	for body, want := range map[string]string{
@@ -34,16 +40,15 @@ func TestSession(t *testing.T) {
 		`"metadata":{"user_id":"{\"session_id\":\"a\",\"session_id\":\"b\"}"}`:                        "",
 		`"metadata":null`: "",
 	} {
-		info := asking(t, `{"messages":[{"role":"user","content":"hi"}],`+body+`}`).Info()
+		info := parse(t, `{"messages":[{"role":"user","content":"hi"}],`+body+`}`).Info()
 		if info.Session != want || (want == "") != strings.HasSuffix(info.Opening, "\nhi") {
 			t.Errorf("%s: session %q, opening %q", body, info.Session, info.Opening)
 		}
 	}
 }
 
-// Results of tools are sent in the user's name, and reminders beside them; it is
-// the user who speaks only where there is more.
-func TestWhatTheUserSays(t *testing.T) {
+// Messages with tool results and reminders only are not the user's.
+func TestUserMessages(t *testing.T) {
 	const results = `{"type":"tool_result","tool_use_id":"a","content":"ok"}`
 	for _, tt := range []struct {
 		messages []string
@@ -55,14 +60,15 @@ func TestWhatTheUserSays(t *testing.T) {
 		{[]string{user(`[` + reminder + `,{"type":"text","text":"hi"}]`), assistant(`"y"`), user(`[` + results + `,` + reminder + `]`)}, "hi", "1\nhi"},
 		{[]string{user(hi), assistant(`"y"`), user(`[` + results + `,{"type":"text","text":"Stop that."}]`)}, "Stop that.", "2\nStop that."},
 	} {
-		r := asking(t, conversation(tt.messages...))
-		equal(t, "last", r.LastUser(), tt.last)
-		equal(t, "task", r.Task(), tt.task)
+		r := parse(t, conversation(tt.messages...))
+		if r.LastUser() != tt.last || r.Task() != tt.task {
+			t.Errorf("%s: last user message %q, task %q", tt.messages, r.LastUser(), r.Task())
+		}
 	}
 }
 
 func TestOfferedTools(t *testing.T) {
-	r := asking(t, `{"messages":[],"tools":[
+	r := parse(t, `{"messages":[],"tools":[
 		{"name":"read","description":"reads","input_schema":{"type":"object"}},{"type":"custom","name":"write"},
 		{"type":"bash_20250124","name":"bash"},{"type":"text_editor_20250728","name":"edit"},{"type":"computer_20251124","name":"computer"},{"type":"memory_20250818","name":"memory"},
 		{"type":"web_search_20250305","name":"web_search"},{"type":"code_execution_20250825","name":"code_execution"},{"type":"tool_search_tool_regex_20251119","name":"find"},
@@ -87,13 +93,12 @@ func TestOfferedTools(t *testing.T) {
 	}
 }
 
-// Tools can be added within a conversation, and stand in a history that was
-// compacted.
+// Messages can add tools, also in a compacted history.
 func TestToolsOfferedInMessages(t *testing.T) {
 	addition := func(definition string) string {
 		return `{"type":"tool_addition","tool":{"type":"tool_definition","definition":` + definition + `}}`
 	}
-	r := asking(t, `{"tools":[{"name":"bash","input_schema":{"type":"object"}}],"messages":[`+strings.Join([]string{
+	r := parse(t, `{"tools":[{"name":"bash","input_schema":{"type":"object"}}],"messages":[`+strings.Join([]string{
 		user(`"hi"`), assistant(`[{"type":"compaction","content":"Before.","tool_changes":[` + addition(`{"type":"web_fetch_20260318","name":"web_fetch"}`) + `]}]`),
 		system(`[{"type":"tool_removal","tool":{"type":"tool_reference","name":"bash"}},` + addition(`{"name":"bash","description":"new"}`) + `,` + addition(`{"type":"web_search_20250305","name":"web_search"}`) + `]`),
 		system(`[` + strings.Replace(addition(`{"type":"mcp_toolset","mcp_server_name":"mail"}`), "tool_addition", `tool\u005faddition`, 1) + `]`),
@@ -108,49 +113,20 @@ func TestToolsOfferedInMessages(t *testing.T) {
 	}
 }
 
-func TestBadRequests(t *testing.T) {
-	for _, body := range []string{``, `[]`, `{"model":"m"}`, `{"messages":[],"messages":[]}`, `{"messages":[]}x`, "{\"messages\":[\"\xff\"]}"} {
-		_, err := Dialect{}.Request(intercept.Envelope{Body: []byte(body)})
-		var e *intercept.Error
-		if !errors.As(err, &e) || e.Code != intercept.CodeBadRequest {
-			t.Errorf("%q: %v", body, err)
-		}
-	}
-}
-
-func TestErrors(t *testing.T) {
-	for code, want := range map[intercept.Code]string{
-		intercept.CodeBadRequest: "invalid_request_error", intercept.CodeRouteNotGated: "invalid_request_error", intercept.CodeRunAborted: "permission_error",
-		intercept.CodeHostedToolRefused: "permission_error", intercept.CodeRequestTooLarge: "request_too_large", intercept.CodeUpstreamCut: "api_error",
-		intercept.CodeStoreUnavailable: "api_error", intercept.CodeAnswerNotUnderstood: "api_error",
+func TestInToolset(t *testing.T) {
+	r := parse(t, `{"messages":[],"tools":[{"name":"left_click"},{"type":"computer_toolset_20260101","name":"computer"}]}`)
+	for _, tt := range []struct {
+		toolset, tool string
+		want          bool
+	}{
+		{"computer", "screenshot", true},
+		{"computer", "left_click", false},
+		{"comp", "screenshot", false},
+		{"", "screenshot", false},
+		{"memory", "screenshot", false},
 	} {
-		var got struct {
-			Type  string
-			Error struct {
-				Type, Message string
-				Code          intercept.Code
-			}
-		}
-		if err := json.Unmarshal(Dialect{}.Error(&intercept.Error{Code: code, Reason: `why "so"`}), &got); err != nil {
-			t.Fatal(err)
-		}
-		if got.Type != "error" || got.Error.Type != want || got.Error.Code != code || !strings.HasSuffix(got.Error.Message, `why "so"`) {
-			t.Errorf("%s: %+v", code, got)
-		}
-	}
-}
-
-func TestHarmless(t *testing.T) {
-	for body, want := range map[string]bool{
-		`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`:                                                                           true,
-		`{"type":"error","error":{"type":"invalid_request_error","message":"messages.1: ` + "`tool_use`" + ` ids were found without ` + "`tool_result`" + `"}}`: true,
-		`{"type":"error","error":{"type":"invalid_request_error","message":"the content of tool_use"}}`:                                                         true,
-		`<html>tool calls</html>`: true, ``: true, `{"error":"bad call"}`: true,
-		whole(aCall, "tool_use"): false, listed: false, `{"type":"error","error":{},"content":[` + aCall + `]}`: false,
-		strings.Replace(whole(aCall, "tool_use"), `"tool_use"`, `"tool\u005fuse"`, 1): false,
-	} {
-		if got := (Dialect{}).SafeError([]byte(body)); got != want {
-			t.Errorf("%s: %t", body, got)
+		if got := r.InToolset(tt.toolset, tt.tool); got != tt.want {
+			t.Errorf("%s of %s: %t", tt.tool, tt.toolset, got)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package messages
+package history
 
 import (
 	"slices"
@@ -8,10 +8,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// offered are the tools that the request offers: in its list, and those that its
-// messages define, which the system adds within a conversation and a compacted
+// offered lists the tools that the request offers: those in its list, and those that
+// its messages define, which the system adds within a conversation and a compacted
 // history repeats.
-func (r *request) offered() []gjson.Result {
+func (r *Request) offered() []gjson.Result {
 	list := r.value("tools").Array()
 	if !r.May(toolAddition) {
 		return list
@@ -31,7 +31,7 @@ func (r *request) offered() []gjson.Result {
 // toolAddition is the type of a block that defines a tool.
 const toolAddition = "tool_addition"
 
-// defined is the tool that a block defines, if it is one that does.
+// defined returns the tool that a block defines, if it does.
 func defined(block gjson.Result) []gjson.Result {
 	if tool := block.Get("tool.definition"); block.Get("type").Str == toolAddition && tool.IsObject() {
 		return []gjson.Result{tool}
@@ -40,7 +40,7 @@ func defined(block gjson.Result) []gjson.Result {
 }
 
 // Tool implements [intercept.Request]. The last definition of a name counts.
-func (r *request) Tool(name string) (tool intercept.Tool, found bool) {
+func (r *Request) Tool(name string) (tool intercept.Tool, found bool) {
 	for _, t := range slices.Backward(r.offered()) {
 		if name == "" || t.Get("name").Str != name || !runsAtAgent(t.Get("type")) {
 			continue
@@ -68,13 +68,13 @@ func runsAtAgent(kind gjson.Result) bool {
 }
 
 // Hosted implements [intercept.Request].
-func (r *request) Hosted() (list []intercept.HostedTool) {
+func (r *Request) Hosted() (list []intercept.HostedTool) {
 	add := func(name string) {
 		if tool := (intercept.HostedTool{Name: name}); !slices.Contains(list, tool) {
 			list = append(list, tool)
 		}
 	}
-	known := make(map[string]bool) // by their label
+	known := make(map[string]bool) // by label
 	r.value("mcp_servers").ForEach(func(_, server gjson.Result) bool {
 		label := server.Get("name").String()
 		known[label] = true
@@ -95,9 +95,21 @@ func (r *request) Hosted() (list []intercept.HostedTool) {
 }
 
 // OffersTools implements [intercept.Request].
-func (r *request) OffersTools() bool {
+func (r *Request) OffersTools() bool {
 	return gjson.GetBytes(r.Field("tools"), "0").Exists() || len(r.offered()) > 0 || len(r.Hosted()) > 0
 }
 
-// RequireApproval implements [intercept.Request]. The API has no word for it.
-func (r *request) RequireApproval() int { return 0 }
+// InToolset reports whether the request offers the toolset that a call of a tool
+// names, and no tool of the agent has the tool's name. The AI SDK runs the toolset
+// instead of the tool, other clients run the tool.
+func (r *Request) InToolset(toolset, tool string) bool {
+	if _, own := r.Tool(tool); own || toolset == "" {
+		return false
+	}
+	return slices.ContainsFunc(r.offered(), func(t gjson.Result) bool {
+		return strings.HasPrefix(t.Get("type").Str, toolset+"_toolset_")
+	})
+}
+
+// RequireApproval implements [intercept.Request]. The API has no such field.
+func (r *Request) RequireApproval() int { return 0 }

@@ -1,4 +1,10 @@
-package messages
+// Package history reads the agent's requests to the Messages API and restores in them
+// the content of earlier answers that was hidden from the agent.
+//
+// Read request.go and tools.go (what a request contains and offers), block.go (the
+// content of a message), record.go (the record of an answer), splice.go (how records
+// change a history) and extend.go (how an answer continues after a denial).
+package history
 
 import (
 	"strconv"
@@ -9,10 +15,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// request is an agent's request.
-type request struct {
+// Request is an agent's request.
+type Request struct {
 	intercept.ParsedRequest
-	before string // fingerprint of the last message as the agent sent it
+	ending string // fingerprint of the last message as the agent sent it
 }
 
 var form = intercept.RequestSchema{
@@ -21,30 +27,30 @@ var form = intercept.RequestSchema{
 	Marks:  []string{toolAddition},
 }
 
-// parseRequest reads a request strictly.
-func parseRequest(e intercept.Envelope) (*request, error) {
-	asked, err := form.Accept(e)
-	return &request{ParsedRequest: asked}, err
+// ParseRequest reads a request strictly.
+func ParseRequest(e intercept.Envelope) (*Request, error) {
+	parsed, err := form.Accept(e)
+	return &Request{ParsedRequest: parsed}, err
 }
 
-func (r *request) value(field string) gjson.Result { return gjson.ParseBytes(r.Field(field)) }
+func (r *Request) value(field string) gjson.Result { return gjson.ParseBytes(r.Field(field)) }
 
 // Info implements [intercept.Request].
-func (r *request) Info() intercept.Info {
+func (r *Request) Info() intercept.Info {
 	info := intercept.Info{
 		Model:    r.value("model").String(),
 		Streamed: string(r.Field("stream")) == "true",
 		Session:  r.session(),
 	}
 	if info.Session == "" {
-		info.Opening = r.opening()
+		info.Opening = r.Opening()
 	}
 	return info
 }
 
-// session looks for an id of the conversation. Claude Code writes it into the
-// user id: user_HASH_account_ID_session_ID, or an object with session_id.
-func (r *request) session() string {
+// session returns the id of the conversation, "" if the metadata have none. Claude Code
+// puts it into the user id: user_HASH_account_ID_session_ID, or an object with session_id.
+func (r *Request) session() string {
 	metadata := r.value("metadata")
 	for _, key := range []string{"session_id", "conversation_id", "thread_id"} {
 		if v := metadata.Get(key); v.Type == gjson.String && v.Str != "" {
@@ -63,9 +69,9 @@ func (r *request) session() string {
 
 const sessionMark = "_session_"
 
-// opening is the first user message, with the user it is for: what stays the
-// same over a conversation that names itself nowhere.
-func (r *request) opening() (opening string) {
+// Opening is the first user message, with the id of the user. It identifies a
+// conversation that has no id.
+func (r *Request) Opening() (opening string) {
 	r.value("messages").ForEach(func(_, m gjson.Result) bool {
 		if m.Get("role").Str != "user" {
 			return true
@@ -77,19 +83,19 @@ func (r *request) opening() (opening string) {
 }
 
 // LastUser implements [intercept.Request].
-func (r *request) LastUser() string {
-	_, last := r.spoken()
+func (r *Request) LastUser() string {
+	_, last := r.userMessages()
 	return last
 }
 
 // Task implements [intercept.Request]: the user's last message and its number.
-func (r *request) Task() string {
-	n, last := r.spoken()
+func (r *Request) Task() string {
+	n, last := r.userMessages()
 	return strconv.Itoa(n) + "\n" + last
 }
 
 // Begins implements [intercept.Request].
-func (r *request) Begins() bool {
+func (r *Request) Begins() bool {
 	begins := true
 	r.value("messages").ForEach(func(_, m gjson.Result) bool {
 		begins = m.Get("role").Str == "user" || m.Get("role").Str == "system"
@@ -98,8 +104,8 @@ func (r *request) Begins() bool {
 	return begins
 }
 
-// spoken counts the messages that the user wrote, and returns the last one.
-func (r *request) spoken() (n int, last string) {
+// userMessages counts the messages that the user wrote, and returns the last one.
+func (r *Request) userMessages() (n int, last string) {
 	r.value("messages").ForEach(func(_, m gjson.Result) bool {
 		if text, ok := userText(m); ok {
 			n++
@@ -110,9 +116,8 @@ func (r *request) spoken() (n int, last string) {
 	return n, last
 }
 
-// userText is what the user says in a message, and whether it is the user who
-// speaks: results of tools are sent in the user's name, and agents put reminders
-// of their own beside them.
+// userText returns the text that the user wrote in a message. It reports false for a
+// message with tool results only. Reminders that agents add to a message do not count.
 func userText(m gjson.Result) (text string, ok bool) {
 	if m.Get("role").Str != "user" {
 		return "", false
@@ -125,19 +130,16 @@ func userText(m gjson.Result) (text string, ok bool) {
 	results := false
 	content.ForEach(func(_, part gjson.Result) bool {
 		results = results || part.Get("type").Str == "tool_result"
-		if said := part.Get("text").String(); !strings.HasPrefix(said, "<system-reminder>") {
-			b.WriteString(said)
+		if text := part.Get("text").String(); !strings.HasPrefix(text, "<system-reminder>") {
+			b.WriteString(text)
 		}
 		return true
 	})
 	return b.String(), !results || b.Len() > 0
 }
 
-// Codec implements [intercept.Request].
-func (r *request) Codec(limits intercept.Limits) intercept.Codec { return newAnswer(r, limits) }
-
 // Made implements [intercept.Request].
-func (r *request) Made() string {
+func (r *Request) Made() string {
 	var made []intercept.CallFingerprint
 	r.value("messages").ForEach(func(_, m gjson.Result) bool {
 		for _, c := range calls(blocks(m.Get("content"))) {
@@ -149,6 +151,6 @@ func (r *request) Made() string {
 }
 
 // Forced implements [intercept.Request].
-func (r *request) Forced() bool {
+func (r *Request) Forced() bool {
 	return intercept.ForcedBy(r.value("tool_choice"), len(r.value("tools").Array()))
 }

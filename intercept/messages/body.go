@@ -1,0 +1,155 @@
+package messages
+
+import (
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/messages/history"
+	"github.com/heldcall/heldcall/intercept/strictjson"
+	"github.com/tidwall/gjson"
+)
+
+// body reads one upstream body into its blocks.
+type body struct {
+	req      *history.Request
+	number   int  // in the answer, from 0
+	whole    bool // it is one JSON value, not a stream
+	joined   bool // the stream began again, and continues the message that the agent has begun to read
+	blocks   blockList
+	style    style // of this body and those before
+	progress progress
+
+	// Of the part that was read last:
+	part   *intercept.Part
+	events []*event
+	opens  []*block
+	doneAt int // how many of the events precede [DONE], -1 if there is none
+}
+
+// progress is the state of the message besides its blocks.
+type progress struct {
+	started, done bool   // the message has begun, has ended
+	over          bool   // [DONE] was read
+	failed        bool   // it contains an error
+	id, model     string // raw
+	stop          string // the stop reason
+	usage         string // that of the end, with the fields that only the start has
+	container     string // the id of the provider's container, raw
+}
+
+// learn takes the fields of the start or the end of a message.
+func (p *progress) learn(m *message) {
+	if m.usage != "" {
+		p.usage = mergeUsage(p.usage, m.usage)
+	}
+	if m.stop != "" {
+		p.stop = strings.Clone(m.stop)
+	}
+	if m.container != "" {
+		p.container = strings.Clone(m.container)
+	}
+}
+
+// mergeUsage returns the usage at the start of a message, updated by that at its end,
+// which counts from the start.
+func mergeUsage(usage, later string) string {
+	if usage == "" {
+		return strings.Clone(later)
+	}
+	p := strictjson.Patch{JSON: usage}
+	gjson.Parse(later).ForEach(func(k, v gjson.Result) bool {
+		if v.Type != gjson.Null {
+			p.Set(gjson.Escape(k.Str), v.Raw)
+		}
+		return true
+	})
+	return p.JSON
+}
+
+// stopped reports whether no call may follow.
+func (p *progress) stopped() bool { return p.stop != "" || p.done || p.over }
+
+// cut reports whether the message ended otherwise than by the model's will.
+func (p *progress) cut() bool {
+	switch p.stop {
+	case "max_tokens", "model_context_window_exceeded", "refusal", "stop_sequence":
+		return true
+	}
+	return false
+}
+
+// complete reports whether a body that has ended is complete. If it has calls, the
+// message must have ended, otherwise the framing of the connection is enough.
+func (b *body) complete(framed bool) bool {
+	ended := b.whole || b.progress.done || b.progress.failed || b.progress.stop != ""
+	return ended || (framed && len(b.blocks.calls()) == 0)
+}
+
+// rewrites reports whether events have to change to belong to the message that the
+// agent has begun to read.
+func (b *body) rewrites() bool { return b.number > 0 || b.joined }
+
+// readWhole reads a body that is one JSON value.
+func (b *body) readWhole(part *intercept.Part) error {
+	b.whole = true
+	m, err := decodeWhole(string(part.Bytes))
+	if err != nil {
+		return err
+	}
+	if m.failed && len(m.blocks) > 0 {
+		return intercept.NotUnderstood("it reports an error and a message at once")
+	}
+	b.progress = progress{failed: m.failed, started: m.object, id: m.id, model: m.model}
+	for i := range m.blocks {
+		block, err := b.open(part, &m.blocks[i], i)
+		if err != nil {
+			return err
+		}
+		block.ended = true
+		if block.call != nil {
+			block.Odd = block.Odd || !wholeCall.Fits(gjson.Parse(block.opened))
+		}
+	}
+	b.progress.learn(m)
+	return nil
+}
+
+// open adds a block.
+func (b *body) open(part *intercept.Part, o *opening, index int) (*block, error) {
+	if err := b.mayOpen(o); err != nil {
+		return nil, err
+	}
+	block, err := b.blocks.add(o, index)
+	if err != nil {
+		return nil, err
+	}
+	if block.call != nil {
+		var all bool
+		block.call.extras, all = extras(b.req, gjson.Parse(o.raw), o.name)
+		block.Odd = block.Odd || !all
+		part.Open(&block.Unit)
+	}
+	return block, part.Buffer(len(o.raw))
+}
+
+// mayOpen refuses a block that must not follow.
+func (b *body) mayOpen(o *opening) error {
+	switch {
+	case b.progress.done:
+		return intercept.NotUnderstood("a block is after the end of the message")
+	case o.role == roleCall && b.progress.stopped():
+		return intercept.NotUnderstood("a call is after the reason why the message stopped, or after [DONE]")
+	case o.role == roleCall && b.style.skipped:
+		return intercept.NotUnderstood("a call is after a block that some clients skip or count twice, and they go by its place")
+	case o.role == roleHosted && impersonates(b.req, o):
+		return intercept.NotUnderstood("a tool of the agent's own is called as if the provider ran it")
+	}
+	return nil
+}
+
+// impersonates reports whether a block of a tool of the agent claims that the provider
+// runs it. A hosted MCP server may have a tool of the same name.
+func impersonates(req *history.Request, o *opening) bool {
+	_, own := req.Tool(o.name)
+	return own && (gjson.Get(o.raw, "type").Str == "server_tool_use" || len(req.Hosted()) == 0)
+}

@@ -1,0 +1,53 @@
+package history
+
+import (
+	"fmt"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
+	"github.com/tidwall/gjson"
+)
+
+// Extend returns the body of a request with messages appended. It relaxes a tool choice
+// that forces a call, so that the model may answer otherwise, and names the container
+// of the answer, raw JSON, "" for none. All other bytes are kept.
+func Extend(body []byte, messages []string, container string) ([]byte, error) {
+	r, err := ParseRequest(intercept.Envelope{Body: body})
+	if err != nil {
+		return nil, err
+	}
+	at, _ := r.At("messages")
+	p := strictjson.Patch{JSON: string(strictjson.Replace(body, at, strictjson.AppendItems(r.Field("messages"), messages...)))}
+	r.relaxChoice(&p)
+	r.keepContainer(&p, container)
+	if p.Err != nil {
+		return nil, fmt.Errorf("extend the request: %w", p.Err)
+	}
+	return []byte(p.JSON), nil
+}
+
+func (r *Request) relaxChoice(p *strictjson.Patch) {
+	switch choice := r.value("tool_choice"); {
+	case choice.Str == "any", choice.Str == "required":
+		p.Set("tool_choice", `{"type":"auto"}`)
+	case choice.Get("type").Str == "any", choice.Get("type").Str == "tool":
+		p.Set("tool_choice.type", `"auto"`)
+		if choice.Get("name").Exists() {
+			p.Delete("tool_choice.name")
+		}
+	}
+}
+
+// keepContainer lets the provider's code, which may wait for the results of its calls,
+// continue in the container in which it runs.
+func (r *Request) keepContainer(p *strictjson.Patch, container string) {
+	if container == "" {
+		return
+	}
+	switch requested := r.value("container"); {
+	case requested.Type == gjson.Null:
+		p.Set("container", container)
+	case requested.IsObject() && requested.Get("id").Type == gjson.Null:
+		p.Set("container.id", container)
+	}
+}
