@@ -166,7 +166,7 @@ func TestWhoConnectsToTheEmbeddedServer(t *testing.T) {
 				t.Errorf("%s: %s gets %v, %v", auth, name, conn, err)
 			}
 		}
-		if told := strings.Count(w.log.String(), "a bot was refused"); told != 3 {
+		if told := strings.Count(w.log.String(), "refused a bot"); told != 3 {
 			t.Errorf("%s: the log has %d refusals, want the first three in a minute", auth, told)
 		}
 		if warned := strings.Contains(w.log.String(), "nats.auth is open"); warned != (auth == "open") {

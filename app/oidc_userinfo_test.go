@@ -31,8 +31,8 @@ func TestUserInfoThatProvesNothing(t *testing.T) {
 		answer http.HandlerFunc
 		logged string
 	}{
-		"another person":       {answers(http.StatusOK, `{"sub":"ann",`+rest+`}`), "those of another (sub)"},
-		"nobody":               {answers(http.StatusOK, `{`+rest+`}`), "those of another (sub)"},
+		"another person":       {answers(http.StatusOK, `{"sub":"ann",`+rest+`}`), "of another person (sub)"},
+		"nobody":               {answers(http.StatusOK, `{`+rest+`}`), "of another person (sub)"},
 		"a person of a kind":   {answers(http.StatusOK, `{"sub":["tom"],`+rest+`}`), "read the user's claims"},
 		"no right to ask":      {answers(http.StatusForbidden, `{"sub":"tom",`+rest+`}`), "403 Forbidden"},
 		"a list":               {answers(http.StatusOK, `[{"sub":"tom",`+rest+`}]`), "read the user's claims"},
@@ -47,7 +47,7 @@ func TestUserInfoThatProvesNothing(t *testing.T) {
 			want(t, status, text, http.StatusUnauthorized, problem.CodeSignInFailed)
 			status, text = tom.page("GET", "/api/v1/me", nil)
 			want(t, status, text, http.StatusUnauthorized, problem.CodeUnauthenticated)
-			if log := w.log.String()[before:]; !strings.Contains(log, "a sign-in was refused") || !strings.Contains(log, c.logged) {
+			if log := w.log.String()[before:]; !strings.Contains(log, "sign-in refused") || !strings.Contains(log, c.logged) {
 				t.Errorf("the log is %s", log)
 			}
 		})
@@ -96,7 +96,7 @@ func TestProviderInNeed(t *testing.T) {
 			code, text := tom.finish(returned)
 			want(t, code, text, http.StatusBadGateway, problem.CodeProviderUnavailable)
 			o.Answer(c.path, nil)
-			if log := w.log.String()[before:]; !strings.Contains(log, "nobody can sign in by the provider") || !strings.Contains(log, c.logged) {
+			if log := w.log.String()[before:]; !strings.Contains(log, "the provider is not available") || !strings.Contains(log, c.logged) {
 				t.Errorf("the log is %s", log)
 			}
 		})

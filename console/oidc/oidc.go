@@ -153,7 +153,7 @@ func exchangeError(err error) error {
 	refused := (*oauth2.RetrieveError)(nil)
 	switch {
 	case !errors.As(err, &refused):
-		return fmt.Errorf("%w: exchange the code: %s", ErrUnavailable, err)
+		return fmt.Errorf("%w: exchange the code: %w", ErrUnavailable, err)
 	case refused.Response == nil:
 		return fmt.Errorf("%w: exchange the code: no answer %q", ErrUnavailable, refused.ErrorCode)
 	}

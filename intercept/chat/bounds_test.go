@@ -62,7 +62,7 @@ func checkRefused(t *testing.T, name string, err error, want string) {
 func TestContinuationWithoutAnAnswer(t *testing.T) {
 	wholeCall := whole(callList(fn(`"id":"a"`, "x", "{}")), "tool_calls")
 	for _, tt := range []struct{ name, first, second, refused string }{
-		{"an empty stream", listed, done, "after a denial it says nothing"},
+		{"an empty stream", listed, done, "after a denial it is empty"},
 		{"an error in a whole answer", wholeCall, `{"error":{"message":"m"}}`, "after a denial it reports an error"},
 		{"an error beside a call", strings.Replace(wholeCall, "{", `{"error":{"message":"m"},`, 1), "", "an error and a call at once"},
 	} {

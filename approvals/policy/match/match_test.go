@@ -233,8 +233,15 @@ func TestPathsBelow(t *testing.T) {
 		glob, tree string
 		want       bool
 	}{
-		{"src/a/**", "src", true}, {"src/a/**", "src/a/b", true}, {"src/a/**", "", true}, {"src/a/**", "lib", false},
-		{"**/x", "lib", true}, {"../a", "..", true}, {"../a", "../..", true}, {"../../a", "..", false}, {"/etc/x", "lib", true},
+		{"src/a/**", "src", true},
+		{"src/a/**", "src/a/b", true},
+		{"src/a/**", "", true},
+		{"src/a/**", "lib", false},
+		{"**/x", "lib", true},
+		{"../a", "..", true},
+		{"../a", "../..", true},
+		{"../../a", "..", false},
+		{"/etc/x", "lib", true},
 	} {
 		g, err := NewPathGlob(tt.glob)
 		if err != nil {

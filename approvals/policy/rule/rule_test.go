@@ -104,10 +104,19 @@ func TestIndexFindsWhatMatches(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ tool, neutral, x string }{
-		{"shell", "ls", "sudo c x"}, {"shell", "ls", "frob -xc"}, {"shell", "ls", "C x"}, {"shell", "ls", "echo c x | d"},
-		{"path", "z", "c/y"}, {"path", "z", "z/c.x"}, {"path", "z", "../c/y"}, {"path", "z", "none"},
-		{"url", "https://z.example", "https://c.example/y"}, {"url", "https://z.example", "http://C.example/y"}, {"url", "https://z.example", "https://c%2eexample"},
-		{"plain", "z", "c"}, {"plain", "z", "C"},
+		{"shell", "ls", "sudo c x"},
+		{"shell", "ls", "frob -xc"},
+		{"shell", "ls", "C x"},
+		{"shell", "ls", "echo c x | d"},
+		{"path", "z", "c/y"},
+		{"path", "z", "z/c.x"},
+		{"path", "z", "../c/y"},
+		{"path", "z", "none"},
+		{"url", "https://z.example", "https://c.example/y"},
+		{"url", "https://z.example", "http://C.example/y"},
+		{"url", "https://z.example", "https://c%2eexample"},
+		{"plain", "z", "c"},
+		{"plain", "z", "C"},
 	} {
 		f(tt.tool, `{"x":"`+tt.x+`"}`)
 		f(tt.tool, `{"x":"`+tt.neutral+`","more":"`+tt.x+`"}`)

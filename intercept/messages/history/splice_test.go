@@ -47,22 +47,46 @@ func TestSplice(t *testing.T) {
 		history []string // after hi
 		want    []string
 	}{
-		{"a hidden call", beside, []string{assistant("[" + turnAnswer + "," + ownCall + "]"), user("[" + result + "]")},
-			[]string{whole, user("[" + denied + "," + result + "]")}},
-		{"a hidden call at the end", beside, []string{assistant("[" + turnAnswer + "," + ownCall + "]")},
-			[]string{whole, user("[" + denied + "]")}},
-		{"a hidden call before another answer", beside, []string{assistant("[" + turnAnswer + "," + ownCall + "]"), assistant(`"And?"`)},
-			[]string{whole, user("[" + denied + "]"), assistant(`"And?"`)}},
-		{"a hidden call in a changed message", beside, []string{assistant("[" + TextBlock("I look.") + "," + ownCall + "]"), user("[" + result + "]")},
-			[]string{assistant("[" + TextBlock("I look.") + "," + ownCall + "," + hiddenCall + "]"), user("[" + denied + "," + result + "]")}},
-		{"the text left out", beside, []string{assistant("[" + ownCall + "]"), user("[" + result + "]")},
-			[]string{assistant("[" + hiddenCall + "," + ownCall + "]"), user("[" + denied + "," + result + "]")}},
-		{"a hidden turn", hidden, []string{assistant("[" + turnAnswer + "," + well + "]"), user(`"next"`)},
-			append(append([]string(nil), hidden.Turns...), assistant("["+well+"]"), user(`"next"`))},
-		{"a hidden turn in a history of strings", hidden, []string{assistant(`"Let me look.\n\nVery well."`), user(`"next"`)},
-			append(append([]string(nil), hidden.Turns...), assistant("["+well+"]"), user(`"next"`))},
-		{"an edited call", edited, []string{assistant("[" + turnAnswer + "," + ownCall + "]"), user("[" + result + "]")},
-			[]string{assistant("[" + turnAnswer + "," + ownCall + "]"), user(`[{"type":"tool_result","tool_use_id":"toolu_01ABCDEFGHIJ","content":"[Edited.]\nok"}]`)}},
+		{
+			"a hidden call", beside,
+			[]string{assistant("[" + turnAnswer + "," + ownCall + "]"), user("[" + result + "]")},
+			[]string{whole, user("[" + denied + "," + result + "]")},
+		},
+		{
+			"a hidden call at the end", beside,
+			[]string{assistant("[" + turnAnswer + "," + ownCall + "]")},
+			[]string{whole, user("[" + denied + "]")},
+		},
+		{
+			"a hidden call before another answer", beside,
+			[]string{assistant("[" + turnAnswer + "," + ownCall + "]"), assistant(`"And?"`)},
+			[]string{whole, user("[" + denied + "]"), assistant(`"And?"`)},
+		},
+		{
+			"a hidden call in a changed message", beside,
+			[]string{assistant("[" + TextBlock("I look.") + "," + ownCall + "]"), user("[" + result + "]")},
+			[]string{assistant("[" + TextBlock("I look.") + "," + ownCall + "," + hiddenCall + "]"), user("[" + denied + "," + result + "]")},
+		},
+		{
+			"the text left out", beside,
+			[]string{assistant("[" + ownCall + "]"), user("[" + result + "]")},
+			[]string{assistant("[" + hiddenCall + "," + ownCall + "]"), user("[" + denied + "," + result + "]")},
+		},
+		{
+			"a hidden turn", hidden,
+			[]string{assistant("[" + turnAnswer + "," + well + "]"), user(`"next"`)},
+			append(append([]string(nil), hidden.Turns...), assistant("["+well+"]"), user(`"next"`)),
+		},
+		{
+			"a hidden turn in a history of strings", hidden,
+			[]string{assistant(`"Let me look.\n\nVery well."`), user(`"next"`)},
+			append(append([]string(nil), hidden.Turns...), assistant("["+well+"]"), user(`"next"`)),
+		},
+		{
+			"an edited call", edited,
+			[]string{assistant("[" + turnAnswer + "," + ownCall + "]"), user("[" + result + "]")},
+			[]string{assistant("[" + turnAnswer + "," + ownCall + "]"), user(`[{"type":"tool_result","tool_use_id":"toolu_01ABCDEFGHIJ","content":"[Edited.]\nok"}]`)},
+		},
 		{"an answer that is not in the history", beside, []string{assistant(`"Hello."`)}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
