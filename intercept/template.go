@@ -15,16 +15,18 @@ type Template struct {
 	// Of is the dialect's description of the slots.
 	Of any
 
-	shape   strictjson.Shape
-	learned bool
+	shape strictjson.Shape
 }
 
 // templates are the forms of the last few events.
 type templates struct {
-	known [4]Template
-	next  int // the oldest
+	known []Template // made with the first, as whole answers have none
+	next  int        // the oldest
 	texts [][]byte
 }
+
+// knownTemplates is how many forms are kept.
+const knownTemplates = 4
 
 // match finds the template of a part.
 func (r *templates) match(part []byte) (*Template, [][]byte) {
@@ -32,9 +34,6 @@ func (r *templates) match(part []byte) (*Template, [][]byte) {
 	name, read := "", false
 	for i := range r.known {
 		t := &r.known[i]
-		if !t.learned {
-			continue
-		}
 		if !read || t.Name != name {
 			payload, _ = Single(part, t.Name)
 			payload, name, read = unpadded(payload), t.Name, true
@@ -86,7 +85,14 @@ func (r *templates) learn(codec Codec, p *Part) {
 			return
 		}
 	}
-	t.shape, t.learned = strictjson.NewShape(payload, slots), true
+	t.shape = strictjson.NewShape(payload, slots)
+	if r.known == nil {
+		r.known = make([]Template, 0, knownTemplates)
+	}
+	if len(r.known) < knownTemplates {
+		r.known = append(r.known, t)
+		return
+	}
 	r.known[r.next] = t
-	r.next = (r.next + 1) % len(r.known)
+	r.next = (r.next + 1) % knownTemplates
 }

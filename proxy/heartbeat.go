@@ -55,18 +55,18 @@ var clientHeartbeats = []ClientHeartbeat{
 	},
 }
 
-var pulses = map[Heartbeat]intercept.Heartbeat{
+var wireHeartbeats = map[Heartbeat]intercept.Heartbeat{
 	HeartbeatComment: intercept.HeartbeatComment, HeartbeatEvent: intercept.HeartbeatEvent, HeartbeatDelta: intercept.HeartbeatDelta,
 }
 
 // heartbeat is the form of heartbeats for a client, as configured or by the table.
 func (p *Proxy) heartbeat(dialect string, userAgent []byte) intercept.Heartbeat {
 	if p.options.Heartbeat != HeartbeatAuto {
-		return pulses[p.options.Heartbeat]
+		return wireHeartbeats[p.options.Heartbeat]
 	}
 	for _, row := range clientHeartbeats {
 		if row.Dialect == dialect && strings.HasPrefix(string(userAgent), row.UserAgent) {
-			return pulses[row.Form]
+			return wireHeartbeats[row.Form]
 		}
 	}
 	return intercept.HeartbeatComment

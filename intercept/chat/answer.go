@@ -80,11 +80,11 @@ func (a *answer) Notice(*intercept.Plan) []byte { return a.out.notices() }
 
 // Heartbeat implements [intercept.Codec]. The event repeats the id of the stream, without
 // choices or with an empty delta of one that has not ended.
-func (a *answer) Heartbeat(form intercept.Form, pulse intercept.Heartbeat) []byte {
-	if form == intercept.FormWhole || pulse == intercept.HeartbeatComment || a.out.head.ID == "" {
+func (a *answer) Heartbeat(form intercept.Form, heartbeat intercept.Heartbeat) []byte {
+	if form == intercept.FormWhole || heartbeat == intercept.HeartbeatComment || a.out.head.ID == "" {
 		return nil
 	}
-	if pulse != intercept.HeartbeatDelta {
+	if heartbeat != intercept.HeartbeatDelta {
 		return a.out.head.Event()
 	}
 	for _, l := range a.out.choices {

@@ -43,9 +43,9 @@ func TestHeartbeat(t *testing.T) {
 		if _, err := p.Answer.Write([]byte(c.body)); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		for pulse, want := range c.want {
-			if got := string(p.Answer.Heartbeat(pulse)); got != want {
-				t.Errorf("%s: in the form %d %q, want %q", name, pulse, got, want)
+		for heartbeat, want := range c.want {
+			if got := string(p.Answer.Heartbeat(heartbeat)); got != want {
+				t.Errorf("%s: in the form %d %q, want %q", name, heartbeat, got, want)
 			}
 		}
 	}

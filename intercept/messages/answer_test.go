@@ -305,8 +305,8 @@ func TestHeartbeat(t *testing.T) {
 	}
 	p.Turn(listed, intercepttest.DenyAll)
 	p.Answer.Begin("") // the continuation has not answered yet
-	for pulse, want := range map[intercept.Heartbeat]string{intercept.HeartbeatEvent: ping, intercept.HeartbeatDelta: ping, intercept.HeartbeatComment: ": keepalive\n"} {
-		equal(t, "heartbeat", string(p.Answer.Heartbeat(pulse)), want)
+	for heartbeat, want := range map[intercept.Heartbeat]string{intercept.HeartbeatEvent: ping, intercept.HeartbeatDelta: ping, intercept.HeartbeatComment: ": keepalive\n"} {
+		equal(t, "heartbeat", string(p.Answer.Heartbeat(heartbeat)), want)
 	}
 	p = newPlayer(t, request1, 1<<20, intercept.Limits{})
 	if err := p.Feed(whole(aCall, "tool_use")); err != nil {

@@ -79,8 +79,8 @@ func (a *answer) Text() string { return a.prior.text + a.body.text() }
 // Heartbeat implements [intercept.Codec]: the event by which OpenAI keeps a stream
 // alive. Where the agent can ask for the events from a number on, it would change their
 // numbers.
-func (a *answer) Heartbeat(form intercept.Form, pulse intercept.Heartbeat) []byte {
-	if form == intercept.FormWhole || pulse == intercept.HeartbeatComment || a.body.resumable() {
+func (a *answer) Heartbeat(form intercept.Form, heartbeat intercept.Heartbeat) []byte {
+	if form == intercept.FormWhole || heartbeat == intercept.HeartbeatComment || a.body.resumable() {
 		return nil
 	}
 	return a.out.keepalive()

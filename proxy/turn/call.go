@@ -60,8 +60,8 @@ func (j *judgedCall) shown() intercept.Call {
 	return c
 }
 
-func (j *judgedCall) rule(fate intercept.Action, outcome approvals.Outcome, message string) {
-	j.ruling = intercept.Ruling{Action: fate, ModelMessage: message}
+func (j *judgedCall) rule(action intercept.Action, outcome approvals.Outcome, message string) {
+	j.ruling = intercept.Ruling{Action: action, ModelMessage: message}
 	j.outcome = outcome
 }
 

@@ -27,14 +27,14 @@ func TestJudgeCalls(t *testing.T) {
 	for name, tt := range map[string]struct {
 		call    string
 		denied  bool // a person has denied it before
-		fate    intercept.Action
+		action  intercept.Action
 		outcome approvals.Outcome
 		asked   bool
 	}{
-		"allowed":       {call: "ls", fate: intercept.Release, outcome: approvals.OutcomeAllowedByRule},
-		"denied":        {call: "rm", fate: intercept.Deny, outcome: approvals.OutcomeDeniedByRule},
+		"allowed":       {call: "ls", action: intercept.Release, outcome: approvals.OutcomeAllowedByRule},
+		"denied":        {call: "rm", action: intercept.Deny, outcome: approvals.OutcomeDeniedByRule},
 		"asked about":   {call: "mv", asked: true},
-		"denied before": {call: "mv", denied: true, fate: intercept.Deny, outcome: approvals.OutcomeDeniedByPerson},
+		"denied before": {call: "mv", denied: true, action: intercept.Deny, outcome: approvals.OutcomeDeniedByPerson},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, rules)
@@ -53,7 +53,7 @@ func TestJudgeCalls(t *testing.T) {
 				t.Fatal(refusal)
 			}
 			j := r.calls[0]
-			if j.outcome != tt.outcome || (len(r.requests) == 1) != tt.asked || (!tt.asked && j.ruling.Action != tt.fate) {
+			if j.outcome != tt.outcome || (len(r.requests) == 1) != tt.asked || (!tt.asked && j.ruling.Action != tt.action) {
 				t.Errorf("outcome %q, ruling %+v, %d requests", j.outcome, j.ruling, len(r.requests))
 			}
 			if tt.asked && (r.requests[0].ToolName != tt.call || string(r.requests[0].Arguments) != call.Arguments || r.requests[0].TurnID != "turn1") {
@@ -108,19 +108,19 @@ func TestDecideCall(t *testing.T) {
 		rules     string
 		request   *approvals.Request
 		freeText  bool
-		fate      intercept.Action
+		action    intercept.Action
 		outcome   approvals.Outcome
 		arguments string
 	}{
-		"approved":             {request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionApprove, ReviewerID: "ann"}), fate: intercept.Release, outcome: approvals.OutcomeAllowedByPerson},
-		"approved by timeout":  {request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionApprove, ReviewerID: approvals.ReviewerTimeout}), fate: intercept.Release, outcome: approvals.OutcomeAllowedByTimeout},
-		"edited":               {request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionModifyArgs, ModifiedArgs: edited}), fate: intercept.Edit, outcome: approvals.OutcomeModified, arguments: `{"a":2}`},
-		"edited free text":     {request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionModifyArgs, ModifiedArgs: json.RawMessage(`"hi"`)}), freeText: true, fate: intercept.Edit, outcome: approvals.OutcomeModified, arguments: `hi`},
-		"a rule denies it now": {rules: denyAll, request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionApprove}), fate: intercept.Deny, outcome: approvals.OutcomeDeniedByRule},
-		"denied":               {request: final(approvals.StatusDenied, approvals.Decision{Action: approvals.ActionDeny, Note: "no"}), fate: intercept.Deny, outcome: approvals.OutcomeDeniedByPerson},
-		"the run is aborted":   {request: final(approvals.StatusDenied, approvals.Decision{Action: approvals.ActionAbortRun}), fate: intercept.Abort, outcome: approvals.OutcomeAborted},
-		"expired":              {request: final(approvals.StatusExpired, approvals.Decision{}), fate: intercept.Deny, outcome: approvals.OutcomeExpired},
-		"cancelled":            {request: final(approvals.StatusCancelled, approvals.Decision{}), fate: intercept.Abort, outcome: approvals.OutcomeAborted},
+		"approved":             {request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionApprove, ReviewerID: "ann"}), action: intercept.Release, outcome: approvals.OutcomeAllowedByPerson},
+		"approved by timeout":  {request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionApprove, ReviewerID: approvals.ReviewerTimeout}), action: intercept.Release, outcome: approvals.OutcomeAllowedByTimeout},
+		"edited":               {request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionModifyArgs, ModifiedArgs: edited}), action: intercept.Edit, outcome: approvals.OutcomeModified, arguments: `{"a":2}`},
+		"edited free text":     {request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionModifyArgs, ModifiedArgs: json.RawMessage(`"hi"`)}), freeText: true, action: intercept.Edit, outcome: approvals.OutcomeModified, arguments: `hi`},
+		"a rule denies it now": {rules: denyAll, request: final(approvals.StatusApproved, approvals.Decision{Action: approvals.ActionApprove}), action: intercept.Deny, outcome: approvals.OutcomeDeniedByRule},
+		"denied":               {request: final(approvals.StatusDenied, approvals.Decision{Action: approvals.ActionDeny, Note: "no"}), action: intercept.Deny, outcome: approvals.OutcomeDeniedByPerson},
+		"the run is aborted":   {request: final(approvals.StatusDenied, approvals.Decision{Action: approvals.ActionAbortRun}), action: intercept.Abort, outcome: approvals.OutcomeAborted},
+		"expired":              {request: final(approvals.StatusExpired, approvals.Decision{}), action: intercept.Deny, outcome: approvals.OutcomeExpired},
+		"cancelled":            {request: final(approvals.StatusCancelled, approvals.Decision{}), action: intercept.Abort, outcome: approvals.OutcomeAborted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.rules == "" {
@@ -129,7 +129,7 @@ func TestDecideCall(t *testing.T) {
 			r := newReview(t, newBench(t, tt.rules))
 			j := &judgedCall{call: intercept.Call{Name: "bash", Arguments: `{"a":1}`, FreeText: tt.freeText}, request: tt.request}
 			r.decideCall(j, r.rules())
-			if j.ruling.Action != tt.fate || j.outcome != tt.outcome || j.ruling.Arguments != tt.arguments {
+			if j.ruling.Action != tt.action || j.outcome != tt.outcome || j.ruling.Arguments != tt.arguments {
 				t.Errorf("ruling %+v, outcome %q", j.ruling, j.outcome)
 			}
 			if message := j.ruling.ModelMessage != ""; message != (j.outcome != approvals.OutcomeAllowedByPerson && j.outcome != approvals.OutcomeAllowedByTimeout) {
@@ -155,8 +155,8 @@ func TestCountCalls(t *testing.T) {
 		b := newBench(t, allowAll)
 		b.Used = func(grants ...string) { used = append(used, grants...) }
 		r := newReview(t, b)
-		for _, fate := range tt.fates {
-			r.calls = append(r.calls, &judgedCall{ruling: intercept.Ruling{Action: fate}, outcome: approvals.OutcomeAllowedByRule, verdict: policy.Verdict{Action: policy.Allow, Grants: []string{"g1"}}})
+		for _, action := range tt.fates {
+			r.calls = append(r.calls, &judgedCall{ruling: intercept.Ruling{Action: action}, outcome: approvals.OutcomeAllowedByRule, verdict: policy.Verdict{Action: policy.Allow, Grants: []string{"g1"}}})
 		}
 		r.decided = time.Now()
 		if got := r.count(); got != tt.want || len(used) != len(tt.fates) {
@@ -238,20 +238,20 @@ func TestReserve(t *testing.T) {
 func TestEventsOfACall(t *testing.T) {
 	call := intercept.Call{ID: "c", Name: "bash", Arguments: `{"a":1}`}
 	for name, tt := range map[string]struct {
-		fate      intercept.Action
+		action    intercept.Action
 		outcome   approvals.Outcome
 		continued bool
 		want      string
 	}{
-		"allowed by a rule":          {fate: intercept.Release, outcome: approvals.OutcomeAllowedByRule, want: "call_allowed call_released"},
-		"approved":                   {fate: intercept.Release, outcome: approvals.OutcomeAllowedByPerson, want: "call_released"},
-		"edited":                     {fate: intercept.Edit, outcome: approvals.OutcomeModified, want: "call_modified call_released"},
-		"rewritten":                  {fate: intercept.Edit, outcome: approvals.OutcomeAllowedByRule, want: "call_allowed call_modified call_released"},
+		"allowed by a rule":          {action: intercept.Release, outcome: approvals.OutcomeAllowedByRule, want: "call_allowed call_released"},
+		"approved":                   {action: intercept.Release, outcome: approvals.OutcomeAllowedByPerson, want: "call_released"},
+		"edited":                     {action: intercept.Edit, outcome: approvals.OutcomeModified, want: "call_modified call_released"},
+		"rewritten":                  {action: intercept.Edit, outcome: approvals.OutcomeAllowedByRule, want: "call_allowed call_modified call_released"},
 		"denied":                     {outcome: approvals.OutcomeDeniedByPerson, want: "call_denied"},
 		"denied, the model reads it": {outcome: approvals.OutcomeDeniedByRule, continued: true, want: "call_denied denial_told"},
-		"aborted":                    {fate: intercept.Abort, outcome: approvals.OutcomeAborted, want: "call_denied"},
+		"aborted":                    {action: intercept.Abort, outcome: approvals.OutcomeAborted, want: "call_denied"},
 	} {
-		j := &judgedCall{call: call, ruling: intercept.Ruling{Action: tt.fate, Arguments: `{"a":2}`}, outcome: tt.outcome}
+		j := &judgedCall{call: call, ruling: intercept.Ruling{Action: tt.action, Arguments: `{"a":2}`}, outcome: tt.outcome}
 		var types []string
 		for _, e := range j.events(newReview(t, newBench(t, allowAll)).conversation, tt.continued) {
 			types = append(types, string(e.Type))

@@ -1,9 +1,6 @@
 package upstream
 
-import (
-	"errors"
-	"strings"
-)
+import "errors"
 
 // chunked takes the chunked transfer coding (RFC 9112 section 7.1) out of a byte
 // stream in place. Trailers are dropped.
@@ -94,10 +91,7 @@ func (c *chunked) step(b byte) bool {
 }
 
 func (c *chunked) sizeByte(b byte) bool {
-	if d := strings.IndexByte("0123456789abcdefABCDEF", b); d >= 0 {
-		if d > 15 {
-			d -= 6 // a capital
-		}
+	if d := unhex(b); d >= 0 {
 		c.size = c.size<<4 | int64(d)
 		c.digits++
 		return c.digits <= 15
@@ -116,6 +110,19 @@ func (c *chunked) sizeByte(b byte) bool {
 		return false
 	}
 	return true
+}
+
+// unhex returns the value of a hexadecimal digit, -1 for any other byte.
+func unhex(b byte) int {
+	switch {
+	case '0' <= b && b <= '9':
+		return int(b - '0')
+	case 'a' <= b && b <= 'f':
+		return int(b-'a') + 10
+	case 'A' <= b && b <= 'F':
+		return int(b-'A') + 10
+	}
+	return -1
 }
 
 func (c *chunked) afterSize() {
