@@ -17,7 +17,7 @@ func now() Row {
 		return Panel{Title: title, Description: description, Kind: Stat, Unit: unit, Width: 3, Healthy: healthy, Queries: []Query{{expr, ""}}}
 	}
 	return Row{"Now", []Panel{
-		stat("Waiting", "Requests that wait for a decision. Replicas of one state all count the same ones, so this is the largest count of an instance.", "", `max(heldcall_requests_pending{$sel})`, Any),
+		stat("Waiting", "Pending requests. Replicas that share a state report the same number, so this is the largest of them.", "", `max(heldcall_requests_pending{$sel})`, Any),
 		stat("Oldest waiting", "How long the request that has waited longest waits.", "s", `max(heldcall_request_oldest_pending_age_seconds{$sel})`, Any),
 		stat("Open streams", "Answers that are being written to agents, held ones included.", "", `sum(heldcall_open_streams{$sel})`, Any),
 		stat("Failed closed", "Answers that were not released, in the last hour.", "", `sum(increase(heldcall_failed_closed_total{$sel}[1h]))`, Zero),
@@ -58,7 +58,7 @@ func calls() Row {
 
 func people() Row {
 	return Row{"People", []Panel{
-		{Title: "Waiting", Description: "Requests that wait for a decision. Replicas of one state all count the same ones.", Kind: Lines, Width: 8, Queries: []Query{{`max by (instance) (heldcall_requests_pending{$sel})`, "{{instance}}"}}},
+		{Title: "Waiting", Description: "Pending requests. Replicas that share a state report the same number.", Kind: Lines, Width: 8, Queries: []Query{{`max by (instance) (heldcall_requests_pending{$sel})`, "{{instance}}"}}},
 		{Title: "Oldest waiting", Description: "Age of the oldest pending request. If it is near the time-out of your rules, no reviewer is active.", Kind: Lines, Unit: "s", Width: 8, Queries: []Query{{`max by (instance) (heldcall_request_oldest_pending_age_seconds{$sel})`, "{{instance}}"}}},
 		quantiles("Time to decision by tool", "From a request to the decision of a reviewer that ended it.", "heldcall_time_to_decision_seconds", "tool"),
 		rates("Decisions by channel", "Decisions of reviewers, by the channel they came over.", "heldcall_decisions_total", "channel", "action"),
@@ -75,7 +75,7 @@ func channels() Row {
 		rates("Deliveries", "Cards handed to channels, by how that ended. failed is tried again.", "heldcall_notify_deliveries_total", "channel", "outcome"),
 		quantiles("From a request to the channel", "From the creation of a request until the channel's service has accepted its card, without routes that notify later.", "heldcall_notify_latency_seconds", "channel"),
 		rates("Deliveries tried again", "Each with a pause that grows. One channel's do not delay another's.", "heldcall_notify_retries_total", "channel"),
-		longest("Cards that wait", "Cards that wait to be handed to a channel.", "", "heldcall_notify_waiting"),
+		longest("Queued cards", "Cards that are not delivered to a channel yet.", "", "heldcall_notify_waiting"),
 		longest("Oldest card that waits", "Age of the oldest undelivered card: the delay of the channel.", "s", "heldcall_notify_oldest_seconds"),
 	}}
 }

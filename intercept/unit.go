@@ -91,7 +91,7 @@ func (d *Ambiguities) AddAmbiguity(reason string) {
 func (d *Ambiguities) CheckArguments(args string) {
 	switch {
 	case strictjson.Strict([]byte(args)) != nil:
-		d.AddAmbiguity("Its arguments are not strict JSON (cut off, a name twice, several values or invalid text).")
+		d.AddAmbiguity("The arguments are not valid JSON.")
 	case !strings.HasPrefix(strings.TrimLeft(args, " \t\r\n"), "{"):
 		d.AddAmbiguity("The arguments are not a JSON object.") // the same sentence as in policy, so that people read it once
 	}

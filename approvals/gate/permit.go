@@ -16,7 +16,7 @@ func permit(r *approvals.Request, d *approvals.Decision, groups []string, noSelf
 		return approvals.Forbidden(d.ReviewerID, "members of %s decide this request", orOf(r.Reviewers))
 	}
 	if noSelfApproval && d.Action.Approves() && r.IsOwn(d) {
-		return approvals.Forbidden(d.ReviewerID, "the agent acts for %s, so another reviewer approves this request", r.Principal.User)
+		return approvals.Forbidden(d.ReviewerID, "the call is from an agent of %s, so another reviewer must approve it", r.Principal.User)
 	}
 	switch d.Action {
 	case approvals.ActionApprove:

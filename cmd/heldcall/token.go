@@ -16,7 +16,7 @@ type tokenCommand struct {
 type tokenCreateCommand struct {
 	outputFlag
 	Name  string   `arg:"" help:"The reviewer's name, as decisions record it."`
-	Role  string   `enum:"viewer,reviewer,admin" default:"reviewer" placeholder:"ROLE" help:"viewer sees, reviewer decides too, admin steers runs and revokes grants too. Without it: reviewer."`
+	Role  string   `enum:"viewer,reviewer,admin" default:"reviewer" placeholder:"ROLE" help:"viewer: read; reviewer: also decide; admin: also control runs and grants. Default: reviewer."`
 	Group []string `placeholder:"GROUP" help:"Group that rules name; repeatable."`
 	User  string   `placeholder:"USER" help:"The same person as the user of agents, where that is not NAME."`
 }
