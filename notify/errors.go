@@ -51,8 +51,10 @@ func IsPermanent(status int) bool {
 // ParseRetryAfter reads a header in seconds or as a date, up to a limit; 0 without it.
 func ParseRetryAfter(header string, most time.Duration) time.Duration {
 	after := time.Duration(0)
-	if seconds, err := strconv.ParseUint(header, 10, 16); err == nil {
+	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
 		after = time.Duration(seconds) * time.Second
+	} else if errors.Is(err, strconv.ErrRange) {
+		after = most
 	} else if at, err := http.ParseTime(header); err == nil {
 		after = time.Until(at)
 	}

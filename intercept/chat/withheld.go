@@ -32,7 +32,14 @@ func (e *edit) withhold(path string, d *wire.ChoiceDelta, c *choice) {
 
 // removeDenied removes the ids of the reasoning details at a path that name calls which
 // the agent does not get. Their data stays: the provider wants it back.
+// Details in another form than a list, which no known provider sends, are removed whole.
 func removeDenied(patch *strictjson.Patch, path string, details gjson.Result, c *choice, p *intercept.Plan) {
+	if !details.IsArray() {
+		if c.namesDenied(details.Raw, p) {
+			patch.Delete(path)
+		}
+		return
+	}
 	for at, detail := range details.Array() {
 		if c.namesDenied(detail.Get("id").String(), p) {
 			patch.Delete(fmt.Sprintf("%s.%d.id", path, at))
@@ -40,11 +47,11 @@ func removeDenied(patch *strictjson.Patch, path string, details gjson.Result, c 
 	}
 }
 
-// namesDenied reports whether an id names a call that the agent does not get.
-func (c *choice) namesDenied(id string, p *intercept.Plan) bool {
-	return id != "" && slices.ContainsFunc(c.calls(), func(call *call) bool {
+// namesDenied reports whether a text names a call that the agent does not get.
+func (c *choice) namesDenied(text string, p *intercept.Plan) bool {
+	return text != "" && slices.ContainsFunc(c.calls(), func(call *call) bool {
 		_, judged := call.Ruling()
-		named := id == call.id || (call.name != "" && strings.Contains(id, call.name))
+		named := text == call.id || strings.Contains(text, `"`+call.id+`"`) || (call.name != "" && strings.Contains(text, call.name))
 		return judged && named && !p.Reaches(&call.Unit)
 	})
 }

@@ -124,6 +124,34 @@ func details(list string) string {
 	return event(`{"role":"assistant","content":"","reasoning_details":[`+list+`]}`, "null")
 }
 
+// Reasoning details in another form than a list are removed if they name a denied call.
+func TestReasoningDetailsInAnObject(t *testing.T) {
+	message := func(details, calls string) string {
+		return wholeOf(`{"role":"assistant","content":null,` + details + `"tool_calls":[` + calls + `]}`)
+	}
+	denied, released := fn(`"id":"a"`, "bash", "{}"), fn(`"id":"b"`, "read", "{}")
+	for details, want := range map[string]string{
+		`"reasoning_details":{"0":{"id":"tool_bash_1"}},`: "",
+		`"reasoning_details":{"id":"tool_bash_1"},`:       "",
+		`"reasoning_details":{"id":"rs_1"},`:              `"reasoning_details":{"id":"rs_1"},`,
+	} {
+		p := play(t, request1, bodies(message(details, denied+","+released)), nil, intercept.Limits{}, byName("bash"))
+		if got := string(p.Out()); got != message(want, released) {
+			t.Errorf("%s: %s", details, got)
+		}
+	}
+}
+
+// A part is held if the details in either of its places name a call.
+func TestReasoningDetailsInTwoPlaces(t *testing.T) {
+	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
+	part := `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"reasoning_details":[{"id":"tool_x"}]},"message":{"reasoning_details":[{"id":"rs_1"}]}}]}` + "\n\n"
+	p.Answer.Begin("")
+	if out, err := p.Answer.Write([]byte(role + part)); err != nil || strings.Contains(string(out), "tool_x") {
+		t.Errorf("%v, passed %s", err, out)
+	}
+}
+
 // Finding N1 of the answers of providers: the id of a reasoning detail names the call
 // that it signs. It goes out with the call; where the call is denied only the data
 // goes out, which the provider wants back.
