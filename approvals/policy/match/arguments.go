@@ -34,10 +34,14 @@ func Doubts(text string) (doubts, numbers []string) {
 		return []string{"The arguments are not a JSON object."}, nil
 	}
 	if err := c.walk(); err != nil {
-		c.doubt(&c.doubts, "The arguments are not valid JSON: "+Visible(problemOf(err))+".")
+		c.doubt(&c.doubts, InvalidJSON+": "+Visible(problemOf(err))+".")
 	}
 	return c.doubts, c.numbers
 }
+
+// InvalidJSON is the sentence about arguments that are not strict JSON, without its cause and
+// full stop. Package intercept has the same.
+const InvalidJSON = "The arguments are not valid JSON"
 
 func problemOf(err error) string {
 	var mistake *jsontext.SyntacticError

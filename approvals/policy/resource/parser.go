@@ -52,8 +52,13 @@ func (p *parser) readArguments() {
 	if len(numbers) > 0 && !p.rules.PassesByName(&c.Call) {
 		doubts = append(doubts, numbers...)
 	}
-	for _, doubt := range doubts {
-		if !slices.Contains(c.Doubts, doubt) { // the reader of the answer may have found it too
+	for _, doubt := range doubts { // which the reader of the answer may have found too, without the cause
+		general := slices.Index(c.Doubts, match.InvalidJSON+".")
+		switch {
+		case slices.Contains(c.Doubts, doubt):
+		case general >= 0 && strings.HasPrefix(doubt, match.InvalidJSON):
+			c.Doubts[general] = doubt
+		default:
 			c.Doubts = append(c.Doubts, doubt)
 		}
 	}

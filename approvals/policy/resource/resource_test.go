@@ -123,3 +123,12 @@ func TestSecretPaths(t *testing.T) {
 		}
 	}
 }
+
+// The doubt of the answer's reader and that of policy about the same JSON are one sentence,
+// with the cause.
+func TestInvalidJSONIsOneDoubt(t *testing.T) {
+	c := Parse(Call{Tool: "path", Arguments: `{"x":"a","x":"b"}`, Ambiguous: []string{"Cut off.", match.InvalidJSON + "."}}, known(), noRules{})
+	if want := []string{"Cut off.", match.InvalidJSON + `: duplicate key "x".`}; !slices.Equal(c.Doubts, want) {
+		t.Errorf("doubts %q, want %q", c.Doubts, want)
+	}
+}
