@@ -143,7 +143,7 @@ func TestRunKeepsKeysAndReportsCalls(t *testing.T) {
 		t.Errorf("the log does not have the call:\n%s", log)
 	}
 	for _, file := range []string{"heldcall.yaml", "policy.yaml"} {
-		if !strings.Contains(log, "level=WARN msg=\"a file of heldcall is in the folder in which the command works") || !strings.Contains(log, "file="+filepath.Join(r.folder, file)+"\n") {
+		if !strings.Contains(log, "level=WARN msg=\"a file of heldcall is in the folder of the command") || !strings.Contains(log, "file="+filepath.Join(r.folder, file)+"\n") {
 			t.Errorf("no warning of %s:\n%s", file, log)
 		}
 	}

@@ -75,7 +75,7 @@ func Prepare(o Options) (*Setup, error) {
 }
 
 // exposure is the warning of a file that programs of the command can change.
-const exposure = "a file of heldcall is in the folder in which the command works: its tools are kept from writing to it, its programs are not (docs/hardening.md)"
+const exposure = "a file of heldcall is in the folder of the command: the agent's file tools cannot write to it, but programs that it runs can; move it (docs/hardening.md)"
 
 // chooseState keeps the state of the run out of the folder in which the command works,
 // unless the configuration names its folder or an earlier version has put it there.
@@ -152,7 +152,7 @@ func (u *Setup) Introduction(console string) string {
 	if u.Token == "" {
 		return fmt.Sprintf("heldcall: approve calls at %s\n", console)
 	}
-	return fmt.Sprintf("heldcall: approve calls at %s/#token=%s\nheldcall: other commands need HELDCALL_TOKEN=%s, or --token-file\n", console, u.Token, u.Token)
+	return fmt.Sprintf("heldcall: approve calls at %s/#token=%s\nheldcall: for other commands: export HELDCALL_TOKEN=%s\n", console, u.Token, u.Token)
 }
 
 // sharedTerminal returns the terminal that the command reads and writes beside heldcall,

@@ -84,7 +84,7 @@ func (a agent) workHeld(t *testing.T, dir, heldcall string) {
 
 // expected is what heldcall run prints for every agent: where people decide, and each
 // call.
-var expected = regexp.MustCompile(`^heldcall: (approve calls at http|other commands need HELDCALL_TOKEN=|\w+ is (held|(approved|denied|approved with other arguments) by local): http)`)
+var expected = regexp.MustCompile(`^heldcall: (approve calls at http|for other commands: export HELDCALL_TOKEN=|\w+ is (held|(approved|denied|approved with other arguments) by local): http)`)
 
 func (a agent) workAlone(t *testing.T, dir string) {
 	k := newTask(a)
