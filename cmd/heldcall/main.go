@@ -62,6 +62,23 @@ func main() {
 
 // execute runs one command and returns its exit code.
 func execute(ctx context.Context, args []string, s *streams, hup *hangups) int {
+	parsed, err := newParser(ctx, s, hup).Parse(args)
+	if err != nil {
+		err = &usageError{err}
+	} else {
+		err = parsed.Run()
+	}
+	if err != nil && !errors.As(err, new(*launch.ExitError)) {
+		fmt.Fprintf(s.err, "heldcall: %s\n", printableLines(err.Error()))
+		if failed := (*kong.ParseError)(nil); errors.As(err, &failed) {
+			fmt.Fprintln(s.err, "Run `heldcall --help`, or `heldcall COMMAND --help`.")
+		}
+	}
+	return exitCode(err)
+}
+
+// newParser returns the parser of command lines.
+func newParser(ctx context.Context, s *streams, hup *hangups) *kong.Kong {
 	parser, err := kong.New(&program{},
 		kong.Name("heldcall"),
 		kong.Description(description),
@@ -75,19 +92,7 @@ func execute(ctx context.Context, args []string, s *streams, hup *hangups) int {
 	if err != nil {
 		panic("internal error: the command line is not well formed: " + err.Error())
 	}
-	parsed, err := parser.Parse(args)
-	if err != nil {
-		err = &usageError{err}
-	} else {
-		err = parsed.Run()
-	}
-	if err != nil && !errors.As(err, new(*launch.ExitError)) {
-		fmt.Fprintf(s.err, "heldcall: %s\n", printableLines(err.Error()))
-		if failed := (*kong.ParseError)(nil); errors.As(err, &failed) {
-			fmt.Fprintln(s.err, "Run `heldcall --help`, or `heldcall COMMAND --help`.")
-		}
-	}
-	return exitCode(err)
+	return parser
 }
 
 // printHelp prints a command's help, and that of its default command when no other is
