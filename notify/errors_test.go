@@ -10,7 +10,7 @@ func TestParseRetryAfter(t *testing.T) {
 	const most = 10 * time.Minute
 	for header, want := range map[string]time.Duration{
 		"": 0, "soon": 0, "-1": 0, "0": 0, "30": 30 * time.Second, "600": most, "65536": most, "86400": most,
-		"99999999999999999999":                                   most,
+		"99999999999999999999": most,
 		time.Now().Add(time.Hour).UTC().Format(http.TimeFormat):  most,
 		time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat): 0,
 	} {
