@@ -137,9 +137,9 @@ func TestAllowedByNamePasses(t *testing.T) {
 func TestAllowedByNameIsAskedAboutInDoubt(t *testing.T) {
 	before := started("msg_1") + begun(0, "a", "bash") + more(0, `{"a":1,`)
 	for _, tt := range []struct{ passes, held, doubt string }{
-		{"", more(0, `"a":2}`) + closed(0) + ended("tool_use"), "strict JSON"},
-		{more(0, `"b":2`), closed(0) + ended("tool_use"), "strict JSON"},
-		{more(0, `"b":2`), closed(0) + text(1, "so") + ended("max_tokens"), "strict JSON"},
+		{"", more(0, `"a":2}`) + closed(0) + ended("tool_use"), "valid JSON"},
+		{more(0, `"b":2`), closed(0) + ended("tool_use"), "valid JSON"},
+		{more(0, `"b":2`), closed(0) + text(1, "so") + ended("max_tokens"), "valid JSON"},
 		{more(0, `"b":2}`) + closed(0), ended("max_tokens"), intercept.AmbiguousCut},
 		{more(0, `"b":2}`) + closed(0) + ping, ended("refusal") + done, intercept.AmbiguousCut},
 	} {
