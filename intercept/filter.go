@@ -16,7 +16,7 @@ type filter struct {
 	resumes   bool            // see [Traits]
 	continued bool            // the answer has continued after a denial
 	calls     []*Unit         // of the body: as they began, after its end in the order of the codec
-	waiting   *Unit           // a call that may pass, of which only the beginning was read
+	waiting   *Unit           // a call that may pass; only its beginning was read
 }
 
 // event takes an event about a call. The error is an [*Error].

@@ -62,7 +62,7 @@ func meansItself(argument string) bool {
 	return argument != "" && len(argument) <= maxSuggestion && !strings.Contains(argument, "*") && match.Visible(argument) == argument
 }
 
-// suggestCommands returns an exact pattern for each command, all of which are needed, and for a
+// suggestCommands returns an exact pattern for each command (all are needed), and for a
 // single command a wider one too.
 func suggestCommands(c *resource.ParsedCall) []string {
 	var commands []*shell.Command

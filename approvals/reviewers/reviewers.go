@@ -1,5 +1,5 @@
 // Package reviewers has the people and bots of the configuration that may see and decide
-// requests. They authenticate by a token, of which heldcall keeps only the hash, or by
+// requests. They authenticate by a token (heldcall keeps only its hash), or by
 // another sign-in.
 package reviewers
 

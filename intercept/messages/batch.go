@@ -191,8 +191,8 @@ func (b *body) mayExtend(block *block, d *delta) error {
 }
 
 // follow takes an event that extends or ends a block, and reports whether all clients
-// read it alike. It returns an error if it makes a call ambiguous of which the agent
-// has got the beginning: such a call can no longer be rendered.
+// read it alike. It returns an error if it makes a call ambiguous whose
+// beginning the agent has got: such a call can no longer be rendered.
 func (b *body) follow(block *block, e *event, schema *strictjson.Schema) (uniform bool, err error) {
 	last := b.blocks.last()
 	uniform = block.call != nil && !block.ended && block == last && !b.progress.stopped() && b.fits(e, schema)

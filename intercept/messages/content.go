@@ -221,5 +221,5 @@ const (
 	ambiguousOpenEnd = "It has no end; it may be longer than it looks."
 	ambiguousUnnamed = "Some events of the answer have no name, and some clients skip those."
 	ambiguousDelta   = "It contains pieces of another kind than input."
-	ambiguousInput   = "It begins with an input and continues in pieces, of which clients take the one, the other or both."
+	ambiguousInput   = "It begins with an input and continues in pieces; some clients use the first, some the pieces, some both."
 )

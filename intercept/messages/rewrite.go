@@ -123,8 +123,8 @@ func (e *edit) drops(b *block) bool { return b != nil && !e.plan.Reaches(&b.Unit
 // beginning has passed, its other events go out as they are.
 func (e *edit) renders(b *block) bool { return b != nil && b.call != nil && !b.Begun() }
 
-// start rewrites the start of the message, of which the agent gets one. Its blocks go
-// out as events of their own. Its stop reason goes out at the end, because the lost
+// start rewrites the start of the message; the agent gets only one. Its blocks go
+// out as separate events. Its stop reason goes out at the end, because the lost
 // calls may change it.
 func (e *edit) start(m *message) {
 	for i := range m.blocks {

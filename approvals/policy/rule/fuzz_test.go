@@ -9,7 +9,7 @@ import (
 )
 
 // FuzzIndex: every deny pattern that matches a call, or may match it, is found by the keys
-// of the call, whether the text is the resource or an argument of which nothing is known.
+// of the call, whether the text is the resource or an unknown argument.
 func FuzzIndex(f *testing.F) {
 	src := tools + "rules:\n"
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {

@@ -80,7 +80,7 @@ func TestPatternMistakes(t *testing.T) {
 }
 
 // TestIndexFindsWhatMatches: the patterns that an index finds are all those that match a
-// call by its resource, or may by an argument of which nothing is known.
+// call by its resource, or may by an unknown argument.
 func TestIndexFindsWhatMatches(t *testing.T) {
 	src := tools + "rules:\n"
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {

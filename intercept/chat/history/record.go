@@ -9,8 +9,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Record describes an answer of which the agent saw less, or other things, than the model
-// wrote. Messages are kept as the text that was sent, so that each splice is the same
+// Record describes an answer that the agent got in another form than the model wrote it,
+// because calls were denied or edited. Messages are kept as the text that was sent, so that each splice is the same
 // bytes.
 type Record struct {
 	intercept.TurnFingerprint

@@ -9,8 +9,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Record describes an answer of which the agent got less than the model wrote, or
-// something else. Messages and blocks are kept as they were sent, so that each splice
+// Record describes an answer that the agent got in another form than the model wrote it,
+// because calls were denied or edited. Messages and blocks are kept as they were sent, so that each splice
 // has the same bytes.
 type Record struct {
 	intercept.TurnFingerprint
