@@ -167,6 +167,7 @@ func (a *Answer) fail(p *Part) error {
 	}
 	a.codec.Disposed(p, Voided)
 	p.Void()
+	a.Forget() // an event of a call after the error is refused, of a known form too
 	return a.pass(p, false)
 }
 

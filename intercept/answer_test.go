@@ -60,6 +60,7 @@ func TestAFourthDialect(t *testing.T) {
 		{name: "odd after its beginning has passed", events: []string{free[0], `{"arg":"{}","id":"p","odd":true}`}, pass: byName, before: toyStream(free[0]), err: "continues in a form that clients read in different ways"},
 		{name: "not JSON after its beginning has passed", events: append(toyCalls("pass", "p", "{", "]"), end), pass: byName, rule: intercepttest.DenyAll, before: toyStream(free[0], `{"arg":"{","id":"p"}`), err: "was not released, after its beginning had passed"},
 		{name: "an error voids the held parts", events: append(held[:2:2], `{"err":true}`), before: toyStream(`{"err":true}`)},
+		{name: "goes on with a call after an error", events: append(toyCalls("pass", "p", "{", "1")[:2], `{"err":true}`, `{"arg":"2","id":"p"}`), pass: byName, before: toyStream(free[0], `{"arg":"{","id":"p"}`, `{"err":true}`), err: "an error and a call in one event"},
 		{name: "cut", events: held[:2], err: "cut off"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
