@@ -40,7 +40,7 @@ type Options struct {
 	MaxDenials       int           // denied calls of a run since the user wrote, after which no answer continues; 0: any number
 	MaxWait          time.Duration // longest hold, 0 for as long as policy allows
 	Routes           []string      // further path patterns that pass ungated
-	ShutdownGrace    time.Duration // how long streams may end by themselves; 0: 10 s
+	ShutdownGrace    time.Duration // how long streams may end by themselves; 0: 3 s
 	AbortRest        time.Duration // how long after an abort the same conversation is not taken for a new one; 0: 1 min
 
 	Dialects []intercept.Dialect

@@ -25,7 +25,7 @@ const (
 	writeBuffer    = 512                      // stays with each answer while calls of it are held; see agentconn.Conn
 	readTimeout    = 30 * time.Second         // for a request's head and a small body to arrive; see admission.go for others
 	idleTimeout    = 120 * time.Second        // between two requests
-	defaultGrace   = 10 * time.Second
+	defaultGrace   = 3 * time.Second
 	forceCloseWait = 2 * time.Second
 )
 

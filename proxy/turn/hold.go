@@ -209,7 +209,7 @@ func (t *Turn) wait() State {
 		return Deciding
 	case <-t.engine.draining.Done():
 		t.review.leavePending()
-		return t.output.fail(errRestarting())
+		return t.output.shutDown()
 	case <-t.ctx.Done():
 		return t.disconnected()
 	case <-tick.C:

@@ -78,7 +78,7 @@ func (t *Turn) awaitResume() State {
 	case t.ctx.Err() != nil:
 		return t.output.gone()
 	case t.engine.draining.Err() != nil:
-		return t.output.fail(errRestarting())
+		return t.output.shutDown()
 	}
 	return t.heartbeat()
 }
