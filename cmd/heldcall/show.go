@@ -38,6 +38,7 @@ func describeRequest(r *approvals.Request, now time.Time) string {
 	line("Tool", r.ToolName)
 	line("", r.Tool.Description)
 	line("Risk", string(r.RiskLevel))
+	line("Agent", r.AgentNote())
 	line("Asked by", joinFilled(": ", r.Rule, r.Reason))
 	line("Decided by", deciders(r))
 	if r.Description != r.Tool.Description {

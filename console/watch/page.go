@@ -23,6 +23,7 @@ type pageOf struct {
 	status    approvals.Status
 	decisions int
 	escalated time.Time
+	agent     string // see [approvals.Request.AgentNote]
 	abridged  bool
 	raw       bool
 	draft     string
@@ -102,6 +103,7 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 			w.diff(diffLines(sanitize.Indented(r.Arguments), sanitize.Indented(d.ModifiedArgs)))
 		}
 	}
+	w.field("agent", r.AgentNote())
 	w.field("asked by "+r.Rule, r.Reason)
 	w.field("approvers", deciders(r))
 	w.field("user's message", r.Context.LastUserMessage)

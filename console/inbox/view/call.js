@@ -97,6 +97,16 @@ function drawHeading({ request }) {
 		riskBadge(request.risk_level));
 }
 
+/** The agent's side of a request whose agent does not wait, with the texts of approvals.AgentNote. @param {Request} request */
+export function drawAgent({ agent, status }) {
+	if (!agent || agent.state === 'attached') return false;
+	const runs = status === 'pending' || status === 'approved';
+	const [what, then] = agent.state === 'detached'
+		? ['The agent has disconnected', runs ? 'An approved call is released when the agent reconnects.' : 'It gets the decision when it reconnects.']
+		: ['The agent goes on without the call', runs ? 'After an approval it may make the call once.' : ''];
+	return el('p', { class: 'agent-state' }, `${what} (`, elapsed(agent.since), '). ', then);
+}
+
 /** @param {Card} card */
 function drawBody(card) {
 	const { request, folds } = card;
@@ -110,6 +120,7 @@ function drawBody(card) {
 		card.draw();
 	}, { class: 'quiet small', 'aria-pressed': String(card.raw) });
 	return el('div', { class: 'body' },
+		drawAgent(request),
 		flags.length > 0 && el('ul', { class: 'flags', 'aria-label': 'Warnings' }, flags.map((flag) => el('li', {}, el('span', {}, hostile(flag))))),
 		card.raw
 			? drawRaw(request, folds)
