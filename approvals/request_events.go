@@ -46,6 +46,11 @@ func RequestEvents(r *Request) []Event {
 		}
 		events = append(events, escalated)
 	}
+	if result := r.Details.Result; result != nil && result.ReceivedAt != nil {
+		e := requestEvent(r, EventCallResult, 0, *result.ReceivedAt)
+		e.Result = result
+		events = append(events, e)
+	}
 	ended := r.ExpiresAt
 	if r.Details.EndedAt != nil {
 		ended = *r.Details.EndedAt

@@ -34,6 +34,9 @@ func (t *Turn) settle() State {
 		}
 		return t.output.storeFailed("record", err)
 	}
+	if refusal == nil {
+		t.review.recordReleases()
+	}
 	t.output.record(t.review.count())
 	t.review.keepCharges()
 	t.exchange.kept.keepRulings(rulings)

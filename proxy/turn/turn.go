@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
@@ -36,6 +37,7 @@ type Turn struct {
 	exchange     exchange
 	review       review
 	output       output
+	results      []gate.CallResult // in the request; see results.go
 
 	state  State
 	closed bool
@@ -84,6 +86,7 @@ func (t *Turn) prepare() (refusal *intercept.Error) {
 		who := c.Identity()
 		t.spans.Identified(who.Session, who.Run, who.Principal)
 	}
+	t.readResults()
 	if refusal := c.Hidden.Splice(t.ctx); refusal != nil {
 		return refusal
 	}
@@ -146,6 +149,7 @@ func (t *Turn) Close() {
 		return
 	}
 	t.closed, t.state = true, Ended
+	t.recordResults()
 	t.review.release()
 	t.exchange.close()
 	if t.review.hold != nil {
