@@ -28,3 +28,35 @@ type CallResult struct {
 	// bytes.
 	NextText string `json:"next_text,omitempty"`
 }
+
+// Received returns when the result arrived, zero if none has.
+func (c *CallResult) Received() time.Time {
+	if c == nil || c.ReceivedAt == nil {
+		return time.Time{}
+	}
+	return *c.ReceivedAt
+}
+
+// Release describes the release for a person.
+func (c *CallResult) Release() string {
+	text := c.ReleasedAt.UTC().Format(time.RFC3339)
+	if c.ReceivedAt == nil {
+		text += ", no result yet"
+	}
+	return text
+}
+
+// Describe returns the result for a person, "" if there is none.
+func (c *CallResult) Describe() string {
+	if c.ReceivedAt == nil {
+		return ""
+	}
+	text := "reported by the agent " + c.ReceivedAt.UTC().Format(time.RFC3339)
+	if c.Error {
+		text += ", failed"
+	}
+	if c.Truncated {
+		text += ", the beginning"
+	}
+	return text + "\n" + c.Preview
+}

@@ -23,6 +23,7 @@ type pageOf struct {
 	status    approvals.Status
 	decisions int
 	escalated time.Time
+	result    time.Time // when it was received
 	abridged  bool
 	raw       bool
 	draft     string
@@ -101,6 +102,11 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 		if d.ModifiedArgs != nil {
 			w.diff(diffLines(sanitize.Indented(r.Arguments), sanitize.Indented(d.ModifiedArgs)))
 		}
+	}
+	if result := r.Details.Result; result != nil {
+		w.field("released", result.Release())
+		w.field("result", result.Describe())
+		w.field("model's next message", result.NextText)
 	}
 	w.field("asked by "+r.Rule, r.Reason)
 	w.field("approvers", deciders(r))
