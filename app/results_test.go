@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +14,7 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
+	"github.com/tidwall/gjson"
 )
 
 // resultAPI writes the requests of an agent in one wire API: a task, and later the result
@@ -21,6 +25,7 @@ type resultAPI struct {
 	result      string // %s are the id and the content
 	failed      string // the same of a call that failed, "" if the API has no field for it
 	image       string // a content of a text and an image
+	streamed    bool   // the agent asks for streams
 }
 
 const imageParts = `[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]`
@@ -65,13 +70,13 @@ func withUpstreamKey(c *app.Config) { c.Proxy.Upstreams[0].APIKey = upstreamKey 
 
 func (api *resultAPI) body(items ...string) string {
 	task := `{"role":"user","content":"do it"}`
-	return fmt.Sprintf(`{"model":"m","max_tokens":9,"stream":true,"store":false,%q:[%s]}`, api.field, strings.Join(append([]string{task}, items...), ","))
+	return fmt.Sprintf(`{"model":"m","max_tokens":9,"stream":%t,"store":false,%q:[%s]}`, api.streamed, api.field, strings.Join(append([]string{task}, items...), ","))
 }
 
 // release lets a person approve the call of an agent, and returns its request.
 func (api *resultAPI) release(w *world, header ...string) approvals.Request {
 	w.t.Helper()
-	answer := w.post(api.path, api.body(), header...)
+	answer := w.post(api.path, api.body(), header...) // a heartbeat begins a whole one
 	held := w.pending(1)[0]
 	w.decide(held.ID, approvals.Decision{Action: approvals.ActionApprove})
 	if got := answer.rest(); !strings.Contains(got, resultCall) {
@@ -104,7 +109,7 @@ func (w *world) result(id string, done func(*approvals.CallResult) bool) approva
 }
 
 func hasResult(r *approvals.CallResult) bool { return r.ReceivedAt != nil }
-func isReleased(*approvals.CallResult) bool { return true }
+func isReleased(*approvals.CallResult) bool  { return true }
 
 // hostileResult is a text that would do harm in a page, on a terminal, and in JSON.
 const hostileResult = "<img src=x onerror=alert(1)>\x1b]0;t\x07\u202eevil\x00 \u2028 {\"a\":1}"
@@ -114,8 +119,11 @@ const hostileResult = "<img src=x onerror=alert(1)>\x1b]0;t\x07\u202eevil\x00 \u
 func TestResultsOfApprovedCalls(t *testing.T) {
 	t.Parallel()
 	quoted := func(text string) string { b, _ := json.Marshal(text); return string(b) }
-	for name, api := range resultAPIs {
-		t.Run(name, func(t *testing.T) {
+	for i := range 2 * len(resultAPIs) {
+		name := slices.Sorted(maps.Keys(resultAPIs))[i/2]
+		api := resultAPIs[name]
+		api.streamed = i%2 == 0
+		t.Run(fmt.Sprintf("%s streamed=%t", name, api.streamed), func(t *testing.T) {
 			t.Parallel()
 			w := build(t, askAll, readsThenTalks, withUpstreamKey)
 			long := strings.Repeat("é", 10_000)
@@ -204,6 +212,17 @@ func TestResultsAreOfTheirSession(t *testing.T) {
 	}
 }
 
+// contractResults lets an agent report the result of a call.
+func contractResults(_ *testing.T, w *world, _ *contractBot) {
+	api, ann := resultAPIs["chat"], []string{"Authorization", "Bearer ann-key"}
+	answer := w.post(api.path, api.body(), ann...)
+	held := w.pending(1)[0]
+	w.decide(held.ID, approvals.Decision{Action: approvals.ActionApprove})
+	answer.rest()
+	w.post(api.path, api.body(`{"role":"tool","tool_call_id":"`+held.ToolCallID+`","content":[{"type":"text","text":"done"},{"type":"image_url"}]}`), ann...).rest()
+	w.result(held.ID, hasResult)
+}
+
 // TestResultsAfterARestart: the result of a call that was released before a restart is
 // recorded after it.
 func TestResultsAfterARestart(t *testing.T) {
@@ -218,6 +237,34 @@ func TestResultsAfterARestart(t *testing.T) {
 	}
 	api.report(w, api.result, `"14 lines"`)
 	w = w.restarted(c) // what is left is written at the stop
+	if r := w.result(held.ID, hasResult); r.Preview != "14 lines" || !strings.HasPrefix(r.NextText, "I have read it.") {
+		t.Errorf("the result is %+v", r)
+	}
+}
+
+// TestResultsOnAnotherReplica: a replica that did not hold the call records its result, of
+// an answer that the agent continues by its id.
+func TestResultsOnAnotherReplica(t *testing.T) {
+	t.Parallel()
+	external := onServer(t)
+	w, other := build(t, askAll, readsThenTalks, external), build(t, askAll, readsThenTalks, external)
+	post := func(w *world, rest string) *call {
+		return w.post("/v1/responses", `{"model":"m","stream":true,"store":true,`+rest+"}")
+	}
+	answer := post(w, `"input":"do it"`)
+	held := w.pending(1)[0]
+	w.decide(held.ID, approvals.Decision{Action: approvals.ActionApprove})
+	id := gjson.Get(strings.TrimPrefix(regexp.MustCompile(`data: .*"response.created".*`).FindString(answer.rest()), "data: "), "response.id").String()
+	w.result(held.ID, isReleased)
+	deadline := time.Now().Add(soon)
+	for found := false; !found; { // the other replica knows the release after moments
+		post(other, `"previous_response_id":"`+id+`","input":[{"type":"function_call_output","call_id":"`+resultCall+`","output":"14 lines"}]`).rest()
+		page, err := other.console.Requests(t.Context(), approvals.Filter{Limit: 1})
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("no result is recorded (%v)", err)
+		}
+		found = page.Items[0].Details.Result.Received() != time.Time{}
+	}
 	if r := w.result(held.ID, hasResult); r.Preview != "14 lines" || !strings.HasPrefix(r.NextText, "I have read it.") {
 		t.Errorf("the result is %+v", r)
 	}
