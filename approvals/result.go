@@ -29,6 +29,12 @@ type CallResult struct {
 	NextText string `json:"next_text,omitempty"`
 }
 
+// RequestResult is the result of the call of a request.
+type RequestResult struct {
+	Request string // its id
+	Result  CallResult
+}
+
 // Received returns when the result arrived, zero if none has.
 func (c *CallResult) Received() time.Time {
 	if c == nil || c.ReceivedAt == nil {

@@ -92,15 +92,17 @@ func New(o Options) (*Proxy, error) {
 // newEngine makes the engine of the turns.
 func (p *Proxy) newEngine() *turn.Engine {
 	o := &p.options
-	return turn.NewEngine(turn.Options{
+	e := turn.NewEngine(turn.Options{
 		Limits: turn.Limits{
 			MaxBody: o.MaxBody, MaxContinuations: o.MaxContinuations, MaxDenials: o.MaxDenials,
 			Keepalive: o.Keepalive, MaxWait: o.MaxWait, AbortRest: o.AbortRest,
 		},
-		Gate: o.Gate, Results: o.Results, Redact: p.redact, Store: o.Turns, Dialects: o.Dialects,
+		Gate: o.Gate, Store: o.Turns, Dialects: o.Dialects,
 		Judge: o.Judge,
 		Used:  o.Used, Held: p.reclaimer.holdBegan, Log: p.log,
 	}, o.Registerer)
+	e.Conversations.Released, e.Conversations.Redact = o.Results, p.redact
+	return e
 }
 
 // newServer configures fasthttp so that none of its defaults cuts a long hold, a

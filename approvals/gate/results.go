@@ -39,7 +39,7 @@ type Results struct {
 	log    *slog.Logger
 	now    func() time.Time
 	repair func(request string) // writes the events that are missing
-	writes chan *CallResult
+	writes chan *approvals.RequestResult
 
 	waiting atomic.Int64 // len(calls)
 	mu      sync.Mutex
@@ -47,12 +47,6 @@ type Results struct {
 	inside  map[conversation]int // calls of a conversation
 	order   []releasedCall       // as they were released; some have their results
 	full    bool                 // the last write was dropped
-}
-
-// CallResult is what happened to the released call of a request.
-type CallResult struct {
-	Request string // its id
-	Result  approvals.CallResult
 }
 
 // conversation is a session of a principal: another one cannot report results for it.
@@ -75,7 +69,7 @@ func newResults(g *Gate) *Results {
 	return &Results{
 		store: g.store, events: g.store, log: g.log, now: g.now,
 		repair: func(request string) { g.timers.retry(timer{kind: timerRepair, id: request}) },
-		writes: make(chan *CallResult, maxResultWrites),
+		writes: make(chan *approvals.RequestResult, maxResultWrites),
 		calls:  map[releasedCall]awaitedResult{}, inside: map[conversation]int{},
 	}
 }
@@ -88,7 +82,7 @@ func (x *Results) Released(requests ...*approvals.Request) {
 	now := x.now().UTC()
 	for _, r := range requests {
 		x.await(r, now)
-		x.enqueue(&CallResult{r.ID, approvals.CallResult{ReleasedAt: now}})
+		x.enqueue(&approvals.RequestResult{Request: r.ID, Result: approvals.CallResult{ReleasedAt: now}})
 	}
 }
 
@@ -104,19 +98,19 @@ func (x *Results) AnyIn(principal approvals.Principal, session string) bool {
 
 // Awaited returns the released call that waits for its result: the latest with this id in
 // the session.
-func (x *Results) Awaited(principal approvals.Principal, session, call string) (released CallResult, ok bool) {
+func (x *Results) Awaited(principal approvals.Principal, session, call string) (released approvals.RequestResult, ok bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	waits, ok := x.calls[releasedCall{conversation{principal, session}, call}]
-	return CallResult{waits.request, approvals.CallResult{ReleasedAt: waits.released}}, ok
+	return approvals.RequestResult{Request: waits.request, Result: approvals.CallResult{ReleasedAt: waits.released}}, ok
 }
 
 // Record records the result that an agent has reported of a released call. The first one
 // counts.
-func (x *Results) Record(result CallResult) { x.enqueue(&result) }
+func (x *Results) Record(result approvals.RequestResult) { x.enqueue(&result) }
 
 // enqueue lets a writer write a result, unless too many wait.
-func (x *Results) enqueue(result *CallResult) {
+func (x *Results) enqueue(result *approvals.RequestResult) {
 	dropped := false
 	select {
 	case x.writes <- result:
@@ -223,7 +217,7 @@ func (x *Results) run(ctx context.Context) error {
 }
 
 // write records a result in its request, then its event.
-func (x *Results) write(ctx context.Context, result *CallResult, limit time.Duration) {
+func (x *Results) write(ctx context.Context, result *approvals.RequestResult, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if err := x.update(ctx, result); err != nil {
@@ -231,14 +225,14 @@ func (x *Results) write(ctx context.Context, result *CallResult, limit time.Dura
 	}
 }
 
-func (x *Results) update(ctx context.Context, result *CallResult) error {
+func (x *Results) update(ctx context.Context, result *approvals.RequestResult) error {
 	for attempt := 0; ; attempt++ {
 		s, err := x.store.GetRequest(ctx, result.Request)
 		if err != nil {
 			return err
 		}
 		r := s.Request
-		if !result.add(&r) {
+		if !addResult(&r, result) {
 			return nil
 		}
 		_, err = x.store.UpdateRequest(ctx, r, s.Revision)
@@ -260,8 +254,8 @@ func (x *Results) update(ctx context.Context, result *CallResult) error {
 	}
 }
 
-// add adds the result to its request, unless it has one.
-func (c *CallResult) add(r *approvals.Request) bool {
+// addResult adds a result to its request, unless it has one.
+func addResult(r *approvals.Request, c *approvals.RequestResult) bool {
 	known := r.Details.Result
 	if r.Status != approvals.StatusApproved || (known != nil && (known.ReceivedAt != nil || c.Result.ReceivedAt == nil)) {
 		return false

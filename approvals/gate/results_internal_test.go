@@ -9,7 +9,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// What waits in memory is bounded in number and time, and nothing waits for room.
+// Calls and writes in memory are bounded in number and time, and no caller waits for room.
 func TestResultsAreBounded(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	x := newResults(&Gate{log: slog.New(slog.DiscardHandler), now: func() time.Time { return now }})

@@ -25,7 +25,7 @@ func decided(t *testing.T, g *gate.Gate, call string, action approvals.Action) *
 }
 
 // reported is a result of a released call.
-func reported(t *testing.T, g *gate.Gate, r *approvals.Request, preview string) gate.CallResult {
+func reported(t *testing.T, g *gate.Gate, r *approvals.Request, preview string) approvals.RequestResult {
 	t.Helper()
 	result, ok := g.Results.Awaited(r.Principal, r.SessionID, r.ToolCallID)
 	if !ok {
@@ -98,15 +98,15 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// What a denied call is said to have returned is not recorded, and a nil *Results records
+// The reported result of a denied call is not recorded, and a nil *Results records
 // nothing.
 func TestResultsOfCallsThatWereNotReleased(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s, Results: true})
 	r := decided(t, g, "call_1", approvals.ActionDeny)
 	now := time.Now()
-	g.Results.Record(gate.CallResult{Request: r.ID, Result: approvals.CallResult{ReleasedAt: now, ReceivedAt: &now}})
-	g.Results.Record(gate.CallResult{Request: "unknown", Result: approvals.CallResult{ReleasedAt: now, ReceivedAt: &now}})
+	g.Results.Record(approvals.RequestResult{Request: r.ID, Result: approvals.CallResult{ReleasedAt: now, ReceivedAt: &now}})
+	g.Results.Record(approvals.RequestResult{Request: "unknown", Result: approvals.CallResult{ReleasedAt: now, ReceivedAt: &now}})
 	released := decided(t, g, "call_2", approvals.ActionApprove)
 	g.Results.Released(released)
 	g.Results.Record(reported(t, g, released, ""))

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,12 +12,8 @@ import (
 
 // Options configures an [Engine].
 type Options struct {
-	Limits  Limits
-	Gate    Gate
-	Results *gate.Results // of released calls; nil: they are not recorded
-	// Redact removes the secrets that heldcall knows from a text that is recorded. It is
-	// needed with Results.
-	Redact   func([]byte) []byte
+	Limits   Limits
+	Gate     Gate
 	Store    Store
 	Dialects []intercept.Dialect
 	// Judge returns the judge of a client by its [Request.Client].

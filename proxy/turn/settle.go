@@ -35,7 +35,7 @@ func (t *Turn) settle() State {
 		return t.output.storeFailed("record", err)
 	}
 	if refusal == nil {
-		t.review.recordReleases()
+		t.conversation.Results.Released(t.review.approvedCalls()...)
 	}
 	t.output.record(t.review.count())
 	t.review.keepCharges()

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
@@ -37,7 +36,6 @@ type Turn struct {
 	exchange     exchange
 	review       review
 	output       output
-	results      []gate.CallResult // in the request; see results.go
 
 	state  State
 	closed bool
@@ -86,7 +84,7 @@ func (t *Turn) prepare() (refusal *intercept.Error) {
 		who := c.Identity()
 		t.spans.Identified(who.Session, who.Run, who.Principal)
 	}
-	t.readResults()
+	c.Results.Read()
 	if refusal := c.Hidden.Splice(t.ctx); refusal != nil {
 		return refusal
 	}
@@ -149,7 +147,9 @@ func (t *Turn) Close() {
 		return
 	}
 	t.closed, t.state = true, Ended
-	t.recordResults()
+	if t.output.agent.Started() { // else the agent will probably send the request again
+		t.conversation.Results.Record(nil)
+	}
 	t.review.release()
 	t.exchange.close()
 	if t.review.hold != nil {
