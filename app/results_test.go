@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -267,6 +268,42 @@ func TestResultsOnAnotherReplica(t *testing.T) {
 	}
 	if r := w.result(held.ID, hasResult); r.Preview != "14 lines" || !strings.HasPrefix(r.NextText, "I have read it.") {
 		t.Errorf("the result is %+v", r)
+	}
+}
+
+// TestResultsOfBrokenAnswers: a result is recorded with the answer to the request that is
+// sent again after an error, and without one if the agent disconnects from an answer.
+func TestResultsOfBrokenAnswers(t *testing.T) {
+	t.Parallel()
+	api := resultAPIs["chat"]
+	api.streamed = true
+	var failing atomic.Bool
+	w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
+		switch {
+		case failing.Load():
+			return fakemodel.Fail(429, "rate_limit_exceeded", "slow down")
+		case strings.Contains(string(r.Body), "endless"):
+			reply := fakemodel.Answer{Text: "I begin"}.Reply(r)
+			reply.Body, reply.End = reply.Body[:len(reply.Body)-2], fakemodel.EndStall
+			return reply
+		}
+		return readsThenTalks(r)
+	})
+	held := api.release(w)
+	failing.Store(true)
+	api.report(w, api.result, `"14 lines"`)
+	failing.Store(false)
+	api.report(w, api.result, `"14 lines"`)
+	if r := w.result(held.ID, hasResult); r.Preview != "14 lines" || !strings.HasPrefix(r.NextText, "I have read it.") {
+		t.Errorf("after a retry the result is %+v", r)
+	}
+	held = api.release(w)
+	body := api.body(fmt.Sprintf(api.call, resultCall), fmt.Sprintf(api.result, resultCall, `"endless"`))
+	c := w.post(api.path, body)
+	c.until("gin")
+	c.cancel()
+	if r := w.result(held.ID, hasResult); r.Preview != "endless" || r.NextText != "" {
+		t.Errorf("after the agent disconnected the result is %+v", r)
 	}
 }
 
