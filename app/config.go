@@ -202,9 +202,10 @@ type GrantTemplate struct {
 	Expires  time.Duration `yaml:"expires"` // after it is granted; 0: when it is revoked
 }
 
-// AuditConfig is how long the audit log is kept.
+// AuditConfig is what the audit log contains, and for how long.
 type AuditConfig struct {
 	Retention time.Duration `yaml:"retention"`
+	Results   bool          `yaml:"results"` // of approved calls, and the words of the model after them
 }
 
 // LogConfig is heldcall's own log.
@@ -256,7 +257,7 @@ func DefaultConfig(lookup func(string) (string, bool)) Config {
 		},
 		NATS:   NATSConfig{Listen: "127.0.0.1:4143", Dir: "./data"},
 		Policy: PolicyConfig{File: "policy.yaml", Mode: "enforce"},
-		Audit:  AuditConfig{Retention: 90 * 24 * time.Hour},
+		Audit:  AuditConfig{Retention: 90 * 24 * time.Hour, Results: true},
 		Log:    LogConfig{Level: "info", Format: "text"},
 	}
 }

@@ -20,6 +20,7 @@ const (
 	EventCallModified      EventType = "call_modified" // arguments changed before release
 	EventCallReleased      EventType = "call_released" // recorded before the bytes leave
 	EventDenialTold        EventType = "denial_told"   // the model has been sent the denial
+	EventCallResult        EventType = "call_result"   // the agent has reported the result of an approved call
 	EventGrantCreated      EventType = "grant_created"
 	EventGrantRevoked      EventType = "grant_revoked"
 	EventRunPaused         EventType = "run_paused"
@@ -60,6 +61,7 @@ type Event struct {
 	FreeText   bool            `json:"free_text,omitempty"` // the tool's input is free text: Before and After are a string
 	Doubts     []string        `json:"doubts,omitempty"`    // why clients may read the call in different ways
 	Grant      *Grant          `json:"grant,omitempty"`     // as it was created or revoked
+	Result     *CallResult     `json:"result,omitempty"`    // of an approved call
 	Seq        uint64          `json:"seq"`
 	PrevHash   string          `json:"prev_hash"` // hex SHA-256, "" for the first
 	Hash       string          `json:"hash"`

@@ -20,6 +20,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
 	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/heldcall/heldcall/proxy/upstream"
@@ -46,6 +47,7 @@ type Options struct {
 	Dialects []intercept.Dialect
 	Judge    func(client string) Judge // of the calls of a client by its KeySHA256, "" for a client that is not configured
 	Gate     Gate
+	Results  conversation.ReleasedCalls // whose results are recorded; nil: none are
 	Turns    Turns
 	// Used is called with the ids of the grants that decided a call. It must not wait. It
 	// may be nil.

@@ -92,7 +92,7 @@ func New(o Options) (*Proxy, error) {
 // newEngine makes the engine of the turns.
 func (p *Proxy) newEngine() *turn.Engine {
 	o := &p.options
-	return turn.NewEngine(turn.Options{
+	e := turn.NewEngine(turn.Options{
 		Limits: turn.Limits{
 			MaxBody: o.MaxBody, MaxContinuations: o.MaxContinuations, MaxDenials: o.MaxDenials,
 			Keepalive: o.Keepalive, MaxWait: o.MaxWait, AbortRest: o.AbortRest,
@@ -101,6 +101,8 @@ func (p *Proxy) newEngine() *turn.Engine {
 		Judge: o.Judge,
 		Used:  o.Used, Held: p.reclaimer.holdBegan, Log: p.log,
 	}, o.Registerer)
+	e.Conversations.Released, e.Conversations.Redact = o.Results, p.redact
+	return e
 }
 
 // newServer configures fasthttp so that none of its defaults cuts a long hold, a

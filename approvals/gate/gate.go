@@ -36,6 +36,8 @@ type Options struct {
 	// NoSelfApproval refuses approvals by the user for whom the agent acts. They may deny
 	// such requests.
 	NoSelfApproval bool
+	// Results records the results of released calls.
+	Results bool
 	// Profile returns the groups and the user of a reviewer, for decisions in their place.
 	// Nil: no reviewer can delegate.
 	Profile func(reviewer string) (approvals.ReviewerProfile, bool)
@@ -45,6 +47,9 @@ type Options struct {
 // deadlines, pauses and aborts runs, and writes the audit log. Any number of gates may
 // share one store. It is safe for concurrent use.
 type Gate struct {
+	// Results records what happens to released calls. It is nil without [Options.Results].
+	Results *Results
+
 	store       approvals.Store
 	log         *slog.Logger
 	now         func() time.Time
@@ -91,6 +96,9 @@ func New(o Options) *Gate {
 		transitions: g.transitions, delegations: g.delegations, grants: o.Grants, checkEdit: o.CheckEdit,
 		noSelfApproval: o.NoSelfApproval, now: o.Now, ids: ids,
 	}
+	if o.Results {
+		g.Results = newResults(g)
+	}
 	return g
 }
 
@@ -105,11 +113,16 @@ func (g *Gate) Run(ctx context.Context) error {
 			close(g.ready)
 		}
 	}
+	changed := func(s approvals.Stored) {
+		g.Results.changed(&s.Request)
+		g.transitions.changed(s)
+	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return g.store.WatchRequests(ctx, g.transitions.changed, loaded) })
+	group.Go(func() error { return g.store.WatchRequests(ctx, changed, loaded) })
 	group.Go(func() error { return g.store.Runs().Watch(ctx, g.runs.apply, loaded) })
 	group.Go(func() error { return g.store.Delegations().Watch(ctx, g.delegations.apply, loaded) })
 	group.Go(func() error { return g.timers.run(ctx, g.fire) })
+	group.Go(func() error { return g.Results.run(ctx) })
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("watch the store: %w", err)
 	}

@@ -75,6 +75,11 @@ func describeRequest(r *approvals.Request, now time.Time) string {
 			page.WriteString("Edited arguments\n  " + indentMore(shownJSON(d.ModifiedArgs), 2) + "\n")
 		}
 	}
+	if result := r.Details.Result; result != nil {
+		line("Released", result.Release())
+		line("Result", result.Describe())
+		line("Model then", result.NextText)
+	}
 	return page.String()
 }
 

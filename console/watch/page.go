@@ -23,7 +23,8 @@ type pageOf struct {
 	status    approvals.Status
 	decisions int
 	escalated time.Time
-	agent     string // see [approvals.Request.AgentNote]
+	agent     string    // see [approvals.Request.AgentNote]
+	result    time.Time // when it was received
 	abridged  bool
 	raw       bool
 	draft     string
@@ -104,6 +105,11 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 		}
 	}
 	w.field("agent", r.AgentNote())
+	if result := r.Details.Result; result != nil {
+		w.field("released", result.Release())
+		w.field("result", result.Describe())
+		w.field("model's next message", result.NextText)
+	}
 	w.field("asked by "+r.Rule, r.Reason)
 	w.field("approvers", deciders(r))
 	w.field("user's message", r.Context.LastUserMessage)

@@ -16,6 +16,7 @@ type Conversation struct {
 	Parsed  intercept.Request // goes upstream; nil before Begin and Restore
 	Hidden  HiddenTurns
 	Denials Denials
+	Results Results
 
 	shared *Shared
 
@@ -45,7 +46,7 @@ func (id *Identity) responseRefKey(refer string) string { return id.Key("thread"
 // Init makes c the conversation of a request that is not read yet. c must not be copied.
 func (c *Conversation) Init(shared *Shared, r *Request) {
 	*c = Conversation{Request: r, shared: shared}
-	c.Hidden.conversation, c.Denials.conversation = c, c
+	c.Hidden.conversation, c.Denials.conversation, c.Results.conversation = c, c, c
 }
 
 // read reads the request.

@@ -5,8 +5,8 @@
 //
 // Read it from request.go (a request, and the store) by identity.go (principal,
 // session, run) to conversation.go (a request in its conversation). On that are built
-// admission.go (runs that a reviewer stopped), hidden.go and onetime.go (hidden turns)
-// and denials.go (earlier denials).
+// admission.go (runs that a reviewer stopped), hidden.go and onetime.go (hidden turns),
+// denials.go (earlier denials) and results.go (results of released calls).
 package conversation
 
 import (
@@ -81,6 +81,11 @@ type Shared struct {
 	KeepRecords bool          // for [Conversation.State]
 	Log         *slog.Logger
 	Metrics     Metrics
+
+	Released ReleasedCalls // whose results are recorded; nil: none are
+	// Redact removes the secrets that heldcall knows from a text that is recorded. It is
+	// needed with Released.
+	Redact func([]byte) []byte
 }
 
 // Metrics count events of conversations.

@@ -158,6 +158,7 @@ func (r *review) approved(j *judgedCall, d approvals.Decision, rules Judge) {
 // judge judges the calls of the complete answer.
 func (t *Turn) judge() State {
 	t.review.begin()
+	t.conversation.Results.Record(t.output.answer)
 	calls := t.output.answer.Calls()
 	if len(calls) == 0 {
 		return Settling

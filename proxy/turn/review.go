@@ -185,6 +185,16 @@ func (r *review) count() (outcome string) {
 	return outcome
 }
 
+// approvedCalls are the requests about calls that people have approved and the agent gets.
+func (r *review) approvedCalls() (released []*approvals.Request) {
+	for _, j := range r.calls {
+		if j.request != nil && j.released() {
+			released = append(released, j.request)
+		}
+	}
+	return released
+}
+
 // logShadowed logs the verdict of a policy in shadow mode.
 func (r *review) logShadowed(j *judgedCall) {
 	if v := &j.verdict; v.Shadowed != "" {

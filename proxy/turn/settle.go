@@ -34,6 +34,9 @@ func (t *Turn) settle() State {
 		}
 		return t.output.storeFailed("record", err)
 	}
+	if refusal == nil {
+		t.conversation.Results.Released(t.review.approvedCalls()...)
+	}
 	t.output.record(t.review.count())
 	t.review.keepCharges()
 	t.exchange.kept.keepRulings(rulings)

@@ -84,6 +84,7 @@ func (t *Turn) prepare() (refusal *intercept.Error) {
 		who := c.Identity()
 		t.spans.Identified(who.Session, who.Run, who.Principal)
 	}
+	c.Results.Read()
 	if refusal := c.Hidden.Splice(t.ctx); refusal != nil {
 		return refusal
 	}
@@ -146,6 +147,9 @@ func (t *Turn) Close() {
 		return
 	}
 	t.closed, t.state = true, Ended
+	if t.output.agent.Started() { // else the agent will probably send the request again
+		t.conversation.Results.Record(nil)
+	}
 	t.review.release()
 	t.exchange.close()
 	if t.review.hold != nil {
