@@ -87,6 +87,7 @@ func (b *backend) provisionBuckets(ctx context.Context, n copies, retention time
 		{BucketDelegations, DelegationTTL},
 		{BucketDeliveries, retention},
 		{BucketPush, 0},
+		{BucketLimits, LimitTTL},
 	} {
 		_, err := b.ensureStream(ctx, n, jetstream.StreamConfig{
 			Name:              "KV_" + bucket.name,

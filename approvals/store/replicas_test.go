@@ -4,7 +4,10 @@ package store_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -134,4 +137,48 @@ func streams(t *testing.T, s *store.Store) map[string]int {
 		t.Fatalf("%v, %v", found, list.Err())
 	}
 	return found
+}
+
+// Counts of limits are those of all replicas: no change is lost, and a change that writes
+// nothing has seen the last value.
+func TestLimitsOfReplicas(t *testing.T) {
+	e := startExternal(t, 0, t.TempDir())
+	var stores [2]*store.Store
+	for i := range stores {
+		stores[i] = open(t, store.Options{URL: e.url})
+	}
+	key := strings.Repeat("a1", 32)
+	take := func(s *store.Store, limit int) (taken bool) {
+		if err := s.Limits.Update(t.Context(), key, func(old []byte) ([]byte, error) {
+			if taken = len(old) < limit; !taken {
+				return nil, nil
+			}
+			return append(slices.Clip(old), 'x'), nil
+		}); err != nil {
+			t.Error(err)
+		}
+		return taken
+	}
+	var passed atomic.Int32
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for range 20 {
+				if take(stores[i%2], 50) {
+					passed.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if passed.Load() != 50 {
+		t.Errorf("%d of 50 calls have passed", passed.Load())
+	}
+	if !take(stores[0], 51) || take(stores[1], 51) || !take(stores[1], 52) {
+		t.Error("a replica goes by an old count")
+	}
+	e.stop()
+	if err := stores[0].Limits.Update(t.Context(), key, func([]byte) ([]byte, error) { return []byte("y"), nil }); !errors.Is(err, approvals.ErrStoreUnavailable) {
+		t.Errorf("without a server: %v", err)
+	}
 }
