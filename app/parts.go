@@ -95,6 +95,7 @@ func (p *parts) startStore(ctx context.Context, running *lifecycle) (err error) 
 	if err != nil {
 		return err
 	}
+	p.judge.ShareCounts(p.store.Limits)
 	running.started("store", func(context.Context) error { return p.store.Close() })
 	return nil
 }

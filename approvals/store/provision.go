@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -21,47 +20,61 @@ type provisioned struct {
 	events  jetstream.Stream
 }
 
+// copies is the number of copies of the state in a cluster. If the configuration did not
+// ask for it, streams that have more keep them.
+type copies struct {
+	number int
+	asked  bool
+}
+
 // provision creates or updates the buckets and streams. replicas is the number of copies; 0
-// means as many as the cluster has servers, at most 3.
-func (b *backend) provision(ctx context.Context, replicas int, retention time.Duration) (p provisioned, err error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+// means as many as the cluster has servers, at most 3, and not fewer than there are.
+func (b *backend) provision(ctx context.Context, replicas int, retention time.Duration) (provisioned, error) {
+	ctx, cancel := context.WithTimeout(ctx, provisionTime)
 	defer cancel()
-	asked := replicas
-	if replicas == 0 {
-		replicas = 1
+	n := copies{replicas, replicas > 0}
+	if !n.asked {
+		n.number = 1
 		if b.conn.ConnectedClusterName() != "" {
-			replicas = 3
+			n.number = 3
 		}
 	}
-	p, err = b.provisionWith(ctx, replicas, retention)
-	for asked == 0 && replicas > 1 && notEnoughServers(err) {
-		replicas--
-		p, err = b.provisionWith(ctx, replicas, retention)
+	// The servers of a cluster that has just started find each other one after the other.
+	patient, cancel := context.WithTimeout(ctx, placementTime)
+	defer cancel()
+	for {
+		p, err := b.provisionWith(ctx, n, retention)
+		if !notEnoughServers(err) {
+			return p, err
+		}
+		select {
+		case <-time.After(provisionPause):
+			continue
+		case <-patient.Done():
+		}
+		if n.asked || n.number == 1 {
+			return p, err
+		}
+		n.number--
+		b.log.Warn("the cluster has too few servers for three copies of the state", "copies", n.number, "error", err)
 	}
+}
+
+func (b *backend) provisionWith(ctx context.Context, n copies, retention time.Duration) (p provisioned, err error) {
+	if p.buckets, err = b.provisionBuckets(ctx, n, retention); err != nil {
+		return p, err
+	}
+	if p.events, err = b.provisionStreams(ctx, n, retention); err != nil {
+		return p, err
+	}
+	err = b.whenReady(ctx, "open the bucket "+BucketTurns, func(ctx context.Context) (err error) {
+		p.turns, err = b.js.Stream(ctx, "KV_"+BucketTurns)
+		return err
+	})
 	return p, err
 }
 
-// notEnoughServers reports whether a cluster has fewer servers than copies.
-func notEnoughServers(err error) bool {
-	var refused *jetstream.APIError
-	const noSuitablePeers, notClustered = 10005, 10074
-	return errors.As(err, &refused) && (refused.ErrorCode == noSuitablePeers || refused.ErrorCode == notClustered)
-}
-
-func (b *backend) provisionWith(ctx context.Context, replicas int, retention time.Duration) (p provisioned, err error) {
-	if p.buckets, err = b.provisionBuckets(ctx, replicas, retention); err != nil {
-		return p, err
-	}
-	if p.events, err = b.provisionStreams(ctx, replicas, retention); err != nil {
-		return p, err
-	}
-	if p.turns, err = b.js.Stream(ctx, "KV_"+BucketTurns); err != nil {
-		return p, fmt.Errorf("open the bucket %s: %w", BucketTurns, err)
-	}
-	return p, nil
-}
-
-func (b *backend) provisionBuckets(ctx context.Context, replicas int, retention time.Duration) (map[string]jetstream.KeyValue, error) {
+func (b *backend) provisionBuckets(ctx context.Context, n copies, retention time.Duration) (map[string]jetstream.KeyValue, error) {
 	buckets := map[string]jetstream.KeyValue{}
 	for _, bucket := range []struct {
 		name string
@@ -74,76 +87,54 @@ func (b *backend) provisionBuckets(ctx context.Context, replicas int, retention 
 		{BucketDelegations, DelegationTTL},
 		{BucketDeliveries, retention},
 		{BucketPush, 0},
+		{BucketLimits, LimitTTL},
 	} {
-		kv, err := b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket:   bucket.name,
-			History:  1,
-			TTL:      bucket.ttl,
-			Storage:  jetstream.FileStorage,
-			Replicas: replicas,
+		_, err := b.ensureStream(ctx, n, jetstream.StreamConfig{
+			Name:              "KV_" + bucket.name,
+			Subjects:          []string{"$KV." + bucket.name + ".>"},
+			MaxMsgsPerSubject: 1,
+			MaxAge:            bucket.ttl,
+			Storage:           jetstream.FileStorage,
+			Discard:           jetstream.DiscardNew,
+			AllowRollup:       true,
+			DenyDelete:        true,
 		})
 		if err != nil {
-			return nil, fmt.Errorf("create the bucket %s: %w", bucket.name, err)
+			return nil, err
 		}
-		if replicas > 1 {
-			if kv, err = b.readFromLeader(ctx, bucket.name); err != nil {
-				return nil, err
-			}
+		if err := b.whenReady(ctx, "open the bucket "+bucket.name, func(ctx context.Context) (err error) {
+			buckets[bucket.name], err = b.js.KeyValue(ctx, bucket.name)
+			return err
+		}); err != nil {
+			return nil, err
 		}
-		buckets[bucket.name] = kv
 	}
 	return buckets, nil
 }
 
 // provisionStreams creates or updates the streams, and returns that of the events.
-func (b *backend) provisionStreams(ctx context.Context, replicas int, retention time.Duration) (jetstream.Stream, error) {
-	events, err := b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+func (b *backend) provisionStreams(ctx context.Context, n copies, retention time.Duration) (jetstream.Stream, error) {
+	events, err := b.ensureStream(ctx, n, jetstream.StreamConfig{
 		Name:               subjects.StreamEvents,
 		Description:        "heldcall: audit log",
 		Subjects:           []string{subjects.All(subjects.Event)},
 		Storage:            jetstream.FileStorage,
-		Replicas:           replicas,
 		Duplicates:         duplicateWindow,
 		DenyDelete:         true,
-		AllowDirect:        replicas == 1,
 		AllowAtomicPublish: true,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("create the stream %s: %w", subjects.StreamEvents, err)
+		return nil, err
 	}
 	if !events.CachedInfo().Config.AllowAtomicPublish {
 		return nil, fmt.Errorf("the NATS server %s is %s: heldcall needs 2.12 or newer (atomic batches)", b.conn.ConnectedUrlRedacted(), b.conn.ConnectedServerVersion())
 	}
-	_, err = b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	_, err = b.ensureStream(ctx, n, jetstream.StreamConfig{
 		Name:        subjects.StreamRequests,
 		Description: "heldcall: new requests",
 		Subjects:    []string{subjects.All(subjects.Request)},
 		Storage:     jetstream.FileStorage,
-		Replicas:    replicas,
 		MaxAge:      retention,
-		AllowDirect: replicas == 1,
 	})
-	if err != nil {
-		return nil, fmt.Errorf("create the stream %s: %w", subjects.StreamRequests, err)
-	}
-	return events, nil
-}
-
-// readFromLeader lets the leader answer the reads of a replicated bucket: a follower may not
-// have the last write yet.
-func (b *backend) readFromLeader(ctx context.Context, bucket string) (jetstream.KeyValue, error) {
-	stream, err := b.js.Stream(ctx, "KV_"+bucket)
-	if err != nil {
-		return nil, fmt.Errorf("open the bucket %s: %w", bucket, err)
-	}
-	config := stream.CachedInfo().Config
-	config.AllowDirect = false
-	if _, err := b.js.UpdateStream(ctx, config); err != nil {
-		return nil, fmt.Errorf("make reads of the bucket %s consistent: %w", bucket, err)
-	}
-	kv, err := b.js.KeyValue(ctx, bucket)
-	if err != nil {
-		return nil, fmt.Errorf("open the bucket %s: %w", bucket, err)
-	}
-	return kv, nil
+	return events, err
 }

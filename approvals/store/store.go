@@ -32,6 +32,7 @@ const (
 	BucketDelegations = "heldcall_delegations"
 	BucketDeliveries  = "heldcall_notify" // the state of channels
 	BucketPush        = "heldcall_push"   // subscriptions to Web Push, and keys
+	BucketLimits      = "heldcall_limits" // counts of policy limits
 )
 
 // DelegationTTL is the time for which a delegation is kept after it was written: longer
@@ -71,6 +72,7 @@ type Store struct {
 	Events      *EventLog
 	Deliveries  *Deliveries
 	Push        *Push
+	Limits      *Limits
 
 	backend   *backend
 	server    *embedded.Server          // nil with an external server
@@ -192,6 +194,7 @@ func (s *Store) makeParts(p provisioned, retention time.Duration) {
 	s.Turns = newTurns(of(BucketTurns), p.turns)
 	s.Events = newEventLog(eventStream{s.backend, p.events})
 	s.Deliveries = &Deliveries{bucket: of(BucketDeliveries), keys: keys{of(BucketPush)}, stream: p.events, inactive: retention}
+	s.Limits = &Limits{bucket: of(BucketLimits)}
 	s.Push = &Push{bucket: of(BucketPush), keys: keys{of(BucketPush)}}
 }
 

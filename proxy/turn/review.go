@@ -69,7 +69,10 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 	}
 	rules, from := r.rules(), originOf(r.conversation)
 	for _, c := range calls {
-		one := rules.Judge(from, c, denials.Notes())
+		one, err := rules.Judge(ctx, from, c, denials.Notes())
+		if err != nil {
+			return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "the limits of the policy cannot be counted; try again", Err: err}
+		}
 		j := &judgedCall{call: c, verdict: one.Verdict, policy: one.Policy, again: one.DeniedBefore, charge: one.Charge}
 		r.calls = append(r.calls, j)
 		r.engine.metrics.verdict(j.verdict.Said())
