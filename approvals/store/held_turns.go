@@ -21,6 +21,8 @@ import (
 // of the keys is enough for an index. A large snapshot is in the object store, under the id
 // of the turn: its key ends with .large and has no value.
 type HeldTurns struct {
+	Leases *Leases // nil with the embedded server: only this process uses it
+
 	turns   bucket
 	states  Records[heldturns.State]
 	objects objects
@@ -31,10 +33,10 @@ const (
 	maxInline  = 1 << 20 // bytes of a snapshot in the bucket
 )
 
-func newHeldTurns(turns, states bucket, o objects) *HeldTurns {
+func newHeldTurns(of func(name string) bucket, o objects) *HeldTurns {
 	return &HeldTurns{
-		turns: turns, objects: o,
-		states: Records[heldturns.State]{states, "state of held turn", approvals.ErrUnknownTurn, func(s *heldturns.State) string { return s.ID }},
+		turns: of(BucketHeld), objects: o,
+		states: Records[heldturns.State]{of(BucketHeldStates), "state of held turn", approvals.ErrUnknownTurn, func(s *heldturns.State) string { return s.ID }},
 	}
 }
 
