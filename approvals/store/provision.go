@@ -17,6 +17,7 @@ const duplicateWindow = 10 * time.Minute
 type provisioned struct {
 	buckets map[string]jetstream.KeyValue // by name
 	turns   jetstream.Stream              // of the bucket of turns
+	held    objects                       // large held turns
 	events  jetstream.Stream
 }
 
@@ -27,12 +28,12 @@ type copies struct {
 	asked  bool
 }
 
-// provision creates or updates the buckets and streams. replicas is the number of copies; 0
-// means as many as the cluster has servers, at most 3, and not fewer than there are.
-func (b *backend) provision(ctx context.Context, replicas int, retention time.Duration) (provisioned, error) {
+// provision creates or updates the buckets and streams. Options.Replicas is the number of
+// copies; 0 means as many as the cluster has servers, at most 3, and not fewer than there are.
+func (b *backend) provision(ctx context.Context, o Options) (provisioned, error) {
 	ctx, cancel := context.WithTimeout(ctx, provisionTime)
 	defer cancel()
-	n := copies{replicas, replicas > 0}
+	n := copies{o.Replicas, o.Replicas > 0}
 	if !n.asked {
 		n.number = 1
 		if b.conn.ConnectedClusterName() != "" {
@@ -43,7 +44,7 @@ func (b *backend) provision(ctx context.Context, replicas int, retention time.Du
 	patient, cancel := context.WithTimeout(ctx, placementTime)
 	defer cancel()
 	for {
-		p, err := b.provisionWith(ctx, n, retention)
+		p, err := b.provisionWith(ctx, n, o)
 		if !notEnoughServers(err) {
 			return p, err
 		}
@@ -60,11 +61,14 @@ func (b *backend) provision(ctx context.Context, replicas int, retention time.Du
 	}
 }
 
-func (b *backend) provisionWith(ctx context.Context, n copies, retention time.Duration) (p provisioned, err error) {
-	if p.buckets, err = b.provisionBuckets(ctx, n, retention); err != nil {
+func (b *backend) provisionWith(ctx context.Context, n copies, o Options) (p provisioned, err error) {
+	if p.buckets, err = b.provisionBuckets(ctx, n, o.Retention); err != nil {
 		return p, err
 	}
-	if p.events, err = b.provisionStreams(ctx, n, retention); err != nil {
+	if p.held, err = b.provisionHeld(ctx, n, o.MaxStored, p.buckets); err != nil {
+		return p, err
+	}
+	if p.events, err = b.provisionStreams(ctx, n, o.Retention); err != nil {
 		return p, err
 	}
 	err = b.whenReady(ctx, "open the bucket "+BucketTurns, func(ctx context.Context) (err error) {
@@ -89,27 +93,29 @@ func (b *backend) provisionBuckets(ctx context.Context, n copies, retention time
 		{BucketPush, 0},
 		{BucketLimits, LimitTTL},
 	} {
-		_, err := b.ensureStream(ctx, n, jetstream.StreamConfig{
-			Name:              "KV_" + bucket.name,
-			Subjects:          []string{"$KV." + bucket.name + ".>"},
-			MaxMsgsPerSubject: 1,
-			MaxAge:            bucket.ttl,
-			Storage:           jetstream.FileStorage,
-			Discard:           jetstream.DiscardNew,
-			AllowRollup:       true,
-			DenyDelete:        true,
-		})
+		kv, err := b.ensureBucket(ctx, n, jetstream.StreamConfig{Name: bucket.name, MaxAge: bucket.ttl})
 		if err != nil {
 			return nil, err
 		}
-		if err := b.whenReady(ctx, "open the bucket "+bucket.name, func(ctx context.Context) (err error) {
-			buckets[bucket.name], err = b.js.KeyValue(ctx, bucket.name)
-			return err
-		}); err != nil {
-			return nil, err
-		}
+		buckets[bucket.name] = kv
 	}
 	return buckets, nil
+}
+
+// ensureBucket creates or updates a bucket with the name and the settings of c, as the
+// NATS library does.
+func (b *backend) ensureBucket(ctx context.Context, n copies, c jetstream.StreamConfig) (kv jetstream.KeyValue, err error) {
+	name := c.Name
+	c.Name, c.Subjects = "KV_"+name, []string{"$KV." + name + ".>"}
+	c.MaxMsgsPerSubject, c.Discard, c.AllowRollup, c.DenyDelete = 1, jetstream.DiscardNew, true, true
+	if _, err := b.ensureStream(ctx, n, c); err != nil {
+		return nil, err
+	}
+	err = b.whenReady(ctx, "open the bucket "+name, func(ctx context.Context) (err error) {
+		kv, err = b.js.KeyValue(ctx, name)
+		return err
+	})
+	return kv, err
 }
 
 // provisionStreams creates or updates the streams, and returns that of the events.

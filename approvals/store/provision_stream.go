@@ -102,6 +102,8 @@ func withCopies(c jetstream.StreamConfig, number int) jetstream.StreamConfig {
 func configured(c, want jetstream.StreamConfig) jetstream.StreamConfig {
 	c.Subjects, c.MaxAge, c.AllowAtomicPublish = want.Subjects, want.MaxAge, want.AllowAtomicPublish
 	c.MaxMsgsPerSubject = cmp.Or(want.MaxMsgsPerSubject, c.MaxMsgsPerSubject)
+	c.MaxBytes = cmp.Or(want.MaxBytes, c.MaxBytes)
+	c.AllowMsgTTL, c.SubjectDeleteMarkerTTL = c.AllowMsgTTL || want.AllowMsgTTL, cmp.Or(want.SubjectDeleteMarkerTTL, c.SubjectDeleteMarkerTTL)
 	c.Duplicates = cmp.Or(want.Duplicates, c.Duplicates)
 	if c.MaxAge > 0 {
 		c.Duplicates = min(c.Duplicates, c.MaxAge) // NATS refuses more
@@ -117,7 +119,7 @@ func temporary(err error) bool {
 		return true
 	}
 	const streamOffline = 10118
-	return refused.Code == 503 || refused.ErrorCode == streamOffline || refused.ErrorCode == jetstream.JSErrCodeStreamNameInUse
+	return (refused.Code == 503 && !noStorage(err)) || refused.ErrorCode == streamOffline || refused.ErrorCode == jetstream.JSErrCodeStreamNameInUse
 }
 
 // notEnoughServers reports whether a cluster has fewer servers than copies.
