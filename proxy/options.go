@@ -47,6 +47,8 @@ type Options struct {
 	Judge    func(client string) Judge // of the calls of a client by its KeySHA256, "" for a client that is not configured
 	Gate     Gate
 	Turns    Turns
+	// Keeper stores held turns. Nil: a held turn ends with its connection.
+	Keeper turn.Keeper
 	// Used is called with the ids of the grants that decided a call. It must not wait. It
 	// may be nil.
 	Used func(grants ...string)

@@ -13,8 +13,14 @@ import (
 // of it leaves.
 func (t *Turn) settle() State {
 	began := time.Now()
+	if t.stored.lost() {
+		return t.lost()
+	}
 	if t.review.checkRun() {
 		return Paused
+	}
+	if err := t.storeContinued(); err != nil {
+		return t.output.storeFailed("record", err)
 	}
 	t.review.endAfterDenials()
 	rulings := t.review.rulings()
@@ -26,7 +32,7 @@ func (t *Turn) settle() State {
 	if refusal != nil { // the model gets no continuation, and the rulings stay
 		settled.Next = nil
 	}
-	err = t.review.record(t.ctx, settled, t.output.answer.Passed(), t.exchange.count)
+	err = t.review.record(t.ctx, settled, t.output.answer.Passed(), t.exchange.count, &t.stored)
 	t.review.traceDecided(began, err)
 	if err != nil {
 		if t.ctx.Err() != nil {
@@ -76,7 +82,9 @@ func (t *Turn) awaitResume() State {
 	case err == nil, errors.Is(err, approvals.ErrRunAborted):
 		return Settling
 	case t.ctx.Err() != nil:
-		return t.output.gone()
+		return t.disconnected()
+	case t.stored.lost():
+		return t.lost()
 	case t.engine.draining.Err() != nil:
 		return t.output.fail(errRestarting())
 	}
