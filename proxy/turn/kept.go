@@ -5,16 +5,12 @@ import (
 	"errors"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/klauspost/compress/s2"
+	"github.com/heldcall/heldcall/proxy/packed"
 )
 
 // maxKept bounds the bytes of the upstream's answers that a turn keeps. A turn with more
 // is not stored.
 const maxKept = 16 << 20
-
-// keptBlock is how many bytes of an answer are kept as they are. Longer answers are kept
-// in compressed blocks: the events of a stream repeat most of their bytes.
-const keptBlock = 32 << 10
 
 // keptAnswers are the upstream's answers of a turn, for a [Snapshot]. A nil *keptAnswers
 // keeps nothing.
@@ -31,11 +27,9 @@ type keptAnswers struct {
 // keptAnswer is an answer of the upstream and the rulings on its calls.
 type keptAnswer struct {
 	ContentType string
-	Blocks      [][]byte // of the body, compressed
+	Body        packed.Buffer
 	Framed      bool
 	Rulings     []intercept.Ruling // nil: its calls are under review
-
-	rest []byte // of the body, after the blocks
 }
 
 // keepHead keeps the head of an answer.
@@ -64,47 +58,21 @@ func (k *keptAnswers) keep(p []byte) {
 	if k == nil || k.dropped {
 		return
 	}
-	last := &k.Exchanges[len(k.Exchanges)-1]
 	k.size += len(p)
-	last.rest = append(last.rest, p...)
-	if k.size > maxKept || (len(last.rest) >= keptBlock && !k.reserve(last.pack())) {
+	if added := k.Exchanges[len(k.Exchanges)-1].Body.Add(p); k.size > maxKept || (added > 0 && !k.reserve(added)) {
+		k.close()
 		k.dropped, k.Exchanges = true, nil
 	}
 }
 
-// pack compresses the rest of the body. It returns the size of the new block.
-func (kept *keptAnswer) pack() int {
-	if len(kept.rest) == 0 {
-		return 0
+// close ends keeping.
+func (k *keptAnswers) close() {
+	if k == nil {
+		return
 	}
-	block := bytes.Clone(s2.Encode(nil, kept.rest))
-	kept.Blocks, kept.rest = append(kept.Blocks, block), nil
-	return len(block)
-}
-
-// body returns the bytes of the answer. It fails for blocks of more than maxKept bytes.
-func (kept *keptAnswer) body() ([]byte, error) {
-	body := bytes.Clone(kept.rest)
-	for _, block := range kept.Blocks {
-		plain, err := unpack(block, maxKept-len(body))
-		if err != nil {
-			return nil, err
-		}
-		body = append(body, plain...)
+	for i := range k.Exchanges {
+		k.Exchanges[i].Body.Close()
 	}
-	return body, nil
-}
-
-// unpack returns the bytes of a compressed block, at most limit.
-func unpack(block []byte, limit int) ([]byte, error) {
-	n, err := s2.DecodedLen(block)
-	if err != nil {
-		return nil, err
-	}
-	if n > limit {
-		return nil, errors.New("a compressed block is too long")
-	}
-	return s2.Decode(nil, block)
 }
 
 // end ends the answer.
@@ -149,7 +117,7 @@ func (k *keptAnswers) replay(t *Turn) error {
 
 // replay reads the answer again.
 func (kept *keptAnswer) replay(o *output) error {
-	body, err := kept.body()
+	body, err := kept.Body.Bytes(maxKept)
 	if err != nil {
 		return err
 	}

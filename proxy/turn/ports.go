@@ -134,6 +134,10 @@ type Keeper interface {
 type Attachment interface {
 	// Lost is closed when another connection has taken the turn over.
 	Lost() <-chan struct{}
+	// Confirm fails with [approvals.ErrTaken] if the turn is lost, also where Lost does not
+	// know it yet.
+	Confirm(ctx context.Context) error
+	// Update replaces the snapshot. After [approvals.ErrNoRoom] nothing is stored.
 	Update(ctx context.Context, snapshot []byte) error
 	// Detach records that the connection has ended.
 	Detach(ctx context.Context) error

@@ -13,13 +13,13 @@ import (
 // of it leaves.
 func (t *Turn) settle() State {
 	began := time.Now()
-	if t.stored.lost() {
-		return t.lost()
-	}
 	if t.review.checkRun() {
 		return Paused
 	}
-	if err := t.storeContinued(); err != nil {
+	switch err := t.confirm(); {
+	case errors.Is(err, approvals.ErrTaken):
+		return t.lost()
+	case err != nil:
 		return t.output.storeFailed("record", err)
 	}
 	t.review.endAfterDenials()

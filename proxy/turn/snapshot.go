@@ -15,8 +15,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/heldcall/heldcall/proxy/packed"
 	"github.com/heldcall/heldcall/proxy/trace"
-	"github.com/klauspost/compress/s2"
 )
 
 // Snapshot is the whole state of a turn whose upstream answer is complete, from the
@@ -58,11 +58,11 @@ type callState struct {
 // incomplete, and for answers that are not kept: see [Options.KeepAnswers].
 func (t *Turn) Snapshot() (*Snapshot, error) {
 	kept := t.exchange.kept
-	if kept == nil || kept.dropped || !states[t.state].complete {
+	if kept == nil || kept.dropped || !t.state.complete() {
 		return nil, fmt.Errorf("turn %s cannot be kept while it is %s", t.request.Turn, t.state)
 	}
 	for i := range kept.Exchanges {
-		kept.Exchanges[i].pack()
+		kept.Exchanges[i].Body.Pack()
 	}
 	r := &t.review
 	s := &Snapshot{
@@ -71,7 +71,7 @@ func (t *Turn) Snapshot() (*Snapshot, error) {
 		Requests: r.requests, Decided: r.decided,
 	}
 	s.Request.KeyDigest, s.Request.Envelope.Body = t.request.DigestKey(), nil
-	s.Body = s2.Encode(nil, t.request.Envelope.Body)
+	s.Body = packed.Encode(t.request.Envelope.Body)
 	for _, j := range r.calls {
 		v := j.verdict
 		v.Limits, v.Denial = nil, nil
@@ -93,7 +93,7 @@ type Restored struct {
 // beginning. Upstream is not asked again, and neither are people. The snapshot's memory
 // belongs to the turn from then on.
 func (e *Engine) Restore(ctx context.Context, s *Snapshot, with Restored) (*Turn, error) {
-	if !states[s.State].complete {
+	if !s.State.complete() {
 		return nil, fmt.Errorf("restore turn %s: its state is %s", s.Request.Turn, s.State)
 	}
 	if err := s.unpackRequest(with.Dialect, e.Limits.MaxBody); err != nil {
@@ -122,7 +122,7 @@ func (e *Engine) Restore(ctx context.Context, s *Snapshot, with Restored) (*Turn
 // unpackRequest completes the request.
 func (s *Snapshot) unpackRequest(d intercept.Dialect, limit int) (err error) {
 	s.Request.Dialect = d
-	s.Request.Envelope.Body, err = unpack(s.Body, limit)
+	s.Request.Envelope.Body, err = packed.Decode(s.Body, limit)
 	return err
 }
 

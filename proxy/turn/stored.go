@@ -70,6 +70,10 @@ func (t *Turn) store(ctx context.Context) error {
 	s := &t.stored
 	snapshot, err := t.Snapshot()
 	if err != nil {
+		if s.attachment != nil {
+			t.reportStored("remove a held turn", s.attachment.End)
+			s.attachment = nil
+		}
 		return errors.Join(approvals.ErrNoRoom, err)
 	}
 	text, err := json.Marshal(snapshot)
@@ -83,7 +87,13 @@ func (t *Turn) store(ctx context.Context) error {
 		if held.Fingerprint == "" {
 			return approvals.ErrNoRoom
 		}
-		s.attachment, err = t.engine.Keeper.Keep(ctx, held, text)
+		var a Attachment
+		if a, err = t.engine.Keeper.Keep(ctx, held, text); err == nil {
+			s.attachment = a
+		}
+	}
+	if errors.Is(err, approvals.ErrNoRoom) {
+		s.attachment = nil // an older copy would release calls again
 	}
 	if err != nil {
 		return err
@@ -92,11 +102,19 @@ func (t *Turn) store(ctx context.Context) error {
 	return nil
 }
 
-// storeContinued stores a continuation of a stored turn before its calls are released: the
-// agent may come back for it.
-func (t *Turn) storeContinued() error {
-	if t.stored.attachment == nil || t.current() {
+// confirm makes sure that a stored turn belongs to this connection and that its copy is
+// current, before anything of the answer is released. It fails with [approvals.ErrTaken] if
+// the turn is lost.
+func (t *Turn) confirm() error {
+	s := &t.stored
+	if s.attachment == nil {
 		return nil
+	}
+	if s.lost() {
+		return approvals.ErrTaken
+	}
+	if t.current() {
+		return s.attachment.Confirm(t.ctx)
 	}
 	if err := t.store(t.ctx); !errors.Is(err, approvals.ErrNoRoom) {
 		return err

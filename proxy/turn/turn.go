@@ -150,6 +150,7 @@ func (t *Turn) Close() {
 	t.closed, t.state = true, Ended
 	t.review.release()
 	t.exchange.close()
+	t.exchange.kept.close()
 	if t.review.hold != nil {
 		t.review.cancel(t.ctx, approvals.CancelFault)
 	}
