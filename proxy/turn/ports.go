@@ -6,6 +6,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/heldturns"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
@@ -110,7 +111,10 @@ type Hold interface {
 	Detach()
 }
 
-// Keeper stores held turns. Errors are those of package approvals.
+// Candidate is a held turn of which a request may be a repetition.
+type Candidate = heldturns.Candidate
+
+// Keeper stores held turns. [heldturns.Keeper] has these methods.
 type Keeper interface {
 	// Keep stores a turn. It fails with [approvals.ErrNoRoom] if it does not fit.
 	Keep(ctx context.Context, t approvals.HeldTurn, snapshot []byte) (Attachment, error)
@@ -125,12 +129,14 @@ type Keeper interface {
 	Load(ctx context.Context, id string) (snapshot []byte, err error)
 	// Claim attaches a turn to the caller. It fails with [approvals.ErrTaken] if another
 	// caller was faster.
-	Claim(ctx context.Context, id string) (a Attachment, snapshot []byte, err error)
-	// Cancel ends a turn: its undecided requests are cancelled with the reason.
+	Claim(ctx context.Context, c Candidate) (a Attachment, snapshot []byte, err error)
+	// Cancel ends a turn that has no agent: its undecided requests are cancelled with the
+	// reason.
 	Cancel(ctx context.Context, id, reason string) error
 }
 
-// Attachment is the connection of an agent to a stored turn.
+// Attachment is the connection of an agent to a stored turn. [heldturns.Attachment] has these
+// methods.
 type Attachment interface {
 	// Lost is closed when another connection has taken the turn over.
 	Lost() <-chan struct{}
@@ -143,11 +149,4 @@ type Attachment interface {
 	Detach(ctx context.Context) error
 	// End removes what is stored.
 	End(ctx context.Context) error
-}
-
-// Candidate is a held turn of which a request may be a repetition.
-type Candidate struct {
-	ID    string
-	State approvals.AttachState
-	Ended bool
 }

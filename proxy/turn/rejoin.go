@@ -47,22 +47,23 @@ func (t *Turn) rejoin() (*Turn, *intercept.Error) {
 		return nil, nil
 	}
 	fingerprint := c.Fingerprint(t.exchange.upstream.Addr())
-	id, err := t.choose(k.Candidates(fingerprint))
+	candidates := k.Candidates(fingerprint)
+	chosen, err := t.choose(candidates)
 	if err != nil {
 		return nil, t.rejoinFailed(err)
 	}
-	if id == "" {
+	if chosen < 0 {
 		t.endLeft(session)
 		return nil, nil
 	}
-	attachment, text, err := k.Claim(t.ctx, id)
+	attachment, text, err := k.Claim(t.ctx, candidates[chosen])
 	switch {
 	case errors.Is(err, approvals.ErrTaken), errors.Is(err, approvals.ErrUnknownTurn):
 		return nil, nil // another request was faster
 	case err != nil:
 		return nil, t.rejoinFailed(err)
 	}
-	return t.restore(id, fingerprint, attachment, text)
+	return t.restore(candidates[chosen].ID, fingerprint, attachment, text)
 }
 
 func (t *Turn) rejoinFailed(err error) *intercept.Error {
@@ -73,8 +74,8 @@ func (t *Turn) rejoinFailed(err error) *intercept.Error {
 // maxCompared bounds the copies that are read to choose one of equal turns.
 const maxCompared = 16
 
-// choose returns the id of the turn that the request continues, "" for none.
-func (t *Turn) choose(candidates []Candidate) (id string, err error) {
+// choose returns the index of the turn that the request continues, -1 for none.
+func (t *Turn) choose(candidates []Candidate) (int, error) {
 	turns := make([]conversation.HeldTurn, len(candidates))
 	for i, candidate := range candidates {
 		held := &turns[i]
@@ -89,14 +90,11 @@ func (t *Turn) choose(candidates []Candidate) (id string, err error) {
 		case errors.Is(err, approvals.ErrUnknownTurn):
 			held.Ended = true
 		case err != nil:
-			return "", err
+			return -1, err
 		}
 		held.Peer, held.IdempotencyKey = copied.Request.Peer, copied.Request.IdempotencyKey
 	}
-	if i := t.conversation.Joins(turns); i >= 0 {
-		id = candidates[i].ID
-	}
-	return id, nil
+	return t.conversation.Joins(turns), nil
 }
 
 // load reads the copy of a turn. One that cannot be decoded sets nothing.
@@ -143,6 +141,7 @@ func (t *Turn) restore(id, fingerprint string, a Attachment, text []byte) (*Turn
 	held, err := t.decode(id, fingerprint, text)
 	if err != nil {
 		t.engine.Log.Error("a held turn cannot be continued and ends", "turn", id, "error", err)
+		t.detach(a)
 		if err := t.engine.Keeper.Cancel(t.ctx, id, approvals.CancelFault); err != nil {
 			return nil, t.rejoinFailed(err)
 		}
