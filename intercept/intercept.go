@@ -81,6 +81,9 @@ type Request interface {
 	// Made is a fingerprint of the ids that upstream gave the calls and answers of the
 	// agent's history. It is "" if another conversation could have the same ids.
 	Made() string
+	// ConversationFields are the names of the fields of the body in which a repetition of
+	// the request is equal to it. The first is the history.
+	ConversationFields() []string
 	// Forced reports that the model must call one certain tool.
 	Forced() bool
 	// Results lists the results of calls that are new in the agent's request: those after

@@ -43,6 +43,9 @@ func newAgent(ctx *fasthttp.RequestCtx) (a agent) {
 	return a
 }
 
+// peer returns the agent's address without the port.
+func (a *agent) peer() string { return a.fasthttp.RemoteIP().String() }
+
 // request is what the agent has sent.
 func (a *agent) request() *fasthttp.Request { return &a.fasthttp.Request }
 
@@ -120,6 +123,18 @@ func (a *agent) Finish(body []byte) {
 	if a.conn != nil && len(body) > 0 && len(body) <= maxCorked {
 		a.conn.BufferAnswer(len(body))
 	}
+}
+
+// OnSent implements [turn.Agent].
+func (a *agent) OnSent(done func(error)) {
+	if a.conn == nil {
+		done(nil)
+		return
+	}
+	if n := len(a.response().Body()); !a.started && n > 0 {
+		a.conn.BufferAnswer(n) // whose end it knows
+	}
+	a.conn.OnSent(done)
 }
 
 func (a *agent) Refuse(status int, body []byte) {

@@ -49,6 +49,8 @@ type Options struct {
 	Gate     Gate
 	Results  conversation.ReleasedCalls // whose results are recorded; nil: none are
 	Turns    Turns
+	// Keeper stores held turns. Nil: a held turn ends with its connection.
+	Keeper Keeper
 	// Used is called with the ids of the grants that decided a call. It must not wait. It
 	// may be nil.
 	Used func(grants ...string)
@@ -75,6 +77,12 @@ type Gate = turn.Gate
 
 // Turns keeps hidden turns by session.
 type Turns = turn.Store
+
+// Keeper stores held turns.
+type Keeper = turn.Keeper
+
+// Attachment is the connection of an agent to a stored turn.
+type Attachment = turn.Attachment
 
 // Tracing sets which spans are made. The zero value: none.
 type Tracing = trace.Options

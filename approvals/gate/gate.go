@@ -260,6 +260,12 @@ func (g *Gate) Record(ctx context.Context, events ...approvals.Event) error {
 	return g.recorder.record(ctx, events...)
 }
 
+// Ensure is [Gate.Record] for events with ids that may be in the audit log: those that are
+// there are not appended again.
+func (g *Gate) Ensure(ctx context.Context, events ...approvals.Event) error {
+	return g.recorder.ensure(ctx, events...)
+}
+
 // Subscribe yields the audit log from a sequence on (0: from the next event) and waits for
 // new events until the context ends.
 func (g *Gate) Subscribe(ctx context.Context, from uint64) iter.Seq2[approvals.Event, error] {

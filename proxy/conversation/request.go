@@ -6,7 +6,8 @@
 // Read it from request.go (a request, and the store) by identity.go (principal,
 // session, run) to conversation.go (a request in its conversation). On that are built
 // admission.go (runs that a reviewer stopped), hidden.go and onetime.go (hidden turns),
-// denials.go (earlier denials) and results.go (results of released calls).
+// denials.go (earlier denials) and results.go (results of released calls). repeat.go finds
+// the held turn that a request repeats.
 package conversation
 
 import (
@@ -39,6 +40,7 @@ type Request struct {
 
 	Retried        bool   // the client declares that it has sent the request before
 	IdempotencyKey string // names a request that a client may send several times, or ""
+	Peer           string // address of the agent, without the port
 
 	Pulse  intercept.Heartbeat // form of the heartbeats in a stream
 	Silent bool                // no heartbeats are sent

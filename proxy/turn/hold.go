@@ -55,6 +55,9 @@ func (r *review) open(ctx context.Context) error {
 		return err
 	}
 	r.hold = hold
+	if err := r.checkRequests(hold.Requests()); err != nil {
+		return err
+	}
 	if r.engine.Held != nil {
 		r.engine.Held()
 	}
@@ -191,8 +194,14 @@ func (t *Turn) ask() State {
 		return t.output.storeFailed("open", ctx.Err())
 	}
 	return onOwnStack(func() State {
-		if err := t.review.open(ctx); err != nil {
+		t.engine.Gate.Prepare(t.review.requests)
+		if err := t.keep(ctx); err != nil {
 			return t.output.storeFailed("open", err)
+		}
+		if err := t.review.open(ctx); err != nil {
+			state := t.output.storeFailed("open", err)
+			t.stored.again = t.stored.again && t.stored.restored // else its requests are cancelled
+			return state
 		}
 		t.output.answer.Shrink()
 		t.output.record(outcomeHeld)
@@ -208,6 +217,8 @@ func (t *Turn) wait() State {
 	select {
 	case <-t.review.hold.Done():
 		return Deciding
+	case <-t.stored.taken():
+		return t.lost()
 	case <-t.engine.draining.Done():
 		t.review.leavePending()
 		return t.output.shutDown()

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -27,6 +28,7 @@ type output struct {
 	ctx          context.Context // of the turn
 	conversation *conversation.Conversation
 	exchange     *exchange
+	stored       *stored
 	spans        *trace.Spans
 
 	agent   Agent
@@ -58,6 +60,10 @@ func (o *output) record(outcome string) {
 func (o *output) emit(p []byte) bool {
 	if len(p) == 0 {
 		return true
+	}
+	if o.stored.lost() {
+		o.broken = errTakenOver
+		return false
 	}
 	if err := o.agent.Write(o.exchange.upstream.Redact(p)); err != nil {
 		o.broken = errDisconnected
@@ -105,7 +111,7 @@ func (o *output) finish(last []byte) State {
 
 // passError sends upstream's own error, without the key that it may quote.
 func (o *output) passError(body []byte) State {
-	o.outcome = outcomeUpstreamError
+	o.outcome, o.stored.again = outcomeUpstreamError, true
 	o.agent.ResetHead()
 	o.exchange.response.CopyHead(o.agent.Head())
 	o.agent.Finish(o.exchange.upstream.Redact(body))
@@ -120,6 +126,7 @@ func (o *output) fail(e *intercept.Error) State {
 	o.engine.Log.Warn("answer refused", "turn", c.Request.Turn, "session", c.KnownSession(), "code", e.Code, "error", e)
 	o.spans.Failed(e)
 	o.outcome = outcomeFailed
+	o.stored.again = o.stored.again || repeatable(e.Code)
 	if !o.agent.Started() {
 		o.agent.Refuse(e.Status(), c.Request.Dialect.Error(e))
 		return Ended
@@ -146,7 +153,7 @@ func (o *output) gone() State {
 		return o.shutDown()
 	}
 	o.outcome = outcomeAgentGone
-	o.broken = errDisconnected
+	o.broken = cmp.Or(o.broken, errDisconnected)
 	return Ended
 }
 

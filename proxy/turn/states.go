@@ -38,22 +38,24 @@ const (
 var states = [...]struct {
 	name string
 	step func(*Turn) State
-	// complete: the upstream's answer was read to its end, so that a snapshot can continue.
-	complete bool
 }{
-	Ended:     {"ended", nil, false},
-	Preparing: {"preparing", (*Turn).sendBefore, false},
-	Sending:   {"sending", (*Turn).send, false},
-	Awaiting:  {"awaiting", (*Turn).await, false},
-	Reading:   {"reading", (*Turn).read, false},
-	Judging:   {"judging", (*Turn).judge, true},
-	Asking:    {"asking", (*Turn).ask, true},
-	Waiting:   {"waiting", (*Turn).wait, true},
-	Deciding:  {"deciding", (*Turn).decide, true},
-	Paused:    {"paused", (*Turn).awaitResume, true},
-	Settling:  {"settling", (*Turn).settle, true},
-	Ending:    {"ending", func(*Turn) State { return Ended }, false},
+	Ended:     {"ended", nil},
+	Preparing: {"preparing", (*Turn).sendBefore},
+	Sending:   {"sending", (*Turn).send},
+	Awaiting:  {"awaiting", (*Turn).await},
+	Reading:   {"reading", (*Turn).read},
+	Judging:   {"judging", (*Turn).judge},
+	Asking:    {"asking", (*Turn).ask},
+	Waiting:   {"waiting", (*Turn).wait},
+	Deciding:  {"deciding", (*Turn).decide},
+	Paused:    {"paused", (*Turn).awaitResume},
+	Settling:  {"settling", (*Turn).settle},
+	Ending:    {"ending", func(*Turn) State { return Ended }},
 }
+
+// complete reports whether the upstream's answer was read to its end, so that a snapshot
+// can continue.
+func (s State) complete() bool { return s >= Judging && s <= Settling }
 
 // String returns the name of the state.
 func (s State) String() string { return states[s].name }

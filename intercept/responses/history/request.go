@@ -36,7 +36,9 @@ type Request struct {
 // RequestSchema are the fields of requests. A request for a response by its id has none.
 var RequestSchema = &intercept.RequestSchema{API: "Responses", Fields: append([]string{
 	"input", "model", "stream", "store", "background", "tools", "tool_choice", "prompt", "previous_response_id", "conversation", "metadata", "user", "prompt_cache_key",
-}, intercept.HostedFields...), Marks: []string{toolsMark, approvalResponse}}
+}, intercept.HostedFields...), Marks: []string{toolsMark, approvalResponse}, Conversation: []string{
+	"input", "instructions", "prompt", "previous_response_id", "conversation", "model", "stream", "background", "tools", "tool_choice", "text",
+}}
 
 // The marks of tools and approvals in the items of an input.
 const (
