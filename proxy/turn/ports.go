@@ -88,6 +88,7 @@ type Gate interface {
 	Open(ctx context.Context, requests []approvals.Request) (*gate.Hold, error)
 	Record(ctx context.Context, events ...approvals.Event) error
 	conversation.Runs
+	conversation.Requests
 	AwaitResume(ctx context.Context, id string) error
 }
 

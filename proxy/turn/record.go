@@ -41,6 +41,10 @@ func (j *judgedCall) events(c *conversation.Conversation, continued bool) (event
 		events = append(events, j.event(c, t))
 		return &events[len(events)-1]
 	}
+	if j.outcome == approvals.OutcomeParked {
+		add(approvals.EventTurnParked)
+		return events
+	}
 	if !j.released() {
 		e := add(approvals.EventCallDenied)
 		e.Before, e.Note = argumentsValue(j.call), j.ruling.ModelMessage

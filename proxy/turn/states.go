@@ -2,7 +2,7 @@ package turn
 
 // State is where a turn is between two steps.
 //
-//	Preparing ─> Sending ─> Reading ─> Judging ─> Asking ─> Waiting ─> Deciding
+//	Preparing ─> Sending ─> Reading ─> Judging ─> Asking ─> Waiting ─> Deciding, Parking
 //	               │  ^       ^ │        │                                │
 //	               v  │       │ v        v                                │
 //	            Awaiting ─────┘ │     Settling <──────────────────────────┘
@@ -27,6 +27,7 @@ const (
 	Judging         // the answer is complete: policy judges its calls
 	Asking          // the requests to people are recorded
 	Waiting         // people decide
+	Parking         // people have not decided in time: the answer ends with a notice
 	Deciding        // their decisions become rulings
 	Paused          // every call has a ruling, and people have paused the run
 	Settling        // every call has a ruling: it is recorded, then it takes effect
@@ -49,6 +50,7 @@ var states = [...]struct {
 	Judging:   {"judging", (*Turn).judge, true},
 	Asking:    {"asking", (*Turn).ask, true},
 	Waiting:   {"waiting", (*Turn).wait, true},
+	Parking:   {"parking", park, true},
 	Deciding:  {"deciding", (*Turn).decide, true},
 	Paused:    {"paused", (*Turn).awaitResume, true},
 	Settling:  {"settling", (*Turn).settle, true},
