@@ -198,3 +198,47 @@ func TestParkedCallOfAnImpatientClient(t *testing.T) {
 		}
 	}
 }
+
+// The same call joins the open request: people are asked once, and their decision while
+// the later answer waits releases the call in it.
+func TestParkedCallIsAskedAboutOnce(t *testing.T) {
+	t.Parallel()
+	eachTalk(t, func(t *testing.T, talkTo func(*world) *talk) {
+		w := build(t, askAll, inOrder(list("call_sesame1Xk9", sesame), list("call_sesame2Xk9", sesame), list("call_sesame3Xk9", sesame)), parks)
+		k := talkTo(w)
+		k.say("do it")
+		first := w.pending(1)[0]
+		if second := k.say("and?"); len(second.calls) > 0 || !strings.Contains(second.text, first.ID) {
+			t.Fatalf("the same call again: %+v", second)
+		}
+		w.pending(1)
+		w.decide(first.ID, approvals.Decision{Action: approvals.ActionApprove})
+		if third := k.say("now?"); len(third.calls) != 1 {
+			t.Errorf("the third answer: %+v", third)
+		}
+		page, err := w.console.Requests(t.Context(), approvals.Filter{})
+		if err != nil || len(page.Items) != 1 {
+			t.Errorf("people were asked %d times, %v", len(page.Items), err)
+		}
+	})
+}
+
+// A decision while a later answer waits for the open request releases the call in that.
+func TestParkedCallIsDecidedInALaterAnswer(t *testing.T) {
+	t.Parallel()
+	w := build(t, "rules:\n  - ask: [bash]\n    hold: park\n", inOrder(list("call_sesame1Xk9", sesame), list("call_sesame2Xk9", sesame)), func(c *app.Config) { c.Hold.ParkAfter = 5 * time.Second })
+	k := newTalk(w, fakemodel.Chat, true)
+	k.patience = "1" // parked at once
+	k.say("do it")
+	first := w.pending(1)[0]
+	k.patience = ""
+	second := make(chan read, 1)
+	go func() { second <- k.say("and?") }()
+	if _, err := w.upstream.Await(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	w.decide(first.ID, approvals.Decision{Action: approvals.ActionApprove})
+	if got := <-second; len(got.calls) != 1 {
+		t.Errorf("%+v", got)
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/grants"
+	"github.com/heldcall/heldcall/approvals/heldturns"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/store"
@@ -44,6 +45,7 @@ type parts struct {
 	tracer   trace.Tracer // nil without tracing
 	store    *store.Store
 	grants   *grants.Grants
+	held     *heldturns.Keeper
 	gate     *gate.Gate
 	push     *webpush.Push
 	channels *channels
@@ -86,7 +88,7 @@ func (p *parts) startStore(ctx context.Context, running *lifecycle) (err error) 
 	p.store, err = store.Open(ctx, store.Options{
 		URL: c.URL, Creds: c.Creds, NKey: c.NKey, TLSCA: c.TLS.CA, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key,
 		Replicas: c.Replicas, Listen: cmp.Or(c.Listen, "-"), Dir: c.Dir, Reviewers: p.reviewers, ReviewersOnly: c.Auth != natsOpen,
-		Retention: p.options.Config.Audit.Retention, Channels: append(names, channelPush),
+		Retention: p.options.Config.Audit.Retention, MaxStored: int64(p.options.Config.Hold.MaxStored), Channels: append(names, channelPush),
 		Log: p.log("store"), Registerer: p.registry,
 	})
 	if err != nil && c.URL != "" {
@@ -133,15 +135,27 @@ func (p *parts) startGrants(ctx context.Context, running *lifecycle) error {
 	return nil
 }
 
+// startHeldTurns loads the held turns before the gate reads their requests.
+func (p *parts) startHeldTurns(ctx context.Context, running *lifecycle) error {
+	running.background("held turns", func(ctx context.Context) error { return p.held.Run(ctx, p.gate) })
+	return running.awaitReady(ctx, p.held.Ready())
+}
+
 func (p *parts) startGate(ctx context.Context, running *lifecycle) error {
+	p.held = heldturns.New(heldturns.Options{
+		Store: p.store.ForHeldTurns(), OrphanTTL: p.options.Config.Hold.OrphanTTL, Log: p.log("held turns"), Registerer: p.registry,
+	})
 	o := gate.Options{
 		Store: noticed{p.store.ForGate(), p.options.Notice}, Log: p.log("gate"), Registerer: p.registry, CheckEdit: p.judge.Edit,
-		Grants: p.grants,
+		Grants: p.grants, Turns: p.held,
 	}
 	if p.reviewers != nil {
 		o.NoSelfApproval, o.Profile = !p.options.Config.Console.SelfApproval, p.reviewers.Profile
 	}
 	p.gate = gate.New(o)
+	if err := p.startHeldTurns(ctx, running); err != nil {
+		return err
+	}
 	running.background("gate", p.gate.Run)
 	return running.awaitReady(ctx, p.gate.Ready())
 }

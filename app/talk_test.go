@@ -13,6 +13,7 @@ type talk struct {
 	w        *world
 	path     string
 	session  string
+	patience string // that it announces, in seconds
 	streamed bool
 	history  []any
 }
@@ -49,7 +50,7 @@ func (k *talk) send() read {
 	if err != nil {
 		k.w.t.Fatal(err)
 	}
-	got := k.read(k.w.post(k.path, string(raw), "X-Heldcall-Session", k.session).rest())
+	got := k.read(k.w.post(k.path, string(raw), "X-Heldcall-Session", k.session, "X-Stainless-Timeout", k.patience).rest())
 	k.add(got)
 	return got
 }

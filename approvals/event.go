@@ -27,8 +27,10 @@ const (
 	EventRunAborted        EventType = "run_aborted"
 	EventDelegationCreated EventType = "delegation_created"
 	EventDelegationRevoked EventType = "delegation_revoked"
-	EventTurnParked        EventType = "turn_parked"
-	EventTurnReattached    EventType = "turn_reattached"
+	EventTurnDetached      EventType = "turn_detached"   // its agent's connection has ended
+	EventTurnReattached    EventType = "turn_reattached" // an agent has come back
+	EventTurnParked        EventType = "turn_parked"     // its agent was answered with a notice
+	EventTurnReady         EventType = "turn_ready"      // it has no agent, and its requests are final
 )
 
 // Event is one entry of the audit log. Seq, PrevHash and Hash are set when it

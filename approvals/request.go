@@ -112,6 +112,9 @@ type Request struct {
 	OnTimeout         string          `json:"on_timeout"`        // OnTimeoutDeny or OnTimeoutApprove
 	Decisions         []Decision      `json:"decisions"`
 	Details           Details         `json:"details"`
+	// Agent is the agent's side of the turn while it is stored. It is added when the request
+	// is served and is not part of the record.
+	Agent *AgentState `json:"agent,omitempty"`
 }
 
 // Details has the fields that only some requests need.

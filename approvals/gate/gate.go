@@ -39,6 +39,8 @@ type Options struct {
 	// Profile returns the groups and the user of a reviewer, for decisions in their place.
 	// Nil: no reviewer can delegate.
 	Profile func(reviewer string) (approvals.ReviewerProfile, bool)
+	// Turns knows the held turns. Nil: none is stored.
+	Turns HeldTurns
 }
 
 // Gate records requests, applies one decision to each of them, ends them at their
@@ -55,6 +57,7 @@ type Gate struct {
 	delegations *delegations
 	opener      *opener
 	decider     *decider
+	turns       heldTurns
 	recorder    *recorder
 	metrics     *metrics
 	ready       chan struct{}
@@ -69,14 +72,14 @@ func New(o Options) *Gate {
 	if o.Profile == nil {
 		o.Profile = func(string) (approvals.ReviewerProfile, bool) { return approvals.ReviewerProfile{}, false }
 	}
-	g := &Gate{store: o.Store, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), now: o.Now, ready: make(chan struct{})}
+	g := &Gate{store: o.Store, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), now: o.Now, turns: heldTurns{o.Turns}, ready: make(chan struct{})}
 	ids := &approvals.IDSource{}
 	g.timers = newScheduler(o.Now)
 	g.pending = newPending(g.timers)
 	g.metrics = newMetrics(o.Registerer, func() (int, time.Duration) { return g.pending.count(o.Now()) })
 	g.recorder = &recorder{store: o.Store, now: o.Now, ids: ids}
 	g.transitions = &transitions{
-		store: o.Store, now: o.Now, log: g.log, grants: o.Grants, timers: g.timers, pending: g.pending, metrics: g.metrics,
+		store: o.Store, now: o.Now, log: g.log, grants: o.Grants, timers: g.timers, pending: g.pending, metrics: g.metrics, turns: g.turns,
 		started: o.Now(), writing: map[string]*transition{}, recent: []finished{},
 	}
 	g.runs = &runs{
@@ -86,7 +89,7 @@ func New(o Options) *Gate {
 	g.delegations = &delegations{
 		store: o.Store.Delegations(), recorder: g.recorder, now: o.Now, ids: ids, profile: o.Profile, byID: map[string]approvals.Delegation{},
 	}
-	g.opener = &opener{store: o.Store, transitions: g.transitions, runs: g.runs, now: o.Now, ids: ids}
+	g.opener = &opener{store: o.Store, transitions: g.transitions, runs: g.runs, now: o.Now, ids: ids, turns: g.turns}
 	g.decider = &decider{
 		transitions: g.transitions, delegations: g.delegations, grants: o.Grants, checkEdit: o.CheckEdit,
 		noSelfApproval: o.NoSelfApproval, now: o.Now, ids: ids,
@@ -162,15 +165,28 @@ func (g *Gate) repair(ctx context.Context, id string) error {
 	return err
 }
 
-// Open opens the requests of one turn. It sets the id, the creation time and the status of
-// each, records all of them, then their approval_required events, and then publishes
-// them. A request without expires_at expires after 300 s.
+// Prepare sets the id, the creation time, the status and the defaults of new requests, so
+// that they can be stored with their turn before [Gate.Open]. It leaves requests that have an
+// id as they are. A request without expires_at expires after 300 s.
+func (g *Gate) Prepare(requests []approvals.Request) { g.opener.prepare(requests) }
+
+// Open waits for the requests of one turn. It prepares those without an id, records all
+// that are not recorded yet, then their approval_required events, and then publishes them.
+// So a turn that is restored opens its requests again: nobody is asked twice, and decisions
+// of the meantime count. An earlier hold of a request in this process no longer ends.
 //
 // If anything cannot be recorded, the error wraps [approvals.ErrStoreUnavailable] or
-// [approvals.ErrTooLarge], and the requests recorded so far are cancelled. Requests of an
-// aborted run are refused with [approvals.ErrRunAborted].
+// [approvals.ErrTooLarge], and the requests that this call has recorded are cancelled.
+// Requests of an aborted run are refused with [approvals.ErrRunAborted].
 func (g *Gate) Open(ctx context.Context, requests []approvals.Request) (*Hold, error) {
 	return g.opener.open(ctx, requests)
+}
+
+// Cancel cancels a pending request, with a details.cancel_reason. It fails with
+// [*approvals.DecidedError], [approvals.ErrUnknownRequest] or
+// [approvals.ErrStoreUnavailable].
+func (g *Gate) Cancel(ctx context.Context, id, reason string) error {
+	return g.transitions.cancel(ctx, id, reason)
 }
 
 // Decide applies the decision of a reviewer. The channel that authenticated the reviewer
@@ -183,6 +199,7 @@ func (g *Gate) Open(ctx context.Context, requests []approvals.Request) (*Hold, e
 // into a record; or [approvals.ErrStoreUnavailable] if the outcome is unknown.
 func (g *Gate) Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error) {
 	r, err := g.decider.decide(ctx, d)
+	g.turns.describe(&r)
 	if err != nil {
 		return r, err
 	}
@@ -207,6 +224,7 @@ func (g *Gate) CanApprove(r *approvals.Request, d approvals.Decision) bool {
 // [approvals.ErrStoreUnavailable].
 func (g *Gate) Request(ctx context.Context, id string) (approvals.Request, error) {
 	s, err := g.store.GetRequest(ctx, id)
+	g.turns.describe(&s.Request)
 	return s.Request, err
 }
 
@@ -216,7 +234,11 @@ func (g *Gate) Requests(ctx context.Context, f approvals.Filter) (approvals.Page
 	if err := f.Check(); err != nil {
 		return approvals.Page{}, err
 	}
-	return g.store.ListRequests(ctx, f)
+	page, err := g.store.ListRequests(ctx, f)
+	for i := range page.Items {
+		g.turns.describe(&page.Items[i])
+	}
+	return page, err
 }
 
 // Record appends to the audit log and returns when the events are durable. It sets empty

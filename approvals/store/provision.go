@@ -18,25 +18,26 @@ const duplicateWindow = 10 * time.Minute
 type provisioned struct {
 	buckets map[string]jetstream.KeyValue // by name
 	turns   jetstream.Stream              // of the bucket of turns
+	held    objects                       // large snapshots of held turns
 	events  jetstream.Stream
 }
 
 // provision creates or updates the buckets and streams. replicas is the number of copies; 0
 // means as many as the cluster has servers, at most 3.
-func (b *backend) provision(ctx context.Context, replicas int, retention time.Duration) (p provisioned, err error) {
+func (b *backend) provision(ctx context.Context, o Options) (p provisioned, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	asked := replicas
+	asked, replicas := o.Replicas, o.Replicas
 	if replicas == 0 {
 		replicas = 1
 		if b.conn.ConnectedClusterName() != "" {
 			replicas = 3
 		}
 	}
-	p, err = b.provisionWith(ctx, replicas, retention)
+	p, err = b.provisionWith(ctx, replicas, o)
 	for asked == 0 && replicas > 1 && notEnoughServers(err) {
 		replicas--
-		p, err = b.provisionWith(ctx, replicas, retention)
+		p, err = b.provisionWith(ctx, replicas, o)
 	}
 	return p, err
 }
@@ -48,11 +49,14 @@ func notEnoughServers(err error) bool {
 	return errors.As(err, &refused) && (refused.ErrorCode == noSuitablePeers || refused.ErrorCode == notClustered)
 }
 
-func (b *backend) provisionWith(ctx context.Context, replicas int, retention time.Duration) (p provisioned, err error) {
-	if p.buckets, err = b.provisionBuckets(ctx, replicas, retention); err != nil {
+func (b *backend) provisionWith(ctx context.Context, replicas int, o Options) (p provisioned, err error) {
+	if p.buckets, err = b.provisionBuckets(ctx, replicas, o.Retention); err != nil {
 		return p, err
 	}
-	if p.events, err = b.provisionStreams(ctx, replicas, retention); err != nil {
+	if p.held, err = b.provisionHeld(ctx, replicas, o.MaxStored, p.buckets); err != nil {
+		return p, err
+	}
+	if p.events, err = b.provisionStreams(ctx, replicas, o.Retention); err != nil {
 		return p, err
 	}
 	if p.turns, err = b.js.Stream(ctx, "KV_"+BucketTurns); err != nil {
@@ -86,8 +90,11 @@ func (b *backend) provisionBuckets(ctx context.Context, replicas int, retention 
 			return nil, fmt.Errorf("create the bucket %s: %w", bucket.name, err)
 		}
 		if replicas > 1 {
-			if kv, err = b.readFromLeader(ctx, bucket.name); err != nil {
+			if err = b.readFromLeader(ctx, "KV_"+bucket.name); err != nil {
 				return nil, err
+			}
+			if kv, err = b.js.KeyValue(ctx, bucket.name); err != nil {
+				return nil, fmt.Errorf("open the bucket %s: %w", bucket.name, err)
 			}
 		}
 		buckets[bucket.name] = kv
@@ -131,19 +138,15 @@ func (b *backend) provisionStreams(ctx context.Context, replicas int, retention 
 
 // readFromLeader lets the leader answer the reads of a replicated bucket: a follower may not
 // have the last write yet.
-func (b *backend) readFromLeader(ctx context.Context, bucket string) (jetstream.KeyValue, error) {
-	stream, err := b.js.Stream(ctx, "KV_"+bucket)
+func (b *backend) readFromLeader(ctx context.Context, name string) error {
+	stream, err := b.js.Stream(ctx, name)
 	if err != nil {
-		return nil, fmt.Errorf("open the bucket %s: %w", bucket, err)
+		return fmt.Errorf("open the stream %s: %w", name, err)
 	}
 	config := stream.CachedInfo().Config
 	config.AllowDirect = false
 	if _, err := b.js.UpdateStream(ctx, config); err != nil {
-		return nil, fmt.Errorf("make reads of the bucket %s consistent: %w", bucket, err)
+		return fmt.Errorf("make reads of the stream %s consistent: %w", name, err)
 	}
-	kv, err := b.js.KeyValue(ctx, bucket)
-	if err != nil {
-		return nil, fmt.Errorf("open the bucket %s: %w", bucket, err)
-	}
-	return kv, nil
+	return nil
 }
