@@ -79,6 +79,7 @@ type RoutesConfig struct {
 // HoldConfig is how an answer is held.
 type HoldConfig struct {
 	Mode      string        `yaml:"mode" oneof:"block park"`
+	ParkAfter time.Duration `yaml:"park_after"` // how long a parked answer waits before it ends
 	MaxWait   time.Duration `yaml:"max_wait"`   // longest hold; 0: as long as policy allows
 	OrphanTTL time.Duration `yaml:"orphan_ttl"` // how long a turn waits for its agent to come back
 	MaxStored Size          `yaml:"max_stored"` // of the turns that are held
@@ -251,7 +252,7 @@ func DefaultConfig(lookup func(string) (string, bool)) Config {
 			MaxContinuations: 8,
 			MaxDenials:       20,
 		},
-		Hold: HoldConfig{Mode: "block", OrphanTTL: 15 * time.Minute, MaxStored: 1 << 30},
+		Hold: HoldConfig{Mode: "block", ParkAfter: 50 * time.Second, OrphanTTL: 15 * time.Minute, MaxStored: 1 << 30},
 		Console: ConsoleConfig{
 			Listen: "127.0.0.1:4142", Session: 12 * time.Hour,
 			OIDC: OIDCConfig{Scopes: []string{"openid", "email", "profile"}, NameClaim: "email", GroupsClaim: "groups", Role: noRole},

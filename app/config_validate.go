@@ -23,8 +23,8 @@ func (r *configValidator) validate(c *Config) {
 	r.validateNATS(&c.NATS)
 	r.validateNATSAuth(c)
 	r.validateTemplates(c.Grants.Templates)
-	if c.Hold.Mode == "park" {
-		r.problem("hold.mode", "park is not in this version; write block")
+	if c.Hold.ParkAfter <= 0 {
+		r.problem("hold.park_after", "%s is not above 0; write for example 50s", c.Hold.ParkAfter)
 	}
 	if c.Hold.OrphanTTL < time.Second {
 		r.problem("hold.orphan_ttl", "%s is less than a second; write for example 15m", c.Hold.OrphanTTL)

@@ -189,7 +189,7 @@ func (p *parts) startProxy(ctx context.Context, running *lifecycle) (err error) 
 	c := p.options.Config.Proxy
 	o := proxy.Options{
 		Listen: c.Listen, TrustHeaders: c.TrustHeaders, Keepalive: c.Keepalive, Heartbeat: proxy.Heartbeat(c.Heartbeat),
-		MaxBody: int(c.MaxBody), Memory: cmp.Or(int64(c.Memory), max(availableMemory()/4, int64(c.MaxBody))), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: p.options.Config.Hold.MaxWait, Routes: c.Routes.Allow,
+		MaxBody: int(c.MaxBody), Memory: cmp.Or(int64(c.Memory), max(availableMemory()/4, int64(c.MaxBody))), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: p.options.Config.Hold.MaxWait, Park: p.options.Config.Hold.Mode == "park", ParkAfter: p.options.Config.Hold.ParkAfter, Routes: c.Routes.Allow,
 		Dialects: dialects(), Judge: func(client string) proxy.Judge { return p.judge.For(client) }, Gate: p.gate, Results: p.gate.Results, Turns: p.store.Turns, Keeper: heldTurns{p.held}, Used: p.grants.Used,
 		Tracing: proxy.Tracing{Tracer: p.tracer, Arguments: p.options.Config.Tracing.Arguments},
 		Log:     p.log("proxy"), Registerer: p.registry,

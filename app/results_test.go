@@ -157,7 +157,7 @@ func TestResultsOfApprovedCalls(t *testing.T) {
 				if r.NextText != "I have read it. [upstream key]" || r.ReceivedAt.Before(r.ReleasedAt) {
 					t.Errorf("%s: next text %q at %s", what, r.NextText, r.ReceivedAt)
 				}
-				e := w.event(approvals.EventCallResult, held.ID)
+				e := w.eventOf(approvals.EventCallResult, held.ID)
 				if e.Result == nil || e.Result.Preview != tt.preview || e.ToolCallID != resultCall || e.Result.NextText != r.NextText {
 					t.Errorf("%s: the event is %+v", what, e)
 				}
@@ -167,7 +167,7 @@ func TestResultsOfApprovedCalls(t *testing.T) {
 }
 
 // event waits for the event of a type about a request.
-func (w *world) event(typ approvals.EventType, request string) (found approvals.Event) {
+func (w *world) eventOf(typ approvals.EventType, request string) (found approvals.Event) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), soon)
 	defer cancel()

@@ -90,6 +90,7 @@ const (
 	OutcomeDeniedByPerson   Outcome = "denied_by_person"
 	OutcomeExpired          Outcome = "expired"
 	OutcomeCancelled        Outcome = "cancelled"
+	OutcomeParked           Outcome = "parked" // it may be called again after its approval
 	OutcomeAborted          Outcome = "aborted"
 	OutcomeFailedClosed     Outcome = "failed_closed"
 )

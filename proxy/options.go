@@ -40,6 +40,8 @@ type Options struct {
 	MaxContinuations int           // how often one answer continues after a denial
 	MaxDenials       int           // denied calls of a run since the user wrote, after which no answer continues; 0: any number
 	MaxWait          time.Duration // longest hold, 0 for as long as policy allows
+	Park             bool          // answers are parked where no rule has it otherwise
+	ParkAfter        time.Duration // how long a parked answer waits before it ends
 	Routes           []string      // further path patterns that pass ungated
 	ShutdownGrace    time.Duration // how long streams may end by themselves; 0: 3 s
 	AbortRest        time.Duration // how long after an abort the same conversation is not taken for a new one; 0: 1 min

@@ -95,7 +95,7 @@ func (p *Proxy) newEngine() *turn.Engine {
 	e := turn.NewEngine(turn.Options{
 		Limits: turn.Limits{
 			MaxBody: o.MaxBody, MaxContinuations: o.MaxContinuations, MaxDenials: o.MaxDenials,
-			Keepalive: o.Keepalive, MaxWait: o.MaxWait, AbortRest: o.AbortRest,
+			Keepalive: o.Keepalive, MaxWait: o.MaxWait, AbortRest: o.AbortRest, Park: o.Park, ParkAfter: o.ParkAfter,
 		},
 		Gate: o.Gate, Store: o.Turns, Keeper: o.Keeper, Dialects: o.Dialects,
 		Judge: o.Judge,

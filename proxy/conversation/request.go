@@ -38,6 +38,8 @@ type Request struct {
 	Session   string // as a header names it, or ""
 	Run       string // as a header names it, or ""
 
+	Patience time.Duration // how long the client waits for its answer, as far as it declares it; 0 for not
+
 	Retried        bool   // the client declares that it has sent the request before
 	IdempotencyKey string // names a request that a client may send several times, or ""
 	Peer           string // address of the agent, without the port
@@ -79,6 +81,7 @@ type Runs interface {
 type Shared struct {
 	Store       Store
 	Runs        Runs
+	Requests    Requests
 	AbortRest   time.Duration // after an abort, for which the same conversation is not taken for a new one
 	KeepRecords bool          // for [Conversation.State]
 	Log         *slog.Logger

@@ -16,6 +16,7 @@ const (
 	outcomeHeld          = "held"
 	outcomeChanged       = "changed"
 	outcomeAborted       = "aborted"
+	outcomeParked        = "parked"
 	outcomeFailed        = "failed"
 	outcomeUpstreamError = "upstream_error"
 	outcomeAgentGone     = "agent_gone"

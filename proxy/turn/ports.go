@@ -97,6 +97,7 @@ type Gate interface {
 	// Ensure is Record for events with ids of which some may be recorded.
 	Ensure(ctx context.Context, events ...approvals.Event) error
 	conversation.Runs
+	conversation.Requests
 	AwaitResume(ctx context.Context, id string) error
 }
 
@@ -147,6 +148,8 @@ type Attachment interface {
 	Update(ctx context.Context, snapshot []byte) error
 	// Detach records that the connection has ended.
 	Detach(ctx context.Context) error
+	// Park records that the agent got a notice in place of the answer.
+	Park(ctx context.Context) error
 	// End removes what is stored.
 	End(ctx context.Context) error
 }

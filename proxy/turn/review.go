@@ -23,6 +23,7 @@ type review struct {
 	asked    []*judgedCall       // those that people are asked about
 	requests []approvals.Request // about them, until they are recorded
 	hold     Hold                // nil when no people are asked
+	parking  parking             // of the hold
 	decided  time.Time           // when the last of them answered, zero for none
 }
 
@@ -86,8 +87,17 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 		case j.verdict.Action == policy.Deny:
 			j.deny(approvals.OutcomeDeniedByRule, "", intercept.DeniedByRule(c.Name, j.verdict.Reason))
 		default:
-			r.asked = append(r.asked, j)
-			r.requests = append(r.requests, r.newRequest(j, answer))
+			request, refusal := j.rejoin(ctx, &r.conversation.Hidden, r.requests)
+			if refusal != nil {
+				return refusal
+			}
+			if j.released() {
+				continue
+			}
+			if request == nil {
+				request = new(r.newRequest(j, answer))
+			}
+			r.asked, r.requests = append(r.asked, j), append(r.requests, *request)
 		}
 	}
 	return nil
@@ -178,7 +188,9 @@ func (r *review) count() (outcome string) {
 		switch {
 		case j.ruling.Action == intercept.Abort:
 			outcome = outcomeAborted
-		case j.ruling.Action != intercept.Release && outcome != outcomeAborted:
+		case j.outcome == approvals.OutcomeParked && outcome != outcomeAborted:
+			outcome = outcomeParked
+		case j.ruling.Action != intercept.Release && outcome == "":
 			outcome = outcomeChanged
 		}
 	}

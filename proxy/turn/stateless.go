@@ -34,3 +34,7 @@ func (stateless) HasTurns(string) bool                                  { return
 func (stateless) Turns(context.Context, string) ([][]byte, error)       { return nil, nil }
 func (stateless) PutTurn(context.Context, string, string, []byte) error { return nil }
 func (stateless) DropTurn(context.Context, string, string) error        { return nil }
+
+func (stateless) Request(context.Context, string) (approvals.Request, error) {
+	return approvals.Request{}, approvals.ErrUnknownRequest
+}

@@ -141,6 +141,10 @@ func (t *Turn) release() {
 			t.detach(a)
 			return
 		}
+		if t.output.outcome == outcomeParked {
+			t.reportStored("park a held turn", a.Park)
+			return
+		}
 		t.reportStored("remove a held turn", a.End)
 	})
 }
