@@ -4,6 +4,7 @@ package faults_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -171,10 +172,18 @@ func (o *outcome) withoutEffect() (bad []string) {
 	return bad
 }
 
+// recorded returns the requests about a call, without those that could not be recorded: their
+// answer was refused, and nobody was asked.
+func (o *outcome) recorded(c *call) []approvals.Request {
+	return slices.DeleteFunc(slices.Clone(o.requests[c.id]), func(r approvals.Request) bool {
+		return r.Details.CancelReason == approvals.CancelNotRecorded
+	})
+}
+
 // askedTwice returns the calls with more than one request.
 func (o *outcome) askedTwice() (bad []string) {
 	o.eachAsked(func(c *conversation, call *call) {
-		if all := o.requests[call.id]; len(all) > 1 {
+		if all := o.recorded(call); len(all) > 1 {
 			var text []string
 			for _, r := range all {
 				text = append(text, fmt.Sprintf("%s (%s %s, created %s)", r.ID, r.Status, r.Details.CancelReason, clock(r.CreatedAt)))
@@ -191,7 +200,7 @@ func (o *outcome) repeatedUpstream() (bad []string) {
 	for _, c := range o.plan.conversations {
 		var recorded time.Time
 		for _, call := range c.calls {
-			for _, r := range o.requests[call.id] {
+			for _, r := range o.recorded(call) {
 				if recorded.IsZero() || r.CreatedAt.Before(recorded) {
 					recorded = r.CreatedAt
 				}
@@ -251,7 +260,7 @@ func (o *outcome) audit() (bad []string) {
 	}
 	o.eachAsked(func(c *conversation, call *call) {
 		for _, r := range o.requests[call.id] {
-			if required[r.ID] != 1 {
+			if required[r.ID] != 1 && r.Details.CancelReason != approvals.CancelNotRecorded {
 				bad = append(bad, fmt.Sprintf("%s: request %s has %d events approval_required", c.name, r.ID, required[r.ID]))
 			}
 		}

@@ -45,21 +45,29 @@ func TestFaults(t *testing.T) {
 	gosdk := filepath.Join(logs, "gosdk")
 	testdeps.Command(t, filepath.Join("..", "clients", "gosdk"), "go", "build", "-o", gosdk, ".")
 	program := testdeps.Heldcall(t)
-	cluster := sync.OnceValue(func() *site { return newClusterSite(t, program, logs) })
-	embedded := sync.OnceValue(func() *site { return newEmbeddedSite(t, program, logs) })
+	sites := map[bool]*site{} // by whether the store is embedded
 	found := map[string]int{} // check -> violations
 	for _, seed := range seeds(t) {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			p := newPlan(seed)
-			s := cluster
+		p := newPlan(seed)
+		if sites[p.embedded] == nil {
+			start := newClusterSite
 			if p.embedded {
-				s = embedded
+				start = newEmbeddedSite
 			}
-			judge(t, play(t, s(), gosdk, p), found)
+			sites[p.embedded] = start(t, program, logs)
+		}
+		began := time.Now()
+		passed := t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			judge(t, play(t, sites[p.embedded], gosdk, p), found)
 		})
+		result := "ok"
+		if !passed {
+			result = fmt.Sprintf("FAILED, repeat it with %s=%d make faults", onlySeed, seed)
+		}
+		fmt.Printf("seed %d: %s: %s (%.1f s)\n", seed, p, result, time.Since(began).Seconds())
 	}
 	for _, c := range checks {
-		t.Logf("%s: %d", c.name, found[c.name])
+		fmt.Printf("%s: %d\n", c.name, found[c.name])
 	}
 }
 
@@ -87,7 +95,6 @@ func seeds(t *testing.T) (all []uint64) {
 
 // judge reports the violations of each check.
 func judge(t *testing.T, o *outcome, found map[string]int) {
-	t.Logf("seed %d: %s; repeat it with %s=%d make faults", o.plan.seed, o.plan, onlySeed, o.plan.seed)
 	for _, c := range checks {
 		bad := c.find(o)
 		found[c.name] += len(bad)

@@ -69,7 +69,8 @@ type fault struct {
 }
 
 func (f fault) String() string {
-	return fmt.Sprintf("%s %d for %s, %s after %s %d", f.kind, f.index, f.last, f.after, f.step, f.count)
+	const unit = time.Millisecond
+	return fmt.Sprintf("%s %d for %s, %s after %s %d", f.kind, f.index, f.last.Round(unit), f.after.Round(unit), f.step, f.count)
 }
 
 // The faults of a cluster. Those of nodes do not overlap: two nodes of three must work.

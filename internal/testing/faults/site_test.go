@@ -75,15 +75,18 @@ func (s *site) begin(t *testing.T, program, logs string, n int, store func(int) 
 		}
 		return living
 	})
-	if err := s.heal(t.Context()); err != nil {
-		t.Fatal(err)
+	for _, r := range s.replicas {
+		if err := errors.Join(r.start(), r.await(t.Context())); err != nil {
+			t.Fatal(err)
+		}
 	}
 	url := "nats://" + s.replicas[0].nats
 	if s.cluster != nil {
 		url = s.cluster.URLs()
 	}
 	bot, err := natsgo.Connect(url, natsgo.MaxReconnects(-1), natsgo.ReconnectWait(100*time.Millisecond),
-		natsgo.PingInterval(time.Second), natsgo.MaxPingsOutstanding(2), natsgo.Timeout(time.Second))
+		natsgo.PingInterval(time.Second), natsgo.MaxPingsOutstanding(2), natsgo.Timeout(time.Second),
+		natsgo.ErrorHandler(func(*natsgo.Conn, *natsgo.Subscription, error) {})) // bots may not delete consumers
 	if err != nil {
 		t.Fatal(err)
 	}
