@@ -17,7 +17,6 @@ TESTJOBS  ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # How long the tests of a package may take. On two busy processors those of app take
 # nearly the ten minutes that Go gives them by itself.
 PATIENCE  ?= 60m
-FAULTS_PATIENCE ?= 12h
 
 .DEFAULT_GOAL := help
 .PHONY: help run build test check fmt format vet queries lint tidy vuln fuzz conformance clients agents ui ui-shots observe dashboards deploy release contract reference load faults soak bench
@@ -106,8 +105,8 @@ load: ## two thousand calls held at once, a thousand requests to a Slack that li
 	$(GO) test ./notify/slack -run TestManyReachARateLimitedSlack -count=1 -v -timeout $(PATIENCE) -args -many=1000
 	$(GO) test ./app -run TestListsOfLargeRequestsHavePreviews -count=1 -v -timeout $(PATIENCE) -args -large=10
 
-faults: ## replicas, NATS nodes and disks that fail while agents wait; HELDCALL_SEEDS=1000: more than 40 seeds, HELDCALL_SEED=N: one again; needs root
-	$(GO) test -C internal/testing/faults -tags faults -run TestFaults -count=1 -timeout $(FAULTS_PATIENCE)
+faults: ## replicas, NATS nodes and disks that fail while agents wait; HELDCALL_SEEDS=1000 PATIENCE=5h: more than 40 seeds, HELDCALL_SEED=N: one again; needs root
+	$(GO) test -C internal/testing/faults -tags faults -run TestFaults -count=1 -timeout $(PATIENCE)
 
 bench: ## heldcall beside plain hops, in interleaved rounds; ARGS=-short takes three minutes
 	$(GO) run ./internal/testing/bench $(ARGS)
