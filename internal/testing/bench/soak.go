@@ -19,11 +19,10 @@ const (
 	soakGoroutines = 1.05
 )
 
-// How many agents come and go each second of a soak: some leave and send the same request again, some calls are decided and
-// others take their place.
+// In each round of a soak, a part of the agents leaves and sends the same request again after a while. The calls of as many are decided,
+// and others take their place.
 const (
-	soakLeaving  = 10
-	soakDecided  = 10
+	soakPart     = 100 // one of so many
 	soakAbsence  = 3 * time.Second
 	soakSession  = 1_000_000 // the first conversation, apart from those of other steps
 	soakLongHold = 24 * time.Hour
@@ -155,7 +154,7 @@ func (w *soaking) decide() error {
 	var kept []*agent
 	for _, a := range w.agents {
 		id := ids[callID(a.seed)]
-		if id == "" || done == soakDecided {
+		if id == "" || done == w.streams/soakPart {
 			kept = append(kept, a)
 			continue
 		}
@@ -173,7 +172,7 @@ func (w *soaking) decide() error {
 // leave lets some agents close their connections, and send the same request again after a while.
 func (w *soaking) leave() error {
 	var g errgroup.Group
-	left := w.take(soakLeaving)
+	left := w.take(w.streams / soakPart)
 	back := make([]*agent, len(left))
 	for _, a := range left {
 		a.close()

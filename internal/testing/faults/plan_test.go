@@ -103,7 +103,7 @@ func between(r *rand.Rand, from, to time.Duration) time.Duration {
 }
 
 // embeddedEach is how many seeds have one with an embedded store.
-const embeddedEach = 5
+const embeddedEach = 8
 
 // newPlan returns the plan of a seed: always the same.
 func newPlan(seed uint64) *plan {
