@@ -173,7 +173,7 @@ func (o *outcome) withoutEffect() (bad []string) {
 }
 
 // recorded returns the requests about a call, without those that could not be recorded: their
-// answer was refused, and nobody was asked.
+// answer was refused before reviewers were notified.
 func (o *outcome) recorded(c *call) []approvals.Request {
 	return slices.DeleteFunc(slices.Clone(o.requests[c.id]), func(r approvals.Request) bool {
 		return r.Details.CancelReason == approvals.CancelNotRecorded
@@ -241,7 +241,7 @@ func (o *outcome) unanswered() (bad []string) {
 	return bad
 }
 
-// audit returns what is wrong with the audit log: the chain, requests without an event, calls
+// audit returns the errors of the audit log: a broken chain, requests without an event, calls
 // at agents that were not recorded before.
 func (o *outcome) audit() (bad []string) {
 	if o.chain != nil {

@@ -5,7 +5,9 @@ package faults_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"strings"
+	"testing"
 	"time"
 )
 
@@ -114,6 +116,15 @@ func newPlan(seed uint64) *plan {
 	}
 	p.addFaults(r)
 	return p
+}
+
+// TestFaultsRepeat: a seed has one plan.
+func TestFaultsRepeat(t *testing.T) {
+	for seed := range uint64(100) {
+		if one, again := newPlan(seed), newPlan(seed); !reflect.DeepEqual(one, again) {
+			t.Errorf("seed %d has two plans:\n%s\n%s", seed, one, again)
+		}
+	}
 }
 
 func newConversation(r *rand.Rand, name string) *conversation {

@@ -37,7 +37,7 @@ type replica struct {
 	mu      sync.Mutex
 	process *exec.Cmd // nil while it does not run
 	exited  chan struct{}
-	left    bool // it stops, is stopped or does not run: the balancer connects nobody to it
+	left    bool // it stops, is stopped or does not run: the balancer does not connect agents to it
 }
 
 // newReplica prepares a replica in a folder. store is the nats section of its configuration.
