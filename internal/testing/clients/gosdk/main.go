@@ -28,8 +28,9 @@ type job struct {
 	Start    int64 `json:"start_ms"`
 }
 
-// retryPause is the time between two attempts.
-const retryPause = 700 * time.Millisecond
+// retryPause is the time between two attempts. It is longer than heldcall's keepalive in tests,
+// within which heldcall notices that an agent has left.
+const retryPause = 1500 * time.Millisecond
 
 // repeat sends a request until it is answered, as programs do whose SDK has given up.
 func repeat[T any](ctx context.Context, j job, send func(context.Context) (T, error)) (answer T, err error) {
