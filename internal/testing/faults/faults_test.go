@@ -56,14 +56,16 @@ func TestFaults(t *testing.T) {
 			}
 			sites[p.embedded] = start(t, program, logs)
 		}
-		began := time.Now()
-		passed := t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			judge(t, play(t, sites[p.embedded], gosdk, p), found)
+		began, result := time.Now(), "ok"
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			failed := judge(t, play(t, sites[p.embedded], gosdk, p))
+			for name, n := range failed {
+				found[name] += n
+			}
+			if len(failed) > 0 {
+				result = fmt.Sprintf("FAILED %v, repeat it with %s=%d make faults", failed, onlySeed, seed)
+			}
 		})
-		result := "ok"
-		if !passed {
-			result = fmt.Sprintf("FAILED, repeat it with %s=%d make faults", onlySeed, seed)
-		}
 		fmt.Printf("seed %d: %s: %s (%.1f s)\n", seed, p, result, time.Since(began).Seconds())
 	}
 	for _, c := range checks {
@@ -93,17 +95,18 @@ func seeds(t *testing.T) (all []uint64) {
 	return all
 }
 
-// judge reports the violations of each check.
-func judge(t *testing.T, o *outcome, found map[string]int) {
+// judge reports the violations of each check, and returns their numbers.
+func judge(t *testing.T, o *outcome) map[string]int {
+	failed := map[string]int{}
 	for _, c := range checks {
-		bad := c.find(o)
-		found[c.name] += len(bad)
 		t.Run(c.name, func(t *testing.T) {
-			if len(bad) > 0 {
+			if bad := c.find(o); len(bad) > 0 {
+				failed[c.name] = len(bad)
 				t.Errorf("seed %d: %d:\n  %s", o.plan.seed, len(bad), strings.Join(bad, "\n  "))
 			}
 		})
 	}
+	return failed
 }
 
 // play lets agents, reviewers and faults work at the same time, until the agents have their
