@@ -54,7 +54,7 @@ func newReplica(t *testing.T, program, dir, name, upstream, store string) *repli
 	if r.console, err = client.New(r.url); err != nil {
 		t.Fatal(err)
 	}
-	rules := filepath.Join(dir, name+"-policy.yaml")
+	rules := filepath.Join(dir, "policy.yaml") // the same for all: decisions are judged by the policy of that name
 	config := fmt.Sprintf(`proxy:
   listen: %s
   upstreams: [{prefix: /v1, url: %q}]
