@@ -11,10 +11,12 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
-// shownWrites is the most that a held call may write to the store before people are asked.
+// shownWrites is the most that a held call may write to the store before it is shown: its turn,
+// its request and its event. The message in the stream of requests shows it to bots.
 const shownWrites = 3
 
 // TestHeldCallWritesLittle counts the messages of all streams, buckets included, that the
@@ -43,8 +45,9 @@ func TestHeldCallWritesLittle(t *testing.T) {
 		after := storedMessages(t, srv.ClientURL())
 		wrote, total := maps.Clone(after), uint64(0)
 		for stream := range wrote {
-			wrote[stream] -= before[stream]
-			total += wrote[stream]
+			if wrote[stream] -= before[stream]; stream != subjects.StreamRequests {
+				total += wrote[stream]
+			}
 		}
 		t.Logf("held call %d wrote %v", n+1, wrote)
 		if total > shownWrites {
