@@ -202,9 +202,11 @@ type GrantTemplate struct {
 	Expires  time.Duration `yaml:"expires"` // after it is granted; 0: when it is revoked
 }
 
-// AuditConfig is how long the audit log is kept.
+// AuditConfig is how long the audit log is kept, and how it is signed.
 type AuditConfig struct {
-	Retention time.Duration `yaml:"retention"`
+	Retention  time.Duration `yaml:"retention"`
+	Checkpoint time.Duration `yaml:"checkpoint"` // between signatures
+	Dir        string        `yaml:"dir"`        // of the key and the last checkpoint; empty: nats.dir with .audit at its end
 }
 
 // LogConfig is heldcall's own log.
@@ -256,7 +258,7 @@ func DefaultConfig(lookup func(string) (string, bool)) Config {
 		},
 		NATS:   NATSConfig{Listen: "127.0.0.1:4143", Dir: "./data"},
 		Policy: PolicyConfig{File: "policy.yaml", Mode: "enforce"},
-		Audit:  AuditConfig{Retention: 90 * 24 * time.Hour},
+		Audit:  AuditConfig{Retention: 90 * 24 * time.Hour, Checkpoint: time.Minute},
 		Log:    LogConfig{Level: "info", Format: "text"},
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/judge"
@@ -40,6 +41,7 @@ type parts struct {
 	reviewers *reviewers.Directory // nil: anybody on loopback is the reviewer "local"
 	judge     *judge.Judge
 	canary    *canary
+	ids       approvals.IDSource // of events about the configuration
 
 	tracer   trace.Tracer // nil without tracing
 	store    *store.Store

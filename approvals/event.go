@@ -29,6 +29,10 @@ const (
 	EventDelegationRevoked EventType = "delegation_revoked"
 	EventTurnParked        EventType = "turn_parked"
 	EventTurnReattached    EventType = "turn_reattached"
+	EventCheckpoint        EventType = "checkpoint"        // a replica has signed the end of the log
+	EventPolicyChanged     EventType = "policy_changed"    // the content of a policy file differs from the last recorded one
+	EventReviewersChanged  EventType = "reviewers_changed" // the configured reviewers differ from the last recorded ones
+	EventLossAccepted      EventType = "loss_accepted"     // the operator has started heldcall with a damaged state; Note has the damage
 )
 
 // Event is one entry of the audit log. Seq, PrevHash and Hash are set when it
@@ -60,9 +64,13 @@ type Event struct {
 	FreeText   bool            `json:"free_text,omitempty"` // the tool's input is free text: Before and After are a string
 	Doubts     []string        `json:"doubts,omitempty"`    // why clients may read the call in different ways
 	Grant      *Grant          `json:"grant,omitempty"`     // as it was created or revoked
-	Seq        uint64          `json:"seq"`
-	PrevHash   string          `json:"prev_hash"` // hex SHA-256, "" for the first
-	Hash       string          `json:"hash"`
+	Checkpoint *Checkpoint     `json:"checkpoint,omitempty"`
+	Policy     *PolicyVersion  `json:"policy,omitempty"` // of policy_changed
+	// Reviewers are those of reviewers_changed. Note has the settings that give rights to others.
+	Reviewers []ReviewerRights `json:"reviewers,omitempty"`
+	Seq       uint64           `json:"seq"`
+	PrevHash  string           `json:"prev_hash"` // hex SHA-256, "" for the first
+	Hash      string           `json:"hash"`
 }
 
 // EventPage is one page of the audit log, oldest first. NextCursor is "" on the last
