@@ -38,7 +38,7 @@ type recorded struct {
 func record(t *testing.T) recorded {
 	t.Helper()
 	var r recorded
-	w := build(t, askAll, callThenText, silent, func(c *app.Config) { r.config = *c })
+	w := build(t, askAll, callThenText, func(c *app.Config) { r.config = *c })
 	approveOne(w)
 	if err := w.stop(); err != nil {
 		t.Fatal(err)
@@ -187,7 +187,7 @@ func tamperings(r recorded) map[string]func(log []*natsgo.Msg) (changed []*natsg
 			return reseal(log), 1, r.first - 1 // which the first checkpoint covers
 		},
 		"inserted and hashed": func(log []*natsgo.Msg) ([]*natsgo.Msg, int, int) {
-			return reseal(slices.Insert(log, 4, forged(log[4]))), 1, r.first - 1
+			return reseal(slices.Insert(log, 2, forged(log[2]))), 1, r.first - 1
 		},
 		"inserted": func(log []*natsgo.Msg) ([]*natsgo.Msg, int, int) {
 			return slices.Insert(log, 4, log[3]), 1, 5
@@ -235,7 +235,7 @@ func TestTamperingIsFoundAtTheStart(t *testing.T) {
 			if !slices.ContainsFunc(log, func(m *natsgo.Msg) bool {
 				return bytes.Contains(m.Data, []byte(`"type":"loss_accepted"`)) && bytes.Contains(m.Data, []byte(note))
 			}) {
-				t.Errorf("the log has no loss_accepted with %s: %s", note, log)
+				t.Errorf("the log of %d entries has no loss_accepted with %s", len(log), note)
 			}
 			if _, err := startOnce(t, c, false); err != nil {
 				t.Errorf("after the loss was accepted: %v", err)

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
@@ -52,7 +53,11 @@ func (h auditHandlers) list(w http.ResponseWriter, r *http.Request) error {
 		if n > 0 {
 			page = append(page, ',')
 		}
-		page = append(page, entry.Data...)
+		if data := entry.Data; json.Valid(data) {
+			page = append(page, data...)
+		} else { // not an event, which clients report
+			page = strconv.AppendQuote(page, "not JSON")
+		}
 		last = entry.Seq
 		n++
 	}

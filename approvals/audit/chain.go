@@ -69,9 +69,12 @@ func Parse(seq uint64, data []byte) (Entry, error) {
 	return entry, nil
 }
 
-// Read parses an entry that is not in its store, and has the sequence that it contains.
-func Read(data []byte) (Entry, error) {
-	entry, err := Parse(0, data)
-	entry.Seq = entry.Event.Seq
+// Read parses an entry that is not in its store. Its error is a [*BrokenError] for the
+// expected sequence; else the entry has the sequence that it contains.
+func Read(data []byte, expected uint64) (Entry, error) {
+	entry, err := Parse(expected, data)
+	if err == nil {
+		entry.Seq = entry.Event.Seq
+	}
 	return entry, err
 }

@@ -47,10 +47,11 @@ func (c *Client) AuditEntries(ctx context.Context, after uint64, since time.Time
 				return
 			}
 			for _, item := range page.Items {
-				entry, err := audit.Read(item)
+				entry, err := audit.Read(item, after+1)
 				if !yield(entry, err) || err != nil {
 					return
 				}
+				after = entry.Seq
 			}
 			if page.NextCursor == "" {
 				return
