@@ -202,9 +202,9 @@ func printReport(w io.Writer, r *audit.Report, keys []string) error {
 		fmt.Fprintln(out, "There is no checkpoint.")
 		return out.Flush()
 	case r.Signed < r.Last.Seq-1:
-		fmt.Fprintf(out, "%d checkpoints; entries from %d on are not signed yet.\n", r.Checkpoints, r.Signed+1)
+		fmt.Fprintf(out, "Checkpoints: %d. Entries from %d on are not signed yet.\n", r.Checkpoints, r.Signed+1)
 	default:
-		fmt.Fprintf(out, "%d checkpoints, the last of entry %d.\n", r.Checkpoints, r.Signed)
+		fmt.Fprintf(out, "Checkpoints: %d, the last of entry %d.\n", r.Checkpoints, r.Signed)
 	}
 	for _, key := range r.Signers {
 		note := ""
