@@ -5,14 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
-	"github.com/heldcall/heldcall/approvals/judge"
 )
 
 // lastCheckpointWithin bounds the checkpoint at the stop.
@@ -54,86 +51,23 @@ func (p *parts) startAudit(ctx context.Context, running *lifecycle) error {
 		return nil
 	})
 	running.background("audit", keeper.Run)
-	return p.recordReviewers(ctx)
+	p.changes = audit.NewChanges(p.store.Events)
+	all, settings := c.Console.reviewerRights()
+	return p.changes.Reviewers(ctx, all, settings)
 }
 
-// recordReviewers records the configured reviewers if they differ from the last recorded
-// ones.
-func (p *parts) recordReviewers(ctx context.Context) error {
-	c := &p.options.Config.Console
-	now := approvals.Event{Type: approvals.EventReviewersChanged}
+// reviewerRights returns the configured reviewers without tokens, and the settings that give
+// rights to others.
+func (c *ConsoleConfig) reviewerRights() (all []approvals.ReviewerRights, settings string) {
 	for _, r := range c.Reviewers {
-		now.Reviewers = append(now.Reviewers, approvals.ReviewerRights{
-			Name: r.Name, Role: r.Role, Groups: r.Groups, User: r.User, Slack: r.Slack, HasToken: r.TokenSHA256 != "",
-		})
+		all = append(all, approvals.ReviewerRights{Name: r.Name, Role: r.Role, Groups: r.Groups, User: r.User, Slack: r.Slack, HasToken: r.TokenSHA256 != ""})
 	}
 	if c.asks() {
-		now.Note = fmt.Sprintf("console.self_approval: %t", c.SelfApproval)
+		settings = fmt.Sprintf("console.self_approval: %t", c.SelfApproval)
 	}
 	if o := &c.OIDC; o.On() {
-		now.Note += fmt.Sprintf("; console.oidc: issuer %s, role %s, required_groups %q, email_domains %q, memberships %+v",
+		settings += fmt.Sprintf("; console.oidc: issuer %s, role %s, required_groups %q, email_domains %q, memberships %+v",
 			o.Issuer, o.Role, o.RequiredGroups, o.EmailDomains, o.Memberships)
 	}
-	var last approvals.Event
-	for entry, err := range p.store.Events.OfType(ctx, approvals.EventReviewersChanged, 1) {
-		if err != nil {
-			return err
-		}
-		last = entry.Event
-	}
-	if last.Note == now.Note && slices.EqualFunc(last.Reviewers, now.Reviewers, sameRights) {
-		return nil
-	}
-	return p.recordChange(ctx, now)
-}
-
-func sameRights(a, b approvals.ReviewerRights) bool {
-	groups := slices.Equal(a.Groups, b.Groups)
-	return groups && a.Name == b.Name && a.Role == b.Role && a.User == b.User && a.Slack == b.Slack && a.HasToken == b.HasToken
-}
-
-// recordedPolicies returns the policy files as they were last recorded.
-func (p *parts) recordedPolicies(ctx context.Context) (map[string]string, error) {
-	recorded := map[string]string{}
-	for entry, err := range p.store.Events.OfType(ctx, approvals.EventPolicyChanged, 1) {
-		if err != nil {
-			return nil, err
-		}
-		if v := entry.Event.Policy; v != nil {
-			recorded[v.File] = v.SHA256
-		}
-	}
-	return recorded, nil
-}
-
-// recordPolicies records the policy files in force that differ from recorded, and updates it.
-func (p *parts) recordPolicies(ctx context.Context, sources []*judge.Source, recorded map[string]string) error {
-	inForce := map[string]string{}
-	for _, s := range sources {
-		inForce[s.Name()] = s.SHA256()
-	}
-	for file := range recorded {
-		inForce[file] += "" // one that is no longer used has no content
-	}
-	for _, file := range slices.Sorted(maps.Keys(inForce)) {
-		sum := inForce[file]
-		if recorded[file] == sum {
-			continue
-		}
-		if err := p.recordChange(ctx, approvals.Event{Type: approvals.EventPolicyChanged, Policy: &approvals.PolicyVersion{File: file, SHA256: sum}}); err != nil {
-			return err
-		}
-		recorded[file] = sum
-	}
-	return nil
-}
-
-// recordChange writes an event about the configuration.
-func (p *parts) recordChange(ctx context.Context, e approvals.Event) error {
-	e.Time = time.Now().UTC()
-	e.ID = p.ids.Next(e.Time)
-	if err := p.store.Events.AppendEvents(ctx, e); err != nil {
-		return fmt.Errorf("record %s: %w", e.Type, err)
-	}
-	return nil
+	return all, settings
 }

@@ -40,8 +40,7 @@ type policies struct {
 	log       *slog.Logger
 	metrics   policyMetrics
 	requested chan struct{}
-	parts     *parts            // with the audit log
-	recorded  map[string]string // SHA-256 of files, as the audit log has them
+	parts     *parts // with the audit log
 }
 
 func newPolicies(p *parts) *policies {
@@ -49,11 +48,8 @@ func newPolicies(p *parts) *policies {
 }
 
 // start records the policies that have changed since heldcall last ran, and watches the files.
-func (p *policies) start(ctx context.Context, running *lifecycle) (err error) {
-	if p.recorded, err = p.parts.recordedPolicies(ctx); err != nil {
-		return err
-	}
-	if err := p.parts.recordPolicies(ctx, p.judge.Sources(), p.recorded); err != nil {
+func (p *policies) start(ctx context.Context, running *lifecycle) error {
+	if err := p.record(ctx); err != nil {
 		return err
 	}
 	if p.judge.Shadow() {
@@ -61,6 +57,15 @@ func (p *policies) start(ctx context.Context, running *lifecycle) (err error) {
 	}
 	running.background("policy", p.watch)
 	return nil
+}
+
+// record writes to the audit log which policies have changed.
+func (p *policies) record(ctx context.Context) error {
+	inForce := map[string]string{}
+	for _, s := range p.judge.Sources() {
+		inForce[s.Name()] = s.SHA256()
+	}
+	return p.parts.changes.Policies(ctx, inForce)
 }
 
 // reload reads the files again at the next opportunity, whether they have changed or not.
@@ -92,7 +97,7 @@ func (p *policies) watch(ctx context.Context) error {
 			}
 		}
 		p.metrics.valid.Set(valid)
-		if err := p.parts.recordPolicies(ctx, p.judge.Sources(), p.recorded); err != nil && ctx.Err() == nil {
+		if err := p.record(ctx); err != nil && ctx.Err() == nil {
 			p.log.Error("a change of the policy is not in the audit log yet; trying again", "error", err, "in", reloadEvery)
 		}
 		if changed {

@@ -1,19 +1,18 @@
 package main
 
 import (
-	"bufio"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"os"
-	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
+	"github.com/heldcall/heldcall/internal/auditreport"
 )
 
 type auditCommand struct {
@@ -31,38 +30,8 @@ type auditSource struct {
 	File string `placeholder:"FILE" help:"Exported log, in place of a running heldcall."`
 }
 
-// entries yields the entries after a sequence that are not before a time.
 func (a auditSource) entries(ctx context.Context, after uint64, since time.Time) iter.Seq2[audit.Entry, error] {
-	return func(yield func(audit.Entry, error) bool) {
-		entries, end, err := a.open(ctx, after, since)
-		if err != nil {
-			yield(audit.Entry{}, err)
-			return
-		}
-		defer end()
-		for entry, err := range entries {
-			old := a.File != "" && (entry.Seq <= after || entry.Event.Time.Before(since))
-			if (err != nil || !old) && !yield(entry, err) {
-				return
-			}
-		}
-	}
-}
-
-// open returns the entries of the log; those of a file from its beginning.
-func (a auditSource) open(ctx context.Context, after uint64, since time.Time) (entries iter.Seq2[audit.Entry, error], end func() error, err error) {
-	if a.File != "" {
-		file, err := os.Open(a.File)
-		if err != nil {
-			return nil, nil, &usageError{err}
-		}
-		return audit.ReadExport(file), file.Close, nil
-	}
-	console, err := a.dial()
-	if err != nil {
-		return nil, nil, err
-	}
-	return console.AuditEntries(ctx, after, since), func() error { return nil }, nil
+	return auditreport.Source{File: a.File, Dial: a.dial}.Entries(ctx, after, since)
 }
 
 type auditListCommand struct {
@@ -76,53 +45,32 @@ type auditListCommand struct {
 
 // Run lists the last entries, oldest first.
 func (c *auditListCommand) Run(ctx context.Context, s *streams) error {
-	since, err := c.since()
-	if err != nil {
-		return err
-	}
-	last, more := []approvals.Event{}, false
-	for entry, err := range c.entries(ctx, 0, since) {
+	var since time.Time
+	if c.Since != "" || c.File == "" {
+		age, err := app.ParseDuration(cmp.Or(c.Since, "24h"))
 		if err != nil {
-			return err
+			return usagef("--since: %w", err)
 		}
-		e := entry.Event
-		if (c.Type != "" && string(e.Type) != c.Type) || (c.RunID != "" && e.RunID != c.RunID) {
-			continue
-		}
-		if last = append(last, e); len(last) > c.Limit {
-			last, more = last[1:], true
-		}
+		since = time.Now().Add(-age)
 	}
-	if c.json() {
+	last, more, err := auditreport.Last(c.entries(ctx, 0, since), c.Limit, func(e *approvals.Event) bool {
+		return (c.Type == "" || string(e.Type) == c.Type) && (c.RunID == "" || e.RunID == c.RunID)
+	})
+	switch {
+	case err != nil:
+		return misnamed(err)
+	case c.json():
 		return printJSON(s.out, last)
 	}
-	table := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "SEQ\tTIME\tTYPE\tTOOL\tBY\tRUN\tRULE")
-	for i := range last {
-		e := &last[i]
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Seq, e.Time.UTC().Format(time.RFC3339), printable(string(e.Type)),
-			printable(e.ToolName), printable(e.ReviewerID), printable(e.RunID), shorten(printable(e.Rule), previewWidth))
-	}
-	next := ""
-	if more {
-		next = "more"
-	}
-	return endTable(s.out, table, next)
+	return auditreport.Table(s.out, last, more)
 }
 
-func (c *auditListCommand) since() (time.Time, error) {
-	age := c.Since
-	if age == "" {
-		if c.File != "" {
-			return time.Time{}, nil
-		}
-		age = "24h"
+// misnamed makes the error of a file that cannot be opened one of usage.
+func misnamed(err error) error {
+	if errors.As(err, new(*os.PathError)) {
+		return &usageError{err}
 	}
-	d, err := app.ParseDuration(age)
-	if err != nil {
-		return time.Time{}, usagef("--since: %w", err)
-	}
-	return time.Now().Add(-d), nil
+	return err
 }
 
 type auditShowCommand struct {
@@ -133,12 +81,9 @@ type auditShowCommand struct {
 
 // Run shows one entry.
 func (c *auditShowCommand) Run(ctx context.Context, s *streams) error {
-	if c.Seq == 0 {
-		return usagef("entries are numbered from 1")
-	}
-	for entry, err := range c.entries(ctx, c.Seq-1, time.Time{}) {
+	for entry, err := range c.entries(ctx, max(c.Seq, 1)-1, time.Time{}) {
 		if err != nil {
-			return err
+			return misnamed(err)
 		}
 		if entry.Seq != c.Seq {
 			break
@@ -159,61 +104,18 @@ type auditVerifyCommand struct {
 	Against []string `sep:"none" placeholder:"FILE" help:"Exported log or checkpoints, kept elsewhere, with which the log must agree."`
 }
 
-// Help explains what is verified.
+// Help explains the exit codes.
 func (c *auditVerifyCommand) Help() string {
 	return "Exit code 0 if the log is whole as far as can be known, 1 if it is not: the error names the first bad entry. Whether the newest entries were removed can only be known with --against."
 }
 
 // Run verifies the log.
 func (c *auditVerifyCommand) Run(ctx context.Context, s *streams) error {
-	verifier := audit.Verifier{Keys: c.Keys}
-	for _, name := range c.Against {
-		file, err := os.Open(name)
-		if err != nil {
-			return &usageError{err}
-		}
-		found, err := audit.ReadCheckpoints(file)
-		file.Close()
-		if err != nil {
-			return usagef("--against %s: %w", name, err)
-		}
-		verifier.Against = append(verifier.Against, found...)
-	}
-	report, err := verifier.Verify(c.entries(ctx, 0, time.Time{}))
+	against, err := auditreport.Checkpoints(c.Against)
 	if err != nil {
-		return err
+		return usagef("--against: %w", err)
 	}
-	return printReport(s.out, &report, c.Keys)
-}
-
-func printReport(w io.Writer, r *audit.Report, keys []string) error {
-	out := bufio.NewWriter(w)
-	if r.Count == 0 {
-		fmt.Fprintln(out, "The log has no entries.")
-		return out.Flush()
-	}
-	fmt.Fprintf(out, "Entries %d to %d are whole.\n", r.First.Seq, r.Last.Seq)
-	for i := range r.Losses {
-		e := &r.Losses[i]
-		fmt.Fprintf(out, "Entry %d: a loss was accepted at %s: %s\n", e.Seq, e.Time.UTC().Format(time.RFC3339), printable(e.Note))
-	}
-	switch {
-	case r.Checkpoints == 0:
-		fmt.Fprintln(out, "There is no checkpoint.")
-		return out.Flush()
-	case r.Signed < r.Last.Seq-1:
-		fmt.Fprintf(out, "Checkpoints: %d. Entries from %d on are not signed yet.\n", r.Checkpoints, r.Signed+1)
-	default:
-		fmt.Fprintf(out, "Checkpoints: %d, the last of entry %d.\n", r.Checkpoints, r.Signed)
-	}
-	for _, key := range r.Signers {
-		note := ""
-		if !slices.Contains(keys, key) {
-			note = " (not compared: give --key)"
-		}
-		fmt.Fprintf(out, "signed by %s%s\n", key, note)
-	}
-	return out.Flush()
+	return misnamed(auditreport.Verify(s.out, c.entries(ctx, 0, time.Time{}), audit.Verifier{Keys: c.Keys, Against: against}))
 }
 
 type auditExportCommand struct {
@@ -223,36 +125,22 @@ type auditExportCommand struct {
 }
 
 // Run writes the entries byte for byte.
-func (c *auditExportCommand) Run(ctx context.Context, s *streams) (err error) {
-	w := s.out
-	if c.To != "-" {
-		file, err := os.OpenFile(c.To, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-		if err != nil {
-			return &usageError{err}
-		}
-		defer file.Close() // for errors; a second close does nothing
-		if err := c.write(ctx, file); err != nil {
-			return err
-		}
-		return file.Close()
+func (c *auditExportCommand) Run(ctx context.Context, s *streams) error {
+	entries := c.entries(ctx, 0, time.Time{})
+	if c.To == "-" {
+		return misnamed(auditreport.Export(s.out, entries, c.Checkpoints))
 	}
-	return c.write(ctx, w)
+	return misnamed(auditreport.ExportTo(c.To, entries, c.Checkpoints))
 }
 
-func (c *auditExportCommand) write(ctx context.Context, w io.Writer) error {
-	out := bufio.NewWriter(w)
-	for entry, err := range c.entries(ctx, 0, time.Time{}) {
-		if err != nil {
-			return err
-		}
-		if c.Checkpoints && entry.Event.Type != approvals.EventCheckpoint {
-			continue
-		}
-		if _, err := out.Write(append(entry.Data, '\n')); err != nil {
-			return err
-		}
-	}
-	return out.Flush()
+type auditReplayCommand struct {
+	auditSource
+	RunID string `arg:"" name:"run" help:"The run, as the X-Heldcall-Run header, requests and entries name it."`
+}
+
+// Run prints the entries of a run in order, one a line.
+func (c *auditReplayCommand) Run(ctx context.Context, s *streams) error {
+	return misnamed(auditreport.Replay(s.out, c.entries(ctx, 0, time.Time{}), c.RunID))
 }
 
 type auditKeyCommand struct {
@@ -261,15 +149,13 @@ type auditKeyCommand struct {
 }
 
 // Run prints the public key of this machine's heldcall.
-func (c *auditKeyCommand) Run(s *streams) error {
-	dir := c.Dir
-	if dir == "" {
-		var err error
-		if dir, err = app.LoadAuditDir(c.Config, os.LookupEnv); err != nil {
+func (c *auditKeyCommand) Run(s *streams) (err error) {
+	if c.Dir == "" {
+		if c.Dir, err = app.LoadAuditDir(c.Config, os.LookupEnv); err != nil {
 			return err
 		}
 	}
-	key, err := audit.OpenKey(dir)
+	key, err := audit.OpenKey(c.Dir)
 	if err != nil {
 		return err
 	}
