@@ -19,8 +19,8 @@ import (
 const (
 	// checkpointFile has the last checkpoint of a replica, in its folder.
 	checkpointFile = "checkpoint.json"
-	// verifiedAtStart is the number of entries before the last checkpoint that are
-	// verified at each start, beside all after it.
+	// verifiedAtStart is the number of entries before the last checkpoint, or before the
+	// end if there is none, that are verified at each start, beside all after it.
 	verifiedAtStart = 20_000
 	// retainEvery is how often old entries are removed.
 	retainEvery = time.Hour
@@ -106,21 +106,26 @@ func (k *Keeper) Verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	last, err := k.Log.Head(ctx)
+	if err != nil {
+		return err
+	}
 	verifier, from := Verifier{}, first.Seq
 	if k.last != nil {
+		last.Seq = k.last.Seq
 		verifier.Against = []approvals.Checkpoint{*k.last}
 		if !k.Shared {
 			verifier.KeptKeys = []string{k.key.Public()}
 		}
-		if k.last.Seq > first.Seq+verifiedAtStart {
-			from = k.last.Seq - verifiedAtStart
-			verifier.AnyStart = true
-		}
+	}
+	if last.Seq > first.Seq+verifiedAtStart {
+		from = last.Seq - verifiedAtStart
+		verifier.AnyStart = true
 	}
 	began := time.Now()
 	report, err := verifier.Verify(k.Log.Entries(ctx, from))
 	if err == nil && verifier.AnyStart {
-		err = k.verifyFirst(ctx, first, verifier)
+		err = k.verifyFirst(ctx, first, from, verifier)
 	}
 	if err != nil {
 		return err
@@ -139,8 +144,8 @@ func (k *Keeper) Verify(ctx context.Context) error {
 	return nil
 }
 
-// verifyFirst checks where a log begins whose first entries are not read.
-func (k *Keeper) verifyFirst(ctx context.Context, first Head, v Verifier) error {
+// verifyFirst checks where a log begins of which entries from a sequence on were verified.
+func (k *Keeper) verifyFirst(ctx context.Context, first Head, verified uint64, v Verifier) error {
 	if first.Seq == 1 || first == k.kept {
 		return nil
 	}
@@ -155,10 +160,12 @@ func (k *Keeper) verifyFirst(ctx context.Context, first Head, v Verifier) error 
 		}
 		return err == nil && entry.Event.Hash == c.FirstHash, err
 	}
-	if ok, err := states(k.last); ok || err != nil {
-		return err
+	for _, c := range v.Against {
+		if ok, err := states(&c); ok || err != nil {
+			return err
+		}
 	}
-	for _, from := range []uint64{k.last.Seq, 1} { // most replicas find it after their last checkpoint
+	for _, from := range []uint64{verified, 1} { // nearly always it is among the verified ones
 		for entry, err := range k.Log.OfType(ctx, approvals.EventCheckpoint, from) {
 			if err != nil {
 				return err

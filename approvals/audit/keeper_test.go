@@ -227,8 +227,17 @@ func TestLongLogIsVerifiedInBoundedTime(t *testing.T) {
 	}
 	k.drop = 60
 	again.retain(t.Context())
-	if err := k.keeper(t, dir, false).Verify(t.Context()); err != nil {
-		t.Errorf("after retention: %v", err)
+	for what, dir := range map[string]string{"the replica": dir, "a new one": t.TempDir()} {
+		read.n = 0
+		after := k.keeper(t, dir, true)
+		after.Log = read
+		if err := after.Verify(t.Context()); err != nil || read.n > verifiedAtStart+3 {
+			t.Errorf("after retention %s reads %d entries, %v", what, read.n, err)
+		}
+	}
+	k.gone = 70
+	if err := k.keeper(t, t.TempDir(), true).Verify(t.Context()); !errors.As(err, &broken) || broken.Seq != 71 {
+		t.Errorf("with a cut start, a new replica: %v", err)
 	}
 }
 
