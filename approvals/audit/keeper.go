@@ -21,7 +21,7 @@ const (
 	checkpointFile = "checkpoint.json"
 	// verifiedAtStart is the number of entries before the last checkpoint, or before the
 	// end if there is none, that are verified at each start, beside all after it.
-	verifiedAtStart = 20_000
+	verifiedAtStart = 10_000
 	// retainEvery is how often old entries are removed.
 	retainEvery = time.Hour
 )
