@@ -32,12 +32,12 @@ func (p *parts) startAudit(ctx context.Context, running *lifecycle) error {
 		return fmt.Errorf("%w; audit.dir names the folder, which must not be in nats.dir and which heldcall must be able to write", err)
 	}
 	err = keeper.Verify(ctx)
-	if broken := (*audit.BrokenError)(nil); errors.As(err, &broken) {
+	if errors.As(err, new(*audit.BrokenError)) || errors.Is(err, audit.ErrCheckpoint) {
 		if !p.options.AcceptLoss {
-			return fmt.Errorf("%w; restore nats.dir (or the streams of nats.url) and %s from the same backup, or start once with --accept-loss, which records the loss in the audit log", broken, c.AuditDir())
+			return fmt.Errorf("%w; restore nats.dir (or the streams of nats.url) and %s from the same backup, or start once with --accept-loss, which records the loss in the audit log", err, c.AuditDir())
 		}
-		log.Warn("the audit log is damaged, and the loss is accepted", "error", broken)
-		err = keeper.AcceptLoss(ctx, broken)
+		log.Warn("the audit log is damaged, and the loss is accepted", "error", err)
+		err = keeper.AcceptLoss(ctx, err)
 	}
 	if err != nil {
 		return err

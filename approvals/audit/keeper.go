@@ -55,6 +55,10 @@ type Options struct {
 	Now       func() time.Time // nil: time.Now
 }
 
+// ErrCheckpoint is in the error of [Keeper.Verify] if the file with the last checkpoint was
+// changed.
+var ErrCheckpoint = errors.New("the last checkpoint of the audit log is damaged")
+
 // Keeper signs the log of one replica at intervals, removes old entries, and verifies the log
 // at the start. It keeps its last checkpoint in a file outside the store.
 type Keeper struct {
@@ -63,6 +67,8 @@ type Keeper struct {
 	ids  approvals.IDSource
 	last *approvals.Checkpoint // nil: none yet
 	kept Head                  // the first entry that is kept; its hash is "" for entry 1
+
+	damaged error // of the file with the last checkpoint
 }
 
 // OpenKeeper reads the key and the last checkpoint of a replica. It creates the key at first
@@ -92,16 +98,20 @@ func OpenKeeper(o Options) (*Keeper, error) {
 		err = CheckSignature(&found[0])
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the last checkpoint: %s: %w", file.Name(), err)
+		k.damaged = fmt.Errorf("%w: %s: %w", ErrCheckpoint, file.Name(), err)
+		return k, nil
 	}
 	k.last, k.kept = &found[0], Head{Seq: found[0].First, Hash: found[0].FirstHash}
 	return k, nil
 }
 
 // Verify verifies the log at the start: all entries after the last checkpoint, those before it
-// as far as time permits, and where the log begins. It fails with a [*BrokenError]. It must be
-// called before anything is written.
+// as far as time permits, and where the log begins. It fails with a [*BrokenError] or
+// [ErrCheckpoint]. It must be called before anything is written.
 func (k *Keeper) Verify(ctx context.Context) error {
+	if k.damaged != nil {
+		return k.damaged
+	}
 	first, err := k.Log.First(ctx)
 	if err != nil {
 		return err

@@ -270,9 +270,17 @@ func TestLastCheckpointFileMustBeOwn(t *testing.T) {
 		if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := OpenKeeper(keeper.Options); err == nil || !strings.Contains(err.Error(), checkpointFile) {
+		err := k.keeper(t, dir, false).Verify(t.Context())
+		if !errors.Is(err, ErrCheckpoint) || !strings.Contains(err.Error(), checkpointFile) {
 			t.Errorf("%q: %v", changed, err)
 		}
+	}
+	accepted := k.keeper(t, dir, false)
+	if err := accepted.AcceptLoss(t.Context(), accepted.Verify(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.keeper(t, dir, false).Verify(t.Context()); err != nil {
+		t.Errorf("after the loss was accepted: %v", err)
 	}
 }
 
