@@ -311,8 +311,9 @@ func (k *Keeper) sign(ctx context.Context, head Head) error {
 	return nil
 }
 
-// retain removes the entries that are older than the retention.
-func (k *Keeper) retain(ctx context.Context) {
+// Retain removes the entries that are older than the retention, after a checkpoint that names
+// the first one that is kept.
+func (k *Keeper) Retain(ctx context.Context) error {
 	before := k.kept
 	err := k.Log.DropBefore(ctx, k.Now().Add(-k.Retention), func(ctx context.Context, first Head) error {
 		head, err := k.Log.Head(ctx)
@@ -322,10 +323,14 @@ func (k *Keeper) retain(ctx context.Context) {
 		k.kept = first
 		return k.sign(ctx, head)
 	})
-	if err != nil && ctx.Err() == nil {
-		k.Logger.Warn("failed to remove old audit entries; trying again in an hour", "error", err)
-	}
 	if err != nil && k.last != nil && k.last.First != k.kept.Seq {
-		k.kept = before // it was not stated
+		k.kept = before // no checkpoint names it
+	}
+	return err
+}
+
+func (k *Keeper) retain(ctx context.Context) {
+	if err := k.Retain(ctx); err != nil && ctx.Err() == nil {
+		k.Logger.Warn("failed to remove old audit entries; trying again in an hour", "error", err)
 	}
 }
