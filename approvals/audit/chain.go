@@ -69,6 +69,16 @@ func Parse(seq uint64, data []byte) (Entry, error) {
 	return entry, nil
 }
 
+// ParseAny parses a stored entry. One that is not an event, since somebody else has written
+// it, has no event.
+func ParseAny(seq uint64, data []byte) Entry {
+	entry := Entry{Seq: seq, Data: data}
+	if json.Unmarshal(data, &entry.Event) != nil {
+		entry.Event = approvals.Event{}
+	}
+	return entry
+}
+
 // Read parses an entry that is not in its store. Its error is a [*BrokenError] for the
 // expected sequence; else the entry has the sequence that it contains.
 func Read(data []byte, expected uint64) (Entry, error) {

@@ -45,11 +45,7 @@ func ReadExport(r io.Reader) iter.Seq2[Entry, error] {
 				head, _ := parseHead(Entry{Data: line}) // Verify reports the error
 				next = max(head.Seq, 1)
 			}
-			entry, err := Parse(next, line)
-			if err != nil { // Verify names it
-				entry = Entry{Seq: next, Data: line}
-			}
-			if !yield(entry, nil) {
+			if !yield(ParseAny(next, line), nil) {
 				return
 			}
 			next++

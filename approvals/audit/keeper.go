@@ -159,19 +159,8 @@ func (k *Keeper) verifyFirst(ctx context.Context, first Head, verified uint64, v
 	if first.Seq == 1 || first == k.kept {
 		return nil
 	}
-	missing := &BrokenError{first.Seq, "the log begins here, and no checkpoint states that the entries before were removed by retention"}
-	states := func(c *approvals.Checkpoint) (bool, error) {
-		if c.First < first.Seq || CheckSignature(c) != nil || (v.KeptKeys != nil && c.Key != k.key.Public()) {
-			return false, nil
-		}
-		entry, err := k.Log.Entry(ctx, c.First)
-		if errors.Is(err, ErrNoEntry) {
-			return false, nil
-		}
-		return err == nil && entry.Event.Hash == c.FirstHash, err
-	}
-	for _, c := range v.Against {
-		if ok, err := states(&c); ok || err != nil {
+	for i := range v.Against {
+		if found, err := k.names(ctx, &v.Against[i], first, v); found || err != nil {
 			return err
 		}
 	}
@@ -180,15 +169,30 @@ func (k *Keeper) verifyFirst(ctx context.Context, first Head, verified uint64, v
 			if err != nil {
 				return err
 			}
-			if c := entry.Event.Checkpoint; c != nil {
-				if ok, err := states(c); ok || err != nil {
-					k.kept = Head{Seq: c.First, Hash: c.FirstHash}
-					return err
-				}
+			if found, err := k.names(ctx, entry.Event.Checkpoint, first, v); found || err != nil {
+				return err
 			}
 		}
 	}
-	return missing
+	return &BrokenError{first.Seq, "the log begins here, and no checkpoint states that the entries before were removed by retention"}
+}
+
+// names reports whether a checkpoint names the first entry of the log, or one after it, as the
+// first that is kept. Then the keeper's own checkpoints do so too.
+func (k *Keeper) names(ctx context.Context, c *approvals.Checkpoint, first Head, v Verifier) (bool, error) {
+	trusted := c != nil && CheckSignature(c) == nil && (v.KeptKeys == nil || c.Key == k.key.Public())
+	if !trusted || c.First < first.Seq {
+		return false, nil
+	}
+	entry, err := k.Log.Entry(ctx, c.First)
+	found := err == nil && entry.Event.Hash == c.FirstHash
+	if found {
+		k.kept = Head{Seq: c.First, Hash: c.FirstHash}
+	}
+	if errors.Is(err, ErrNoEntry) {
+		err = nil
+	}
+	return found, err
 }
 
 // AcceptLoss records what is lost of a log that cannot be verified, and lets the log begin

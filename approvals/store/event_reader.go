@@ -118,16 +118,11 @@ func (e eventStream) read(ctx context.Context, config jetstream.OrderedConsumerC
 	}
 }
 
-// entryOf parses a message as an entry of the audit log. One that is not an event, since
-// somebody has written it past heldcall, has Data only.
+// entryOf parses a message as an entry of the audit log.
 func entryOf(msg jetstream.Msg) (audit.Entry, error) {
 	meta, err := msg.Metadata()
 	if err != nil {
 		return audit.Entry{}, err
 	}
-	entry, err := audit.Parse(meta.Sequence.Stream, msg.Data())
-	if err != nil {
-		return audit.Entry{Seq: entry.Seq, Data: entry.Data}, nil
-	}
-	return entry, nil
+	return audit.ParseAny(meta.Sequence.Stream, msg.Data()), nil
 }
