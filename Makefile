@@ -63,7 +63,7 @@ fuzz: ## every fuzz target for FUZZTIME (1m each), FUZZJOBS at a time; FUZZPKGS 
 conformance: ## recorded answers of many providers through the real proxy; needs ../shared/streams
 	$(GO) test -tags conformance ./internal/testing/conformance -run TestConformance -count=1 -v -timeout $(PATIENCE)
 
-clients: ## official SDKs of Go, Node and Python, and the example bots; installs them
+clients: ## official SDKs of Go, Node and Python, the example bots and the verifier of the audit log; installs them
 	$(GO) test -C internal/testing/clients/gosdk ./...
 	$(GO) test -tags clients ./internal/testing/clients ./examples -count=1 -v -timeout $(PATIENCE)
 

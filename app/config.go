@@ -204,10 +204,12 @@ type GrantTemplate struct {
 	Expires  time.Duration `yaml:"expires"` // after it is granted; 0: when it is revoked
 }
 
-// AuditConfig is what the audit log contains, and for how long.
+// AuditConfig is what the audit log contains, for how long it is kept, and how it is signed.
 type AuditConfig struct {
-	Retention time.Duration `yaml:"retention"`
-	Results   bool          `yaml:"results"` // of approved calls, and the words of the model after them
+	Retention  time.Duration `yaml:"retention"`
+	Results    bool          `yaml:"results"`    // of approved calls, and the words of the model after them
+	Checkpoint time.Duration `yaml:"checkpoint"` // between signatures
+	Dir        string        `yaml:"dir"`        // of the key and the last checkpoint; empty: nats.dir with .audit at its end
 }
 
 // LogConfig is heldcall's own log.
@@ -259,7 +261,7 @@ func DefaultConfig(lookup func(string) (string, bool)) Config {
 		},
 		NATS:   NATSConfig{Listen: "127.0.0.1:4143", Dir: "./data"},
 		Policy: PolicyConfig{File: "policy.yaml", Mode: "enforce"},
-		Audit:  AuditConfig{Retention: 90 * 24 * time.Hour, Results: true},
+		Audit:  AuditConfig{Retention: 90 * 24 * time.Hour, Results: true, Checkpoint: time.Minute},
 		Log:    LogConfig{Level: "info", Format: "text"},
 	}
 }

@@ -92,7 +92,7 @@ type Store struct {
 // GateStore has the parts of a store that a gate needs: it is an [approvals.Store].
 type GateStore struct {
 	*Requests
-	*EventLog
+	approvals.EventStore
 	runs        *Records[approvals.Run]
 	delegations *Records[approvals.Delegation]
 }

@@ -25,6 +25,7 @@ func values() map[reflect.Type][]string {
 			approvals.EventGrantCreated, approvals.EventGrantRevoked, approvals.EventRunPaused, approvals.EventRunResumed, approvals.EventRunAborted,
 			approvals.EventDelegationCreated, approvals.EventDelegationRevoked,
 			approvals.EventTurnDetached, approvals.EventTurnReattached, approvals.EventTurnParked, approvals.EventTurnReady,
+			approvals.EventCheckpoint, approvals.EventPolicyChanged, approvals.EventReviewersChanged, approvals.EventLossAccepted,
 		),
 		reflect.TypeFor[approvals.AttachState](): texts(approvals.AgentAttached, approvals.AgentDetached, approvals.AgentParked),
 		reflect.TypeFor[reviewers.Role]():        texts(reviewers.RoleViewer, reviewers.RoleReviewer, reviewers.RoleAdmin),
