@@ -57,8 +57,11 @@ type Options struct {
 	ReviewersOnly bool
 	Retention     time.Duration // of requests, runs and audit log; 0: 90 days
 	Channels      []string      // that receive events; bots may not use their consumers
-	Log           *slog.Logger
-	Registerer    prometheus.Registerer
+	// AcceptLoss opens the state of the embedded server although a part of it is missing or
+	// damaged: see [Store.Loss].
+	AcceptLoss bool
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
 }
 
 // Store is the whole state. Its parts are safe for concurrent use.
@@ -111,7 +114,7 @@ func (s *Store) ForGrants() GrantStore { return GrantStore{s.Grants, s.Events} }
 
 // Open starts the embedded NATS server or connects to the external one, creates missing
 // buckets and streams, and loads the index of turns. It fails if another process uses the
-// folder.
+// folder, and with an [embedded.LossError] if a part of the state is missing there.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
 	s := &Store{backend: &backend{log: o.Log, writing: make(chan struct{}, maxWrites)}}
@@ -158,8 +161,9 @@ func (s *Store) open(ctx context.Context, o Options) error {
 	s.stop = stop
 	s.workers.Go(func() { s.Turns.watch(work) })
 	s.workers.Go(func() { s.keepRetention(work, o.Retention) })
-	if s.backend.disk != nil {
+	if s.server != nil {
 		s.workers.Go(func() { s.backend.disk.watch(work) })
+		s.workers.Go(func() { s.recordState(work) })
 	}
 	return s.Turns.index.wait(ctx)
 }
@@ -168,7 +172,8 @@ func (s *Store) open(ctx context.Context, o Options) error {
 func (s *Store) connect(o Options) (err error) {
 	if o.URL == "" {
 		if s.server, err = embedded.Start(embedded.Options{
-			Dir: o.Dir, Listen: o.Listen, Reviewers: o.Reviewers, ReviewersOnly: o.ReviewersOnly, Channels: o.Channels, Log: o.Log,
+			Dir: o.Dir, Listen: o.Listen, Reviewers: o.Reviewers, ReviewersOnly: o.ReviewersOnly, Channels: o.Channels,
+			Kept: kept(o.Retention), AcceptLoss: o.AcceptLoss, Log: o.Log,
 		}); err != nil {
 			return err
 		}
@@ -210,6 +215,9 @@ func (s *Store) shutDown() error {
 	if s.consumers != nil {
 		s.consumers.Close()
 	}
+	if s.Events != nil && s.server != nil {
+		s.record()
+	}
 	if s.backend.conn != nil {
 		s.backend.conn.Close()
 		<-s.backend.state.ended
@@ -229,6 +237,41 @@ func (s *Store) Healthy(ctx context.Context) error {
 		return s.backend.fail(opProbe, "write a probe", err)
 	}
 	return s.Turns.probe(ctx)
+}
+
+// recordInterval is the time between two records of the state of the streams. What is lost of
+// the writes since the last record may not be noticed after a crash.
+const recordInterval = 5 * time.Second
+
+// recordState records the state of the streams until the context ends.
+func (s *Store) recordState(ctx context.Context) {
+	ticker := time.NewTicker(recordInterval)
+	defer ticker.Stop()
+	for {
+		s.record()
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (s *Store) record() {
+	if _, failing := s.backend.disk.failing(); failing {
+		return // it is known, and the server restarts then
+	}
+	if err := s.server.Record(); err != nil {
+		s.backend.log.Error("failed to record the state of the streams; trying again", "error", err)
+	}
+}
+
+// Loss returns what was missing or damaged at the start and accepted, "" for nothing.
+func (s *Store) Loss() string {
+	if s.server == nil {
+		return ""
+	}
+	return (&embedded.LossError{Losses: s.server.Losses()}).Details()
 }
 
 // Conn returns the connection to NATS, for the channel that serves bots. The store closes

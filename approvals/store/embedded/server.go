@@ -49,7 +49,12 @@ type Options struct {
 	// ReviewersOnly refuses clients without credentials. It needs Reviewers.
 	ReviewersOnly bool
 	Channels      []string // bots may not use their consumers
-	Log           *slog.Logger
+	// Kept are the streams whose messages are deleted by age only, with that age (0: never).
+	Kept map[string]time.Duration
+	// AcceptLoss starts the server although a part of the state is missing or damaged:
+	// see [Server.Losses].
+	AcceptLoss bool
+	Log        *slog.Logger
 }
 
 // Server is a NATS server in this process, with its folder locked. Its methods are
@@ -61,20 +66,61 @@ type Server struct {
 	lock     *os.File
 	password string // of ownUser and serviceUser, new at each start of heldcall
 	addr     string // for bots, "" if there is none
+
+	recording sync.Mutex // of recorded; held while the server is replaced
+	recorded  manifest
+	losses    []Loss
 }
 
+// Losses returns the accepted losses of the start.
+func (s *Server) Losses() []Loss { return s.losses }
+
 // Start locks the folder and starts a server that syncs every write to disk. It fails if
-// another process uses the folder.
+// another process uses the folder, and with a [LossError] if a part of the state is missing.
 func Start(o Options) (*Server, error) {
 	lock, err := lockDir(o.Dir)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{opts: o, lock: lock, password: rand.Text()}
-	if err := s.start(o.Listen); err != nil {
+	if err := s.startFirst(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// startFirst starts the server on the state of an earlier heldcall, and checks the state.
+func (s *Server) startFirst() error {
+	dir, accept := folder(s.opts.Dir), s.opts.AcceptLoss
+	recorded, unrecorded, err := dir.read()
+	if err != nil {
+		return fmt.Errorf("read the recorded states of the streams: %w", err)
+	}
+	s.recorded = recorded
+	damaged, err := dir.check(recorded, accept)
+	if err != nil {
+		return fmt.Errorf("check the state in %s: %w", s.opts.Dir, err)
+	}
+	s.losses = append(unrecorded, damaged...)
+	if len(s.losses) > 0 && !accept {
+		return &LossError{s.opts.Dir, s.losses}
+	}
+	if err := s.start(s.opts.Listen); err != nil {
+		return err
+	}
+	_, err = s.verify()
+	var lost *LossError
+	if !errors.As(err, &lost) {
+		return err
+	}
+	if !accept {
+		return err
+	}
+	if len(s.losses) == 0 {
+		s.losses = lost.Losses
+	}
+	s.recorded = manifest{}
+	return nil
 }
 
 func (s *Server) start(listen string) error {
@@ -177,10 +223,24 @@ func (s *Server) InProcessConn() (net.Conn, error) {
 	return s.server.InProcessConn()
 }
 
-// Restart replaces the server by a new one on the same address.
+// Restart replaces the server by a new one on the same address. It fails with a [LossError] if
+// a part of the state is missing then.
 func (s *Server) Restart() error {
+	s.recording.Lock()
+	defer s.recording.Unlock()
 	s.shutDown()
-	return s.start(cmp.Or(s.Addr(), s.opts.Listen))
+	damaged, err := folder(s.opts.Dir).check(s.recorded, false)
+	if err == nil && len(damaged) > 0 {
+		err = &LossError{s.opts.Dir, damaged}
+	}
+	if err != nil {
+		return fmt.Errorf("check the state in %s: %w", s.opts.Dir, err)
+	}
+	if err := s.start(cmp.Or(s.Addr(), s.opts.Listen)); err != nil {
+		return err
+	}
+	_, err = s.verify()
+	return err
 }
 
 func (s *Server) shutDown() {
