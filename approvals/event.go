@@ -29,6 +29,7 @@ const (
 	EventDelegationRevoked EventType = "delegation_revoked"
 	EventTurnParked        EventType = "turn_parked"
 	EventTurnReattached    EventType = "turn_reattached"
+	EventLossAccepted      EventType = "loss_accepted" // the operator has started heldcall with a damaged state; Note has the damage
 )
 
 // Event is one entry of the audit log. Seq, PrevHash and Hash are set when it

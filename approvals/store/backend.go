@@ -62,17 +62,33 @@ func (b *backend) acquireWrite(ctx context.Context) (done func(), err error) {
 
 // write does a write without compare-and-set.
 func (b *backend) write(ctx context.Context, op, doing string, do func(context.Context) error) error {
+	if cause := b.disk.unwritable(); cause != nil {
+		return b.fail(op, doing, cause)
+	}
 	done, err := b.acquireWrite(ctx)
 	if err != nil {
 		return b.fail(op, doing, err)
 	}
 	defer done()
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	if err := do(ctx); err != nil {
+	if err := b.disk.wrote(op, b.bounded(ctx, do)); err != nil {
 		return b.fail(op, doing, err)
 	}
 	return nil
+}
+
+// bounded does a write within [opTimeout] if the context has no deadline. It returns the cause
+// as soon as it is known that the disk cannot be written.
+func (b *backend) bounded(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer b.disk.endLate(ctx, end)()
+	err := do(ctx)
+	if fault := (*approvals.FaultError)(nil); err != nil && errors.As(context.Cause(ctx), &fault) {
+		return fmt.Errorf("%w: %w", err, fault)
+	}
+	return err
 }
 
 // bounded adds a deadline to the context of one operation if it has none.

@@ -35,9 +35,10 @@ func (b bucket) compareAndSet(ctx context.Context, key string, value []byte, rev
 		return 0, b.backend.fail(opWrite, doing, err)
 	}
 	defer done()
-	write, cancel := bounded(ctx)
-	written, err = b.kv.Update(write, key, value, revision)
-	cancel()
+	err = b.backend.bounded(ctx, func(ctx context.Context) (err error) {
+		written, err = b.kv.Update(ctx, key, value, revision)
+		return err
+	})
 	switch {
 	case err == nil:
 		return written, nil

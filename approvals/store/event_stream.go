@@ -95,9 +95,11 @@ func (e eventStream) AppendAfter(ctx context.Context, seq uint64, entries []audi
 
 // commit publishes the last message of a batch and reads the reply.
 func (e eventStream) commit(ctx context.Context, msg *natsgo.Msg) error {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	reply, err := e.backend.conn.RequestMsgWithContext(ctx, msg)
+	var reply *natsgo.Msg
+	err := e.backend.bounded(ctx, func(ctx context.Context) (err error) {
+		reply, err = e.backend.conn.RequestMsgWithContext(ctx, msg)
+		return err
+	})
 	if err != nil {
 		return e.backend.fail(opAppend, "append to the audit log", err)
 	}

@@ -177,7 +177,8 @@ func (s *Store) connect(o Options) (err error) {
 		}); err != nil {
 			return err
 		}
-		s.backend.disk = newDisk(o.Dir, s.server.Restart, o.Log)
+		s.backend.disk = newDisk(o.Dir, o.Log)
+		s.backend.disk.restart, s.backend.disk.restarts = s.restart, s.backend.metrics.restarts
 	}
 	if s.backend.conn, err = s.backend.connect(o, s.server); err != nil {
 		return err
@@ -186,6 +187,21 @@ func (s *Store) connect(o Options) (err error) {
 		return fmt.Errorf("use JetStream: %w", err)
 	}
 	return nil
+}
+
+// restart restarts the embedded server and waits until it is connected: a write meanwhile would
+// fail.
+func (s *Store) restart() error {
+	reconnected := s.backend.state.nextReconnect()
+	if err := s.server.Restart(); err != nil {
+		return err
+	}
+	select {
+	case <-reconnected:
+		return nil
+	case <-time.After(reconnectWait):
+		return errors.New("it does not accept the connection of heldcall")
+	}
 }
 
 func (s *Store) makeParts(p provisioned, retention time.Duration) {
@@ -233,11 +249,14 @@ func (s *Store) shutDown() error {
 func (s *Store) Healthy(ctx context.Context) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	if err := s.backend.disk.check(); err != nil {
+	if err := s.backend.disk.check(ctx); err != nil {
 		return s.backend.fail(opProbe, "write a probe", err)
 	}
 	return s.Turns.probe(ctx)
 }
+
+// reconnectWait is the time limit for the connection to the embedded server after its restart.
+const reconnectWait = 30 * time.Second
 
 // recordInterval is the time between two records of the state of the streams. What is lost of
 // the writes since the last record may not be noticed after a crash.
@@ -258,10 +277,10 @@ func (s *Store) recordState(ctx context.Context) {
 }
 
 func (s *Store) record() {
-	if _, failing := s.backend.disk.failing(); failing {
-		return // it is known, and the server restarts then
+	if s.backend.disk.failing() {
+		return // the server restarts then
 	}
-	if err := s.server.Record(); err != nil {
+	if err := s.backend.disk.wrote("states", s.server.Record()); err != nil {
 		s.backend.log.Error("failed to record the state of the streams; trying again", "error", err)
 	}
 }

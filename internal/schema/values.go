@@ -24,6 +24,7 @@ func values() map[reflect.Type][]string {
 			approvals.EventCallAllowed, approvals.EventCallDenied, approvals.EventCallModified, approvals.EventCallReleased, approvals.EventDenialTold,
 			approvals.EventGrantCreated, approvals.EventGrantRevoked, approvals.EventRunPaused, approvals.EventRunResumed, approvals.EventRunAborted,
 			approvals.EventDelegationCreated, approvals.EventDelegationRevoked, approvals.EventTurnParked, approvals.EventTurnReattached,
+			approvals.EventLossAccepted,
 		),
 		reflect.TypeFor[reviewers.Role](): texts(reviewers.RoleViewer, reviewers.RoleReviewer, reviewers.RoleAdmin),
 	}

@@ -97,13 +97,20 @@ func (s *Server) startFirst() error {
 		return fmt.Errorf("read the recorded states of the streams: %w", err)
 	}
 	s.recorded = recorded
-	damaged, err := dir.check(recorded, accept)
+	damaged, err := dir.check(recorded, false)
 	if err != nil {
 		return fmt.Errorf("check the state in %s: %w", s.opts.Dir, err)
 	}
 	s.losses = append(unrecorded, damaged...)
-	if len(s.losses) > 0 && !accept {
-		return &LossError{s.opts.Dir, s.losses}
+	if len(s.losses) > 0 {
+		lost := &LossError{s.opts.Dir, s.losses}
+		if !accept {
+			return lost
+		}
+		s.logLoss(lost)
+		if _, err := dir.check(recorded, true); err != nil {
+			return fmt.Errorf("remove what is damaged in %s: %w", s.opts.Dir, err)
+		}
 	}
 	if err := s.start(s.opts.Listen); err != nil {
 		return err
@@ -117,10 +124,15 @@ func (s *Server) startFirst() error {
 		return err
 	}
 	if len(s.losses) == 0 {
+		s.logLoss(lost)
 		s.losses = lost.Losses
 	}
 	s.recorded = manifest{}
 	return nil
+}
+
+func (s *Server) logLoss(lost *LossError) {
+	s.opts.Log.Warn("continuing with a state that is damaged or incomplete", "folder", s.opts.Dir, "loss", lost.Details())
 }
 
 func (s *Server) start(listen string) error {
