@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
-
-	"github.com/nats-io/nats-server/v2/server"
 )
 
 // manifestFile has the state of the streams as heldcall last recorded it. The server's own
@@ -71,20 +69,28 @@ func (f folder) write(m manifest) error {
 	return writeFile(f.path(manifestFile), content)
 }
 
-// writeFile replaces a file, and syncs it.
-func writeFile(path string, content []byte) error {
-	next, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+// check reads all records of the streams before a server changes the files, and returns what
+// is missing of the recorded state. With repair it removes what is damaged, so that the server
+// uses the rest. An unfinished write at the end of a stream is no loss: it was not
+// acknowledged.
+func (m manifest) check(f folder, repair bool) (losses []Loss, err error) {
+	names, err := f.streams()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = next.Write(content)
-	if err = errors.Join(err, next.Sync(), next.Close()); err == nil {
-		err = os.Rename(next.Name(), path)
+	for _, name := range slices.Sorted(maps.Keys(m.Streams)) {
+		if !slices.Contains(names, name) {
+			losses = append(losses, Loss{Stream: name, File: filepath.Join(streamsFolder, name), Seq: m.Streams[name].First, Problem: "the stream is missing"})
+		}
 	}
-	if err != nil {
-		return errors.Join(err, os.Remove(next.Name()))
+	for _, name := range names {
+		found, err := f.checkStream(name, m.Streams[name].Last, repair)
+		if err != nil {
+			return nil, fmt.Errorf("check the stream %s: %w", name, err)
+		}
+		losses = append(losses, found...)
 	}
-	return nil
+	return losses, nil
 }
 
 // missing compares the streams of a server with the recorded state.
@@ -110,59 +116,4 @@ func (m manifest) missing(now map[string]streamState) (losses []Loss) {
 		losses = append(losses, loss)
 	}
 	return losses
-}
-
-// states returns the state of each stream of the server.
-func (s *Server) states() (map[string]streamState, error) {
-	s.mu.RLock()
-	srv := s.server
-	s.mu.RUnlock()
-	info, err := srv.Jsz(&server.JSzOptions{Account: server.DEFAULT_GLOBAL_ACCOUNT, Streams: true})
-	if err == nil && info.Disabled {
-		err = errors.New("the server has stopped its storage")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the states of the streams: %w", err)
-	}
-	states := map[string]streamState{}
-	for _, account := range info.AccountDetails {
-		for _, stream := range account.Streams {
-			state := streamState{First: stream.State.FirstSeq, Last: stream.State.LastSeq, Oldest: stream.State.FirstTime}
-			age, kept := s.opts.Kept[stream.Name]
-			if kept {
-				state.Messages, state.MaxAge = stream.State.Msgs, age
-			}
-			states[stream.Name] = state
-		}
-	}
-	return states, nil
-}
-
-// verify compares the streams with their recorded states.
-func (s *Server) verify() (map[string]streamState, error) {
-	states, err := s.states()
-	if err != nil {
-		return nil, err
-	}
-	if losses := s.recorded.missing(states); len(losses) > 0 {
-		return states, &LossError{s.opts.Dir, losses}
-	}
-	return states, nil
-}
-
-// Record writes the states of the streams beside them if they have changed, so that the next
-// start can check that nothing is missing.
-func (s *Server) Record() error {
-	s.recording.Lock()
-	defer s.recording.Unlock()
-	states, err := s.verify()
-	if err != nil || maps.Equal(states, s.recorded.Streams) {
-		return err
-	}
-	next := manifest{states}
-	if err := folder(s.opts.Dir).write(next); err != nil {
-		return fmt.Errorf("record the states of the streams: %w", err)
-	}
-	s.recorded = next
-	return nil
 }

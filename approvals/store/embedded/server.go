@@ -89,52 +89,6 @@ func Start(o Options) (*Server, error) {
 	return s, nil
 }
 
-// startFirst starts the server on the state of an earlier heldcall, and checks the state.
-func (s *Server) startFirst() error {
-	dir, accept := folder(s.opts.Dir), s.opts.AcceptLoss
-	recorded, unrecorded, err := dir.read()
-	if err != nil {
-		return fmt.Errorf("read the recorded states of the streams: %w", err)
-	}
-	s.recorded = recorded
-	damaged, err := dir.check(recorded, false)
-	if err != nil {
-		return fmt.Errorf("check the state in %s: %w", s.opts.Dir, err)
-	}
-	s.losses = append(unrecorded, damaged...)
-	if len(s.losses) > 0 {
-		lost := &LossError{s.opts.Dir, s.losses}
-		if !accept {
-			return lost
-		}
-		s.logLoss(lost)
-		if _, err := dir.check(recorded, true); err != nil {
-			return fmt.Errorf("remove what is damaged in %s: %w", s.opts.Dir, err)
-		}
-	}
-	if err := s.start(s.opts.Listen); err != nil {
-		return err
-	}
-	_, err = s.verify()
-	var lost *LossError
-	if !errors.As(err, &lost) {
-		return err
-	}
-	if !accept {
-		return err
-	}
-	if len(s.losses) == 0 {
-		s.logLoss(lost)
-		s.losses = lost.Losses
-	}
-	s.recorded = manifest{}
-	return nil
-}
-
-func (s *Server) logLoss(lost *LossError) {
-	s.opts.Log.Warn("continuing with a state that is damaged or incomplete", "folder", s.opts.Dir, "loss", lost.Details())
-}
-
 func (s *Server) start(listen string) error {
 	opts := s.serverOptions()
 	if err := setListen(opts, listen); err != nil {
@@ -241,7 +195,7 @@ func (s *Server) Restart() error {
 	s.recording.Lock()
 	defer s.recording.Unlock()
 	s.shutDown()
-	damaged, err := folder(s.opts.Dir).check(s.recorded, false)
+	damaged, err := s.recorded.check(folder(s.opts.Dir), false)
 	if err == nil && len(damaged) > 0 {
 		err = &LossError{s.opts.Dir, damaged}
 	}
