@@ -37,12 +37,13 @@ type backend struct {
 // maxRecord returns the largest payload that NATS accepts, in bytes.
 func (b *backend) maxRecord() int { return int(b.conn.MaxPayload()) }
 
-// fail counts a failed operation, and wraps its error.
+// fail counts a failed operation, and wraps its error with the cause if the disk is known to
+// fail.
 func (b *backend) fail(op, doing string, err error) error {
 	if !errors.Is(err, context.Canceled) {
 		b.metrics.errors.WithLabelValues(op).Inc()
 	}
-	return fmt.Errorf("%s: %w: %w", doing, approvals.ErrStoreUnavailable, err)
+	return fmt.Errorf("%s: %w: %w", doing, approvals.ErrStoreUnavailable, b.disk.explain(err))
 }
 
 // acquireWrite waits for the right to write. The caller calls done after the write. The

@@ -121,6 +121,22 @@ func (d *disk) unwritable() error {
 	return nil
 }
 
+// explain adds the known fault of the disk to the error of an operation.
+func (d *disk) explain(err error) error {
+	if d == nil || errors.As(err, new(*approvals.FaultError)) {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.cause != nil:
+		return fmt.Errorf("%w: %w", err, d.cause)
+	case d.probing != nil && time.Since(d.probeBegan) >= probeTimeout:
+		return fmt.Errorf("%w: %w", err, errSlow)
+	}
+	return err
+}
+
 // check writes to the folder and returns an error if writes fail. Callers at the same time
 // share one write.
 func (d *disk) check(ctx context.Context) error {

@@ -28,7 +28,7 @@ func TestKilledWhileWriting(t *testing.T) {
 	}
 	dir := t.TempDir()
 	var acknowledged []string
-	for round := range 4 {
+	for round := range 3 {
 		writer := exec.Command(os.Args[0], "-test.run=^TestKilledWhileWriting$")
 		writer.Env = append(os.Environ(), writerFolder+"="+dir)
 		out, err := writer.StdoutPipe()
