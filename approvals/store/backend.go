@@ -92,6 +92,36 @@ func (b *backend) bounded(ctx context.Context, do func(context.Context) error) e
 	return err
 }
 
+// await returns the result of do, or the error of the context when that ends: while the disk of
+// the embedded server does not answer, an operation of the connection waits for others,
+// whatever its context. do ends when the connection does.
+func await[T any](ctx context.Context, do func(context.Context) (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := do(ctx)
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+	}
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-time.After(grace): // the usual case: do ends with the context
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+// grace is the time that an operation has to return after the end of its context.
+const grace = 100 * time.Millisecond
+
 // bounded adds a deadline to the context of one operation if it has none.
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, has := ctx.Deadline(); has {

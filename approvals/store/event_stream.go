@@ -97,7 +97,7 @@ func (e eventStream) AppendAfter(ctx context.Context, seq uint64, entries []audi
 func (e eventStream) commit(ctx context.Context, msg *natsgo.Msg) error {
 	var reply *natsgo.Msg
 	err := e.backend.bounded(ctx, func(ctx context.Context) (err error) {
-		reply, err = e.backend.conn.RequestMsgWithContext(ctx, msg)
+		reply, err = await(ctx, func(ctx context.Context) (*natsgo.Msg, error) { return e.backend.conn.RequestMsgWithContext(ctx, msg) })
 		return err
 	})
 	if err != nil {

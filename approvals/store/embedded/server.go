@@ -40,6 +40,11 @@ const (
 // default of NATS, two seconds, can be too short on a busy machine.
 const connectTimeout = 30 * time.Second
 
+// sendTimeout is the time limit for sending to the server in the same process, which reads
+// nothing while it waits for its disk. Until then every operation of the connection waits,
+// whatever its context.
+const sendTimeout = 5 * time.Second
+
 // Options configures a [Server]. Reviewers may be nil; the other fields are needed.
 type Options struct {
 	Dir    string // of the state; created if it does not exist
@@ -171,7 +176,9 @@ func (s *Server) auth(opts *server.Options) *auth {
 func (s *Server) ConnectOptions() []natsgo.Option { return s.connectOptions(ownUser) }
 
 func (s *Server) connectOptions(user string) []natsgo.Option {
-	return []natsgo.Option{natsgo.InProcessServer(s), natsgo.UserInfo(user, s.password), natsgo.Timeout(connectTimeout)}
+	return []natsgo.Option{
+		natsgo.InProcessServer(s), natsgo.UserInfo(user, s.password), natsgo.Timeout(connectTimeout), natsgo.FlusherTimeout(sendTimeout),
+	}
 }
 
 // Addr returns the host:port for bots, "" if there is none.
