@@ -101,6 +101,7 @@ reference: ## write the types and defaults in docs/configuration.md anew from th
 
 load: ## two thousand calls held at once, a thousand requests to a Slack that limits the rate, lists of 72 MB (make test has less), a full disk; needs root
 	$(GO) test -tags mount ./approvals/store -run TestDiskFull -count=1 -v -timeout $(PATIENCE)
+	$(GO) test -tags mount ./app -run TestMountedDiskFaults -count=1 -v -timeout $(PATIENCE)
 	$(GO) test ./approvals/gate -run TestPromise7_NothingHangs_ManyHolds -count=1 -v -timeout $(PATIENCE) -args -many=2000
 	$(GO) test ./notify/slack -run TestManyReachARateLimitedSlack -count=1 -v -timeout $(PATIENCE) -args -many=1000
 	$(GO) test ./app -run TestListsOfLargeRequestsHavePreviews -count=1 -v -timeout $(PATIENCE) -args -large=10

@@ -91,7 +91,7 @@ func (p *parts) startStore(ctx context.Context, running *lifecycle) (err error) 
 	p.store, err = store.Open(ctx, store.Options{
 		URL: c.URL, Creds: c.Creds, NKey: c.NKey, TLSCA: c.TLS.CA, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key,
 		Replicas: c.Replicas, Listen: cmp.Or(c.Listen, "-"), Dir: c.Dir, Reviewers: p.reviewers, ReviewersOnly: c.Auth != natsOpen,
-		Retention: p.options.Config.Audit.Retention, MaxStored: int64(p.options.Config.Hold.MaxStored), Channels: append(names, channelPush),
+		Retention: p.options.Config.Audit.Retention, MaxStored: int64(p.options.Config.Hold.MaxStored), Channels: append(names, channelPush), AcceptLoss: p.options.AcceptLoss,
 		Log: p.log("store"), Registerer: p.registry,
 	})
 	if err != nil && c.URL != "" {
@@ -102,7 +102,7 @@ func (p *parts) startStore(ctx context.Context, running *lifecycle) (err error) 
 	}
 	p.judge.ShareCounts(p.store.Limits)
 	running.started("store", func(context.Context) error { return p.store.Close() })
-	return nil
+	return p.recordLoss(ctx)
 }
 
 // newJudge makes the judge of all calls.

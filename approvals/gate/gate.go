@@ -223,6 +223,9 @@ func (g *Gate) Decide(ctx context.Context, d approvals.Decision) (approvals.Requ
 	_, err = g.Signal(ctx, approvals.Signal{RunID: r.RunID, Action: approvals.SignalAbort, ReviewerID: d.ReviewerID})
 	if err != nil { // the decision to abort the run is recorded
 		g.timers.retry(timer{kind: timerRepair, id: r.ID})
+		if errors.Is(err, approvals.ErrNotRecorded) {
+			err = fmt.Errorf("abort the run: %w: %v", approvals.ErrStoreUnavailable, err)
+		}
 	}
 	return r, err
 }

@@ -63,8 +63,11 @@ type Options struct {
 	Retention     time.Duration // of requests, runs and audit log; 0: 90 days
 	MaxStored     int64         // bytes of held turns; 0: 1 GiB
 	Channels      []string      // that receive events; bots may not use their consumers
-	Log           *slog.Logger
-	Registerer    prometheus.Registerer
+	// AcceptLoss opens the state of the embedded server although a part of it is missing or
+	// damaged: see [Store.Loss].
+	AcceptLoss bool
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
 }
 
 // Store is the whole state. Its parts are safe for concurrent use.
@@ -129,7 +132,7 @@ func (s *Store) ForHeldTurns() HeldTurnStore { return HeldTurnStore{s.HeldTurns,
 
 // Open starts the embedded NATS server or connects to the external one, creates missing
 // buckets and streams, and loads the index of turns. It fails if another process uses the
-// folder.
+// folder, and with an [embedded.LossError] if a part of the state is missing there.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
 	s := &Store{backend: &backend{log: o.Log, writing: make(chan struct{}, maxWrites)}}
@@ -179,8 +182,9 @@ func (s *Store) open(ctx context.Context, o Options) error {
 	s.stop = stop
 	s.workers.Go(func() { s.Turns.watch(work) })
 	s.workers.Go(func() { s.keepRetention(work, o.Retention) })
-	if s.backend.disk != nil {
+	if s.server != nil {
 		s.workers.Go(func() { s.backend.disk.watch(work) })
+		s.workers.Go(func() { s.recordState(work) })
 	}
 	return s.Turns.index.wait(ctx)
 }
@@ -189,11 +193,13 @@ func (s *Store) open(ctx context.Context, o Options) error {
 func (s *Store) connect(o Options) (err error) {
 	if o.URL == "" {
 		if s.server, err = embedded.Start(embedded.Options{
-			Dir: o.Dir, Listen: o.Listen, Reviewers: o.Reviewers, ReviewersOnly: o.ReviewersOnly, Channels: o.Channels, Log: o.Log,
+			Dir: o.Dir, Listen: o.Listen, Reviewers: o.Reviewers, ReviewersOnly: o.ReviewersOnly, Channels: o.Channels,
+			Kept: kept(o.Retention), AcceptLoss: o.AcceptLoss, Log: o.Log,
 		}); err != nil {
 			return err
 		}
-		s.backend.disk = newDisk(o.Dir, s.server.Restart, o.Log)
+		s.backend.disk = newDisk(o.Dir, o.Log)
+		s.backend.disk.restart, s.backend.disk.restarts = s.restart, s.backend.metrics.restarts
 	}
 	if s.backend.conn, err = s.backend.connect(o, s.server); err != nil {
 		return err
@@ -202,6 +208,21 @@ func (s *Store) connect(o Options) (err error) {
 		return fmt.Errorf("use JetStream: %w", err)
 	}
 	return nil
+}
+
+// restart restarts the embedded server and waits until it is connected: a write meanwhile would
+// fail.
+func (s *Store) restart() error {
+	reconnected := s.backend.state.nextReconnect()
+	if err := s.server.Restart(); err != nil {
+		return err
+	}
+	select {
+	case <-reconnected:
+		return nil
+	case <-time.After(reconnectWait):
+		return errors.New("it does not accept the connection of heldcall")
+	}
 }
 
 func (s *Store) makeParts(p provisioned, retention time.Duration) {
@@ -236,6 +257,9 @@ func (s *Store) shutDown() error {
 	if s.consumers != nil {
 		s.consumers.Close()
 	}
+	if s.Events != nil && s.server != nil {
+		s.record()
+	}
 	if s.backend.conn != nil {
 		s.backend.conn.Close()
 		<-s.backend.state.ended
@@ -251,10 +275,48 @@ func (s *Store) shutDown() error {
 func (s *Store) Healthy(ctx context.Context) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	if err := s.backend.disk.check(); err != nil {
+	if err := s.backend.disk.check(ctx); err != nil {
 		return s.backend.fail(opProbe, "write a probe", err)
 	}
 	return s.Turns.probe(ctx)
+}
+
+// reconnectWait is the time limit for the connection to the embedded server after its restart.
+const reconnectWait = 30 * time.Second
+
+// recordInterval is the time between two records of the state of the streams. What is lost of
+// the writes since the last record may not be noticed after a crash.
+const recordInterval = 5 * time.Second
+
+// recordState records the state of the streams until the context ends.
+func (s *Store) recordState(ctx context.Context) {
+	ticker := time.NewTicker(recordInterval)
+	defer ticker.Stop()
+	for {
+		s.record()
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (s *Store) record() {
+	if s.backend.disk.failing() {
+		return // the server restarts then
+	}
+	if err := s.backend.disk.wrote("states", s.server.Record()); err != nil {
+		s.backend.log.Error("failed to record the state of the streams; trying again", "error", err)
+	}
+}
+
+// Loss returns what was missing or damaged at the start and accepted, "" for nothing.
+func (s *Store) Loss() string {
+	if s.server == nil {
+		return ""
+	}
+	return (&embedded.LossError{Losses: s.server.Losses()}).Details()
 }
 
 // Conn returns the connection to NATS, for the channel that serves bots. The store closes

@@ -66,7 +66,10 @@ func failureOf(err error) Failure {
 	case errors.Is(err, errUnknownReviewer):
 		f.Code = CodeUnknownReviewer
 	case errors.Is(err, approvals.ErrStoreUnavailable):
-		f.Message = "the store does not answer (see heldcall's log), so a decision may or may not be recorded: read the request, and send the decision again if it is pending"
+		var certain bool
+		if f.Message, certain = approvals.NotRecorded(err); !certain {
+			f.Message = approvals.Because("the store does not answer (see heldcall's log)", err) + ". A decision may or may not be recorded: read the request, and send the decision again if it is pending"
+		}
 	}
 	return f
 }
