@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/proxy"
 )
 
@@ -19,6 +20,7 @@ import (
 type Config struct {
 	Proxy   ProxyConfig   `yaml:"proxy"`
 	Hold    HoldConfig    `yaml:"hold"`
+	Runs    RunsConfig    `yaml:"runs"`
 	Console ConsoleConfig `yaml:"console"`
 	NATS    NATSConfig    `yaml:"nats"`
 	Policy  PolicyConfig  `yaml:"policy"`
@@ -81,6 +83,11 @@ type HoldConfig struct {
 	Mode      string        `yaml:"mode" oneof:"block park"`
 	MaxWait   time.Duration `yaml:"max_wait"`   // longest hold; 0: as long as policy allows
 	OrphanTTL time.Duration `yaml:"orphan_ttl"` // how long a turn outlives its agent
+}
+
+// RunsConfig is when runs end.
+type RunsConfig struct {
+	Idle time.Duration `yaml:"idle"` // silence of an agent after which its run ends
 }
 
 // ConsoleConfig is the control plane.
@@ -250,6 +257,7 @@ func DefaultConfig(lookup func(string) (string, bool)) Config {
 			MaxDenials:       20,
 		},
 		Hold: HoldConfig{Mode: "block", OrphanTTL: 15 * time.Minute},
+		Runs: RunsConfig{Idle: gate.DefaultIdle},
 		Console: ConsoleConfig{
 			Listen: "127.0.0.1:4142", Session: 12 * time.Hour,
 			OIDC: OIDCConfig{Scopes: []string{"openid", "email", "profile"}, NameClaim: "email", GroupsClaim: "groups", Role: noRole},

@@ -26,6 +26,9 @@ func (r *configValidator) validate(c *Config) {
 	if c.Hold.Mode == "park" {
 		r.problem("hold.mode", "park is not in this version; write block")
 	}
+	if c.Runs.Idle < time.Second {
+		r.problem("runs.idle", "%s is less than a second; write for example 30m", c.Runs.Idle)
+	}
 	if c.Policy.File == "" {
 		r.problem("policy.file", "is empty; name the file, or remove the key to use policy.yaml")
 	} else if c.Policy.FileNamed {

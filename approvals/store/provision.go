@@ -70,6 +70,7 @@ func (b *backend) provisionBuckets(ctx context.Context, replicas int, retention 
 		{BucketRequests, retention},
 		{BucketTurns, TurnTTL},
 		{BucketRuns, retention},
+		{BucketSignals, 0}, // a stopped principal stays so
 		{BucketGrants, 0},
 		{BucketDelegations, DelegationTTL},
 		{BucketDeliveries, retention},

@@ -24,6 +24,7 @@ type review struct {
 	requests []approvals.Request // about them, until they are recorded
 	hold     Hold                // nil when no people are asked
 	decided  time.Time           // when the last of them answered, zero for none
+	outcome  approvals.Outcome   // of the turn's last call that has ended, "" for none
 }
 
 // rules are those that judge the calls of the agent.
@@ -34,7 +35,7 @@ func (r *review) rules() Judge { return r.engine.Judge(r.conversation.Request.Cl
 func (r *review) passByName(ctx context.Context, c intercept.Call) bool {
 	who := r.conversation.Identity()
 	verdict, ok := r.rules().AllowsByName(who.Principal, c)
-	if !ok || r.engine.Gate.RunState(who.Run) != approvals.RunRunning {
+	if !ok || r.conversation.RunState() != approvals.RunRunning {
 		return false
 	}
 	j := &judgedCall{call: c, verdict: verdict, outcome: approvals.OutcomeAllowedByRule}
@@ -165,6 +166,7 @@ func (r *review) release() {
 func (r *review) count() (outcome string) {
 	for _, j := range r.calls {
 		r.engine.metrics.outcome(j.outcome)
+		r.outcome = j.outcome
 		if j.outcome == approvals.OutcomeDeniedByRule {
 			r.engine.metrics.deniedBy(j.verdict)
 		}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
@@ -36,6 +37,8 @@ type Turn struct {
 	exchange     exchange
 	review       review
 	output       output
+
+	leaveRun func(approvals.Outcome) // reports to the gate that the turn has ended; nil: see enterRun
 
 	state  State
 	closed bool
@@ -66,6 +69,7 @@ func (t *Turn) Prepare() *intercept.Error {
 	}
 	t.exchange.next = t.conversation.Parsed.Envelope()
 	t.state = Preparing
+	t.enterRun(false)
 	t.engine.metrics.overhead.Observe(time.Since(t.request.Began).Seconds())
 	return nil
 }
@@ -151,9 +155,25 @@ func (t *Turn) Close() {
 	if t.review.hold != nil {
 		t.review.cancel(t.ctx, approvals.CancelFault)
 	}
+	if t.leaveRun != nil {
+		t.leaveRun(t.review.outcome)
+	}
 	if outcome := t.output.outcome; outcome != "" {
 		t.engine.metrics.turns.WithLabelValues(t.request.Route, outcome).Inc()
 	}
+}
+
+// enterRun reports to the gate that the agent is active in its run, until the turn is closed.
+// The gate follows a run that has had a call.
+func (t *Turn) enterRun(calls bool) {
+	c := &t.conversation
+	if t.leaveRun != nil || c.Deletes() {
+		return
+	}
+	t.leaveRun = t.engine.Gate.EnterRun(calls, func() gate.Entry {
+		who := c.Identity()
+		return gate.Entry{Run: approvals.Run{ID: who.Run, Principal: who.Principal, SessionID: who.Session}, Continues: !c.Parsed.Begins()}
+	})
 }
 
 // heartbeat sends a heartbeat and continues in the same state.
