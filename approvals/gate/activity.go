@@ -128,7 +128,8 @@ func (a *activity) addLocked(run approvals.Run) *activeRun {
 func (a *activity) touchLocked(one *activeRun, now time.Time) {
 	one.run.ActiveAt = now
 	recorded, known := a.runs.find(one.run.ID)
-	if !known || recorded.State == approvals.RunEnded || now.Sub(recorded.LastActive()) > a.idle/2 {
+	news := one.run.LastOutcome != "" && one.run.LastOutcome != recorded.LastOutcome
+	if !known || news || recorded.State == approvals.RunEnded || now.Sub(recorded.LastActive()) > a.idle/2 {
 		a.scheduleLocked(one, now.Add(min(recordDelay, a.idle/8)))
 	}
 	a.scheduleLocked(one, now.Add(a.idle))
@@ -175,8 +176,17 @@ func (a *activity) requested(s approvals.Stored) {
 	}
 	if s.At.After(one.run.ActiveAt) {
 		one.run.ActiveAt = s.At
+		one.run.LastOutcome = cmp.Or(outcomes[r.Status], one.run.LastOutcome)
 	}
 	a.scheduleLocked(one, a.end(one, one.run.ActiveAt))
+}
+
+// outcomes are those of the calls of requests, as far as the status decides them.
+var outcomes = map[approvals.Status]approvals.Outcome{
+	approvals.StatusApproved:  approvals.OutcomeAllowedByPerson,
+	approvals.StatusDenied:    approvals.OutcomeDeniedByPerson,
+	approvals.StatusExpired:   approvals.OutcomeExpired,
+	approvals.StatusCancelled: approvals.OutcomeCancelled,
 }
 
 // end returns when a run ends that is silent since a time. The process that serves the
@@ -248,7 +258,7 @@ func (a *activity) advance(ctx context.Context, one *activeRun, now time.Time) (
 		return time.Time{}, nil
 	case one.turns == 0 && !ended && (one.moved || !now.Before(end)):
 		return a.finish(ctx, one, now)
-	case one.served && news && (!known || ended || now.Sub(recorded.LastActive()) >= a.idle/2):
+	case one.served && news && (!known || ended || one.run.LastOutcome != recorded.LastOutcome || now.Sub(recorded.LastActive()) >= a.idle/2):
 		if err := a.write(ctx, one); err != nil {
 			return now, err
 		}
