@@ -247,6 +247,7 @@ func TestRunEndsAfterItsHold(t *testing.T) {
 	if run := w.run("held", approvals.RunEnded); run.LastOutcome != approvals.OutcomeDeniedByPerson {
 		t.Errorf("after a restart: %+v", run)
 	}
+	time.Sleep(config.Runs.Idle)
 	if events := w.eventsOf(approvals.EventRunEnded); len(events) != 1 || events[0].SessionID == "" {
 		t.Errorf("events: %+v", events)
 	}
@@ -268,7 +269,11 @@ func TestRunEndsWhenTheConversationMovesOn(t *testing.T) {
 	if err != nil || len(again) != 2 || again[0].State != approvals.RunRunning || again[0].SessionID != ended.SessionID {
 		t.Errorf("after the second: %+v, %v", again, err)
 	}
-	if events := w.eventsOf(approvals.EventRunEnded); len(events) != 1 || events[0].RunID != ended.ID {
+	var events []approvals.Event
+	for deadline := time.Now().Add(soon); len(events) == 0 && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		events = w.eventsOf(approvals.EventRunEnded) // it is written just after the record
+	}
+	if len(events) != 1 || events[0].RunID != ended.ID {
 		t.Errorf("events: %+v", events)
 	}
 }

@@ -49,6 +49,7 @@ func (r *review) passByName(ctx context.Context, c intercept.Call) bool {
 	}
 	r.engine.metrics.verdict(verdict.Action)
 	r.engine.metrics.outcome(approvals.OutcomeAllowedByRule)
+	r.outcome = approvals.OutcomeAllowedByRule
 	if r.spans != nil {
 		r.spans.Passed(j.traced(-1))
 	}

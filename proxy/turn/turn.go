@@ -109,6 +109,9 @@ func (t *Turn) prepare() (refusal *intercept.Error) {
 // passByName reports whether the fragments of a call may pass before it is complete.
 func (t *Turn) passByName(c intercept.Call) bool {
 	passes := t.review.passByName(t.ctx, c)
+	if passes {
+		t.enterRun(true)
+	}
 	t.exchange.kept.keepPass(passes)
 	return passes
 }
