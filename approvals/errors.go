@@ -10,6 +10,8 @@ var (
 	ErrUnknownRequest = errors.New("no such request")
 	// ErrUnknownRun is returned for a run id that is not recorded.
 	ErrUnknownRun = errors.New("no such run")
+	// ErrUnknownSignal is returned for a principal without a recorded signal.
+	ErrUnknownSignal = errors.New("no signal to this principal")
 	// ErrUnknownDelegation is returned for a delegation id that is not recorded.
 	ErrUnknownDelegation = errors.New("no such delegation")
 	// ErrConflict is returned by a [Store] whose record was changed by another

@@ -89,6 +89,7 @@ func provisionedBuckets(retention time.Duration) []provisionedBucket {
 		{BucketRequests, retention},
 		{BucketTurns, TurnTTL},
 		{BucketRuns, retention},
+		{BucketSignals, 0}, // a stopped principal stays so
 		{BucketGrants, 0},
 		{BucketDelegations, DelegationTTL},
 		{BucketDeliveries, retention},

@@ -29,6 +29,7 @@ const (
 	BucketTurns       = "heldcall_turns"
 	BucketGrants      = "heldcall_grants"
 	BucketRuns        = "heldcall_runs"
+	BucketSignals     = "heldcall_signals" // by principal
 	BucketDelegations = "heldcall_delegations"
 	BucketDeliveries  = "heldcall_notify" // the state of channels
 	BucketPush        = "heldcall_push"   // subscriptions to Web Push, and keys
@@ -74,6 +75,7 @@ type Options struct {
 type Store struct {
 	Requests    *Requests
 	Runs        *Records[approvals.Run]
+	Signals     *Records[approvals.PrincipalSignal]
 	Delegations *Records[approvals.Delegation]
 	Grants      *Grants
 	Turns       *Turns
@@ -97,18 +99,22 @@ type GateStore struct {
 	*Requests
 	approvals.EventStore
 	runs        *Records[approvals.Run]
+	signals     *Records[approvals.PrincipalSignal]
 	delegations *Records[approvals.Delegation]
 }
 
 // Runs returns the records of runs.
 func (s GateStore) Runs() approvals.Records[approvals.Run] { return s.runs }
 
+// Signals returns the records of signals by principal.
+func (s GateStore) Signals() approvals.Records[approvals.PrincipalSignal] { return s.signals }
+
 // Delegations returns the records of delegations.
 func (s GateStore) Delegations() approvals.Records[approvals.Delegation] { return s.delegations }
 
 // ForGate returns the parts that a gate needs.
 func (s *Store) ForGate() GateStore {
-	return GateStore{s.Requests, s.Events, s.Runs, s.Delegations}
+	return GateStore{s.Requests, s.Events, s.Runs, s.Signals, s.Delegations}
 }
 
 // GrantStore has the parts of a store that grants need: it is an [approvals.GrantStore].
@@ -229,6 +235,7 @@ func (s *Store) makeParts(p provisioned, retention time.Duration) {
 	of := func(name string) bucket { return bucket{s.backend, p.buckets[name]} }
 	s.Requests = newRequests(of(BucketRequests))
 	s.Runs = &Records[approvals.Run]{of(BucketRuns), "run", approvals.ErrUnknownRun, func(r *approvals.Run) string { return r.ID }}
+	s.Signals = &Records[approvals.PrincipalSignal]{of(BucketSignals), "signal", approvals.ErrUnknownSignal, (*approvals.PrincipalSignal).Key}
 	s.Delegations = &Records[approvals.Delegation]{of(BucketDelegations), "delegation", approvals.ErrUnknownDelegation, func(d *approvals.Delegation) string { return d.ID }}
 	s.Grants = newGrants(of(BucketGrants))
 	s.Turns = newTurns(of(BucketTurns), p.turns)
