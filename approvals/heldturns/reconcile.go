@@ -16,10 +16,13 @@ const (
 	workers = 8
 	// lookInterval is the time between two looks at all turns.
 	lookInterval = time.Second
+	// sweepInterval is the time between two searches for snapshots that belong to no turn.
+	sweepInterval = time.Hour
 	// repairDelay is the time that another process has to record the event of its change
 	// before this one does.
 	repairDelay = 5 * time.Second
-	// strayAge is the age after which a state without a turn is removed.
+	// strayAge is the age after which what belongs to no turn is removed: before, another
+	// process may be storing the turn.
 	strayAge = time.Minute
 )
 
@@ -124,27 +127,37 @@ func (k *Keeper) work(ctx context.Context, g Gate) error {
 	case <-ctx.Done():
 		return nil
 	}
-	if err := k.store.Sweep(ctx, k.index.wants); err != nil && ctx.Err() == nil {
-		k.log.Warn("failed to remove snapshots that a crash has left", "error", err)
-	}
 	var group errgroup.Group
 	group.SetLimit(workers)
 	defer func() { _ = group.Wait() }() // they return no errors
-	ticker := time.NewTicker(lookInterval)
-	defer ticker.Stop()
+	look, sweep := time.NewTicker(lookInterval), time.NewTicker(sweepInterval)
+	defer look.Stop()
+	defer sweep.Stop()
+	k.sweep(ctx)
 	ids := k.index.all(k.now().Add(-k.orphanTTL))
 	for {
 		for _, id := range ids {
 			group.Go(func() error { k.reconcile(ctx, g, id); return nil })
 		}
+		ids = nil
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-k.index.touched.wake:
 			ids = k.index.touched.take()
-		case <-ticker.C:
+		case <-look.C:
 			ids = k.index.all(k.now().Add(-k.orphanTTL))
+		case <-sweep.C:
+			k.sweep(ctx)
 		}
+	}
+}
+
+// sweep removes the snapshots that belong to no turn.
+func (k *Keeper) sweep(ctx context.Context) {
+	err := k.store.SweepBefore(ctx, k.index.wants, k.now().Add(-strayAge))
+	if err != nil && ctx.Err() == nil {
+		k.log.Warn("failed to remove the snapshots that a crash has left", "error", err)
 	}
 }
 
