@@ -36,6 +36,8 @@ type Options struct {
 	// NoSelfApproval refuses approvals by the user for whom the agent acts. They may deny
 	// such requests.
 	NoSelfApproval bool
+	// Results records the results of released calls.
+	Results bool
 	// Profile returns the groups and the user of a reviewer, for decisions in their place.
 	// Nil: no reviewer can delegate.
 	Profile func(reviewer string) (approvals.ReviewerProfile, bool)
@@ -47,6 +49,9 @@ type Options struct {
 // deadlines, pauses and aborts runs, and writes the audit log. Any number of gates may
 // share one store. It is safe for concurrent use.
 type Gate struct {
+	// Results records what happens to released calls. It is nil without [Options.Results].
+	Results *Results
+
 	store       approvals.Store
 	log         *slog.Logger
 	now         func() time.Time
@@ -94,6 +99,9 @@ func New(o Options) *Gate {
 		transitions: g.transitions, delegations: g.delegations, grants: o.Grants, checkEdit: o.CheckEdit,
 		noSelfApproval: o.NoSelfApproval, now: o.Now, ids: ids,
 	}
+	if o.Results {
+		g.Results = newResults(g)
+	}
 	return g
 }
 
@@ -108,11 +116,16 @@ func (g *Gate) Run(ctx context.Context) error {
 			close(g.ready)
 		}
 	}
+	changed := func(s approvals.Stored) {
+		g.Results.changed(&s.Request)
+		g.transitions.changed(s)
+	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return g.store.WatchRequests(ctx, g.transitions.changed, loaded) })
+	group.Go(func() error { return g.store.WatchRequests(ctx, changed, loaded) })
 	group.Go(func() error { return g.store.Runs().Watch(ctx, g.runs.apply, loaded) })
 	group.Go(func() error { return g.store.Delegations().Watch(ctx, g.delegations.apply, loaded) })
 	group.Go(func() error { return g.timers.run(ctx, g.fire) })
+	group.Go(func() error { return g.Results.run(ctx) })
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("watch the store: %w", err)
 	}
@@ -248,6 +261,12 @@ func (g *Gate) Requests(ctx context.Context, f approvals.Filter) (approvals.Page
 // ids and times. Concurrent calls share writes.
 func (g *Gate) Record(ctx context.Context, events ...approvals.Event) error {
 	return g.recorder.record(ctx, events...)
+}
+
+// Ensure is [Gate.Record] for events with ids that may be in the audit log: those that are
+// there are not appended again.
+func (g *Gate) Ensure(ctx context.Context, events ...approvals.Event) error {
+	return g.recorder.ensure(ctx, events...)
 }
 
 // Subscribe yields the audit log from a sequence on (0: from the next event) and waits for

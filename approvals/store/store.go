@@ -32,6 +32,7 @@ const (
 	BucketDelegations = "heldcall_delegations"
 	BucketDeliveries  = "heldcall_notify" // the state of channels
 	BucketPush        = "heldcall_push"   // subscriptions to Web Push, and keys
+	BucketLimits      = "heldcall_limits" // counts of policy limits
 	BucketHeld        = "heldcall_held"   // snapshots of held turns
 	BucketHeldStates  = "heldcall_held_states"
 	BucketLeases      = "heldcall_leases"       // of processes
@@ -76,6 +77,7 @@ type Store struct {
 	Events      *EventLog
 	Deliveries  *Deliveries
 	Push        *Push
+	Limits      *Limits
 	HeldTurns   *HeldTurns
 
 	backend   *backend
@@ -90,7 +92,7 @@ type Store struct {
 // GateStore has the parts of a store that a gate needs: it is an [approvals.Store].
 type GateStore struct {
 	*Requests
-	*EventLog
+	approvals.EventStore
 	runs        *Records[approvals.Run]
 	delegations *Records[approvals.Delegation]
 }
@@ -211,6 +213,7 @@ func (s *Store) makeParts(p provisioned, retention time.Duration) {
 	s.Turns = newTurns(of(BucketTurns), p.turns)
 	s.Events = newEventLog(eventStream{s.backend, p.events})
 	s.Deliveries = &Deliveries{bucket: of(BucketDeliveries), keys: keys{of(BucketPush)}, stream: p.events, inactive: retention}
+	s.Limits = &Limits{bucket: of(BucketLimits)}
 	s.HeldTurns = newHeldTurns(of, p.held)
 	if s.server == nil {
 		s.HeldTurns.Leases = &Leases{of(BucketLeases)}

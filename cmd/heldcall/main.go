@@ -34,6 +34,7 @@ type program struct {
 	Modify      modifyCommand      `cmd:"" help:"Edit the arguments of a call, then release it."`
 	Grants      grantsCommand      `cmd:"" help:"List and write grants: decisions that are remembered."`
 	Delegations delegationsCommand `cmd:"" help:"Let another reviewer decide in your place, or list who does."`
+	Audit       auditCommand       `cmd:"" help:"Read, verify and export the audit log."`
 	Policy      policyCommand      `cmd:"" help:"Manage policy files."`
 	Config      configCommand      `cmd:"" help:"Manage configuration files."`
 	NATS        natsCommand        `cmd:"" name:"nats" help:"Manage an external NATS server."`
