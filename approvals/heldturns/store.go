@@ -46,8 +46,9 @@ type Store interface {
 	Get(ctx context.Context, k Key) ([]byte, error)
 	// End removes a turn and reports it as ended for a time.
 	End(ctx context.Context, k Key, keep time.Duration) error
-	// Sweep removes the large snapshots of turns that are not wanted.
-	Sweep(ctx context.Context, wanted func(turn string) bool) error
+	// SweepBefore removes the large snapshots that were written before a time and belong to
+	// turns that are not wanted.
+	SweepBefore(ctx context.Context, wanted func(turn string) bool, before time.Time) error
 	// Watch is [approvals.RequestStore.WatchRequests] for held turns.
 	Watch(ctx context.Context, changed func(Entry), loaded func()) error
 

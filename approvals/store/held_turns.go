@@ -73,14 +73,18 @@ func (s *HeldTurns) Put(ctx context.Context, k heldturns.Key, snapshot []byte) (
 	doing := "store held turn " + k.ID
 	if k.Large = len(snapshot) > min(maxInline, s.turns.backend.maxRecord()-decisionRoom); k.Large {
 		if err := s.objects.put(ctx, k.ID, snapshot); err != nil {
-			return k, noRoom(doing, err)
+			return k, err
 		}
 		snapshot = nil
 	}
-	return k, noRoom(doing, s.turns.backend.write(ctx, opWrite, doing, func(ctx context.Context) error {
+	err := noRoom(doing, s.turns.backend.write(ctx, opWrite, doing, func(ctx context.Context) error {
 		_, err := s.turns.kv.Put(ctx, heldKey(k), snapshot)
 		return err
 	}))
+	if k.Large && errors.Is(err, approvals.ErrNoRoom) {
+		err = errors.Join(err, s.objects.remove(ctx, k.ID))
+	}
+	return k, err
 }
 
 // Get reads the snapshot of a held turn, or fails with [approvals.ErrUnknownTurn].
@@ -97,8 +101,20 @@ func (s *HeldTurns) Get(ctx context.Context, k heldturns.Key) ([]byte, error) {
 
 // End removes a held turn. Its key is reported as ended for the time of keep.
 func (s *HeldTurns) End(ctx context.Context, k heldturns.Key, keep time.Duration) error {
-	keep = max(keep.Round(time.Second), time.Second)
-	err := s.turns.backend.write(ctx, opWrite, "remove held turn "+k.ID, func(ctx context.Context) error {
+	doing, keep := "remove held turn "+k.ID, max(keep.Round(time.Second), time.Second)
+	err := s.turns.backend.write(ctx, opWrite, doing, func(ctx context.Context) error {
+		err := s.turns.kv.Purge(ctx, heldKey(k), jetstream.PurgeTTL(keep))
+		if !errors.Is(noRoom(doing, err), approvals.ErrNoRoom) {
+			return err
+		}
+		// A full bucket of a cluster does not take the marker that makes room.
+		stream, err := s.turns.backend.js.Stream(ctx, "KV_"+BucketHeld)
+		if err != nil {
+			return err
+		}
+		if err := stream.Purge(ctx, jetstream.WithPurgeSubject("$KV."+BucketHeld+"."+heldKey(k))); err != nil {
+			return err
+		}
 		return s.turns.kv.Purge(ctx, heldKey(k), jetstream.PurgeTTL(keep))
 	})
 	if err == nil && k.Large {
@@ -107,9 +123,10 @@ func (s *HeldTurns) End(ctx context.Context, k heldturns.Key, keep time.Duration
 	return err
 }
 
-// Sweep removes the large snapshots of turns that are not wanted: a crash has left them.
-func (s *HeldTurns) Sweep(ctx context.Context, wanted func(turn string) bool) error {
-	return s.objects.sweep(ctx, wanted)
+// SweepBefore removes the large snapshots that were written before a time and belong to
+// turns that are not wanted: a crash has left them.
+func (s *HeldTurns) SweepBefore(ctx context.Context, wanted func(turn string) bool, before time.Time) error {
+	return s.objects.sweep(ctx, wanted, before)
 }
 
 // Watch calls changed with every held turn, with the turns that have ended, and with every

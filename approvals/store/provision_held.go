@@ -20,16 +20,21 @@ const (
 
 // provisionHeld creates or updates the buckets of held turns, and the object store of large
 // ones. NATS reserves the bytes of a bound: if it has less room, the bound is halved until
-// it fits.
-func (b *backend) provisionHeld(ctx context.Context, n copies, bound int64, buckets map[string]jetstream.KeyValue) (o objects, err error) {
-	for {
-		o, err = b.provisionHeldWithin(ctx, n, bound, buckets)
-		if !noStorage(err) || bound <= minStored {
-			return o, err
-		}
-		bound /= 2
-		b.log.Warn("NATS has not enough storage for hold.max_stored; using less", "bytes", bound)
+// it fits, and once more for the other streams.
+func (b *backend) provisionHeld(ctx context.Context, n copies, maxStored int64, buckets map[string]jetstream.KeyValue) (objects, error) {
+	bound := maxStored
+	o, err := b.provisionHeldWithin(ctx, n, bound, buckets)
+	if !noStorage(err) {
+		return o, err
 	}
+	for ; noStorage(err) && bound > minStored; bound /= 2 {
+		o, err = b.provisionHeldWithin(ctx, n, bound/2, buckets)
+	}
+	if err != nil {
+		return o, err
+	}
+	b.log.Warn("NATS has not enough storage for hold.max_stored; using less", "bytes", bound/2)
+	return b.provisionHeldWithin(ctx, n, bound/2, buckets)
 }
 
 // noStorage reports whether NATS cannot reserve the storage of a stream.
