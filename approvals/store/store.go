@@ -163,6 +163,9 @@ func (s *Store) open(ctx context.Context, o Options) error {
 	if s.backend.disk != nil {
 		s.workers.Go(func() { s.backend.disk.watch(work) })
 	}
+	if s.server == nil {
+		s.workers.Go(func() { s.backend.failOver(work, p.turns) })
+	}
 	return s.Turns.index.wait(ctx)
 }
 
