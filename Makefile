@@ -19,7 +19,7 @@ TESTJOBS  ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 PATIENCE  ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check fmt format vet queries lint tidy vuln fuzz conformance clients agents ui ui-shots observe dashboards deploy release contract reference load bench
+.PHONY: help run build test check fmt format vet queries lint tidy vuln fuzz conformance clients agents ui ui-shots observe dashboards deploy release contract reference load replicas bench
 
 help: ## this list
 	@awk -F ': .*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -104,6 +104,9 @@ load: ## two thousand calls held at once, a thousand requests to a Slack that li
 	$(GO) test ./approvals/gate -run TestPromise7_NothingHangs_ManyHolds -count=1 -v -timeout $(PATIENCE) -args -many=2000
 	$(GO) test ./notify/slack -run TestManyReachARateLimitedSlack -count=1 -v -timeout $(PATIENCE) -args -many=1000
 	$(GO) test ./app -run TestListsOfLargeRequestsHavePreviews -count=1 -v -timeout $(PATIENCE) -args -large=10
+
+replicas: ## replicas on a cluster of NATS whose servers are killed, stopped, cut off for 30 s and restarted under load
+	$(GO) test ./app -run 'TestReplicas|TestHeldCallOutlives|TestRollingRestart' -count=1 -v -timeout $(PATIENCE) -args -outage=30s
 
 bench: ## heldcall beside plain hops, in interleaved rounds; ARGS=-short takes three minutes
 	$(GO) run ./internal/testing/bench $(ARGS)

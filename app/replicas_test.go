@@ -4,10 +4,12 @@ package app_test
 
 import (
 	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,7 +19,14 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/natscluster"
 )
 
-var outage = flag.Duration("outage", 3*time.Second, "how long NATS is away from replicas; make replicas sets 30s")
+var outage = flag.Duration("outage", 0, "how long NATS is away from replicas; 0 skips the tests that take minutes; make replicas sets 30s")
+
+// slow skips a test that make replicas runs.
+func slow(t *testing.T) {
+	if *outage == 0 {
+		t.Skip("make replicas runs it")
+	}
+}
 
 // replicas starts n replicas on a cluster at the same moment.
 func replicas(t *testing.T, c *natscluster.Cluster, n int, policy string, script fakemodel.Script) []*world {
@@ -65,14 +74,23 @@ func (w *world) awaitReady(want bool) {
 	}
 }
 
-// Replicas that start together on an empty cluster share requests, decisions and limits.
+// Replicas that start together on an empty cluster share limits, requests and decisions.
 func TestReplicas(t *testing.T) {
 	c := natscluster.Start(t, 3)
-	w := replicas(t, c, 3, "default: ask\nrules:\n  - allow: [\"read(*)\"]\n    limit: {per_run: 4, then: deny}\n", callThenText)
-	for i := range w {
-		held := w[i].post("/v1/chat/completions", streamedRequest)
+	w := replicas(t, c, 3, lsLimited+"{per_run: 2}\n", callThenText)
+	for i, one := range w[:2] {
+		if got := one.post("/v1/chat/completions", streamedRequest, "X-Heldcall-Run", "a").rest(); !strings.Contains(got, lsCall.ID) {
+			t.Errorf("replica %d, within the limit: the agent got %s", i, got)
+		}
+	}
+	for i, one := range w {
+		held := one.post("/v1/chat/completions", streamedRequest, "X-Heldcall-Run", "a")
 		other := w[(i+1)%len(w)]
-		other.decide(other.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionApprove})
+		r := other.pending(1)[0]
+		if want := "The policy's limit of 2 calls a run for bash(ls *) is reached."; r.Reason != want {
+			t.Errorf("people are asked because %q, want %q", r.Reason, want)
+		}
+		other.decide(r.ID, approvals.Decision{Action: approvals.ActionApprove})
 		if got := held.rest(); !strings.Contains(got, lsCall.ID) {
 			t.Errorf("replica %d: the agent got %s", i, got)
 		}
@@ -83,6 +101,7 @@ func TestReplicas(t *testing.T) {
 // /readyz reports it and recovers by itself. A decision on another replica releases the call
 // afterwards.
 func TestHeldCallOutlivesAnOutage(t *testing.T) {
+	slow(t)
 	c := natscluster.Start(t, 3)
 	w := replicas(t, c, 2, askAll, callThenText)
 	for _, fault := range []struct {
@@ -125,6 +144,7 @@ func TestHeldCallOutlivesAnOutage(t *testing.T) {
 // released. Which of the three a replica is connected to, and which has its watch, does not
 // matter.
 func TestHeldCallOutlivesANode(t *testing.T) {
+	slow(t)
 	c := natscluster.Start(t, 3)
 	w := replicas(t, c, 2, askAll, callThenText)
 	for _, fault := range []struct {
@@ -169,6 +189,107 @@ func (w *world) decideInTheEnd(id string) {
 		}
 		if time.Since(start) > soon {
 			w.t.Fatal(err)
+		}
+	}
+}
+
+// Each server of NATS is restarted, then a replica, while agents call tools through the other
+// replicas and people decide. Every answer is the one that people have decided.
+func TestRollingRestart(t *testing.T) {
+	slow(t)
+	c := natscluster.Start(t, 3)
+	var last app.Config // of the replica that is restarted
+	w := replicas(t, c, 2, askAll, callThenText)
+	third := build(t, askAll, callThenText, func(o *app.Config) { o.NATS.URL = c.URLs(); last = *o })
+	var got answers
+	stop := make(chan struct{})
+	var agents, people sync.WaitGroup
+	for i := range 6 {
+		agents.Go(func() { got.work(w[i%2], fmt.Sprintf("task %d of agent %d", time.Now().UnixNano(), i), stop) })
+	}
+	agentsDone := make(chan struct{})
+	decided := map[string]bool{}
+	people.Go(func() { decideAll(t, w, decided, agentsDone) })
+	for i := range 3 {
+		c.Restart(i)
+		c.Await()
+		time.Sleep(2 * time.Second) // under load
+	}
+	for range 2 {
+		if err := third.stop(); err != nil {
+			t.Error(err)
+		}
+		third.start(last)
+		third.awaitReady(true)
+	}
+	close(stop)
+	agents.Wait()
+	close(agentsDone)
+	people.Wait()
+	want := map[approvals.Status]int{}
+	for id := range decided {
+		r, err := third.console.Request(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[r.Status]++
+	}
+	t.Logf("decided: %v; %d released, %d denied, %d errors", want, got.released.Load(), got.denied.Load(), len(got.errors))
+	if int(got.released.Load()) != want[approvals.StatusApproved] || int(got.denied.Load()) != want[approvals.StatusDenied] || len(want) != 2 {
+		t.Error("the answers are not those that people have decided")
+	}
+	if len(got.errors) > 0 {
+		t.Errorf("answers that ended with an error: %q", got.errors)
+	}
+}
+
+// answers are those that agents got.
+type answers struct {
+	released, denied atomic.Int32
+	mu               sync.Mutex
+	errors           []string
+}
+
+// work asks a model with one task after the other until stop is closed.
+func (a *answers) work(w *world, name string, stop <-chan struct{}) {
+	for n := 0; ; n++ {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		task := fmt.Sprintf("%s, %d", name, n)
+		answer := w.post("/v1/chat/completions", strings.Replace(streamedRequest, "do it", task, 1)).rest()
+		switch {
+		case strings.Contains(answer, lsCall.ID):
+			a.released.Add(1)
+		case strings.Contains(answer, "Understood."):
+			a.denied.Add(1)
+		default:
+			a.mu.Lock()
+			a.errors = append(a.errors, answer)
+			a.mu.Unlock()
+		}
+	}
+}
+
+// decideAll approves and denies all requests in turn, each on another replica, until done is
+// closed. It adds their ids to decided.
+func decideAll(t *testing.T, w []*world, decided map[string]bool, done <-chan struct{}) {
+	for n := 0; ; n++ {
+		select {
+		case <-done:
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+		page, err := w[n%len(w)].console.Requests(t.Context(), approvals.Filter{Status: approvals.StatusPending})
+		if err != nil {
+			continue // while a server restarts
+		}
+		for i, r := range page.Items {
+			decided[r.ID] = true
+			action := []approvals.Action{approvals.ActionApprove, approvals.ActionDeny}[(n+i)%2]
+			_, _ = w[(n+i+1)%len(w)].console.Decide(t.Context(), approvals.Decision{RequestID: r.ID, Action: action}) // again if it fails
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (s *EventLog) AppendEvents(ctx context.Context, events ...approvals.Event) 
 	if cause := s.backend.disk.unwritable(); cause != nil {
 		return s.backend.fail(opAppend, "append to the audit log", cause)
 	}
-	err := s.append(ctx, events)
+	err := appendTo(ctx, s, events)
 	if !errors.Is(err, approvals.ErrTooLarge) {
 		err = s.backend.disk.wrote("events", err)
 	}
@@ -41,10 +41,10 @@ func (s *EventLog) AppendEvents(ctx context.Context, events ...approvals.Event) 
 // the loss of a server, a cluster elects leaders within about ten seconds.
 const appendTime = 20 * time.Second
 
-// append appends events. With an external server it tries again for [appendTime]: an answer
+// appendTo appends events to a log. With an external server it tries again for [appendTime]: an answer
 // whose calls people have approved must not end because the release cannot be recorded at
 // once. An event that an earlier attempt has written is found by its id.
-func (s *EventLog) append(ctx context.Context, events []approvals.Event) error {
+func appendTo(ctx context.Context, s *EventLog, events []approvals.Event) error {
 	for start := time.Now(); ; {
 		err := s.chain.Append(ctx, events...)
 		again := errors.Is(err, approvals.ErrStoreUnavailable) && s.backend.disk == nil && time.Since(start) < appendTime
