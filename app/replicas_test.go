@@ -188,9 +188,20 @@ func (w *world) decideInTheEnd(id string) {
 			return
 		}
 		if time.Since(start) > soon {
-			w.t.Fatal(err)
+			w.t.Fatalf("decide %s: %v\n%s", id, err, w.connectionLog())
 		}
 	}
+}
+
+// connectionLog returns what heldcall has logged of its connection to NATS.
+func (w *world) connectionLog() string {
+	var lines []string
+	for line := range strings.Lines(w.log.String()) {
+		if strings.Contains(line, "component=store") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-50):], "")
 }
 
 // Each server of NATS is restarted, then a replica, while agents call tools through the other

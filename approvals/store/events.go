@@ -27,7 +27,7 @@ func (s *EventLog) AppendEvents(ctx context.Context, events ...approvals.Event) 
 	if cause := s.backend.disk.unwritable(); cause != nil {
 		return s.backend.fail(opAppend, "append to the audit log", cause)
 	}
-	err := appendTo(ctx, s, events)
+	err := s.backend.again(ctx, func() error { return s.chain.Append(ctx, events...) })
 	if !errors.Is(err, approvals.ErrTooLarge) {
 		err = s.backend.disk.wrote("events", err)
 	}
@@ -35,28 +35,6 @@ func (s *EventLog) AppendEvents(ctx context.Context, events ...approvals.Event) 
 		return err
 	}
 	return s.backend.fail(opAppend, "append to the audit log", err)
-}
-
-// appendTime is the time for which an append to an external server is tried again: after
-// the loss of a server, a cluster elects leaders within about ten seconds.
-const appendTime = 20 * time.Second
-
-// appendTo appends events to a log. With an external server it tries again for [appendTime]: an answer
-// whose calls people have approved must not end because the release cannot be recorded at
-// once. An event that an earlier attempt has written is found by its id.
-func appendTo(ctx context.Context, s *EventLog, events []approvals.Event) error {
-	for start := time.Now(); ; {
-		err := s.chain.Append(ctx, events...)
-		again := errors.Is(err, approvals.ErrStoreUnavailable) && s.backend.disk == nil && time.Since(start) < appendTime
-		if !again {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(failoverInterval / 4):
-		}
-	}
 }
 
 // EnsureEvent appends an event unless one with its id is in the log.

@@ -2,9 +2,12 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/heldcall/heldcall/approvals"
 )
 
 const (
@@ -13,6 +16,27 @@ const (
 	// failoverChecks is the number of failed checks after which another server is tried.
 	failoverChecks = 3
 )
+
+// againTime is the time for which an idempotent write to an external server is tried again:
+// after the loss of a server, a cluster elects leaders within about ten seconds.
+const againTime = 20 * time.Second
+
+// again does an idempotent write. With an external server it tries again for [againTime]: an
+// answer whose calls people have approved must not end because the release cannot be
+// recorded at once.
+func (b *backend) again(ctx context.Context, write func() error) error {
+	for start := time.Now(); ; {
+		err := write()
+		if !errors.Is(err, approvals.ErrStoreUnavailable) || b.disk != nil || time.Since(start) > againTime {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(failoverInterval / 4):
+		}
+	}
+}
 
 // failOver connects to another server of a cluster while JetStream does not answer, until
 // the context ends. A server that the others do not reach keeps its clients, and every
