@@ -171,6 +171,7 @@ func TestHeldCallOutlivesANode(t *testing.T) {
 			for _, one := range w {
 				one.awaitReady(true)
 			}
+			time.Sleep(10 * time.Second) // NATS needs it before it can lose the next server
 		}
 	}
 }
