@@ -192,6 +192,9 @@ func (s *Store) open(ctx context.Context, o Options) error {
 		s.workers.Go(func() { s.backend.disk.watch(work) })
 		s.workers.Go(func() { s.recordState(work) })
 	}
+	if s.server == nil {
+		s.workers.Go(func() { s.backend.failOver(work, p.turns) })
+	}
 	return s.Turns.index.wait(ctx)
 }
 
