@@ -79,8 +79,10 @@ type RoutesConfig struct {
 // HoldConfig is how an answer is held.
 type HoldConfig struct {
 	Mode      string        `yaml:"mode" oneof:"block park"`
+	ParkAfter time.Duration `yaml:"park_after"` // how long a parked answer waits before it ends
 	MaxWait   time.Duration `yaml:"max_wait"`   // longest hold; 0: as long as policy allows
-	OrphanTTL time.Duration `yaml:"orphan_ttl"` // how long a turn outlives its agent
+	OrphanTTL time.Duration `yaml:"orphan_ttl"` // how long a turn waits for its agent to come back
+	MaxStored Size          `yaml:"max_stored"` // of the turns that are held
 }
 
 // ConsoleConfig is the control plane.
@@ -202,9 +204,10 @@ type GrantTemplate struct {
 	Expires  time.Duration `yaml:"expires"` // after it is granted; 0: when it is revoked
 }
 
-// AuditConfig is how long the audit log is kept.
+// AuditConfig is what the audit log contains, and for how long.
 type AuditConfig struct {
 	Retention time.Duration `yaml:"retention"`
+	Results   bool          `yaml:"results"` // of approved calls, and the words of the model after them
 }
 
 // LogConfig is heldcall's own log.
@@ -249,14 +252,14 @@ func DefaultConfig(lookup func(string) (string, bool)) Config {
 			MaxContinuations: 8,
 			MaxDenials:       20,
 		},
-		Hold: HoldConfig{Mode: "block", OrphanTTL: 15 * time.Minute},
+		Hold: HoldConfig{Mode: "block", ParkAfter: 50 * time.Second, OrphanTTL: 15 * time.Minute, MaxStored: 1 << 30},
 		Console: ConsoleConfig{
 			Listen: "127.0.0.1:4142", Session: 12 * time.Hour,
 			OIDC: OIDCConfig{Scopes: []string{"openid", "email", "profile"}, NameClaim: "email", GroupsClaim: "groups", Role: noRole},
 		},
 		NATS:   NATSConfig{Listen: "127.0.0.1:4143", Dir: "./data"},
 		Policy: PolicyConfig{File: "policy.yaml", Mode: "enforce"},
-		Audit:  AuditConfig{Retention: 90 * 24 * time.Hour},
+		Audit:  AuditConfig{Retention: 90 * 24 * time.Hour, Results: true},
 		Log:    LogConfig{Level: "info", Format: "text"},
 	}
 }

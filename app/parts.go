@@ -13,6 +13,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/grants"
+	"github.com/heldcall/heldcall/approvals/heldturns"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/store"
@@ -44,6 +45,7 @@ type parts struct {
 	tracer   trace.Tracer // nil without tracing
 	store    *store.Store
 	grants   *grants.Grants
+	held     *heldturns.Keeper
 	gate     *gate.Gate
 	push     *webpush.Push
 	channels *channels
@@ -86,7 +88,7 @@ func (p *parts) startStore(ctx context.Context, running *lifecycle) (err error) 
 	p.store, err = store.Open(ctx, store.Options{
 		URL: c.URL, Creds: c.Creds, NKey: c.NKey, TLSCA: c.TLS.CA, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key,
 		Replicas: c.Replicas, Listen: cmp.Or(c.Listen, "-"), Dir: c.Dir, Reviewers: p.reviewers, ReviewersOnly: c.Auth != natsOpen,
-		Retention: p.options.Config.Audit.Retention, Channels: append(names, channelPush),
+		Retention: p.options.Config.Audit.Retention, MaxStored: int64(p.options.Config.Hold.MaxStored), Channels: append(names, channelPush),
 		Log: p.log("store"), Registerer: p.registry,
 	})
 	if err != nil && c.URL != "" {
@@ -95,6 +97,7 @@ func (p *parts) startStore(ctx context.Context, running *lifecycle) (err error) 
 	if err != nil {
 		return err
 	}
+	p.judge.ShareCounts(p.store.Limits)
 	running.started("store", func(context.Context) error { return p.store.Close() })
 	return nil
 }
@@ -133,15 +136,31 @@ func (p *parts) startGrants(ctx context.Context, running *lifecycle) error {
 	return nil
 }
 
+// startHeldTurns loads the held turns before the gate reads their requests.
+func (p *parts) startHeldTurns(ctx context.Context, running *lifecycle) error {
+	running.background("held turns", func(ctx context.Context) error { return p.held.Run(ctx, p.gate) })
+	return running.awaitReady(ctx, p.held.Ready())
+}
+
 func (p *parts) startGate(ctx context.Context, running *lifecycle) error {
+	turns := heldturns.Options{
+		Store: p.store.ForHeldTurns(), OrphanTTL: p.options.Config.Hold.OrphanTTL, Log: p.log("held turns"), Registerer: p.registry,
+	}
+	if leases := p.store.HeldTurns.Leases; leases != nil {
+		turns.Leases = leases
+	}
+	p.held = heldturns.New(turns)
 	o := gate.Options{
 		Store: noticed{p.store.ForGate(), p.options.Notice}, Log: p.log("gate"), Registerer: p.registry, CheckEdit: p.judge.Edit,
-		Grants: p.grants,
+		Grants: p.grants, Results: p.options.Config.Audit.Results, Turns: p.held,
 	}
 	if p.reviewers != nil {
 		o.NoSelfApproval, o.Profile = !p.options.Config.Console.SelfApproval, p.reviewers.Profile
 	}
 	p.gate = gate.New(o)
+	if err := p.startHeldTurns(ctx, running); err != nil {
+		return err
+	}
 	running.background("gate", p.gate.Run)
 	return running.awaitReady(ctx, p.gate.Ready())
 }
@@ -170,8 +189,8 @@ func (p *parts) startProxy(ctx context.Context, running *lifecycle) (err error) 
 	c := p.options.Config.Proxy
 	o := proxy.Options{
 		Listen: c.Listen, TrustHeaders: c.TrustHeaders, Keepalive: c.Keepalive, Heartbeat: proxy.Heartbeat(c.Heartbeat),
-		MaxBody: int(c.MaxBody), Memory: cmp.Or(int64(c.Memory), max(availableMemory()/4, int64(c.MaxBody))), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: p.options.Config.Hold.MaxWait, Routes: c.Routes.Allow,
-		Dialects: dialects(), Judge: func(client string) proxy.Judge { return p.judge.For(client) }, Gate: p.gate, Turns: p.store.Turns, Used: p.grants.Used,
+		MaxBody: int(c.MaxBody), Memory: cmp.Or(int64(c.Memory), max(availableMemory()/4, int64(c.MaxBody))), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: p.options.Config.Hold.MaxWait, Park: p.options.Config.Hold.Mode == "park", ParkAfter: p.options.Config.Hold.ParkAfter, Routes: c.Routes.Allow,
+		Dialects: dialects(), Judge: func(client string) proxy.Judge { return p.judge.For(client) }, Gate: p.gate, Results: p.gate.Results, Turns: p.store.Turns, Keeper: heldTurns{p.held}, Used: p.grants.Used,
 		Tracing: proxy.Tracing{Tracer: p.tracer, Arguments: p.options.Config.Tracing.Arguments},
 		Log:     p.log("proxy"), Registerer: p.registry,
 	}

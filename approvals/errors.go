@@ -20,6 +20,13 @@ var (
 	// ErrTooLarge is returned for a request, decision or event that is larger
 	// than one stored record may be.
 	ErrTooLarge = errors.New("too large to record")
+	// ErrUnknownTurn is returned for a held turn that is not stored, or no longer.
+	ErrUnknownTurn = errors.New("no such held turn")
+	// ErrTaken is returned to an agent's connection for a held turn that belongs to another
+	// connection.
+	ErrTaken = errors.New("the turn belongs to another connection")
+	// ErrNoRoom is returned for a held turn that does not fit into hold.max_stored.
+	ErrNoRoom = errors.New("no room to store the turn")
 	// ErrStoreUnavailable wraps every failure to read or write durable state.
 	ErrStoreUnavailable = errors.New("the store is not available")
 )

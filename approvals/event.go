@@ -20,6 +20,7 @@ const (
 	EventCallModified      EventType = "call_modified" // arguments changed before release
 	EventCallReleased      EventType = "call_released" // recorded before the bytes leave
 	EventDenialTold        EventType = "denial_told"   // the model has been sent the denial
+	EventCallResult        EventType = "call_result"   // the agent has reported the result of an approved call
 	EventGrantCreated      EventType = "grant_created"
 	EventGrantRevoked      EventType = "grant_revoked"
 	EventRunPaused         EventType = "run_paused"
@@ -27,8 +28,10 @@ const (
 	EventRunAborted        EventType = "run_aborted"
 	EventDelegationCreated EventType = "delegation_created"
 	EventDelegationRevoked EventType = "delegation_revoked"
-	EventTurnParked        EventType = "turn_parked"
-	EventTurnReattached    EventType = "turn_reattached"
+	EventTurnDetached      EventType = "turn_detached"   // its agent's connection has ended
+	EventTurnReattached    EventType = "turn_reattached" // an agent has come back
+	EventTurnParked        EventType = "turn_parked"     // its agent was answered with a notice
+	EventTurnReady         EventType = "turn_ready"      // it has no agent, and its requests are final
 )
 
 // Event is one entry of the audit log. Seq, PrevHash and Hash are set when it
@@ -60,6 +63,7 @@ type Event struct {
 	FreeText   bool            `json:"free_text,omitempty"` // the tool's input is free text: Before and After are a string
 	Doubts     []string        `json:"doubts,omitempty"`    // why clients may read the call in different ways
 	Grant      *Grant          `json:"grant,omitempty"`     // as it was created or revoked
+	Result     *CallResult     `json:"result,omitempty"`    // of an approved call
 	Seq        uint64          `json:"seq"`
 	PrevHash   string          `json:"prev_hash"` // hex SHA-256, "" for the first
 	Hash       string          `json:"hash"`
@@ -86,6 +90,7 @@ const (
 	OutcomeDeniedByPerson   Outcome = "denied_by_person"
 	OutcomeExpired          Outcome = "expired"
 	OutcomeCancelled        Outcome = "cancelled"
+	OutcomeParked           Outcome = "parked" // it may be called again after its approval
 	OutcomeAborted          Outcome = "aborted"
 	OutcomeFailedClosed     Outcome = "failed_closed"
 )

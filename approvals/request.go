@@ -112,6 +112,9 @@ type Request struct {
 	OnTimeout         string          `json:"on_timeout"`        // OnTimeoutDeny or OnTimeoutApprove
 	Decisions         []Decision      `json:"decisions"`
 	Details           Details         `json:"details"`
+	// Agent is the agent's side of the turn while it is stored. It is added when the request
+	// is served and is not part of the record.
+	Agent *AgentState `json:"agent,omitempty"`
 }
 
 // Details has the fields that only some requests need.
@@ -142,6 +145,9 @@ type Details struct {
 	// Escalation lets more groups decide if the request stays pending. If the request has
 	// demands, each has its own.
 	Escalation *Escalation `json:"escalation,omitempty"`
+	// Result is what happened to an approved call after its release; nil before that, and
+	// if results are not recorded.
+	Result *CallResult `json:"result,omitempty"`
 	// FreeText is true if the input of the tool is free text by contract.
 	FreeText bool `json:"free_text,omitempty"`
 	// Fixed is true if the arguments cannot be edited: the provider runs the tool, or the

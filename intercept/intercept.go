@@ -81,8 +81,14 @@ type Request interface {
 	// Made is a fingerprint of the ids that upstream gave the calls and answers of the
 	// agent's history. It is "" if another conversation could have the same ids.
 	Made() string
+	// ConversationFields are the names of the fields of the body in which a repetition of
+	// the request is equal to it. The first is the history.
+	ConversationFields() []string
 	// Forced reports that the model must call one certain tool.
 	Forced() bool
+	// Results lists the results of calls that are new in the agent's request: those after
+	// the last answer of the model. Call it before Splice.
+	Results() []ToolResult
 	// OneTimeApprovals lists the parts added by Splice that only one request may use. If
 	// another request has used one, Splice needs its record besides the others.
 	OneTimeApprovals() []OneTimeApproval

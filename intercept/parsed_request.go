@@ -15,6 +15,9 @@ type RequestSchema struct {
 	Fields []string // the fields that are read, Array too
 	// Marks are names or values, of letters and underscores, for [ParsedRequest.May].
 	Marks []string
+	// Conversation are the fields in which a repetition of a request is equal to it. The
+	// first is the history.
+	Conversation []string
 }
 
 // ParsedRequest is an agent's request. Its fields alias the body.
@@ -46,6 +49,9 @@ func (a *ParsedRequest) May(mark string) bool {
 	i := slices.Index(a.form.Marks, mark)
 	return i < 0 || a.fields.MayHave(i)
 }
+
+// ConversationFields implements [Request].
+func (a *ParsedRequest) ConversationFields() []string { return a.form.Conversation }
 
 // Field is the value of a field, nil if it is absent. It aliases the body.
 func (a *ParsedRequest) Field(name string) []byte { return a.fields.Raw(name) }

@@ -43,6 +43,9 @@ func newAgent(ctx *fasthttp.RequestCtx) (a agent) {
 	return a
 }
 
+// peer returns the agent's address without the port.
+func (a *agent) peer() string { return a.fasthttp.RemoteIP().String() }
+
 // request is what the agent has sent.
 func (a *agent) request() *fasthttp.Request { return &a.fasthttp.Request }
 
@@ -122,6 +125,18 @@ func (a *agent) Finish(body []byte) {
 	}
 }
 
+// OnSent implements [turn.Agent].
+func (a *agent) OnSent(done func(error)) {
+	if a.conn == nil {
+		done(nil)
+		return
+	}
+	if n := len(a.response().Body()); !a.started && n > 0 {
+		a.conn.BufferAnswer(n) // whose end it knows
+	}
+	a.conn.OnSent(done)
+}
+
 func (a *agent) Refuse(status int, body []byte) {
 	a.ResetHead()
 	a.setError(status, body)
@@ -137,8 +152,14 @@ func (a *agent) setError(status int, body []byte) {
 	resp.ResetBody()
 	resp.SetStatusCode(status)
 	resp.Header.SetContentType("application/json")
+	if status == fasthttp.StatusServiceUnavailable {
+		resp.Header.Set(fasthttp.HeaderRetryAfter, retryAfter)
+	}
 	resp.SetBody(body)
 }
+
+// retryAfter is how many seconds clients are asked to wait after status 503.
+const retryAfter = "2"
 
 // close makes the connection end after the answer.
 func (a *agent) close() { a.response().Header.SetConnectionClose() }

@@ -86,7 +86,7 @@ func (c *canary) start(p *Proxy) error {
 	o.Registerer, o.Log, o.Tracing = nil, nil, Tracing{}
 	o.MaxContinuations, o.Clients = 0, nil
 	o.Judge = func(string) Judge { return canaryJudge{c} }
-	o.Gate, o.Turns = turn.Stateless, turn.Stateless // no trace in the audit log
+	o.Gate, o.Turns, o.Keeper = turn.Stateless, turn.Stateless, nil // no trace in the audit log
 	o.Upstreams = nil
 	for _, u := range p.options.Upstreams {
 		o.Upstreams = append(o.Upstreams, Upstream{Prefix: u.Prefix, URL: "http://canary.invalid"})
@@ -174,8 +174,8 @@ func (c *canary) ask(ctx context.Context, request intercept.Envelope, path strin
 // canaryJudge denies every call and counts the calls that it judged.
 type canaryJudge struct{ *canary }
 
-func (c canaryJudge) Judge(from judge.Origin, call intercept.Call, _ map[string]string) judge.Case {
-	return judge.Case{Verdict: c.Verdict(from, call)}
+func (c canaryJudge) Judge(_ context.Context, from judge.Origin, call intercept.Call, _ map[string]string) (judge.Case, error) {
+	return judge.Case{Verdict: c.Verdict(from, call)}, nil
 }
 
 func (c canaryJudge) Verdict(judge.Origin, intercept.Call) policy.Verdict {

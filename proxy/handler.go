@@ -76,10 +76,10 @@ func (x *exchange) start(req *fasthttp.Request) (refusal *intercept.Error) {
 	}
 	x.upstream = gatedUpstream{x.route.Upstream, &req.Header}
 	x.request = x.turnRequest(&r)
-	x.turn = x.proxy.turns.New(x.agent.ctx, &x.request, &x.agent, &x.upstream, x.spans)
-	if refusal := x.turn.Prepare(); refusal != nil {
+	if x.turn, refusal = x.proxy.turns.Begin(x.agent.ctx, &x.request, &x.agent, &x.upstream, x.spans); refusal != nil {
 		return refusal
 	}
+	x.id = x.turn.ID()
 	x.answer()
 	return nil
 }
@@ -91,7 +91,7 @@ func (x *exchange) turnRequest(r *agentRequest) turn.Request {
 	return turn.Request{
 		Turn: x.id, Began: x.began, Route: x.route.Label, Dialect: x.route.Dialect, Envelope: r.envelope(x.route.Path),
 		Client: client, APIKey: r.apiKey(), Principal: p.principal(client, r), Session: r.text(idSession), Run: r.text(idRun),
-		Retried: r.retried(), IdempotencyKey: r.text(idIdempotency),
+		Patience: r.patience(), Retried: r.retried(), IdempotencyKey: r.text(idIdempotency), Peer: x.agent.peer(),
 		Pulse: p.heartbeat(x.route.Dialect.Name(), r.userAgent), Silent: p.options.Heartbeat == HeartbeatOff,
 	}
 }

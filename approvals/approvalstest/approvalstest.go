@@ -19,6 +19,7 @@ type Store struct {
 	store.GateStore
 	*store.Grants
 	Turns *store.Turns
+	Held  store.HeldTurnStore
 }
 
 // OpenStore opens a store with its embedded server in a folder, until the end of the test.
@@ -33,7 +34,7 @@ func OpenStore(t testing.TB, dir string) Store {
 			t.Error(err)
 		}
 	})
-	return Store{s.ForGate(), s.Grants, s.Turns}
+	return Store{s.ForGate(), s.Grants, s.Turns, s.ForHeldTurns()}
 }
 
 // RunGate returns a gate that is ready and runs until the end of the test.

@@ -36,15 +36,22 @@ type Options struct {
 	// NoSelfApproval refuses approvals by the user for whom the agent acts. They may deny
 	// such requests.
 	NoSelfApproval bool
+	// Results records the results of released calls.
+	Results bool
 	// Profile returns the groups and the user of a reviewer, for decisions in their place.
 	// Nil: no reviewer can delegate.
 	Profile func(reviewer string) (approvals.ReviewerProfile, bool)
+	// Turns knows the held turns. Nil: none is stored.
+	Turns HeldTurns
 }
 
 // Gate records requests, applies one decision to each of them, ends them at their
 // deadlines, pauses and aborts runs, and writes the audit log. Any number of gates may
 // share one store. It is safe for concurrent use.
 type Gate struct {
+	// Results records what happens to released calls. It is nil without [Options.Results].
+	Results *Results
+
 	store       approvals.Store
 	log         *slog.Logger
 	now         func() time.Time
@@ -55,6 +62,7 @@ type Gate struct {
 	delegations *delegations
 	opener      *opener
 	decider     *decider
+	turns       heldTurns
 	recorder    *recorder
 	metrics     *metrics
 	ready       chan struct{}
@@ -69,14 +77,14 @@ func New(o Options) *Gate {
 	if o.Profile == nil {
 		o.Profile = func(string) (approvals.ReviewerProfile, bool) { return approvals.ReviewerProfile{}, false }
 	}
-	g := &Gate{store: o.Store, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), now: o.Now, ready: make(chan struct{})}
+	g := &Gate{store: o.Store, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), now: o.Now, turns: heldTurns{o.Turns}, ready: make(chan struct{})}
 	ids := &approvals.IDSource{}
 	g.timers = newScheduler(o.Now)
 	g.pending = newPending(g.timers)
 	g.metrics = newMetrics(o.Registerer, func() (int, time.Duration) { return g.pending.count(o.Now()) })
 	g.recorder = &recorder{store: o.Store, now: o.Now, ids: ids}
 	g.transitions = &transitions{
-		store: o.Store, now: o.Now, log: g.log, grants: o.Grants, timers: g.timers, pending: g.pending, metrics: g.metrics,
+		store: o.Store, now: o.Now, log: g.log, grants: o.Grants, timers: g.timers, pending: g.pending, metrics: g.metrics, turns: g.turns,
 		started: o.Now(), writing: map[string]*transition{}, recent: []finished{},
 	}
 	g.runs = &runs{
@@ -86,10 +94,13 @@ func New(o Options) *Gate {
 	g.delegations = &delegations{
 		store: o.Store.Delegations(), recorder: g.recorder, now: o.Now, ids: ids, profile: o.Profile, byID: map[string]approvals.Delegation{},
 	}
-	g.opener = &opener{store: o.Store, transitions: g.transitions, runs: g.runs, now: o.Now, ids: ids}
+	g.opener = &opener{store: o.Store, transitions: g.transitions, runs: g.runs, now: o.Now, ids: ids, turns: g.turns}
 	g.decider = &decider{
 		transitions: g.transitions, delegations: g.delegations, grants: o.Grants, checkEdit: o.CheckEdit,
 		noSelfApproval: o.NoSelfApproval, now: o.Now, ids: ids,
+	}
+	if o.Results {
+		g.Results = newResults(g)
 	}
 	return g
 }
@@ -105,11 +116,16 @@ func (g *Gate) Run(ctx context.Context) error {
 			close(g.ready)
 		}
 	}
+	changed := func(s approvals.Stored) {
+		g.Results.changed(&s.Request)
+		g.transitions.changed(s)
+	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return g.store.WatchRequests(ctx, g.transitions.changed, loaded) })
+	group.Go(func() error { return g.store.WatchRequests(ctx, changed, loaded) })
 	group.Go(func() error { return g.store.Runs().Watch(ctx, g.runs.apply, loaded) })
 	group.Go(func() error { return g.store.Delegations().Watch(ctx, g.delegations.apply, loaded) })
 	group.Go(func() error { return g.timers.run(ctx, g.fire) })
+	group.Go(func() error { return g.Results.run(ctx) })
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("watch the store: %w", err)
 	}
@@ -162,15 +178,28 @@ func (g *Gate) repair(ctx context.Context, id string) error {
 	return err
 }
 
-// Open opens the requests of one turn. It sets the id, the creation time and the status of
-// each, records all of them, then their approval_required events, and then publishes
-// them. A request without expires_at expires after 300 s.
+// Prepare sets the id, the creation time, the status and the defaults of new requests, so
+// that they can be stored with their turn before [Gate.Open]. It leaves requests that have an
+// id as they are. A request without expires_at expires after 300 s.
+func (g *Gate) Prepare(requests []approvals.Request) { g.opener.prepare(requests) }
+
+// Open waits for the requests of one turn. It prepares those without an id, records all
+// that are not recorded yet, then their approval_required events, and then publishes them.
+// So a turn that is restored opens its requests again: nobody is asked twice, and decisions
+// of the meantime count. An earlier hold of a request in this process no longer ends.
 //
 // If anything cannot be recorded, the error wraps [approvals.ErrStoreUnavailable] or
-// [approvals.ErrTooLarge], and the requests recorded so far are cancelled. Requests of an
-// aborted run are refused with [approvals.ErrRunAborted].
+// [approvals.ErrTooLarge], and the requests that this call has recorded are cancelled.
+// Requests of an aborted run are refused with [approvals.ErrRunAborted].
 func (g *Gate) Open(ctx context.Context, requests []approvals.Request) (*Hold, error) {
 	return g.opener.open(ctx, requests)
+}
+
+// Cancel cancels a pending request, with a details.cancel_reason. It fails with
+// [*approvals.DecidedError], [approvals.ErrUnknownRequest] or
+// [approvals.ErrStoreUnavailable].
+func (g *Gate) Cancel(ctx context.Context, id, reason string) error {
+	return g.transitions.cancel(ctx, id, reason)
 }
 
 // Decide applies the decision of a reviewer. The channel that authenticated the reviewer
@@ -183,6 +212,7 @@ func (g *Gate) Open(ctx context.Context, requests []approvals.Request) (*Hold, e
 // into a record; or [approvals.ErrStoreUnavailable] if the outcome is unknown.
 func (g *Gate) Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error) {
 	r, err := g.decider.decide(ctx, d)
+	g.turns.describe(&r)
 	if err != nil {
 		return r, err
 	}
@@ -207,6 +237,7 @@ func (g *Gate) CanApprove(r *approvals.Request, d approvals.Decision) bool {
 // [approvals.ErrStoreUnavailable].
 func (g *Gate) Request(ctx context.Context, id string) (approvals.Request, error) {
 	s, err := g.store.GetRequest(ctx, id)
+	g.turns.describe(&s.Request)
 	return s.Request, err
 }
 
@@ -216,13 +247,23 @@ func (g *Gate) Requests(ctx context.Context, f approvals.Filter) (approvals.Page
 	if err := f.Check(); err != nil {
 		return approvals.Page{}, err
 	}
-	return g.store.ListRequests(ctx, f)
+	page, err := g.store.ListRequests(ctx, f)
+	for i := range page.Items {
+		g.turns.describe(&page.Items[i])
+	}
+	return page, err
 }
 
 // Record appends to the audit log and returns when the events are durable. It sets empty
 // ids and times. Concurrent calls share writes.
 func (g *Gate) Record(ctx context.Context, events ...approvals.Event) error {
 	return g.recorder.record(ctx, events...)
+}
+
+// Ensure is [Gate.Record] for events with ids that may be in the audit log: those that are
+// there are not appended again.
+func (g *Gate) Ensure(ctx context.Context, events ...approvals.Event) error {
+	return g.recorder.ensure(ctx, events...)
 }
 
 // Subscribe yields the audit log from a sequence on (0: from the next event) and waits for

@@ -28,6 +28,7 @@ type opener struct {
 	now         func() time.Time
 	ids         *approvals.IDSource
 	schemas     toolschema.Cache
+	turns       heldTurns
 }
 
 // open is [Gate.Open].
@@ -40,13 +41,14 @@ func (o *opener) open(ctx context.Context, requests []approvals.Request) (*Hold,
 			return nil, fmt.Errorf("ask about run %s: %w", requests[i].RunID, approvals.ErrRunAborted)
 		}
 	}
-	h := o.newHold(requests)
+	h := &Hold{transitions: o.transitions, done: make(chan struct{}), left: len(requests), requests: slices.Clone(requests)}
+	o.prepare(h.requests)
 	pending := o.transitions.pending
 	pending.expect(h)
-	err := o.record(ctx, h.Requests())
+	created, err := o.record(ctx, h.Requests())
 	pending.recorded(h)
 	if err != nil {
-		o.rollBack(ctx, h)
+		o.rollBack(ctx, h, created)
 		return nil, err
 	}
 	for i := range requests { // the run may have been aborted during the writes
@@ -57,15 +59,14 @@ func (o *opener) open(ctx context.Context, requests []approvals.Request) (*Hold,
 	return h, nil
 }
 
-// newHold returns a hold for the completed requests.
-func (o *opener) newHold(requests []approvals.Request) *Hold {
+// prepare is [Gate.Prepare].
+func (o *opener) prepare(requests []approvals.Request) {
 	now := o.now().UTC()
-	h := &Hold{transitions: o.transitions, done: make(chan struct{}), left: len(requests)}
-	h.requests = append(h.requests, requests...)
-	for i := range h.requests {
-		o.complete(&h.requests[i], now)
+	for i := range requests {
+		if requests[i].ID == "" {
+			o.complete(&requests[i], now)
+		}
 	}
-	return h
 }
 
 // complete sets the fields of a new, pending request.
@@ -100,26 +101,56 @@ func (o *opener) complete(r *approvals.Request, now time.Time) {
 	r.Details.Flags = slices.Concat(r.Details.Flags, o.schemas.Warnings(r.Tool.Parameters, arguments))
 }
 
-// record writes requests, then their events, then publishes the requests.
-func (o *opener) record(ctx context.Context, requests []approvals.Request) error {
-	err := eachRequest(ctx, requests, func(ctx context.Context, r approvals.Request) error {
+// record writes the requests that are not recorded yet, then their events, and then
+// publishes them. It returns those of which it has written, or tried to write, the record.
+// Holds get the state of the requests that were recorded before: their events and
+// publications are repaired when the gate loads them.
+func (o *opener) record(ctx context.Context, requests []approvals.Request) (created []approvals.Request, err error) {
+	existed := make([]bool, len(requests))
+	index := make(map[string]int, len(requests))
+	for i := range requests {
+		index[requests[i].ID] = i
+	}
+	err = eachRequest(ctx, requests, func(ctx context.Context, r approvals.Request) error {
 		_, err := o.store.CreateRequest(ctx, r)
+		if !errors.Is(err, approvals.ErrConflict) {
+			return err
+		}
+		existed[index[r.ID]] = true
+		stored, err := o.store.GetRequest(ctx, r.ID)
+		if err == nil {
+			o.transitions.changed(stored)
+		}
 		return err
 	})
-	if err != nil {
-		return approvals.Unavailable("record a request", err)
-	}
-	events := make([]approvals.Event, len(requests))
 	for i := range requests {
-		events[i] = approvals.RequiredEvent(&requests[i])
+		if !existed[i] {
+			created = append(created, requests[i])
+		}
+	}
+	if err != nil {
+		return created, approvals.Unavailable("record a request", err)
+	}
+	if len(created) == 0 {
+		return nil, nil
+	}
+	events := make([]approvals.Event, len(created))
+	for i := range created {
+		events[i] = approvals.RequiredEvent(&created[i])
 	}
 	if err := o.store.AppendEvents(ctx, events...); err != nil {
-		return approvals.Unavailable("record the event of a request", err)
+		return created, approvals.Unavailable("record the event of a request", err)
 	}
-	if err := eachRequest(ctx, requests, o.store.PublishRequest); err != nil {
-		return approvals.Unavailable("publish a request", err)
+	if err := eachRequest(ctx, created, o.publish); err != nil {
+		return created, approvals.Unavailable("publish a request", err)
 	}
-	return nil
+	return created, nil
+}
+
+// publish publishes a request to bots.
+func (o *opener) publish(ctx context.Context, r approvals.Request) error {
+	o.turns.describe(&r)
+	return o.store.PublishRequest(ctx, r)
 }
 
 // eachRequest does one write for each request, a few at a time.
@@ -135,13 +166,13 @@ func eachRequest(ctx context.Context, requests []approvals.Request, write func(c
 	return group.Wait()
 }
 
-// rollBack cancels the requests of a hold that could not be opened. Requests that cannot
-// be cancelled now are cancelled later.
-func (o *opener) rollBack(ctx context.Context, h *Hold) {
+// rollBack cancels the requests that were created for a hold that could not be opened.
+// Requests that cannot be cancelled now are cancelled later.
+func (o *opener) rollBack(ctx context.Context, h *Hold, created []approvals.Request) {
 	h.Detach()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
 	defer cancel()
-	for _, r := range h.Requests() {
+	for _, r := range created {
 		err := o.transitions.cancel(ctx, r.ID, approvals.CancelNotRecorded)
 		switch {
 		case errors.Is(err, approvals.ErrUnknownRequest):

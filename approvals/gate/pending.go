@@ -36,11 +36,15 @@ func newPending(timers *scheduler) *pending {
 }
 
 // expect adds the requests of a hold before they are recorded: a decision may arrive
-// before the write returns.
+// before the write returns. A request that is pending has the new hold from now on.
 func (p *pending) expect(h *Hold) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range h.requests {
+		if q := p.byID[h.requests[i].ID]; q != nil {
+			q.hold, q.index = h, i
+			continue
+		}
 		p.addLocked(&h.requests[i], h, i).recording = true
 	}
 }

@@ -34,3 +34,16 @@ func (r *recorder) recordChange(ctx context.Context, e approvals.Event) error {
 	defer cancel()
 	return r.record(ctx, e)
 }
+
+// ensure appends events of which some may be in the audit log.
+func (r *recorder) ensure(ctx context.Context, events ...approvals.Event) error {
+	for _, e := range events {
+		if e.Time.IsZero() {
+			e.Time = r.now().UTC()
+		}
+		if err := r.store.EnsureEvent(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}

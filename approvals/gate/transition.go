@@ -38,6 +38,7 @@ type transitions struct {
 	timers  *scheduler
 	pending *pending
 	metrics *metrics
+	turns   heldTurns
 	started time.Time
 
 	mu      sync.Mutex
@@ -176,6 +177,7 @@ func (t *transitions) apply(s approvals.Stored) (news bool) {
 		}
 		hold.update(index, r)
 	}
+	t.turns.changed(&r)
 	return news
 }
 

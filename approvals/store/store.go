@@ -32,6 +32,11 @@ const (
 	BucketDelegations = "heldcall_delegations"
 	BucketDeliveries  = "heldcall_notify" // the state of channels
 	BucketPush        = "heldcall_push"   // subscriptions to Web Push, and keys
+	BucketLimits      = "heldcall_limits" // counts of policy limits
+	BucketHeld        = "heldcall_held"   // snapshots of held turns
+	BucketHeldStates  = "heldcall_held_states"
+	BucketLeases      = "heldcall_leases"       // of processes
+	BucketHeldObjects = "heldcall_held_objects" // an object store: large snapshots of held turns
 )
 
 // DelegationTTL is the time for which a delegation is kept after it was written: longer
@@ -56,6 +61,7 @@ type Options struct {
 	// ReviewersOnly refuses clients without credentials. It needs Reviewers.
 	ReviewersOnly bool
 	Retention     time.Duration // of requests, runs and audit log; 0: 90 days
+	MaxStored     int64         // bytes of held turns; 0: 1 GiB
 	Channels      []string      // that receive events; bots may not use their consumers
 	Log           *slog.Logger
 	Registerer    prometheus.Registerer
@@ -71,6 +77,8 @@ type Store struct {
 	Events      *EventLog
 	Deliveries  *Deliveries
 	Push        *Push
+	Limits      *Limits
+	HeldTurns   *HeldTurns
 
 	backend   *backend
 	server    *embedded.Server          // nil with an external server
@@ -109,6 +117,16 @@ type GrantStore struct {
 // ForGrants returns the parts that grants need.
 func (s *Store) ForGrants() GrantStore { return GrantStore{s.Grants, s.Events} }
 
+// HeldTurnStore has the parts of a store that a keeper of held turns needs: it is a
+// [heldturns.Store].
+type HeldTurnStore struct {
+	*HeldTurns
+	*EventLog
+}
+
+// ForHeldTurns returns the parts that a keeper of held turns needs.
+func (s *Store) ForHeldTurns() HeldTurnStore { return HeldTurnStore{s.HeldTurns, s.Events} }
+
 // Open starts the embedded NATS server or connects to the external one, creates missing
 // buckets and streams, and loads the index of turns. It fails if another process uses the
 // folder.
@@ -134,6 +152,9 @@ func (o Options) withDefaults() Options {
 	if o.Retention == 0 {
 		o.Retention = 90 * 24 * time.Hour
 	}
+	if o.MaxStored == 0 {
+		o.MaxStored = 1 << 30
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -144,7 +165,7 @@ func (s *Store) open(ctx context.Context, o Options) error {
 	if err := s.connect(o); err != nil {
 		return err
 	}
-	p, err := s.backend.provision(ctx, o.Replicas, o.Retention)
+	p, err := s.backend.provision(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -192,6 +213,11 @@ func (s *Store) makeParts(p provisioned, retention time.Duration) {
 	s.Turns = newTurns(of(BucketTurns), p.turns)
 	s.Events = newEventLog(eventStream{s.backend, p.events})
 	s.Deliveries = &Deliveries{bucket: of(BucketDeliveries), keys: keys{of(BucketPush)}, stream: p.events, inactive: retention}
+	s.Limits = &Limits{bucket: of(BucketLimits)}
+	s.HeldTurns = newHeldTurns(of, p.held)
+	if s.server == nil {
+		s.HeldTurns.Leases = &Leases{of(BucketLeases)}
+	}
 	s.Push = &Push{bucket: of(BucketPush), keys: keys{of(BucketPush)}}
 }
 

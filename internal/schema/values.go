@@ -21,11 +21,13 @@ func values() map[reflect.Type][]string {
 		reflect.TypeFor[approvals.GrantScope]():   texts(approvals.GrantSession, approvals.GrantAgent, approvals.GrantUser, approvals.GrantTenant),
 		reflect.TypeFor[approvals.EventType](): texts(
 			approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventApprovalEscalated, approvals.EventApprovalExpired, approvals.EventApprovalCancelled,
-			approvals.EventCallAllowed, approvals.EventCallDenied, approvals.EventCallModified, approvals.EventCallReleased, approvals.EventDenialTold,
+			approvals.EventCallAllowed, approvals.EventCallDenied, approvals.EventCallModified, approvals.EventCallReleased, approvals.EventDenialTold, approvals.EventCallResult,
 			approvals.EventGrantCreated, approvals.EventGrantRevoked, approvals.EventRunPaused, approvals.EventRunResumed, approvals.EventRunAborted,
-			approvals.EventDelegationCreated, approvals.EventDelegationRevoked, approvals.EventTurnParked, approvals.EventTurnReattached,
+			approvals.EventDelegationCreated, approvals.EventDelegationRevoked,
+			approvals.EventTurnDetached, approvals.EventTurnReattached, approvals.EventTurnParked, approvals.EventTurnReady,
 		),
-		reflect.TypeFor[reviewers.Role](): texts(reviewers.RoleViewer, reviewers.RoleReviewer, reviewers.RoleAdmin),
+		reflect.TypeFor[approvals.AttachState](): texts(approvals.AgentAttached, approvals.AgentDetached, approvals.AgentParked),
+		reflect.TypeFor[reviewers.Role]():        texts(reviewers.RoleViewer, reviewers.RoleReviewer, reviewers.RoleAdmin),
 	}
 }
 

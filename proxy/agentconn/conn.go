@@ -22,6 +22,7 @@ type Conn struct {
 	disconnected atomic.Bool
 	onDisconnect atomic.Pointer[context.CancelCauseFunc]
 
+	onSent  atomic.Pointer[func(error)] // see OnSent
 	closing sync.Once
 	linger  atomic.Bool // the agent may still be sending when it is answered
 
@@ -37,6 +38,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
+	c.sent(nil)
 	if len(c.pieces) > 0 && c.in.buffered() == 0 {
 		return c.readPiece(p), nil
 	}
@@ -53,9 +55,21 @@ func (c *Conn) Write(p []byte) (int, error) {
 		return c.Conn.Write(p)
 	}
 	if c.out.add(p) {
-		return len(p), c.flush()
+		err := c.flush()
+		c.sent(err)
+		return len(p), err
 	}
 	return len(p), nil
+}
+
+// OnSent calls done once: when the last byte of the answer has been sent, or with an error
+// if the connection ends before. The answer's end is known if it is buffered.
+func (c *Conn) OnSent(done func(error)) { c.onSent.Store(&done) }
+
+func (c *Conn) sent(err error) {
+	if done := c.onSent.Swap(nil); done != nil {
+		(*done)(err)
+	}
 }
 
 // BufferHead buffers writes, the head of an answer in chunks, until a [BodyWriter] sends
@@ -113,6 +127,7 @@ func (c *Conn) Linger() { c.linger.Store(true) }
 // Close implements [net.Conn].
 func (c *Conn) Close() error {
 	c.ReleaseMemory() // each time: the server closes the connection after its last request
+	c.sent(ErrDisconnected)
 	c.closing.Do(func() {
 		c.watcher.remove(c)
 		if c.linger.Load() {

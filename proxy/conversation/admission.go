@@ -17,13 +17,22 @@ const HeaderRun = "X-Heldcall-Run"
 // Begin reads the request and finds the answer that it continues. It refuses a request of
 // a run that a reviewer has stopped.
 func (c *Conversation) Begin(ctx context.Context) *intercept.Error {
-	if refusal := c.read(); refusal != nil {
-		return refusal
-	}
-	if refusal := c.resume(ctx); refusal != nil {
+	if refusal := c.Read(ctx); refusal != nil {
 		return refusal
 	}
 	return c.admit(ctx)
+}
+
+// Read is the part of [Conversation.Begin] that refuses no run. A second call does nothing.
+func (c *Conversation) Read(ctx context.Context) *intercept.Error {
+	if c.Parsed != nil {
+		return nil
+	}
+	if refusal := c.read(); refusal != nil {
+		c.Parsed = nil
+		return refusal
+	}
+	return c.resume(ctx)
 }
 
 // admit refuses a request of a run that a reviewer has stopped, unless it begins another

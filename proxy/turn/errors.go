@@ -14,6 +14,9 @@ var ErrShuttingDown = errors.New("heldcall is shutting down")
 // errDisconnected is the error of a turn whose agent has disconnected.
 var errDisconnected = errors.New("the agent has left")
 
+// errTakenOver is the error of a turn that continues for another connection.
+var errTakenOver = errors.New("another connection of the agent has taken the turn over")
+
 // Explain returns the error for an agent whose answer has ended with an error of Run
 // before it started.
 func Explain(err error) *intercept.Error {

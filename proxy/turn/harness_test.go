@@ -49,6 +49,7 @@ func (r *recorder) Start()                  { r.started = true }
 func (r *recorder) Writable() bool          { return r.writable }
 func (r *recorder) Finish(body []byte)      { r.body = append(r.body, body...) }
 func (r *recorder) Refuse(s int, b []byte)  { r.status, r.body = s, b }
+func (r *recorder) OnSent(done func(error)) { done(nil) }
 func (r *recorder) Reserve(n int) bool      { r.memory -= n; return r.memory >= 0 }
 func (r *recorder) Write(p []byte) error {
 	r.started = true

@@ -54,7 +54,10 @@ func (r *review) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.hold = hold
+	r.hold, r.parking = hold, newParking(r.asked, &r.engine.Limits, r.conversation.Request, time.Now())
+	if err := r.checkRequests(hold.Requests()); err != nil {
+		return err
+	}
 	if r.engine.Held != nil {
 		r.engine.Held()
 	}
@@ -98,7 +101,14 @@ func (r *review) decide() error {
 	if err := hold.Err(); err != nil {
 		return err
 	}
-	rules, requests := r.rules(), hold.Requests()
+	r.rule(hold.Requests())
+	return nil
+}
+
+// rule makes rulings of the states of the requests. Calls that people have not decided on
+// are parked.
+func (r *review) rule(requests []approvals.Request) {
+	rules := r.rules()
 	r.spans.Answered(requests)
 	for i, j := range r.asked {
 		j.request = &requests[i]
@@ -111,7 +121,6 @@ func (r *review) decide() error {
 			break
 		}
 	}
-	return nil
 }
 
 // decideCall makes a ruling of the final state of one request.
@@ -128,6 +137,8 @@ func (r *review) decideCall(j *judgedCall, rules Judge) {
 		if d.Action == approvals.ActionAbortRun {
 			j.rule(intercept.Abort, approvals.OutcomeAborted, intercept.RunAborted(d.Note))
 		}
+	case approvals.StatusPending:
+		j.park()
 	case approvals.StatusExpired:
 		j.deny(approvals.OutcomeExpired, "", intercept.NobodyAnswered(j.call.Name))
 	default:
@@ -147,17 +158,13 @@ func (r *review) approved(j *judgedCall, d approvals.Decision, rules Judge) {
 		j.rule(intercept.Deny, approvals.OutcomeDeniedByRule, intercept.DeniedByRule(j.call.Name, v.Reason))
 		return
 	}
-	outcome := approvals.OutcomeAllowedByPerson
-	if d.ReviewerID == approvals.ReviewerTimeout {
-		outcome = approvals.OutcomeAllowedByTimeout
-	}
-	j.rule(intercept.Release, outcome, "")
-	j.rewrite()
+	j.release(d)
 }
 
 // judge judges the calls of the complete answer.
 func (t *Turn) judge() State {
 	t.review.begin()
+	t.conversation.Results.Record(t.output.answer)
 	calls := t.output.answer.Calls()
 	if len(calls) == 0 {
 		return Settling
@@ -190,8 +197,14 @@ func (t *Turn) ask() State {
 		return t.output.storeFailed("open", ctx.Err())
 	}
 	return onOwnStack(func() State {
-		if err := t.review.open(ctx); err != nil {
+		t.engine.Gate.Prepare(t.review.requests)
+		if err := t.keep(ctx); err != nil {
 			return t.output.storeFailed("open", err)
+		}
+		if err := t.review.open(ctx); err != nil {
+			state := t.output.storeFailed("open", err)
+			t.stored.again = t.stored.again && t.stored.restored // else its requests are cancelled
+			return state
 		}
 		t.output.answer.Shrink()
 		t.output.record(outcomeHeld)
@@ -202,17 +215,22 @@ func (t *Turn) ask() State {
 // wait waits one keep-alive period, or less: until people have decided, the agent
 // disconnects, or heldcall stops.
 func (t *Turn) wait() State {
-	tick := time.NewTimer(t.engine.Limits.Keepalive)
+	tick := time.NewTimer(t.review.parking.within(t.engine.Limits.Keepalive))
 	defer tick.Stop()
 	select {
 	case <-t.review.hold.Done():
 		return Deciding
+	case <-t.stored.taken():
+		return t.lost()
 	case <-t.engine.draining.Done():
 		t.review.leavePending()
-		return t.output.fail(errRestarting())
+		return t.output.shutDown()
 	case <-t.ctx.Done():
 		return t.disconnected()
 	case <-tick.C:
+		if t.review.parking.due() {
+			return Parking
+		}
 		return t.heartbeat()
 	}
 }

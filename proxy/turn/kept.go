@@ -2,22 +2,32 @@ package turn
 
 import (
 	"bytes"
+	"errors"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/packed"
 )
+
+// maxKept bounds the bytes of the upstream's answers that a turn keeps. A turn with more
+// is not stored.
+const maxKept = 16 << 20
 
 // keptAnswers are the upstream's answers of a turn, for a [Snapshot]. A nil *keptAnswers
 // keeps nothing.
 type keptAnswers struct {
-	Head      *keptHead    // of the first answer
+	Head      keptHead     // of the first answer
 	Exchanges []keptAnswer // with the upstream
 	Passes    []bool       // the results of [intercept.Limits.Pass], in the order of the calls
+
+	reserve func(n int) bool // takes memory
+	size    int              // bytes of all answers
+	dropped bool             // they are too long
 }
 
 // keptAnswer is an answer of the upstream and the rulings on its calls.
 type keptAnswer struct {
 	ContentType string
-	Body        []byte
+	Body        packed.Buffer
 	Framed      bool
 	Rulings     []intercept.Ruling // nil: its calls are under review
 }
@@ -25,8 +35,7 @@ type keptAnswer struct {
 // keepHead keeps the head of an answer.
 func (k *keptAnswers) keepHead(r Response) {
 	if k != nil {
-		k.Head = new(keptHead)
-		r.CopyHead(k.Head)
+		r.CopyHead(&k.Head)
 	}
 }
 
@@ -39,29 +48,43 @@ func (k *keptAnswers) keepPass(passes bool) {
 
 // begin begins to keep an answer.
 func (k *keptAnswers) begin(r Response) {
-	if k != nil {
+	if k != nil && !k.dropped {
 		k.Exchanges = append(k.Exchanges, keptAnswer{ContentType: string(r.ContentType())})
 	}
 }
 
-// keep keeps a block of the answer. The dialect may change p afterwards.
+// keep keeps a piece of the answer. The dialect may change p afterwards.
 func (k *keptAnswers) keep(p []byte) {
-	if k != nil {
-		last := &k.Exchanges[len(k.Exchanges)-1]
-		last.Body = append(last.Body, p...)
+	if k == nil || k.dropped {
+		return
+	}
+	k.size += len(p)
+	if added := k.Exchanges[len(k.Exchanges)-1].Body.Add(p); k.size > maxKept || (added > 0 && !k.reserve(added)) {
+		k.close()
+		k.dropped, k.Exchanges = true, nil
+	}
+}
+
+// close ends keeping.
+func (k *keptAnswers) close() {
+	if k == nil {
+		return
+	}
+	for i := range k.Exchanges {
+		k.Exchanges[i].Body.Close()
 	}
 }
 
 // end ends the answer.
 func (k *keptAnswers) end(framed bool) {
-	if k != nil {
+	if k != nil && !k.dropped {
 		k.Exchanges[len(k.Exchanges)-1].Framed = framed
 	}
 }
 
 // keepRulings keeps the rulings on the calls of the answer.
 func (k *keptAnswers) keepRulings(rulings []intercept.Ruling) {
-	if k != nil {
+	if k != nil && !k.dropped {
 		k.Exchanges[len(k.Exchanges)-1].Rulings = rulings
 	}
 }
@@ -69,6 +92,9 @@ func (k *keptAnswers) keepRulings(rulings []intercept.Ruling) {
 // replay reads the answers again, which restores the state of the answer, and sends the
 // agent the bytes that may pass.
 func (k *keptAnswers) replay(t *Turn) error {
+	if len(k.Exchanges) == 0 {
+		return errors.New("it has no answer")
+	}
 	k.Head.copyTo(t.output.agent.Head())
 	asked := 0
 	t.output.begin(func(c intercept.Call) bool {
@@ -83,6 +109,7 @@ func (k *keptAnswers) replay(t *Turn) error {
 			return err
 		}
 	}
+	k.reserve = t.output.agent.Reserve
 	t.exchange.count, t.exchange.kept = len(k.Exchanges), k
 	t.output.answer.Shrink()
 	return nil
@@ -90,8 +117,12 @@ func (k *keptAnswers) replay(t *Turn) error {
 
 // replay reads the answer again.
 func (kept *keptAnswer) replay(o *output) error {
+	body, err := kept.Body.Bytes(maxKept)
+	if err != nil {
+		return err
+	}
 	o.answer.Begin(kept.ContentType)
-	out, err := o.answer.Write(bytes.Clone(kept.Body)) // the dialect may change it
+	out, err := o.answer.Write(body)
 	if err != nil {
 		return err
 	}
@@ -103,6 +134,9 @@ func (kept *keptAnswer) replay(o *output) error {
 	if kept.Rulings == nil {
 		return nil
 	}
+	if len(kept.Rulings) != len(o.answer.Calls()) {
+		return errors.New("it has rulings on other calls")
+	}
 	settled, err := o.answer.Resolve(kept.Rulings)
 	if err != nil {
 		return err
@@ -113,29 +147,32 @@ func (kept *keptAnswer) replay(o *output) error {
 
 // keptHead is the head of an answer as the agent gets it. It implements [HeadWriter].
 type keptHead struct {
-	Status  int
+	Status  int    // 0: nothing is known of the head
 	Message []byte // "" for the usual one
-	Fields  []headerField
+	Fields  []byte // a line each
 }
-
-type headerField struct{ Name, Value string }
 
 func (h *keptHead) SetStatusCode(code int)          { h.Status = code }
 func (h *keptHead) SetStatusMessage(message []byte) { h.Message = bytes.Clone(message) }
 func (h *keptHead) AddBytesKV(name, value []byte) {
-	h.Fields = append(h.Fields, headerField{string(name), string(value)})
+	if h.Fields == nil {
+		h.Fields = make([]byte, 0, 512)
+	}
+	h.Fields = append(append(append(append(h.Fields, name...), ':'), value...), '\n')
 }
 
-// copyTo copies the head. A nil head is one of which nothing is known.
+// copyTo copies the head.
 func (h *keptHead) copyTo(w HeadWriter) {
-	if h == nil {
+	if h.Status == 0 {
 		return
 	}
 	w.SetStatusCode(h.Status)
 	if len(h.Message) > 0 {
 		w.SetStatusMessage(h.Message)
 	}
-	for _, f := range h.Fields {
-		w.AddBytesKV([]byte(f.Name), []byte(f.Value))
+	for line := range bytes.Lines(h.Fields) {
+		if name, value, ok := bytes.Cut(line, []byte(":")); ok {
+			w.AddBytesKV(name, bytes.TrimSuffix(value, []byte("\n")))
+		}
 	}
 }

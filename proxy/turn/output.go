@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -15,9 +16,11 @@ const (
 	outcomeHeld          = "held"
 	outcomeChanged       = "changed"
 	outcomeAborted       = "aborted"
+	outcomeParked        = "parked"
 	outcomeFailed        = "failed"
 	outcomeUpstreamError = "upstream_error"
 	outcomeAgentGone     = "agent_gone"
+	outcomeInterrupted   = "interrupted"
 )
 
 // output writes the answer to the agent, and has the outcome of the turn.
@@ -26,6 +29,7 @@ type output struct {
 	ctx          context.Context // of the turn
 	conversation *conversation.Conversation
 	exchange     *exchange
+	stored       *stored
 	spans        *trace.Spans
 
 	agent   Agent
@@ -57,6 +61,10 @@ func (o *output) record(outcome string) {
 func (o *output) emit(p []byte) bool {
 	if len(p) == 0 {
 		return true
+	}
+	if o.stored.lost() {
+		o.broken = errTakenOver
+		return false
 	}
 	if err := o.agent.Write(o.exchange.upstream.Redact(p)); err != nil {
 		o.broken = errDisconnected
@@ -104,7 +112,7 @@ func (o *output) finish(last []byte) State {
 
 // passError sends upstream's own error, without the key that it may quote.
 func (o *output) passError(body []byte) State {
-	o.outcome = outcomeUpstreamError
+	o.outcome, o.stored.again = outcomeUpstreamError, true
 	o.agent.ResetHead()
 	o.exchange.response.CopyHead(o.agent.Head())
 	o.agent.Finish(o.exchange.upstream.Redact(body))
@@ -119,6 +127,7 @@ func (o *output) fail(e *intercept.Error) State {
 	o.engine.Log.Warn("answer refused", "turn", c.Request.Turn, "session", c.KnownSession(), "code", e.Code, "error", e)
 	o.spans.Failed(e)
 	o.outcome = outcomeFailed
+	o.stored.again = o.stored.again || repeatable(e.Code)
 	if !o.agent.Started() {
 		o.agent.Refuse(e.Status(), c.Request.Dialect.Error(e))
 		return Ended
@@ -139,13 +148,25 @@ func (o *output) storeFailed(operation string, err error) State {
 	return o.fail(o.conversation.StoreError(err))
 }
 
-// gone ends the turn without an error for the agent, which has disconnected; or with one,
-// if heldcall stops.
+// gone ends the turn of an agent that has disconnected, or because heldcall stops.
 func (o *output) gone() State {
 	if errors.Is(context.Cause(o.ctx), ErrShuttingDown) && o.broken == nil {
-		return o.fail(errRestarting())
+		return o.shutDown()
 	}
 	o.outcome = outcomeAgentGone
-	o.broken = errDisconnected
+	o.broken = cmp.Or(o.broken, errDisconnected)
+	return Ended
+}
+
+// shutDown ends the turn because heldcall stops: with status 503 if the answer has not
+// started, else with a broken connection, which no client takes for the end of the answer.
+func (o *output) shutDown() State {
+	if !o.agent.Started() {
+		return o.fail(errRestarting())
+	}
+	o.engine.Log.Info("answer interrupted: heldcall stops", "turn", o.conversation.Request.Turn, "session", o.conversation.KnownSession())
+	o.spans.Failed(errRestarting())
+	o.outcome = outcomeInterrupted
+	o.broken = ErrShuttingDown
 	return Ended
 }

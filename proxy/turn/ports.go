@@ -6,6 +6,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/heldturns"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
@@ -38,6 +39,9 @@ type Agent interface {
 	Finish(body []byte)
 	// Refuse sends an error with its status in place of an answer that has not started.
 	Refuse(status int, body []byte)
+	// OnSent calls done when the last byte of the answer has been sent, or with an error when
+	// the connection ends before. Call it before the last step of the turn has returned.
+	OnSent(done func(error))
 	// Reserve reserves n more bytes of memory for the request, and reports false if that
 	// is more than there is.
 	Reserve(n int) bool
@@ -85,9 +89,15 @@ type Response interface {
 
 // Gate asks people and writes the audit log. [gate.Gate] has these methods.
 type Gate interface {
+	// Prepare completes requests, so that they can be stored before they are opened.
+	Prepare(requests []approvals.Request)
+	// Open records the requests that are not recorded yet, and waits for all.
 	Open(ctx context.Context, requests []approvals.Request) (*gate.Hold, error)
 	Record(ctx context.Context, events ...approvals.Event) error
+	// Ensure is Record for events with ids of which some may be recorded.
+	Ensure(ctx context.Context, events ...approvals.Event) error
 	conversation.Runs
+	conversation.Requests
 	AwaitResume(ctx context.Context, id string) error
 }
 
@@ -100,4 +110,46 @@ type Hold interface {
 	Cancel(ctx context.Context, reason string) error
 	// Detach leaves the requests with the reviewers.
 	Detach()
+}
+
+// Candidate is a held turn of which a request may be a repetition.
+type Candidate = heldturns.Candidate
+
+// Keeper stores held turns. [heldturns.Keeper] has these methods.
+type Keeper interface {
+	// Keep stores a turn. It fails with [approvals.ErrNoRoom] if it does not fit.
+	Keep(ctx context.Context, t approvals.HeldTurn, snapshot []byte) (Attachment, error)
+	// Any reports from memory whether any turn is stored.
+	Any() bool
+	// Candidates returns the turns with a fingerprint, from memory: those that are stored,
+	// and those that have ended a short time ago.
+	Candidates(fingerprint string) []Candidate
+	// Conversation returns the stored turns of a session, from memory.
+	Conversation(conversation string) []Candidate
+	// Load reads what is stored. It fails with [approvals.ErrUnknownTurn].
+	Load(ctx context.Context, id string) (snapshot []byte, err error)
+	// Claim attaches a turn to the caller. It fails with [approvals.ErrTaken] if another
+	// caller was faster.
+	Claim(ctx context.Context, c Candidate) (a Attachment, snapshot []byte, err error)
+	// Cancel ends a turn that has no agent: its undecided requests are cancelled with the
+	// reason.
+	Cancel(ctx context.Context, id, reason string) error
+}
+
+// Attachment is the connection of an agent to a stored turn. [heldturns.Attachment] has these
+// methods.
+type Attachment interface {
+	// Lost is closed when another connection has taken the turn over.
+	Lost() <-chan struct{}
+	// Confirm fails with [approvals.ErrTaken] if the turn is lost, also where Lost does not
+	// know it yet.
+	Confirm(ctx context.Context) error
+	// Update replaces the snapshot. After [approvals.ErrNoRoom] nothing is stored.
+	Update(ctx context.Context, snapshot []byte) error
+	// Detach records that the connection has ended.
+	Detach(ctx context.Context) error
+	// Park records that the agent got a notice in place of the answer.
+	Park(ctx context.Context) error
+	// End removes what is stored.
+	End(ctx context.Context) error
 }

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
@@ -10,8 +11,9 @@ import (
 
 // record makes durable, before anything leaves, the hidden turns, the denials, then the
 // events of each call. Passed are the calls that were allowed by name; n is the number of
-// this answer in the turn.
-func (r *review) record(ctx context.Context, settled intercept.Resolution, passed []intercept.Call, n int) error {
+// this answer in the turn. What a turn has recorded that s was made of is not recorded
+// again.
+func (r *review) record(ctx context.Context, settled intercept.Resolution, passed []intercept.Call, n int, s *stored) error {
 	called := len(r.calls) > 0 || len(passed) > 0
 	if err := r.conversation.Hidden.Remember(ctx, settled, called); err != nil {
 		return err
@@ -21,6 +23,9 @@ func (r *review) record(ctx context.Context, settled intercept.Resolution, passe
 	}
 	var events []approvals.Event
 	for _, j := range r.calls {
+		if j.outcome == approvals.OutcomeParked && s.attachment != nil {
+			continue // the keeper records it
+		}
 		events = append(events, j.events(r.conversation, settled.Next != nil)...)
 	}
 	for _, c := range passed {
@@ -31,6 +36,16 @@ func (r *review) record(ctx context.Context, settled intercept.Resolution, passe
 	if len(events) == 0 {
 		return nil
 	}
+	if s.attachment == nil {
+		return r.engine.Gate.Record(ctx, events...)
+	}
+	for i := range events { // the same for each connection that gets the answer
+		request := r.conversation.Request
+		events[i].ID = approvals.DerivedID(request.Began, fmt.Sprintf("%s %d %d %s", request.Turn, n, i, events[i].Type))
+	}
+	if s.restored {
+		return r.engine.Gate.Ensure(ctx, events...)
+	}
 	return r.engine.Gate.Record(ctx, events...)
 }
 
@@ -40,6 +55,10 @@ func (j *judgedCall) events(c *conversation.Conversation, continued bool) (event
 	add := func(t approvals.EventType) *approvals.Event {
 		events = append(events, j.event(c, t))
 		return &events[len(events)-1]
+	}
+	if j.outcome == approvals.OutcomeParked {
+		add(approvals.EventTurnParked)
+		return events
 	}
 	if !j.released() {
 		e := add(approvals.EventCallDenied)

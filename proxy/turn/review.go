@@ -23,6 +23,7 @@ type review struct {
 	asked    []*judgedCall       // those that people are asked about
 	requests []approvals.Request // about them, until they are recorded
 	hold     Hold                // nil when no people are asked
+	parking  parking             // of the hold
 	decided  time.Time           // when the last of them answered, zero for none
 }
 
@@ -69,7 +70,10 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 	}
 	rules, from := r.rules(), originOf(r.conversation)
 	for _, c := range calls {
-		one := rules.Judge(from, c, denials.Notes())
+		one, err := rules.Judge(ctx, from, c, denials.Notes())
+		if err != nil {
+			return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "the limits of the policy cannot be counted; try again", Err: err}
+		}
 		j := &judgedCall{call: c, verdict: one.Verdict, policy: one.Policy, again: one.DeniedBefore, charge: one.Charge}
 		r.calls = append(r.calls, j)
 		r.engine.metrics.verdict(j.verdict.Said())
@@ -83,8 +87,17 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 		case j.verdict.Action == policy.Deny:
 			j.deny(approvals.OutcomeDeniedByRule, "", intercept.DeniedByRule(c.Name, j.verdict.Reason))
 		default:
-			r.asked = append(r.asked, j)
-			r.requests = append(r.requests, r.newRequest(j, answer))
+			request, refusal := j.rejoin(ctx, &r.conversation.Hidden, r.requests)
+			if refusal != nil {
+				return refusal
+			}
+			if j.released() {
+				continue
+			}
+			if request == nil {
+				request = new(r.newRequest(j, answer))
+			}
+			r.asked, r.requests = append(r.asked, j), append(r.requests, *request)
 		}
 	}
 	return nil
@@ -175,7 +188,9 @@ func (r *review) count() (outcome string) {
 		switch {
 		case j.ruling.Action == intercept.Abort:
 			outcome = outcomeAborted
-		case j.ruling.Action != intercept.Release && outcome != outcomeAborted:
+		case j.outcome == approvals.OutcomeParked && outcome != outcomeAborted:
+			outcome = outcomeParked
+		case j.ruling.Action != intercept.Release && outcome == "":
 			outcome = outcomeChanged
 		}
 	}
@@ -183,6 +198,16 @@ func (r *review) count() (outcome string) {
 		r.engine.metrics.release.Observe(time.Since(r.decided).Seconds())
 	}
 	return outcome
+}
+
+// approvedCalls are the requests about calls that people have approved and the agent gets.
+func (r *review) approvedCalls() (released []*approvals.Request) {
+	for _, j := range r.calls {
+		if j.request != nil && j.released() {
+			released = append(released, j.request)
+		}
+	}
+	return released
 }
 
 // logShadowed logs the verdict of a policy in shadow mode.

@@ -16,6 +16,12 @@ func (t *Turn) settle() State {
 	if t.review.checkRun() {
 		return Paused
 	}
+	switch err := t.confirm(); {
+	case errors.Is(err, approvals.ErrTaken):
+		return t.lost()
+	case err != nil:
+		return t.output.storeFailed("record", err)
+	}
 	t.review.endAfterDenials()
 	rulings := t.review.rulings()
 	settled, err := t.output.answer.Resolve(rulings)
@@ -26,13 +32,16 @@ func (t *Turn) settle() State {
 	if refusal != nil { // the model gets no continuation, and the rulings stay
 		settled.Next = nil
 	}
-	err = t.review.record(t.ctx, settled, t.output.answer.Passed(), t.exchange.count)
+	err = t.review.record(t.ctx, settled, t.output.answer.Passed(), t.exchange.count, &t.stored)
 	t.review.traceDecided(began, err)
 	if err != nil {
 		if t.ctx.Err() != nil {
 			return t.output.gone()
 		}
 		return t.output.storeFailed("record", err)
+	}
+	if refusal == nil {
+		t.conversation.Results.Released(t.review.approvedCalls()...)
 	}
 	t.output.record(t.review.count())
 	t.review.keepCharges()
@@ -76,9 +85,11 @@ func (t *Turn) awaitResume() State {
 	case err == nil, errors.Is(err, approvals.ErrRunAborted):
 		return Settling
 	case t.ctx.Err() != nil:
-		return t.output.gone()
+		return t.disconnected()
+	case t.stored.lost():
+		return t.lost()
 	case t.engine.draining.Err() != nil:
-		return t.output.fail(errRestarting())
+		return t.output.shutDown()
 	}
 	return t.heartbeat()
 }

@@ -1,15 +1,21 @@
 package turn
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/heldcall/heldcall/proxy/packed"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -22,7 +28,8 @@ import (
 type Snapshot struct {
 	State   State
 	Outcome string
-	Request Request
+	Request Request // without its body
+	Body    []byte  // of the request, compressed
 	Dialect string
 
 	Conversation conversation.State
@@ -48,18 +55,23 @@ type callState struct {
 
 // Snapshot returns the state of the turn between two steps. It shares memory with the turn,
 // so encode it before the turn continues. It fails while an answer of the upstream is
-// incomplete, and without [Options.KeepAnswers].
+// incomplete, and for answers that are not kept: see [Options.KeepAnswers].
 func (t *Turn) Snapshot() (*Snapshot, error) {
-	if !t.engine.KeepAnswers || !states[t.state].complete {
+	kept := t.exchange.kept
+	if kept == nil || kept.dropped || !t.state.complete() {
 		return nil, fmt.Errorf("turn %s cannot be kept while it is %s", t.request.Turn, t.state)
+	}
+	for i := range kept.Exchanges {
+		kept.Exchanges[i].Body.Pack()
 	}
 	r := &t.review
 	s := &Snapshot{
 		State: t.state, Outcome: t.output.outcome, Request: *t.request, Dialect: t.request.Dialect.Name(),
-		Conversation: t.conversation.State(), Approval: t.hosted.approval, keptAnswers: *t.exchange.kept,
+		Conversation: t.conversation.State(), Approval: t.hosted.approval, keptAnswers: *kept,
 		Requests: r.requests, Decided: r.decided,
 	}
-	s.Request.KeyDigest = t.request.DigestKey()
+	s.Request.KeyDigest, s.Request.Envelope.Body = t.request.DigestKey(), nil
+	s.Body = packed.Encode(t.request.Envelope.Body)
 	for _, j := range r.calls {
 		v := j.verdict
 		v.Limits, v.Denial = nil, nil
@@ -81,12 +93,14 @@ type Restored struct {
 // beginning. Upstream is not asked again, and neither are people. The snapshot's memory
 // belongs to the turn from then on.
 func (e *Engine) Restore(ctx context.Context, s *Snapshot, with Restored) (*Turn, error) {
-	if !states[s.State].complete {
+	if !s.State.complete() {
 		return nil, fmt.Errorf("restore turn %s: its state is %s", s.Request.Turn, s.State)
 	}
-	request := s.Request
-	request.Dialect = with.Dialect
-	t := e.New(ctx, &request, with.Agent, with.Upstream, with.Spans)
+	if err := s.unpackRequest(with.Dialect, e.Limits.MaxBody); err != nil {
+		return nil, fmt.Errorf("restore turn %s: its request: %w", s.Request.Turn, err)
+	}
+	request := &s.Request
+	t := e.New(ctx, request, with.Agent, with.Upstream, with.Spans)
 	t.state = s.State
 	t.output.record(s.Outcome)
 	if refusal := t.conversation.Restore(s.Conversation); refusal != nil {
@@ -99,7 +113,58 @@ func (e *Engine) Restore(ctx context.Context, s *Snapshot, with Restored) (*Turn
 		return nil, fmt.Errorf("restore turn %s: %w", request.Turn, err)
 	}
 	t.review.restore(s, with.Hold)
+	if err := t.review.check(s.State, t.output.answer.Calls()); err != nil {
+		return nil, fmt.Errorf("restore turn %s: %w", request.Turn, err)
+	}
 	return t, nil
+}
+
+// unpackRequest completes the request.
+func (s *Snapshot) unpackRequest(d intercept.Dialect, limit int) (err error) {
+	s.Request.Dialect = d
+	s.Request.Envelope.Body, err = packed.Decode(s.Body, limit)
+	return err
+}
+
+// check compares restored calls with those of the answer, and the requests with the calls:
+// a call must never be released by the decision on another one.
+func (r *review) check(s State, calls []intercept.Call) error {
+	if s == Judging {
+		return nil // they are judged again
+	}
+	if !slices.EqualFunc(r.calls, calls, func(j *judgedCall, c intercept.Call) bool { return reflect.DeepEqual(j.call, c) }) {
+		return errors.New("its calls are not those of its answer")
+	}
+	switch {
+	case s == Asking:
+		return r.checkRequests(r.requests)
+	case r.hold != nil:
+		return r.checkRequests(r.hold.Requests())
+	case s == Waiting, s == Deciding:
+		return errors.New("it has no requests")
+	}
+	return nil
+}
+
+// checkRequests compares requests with the calls that they are about.
+func (r *review) checkRequests(requests []approvals.Request) error {
+	if len(requests) != len(r.asked) {
+		return errors.New("its requests are about other calls")
+	}
+	for i, j := range r.asked {
+		q := &requests[i]
+		own := q.TurnID == r.conversation.Request.Turn && q.ToolCallID == j.call.ID
+		if (!own && !r.conversation.Hidden.HasParked(q.ID)) || q.ToolName != j.call.Name || !sameJSON(q.Arguments, argumentsValue(j.shown())) {
+			return fmt.Errorf("request %s is about another call", q.ID)
+		}
+	}
+	return nil
+}
+
+// sameJSON compares values that may have been encoded again.
+func sameJSON(a, b json.RawMessage) bool {
+	x, y := jsontext.Value(bytes.Clone(a)), jsontext.Value(bytes.Clone(b))
+	return x.Canonicalize() == nil && y.Canonicalize() == nil && bytes.Equal(x, y)
 }
 
 // restore takes over the calls of a snapshot.

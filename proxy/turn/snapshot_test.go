@@ -16,6 +16,7 @@ import (
 	"github.com/heldcall/heldcall/intercept/responses"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/heldcall/heldcall/proxy/packed"
 )
 
 // requests are one of each dialect.
@@ -66,7 +67,7 @@ func copied(t *testing.T, turn *Turn) *Snapshot {
 		t.Fatal(err)
 	}
 	ignore := cmpopts.IgnoreFields(Request{}, "Dialect", "APIKey")
-	if diff := cmp.Diff(s, &again, cmpopts.EquateEmpty(), ignore, cmp.AllowUnexported(conversation.Denied{}, Snapshot{})); diff != "" {
+	if diff := cmp.Diff(s, &again, cmpopts.EquateEmpty(), ignore, cmpopts.IgnoreUnexported(keptAnswers{}, packed.Buffer{}), cmp.AllowUnexported(conversation.Denied{}, Snapshot{})); diff != "" {
 		t.Errorf("the snapshot changes when it is encoded and decoded:\n%s", diff)
 	}
 	return &again
@@ -167,16 +168,25 @@ func modified(action approvals.Action) json.RawMessage {
 // A snapshot is made only of a state from which the turn can be continued.
 func TestSnapshotNeedsACompleteAnswer(t *testing.T) {
 	b := newBench(t, allowAll)
+	r := chatRequest(true)
+	answered := b.New(t.Context(), r, newRecorder(), &model{answers: []canned{answerTo(r.Envelope, fakemodel.Answer{Text: "Hello."})}}, nil)
+	if refusal := answered.Prepare(); refusal != nil {
+		t.Fatal(refusal)
+	}
+	answered.stepTo(t, Judging)
 	for s := range states {
 		turn := b.New(t.Context(), chatRequest(true), newRecorder(), &model{}, nil)
 		if refusal := turn.Prepare(); refusal != nil {
 			t.Fatal(refusal)
 		}
 		turn.state = State(s)
-		if _, err := turn.Snapshot(); (err == nil) != states[s].complete {
+		if _, err := turn.Snapshot(); (err == nil) != State(s).complete() {
 			t.Errorf("%v: %v", turn.state, err)
 		}
-		if _, err := b.Restore(t.Context(), &Snapshot{State: State(s), Request: *chatRequest(true)}, Restored{Dialect: chat.Dialect{}, Agent: newRecorder(), Upstream: &model{}}); (err == nil) != states[s].complete {
+		snapshot := copied(t, answered)
+		snapshot.State = State(s)
+		restorable := State(s).complete() && State(s) != Waiting && State(s) != Deciding // these need requests
+		if _, err := b.Restore(t.Context(), snapshot, Restored{Dialect: chat.Dialect{}, Agent: newRecorder(), Upstream: &model{}}); (err == nil) != restorable {
 			t.Errorf("%v is restored with %v", State(s), err)
 		}
 	}

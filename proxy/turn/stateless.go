@@ -21,6 +21,9 @@ func (stateless) TakeTurn(context.Context, string, string, []byte) (bool, error)
 	return false, approvals.ErrStoreUnavailable // without a record it could be taken twice
 }
 
+func (stateless) Prepare([]approvals.Request) {}
+
+func (stateless) Ensure(context.Context, ...approvals.Event) error      { return nil }
 func (stateless) Record(context.Context, ...approvals.Event) error      { return nil }
 func (stateless) RunState(string) approvals.RunState                    { return approvals.RunRunning }
 func (stateless) LookUp(string) (run approvals.Run, known bool)         { return run, false }
@@ -31,3 +34,7 @@ func (stateless) HasTurns(string) bool                                  { return
 func (stateless) Turns(context.Context, string) ([][]byte, error)       { return nil, nil }
 func (stateless) PutTurn(context.Context, string, string, []byte) error { return nil }
 func (stateless) DropTurn(context.Context, string, string) error        { return nil }
+
+func (stateless) Request(context.Context, string) (approvals.Request, error) {
+	return approvals.Request{}, approvals.ErrUnknownRequest
+}

@@ -2,7 +2,7 @@ package turn
 
 // State is where a turn is between two steps.
 //
-//	Preparing ─> Sending ─> Reading ─> Judging ─> Asking ─> Waiting ─> Deciding
+//	Preparing ─> Sending ─> Reading ─> Judging ─> Asking ─> Waiting ─> Deciding, Parking
 //	               │  ^       ^ │        │                                │
 //	               v  │       │ v        v                                │
 //	            Awaiting ─────┘ │     Settling <──────────────────────────┘
@@ -27,6 +27,7 @@ const (
 	Judging         // the answer is complete: policy judges its calls
 	Asking          // the requests to people are recorded
 	Waiting         // people decide
+	Parking         // people have not decided in time: the answer ends with a notice
 	Deciding        // their decisions become rulings
 	Paused          // every call has a ruling, and people have paused the run
 	Settling        // every call has a ruling: it is recorded, then it takes effect
@@ -38,22 +39,25 @@ const (
 var states = [...]struct {
 	name string
 	step func(*Turn) State
-	// complete: the upstream's answer was read to its end, so that a snapshot can continue.
-	complete bool
 }{
-	Ended:     {"ended", nil, false},
-	Preparing: {"preparing", (*Turn).sendBefore, false},
-	Sending:   {"sending", (*Turn).send, false},
-	Awaiting:  {"awaiting", (*Turn).await, false},
-	Reading:   {"reading", (*Turn).read, false},
-	Judging:   {"judging", (*Turn).judge, true},
-	Asking:    {"asking", (*Turn).ask, true},
-	Waiting:   {"waiting", (*Turn).wait, true},
-	Deciding:  {"deciding", (*Turn).decide, true},
-	Paused:    {"paused", (*Turn).awaitResume, true},
-	Settling:  {"settling", (*Turn).settle, true},
-	Ending:    {"ending", func(*Turn) State { return Ended }, false},
+	Ended:     {"ended", nil},
+	Preparing: {"preparing", (*Turn).sendBefore},
+	Sending:   {"sending", (*Turn).send},
+	Awaiting:  {"awaiting", (*Turn).await},
+	Reading:   {"reading", (*Turn).read},
+	Judging:   {"judging", (*Turn).judge},
+	Asking:    {"asking", (*Turn).ask},
+	Waiting:   {"waiting", (*Turn).wait},
+	Parking:   {"parking", park},
+	Deciding:  {"deciding", (*Turn).decide},
+	Paused:    {"paused", (*Turn).awaitResume},
+	Settling:  {"settling", (*Turn).settle},
+	Ending:    {"ending", func(*Turn) State { return Ended }},
 }
+
+// complete reports whether the upstream's answer was read to its end, so that a snapshot
+// can continue.
+func (s State) complete() bool { return s >= Judging && s <= Settling }
 
 // String returns the name of the state.
 func (s State) String() string { return states[s].name }

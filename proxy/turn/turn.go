@@ -8,7 +8,8 @@
 // conversation (session, run, hidden turns, earlier denials), exchange.go (requests to the
 // upstream and their answers), review.go (calls become requests to people, decisions
 // become rulings; hold.go, hosted.go and record.go are about it). snapshot.go and kept.go
-// have the whole state of a turn as a value.
+// have the whole state of a turn as a value; stored.go keeps it while people decide, and
+// rejoin.go continues it for an agent that repeats the request.
 package turn
 
 import (
@@ -36,12 +37,13 @@ type Turn struct {
 	exchange     exchange
 	review       review
 	output       output
+	stored       stored
 
 	state  State
 	closed bool
 }
 
-// New makes the turn of a request; [Turn.Prepare] begins it. ctx ends with the cause
+// New makes the turn of a request; [Turn.Prepare] begins it, and [Engine.Begin] is both. ctx ends with the cause
 // [ErrShuttingDown] when heldcall stops, and when the agent disconnects. Spans may be nil.
 func (e *Engine) New(ctx context.Context, r *Request, agent Agent, up Upstream, spans *trace.Spans) *Turn {
 	t := &Turn{engine: e, request: r, ctx: ctx, spans: spans}
@@ -49,11 +51,11 @@ func (e *Engine) New(ctx context.Context, r *Request, agent Agent, up Upstream, 
 	c.Init(&e.Conversations, r)
 	t.hosted = hostedTools{engine: e, conversation: c}
 	t.exchange = exchange{upstream: up}
-	if e.KeepAnswers {
-		t.exchange.kept = new(keptAnswers)
+	if e.KeepAnswers || e.Keeper != nil {
+		t.exchange.kept = &keptAnswers{reserve: agent.Reserve}
 	}
 	t.review = review{engine: e, conversation: c, spans: spans}
-	t.output = output{engine: e, ctx: ctx, conversation: c, exchange: &t.exchange, spans: spans, agent: agent}
+	t.output = output{engine: e, ctx: ctx, conversation: c, exchange: &t.exchange, stored: &t.stored, spans: spans, agent: agent}
 	return t
 }
 
@@ -84,6 +86,7 @@ func (t *Turn) prepare() (refusal *intercept.Error) {
 		who := c.Identity()
 		t.spans.Identified(who.Session, who.Run, who.Principal)
 	}
+	c.Results.Read()
 	if refusal := c.Hidden.Splice(t.ctx); refusal != nil {
 		return refusal
 	}
@@ -146,11 +149,16 @@ func (t *Turn) Close() {
 		return
 	}
 	t.closed, t.state = true, Ended
+	if t.output.agent.Started() { // else the agent will probably send the request again
+		t.conversation.Results.Record(nil)
+	}
 	t.review.release()
 	t.exchange.close()
+	t.exchange.kept.close()
 	if t.review.hold != nil {
 		t.review.cancel(t.ctx, approvals.CancelFault)
 	}
+	t.release()
 	if outcome := t.output.outcome; outcome != "" {
 		t.engine.metrics.turns.WithLabelValues(t.request.Route, outcome).Inc()
 	}
@@ -164,15 +172,24 @@ func (t *Turn) heartbeat() State {
 	return t.disconnected()
 }
 
-// disconnected ends the turn of an agent that has disconnected. Its requests are cancelled;
-// at shutdown they stay with the reviewers.
+// disconnected ends the turn of an agent that has disconnected. The requests of a stored
+// turn stay with the reviewers, as at shutdown; others are cancelled.
 func (t *Turn) disconnected() State {
 	switch {
 	case t.review.hold == nil:
-	case errors.Is(context.Cause(t.ctx), ErrShuttingDown):
+	case t.current(), errors.Is(context.Cause(t.ctx), ErrShuttingDown):
 		t.review.leavePending()
 	default:
 		t.review.cancel(t.ctx, approvals.CancelAgentGone)
 	}
 	return t.output.gone()
+}
+
+// lost ends the turn without another byte: it continues for another connection.
+func (t *Turn) lost() State {
+	if t.review.hold != nil {
+		t.review.leavePending()
+	}
+	t.output.outcome, t.output.broken = outcomeAgentGone, errTakenOver
+	return Ended
 }

@@ -22,7 +22,8 @@ type Request struct {
 
 var form = intercept.RequestSchema{
 	API: "Chat Completions", Array: "messages",
-	Fields: append([]string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "metadata", "user", "prompt_cache_key"}, intercept.HostedFields...),
+	Fields:       append([]string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "metadata", "user", "prompt_cache_key"}, intercept.HostedFields...),
+	Conversation: []string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "response_format"},
 }
 
 // ParseRequest reads a request strictly.

@@ -25,6 +25,8 @@ var form = intercept.RequestSchema{
 	API: "Messages", Array: "messages",
 	Fields: []string{"messages", "model", "stream", "tools", "tool_choice", "metadata", "mcp_servers", "container"},
 	Marks:  []string{toolAddition},
+
+	Conversation: []string{"messages", "system", "model", "stream", "tools", "mcp_servers", "tool_choice", "output_config", "output_format"},
 }
 
 // ParseRequest reads a request strictly.

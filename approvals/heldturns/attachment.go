@@ -1,0 +1,114 @@
+package heldturns
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// Attachment is the hold of one connection on a stored turn. A turn has one at most: a later
+// one takes the turn over. Its methods fail with [approvals.ErrTaken] then.
+type Attachment struct {
+	keeper *Keeper
+	turn   string
+	id     string
+	lost   chan struct{}
+}
+
+func (k *Keeper) newAttachment(turn string) *Attachment {
+	return &Attachment{keeper: k, turn: turn, id: rand.Text(), lost: make(chan struct{})}
+}
+
+// Lost is closed when another connection, of this process or of another, has taken the turn
+// over, or when the turn has ended elsewhere. The turn must write and release nothing then.
+func (a *Attachment) Lost() <-chan struct{} { return a.lost }
+
+func (a *Attachment) errTaken() error {
+	return fmt.Errorf("held turn %s: %w", a.turn, approvals.ErrTaken)
+}
+
+// Update replaces the snapshot: the turn is held again after a continuation. If the new
+// snapshot does not fit, Update fails with [approvals.ErrNoRoom] and the turn is no longer
+// stored: the old one would release the calls before again.
+func (a *Attachment) Update(ctx context.Context, snapshot []byte) error {
+	k := a.keeper
+	key, stored := k.index.key(a.turn)
+	if _, ok := k.index.holds(a); !ok || !stored {
+		return a.errTaken()
+	}
+	put, err := k.store.Put(ctx, key, snapshot)
+	if errors.Is(err, approvals.ErrNoRoom) {
+		return errors.Join(err, a.End(ctx))
+	}
+	if err != nil || put == key {
+		return err
+	}
+	k.index.setKey(put)
+	return k.store.End(ctx, key, 0)
+}
+
+// Confirm reads from the store whether the turn still belongs to this attachment: a process
+// that was cut off from the store may have lost it without notice.
+func (a *Attachment) Confirm(ctx context.Context) error {
+	k := a.keeper
+	if _, ok := k.index.holds(a); !ok {
+		return a.errTaken()
+	}
+	state, revision, err := k.store.GetState(ctx, a.turn)
+	if errors.Is(err, approvals.ErrUnknownTurn) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	k.index.applyState(state, revision)
+	if _, ok := k.index.holds(a); !ok {
+		return a.errTaken()
+	}
+	return nil
+}
+
+// Detach leaves the turn without an agent, because the connection broke: an agent may claim
+// it until the orphan TTL has passed. After an error of the store it is recorded in the
+// background.
+func (a *Attachment) Detach(ctx context.Context) error {
+	return a.leave(ctx, approvals.AgentDetached)
+}
+
+// Park leaves the turn without an agent, because it got a notice in place of the answer.
+// After an error the turn still belongs to the attachment.
+func (a *Attachment) Park(ctx context.Context) error { return a.leave(ctx, approvals.AgentParked) }
+
+// leave records that the agent has left.
+func (a *Attachment) leave(ctx context.Context, to approvals.AttachState) error {
+	k := a.keeper
+	revision, ok := k.index.holds(a)
+	if !ok {
+		return a.errTaken()
+	}
+	defer k.index.begin(a.turn)()
+	state := k.newState(a, to)
+	if to == approvals.AgentDetached {
+		k.index.leave(a, state.Since)
+	}
+	revision, err := k.change(ctx, state, revision)
+	if err != nil {
+		return err
+	}
+	k.index.leave(a, state.Since)
+	k.logState(ctx, state, revision)
+	return nil
+}
+
+// End removes what is stored of the turn, at its proper end. After an error of the store it
+// is removed in the background.
+func (a *Attachment) End(ctx context.Context) error {
+	defer a.keeper.index.begin(a.turn)()
+	if !a.keeper.index.abandon(a) {
+		return a.errTaken()
+	}
+	return a.keeper.remove(ctx, a.turn)
+}

@@ -1,0 +1,373 @@
+package heldturns
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// index has the held turns in memory, with their states.
+type index struct {
+	processes *processes
+	requests  *requests
+	stored    atomic.Int64 // turns that have not ended
+	touched   touched
+
+	mu             sync.RWMutex
+	turns          map[string]*heldTurn // by id
+	byFingerprint  map[string][]*heldTurn
+	byConversation map[string][]*heldTurn
+	states         map[string]stateRecord // by turn
+}
+
+// stateRecord is a state as it is stored.
+type stateRecord struct {
+	State
+	revision uint64
+	logged   bool // its event is in the audit log
+	ready    bool // turn_ready is in the audit log
+}
+
+// heldTurn is a turn that is stored, or one that has ended.
+type heldTurn struct {
+	key    Key
+	at     time.Time   // when it was stored, or ended
+	ended  bool        // it is kept in memory to be counted
+	left   time.Time   // when the agent of this process has left
+	local  *Attachment // of this process
+	busy   int         // operations in progress, which the work in the background leaves alone
+	remove bool        // it is being removed from the store
+}
+
+func newIndex(p *processes, r *requests) *index {
+	return &index{
+		processes: p, requests: r, touched: touched{ids: map[string]bool{}, wake: make(chan struct{}, 1)},
+		turns: map[string]*heldTurn{}, byFingerprint: map[string][]*heldTurn{}, byConversation: map[string][]*heldTurn{}, states: map[string]stateRecord{},
+	}
+}
+
+// add adds a turn that is stored; a is nil for one of another process.
+func (x *index) add(key Key, at time.Time, a *Attachment) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.addLocked(&heldTurn{key: key, at: at, local: a})
+}
+
+func (x *index) addLocked(t *heldTurn) {
+	x.turns[t.key.ID] = t
+	x.byFingerprint[t.key.Fingerprint] = append(x.byFingerprint[t.key.Fingerprint], t)
+	x.byConversation[t.key.Conversation] = append(x.byConversation[t.key.Conversation], t)
+	if !t.ended {
+		x.stored.Add(1)
+	}
+}
+
+// apply applies an entry that the watch reports.
+func (x *index) apply(e Entry) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.touched.add(e.ID)
+	t := x.turns[e.ID]
+	switch {
+	case t == nil:
+		x.addLocked(&heldTurn{key: e.Key, at: e.At, ended: e.Ended})
+	case t.ended:
+	case !e.Ended:
+		t.key = e.Key
+	case e.Key == t.key: // else it is stored under another key
+		x.endLocked(t, e.At)
+	}
+}
+
+// end marks a turn as ended, and returns the revision of its state, 0 if it has none.
+func (x *index) end(id string, at time.Time) (revision uint64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if t := x.turns[id]; t != nil && !t.ended {
+		x.endLocked(t, at)
+	}
+	return x.states[id].revision
+}
+
+func (x *index) endLocked(t *heldTurn, at time.Time) {
+	t.ended, t.at = true, at
+	x.stored.Add(-1)
+	x.requests.drop(t.key.ID)
+	t.loseLocked()
+}
+
+// loseLocked takes a turn from the attachment of this process.
+func (t *heldTurn) loseLocked() {
+	if t.local != nil {
+		close(t.local.lost)
+		t.local = nil
+	}
+}
+
+// forget removes a turn, which is not stored.
+func (x *index) forget(id string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if t := x.turns[id]; t != nil {
+		x.forgetLocked(t)
+	}
+}
+
+func (x *index) forgetLocked(t *heldTurn) {
+	delete(x.turns, t.key.ID)
+	for by, name := range map[*map[string][]*heldTurn]string{&x.byFingerprint: t.key.Fingerprint, &x.byConversation: t.key.Conversation} {
+		rest := slices.DeleteFunc((*by)[name], func(other *heldTurn) bool { return other == t })
+		if (*by)[name] = rest; len(rest) == 0 {
+			delete(*by, name)
+		}
+	}
+	if !t.ended {
+		x.stored.Add(-1)
+	}
+}
+
+// key returns the key of a stored turn.
+func (x *index) key(id string) (key Key, ok bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if t := x.turns[id]; t != nil && !t.ended {
+		return t.key, true
+	}
+	return Key{}, false
+}
+
+// setKey replaces the key of a turn.
+func (x *index) setKey(key Key) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if t := x.turns[key.ID]; t != nil {
+		t.key = key
+	}
+}
+
+// begin marks an operation on a turn until done is called, which schedules the work in the
+// background.
+func (x *index) begin(id string) (done func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if t := x.turns[id]; t != nil {
+		return x.beginLocked(t)
+	}
+	return func() {}
+}
+
+func (x *index) beginLocked(t *heldTurn) (done func()) {
+	t.busy++
+	return func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		t.busy--
+		x.touched.add(t.key.ID)
+	}
+}
+
+// attach gives a turn to an attachment of this process whose state was written, unless
+// another has claimed the turn since.
+func (x *index) attach(a *Attachment) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	t := x.turns[a.turn]
+	if t == nil || x.states[a.turn].Attachment != a.id {
+		close(a.lost)
+		return
+	}
+	t.loseLocked()
+	t.local, t.left = a, time.Time{}
+}
+
+// leave marks that the agent of an attachment has left. It reports false if the attachment
+// has lost the turn.
+func (x *index) leave(a *Attachment, at time.Time) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	t := x.turns[a.turn]
+	if t == nil || t.local != a {
+		return false
+	}
+	t.local, t.left = nil, at
+	return true
+}
+
+// holds reports whether a turn belongs to an attachment, with the revision of its state.
+func (x *index) holds(a *Attachment) (revision uint64, ok bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	t := x.turns[a.turn]
+	return x.states[a.turn].revision, t != nil && t.local == a
+}
+
+// abandon marks that the turn of an attachment must be removed from the store. It reports
+// false if the attachment has lost the turn.
+func (x *index) abandon(a *Attachment) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	t := x.turns[a.turn]
+	if t == nil || t.local != a {
+		return false
+	}
+	t.local, t.remove = nil, true
+	return true
+}
+
+// applyState applies a state that was read or written.
+func (x *index) applyState(s State, revision uint64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	known := x.states[s.ID]
+	if revision <= known.revision {
+		return
+	}
+	x.states[s.ID] = stateRecord{State: s, revision: revision}
+	x.touched.add(s.ID)
+	t := x.turns[s.ID]
+	if t != nil && t.local != nil && (s.State == approvals.AgentAttached || s.State == ending) && s.Attachment != t.local.id {
+		t.loseLocked()
+	}
+}
+
+func (x *index) removeState(id string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.states, id)
+}
+
+// current returns the state of a stored turn and the revision of its record. A turn that is
+// ending is not one.
+func (x *index) current(id string) (state approvals.AgentState, revision uint64, ok bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	t, recorded := x.turns[id], x.states[id]
+	if t == nil || !present(t, recorded) {
+		return state, 0, false
+	}
+	return stateOf(t, recorded, x.processes), recorded.revision, true
+}
+
+// present reports whether a turn is stored and is not being removed.
+func present(t *heldTurn, recorded stateRecord) bool {
+	return !t.ended && !t.remove && recorded.State.State != ending
+}
+
+// stateOf returns the state of a turn: that of its record, unless the process that wrote it
+// has ended, or the agent has left and that is not recorded yet.
+func stateOf(t *heldTurn, recorded stateRecord, p *processes) approvals.AgentState {
+	state, owner := approvals.AgentState{State: approvals.AgentAttached, Since: t.at}, t.key.Owner
+	if recorded.revision > 0 {
+		state, owner = approvals.AgentState{State: recorded.State.State, Since: recorded.Since}, recorded.Owner
+	}
+	if state.State != approvals.AgentAttached {
+		return state
+	}
+	if ended, dead := p.dead(owner); dead {
+		state = approvals.AgentState{State: approvals.AgentDetached, Since: ended}
+	} else if owner == p.self && t.local == nil && !t.left.IsZero() {
+		state = approvals.AgentState{State: approvals.AgentDetached, Since: t.left}
+	}
+	return state
+}
+
+// candidates returns the turns with a name in one of the maps, without those that ended
+// before a time.
+func (x *index) candidates(by map[string][]*heldTurn, name string, since time.Time) (all []Candidate) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, t := range by[name] {
+		recorded := x.states[t.key.ID]
+		if !present(t, recorded) && (!t.ended || !t.at.After(since)) {
+			continue
+		}
+		c := Candidate{ID: t.key.ID, Ended: t.ended, Created: t.at}
+		if !t.ended {
+			state := stateOf(t, recorded, x.processes)
+			c.State, c.Since, c.revision = state.State, state.Since, recorded.revision
+			c.Remote = state.State == approvals.AgentAttached && t.local == nil
+		}
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b Candidate) int { return a.Created.Compare(b.Created) })
+	return all
+}
+
+// count returns the number of stored turns in each state.
+func (x *index) count() map[approvals.AttachState]int {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	n := map[approvals.AttachState]int{}
+	for _, t := range x.turns {
+		if !t.ended {
+			n[stateOf(t, x.states[t.key.ID], x.processes).State]++
+		}
+	}
+	return n
+}
+
+// all returns all turns, and removes those that ended before a time.
+func (x *index) all(before time.Time) (ids []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for id, t := range x.turns {
+		if _, has := x.states[id]; t.ended && !has && t.at.Before(before) {
+			x.forgetLocked(t)
+			continue
+		}
+		ids = append(ids, id)
+	}
+	for id := range x.states {
+		if x.turns[id] == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// wants reports whether a turn is stored.
+func (x *index) wants(id string) bool {
+	_, ok := x.key(id)
+	return ok
+}
+
+// logged marks that the event of a state, or also turn_ready, is in the audit log.
+func (x *index) logged(id string, revision uint64, ready bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if s := x.states[id]; s.revision == revision {
+		s.logged, s.ready = true, s.ready || ready
+		x.states[id] = s
+	}
+}
+
+// touched are the turns that may have work in the background.
+type touched struct {
+	wake chan struct{} // receives when there are some
+
+	mu  sync.Mutex
+	ids map[string]bool
+}
+
+func (x *touched) add(id string) {
+	x.mu.Lock()
+	x.ids[id] = true
+	x.mu.Unlock()
+	select {
+	case x.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the turns since the last call.
+func (x *touched) take() (ids []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	ids = slices.Collect(maps.Keys(x.ids))
+	clear(x.ids)
+	return ids
+}

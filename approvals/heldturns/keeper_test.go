@@ -1,0 +1,256 @@
+package heldturns_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/approvalstest"
+	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/heldturns"
+)
+
+// run starts a keeper and its gate on a store until stop is called or the test ends.
+func run(t testing.TB, s approvalstest.Store, o heldturns.Options) (k *heldturns.Keeper, g *gate.Gate, stop func()) {
+	t.Helper()
+	if o.Store == nil {
+		o.Store = s.Held
+	}
+	k = heldturns.New(o)
+	g = gate.New(gate.Options{Store: s, Turns: k})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := k.Run(ctx, g); err != nil {
+			t.Error(err)
+		}
+	})
+	approvalstest.Await(t, k.Ready(), "the keeper")
+	running.Go(func() {
+		if err := g.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
+	t.Cleanup(stop)
+	approvalstest.Await(t, g.Ready(), "the gate")
+	return k, g, stop
+}
+
+// held returns a turn and one request of it.
+func held(g *gate.Gate, id string) (approvals.HeldTurn, []approvals.Request) {
+	r := approvalstest.Request("bash")
+	r.TurnID = id
+	requests := []approvals.Request{r}
+	g.Prepare(requests)
+	return approvals.HeldTurn{ID: id, Conversation: "c1", Fingerprint: "f1"}, requests
+}
+
+// keep keeps a turn and opens its request.
+func keep(t testing.TB, k *heldturns.Keeper, g *gate.Gate, id string) (*heldturns.Attachment, *gate.Hold) {
+	t.Helper()
+	turn, requests := held(g, id)
+	a, err := k.Keep(t.Context(), turn, []byte("snapshot of "+id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, approvalstest.Open(t, g, requests...)
+}
+
+// only returns the only candidate.
+func only(t testing.TB, k *heldturns.Keeper) heldturns.Candidate {
+	t.Helper()
+	all := k.Candidates("f1")
+	if len(all) != 1 {
+		t.Fatalf("candidates: %+v", all)
+	}
+	return all[0]
+}
+
+func lost(a *heldturns.Attachment) bool {
+	select {
+	case <-a.Lost():
+		return true
+	default:
+		return false
+	}
+}
+
+func TestATurnIsKeptDetachedClaimedAndEnded(t *testing.T) {
+	s := approvalstest.OpenStore(t, t.TempDir())
+	k, g, _ := run(t, s, heldturns.Options{})
+	if k.Any() {
+		t.Fatal("an empty store has turns")
+	}
+	a, h := keep(t, k, g, "t1")
+	if state, ok := k.AgentState("t1"); !ok || state.State != approvals.AgentAttached || !k.Any() {
+		t.Fatalf("after Keep: %+v, %v", state, ok)
+	}
+	if err := a.Detach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c := only(t, k)
+	if c.State != approvals.AgentDetached || c.Ended {
+		t.Fatalf("after Detach: %+v", c)
+	}
+	if r, err := g.Request(t.Context(), h.Requests()[0].ID); err != nil || r.Agent == nil || r.Agent.State != approvals.AgentDetached {
+		t.Fatalf("the request shows %+v, %v", r.Agent, err)
+	}
+	b, snapshot, err := k.Claim(t.Context(), c)
+	if err != nil || !bytes.Equal(snapshot, []byte("snapshot of t1")) {
+		t.Fatalf("%q, %v", snapshot, err)
+	}
+	if _, _, err := k.Claim(t.Context(), c); !errors.Is(err, approvals.ErrTaken) {
+		t.Fatalf("a second claim of the same state: %v", err)
+	}
+	// A second hold of the same request gets the decision.
+	again := approvalstest.Open(t, g, h.Requests()...)
+	if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: again.Requests()[0].ID, Action: approvals.ActionApprove, ReviewerID: "bob"}); err != nil {
+		t.Fatal(err)
+	}
+	approvalstest.Await(t, again.Done(), "the decision")
+	if err := b.End(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c := only(t, k); !c.Ended || k.Any() {
+		t.Fatalf("after End: %+v", c)
+	}
+	want := []approvals.EventType{approvals.EventTurnDetached, approvals.EventTurnReattached}
+	if got := turnEvents(t, s, h.Requests()[0].ID); len(got) != 2 || got[0].Type != want[0] || got[1].Type != want[1] {
+		t.Fatalf("events %v", approvalstest.EventTypes(got))
+	}
+}
+
+// turnEvents returns the events of a request that are about its turn.
+func turnEvents(t testing.TB, s approvalstest.Store, request string) (events []approvals.Event) {
+	t.Helper()
+	for _, e := range approvalstest.EventsOf(t, s, request) {
+		if strings.HasPrefix(string(e.Type), "turn_") {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// The connection that had a turn loses it to a later claim.
+func TestAClaimTakesOver(t *testing.T) {
+	s := approvalstest.OpenStore(t, t.TempDir())
+	k, g, _ := run(t, s, heldturns.Options{})
+	a, _ := keep(t, k, g, "t1")
+	b, _, err := k.Claim(t.Context(), only(t, k))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !lost(a) || lost(b) {
+		t.Fatalf("lost: %v, %v", lost(a), lost(b))
+	}
+	for name, err := range map[string]error{"End": a.End(t.Context()), "Detach": a.Detach(t.Context()), "Update": a.Update(t.Context(), nil), "Confirm": a.Confirm(t.Context())} {
+		if !errors.Is(err, approvals.ErrTaken) {
+			t.Errorf("%s of the loser: %v", name, err)
+		}
+	}
+	if err := b.Confirm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPromise5_DecidedOnce_OneOfManyClaimsWins(t *testing.T) {
+	s := approvalstest.OpenStore(t, t.TempDir())
+	k, g, _ := run(t, s, heldturns.Options{})
+	a, _ := keep(t, k, g, "t1")
+	if err := a.Detach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c := only(t, k)
+	var all sync.WaitGroup
+	won := make(chan *heldturns.Attachment, 16)
+	for range 16 {
+		all.Go(func() {
+			b, _, err := k.Claim(t.Context(), c)
+			if err == nil {
+				won <- b
+			} else if !errors.Is(err, approvals.ErrTaken) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if len(won) != 1 || lost(<-won) {
+		t.Fatalf("%d claims have won", len(won))
+	}
+}
+
+// After a restart the turns of the process before are detached, and their requests open
+// again without asking twice.
+func TestPromise4_RecordedFirst_TurnSurvivesRestart(t *testing.T) {
+	dir := t.TempDir()
+	var before []approvals.Request
+	{
+		s, err := openStore(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, g, stop := run(t, s.parts(), heldturns.Options{})
+		_, h := keep(t, k, g, "t1")
+		before = h.Requests()
+		stop()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := approvalstest.OpenStore(t, dir)
+	k, g, _ := run(t, s, heldturns.Options{})
+	c := only(t, k)
+	if c.State != approvals.AgentDetached {
+		t.Fatalf("%+v", c)
+	}
+	if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: before[0].ID, Action: approvals.ActionApprove, ReviewerID: "bob"}); err != nil {
+		t.Fatal(err)
+	}
+	approvalstest.Eventually(t, "the turn is detached and ready", func() bool {
+		return len(turnEvents(t, s, before[0].ID)) == 2
+	})
+	c = only(t, k)
+	_, snapshot, err := k.Claim(t.Context(), c)
+	if err != nil || string(snapshot) != "snapshot of t1" {
+		t.Fatalf("%q, %v", snapshot, err)
+	}
+	h := approvalstest.Open(t, g, before...)
+	approvalstest.Await(t, h.Done(), "the decision")
+	if got := h.Requests()[0]; got.Status != approvals.StatusApproved {
+		t.Fatalf("%+v", got)
+	}
+	if got := approvalstest.EventTypes(approvalstest.EventsOf(t, s, before[0].ID)); len(got) != 5 {
+		t.Fatalf("events of the request: %v", got)
+	}
+	types := approvalstest.EventTypes(turnEvents(t, s, before[0].ID))
+	want := []approvals.EventType{approvals.EventTurnDetached, approvals.EventTurnReady, approvals.EventTurnReattached}
+	for i := range want {
+		if len(types) != len(want) || types[i] != want[i] {
+			t.Fatalf("events %v, want %v", types, want)
+		}
+	}
+}
+
+// An orphan ends after its time: its requests are cancelled and nothing is stored.
+func TestAnOrphanEnds(t *testing.T) {
+	s := approvalstest.OpenStore(t, t.TempDir())
+	k, g, _ := run(t, s, heldturns.Options{OrphanTTL: time.Second})
+	a, h := keep(t, k, g, "t1")
+	if err := a.Detach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	approvalstest.Await(t, h.Done(), "the cancellation")
+	if r := h.Requests()[0]; r.Status != approvals.StatusCancelled || r.Details.CancelReason != approvals.CancelAgentGone {
+		t.Fatalf("%s (%s)", r.Status, r.Details.CancelReason)
+	}
+	approvalstest.Eventually(t, "nothing is stored", func() bool { return !k.Any() })
+	if _, err := k.Load(t.Context(), "t1"); !errors.Is(err, approvals.ErrUnknownTurn) {
+		t.Fatal(err)
+	}
+}

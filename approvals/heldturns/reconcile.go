@@ -1,0 +1,288 @@
+package heldturns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+const (
+	// workers is the number of turns that the work in the background changes at a time.
+	workers = 8
+	// lookInterval is the time between two looks at all turns.
+	lookInterval = time.Second
+	// repairDelay is the time that another process has to record the event of its change
+	// before this one does.
+	repairDelay = 5 * time.Second
+	// strayAge is the age after which a state without a turn is removed.
+	strayAge = time.Minute
+)
+
+// step is the next step of the work in the background for a turn.
+type step int
+
+const (
+	stepNone        step = iota
+	stepRemove           // remove it from the store
+	stepRemoveState      // remove the state of a turn that has ended
+	stepFinish           // cancel its pending requests, then remove it
+	stepDetach           // record that its agent has left, or its process has ended
+	stepTakeBack         // record that its agent is still there
+	stepLog              // write the event of its state
+	stepReady            // write the event that its requests are decided
+	stepOrphan           // end it: its agent has not come back
+)
+
+// next returns the next step for a turn, and what the step is based on. The turn is busy
+// until done is called.
+func (x *index) next(id string, now time.Time, orphanTTL time.Duration) (s step, t heldTurn, recorded stateRecord, done func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	held, recorded := x.turns[id], x.states[id]
+	look := look{x.processes, x.requests, held, recorded, now, orphanTTL}
+	s = look.step()
+	if held == nil || s == stepNone {
+		return s, t, recorded, func() {}
+	}
+	return s, *held, recorded, x.beginLocked(held)
+}
+
+// look is what a step depends on.
+type look struct {
+	processes *processes
+	requests  *requests
+	turn      *heldTurn   // nil for a state without a turn
+	recorded  stateRecord // its revision is 0 for a turn without one
+	now       time.Time
+	orphanTTL time.Duration
+}
+
+func (l *look) step() step {
+	t, has := l.turn, l.recorded.revision > 0
+	switch {
+	case t == nil && has && l.now.Sub(l.recorded.Since) > strayAge:
+		return stepRemoveState
+	case t == nil || t.busy > 0:
+		return stepNone
+	case t.ended && has:
+		return stepRemoveState
+	case t.ended:
+		return stepNone
+	case t.remove:
+		return stepRemove
+	case l.recorded.State.State == ending:
+		if l.responsible(l.recorded.Since) {
+			return stepFinish
+		}
+		return stepNone
+	}
+	return l.stepOfStored()
+}
+
+// responsible reports whether this process does what follows the recorded state: it has
+// written the state, or the process that did has ended, or had time to do it.
+func (l *look) responsible(since time.Time) bool {
+	_, dead := l.processes.dead(l.recorded.Owner)
+	return dead || l.recorded.Owner == l.processes.self || l.now.Sub(since) > repairDelay
+}
+
+// stepOfStored is step for a turn that is stored and not ending.
+func (l *look) stepOfStored() step {
+	pending, decided := l.requests.state(l.turn.key.ID)
+	has := l.recorded.revision > 0
+	left := has && l.recorded.State.State != approvals.AgentAttached
+	state := stateOf(l.turn, l.recorded, l.processes)
+	since := state.Since // of the time after which it is an orphan
+	if state.State == approvals.AgentParked && decided.After(since) {
+		since = decided
+	}
+	switch {
+	case left && l.turn.local != nil:
+		return stepTakeBack
+	case has && !l.recorded.logged && l.responsible(l.recorded.Since):
+		return stepLog
+	case !left && state.State == approvals.AgentDetached:
+		return stepDetach
+	case left && !l.recorded.ready && pending == 0 && !decided.IsZero() && l.responsible(decided):
+		return stepReady
+	case !left || l.now.Sub(since) < l.orphanTTL:
+	case state.State == approvals.AgentDetached, pending == 0:
+		return stepOrphan
+	}
+	return stepNone
+}
+
+// work does the work in the background until the context ends.
+func (k *Keeper) work(ctx context.Context, g Gate) error {
+	select {
+	case <-g.Ready():
+	case <-ctx.Done():
+		return nil
+	}
+	if err := k.store.Sweep(ctx, k.index.wants); err != nil && ctx.Err() == nil {
+		k.log.Warn("failed to remove snapshots that a crash has left", "error", err)
+	}
+	var group errgroup.Group
+	group.SetLimit(workers)
+	defer func() { _ = group.Wait() }() // they return no errors
+	ticker := time.NewTicker(lookInterval)
+	defer ticker.Stop()
+	ids := k.index.all(k.now().Add(-k.orphanTTL))
+	for {
+		for _, id := range ids {
+			group.Go(func() error { k.reconcile(ctx, g, id); return nil })
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-k.index.touched.wake:
+			ids = k.index.touched.take()
+		case <-ticker.C:
+			ids = k.index.all(k.now().Add(-k.orphanTTL))
+		}
+	}
+}
+
+// reconcile does the steps for a turn. After an error it is called again at the next look at
+// all turns.
+func (k *Keeper) reconcile(ctx context.Context, g Gate, id string) {
+	for ctx.Err() == nil {
+		s, t, state, done := k.index.next(id, k.now(), k.orphanTTL)
+		if s == stepNone {
+			return
+		}
+		err := k.do(ctx, g, s, t, state)
+		done()
+		switch {
+		case err == nil:
+		case errors.Is(err, approvals.ErrTaken), errors.Is(err, approvals.ErrUnknownTurn): // another process was faster
+			return
+		default:
+			if ctx.Err() == nil {
+				k.log.Warn("failed to update a held turn; trying again", "turn", id, "error", err)
+			}
+			return
+		}
+	}
+}
+
+func (k *Keeper) do(ctx context.Context, g Gate, s step, t heldTurn, state stateRecord) error {
+	id := t.key.ID
+	switch s {
+	case stepRemove:
+		return k.remove(ctx, id)
+	case stepRemoveState:
+		return k.removeState(ctx, state.ID, state.revision)
+	case stepFinish:
+		return k.finish(ctx, g, id, state.Reason)
+	case stepDetach:
+		return k.detach(ctx, id, state.revision)
+	case stepTakeBack:
+		back := k.newState(t.local, approvals.AgentAttached)
+		revision, err := k.change(ctx, back, state.revision)
+		if err == nil {
+			k.logState(ctx, back, revision)
+		}
+		return err
+	case stepLog:
+		return k.ensure(ctx, state, k.requests.stateEvents(state.State), false)
+	case stepReady:
+		return k.ensure(ctx, state, k.requests.readyEvents(state.State), true)
+	case stepOrphan:
+		err := k.end(ctx, id, approvals.CancelAgentGone, state.revision)
+		if err == nil {
+			k.metrics.orphans.Inc()
+		}
+		return err
+	}
+	return nil
+}
+
+// detach records that a turn has no agent: its process has ended, or the record failed when
+// the agent left. Of several processes one does it.
+func (k *Keeper) detach(ctx context.Context, id string, revision uint64) error {
+	now, _, ok := k.index.current(id)
+	if !ok || now.State != approvals.AgentDetached {
+		return nil
+	}
+	state := State{ID: id, State: approvals.AgentDetached, Since: now.Since, Owner: k.owner}
+	revision, err := k.store.PutState(ctx, state, revision)
+	if errors.Is(err, approvals.ErrConflict) {
+		return fmt.Errorf("held turn %s: %w", id, approvals.ErrTaken)
+	}
+	if err == nil {
+		k.index.applyState(state, revision)
+		k.logState(ctx, state, revision)
+	}
+	return err
+}
+
+// finish cancels the pending requests of a turn that is ending, and removes it.
+func (k *Keeper) finish(ctx context.Context, g Gate, id, reason string) error {
+	pending, final := k.requests.of(id)
+	for _, request := range pending {
+		err := g.Cancel(ctx, request, reason)
+		if err != nil && !errors.As(err, new(*approvals.DecidedError)) && !errors.Is(err, approvals.ErrUnknownRequest) {
+			return err
+		}
+	}
+	if len(final) > 0 {
+		k.log.Warn("ended a held turn whose agent has not come back for what was decided", "turn", id, "reason", reason)
+		k.metrics.unused.Inc()
+	}
+	return k.remove(ctx, id)
+}
+
+// remove removes a turn from the store, then its state.
+func (k *Keeper) remove(ctx context.Context, id string) error {
+	key, ok := k.index.key(id)
+	if !ok {
+		return nil
+	}
+	if err := k.store.End(ctx, key, k.orphanTTL); err != nil {
+		return err
+	}
+	if revision := k.index.end(id, k.now().UTC()); revision > 0 {
+		return k.removeState(ctx, id, revision)
+	}
+	return nil
+}
+
+// removeState removes the state of a turn that has ended.
+func (k *Keeper) removeState(ctx context.Context, id string, revision uint64) error {
+	err := k.store.RemoveState(ctx, id, revision)
+	if err == nil || errors.Is(err, approvals.ErrConflict) {
+		k.index.removeState(id)
+		return nil
+	}
+	return err
+}
+
+// logState appends the events of a state that this process has written. After an error they
+// are written in the background.
+func (k *Keeper) logState(ctx context.Context, s State, revision uint64) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
+	defer cancel()
+	if err := k.store.AppendEvents(ctx, k.requests.stateEvents(s)...); err != nil {
+		k.log.Warn("failed to record an event; trying again", "turn", s.ID, "state", s.State, "error", err)
+		return
+	}
+	k.index.logged(s.ID, revision, false)
+}
+
+// ensure writes events of a state that may be in the log already. ready is whether
+// turn_ready is among them.
+func (k *Keeper) ensure(ctx context.Context, s stateRecord, events []approvals.Event, ready bool) error {
+	for _, e := range events {
+		if err := k.store.EnsureEvent(ctx, e); err != nil {
+			return err
+		}
+	}
+	k.index.logged(s.ID, s.revision, ready)
+	return nil
+}

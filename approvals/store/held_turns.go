@@ -1,0 +1,160 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/heldturns"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
+)
+
+// HeldTurns are the snapshots of held turns, and the records of their states. It is the
+// store of a [heldturns.Keeper].
+//
+// A snapshot is under the key {owner}.{conversation}.{fingerprint}.{turn}, so that a watch
+// of the keys is enough for an index. A large snapshot is in the object store, under the id
+// of the turn: its key ends with .large and has no value.
+type HeldTurns struct {
+	Leases *Leases // nil with the embedded server: only this process uses it
+
+	turns   bucket
+	states  Records[heldturns.State]
+	objects objects
+}
+
+const (
+	largeToken = "large"
+	maxInline  = 1 << 20 // bytes of a snapshot in the bucket
+)
+
+func newHeldTurns(of func(name string) bucket, o objects) *HeldTurns {
+	return &HeldTurns{
+		turns: of(BucketHeld), objects: o,
+		states: Records[heldturns.State]{of(BucketHeldStates), "state of held turn", approvals.ErrUnknownTurn, func(s *heldturns.State) string { return s.ID }},
+	}
+}
+
+// heldKey returns the key of a held turn.
+func heldKey(k heldturns.Key) string {
+	tokens := []string{subjects.Token(k.Owner), subjects.Token(k.Conversation), subjects.Token(k.Fingerprint), subjects.Token(k.ID)}
+	if k.Large {
+		tokens = append(tokens, largeToken)
+	}
+	return strings.Join(tokens, ".")
+}
+
+// parseHeldKey is the reverse of heldKey.
+func parseHeldKey(key string) (k heldturns.Key, ok bool) {
+	key, k.Large = strings.CutSuffix(key, "."+largeToken)
+	tokens := strings.Split(key, ".")
+	if len(tokens) != 4 {
+		return k, false
+	}
+	for i, to := range []*string{&k.Owner, &k.Conversation, &k.Fingerprint, &k.ID} {
+		name, err := subjects.ParseToken(tokens[i])
+		if err != nil {
+			return k, false
+		}
+		*to = name
+	}
+	return k, true
+}
+
+// Put writes the snapshot of a held turn and replaces an earlier one under the same key. It
+// sets Large and returns the key. It fails with [approvals.ErrNoRoom] if the turns that are
+// held need all of hold.max_stored.
+func (s *HeldTurns) Put(ctx context.Context, k heldturns.Key, snapshot []byte) (heldturns.Key, error) {
+	doing := "store held turn " + k.ID
+	if k.Large = len(snapshot) > min(maxInline, s.turns.backend.maxRecord()-decisionRoom); k.Large {
+		if err := s.objects.put(ctx, k.ID, snapshot); err != nil {
+			return k, noRoom(doing, err)
+		}
+		snapshot = nil
+	}
+	return k, noRoom(doing, s.turns.backend.write(ctx, opWrite, doing, func(ctx context.Context) error {
+		_, err := s.turns.kv.Put(ctx, heldKey(k), snapshot)
+		return err
+	}))
+}
+
+// Get reads the snapshot of a held turn, or fails with [approvals.ErrUnknownTurn].
+func (s *HeldTurns) Get(ctx context.Context, k heldturns.Key) ([]byte, error) {
+	entry, err := s.turns.get(ctx, heldKey(k), approvals.ErrUnknownTurn)
+	if err != nil {
+		return nil, err
+	}
+	if k.Large {
+		return s.objects.get(ctx, k.ID)
+	}
+	return entry.Value(), nil
+}
+
+// End removes a held turn. Its key is reported as ended for the time of keep.
+func (s *HeldTurns) End(ctx context.Context, k heldturns.Key, keep time.Duration) error {
+	keep = max(keep.Round(time.Second), time.Second)
+	err := s.turns.backend.write(ctx, opWrite, "remove held turn "+k.ID, func(ctx context.Context) error {
+		return s.turns.kv.Purge(ctx, heldKey(k), jetstream.PurgeTTL(keep))
+	})
+	if err == nil && k.Large {
+		err = s.objects.remove(ctx, k.ID)
+	}
+	return err
+}
+
+// Sweep removes the large snapshots of turns that are not wanted: a crash has left them.
+func (s *HeldTurns) Sweep(ctx context.Context, wanted func(turn string) bool) error {
+	return s.objects.sweep(ctx, wanted)
+}
+
+// Watch calls changed with every held turn, with the turns that have ended, and with every
+// change. It reads no snapshots.
+func (s *HeldTurns) Watch(ctx context.Context, changed func(heldturns.Entry), loaded func()) error {
+	return s.turns.watch(ctx, watched{keys: true, loaded: loaded, entry: func(entry jetstream.KeyValueEntry) {
+		k, ok := parseHeldKey(entry.Key())
+		if !ok {
+			s.turns.backend.log.Error("failed to read the key of a held turn", "key", entry.Key())
+			return
+		}
+		changed(heldturns.Entry{Key: k, Ended: entry.Operation() != jetstream.KeyValuePut, At: entry.Created().UTC()})
+	}})
+}
+
+// PutState writes the state of a held turn whose record is at a revision (0: has none), else
+// it fails with [approvals.ErrConflict].
+func (s *HeldTurns) PutState(ctx context.Context, state heldturns.State, revision uint64) (uint64, error) {
+	return s.states.put(ctx, state, revision, s.states.backend.maxRecord())
+}
+
+// GetState reads the state of a held turn, or fails with [approvals.ErrUnknownTurn].
+func (s *HeldTurns) GetState(ctx context.Context, id string) (heldturns.State, uint64, error) {
+	return s.states.Get(ctx, id)
+}
+
+// RemoveState removes the state of a held turn whose record is at a revision, else it fails
+// with [approvals.ErrConflict].
+func (s *HeldTurns) RemoveState(ctx context.Context, id string, revision uint64) error {
+	doing, conflict := "remove the state of held turn "+id, false
+	err := s.states.backend.write(ctx, opWrite, doing, func(ctx context.Context) error {
+		err := s.states.kv.Purge(ctx, subjects.Token(id), jetstream.LastRevision(revision), jetstream.PurgeTTL(time.Minute))
+		if conflict = wrongSequence(err) || errors.Is(err, jetstream.ErrKeyRevisionMismatch); conflict {
+			return nil
+		}
+		return err
+	})
+	if conflict {
+		return fmt.Errorf("%s: %w", doing, approvals.ErrConflict)
+	}
+	return err
+}
+
+// WatchStates calls changed with every state and every change of one, and gone with the ids
+// of the turns whose state was removed.
+func (s *HeldTurns) WatchStates(ctx context.Context, changed func(state heldturns.State, revision uint64), gone func(id string), loaded func()) error {
+	return s.states.watch(ctx, func(r record[heldturns.State]) { changed(r.value, r.revision) }, gone, loaded)
+}

@@ -1,0 +1,115 @@
+package store
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// Subjects of the stream of the object store.
+const (
+	objectParts = "$O." + BucketHeldObjects + ".C." // with the NUID of the object
+	objectInfos = "$O." + BucketHeldObjects + ".M." // with the base64 of its name
+)
+
+// unfinishedAfter is the age after which a part without an object is left over from a crash.
+const unfinishedAfter = time.Minute
+
+// objects has the snapshots that are too large for a key-value bucket, each under a name.
+type objects struct {
+	backend *backend
+	store   jetstream.ObjectStore
+	stream  jetstream.Stream // of the store
+}
+
+// put writes an object and replaces the one with its name.
+func (o objects) put(ctx context.Context, name string, value []byte) error {
+	return o.backend.write(ctx, opWrite, "store object "+name, func(ctx context.Context) error {
+		_, err := o.store.PutBytes(ctx, name, value)
+		return err
+	})
+}
+
+// get reads an object, or fails with [approvals.ErrUnknownTurn].
+func (o objects) get(ctx context.Context, name string) ([]byte, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	value, err := o.store.GetBytes(ctx, name)
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return nil, fmt.Errorf("read object %s: %w", name, approvals.ErrUnknownTurn)
+	}
+	if err != nil {
+		return nil, o.backend.fail(opRead, "read object "+name, err)
+	}
+	return value, nil
+}
+
+// remove removes an object, if there is one, and leaves nothing of it in the stream:
+// [jetstream.ObjectStore.Delete] leaves a marker.
+func (o objects) remove(ctx context.Context, name string) error {
+	return o.backend.write(ctx, opWrite, "remove object "+name, func(ctx context.Context) error {
+		info, err := o.store.GetInfo(ctx, name, jetstream.GetObjectInfoShowDeleted())
+		if errors.Is(err, jetstream.ErrObjectNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := o.stream.Purge(ctx, jetstream.WithPurgeSubject(objectParts+info.NUID)); err != nil {
+			return err
+		}
+		return o.stream.Purge(ctx, jetstream.WithPurgeSubject(objectInfos+base64.URLEncoding.EncodeToString([]byte(name))))
+	})
+}
+
+// sweep removes what a crash has left: objects that are not wanted, and parts of objects that
+// were not finished.
+func (o objects) sweep(ctx context.Context, wanted func(name string) bool) error {
+	all, err := o.store.List(ctx)
+	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
+		return o.backend.fail(opRead, "list objects", err)
+	}
+	complete := map[string]bool{}
+	for _, one := range all {
+		complete[objectParts+one.NUID] = true
+		if !wanted(one.Name) && time.Since(one.ModTime) > unfinishedAfter {
+			if err := o.remove(ctx, one.Name); err != nil {
+				return err
+			}
+		}
+	}
+	info, err := o.stream.Info(ctx, jetstream.WithSubjectFilter(objectParts+">"))
+	if err != nil {
+		return o.backend.fail(opRead, "list the parts of objects", err)
+	}
+	for subject := range info.State.Subjects {
+		if complete[subject] {
+			continue
+		}
+		last, err := o.stream.GetLastMsgForSubject(ctx, subject)
+		if err != nil || time.Since(last.Time) <= unfinishedAfter {
+			continue
+		}
+		if err := o.stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+			return o.backend.fail(opWrite, "remove an unfinished object", err)
+		}
+	}
+	return nil
+}
+
+// noRoom makes an [approvals.ErrNoRoom] of the error of a full bucket.
+func noRoom(doing string, err error) error {
+	var api *jetstream.APIError
+	const storeFailed = 10077
+	if errors.As(err, &api) && api.ErrorCode == storeFailed && strings.Contains(api.Description, "maximum bytes") {
+		return fmt.Errorf("%s: %w", doing, approvals.ErrNoRoom)
+	}
+	return err
+}

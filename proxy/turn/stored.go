@@ -1,0 +1,177 @@
+package turn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// stored is the copy of a held turn outside of this process. An agent that repeats the
+// request continues it: see rejoin.go.
+type stored struct {
+	attachment Attachment // nil: the turn is not stored
+	answers    int        // of the upstream, in the copy
+	restored   bool       // the turn was made of the copy: what follows from its calls may be recorded
+	again      bool       // it ended with an error after which the agent may repeat the request
+}
+
+// lost reports whether another connection continues the turn. This one must write and
+// release nothing more.
+func (s *stored) lost() bool {
+	select {
+	case <-s.taken():
+		return true
+	default:
+		return false
+	}
+}
+
+// taken is closed when the turn is lost. It is nil for a turn that is not stored.
+func (s *stored) taken() <-chan struct{} {
+	if s.attachment == nil {
+		return nil
+	}
+	return s.attachment.Lost()
+}
+
+// current reports whether the copy contains the last answer of the upstream, so that an
+// agent that comes back gets the decisions on its calls.
+func (t *Turn) current() bool {
+	return t.stored.attachment != nil && t.stored.answers == t.exchange.count
+}
+
+// notStored is added to requests of turns that are not stored.
+const notStored = "The turn could not be stored: if its agent disconnects, this request is cancelled."
+
+// keep stores the turn before its requests are recorded. There may be no room for it: then
+// the turn ends with its connection.
+func (t *Turn) keep(ctx context.Context) error {
+	if t.engine.Keeper == nil || t.current() {
+		return nil
+	}
+	err := t.store(ctx)
+	if !errors.Is(err, approvals.ErrNoRoom) {
+		return err
+	}
+	t.engine.Log.Warn("a held turn is not stored and ends with its connection", "turn", t.request.Turn, "error", err)
+	for i := range t.review.requests {
+		flags := &t.review.requests[i].Details.Flags
+		*flags = append(append([]string(nil), *flags...), notStored)
+	}
+	return nil
+}
+
+// store writes the copy, or a newer one.
+func (t *Turn) store(ctx context.Context) error {
+	s := &t.stored
+	snapshot, err := t.Snapshot()
+	if err != nil {
+		if s.attachment != nil {
+			t.reportStored("remove a held turn", s.attachment.End)
+			s.attachment = nil
+		}
+		return errors.Join(approvals.ErrNoRoom, err)
+	}
+	text, err := json.Marshal(snapshot)
+	if err != nil {
+		return fmt.Errorf("encode turn %s: %w", t.request.Turn, err)
+	}
+	if s.attachment != nil {
+		err = s.attachment.Update(ctx, text)
+	} else {
+		held := approvals.HeldTurn{ID: t.request.Turn, Conversation: t.conversation.SessionDigest(), Fingerprint: t.conversation.Fingerprint(t.exchange.upstream.Addr())}
+		if held.Fingerprint == "" {
+			return approvals.ErrNoRoom
+		}
+		var a Attachment
+		if a, err = t.engine.Keeper.Keep(ctx, held, text); err == nil {
+			s.attachment = a
+		}
+	}
+	if errors.Is(err, approvals.ErrNoRoom) {
+		s.attachment = nil // an older copy would release calls again
+	}
+	if err != nil {
+		return err
+	}
+	s.answers = t.exchange.count
+	return nil
+}
+
+// confirm makes sure that a stored turn belongs to this connection and that its copy is
+// current, before anything of the answer is released. It fails with [approvals.ErrTaken] if
+// the turn is lost.
+func (t *Turn) confirm() error {
+	s := &t.stored
+	if s.attachment == nil {
+		return nil
+	}
+	if s.lost() {
+		return approvals.ErrTaken
+	}
+	if t.current() {
+		return s.attachment.Confirm(t.ctx)
+	}
+	if err := t.store(t.ctx); !errors.Is(err, approvals.ErrNoRoom) {
+		return err
+	}
+	return nil
+}
+
+// release ends the turn's part of the copy, when the turn has ended. The copy is removed
+// after the last byte has been sent. Until then, and after errors that the next attempt may
+// not have, it stays for an agent that repeats the request.
+func (t *Turn) release() {
+	s := &t.stored
+	a := s.attachment
+	if a == nil || s.lost() {
+		return
+	}
+	s.attachment = nil
+	if t.output.broken != nil || s.again {
+		t.detach(a)
+		return
+	}
+	t.output.agent.OnSent(func(err error) {
+		if err != nil {
+			t.detach(a)
+			return
+		}
+		if t.output.outcome == outcomeParked {
+			t.reportStored("park a held turn", a.Park)
+			return
+		}
+		t.reportStored("remove a held turn", a.End)
+	})
+}
+
+// detach leaves the turn without a connection. When heldcall stops, the end of the process
+// does that for all its turns.
+func (t *Turn) detach(a Attachment) {
+	if t.engine.draining.Err() == nil && !errors.Is(context.Cause(t.ctx), ErrShuttingDown) {
+		t.reportStored("detach a held turn", a.Detach)
+	}
+}
+
+func (t *Turn) reportStored(what string, write func(context.Context) error) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(t.ctx), cancelTimeout)
+	defer stop()
+	if err := write(ctx); err != nil && !errors.Is(err, approvals.ErrTaken) {
+		t.engine.Log.Error("failed to "+what, "turn", t.request.Turn, "error", err)
+		t.engine.metrics.storeError("turns")
+	}
+}
+
+// repeatable reports whether a request that failed with an error may succeed when the
+// agent repeats it.
+func repeatable(code intercept.Code) bool {
+	switch code {
+	case intercept.CodeStoreUnavailable, intercept.CodeShuttingDown, intercept.CodeOverloaded, intercept.CodeUpstreamUnreachable, intercept.CodeUpstreamCut:
+		return true
+	}
+	return false
+}
