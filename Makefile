@@ -63,7 +63,7 @@ fuzz: ## every fuzz target for FUZZTIME (1m each), FUZZJOBS at a time; FUZZPKGS 
 conformance: ## recorded answers of many providers through the real proxy; needs ../shared/streams
 	$(GO) test -tags conformance ./internal/testing/conformance -run TestConformance -count=1 -v -timeout $(PATIENCE)
 
-clients: ## official SDKs of Go, Node and Python, and the example bots; installs them
+clients: ## official SDKs of Go, Node and Python, the example bots and the verifier of the audit log; installs them
 	$(GO) test -C internal/testing/clients/gosdk ./...
 	$(GO) test -tags clients ./internal/testing/clients ./examples -count=1 -v -timeout $(PATIENCE)
 
@@ -101,6 +101,7 @@ reference: ## write the types and defaults in docs/configuration.md anew from th
 
 load: ## two thousand calls held at once, a thousand requests to a Slack that limits the rate, lists of 72 MB (make test has less), a full disk; needs root
 	$(GO) test -tags mount ./approvals/store -run TestDiskFull -count=1 -v -timeout $(PATIENCE)
+	$(GO) test -tags mount ./app -run TestMountedDiskFaults -count=1 -v -timeout $(PATIENCE)
 	$(GO) test ./approvals/gate -run TestPromise7_NothingHangs_ManyHolds -count=1 -v -timeout $(PATIENCE) -args -many=2000
 	$(GO) test ./notify/slack -run TestManyReachARateLimitedSlack -count=1 -v -timeout $(PATIENCE) -args -many=1000
 	$(GO) test ./app -run TestListsOfLargeRequestsHavePreviews -count=1 -v -timeout $(PATIENCE) -args -large=10

@@ -192,7 +192,7 @@ func TestPromise4_RecordedFirst(t *testing.T) {
 			break
 		}
 	}
-	want := []approvals.EventType{approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventCallReleased}
+	want := []approvals.EventType{approvals.EventPolicyChanged, approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventCallReleased}
 	if len(types) != len(want) {
 		t.Fatalf("events %v, want %v", types, want)
 	}

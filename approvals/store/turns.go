@@ -124,7 +124,7 @@ func (s *Turns) watch(ctx context.Context) {
 func (s *Turns) probe(ctx context.Context) error {
 	backend, value := s.bucket.backend, []byte(rand.Text())
 	revision, err := s.bucket.kv.Put(ctx, probeKey, value)
-	if err != nil {
+	if err = backend.disk.wrote(opWrite, err); err != nil {
 		return backend.fail(opProbe, "write a probe", err)
 	}
 	entry, err := s.bucket.kv.Get(ctx, probeKey)
