@@ -74,7 +74,7 @@ proxy:
   heartbeat: auto
   max_body: 64MiB
   max_continuations: 8
-hold: {mode: block, max_wait: 0s, orphan_ttl: 15m}
+hold: {mode: block, max_wait: 0s, orphan_ttl: 15m, max_stored: 1GiB}
 console: {listen: 127.0.0.1:4142, url: "", reviewers: [], oidc: {}}
 nats: {url: "", listen: 127.0.0.1:4143, dir: ./data}
 policy: {mode: enforce}

@@ -26,6 +26,12 @@ func (r *configValidator) validate(c *Config) {
 	if c.Hold.Mode == "park" {
 		r.problem("hold.mode", "park is not in this version; write block")
 	}
+	if c.Hold.OrphanTTL < time.Second {
+		r.problem("hold.orphan_ttl", "%s is less than a second; write for example 15m", c.Hold.OrphanTTL)
+	}
+	if c.Hold.MaxStored < 1<<20 {
+		r.problem("hold.max_stored", "%s is less than 1MiB; write for example 1GiB", c.Hold.MaxStored)
+	}
 	if c.Policy.File == "" {
 		r.problem("policy.file", "is empty; name the file, or remove the key to use policy.yaml")
 	} else if c.Policy.FileNamed {

@@ -142,9 +142,13 @@ func (p *parts) startHeldTurns(ctx context.Context, running *lifecycle) error {
 }
 
 func (p *parts) startGate(ctx context.Context, running *lifecycle) error {
-	p.held = heldturns.New(heldturns.Options{
+	turns := heldturns.Options{
 		Store: p.store.ForHeldTurns(), OrphanTTL: p.options.Config.Hold.OrphanTTL, Log: p.log("held turns"), Registerer: p.registry,
-	})
+	}
+	if leases := p.store.HeldTurns.Leases; leases != nil {
+		turns.Leases = leases
+	}
+	p.held = heldturns.New(turns)
 	o := gate.Options{
 		Store: noticed{p.store.ForGate(), p.options.Notice}, Log: p.log("gate"), Registerer: p.registry, CheckEdit: p.judge.Edit,
 		Grants: p.grants, Turns: p.held,

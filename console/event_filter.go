@@ -56,7 +56,8 @@ func (f *eventFilter) end(id string) {
 func movesRequest(t approvals.EventType) bool {
 	switch t {
 	case approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventApprovalEscalated,
-		approvals.EventApprovalExpired, approvals.EventApprovalCancelled:
+		approvals.EventApprovalExpired, approvals.EventApprovalCancelled,
+		approvals.EventTurnDetached, approvals.EventTurnReattached, approvals.EventTurnParked, approvals.EventTurnReady:
 		return true
 	}
 	return false

@@ -10,20 +10,18 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// index has the held turns in memory, with their states and requests.
+// index has the held turns in memory, with their states.
 type index struct {
-	owner   string
-	started time.Time
-	stored  atomic.Int64 // turns that have not ended
+	processes *processes
+	requests  *requests
+	stored    atomic.Int64 // turns that have not ended
+	touched   touched
 
 	mu             sync.RWMutex
 	turns          map[string]*heldTurn // by id
 	byFingerprint  map[string][]*heldTurn
 	byConversation map[string][]*heldTurn
 	states         map[string]stateRecord // by turn
-	requests       map[string]*asked      // by turn; also of turns that are not stored
-	touched        map[string]bool        // turns with work in the background
-	wake           chan struct{}          // receives when there are such turns
 }
 
 // stateRecord is a state as it is stored.
@@ -45,20 +43,10 @@ type heldTurn struct {
 	remove bool        // it is being removed from the store
 }
 
-func newIndex(owner string, now time.Time) *index {
+func newIndex(p *processes, r *requests) *index {
 	return &index{
-		owner: owner, started: now, turns: map[string]*heldTurn{}, byFingerprint: map[string][]*heldTurn{},
-		byConversation: map[string][]*heldTurn{}, states: map[string]stateRecord{}, requests: map[string]*asked{},
-		touched: map[string]bool{}, wake: make(chan struct{}, 1),
-	}
-}
-
-// touchLocked schedules the work in the background for a turn.
-func (x *index) touchLocked(id string) {
-	x.touched[id] = true
-	select {
-	case x.wake <- struct{}{}:
-	default:
+		processes: p, requests: r, touched: touched{ids: map[string]bool{}, wake: make(chan struct{}, 1)},
+		turns: map[string]*heldTurn{}, byFingerprint: map[string][]*heldTurn{}, byConversation: map[string][]*heldTurn{}, states: map[string]stateRecord{},
 	}
 }
 
@@ -82,7 +70,7 @@ func (x *index) addLocked(t *heldTurn) {
 func (x *index) apply(e Entry) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.touchLocked(e.ID)
+	x.touched.add(e.ID)
 	t := x.turns[e.ID]
 	switch {
 	case t == nil:
@@ -95,19 +83,20 @@ func (x *index) apply(e Entry) {
 	}
 }
 
-// end marks a turn as ended.
-func (x *index) end(id string, at time.Time) {
+// end marks a turn as ended, and returns the revision of its state, 0 if it has none.
+func (x *index) end(id string, at time.Time) (revision uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if t := x.turns[id]; t != nil && !t.ended {
 		x.endLocked(t, at)
 	}
+	return x.states[id].revision
 }
 
 func (x *index) endLocked(t *heldTurn, at time.Time) {
 	t.ended, t.at = true, at
 	x.stored.Add(-1)
-	delete(x.requests, t.key.ID)
+	x.requests.drop(t.key.ID)
 	t.loseLocked()
 }
 
@@ -177,7 +166,7 @@ func (x *index) beginLocked(t *heldTurn) (done func()) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		t.busy--
-		x.touchLocked(t.key.ID)
+		x.touched.add(t.key.ID)
 	}
 }
 
@@ -238,19 +227,11 @@ func (x *index) applyState(s State, revision uint64) {
 		return
 	}
 	x.states[s.ID] = stateRecord{State: s, revision: revision}
-	x.touchLocked(s.ID)
+	x.touched.add(s.ID)
 	t := x.turns[s.ID]
 	if t != nil && t.local != nil && (s.State == approvals.AgentAttached || s.State == ending) && s.Attachment != t.local.id {
 		t.loseLocked()
 	}
-}
-
-// recorded returns the state of a turn as it is stored.
-func (x *index) recorded(id string) (s State, revision uint64, has bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	r, has := x.states[id]
-	return r.State, r.revision, has
 }
 
 func (x *index) removeState(id string) {
@@ -264,46 +245,34 @@ func (x *index) removeState(id string) {
 func (x *index) current(id string) (state approvals.AgentState, revision uint64, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	t := x.turns[id]
-	if t == nil || !x.presentLocked(t) {
+	t, recorded := x.turns[id], x.states[id]
+	if t == nil || !present(t, recorded) {
 		return state, 0, false
 	}
-	state, revision = x.stateLocked(t)
-	return state, revision, true
+	return stateOf(t, recorded, x.processes), recorded.revision, true
 }
 
-// presentLocked reports whether a turn is stored and is not being removed.
-func (x *index) presentLocked(t *heldTurn) bool {
-	return !t.ended && !t.remove && x.states[t.key.ID].State.State != ending
+// present reports whether a turn is stored and is not being removed.
+func present(t *heldTurn, recorded stateRecord) bool {
+	return !t.ended && !t.remove && recorded.State.State != ending
 }
 
-// stateLocked returns the state of a turn: that of its record, unless the process that wrote
-// it has ended, or the agent has left and that is not recorded yet.
-func (x *index) stateLocked(t *heldTurn) (approvals.AgentState, uint64) {
-	recorded, has := x.states[t.key.ID]
+// stateOf returns the state of a turn: that of its record, unless the process that wrote it
+// has ended, or the agent has left and that is not recorded yet.
+func stateOf(t *heldTurn, recorded stateRecord, p *processes) approvals.AgentState {
 	state, owner := approvals.AgentState{State: approvals.AgentAttached, Since: t.at}, t.key.Owner
-	if has {
+	if recorded.revision > 0 {
 		state, owner = approvals.AgentState{State: recorded.State.State, Since: recorded.Since}, recorded.Owner
 	}
 	if state.State != approvals.AgentAttached {
-		return state, recorded.revision
+		return state
 	}
-	if ended, dead := x.dead(owner); dead {
+	if ended, dead := p.dead(owner); dead {
 		state = approvals.AgentState{State: approvals.AgentDetached, Since: ended}
-	} else if owner == x.owner && t.local == nil && !t.left.IsZero() {
+	} else if owner == p.self && t.local == nil && !t.left.IsZero() {
 		state = approvals.AgentState{State: approvals.AgentDetached, Since: t.left}
 	}
-	return state, recorded.revision
-}
-
-// dead reports whether a process has ended, and since when that is known.
-func (x *index) dead(owner string) (since time.Time, dead bool) {
-	return x.started, owner != x.owner
-}
-
-func (x *index) agentState(id string) (approvals.AgentState, bool) {
-	state, _, ok := x.current(id)
-	return state, ok
+	return state
 }
 
 // candidates returns the turns with a name in one of the maps, without those that ended
@@ -312,13 +281,15 @@ func (x *index) candidates(by map[string][]*heldTurn, name string, since time.Ti
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for _, t := range by[name] {
-		if present := x.presentLocked(t); !present && (!t.ended || !t.at.After(since)) {
+		recorded := x.states[t.key.ID]
+		if !present(t, recorded) && (!t.ended || !t.at.After(since)) {
 			continue
 		}
 		c := Candidate{ID: t.key.ID, Ended: t.ended, Created: t.at}
 		if !t.ended {
-			state, revision := x.stateLocked(t)
-			c.State, c.Since, c.revision = state.State, state.Since, revision
+			state := stateOf(t, recorded, x.processes)
+			c.State, c.Since, c.revision = state.State, state.Since, recorded.revision
+			c.Remote = state.State == approvals.AgentAttached && t.local == nil
 		}
 		all = append(all, c)
 	}
@@ -333,20 +304,10 @@ func (x *index) count() map[approvals.AttachState]int {
 	n := map[approvals.AttachState]int{}
 	for _, t := range x.turns {
 		if !t.ended {
-			state, _ := x.stateLocked(t)
-			n[state.State]++
+			n[stateOf(t, x.states[t.key.ID], x.processes).State]++
 		}
 	}
 	return n
-}
-
-// takeTouched returns the turns that have changed since the last call.
-func (x *index) takeTouched() (ids []string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	ids = slices.Collect(maps.Keys(x.touched))
-	clear(x.touched)
-	return ids
 }
 
 // all returns all turns, and removes those that ended before a time.
@@ -372,4 +333,41 @@ func (x *index) all(before time.Time) (ids []string) {
 func (x *index) wants(id string) bool {
 	_, ok := x.key(id)
 	return ok
+}
+
+// logged marks that the event of a state, or also turn_ready, is in the audit log.
+func (x *index) logged(id string, revision uint64, ready bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if s := x.states[id]; s.revision == revision {
+		s.logged, s.ready = true, s.ready || ready
+		x.states[id] = s
+	}
+}
+
+// touched are the turns that may have work in the background.
+type touched struct {
+	wake chan struct{} // receives when there are some
+
+	mu  sync.Mutex
+	ids map[string]bool
+}
+
+func (x *touched) add(id string) {
+	x.mu.Lock()
+	x.ids[id] = true
+	x.mu.Unlock()
+	select {
+	case x.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the turns since the last call.
+func (x *touched) take() (ids []string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	ids = slices.Collect(maps.Keys(x.ids))
+	clear(x.ids)
+	return ids
 }

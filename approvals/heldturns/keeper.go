@@ -3,9 +3,8 @@
 // which of them an agent waits, gives each to one connection at a time, and ends those whose
 // agent does not come back. It knows no HTTP and no wire dialect; snapshots are opaque.
 //
-// Read keeper.go, which has what is stored and the methods without an agent, then
-// attachment.go (the methods of an agent's connection), index.go (what is in memory) and
-// reconcile.go (the work in the background).
+// Read store.go (what is stored), keeper.go, attachment.go (the methods of an agent's
+// connection), index.go (what is in memory) and reconcile.go (the work in the background).
 package heldturns
 
 import (
@@ -23,76 +22,10 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Key is the name under which a held turn is stored.
-type Key struct {
-	approvals.HeldTurn
-	Owner string // id of the process that stored it
-	Large bool   // the snapshot is in the object store
-}
-
-// Entry is a held turn, or one that has ended, without its snapshot.
-type Entry struct {
-	Key
-	Ended bool
-	At    time.Time // when it was written or ended, UTC
-}
-
-// State is the record of a turn that was detached, parked or attached again. A turn without
-// one is attached to its owner as long as that process lives.
-type State struct {
-	ID         string                `json:"id"`
-	State      approvals.AttachState `json:"state"`
-	Since      time.Time             `json:"since"`
-	Owner      string                `json:"owner"`            // the process that wrote it
-	Attachment string                `json:"attachment"`       // the [Attachment] that wrote it
-	Reason     string                `json:"reason,omitempty"` // of the cancellation, in the state ending
-}
-
-// ending is the state of a turn whose requests are being cancelled before it is removed. No
-// agent can claim it any more.
-const ending approvals.AttachState = "ending"
-
-// Store is the durable state of held turns. The rules of [approvals.Store] hold for its
-// methods.
-type Store interface {
-	// Put writes a snapshot and replaces one under the same key. It returns the key with
-	// Large set. It fails with [approvals.ErrNoRoom] if the store is full.
-	Put(ctx context.Context, k Key, snapshot []byte) (Key, error)
-	// Get reads a snapshot, or fails with [approvals.ErrUnknownTurn].
-	Get(ctx context.Context, k Key) ([]byte, error)
-	// End removes a turn and reports it as ended for a time.
-	End(ctx context.Context, k Key, keep time.Duration) error
-	// Sweep removes the large snapshots of turns that are not wanted.
-	Sweep(ctx context.Context, wanted func(turn string) bool) error
-	// Watch is [approvals.RequestStore.WatchRequests] for held turns.
-	Watch(ctx context.Context, changed func(Entry), loaded func()) error
-
-	// PutState replaces the state of a turn that is at the revision (0: has none), else it
-	// fails with [approvals.ErrConflict].
-	PutState(ctx context.Context, s State, revision uint64) (uint64, error)
-	// GetState reads the state of a turn, or fails with [approvals.ErrUnknownTurn].
-	GetState(ctx context.Context, id string) (State, uint64, error)
-	// RemoveState removes the state of a turn that is at the revision, else it fails with
-	// [approvals.ErrConflict].
-	RemoveState(ctx context.Context, id string, revision uint64) error
-	// WatchStates is [approvals.RequestStore.WatchRequests] for states. It calls gone with
-	// the id of a turn whose state was removed.
-	WatchStates(ctx context.Context, changed func(s State, revision uint64), gone func(id string), loaded func()) error
-
-	AppendEvents(ctx context.Context, events ...approvals.Event) error
-	EnsureEvent(ctx context.Context, e approvals.Event) error
-}
-
-// Gate has the requests of the turns. [gate.Gate] implements it.
-type Gate interface {
-	Cancel(ctx context.Context, requestID, reason string) error
-	// Ready is closed when the keeper has been called with all recorded requests.
-	Ready() <-chan struct{}
-}
-
 // Options configures a [Keeper].
 type Options struct {
 	Store      Store
+	Leases     Leases                // of the processes that share the store; nil: only this one uses it
 	OrphanTTL  time.Duration         // how long a detached turn is kept; 0: 15 min
 	Now        func() time.Time      // nil: time.Now
 	Log        *slog.Logger          // nil: discards
@@ -103,10 +36,13 @@ type Options struct {
 // concurrent use. It is the [gate.HeldTurns] of the gate of its process.
 type Keeper struct {
 	store     Store
+	leases    Leases
 	orphanTTL time.Duration
 	now       func() time.Time
 	log       *slog.Logger
 	owner     string // id of this process
+	processes *processes
+	requests  *requests
 	index     *index
 	metrics   *metrics
 	ready     chan struct{}
@@ -118,10 +54,12 @@ func New(o Options) *Keeper {
 		o.Now = time.Now
 	}
 	k := &Keeper{
-		store: o.Store, orphanTTL: cmp.Or(o.OrphanTTL, 15*time.Minute), now: o.Now, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
+		store: o.Store, leases: o.Leases, orphanTTL: cmp.Or(o.OrphanTTL, 15*time.Minute), now: o.Now, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		owner: rand.Text(), ready: make(chan struct{}),
 	}
-	k.index = newIndex(k.owner, o.Now().UTC())
+	k.processes = newProcesses(k.owner, o.Leases != nil, o.Now)
+	k.requests = &requests{byTurn: map[string]*asked{}}
+	k.index = newIndex(k.processes, k.requests)
 	k.metrics = newMetrics(o.Registerer, k.index.count)
 	return k
 }
@@ -137,6 +75,10 @@ func (k *Keeper) Run(ctx context.Context, g Gate) error {
 	group.Go(func() error {
 		return k.store.WatchStates(ctx, k.index.applyState, k.index.removeState, func() { close(states) })
 	})
+	if k.leases != nil {
+		group.Go(func() error { return k.leases.Watch(ctx, k.processes.renewed, k.processes.removed) })
+		group.Go(func() error { return k.keepLease(ctx) })
+	}
 	group.Go(func() error {
 		for _, loaded := range []<-chan struct{}{turns, states} {
 			select {
@@ -160,17 +102,6 @@ func (k *Keeper) Ready() <-chan struct{} { return k.ready }
 // Any reports from memory whether any turn is stored.
 func (k *Keeper) Any() bool { return k.index.stored.Load() > 0 }
 
-// Candidate is a held turn that an agent may join, or one that has ended lately.
-type Candidate struct {
-	ID      string
-	State   approvals.AttachState
-	Since   time.Time // of the state, UTC
-	Ended   bool      // less than the orphan TTL ago
-	Created time.Time // when it was stored, or if it has ended, when it ended; UTC
-
-	revision uint64 // of the state
-}
-
 // Candidates returns from memory the stored turns with a fingerprint, and those that ended
 // less than the orphan TTL ago, the oldest first.
 func (k *Keeper) Candidates(fingerprint string) []Candidate {
@@ -185,12 +116,15 @@ func (k *Keeper) Conversation(conversation string) []Candidate {
 // AgentState returns the state of a stored turn from memory; ok is false if it is not
 // stored.
 func (k *Keeper) AgentState(turnID string) (state approvals.AgentState, ok bool) {
-	return k.index.agentState(turnID)
+	state, _, ok = k.index.current(turnID)
+	return state, ok
 }
 
 // RequestChanged is called by the gate with every state of a request.
 func (k *Keeper) RequestChanged(r *approvals.Request) {
-	k.index.requestChanged(r)
+	if k.requests.changed(r, k.index.wants) {
+		k.index.touched.add(r.TurnID)
+	}
 }
 
 // Load reads the snapshot of a stored turn. It fails with [approvals.ErrUnknownTurn] or

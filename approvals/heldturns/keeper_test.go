@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -120,16 +121,16 @@ func TestATurnIsKeptDetachedClaimedAndEnded(t *testing.T) {
 		t.Fatalf("after End: %+v", c)
 	}
 	want := []approvals.EventType{approvals.EventTurnDetached, approvals.EventTurnReattached}
-	if got := turnEvents(t, s, "t1"); len(got) != 2 || got[0].Type != want[0] || got[1].Type != want[1] {
+	if got := turnEvents(t, s, h.Requests()[0].ID); len(got) != 2 || got[0].Type != want[0] || got[1].Type != want[1] {
 		t.Fatalf("events %v", approvalstest.EventTypes(got))
 	}
 }
 
-// turnEvents returns the events of a turn that are not of a request.
-func turnEvents(t testing.TB, s approvalstest.Store, turn string) (events []approvals.Event) {
+// turnEvents returns the events of a request that are about its turn.
+func turnEvents(t testing.TB, s approvalstest.Store, request string) (events []approvals.Event) {
 	t.Helper()
-	for _, e := range approvalstest.EventsOf(t, s, "") {
-		if e.TurnID == turn {
+	for _, e := range approvalstest.EventsOf(t, s, request) {
+		if strings.HasPrefix(string(e.Type), "turn_") {
 			events = append(events, e)
 		}
 	}
@@ -212,7 +213,7 @@ func TestPromise4_RecordedFirst_TurnSurvivesRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	approvalstest.Eventually(t, "the turn is detached and ready", func() bool {
-		return len(turnEvents(t, s, "t1")) == 2
+		return len(turnEvents(t, s, before[0].ID)) == 2
 	})
 	c = only(t, k)
 	_, snapshot, err := k.Claim(t.Context(), c)
@@ -224,10 +225,10 @@ func TestPromise4_RecordedFirst_TurnSurvivesRestart(t *testing.T) {
 	if got := h.Requests()[0]; got.Status != approvals.StatusApproved {
 		t.Fatalf("%+v", got)
 	}
-	if got := approvalstest.EventTypes(approvalstest.EventsOf(t, s, before[0].ID)); len(got) != 2 {
+	if got := approvalstest.EventTypes(approvalstest.EventsOf(t, s, before[0].ID)); len(got) != 5 {
 		t.Fatalf("events of the request: %v", got)
 	}
-	types := approvalstest.EventTypes(turnEvents(t, s, "t1"))
+	types := approvalstest.EventTypes(turnEvents(t, s, before[0].ID))
 	want := []approvals.EventType{approvals.EventTurnDetached, approvals.EventTurnReady, approvals.EventTurnReattached}
 	for i := range want {
 		if len(types) != len(want) || types[i] != want[i] {

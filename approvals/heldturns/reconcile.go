@@ -3,6 +3,7 @@ package heldturns
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,10 +16,13 @@ const (
 	workers = 8
 	// lookInterval is the time between two looks at all turns.
 	lookInterval = time.Second
+	// sweepInterval is the time between two searches for snapshots that belong to no turn.
+	sweepInterval = time.Hour
 	// repairDelay is the time that another process has to record the event of its change
 	// before this one does.
 	repairDelay = 5 * time.Second
-	// strayAge is the age after which a state without a turn is removed.
+	// strayAge is the age after which what belongs to no turn is removed: before, another
+	// process may be storing the turn.
 	strayAge = time.Minute
 )
 
@@ -39,60 +43,78 @@ const (
 
 // next returns the next step for a turn, and what the step is based on. The turn is busy
 // until done is called.
-func (x *index) next(id string, now time.Time, orphanTTL time.Duration) (s step, t heldTurn, state stateRecord, done func()) {
+func (x *index) next(id string, now time.Time, orphanTTL time.Duration) (s step, t heldTurn, recorded stateRecord, done func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	s, state = x.stepLocked(id, now, orphanTTL)
-	held := x.turns[id]
+	held, recorded := x.turns[id], x.states[id]
+	look := look{x.processes, x.requests, held, recorded, now, orphanTTL}
+	s = look.step()
 	if held == nil || s == stepNone {
-		return s, t, state, func() {}
+		return s, t, recorded, func() {}
 	}
-	return s, *held, state, x.beginLocked(held)
+	return s, *held, recorded, x.beginLocked(held)
 }
 
-func (x *index) stepLocked(id string, now time.Time, orphanTTL time.Duration) (step, stateRecord) {
-	t, recorded := x.turns[id], x.states[id]
-	has := recorded.revision > 0
+// look is what a step depends on.
+type look struct {
+	processes *processes
+	requests  *requests
+	turn      *heldTurn   // nil for a state without a turn
+	recorded  stateRecord // its revision is 0 for a turn without one
+	now       time.Time
+	orphanTTL time.Duration
+}
+
+func (l *look) step() step {
+	t, has := l.turn, l.recorded.revision > 0
 	switch {
-	case t == nil && has && now.Sub(recorded.Since) > strayAge:
-		return stepRemoveState, recorded
+	case t == nil && has && l.now.Sub(l.recorded.Since) > strayAge:
+		return stepRemoveState
 	case t == nil || t.busy > 0:
-		return stepNone, recorded
+		return stepNone
 	case t.ended && has:
-		return stepRemoveState, recorded
+		return stepRemoveState
 	case t.ended:
-		return stepNone, recorded
+		return stepNone
 	case t.remove:
-		return stepRemove, recorded
-	case recorded.State.State == ending:
-		if _, dead := x.dead(recorded.Owner); dead || recorded.Owner == x.owner {
-			return stepFinish, recorded
+		return stepRemove
+	case l.recorded.State.State == ending:
+		if l.responsible(l.recorded.Since) {
+			return stepFinish
 		}
-		return stepNone, recorded
+		return stepNone
 	}
-	return x.stepOfStateLocked(t, recorded, now, orphanTTL), recorded
+	return l.stepOfStored()
 }
 
-// stepOfStateLocked is stepLocked for a turn that is stored and not ending.
-func (x *index) stepOfStateLocked(t *heldTurn, recorded stateRecord, now time.Time, orphanTTL time.Duration) step {
-	has, q := recorded.revision > 0, x.requests[t.key.ID]
-	left := has && recorded.State.State != approvals.AgentAttached
-	state, _ := x.stateLocked(t)
-	end := state.Since
-	if state.State == approvals.AgentParked && q != nil && q.ended.After(end) {
-		end = q.ended
+// responsible reports whether this process does what follows the recorded state: it has
+// written the state, or the process that did has ended, or had time to do it.
+func (l *look) responsible(since time.Time) bool {
+	_, dead := l.processes.dead(l.recorded.Owner)
+	return dead || l.recorded.Owner == l.processes.self || l.now.Sub(since) > repairDelay
+}
+
+// stepOfStored is step for a turn that is stored and not ending.
+func (l *look) stepOfStored() step {
+	pending, decided := l.requests.state(l.turn.key.ID)
+	has := l.recorded.revision > 0
+	left := has && l.recorded.State.State != approvals.AgentAttached
+	state := stateOf(l.turn, l.recorded, l.processes)
+	since := state.Since // of the time after which it is an orphan
+	if state.State == approvals.AgentParked && decided.After(since) {
+		since = decided
 	}
 	switch {
-	case left && t.local != nil:
+	case left && l.turn.local != nil:
 		return stepTakeBack
-	case has && !recorded.logged && (recorded.Owner == x.owner || now.Sub(recorded.Since) > repairDelay):
+	case has && !l.recorded.logged && l.responsible(l.recorded.Since):
 		return stepLog
 	case !left && state.State == approvals.AgentDetached:
 		return stepDetach
-	case left && !recorded.ready && q.decided():
+	case left && !l.recorded.ready && pending == 0 && !decided.IsZero() && l.responsible(decided):
 		return stepReady
-	case !left || now.Sub(end) < orphanTTL:
-	case state.State == approvals.AgentDetached, q == nil || len(q.pending) == 0:
+	case !left || l.now.Sub(since) < l.orphanTTL:
+	case state.State == approvals.AgentDetached, pending == 0:
 		return stepOrphan
 	}
 	return stepNone
@@ -105,27 +127,37 @@ func (k *Keeper) work(ctx context.Context, g Gate) error {
 	case <-ctx.Done():
 		return nil
 	}
-	if err := k.store.Sweep(ctx, k.index.wants); err != nil && ctx.Err() == nil {
-		k.log.Warn("failed to remove snapshots that a crash has left", "error", err)
-	}
 	var group errgroup.Group
 	group.SetLimit(workers)
 	defer func() { _ = group.Wait() }() // they return no errors
-	ticker := time.NewTicker(lookInterval)
-	defer ticker.Stop()
+	look, sweep := time.NewTicker(lookInterval), time.NewTicker(sweepInterval)
+	defer look.Stop()
+	defer sweep.Stop()
+	k.sweep(ctx)
 	ids := k.index.all(k.now().Add(-k.orphanTTL))
 	for {
 		for _, id := range ids {
 			group.Go(func() error { k.reconcile(ctx, g, id); return nil })
 		}
+		ids = nil
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-k.index.wake:
-			ids = k.index.takeTouched()
-		case <-ticker.C:
+		case <-k.index.touched.wake:
+			ids = k.index.touched.take()
+		case <-look.C:
 			ids = k.index.all(k.now().Add(-k.orphanTTL))
+		case <-sweep.C:
+			k.sweep(ctx)
 		}
+	}
+}
+
+// sweep removes the snapshots that belong to no turn.
+func (k *Keeper) sweep(ctx context.Context) {
+	err := k.store.SweepBefore(ctx, k.index.wants, k.now().Add(-strayAge))
+	if err != nil && ctx.Err() == nil {
+		k.log.Warn("failed to remove the snapshots that a crash has left", "error", err)
 	}
 }
 
@@ -171,26 +203,33 @@ func (k *Keeper) do(ctx context.Context, g Gate, s step, t heldTurn, state state
 		}
 		return err
 	case stepLog:
-		return k.ensureState(ctx, state)
+		return k.ensure(ctx, state, k.requests.stateEvents(state.State), false)
 	case stepReady:
-		return k.ensureReady(ctx, state)
+		return k.ensure(ctx, state, k.requests.readyEvents(state.State), true)
 	case stepOrphan:
-		k.metrics.orphans.Inc()
-		return k.end(ctx, id, approvals.CancelAgentGone, state.revision)
+		err := k.end(ctx, id, approvals.CancelAgentGone, state.revision)
+		if err == nil {
+			k.metrics.orphans.Inc()
+		}
+		return err
 	}
 	return nil
 }
 
 // detach records that a turn has no agent: its process has ended, or the record failed when
-// the agent left.
+// the agent left. Of several processes one does it.
 func (k *Keeper) detach(ctx context.Context, id string, revision uint64) error {
 	now, _, ok := k.index.current(id)
 	if !ok || now.State != approvals.AgentDetached {
 		return nil
 	}
 	state := State{ID: id, State: approvals.AgentDetached, Since: now.Since, Owner: k.owner}
-	revision, err := k.change(ctx, state, revision)
+	revision, err := k.store.PutState(ctx, state, revision)
+	if errors.Is(err, approvals.ErrConflict) {
+		return fmt.Errorf("held turn %s: %w", id, approvals.ErrTaken)
+	}
 	if err == nil {
+		k.index.applyState(state, revision)
 		k.logState(ctx, state, revision)
 	}
 	return err
@@ -198,14 +237,14 @@ func (k *Keeper) detach(ctx context.Context, id string, revision uint64) error {
 
 // finish cancels the pending requests of a turn that is ending, and removes it.
 func (k *Keeper) finish(ctx context.Context, g Gate, id, reason string) error {
-	pending, decided := k.index.pendingRequests(id)
+	pending, final := k.requests.of(id)
 	for _, request := range pending {
 		err := g.Cancel(ctx, request, reason)
 		if err != nil && !errors.As(err, new(*approvals.DecidedError)) && !errors.Is(err, approvals.ErrUnknownRequest) {
 			return err
 		}
 	}
-	if decided {
+	if len(final) > 0 {
 		k.log.Warn("ended a held turn whose agent has not come back for what was decided", "turn", id, "reason", reason)
 		k.metrics.unused.Inc()
 	}
@@ -221,8 +260,7 @@ func (k *Keeper) remove(ctx context.Context, id string) error {
 	if err := k.store.End(ctx, key, k.orphanTTL); err != nil {
 		return err
 	}
-	k.index.end(id, k.now().UTC())
-	if _, revision, has := k.index.recorded(id); has {
+	if revision := k.index.end(id, k.now().UTC()); revision > 0 {
 		return k.removeState(ctx, id, revision)
 	}
 	return nil
@@ -236,4 +274,28 @@ func (k *Keeper) removeState(ctx context.Context, id string, revision uint64) er
 		return nil
 	}
 	return err
+}
+
+// logState appends the events of a state that this process has written. After an error they
+// are written in the background.
+func (k *Keeper) logState(ctx context.Context, s State, revision uint64) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
+	defer cancel()
+	if err := k.store.AppendEvents(ctx, k.requests.stateEvents(s)...); err != nil {
+		k.log.Warn("failed to record an event; trying again", "turn", s.ID, "state", s.State, "error", err)
+		return
+	}
+	k.index.logged(s.ID, revision, false)
+}
+
+// ensure writes events of a state that may be in the log already. ready is whether
+// turn_ready is among them.
+func (k *Keeper) ensure(ctx context.Context, s stateRecord, events []approvals.Event, ready bool) error {
+	for _, e := range events {
+		if err := k.store.EnsureEvent(ctx, e); err != nil {
+			return err
+		}
+	}
+	k.index.logged(s.ID, s.revision, ready)
+	return nil
 }

@@ -21,6 +21,8 @@ import (
 // of the keys is enough for an index. A large snapshot is in the object store, under the id
 // of the turn: its key ends with .large and has no value.
 type HeldTurns struct {
+	Leases *Leases // nil with the embedded server: only this process uses it
+
 	turns   bucket
 	states  Records[heldturns.State]
 	objects objects
@@ -31,10 +33,10 @@ const (
 	maxInline  = 1 << 20 // bytes of a snapshot in the bucket
 )
 
-func newHeldTurns(turns, states bucket, o objects) *HeldTurns {
+func newHeldTurns(of func(name string) bucket, o objects) *HeldTurns {
 	return &HeldTurns{
-		turns: turns, objects: o,
-		states: Records[heldturns.State]{states, "state of held turn", approvals.ErrUnknownTurn, func(s *heldturns.State) string { return s.ID }},
+		turns: of(BucketHeld), objects: o,
+		states: Records[heldturns.State]{of(BucketHeldStates), "state of held turn", approvals.ErrUnknownTurn, func(s *heldturns.State) string { return s.ID }},
 	}
 }
 
@@ -71,14 +73,18 @@ func (s *HeldTurns) Put(ctx context.Context, k heldturns.Key, snapshot []byte) (
 	doing := "store held turn " + k.ID
 	if k.Large = len(snapshot) > min(maxInline, s.turns.backend.maxRecord()-decisionRoom); k.Large {
 		if err := s.objects.put(ctx, k.ID, snapshot); err != nil {
-			return k, noRoom(doing, err)
+			return k, err
 		}
 		snapshot = nil
 	}
-	return k, noRoom(doing, s.turns.backend.write(ctx, opWrite, doing, func(ctx context.Context) error {
+	err := noRoom(doing, s.turns.backend.write(ctx, opWrite, doing, func(ctx context.Context) error {
 		_, err := s.turns.kv.Put(ctx, heldKey(k), snapshot)
 		return err
 	}))
+	if k.Large && errors.Is(err, approvals.ErrNoRoom) {
+		err = errors.Join(err, s.objects.remove(ctx, k.ID))
+	}
+	return k, err
 }
 
 // Get reads the snapshot of a held turn, or fails with [approvals.ErrUnknownTurn].
@@ -105,9 +111,10 @@ func (s *HeldTurns) End(ctx context.Context, k heldturns.Key, keep time.Duration
 	return err
 }
 
-// Sweep removes the large snapshots of turns that are not wanted: a crash has left them.
-func (s *HeldTurns) Sweep(ctx context.Context, wanted func(turn string) bool) error {
-	return s.objects.sweep(ctx, wanted)
+// SweepBefore removes the large snapshots that were written before a time and belong to
+// turns that are not wanted: a crash has left them.
+func (s *HeldTurns) SweepBefore(ctx context.Context, wanted func(turn string) bool, before time.Time) error {
+	return s.objects.sweep(ctx, wanted, before)
 }
 
 // Watch calls changed with every held turn, with the turns that have ended, and with every

@@ -19,9 +19,6 @@ const (
 	objectInfos = "$O." + BucketHeldObjects + ".M." // with the base64 of its name
 )
 
-// unfinishedAfter is the age after which a part without an object is left over from a crash.
-const unfinishedAfter = time.Minute
-
 // objects has the snapshots that are too large for a key-value bucket, each under a name.
 type objects struct {
 	backend *backend
@@ -29,12 +26,18 @@ type objects struct {
 	stream  jetstream.Stream // of the store
 }
 
-// put writes an object and replaces the one with its name.
+// put writes an object and replaces the one with its name. It fails with
+// [approvals.ErrNoRoom] if the stream is full, and removes the part that did fit.
 func (o objects) put(ctx context.Context, name string, value []byte) error {
-	return o.backend.write(ctx, opWrite, "store object "+name, func(ctx context.Context) error {
+	doing := "store object " + name
+	err := noRoom(doing, o.backend.write(ctx, opWrite, doing, func(ctx context.Context) error {
 		_, err := o.store.PutBytes(ctx, name, value)
 		return err
-	})
+	}))
+	if errors.Is(err, approvals.ErrNoRoom) {
+		err = errors.Join(err, o.remove(ctx, name))
+	}
+	return err
 }
 
 // get reads an object, or fails with [approvals.ErrUnknownTurn].
@@ -69,9 +72,9 @@ func (o objects) remove(ctx context.Context, name string) error {
 	})
 }
 
-// sweep removes what a crash has left: objects that are not wanted, and parts of objects that
-// were not finished.
-func (o objects) sweep(ctx context.Context, wanted func(name string) bool) error {
+// sweep removes what a crash has left before a time: objects that are not wanted, and parts
+// of objects that were not finished.
+func (o objects) sweep(ctx context.Context, wanted func(name string) bool, before time.Time) error {
 	all, err := o.store.List(ctx)
 	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
 		return o.backend.fail(opRead, "list objects", err)
@@ -79,7 +82,7 @@ func (o objects) sweep(ctx context.Context, wanted func(name string) bool) error
 	complete := map[string]bool{}
 	for _, one := range all {
 		complete[objectParts+one.NUID] = true
-		if !wanted(one.Name) && time.Since(one.ModTime) > unfinishedAfter {
+		if !wanted(one.Name) && one.ModTime.Before(before) {
 			if err := o.remove(ctx, one.Name); err != nil {
 				return err
 			}
@@ -94,7 +97,7 @@ func (o objects) sweep(ctx context.Context, wanted func(name string) bool) error
 			continue
 		}
 		last, err := o.stream.GetLastMsgForSubject(ctx, subject)
-		if err != nil || time.Since(last.Time) <= unfinishedAfter {
+		if err != nil || !last.Time.Before(before) {
 			continue
 		}
 		if err := o.stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {

@@ -13,6 +13,8 @@ const (
 	// markerTTL is the longest time for which a bucket keeps the marker of a value that was
 	// deleted by age.
 	markerTTL = time.Minute
+	// leaseAge is the time for which the bucket of leases keeps one that is not renewed.
+	leaseAge = time.Minute
 	// minStored is the smallest bound of the held turns, in bytes, that is tried.
 	minStored = 1 << 20
 )
@@ -39,10 +41,14 @@ func noStorage(err error) bool {
 }
 
 func (b *backend) provisionHeldWithin(ctx context.Context, replicas int, bound int64, buckets map[string]jetstream.KeyValue) (o objects, err error) {
-	for name, maxBytes := range map[string]int64{BucketHeld: bound, BucketHeldStates: 0} {
-		kv, err := b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket: name, History: 1, MaxBytes: maxBytes, LimitMarkerTTL: markerTTL, Storage: jetstream.FileStorage, Replicas: replicas,
-		})
+	for _, config := range []jetstream.KeyValueConfig{
+		{Bucket: BucketHeld, MaxBytes: bound, LimitMarkerTTL: markerTTL, Storage: jetstream.FileStorage},
+		{Bucket: BucketHeldStates, LimitMarkerTTL: markerTTL, Storage: jetstream.FileStorage},
+		{Bucket: BucketLeases, TTL: leaseAge, Storage: jetstream.MemoryStorage},
+	} {
+		name := config.Bucket
+		config.History, config.Replicas = 1, replicas
+		kv, err := b.js.CreateOrUpdateKeyValue(ctx, config)
 		if err != nil {
 			return o, fmt.Errorf("create the bucket %s: %w", name, err)
 		}

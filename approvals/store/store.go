@@ -34,6 +34,7 @@ const (
 	BucketPush        = "heldcall_push"   // subscriptions to Web Push, and keys
 	BucketHeld        = "heldcall_held"   // snapshots of held turns
 	BucketHeldStates  = "heldcall_held_states"
+	BucketLeases      = "heldcall_leases"       // of processes
 	BucketHeldObjects = "heldcall_held_objects" // an object store: large snapshots of held turns
 )
 
@@ -210,7 +211,10 @@ func (s *Store) makeParts(p provisioned, retention time.Duration) {
 	s.Turns = newTurns(of(BucketTurns), p.turns)
 	s.Events = newEventLog(eventStream{s.backend, p.events})
 	s.Deliveries = &Deliveries{bucket: of(BucketDeliveries), keys: keys{of(BucketPush)}, stream: p.events, inactive: retention}
-	s.HeldTurns = newHeldTurns(of(BucketHeld), of(BucketHeldStates), p.held)
+	s.HeldTurns = newHeldTurns(of, p.held)
+	if s.server == nil {
+		s.HeldTurns.Leases = &Leases{of(BucketLeases)}
+	}
 	s.Push = &Push{bucket: of(BucketPush), keys: keys{of(BucketPush)}}
 }
 

@@ -34,6 +34,7 @@
  * @property {'deny'|'approve'} on_timeout
  * @property {Decision[]} decisions
  * @property {Details} details
+ * @property {{state: 'attached'|'detached'|'parked', since: string}} [agent] while its turn is stored
  */
 
 /**

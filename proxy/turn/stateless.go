@@ -23,7 +23,6 @@ func (stateless) TakeTurn(context.Context, string, string, []byte) (bool, error)
 
 func (stateless) Prepare([]approvals.Request) {}
 
-func (stateless) Ensure(context.Context, ...approvals.Event) error      { return nil }
 func (stateless) Record(context.Context, ...approvals.Event) error      { return nil }
 func (stateless) RunState(string) approvals.RunState                    { return approvals.RunRunning }
 func (stateless) LookUp(string) (run approvals.Run, known bool)         { return run, false }

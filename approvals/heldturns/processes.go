@@ -1,0 +1,108 @@
+package heldturns
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	// leaseTTL is the time after which a process that has not renewed its lease is taken for
+	// dead.
+	leaseTTL = 15 * time.Second
+	// leaseRenewal is the time between two renewals.
+	leaseRenewal = 5 * time.Second
+)
+
+// processes knows which processes live. Without a shared store, all others have ended: the
+// folder of the state is exclusive, and the id of a process is new at each start.
+type processes struct {
+	self    string
+	shared  bool
+	now     func() time.Time
+	started time.Time
+
+	mu    sync.RWMutex
+	seen  map[string]time.Time // when a lease was last renewed
+	ended map[string]time.Time // when a lease was removed
+	// steady is the time since which this process renews its own lease in time, so that it
+	// would have seen the renewals of others. Zero: it does not.
+	steady, last time.Time
+}
+
+func newProcesses(self string, shared bool, now func() time.Time) *processes {
+	return &processes{self: self, shared: shared, now: now, started: now().UTC(), seen: map[string]time.Time{}, ended: map[string]time.Time{}}
+}
+
+// dead reports whether a process has ended, and since when that is known.
+func (p *processes) dead(owner string) (since time.Time, dead bool) {
+	if owner == p.self {
+		return since, false
+	}
+	if !p.shared {
+		return p.started, true
+	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if at, ended := p.ended[owner]; ended {
+		return at, true
+	}
+	now := p.now()
+	if p.steady.IsZero() || now.Sub(p.last) > leaseTTL {
+		return since, false
+	}
+	since = p.steady
+	if at := p.seen[owner]; at.After(since) {
+		since = at
+	}
+	since = since.Add(leaseTTL).UTC()
+	return since, now.After(since)
+}
+
+// renewed applies the renewal of a lease.
+func (p *processes) renewed(owner string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seen[owner] = p.now()
+}
+
+// removed applies the removal of a lease.
+func (p *processes) removed(owner string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended[owner] = p.now().UTC()
+}
+
+// renewedOwn marks that this process has renewed its lease.
+func (p *processes) renewedOwn() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	if now.Sub(p.last) > leaseTTL {
+		p.steady = now
+	}
+	p.last = now
+}
+
+// keepLease renews the lease of this process until the context ends, and removes it then.
+func (k *Keeper) keepLease(ctx context.Context) error {
+	ticker := time.NewTicker(leaseRenewal)
+	defer ticker.Stop()
+	for {
+		if err := k.leases.Renew(ctx, k.owner); err == nil {
+			k.processes.renewedOwn()
+		} else if ctx.Err() == nil {
+			k.log.Warn("failed to renew the lease of this process; its held turns may go to other replicas", "error", err)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseRenewal)
+			defer cancel()
+			if err := k.leases.Remove(ctx, k.owner); err != nil {
+				k.log.Warn("failed to remove the lease of this process", "error", err)
+			}
+			return nil
+		}
+	}
+}
