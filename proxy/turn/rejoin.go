@@ -33,7 +33,7 @@ func (e *Engine) Begin(ctx context.Context, r *Request, agent Agent, up Upstream
 
 // repetition is a request that may repeat the one of a held turn.
 type repetition struct {
-	*Engine
+	engine       *Engine
 	turn         *Turn // of the request
 	request      *Request
 	conversation *conversation.Conversation
@@ -42,8 +42,8 @@ type repetition struct {
 // rejoin returns the held turn that the request continues, nil for none. It ends the turns
 // that the conversation has left.
 func (p *repetition) rejoin(ctx context.Context) (*Turn, *intercept.Error) {
-	k, c := p.Keeper, p.conversation
-	if k == nil || !k.Any() || p.draining.Err() != nil {
+	k, c := p.engine.Keeper, p.conversation
+	if k == nil || !k.Any() || p.engine.draining.Err() != nil {
 		return nil, nil
 	}
 	if refusal := c.Read(ctx); refusal != nil {
@@ -74,7 +74,7 @@ func (p *repetition) rejoin(ctx context.Context) (*Turn, *intercept.Error) {
 }
 
 func (p *repetition) failed(err error) *intercept.Error {
-	p.metrics.storeError("turns")
+	p.engine.metrics.storeError("turns")
 	return p.conversation.StoreError(err)
 }
 
@@ -106,12 +106,12 @@ func (p *repetition) choose(ctx context.Context, candidates []Candidate) (int, e
 
 // load reads the copy of a turn. One that cannot be decoded sets nothing.
 func (p *repetition) load(ctx context.Context, id string, to any) error {
-	text, err := p.Keeper.Load(ctx, id)
+	text, err := p.engine.Keeper.Load(ctx, id)
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal(text, to); err != nil {
-		p.Log.Error("cannot read a held turn", "turn", id, "error", err)
+		p.engine.Log.Error("cannot read a held turn", "turn", id, "error", err)
 	}
 	return nil
 }
@@ -124,16 +124,16 @@ func (p *repetition) endLeft(ctx context.Context, session []Candidate) {
 			continue
 		}
 		var s Snapshot
-		if p.load(ctx, candidate.ID, &s) != nil || s.Dialect != p.request.Dialect.Name() || s.unpackRequest(p.request.Dialect, p.Limits.MaxBody) != nil {
+		if p.load(ctx, candidate.ID, &s) != nil || s.Dialect != p.request.Dialect.Name() || s.unpackRequest(p.request.Dialect, p.engine.Limits.MaxBody) != nil {
 			continue
 		}
 		var left conversation.Conversation
-		left.Init(&p.Conversations, &s.Request)
+		left.Init(&p.engine.Conversations, &s.Request)
 		if left.Restore(s.Conversation) != nil || !conversation.ContinuesPast(p.conversation, &left) {
 			continue
 		}
-		if err := p.Keeper.Cancel(ctx, candidate.ID, approvals.CancelAgentGone); err != nil {
-			p.Log.Error("failed to end a held turn that its conversation has left", "turn", candidate.ID, "error", err)
+		if err := p.engine.Keeper.Cancel(ctx, candidate.ID, approvals.CancelAgentGone); err != nil {
+			p.engine.Log.Error("failed to end a held turn that its conversation has left", "turn", candidate.ID, "error", err)
 		}
 	}
 }
@@ -147,9 +147,9 @@ func (p *repetition) restore(ctx context.Context, id, fingerprint string, a Atta
 	}
 	held, err := p.decode(ctx, id, fingerprint, text)
 	if err != nil {
-		p.Log.Error("a held turn cannot be continued and ends", "turn", id, "error", err)
+		p.engine.Log.Error("a held turn cannot be continued and ends", "turn", id, "error", err)
 		p.turn.stored.detach(a)
-		if err := p.Keeper.Cancel(ctx, id, approvals.CancelFault); err != nil {
+		if err := p.engine.Keeper.Cancel(ctx, id, approvals.CancelFault); err != nil {
 			return nil, p.failed(err)
 		}
 		return nil, nil
@@ -172,7 +172,7 @@ func (p *repetition) decode(ctx context.Context, id, fingerprint string, text []
 		return nil, errors.New("it is the copy of another turn")
 	}
 	s.Request.Pulse, s.Request.Silent = p.request.Pulse, p.request.Silent
-	held, err := p.Restore(ctx, &s, Restored{Agent: p.turn.output.agent, Upstream: p.turn.exchange.upstream, Spans: p.turn.spans, Dialect: p.request.Dialect})
+	held, err := p.engine.Restore(ctx, &s, Restored{Agent: p.turn.output.agent, Upstream: p.turn.exchange.upstream, Spans: p.turn.spans, Dialect: p.request.Dialect})
 	if err != nil {
 		return nil, err
 	}
