@@ -241,7 +241,7 @@ func (a *persistent) ask(ctx context.Context, s speech, body string) (answer str
 // heldcall is killed at each step of a held turn and starts again. The agent that repeats
 // its request gets the answer of an unbroken turn, the model is asked again only for what
 // heldcall had not stored, people are asked once, and the audit log has each event once.
-func TestRejoinAfterAKillAtEachStep(t *testing.T) {
+func TestPromise12_AskedOnce_KilledAtEachStep(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many processes")
 	}

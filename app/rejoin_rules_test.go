@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/heldcall/heldcall/app"
@@ -361,6 +362,43 @@ func TestPromise1_NoLeak_OfDetachedTurns(t *testing.T) {
 		back = w.begin(s.path, strings.Replace(s.body(streamed), `"m"`, `"m2"`, 1), append(retried, s.header...)...)
 		if r := <-back; r.err != nil || secretOf(r.body) != "" {
 			t.Errorf("%q, %v", r.body, r.err)
+		}
+	})
+}
+
+// The agent breaks off while the model continues after a denial: heldcall asks the model
+// for the continuation again, and people nothing.
+func TestRejoinDuringAContinuation(t *testing.T) {
+	t.Parallel()
+	everyDialect(t, func(t *testing.T, s speech, streamed bool) {
+		var stalled atomic.Bool
+		model := lister()
+		w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
+			reply := model.Reply(r)
+			if strings.Contains(string(r.Body), "call_sesame") && !stalled.Swap(true) {
+				reply.Body = reply.Body[:1]
+				if !streamed {
+					reply.Body[0].Bytes = reply.Body[0].Bytes[:10]
+				}
+				reply.End = fakemodel.EndStall
+			}
+			return reply
+		}, comments)
+		leave := w.ask(s.path, s.body(streamed), s.header...)
+		held := w.pending(1)[0]
+		w.decide(held.ID, approvals.Decision{Action: approvals.ActionDeny, Note: "no"})
+		w.until("the model continues", stalled.Load)
+		leave()
+		w.agent(held.ID, approvals.AgentDetached)
+		got := <-w.begin(s.path, s.body(streamed), append(retried, s.header...)...)
+		if got.err != nil || got.turn != held.TurnID || !strings.Contains(got.body, "Unde") || secretOf(got.body) != "" {
+			t.Errorf("turn %s, %q, %v", got.turn, got.body, got.err)
+		}
+		if n := len(w.upstream.Requests()); n != 3 {
+			t.Errorf("upstream got %d requests", n)
+		}
+		if n := len(slices.DeleteFunc(w.audited(), func(typ string) bool { return typ != "call_denied" })); n != 1 {
+			t.Errorf("the denial is in the audit log %d times", n)
 		}
 	})
 }
