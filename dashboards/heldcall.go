@@ -63,6 +63,7 @@ func people() Row {
 		quantiles("Time to decision by tool", "From a request to the decision of a reviewer that ended it.", "heldcall_time_to_decision_seconds", "tool"),
 		rates("Decisions by channel", "Decisions of reviewers, by the channel they came over.", "heldcall_decisions_total", "channel", "action"),
 		rates("Decisions by group", "Decisions of reviewers, by the group that was asked.", "heldcall_group_decisions_total", "group", "action"),
+		{Title: "Held turns", Description: "Held turns in the store, by the state of their agent. Detached turns wait for their agent to come back. Replicas that share a state report the same numbers.", Kind: Lines, Width: 8, Queries: []Query{{`max by (agent) (heldcall_turns_stored{$sel})`, "{{agent}}"}}},
 		quantiles("Length of holds", "From a request to its end, by how it ended.", "heldcall_hold_duration_seconds", "outcome"),
 	}}
 }

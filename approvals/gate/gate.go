@@ -200,6 +200,9 @@ func (g *Gate) Cancel(ctx context.Context, id, reason string) error {
 func (g *Gate) Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error) {
 	r, err := g.decider.decide(ctx, d)
 	g.turns.describe(&r)
+	if decided := (*approvals.DecidedError)(nil); errors.As(err, &decided) {
+		g.turns.describe(&decided.Request)
+	}
 	if err != nil {
 		return r, err
 	}

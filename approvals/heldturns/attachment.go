@@ -22,6 +22,11 @@ func (k *Keeper) newAttachment(turn string) *Attachment {
 	return &Attachment{keeper: k, turn: turn, id: rand.Text(), lost: make(chan struct{})}
 }
 
+// state returns the state of the turn after a step of the attachment.
+func (a *Attachment) state(to approvals.AttachState) State {
+	return State{ID: a.turn, State: to, Since: a.keeper.now().UTC(), Owner: a.keeper.owner, Attachment: a.id}
+}
+
 // Lost is closed when another connection, of this process or of another, has taken the turn
 // over, or when the turn has ended elsewhere. The turn must write and release nothing then.
 func (a *Attachment) Lost() <-chan struct{} { return a.lost }
@@ -90,7 +95,7 @@ func (a *Attachment) leave(ctx context.Context, to approvals.AttachState) error 
 		return a.errTaken()
 	}
 	defer k.index.begin(a.turn)()
-	state := k.newState(a, to)
+	state := a.state(to)
 	if to == approvals.AgentDetached {
 		k.index.leave(a, state.Since)
 	}
@@ -103,7 +108,7 @@ func (a *Attachment) leave(ctx context.Context, to approvals.AttachState) error 
 	return nil
 }
 
-// End removes what is stored of the turn, at its proper end. After an error of the store it
+// End removes the turn from the store, at its proper end. After an error of the store it
 // is removed in the background.
 func (a *Attachment) End(ctx context.Context) error {
 	defer a.keeper.index.begin(a.turn)()

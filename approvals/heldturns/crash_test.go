@@ -19,6 +19,7 @@ import (
 type life struct {
 	keeper *heldturns.Keeper
 	gate   *gate.Gate
+	parts  approvalstest.Store
 	end    func()
 
 	mu     sync.Mutex
@@ -52,7 +53,7 @@ func live(t *testing.T, dir string, n int) *life {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &life{left: -1}
+	l := &life{left: -1, parts: s.parts()}
 	l.keeper = heldturns.New(heldturns.Options{Store: faulty{s.ForHeldTurns(), l.write}})
 	l.gate = gate.New(gate.Options{Store: faultyGate{s.ForGate(), l.write}, Turns: l.keeper})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -128,7 +129,7 @@ func (l *life) resume(ctx context.Context, requests []approvals.Request) error {
 }
 
 // A process that dies before any of its writes loses nothing: the next one has the turn, or
-// nobody was asked. Nobody is asked twice, and the log has each event once.
+// no person was asked. No person is asked twice, and the log has each event once.
 func TestPromise4_RecordedFirst_CrashAtEachWrite(t *testing.T) {
 	for n := 0; ; n++ {
 		dir := t.TempDir()
@@ -150,6 +151,10 @@ func TestPromise4_RecordedFirst_CrashAtEachWrite(t *testing.T) {
 				}
 			}
 			approvalstest.Eventually(t, "nothing is stored", func() bool { return !second.keeper.Any() })
+			approvalstest.Eventually(t, "the events of the request are repaired", func() bool {
+				events := approvalstest.EventTypes(approvalstest.EventsOf(t, second.parts, requests[0].ID))
+				return !slices.Contains(writes, "Put") || slices.Contains(events, approvals.EventApprovalDecision)
+			})
 			second.end()
 			verifyOnce(t, dir, requests[0].ID, slices.Contains(writes, "Put"))
 			second = live(t, dir, -1)

@@ -37,8 +37,9 @@ type heldTurn struct {
 	key    Key
 	at     time.Time   // when it was stored, or ended
 	ended  bool        // it is kept in memory to be counted
-	left   time.Time   // when the agent of this process has left
 	local  *Attachment // of this process
+	left   time.Time   // when the agent of leftBy has left, zero if none has
+	leftBy string      // id of the last attachment of this process
 	busy   int         // operations in progress, which the work in the background leaves alone
 	remove bool        // it is being removed from the store
 }
@@ -181,7 +182,7 @@ func (x *index) attach(a *Attachment) {
 		return
 	}
 	t.loseLocked()
-	t.local, t.left = a, time.Time{}
+	t.local = a
 }
 
 // leave marks that the agent of an attachment has left. It reports false if the attachment
@@ -193,8 +194,17 @@ func (x *index) leave(a *Attachment, at time.Time) bool {
 	if t == nil || t.local != a {
 		return false
 	}
-	t.local, t.left = nil, at
+	t.local, t.left, t.leftBy = nil, at, a.id
 	return true
+}
+
+// failed marks that an attachment does not wait for a turn although its state may be written.
+func (x *index) failed(a *Attachment, at time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if t := x.turns[a.turn]; t != nil {
+		t.left, t.leftBy = at, a.id
+	}
 }
 
 // holds reports whether a turn belongs to an attachment, with the revision of its state.
@@ -269,7 +279,7 @@ func stateOf(t *heldTurn, recorded stateRecord, p *processes) approvals.AgentSta
 	}
 	if ended, dead := p.dead(owner); dead {
 		state = approvals.AgentState{State: approvals.AgentDetached, Since: ended}
-	} else if owner == p.self && t.local == nil && !t.left.IsZero() {
+	} else if has := recorded.revision > 0; owner == p.self && t.local == nil && !t.left.IsZero() && (!has || recorded.Attachment == t.leftBy) {
 		state = approvals.AgentState{State: approvals.AgentDetached, Since: t.left}
 	}
 	return state

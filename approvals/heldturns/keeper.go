@@ -3,8 +3,8 @@
 // which of them an agent waits, gives each to one connection at a time, and ends those whose
 // agent does not come back. It knows no HTTP and no wire dialect; snapshots are opaque.
 //
-// Read store.go (what is stored), keeper.go, attachment.go (the methods of an agent's
-// connection), index.go (what is in memory) and reconcile.go (the work in the background).
+// Read store.go (the records), keeper.go, attachment.go (the methods of an agent's
+// connection), index.go (the state in memory) and reconcile.go (the work in the background).
 package heldturns
 
 import (
@@ -88,7 +88,7 @@ func (k *Keeper) Run(ctx context.Context, g Gate) error {
 			}
 		}
 		close(k.ready)
-		return k.work(ctx, g)
+		return (&reconciler{k, g}).work(ctx)
 	})
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("keep held turns: %w", err)
@@ -168,9 +168,10 @@ func (k *Keeper) Claim(ctx context.Context, c Candidate) (*Attachment, []byte, e
 	}
 	defer k.index.begin(c.ID)()
 	a := k.newAttachment(c.ID)
-	state := k.newState(a, approvals.AgentAttached)
+	state := a.state(approvals.AgentAttached)
 	revision, err := k.change(ctx, state, c.revision)
 	if err != nil {
+		k.index.failed(a, state.Since)
 		return nil, nil, err
 	}
 	k.index.attach(a)
@@ -188,7 +189,7 @@ func (k *Keeper) Claim(ctx context.Context, c Candidate) (*Attachment, []byte, e
 }
 
 // Cancel ends a turn for which no agent waits: its pending requests are cancelled with a
-// details.cancel_reason, and what is stored is removed. That is done in the background, and
+// details.cancel_reason, and the turn is removed from the store. That is done in the background, and
 // tried again after an error of the store. Cancel fails with [approvals.ErrTaken] if an agent
 // has the turn, [approvals.ErrUnknownTurn] or [approvals.ErrStoreUnavailable].
 func (k *Keeper) Cancel(ctx context.Context, id, reason string) error {
@@ -205,15 +206,10 @@ func (k *Keeper) Cancel(ctx context.Context, id, reason string) error {
 
 // end begins the end of a turn without an agent whose state is at a revision.
 func (k *Keeper) end(ctx context.Context, id, reason string, revision uint64) error {
-	state := k.newState(k.newAttachment(id), ending)
+	state := k.newAttachment(id).state(ending)
 	state.Reason = reason
 	_, err := k.change(ctx, state, revision)
 	return err
-}
-
-// newState returns the state of a turn after a step of an attachment.
-func (k *Keeper) newState(a *Attachment, state approvals.AttachState) State {
-	return State{ID: a.turn, State: state, Since: k.now().UTC(), Owner: k.owner, Attachment: a.id}
 }
 
 // change writes the state of a turn that is at a revision. If the state has changed since,

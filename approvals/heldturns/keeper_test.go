@@ -3,9 +3,12 @@ package heldturns_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -253,4 +256,152 @@ func TestAnOrphanEnds(t *testing.T) {
 	if _, err := k.Load(t.Context(), "t1"); !errors.Is(err, approvals.ErrUnknownTurn) {
 		t.Fatal(err)
 	}
+}
+
+// A claim whose write is done although it fails leaves no turn without an owner.
+func TestAClaimWithAnUnknownOutcome(t *testing.T) {
+	s := approvalstest.OpenStore(t, t.TempDir())
+	var lose atomic.Bool
+	k, g, _ := run(t, s, heldturns.Options{Store: unknown{s.Held, &lose}})
+	a, _ := keep(t, k, g, "t1")
+	if err := a.Detach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lose.Store(true)
+	if _, _, err := k.Claim(t.Context(), only(t, k)); !errors.Is(err, approvals.ErrStoreUnavailable) {
+		t.Fatal(err)
+	}
+	approvalstest.Eventually(t, "the turn is detached again", func() bool {
+		state, _, err := s.Held.GetState(t.Context(), "t1")
+		return err == nil && state.State == approvals.AgentDetached && only(t, k).State == approvals.AgentDetached
+	})
+	if _, snapshot, err := k.Claim(t.Context(), only(t, k)); err != nil || string(snapshot) != "snapshot of t1" {
+		t.Fatalf("%q, %v", snapshot, err)
+	}
+}
+
+// unknown is a store that loses the reply to one PutState.
+type unknown struct {
+	heldturns.Store
+	lose *atomic.Bool
+}
+
+func (u unknown) PutState(ctx context.Context, s heldturns.State, revision uint64) (uint64, error) {
+	written, err := u.Store.PutState(ctx, s, revision)
+	if err == nil && u.lose.CompareAndSwap(true, false) {
+		return 0, errDead
+	}
+	return written, err
+}
+
+// Every request that is served has the agent's state: published, read, listed and decided.
+// The record does not.
+func TestServedRequestsHaveTheAgentsState(t *testing.T) {
+	s, err := openStore(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	k, g, _ := run(t, s.parts(), heldturns.Options{})
+	published, err := s.Conn().SubscribeSync("heldcall.v1.requests.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, h := keep(t, k, g, "t1")
+	id := h.Requests()[0].ID
+	message, err := published.NextMsg(time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r approvals.Request
+	if err := json.Unmarshal(message.Data, &r); err != nil || r.Agent == nil || r.Agent.State != approvals.AgentAttached {
+		t.Errorf("published: %+v, %v", r.Agent, err)
+	}
+	if err := a.Detach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = g.Request(t.Context(), id); err != nil || r.Agent == nil || r.Agent.State != approvals.AgentDetached || r.Agent.Since.IsZero() {
+		t.Errorf("read: %+v, %v", r.Agent, err)
+	}
+	page, err := g.Requests(t.Context(), approvals.Filter{})
+	if err != nil || len(page.Items) != 1 || page.Items[0].Agent == nil || page.Items[0].Agent.State != approvals.AgentDetached {
+		t.Errorf("listed: %+v, %v", page, err)
+	}
+	if r, err = g.Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionDeny, ReviewerID: "bob"}); err != nil || r.Agent == nil {
+		t.Errorf("decided: %+v, %v", r.Agent, err)
+	}
+	if stored, err := s.ForGate().GetRequest(t.Context(), id); err != nil || stored.Request.Agent != nil {
+		t.Errorf("recorded: %+v, %v", stored.Request.Agent, err)
+	}
+	if _, _, err := k.Claim(t.Context(), only(t, k)); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = g.Request(t.Context(), id); err != nil || r.Agent == nil || r.Agent.State != approvals.AgentAttached {
+		t.Errorf("attached again: %+v, %v", r.Agent, err)
+	}
+}
+
+// A cancelled turn ends with its requests, also if the store fails in between.
+func TestCancelEndsATurn(t *testing.T) {
+	s := approvalstest.OpenStore(t, t.TempDir())
+	var down atomic.Bool
+	k, g, _ := run(t, s, heldturns.Options{Store: faulty{s.Held, func(name string) error {
+		if name == "End" && down.CompareAndSwap(true, false) {
+			return errDead
+		}
+		return nil
+	}}})
+	a, h := keep(t, k, g, "t1")
+	if err := k.Cancel(t.Context(), "t1", approvals.CancelAgentGone); !errors.Is(err, approvals.ErrTaken) {
+		t.Fatalf("cancel an attached turn: %v", err)
+	}
+	if err := a.Detach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c := only(t, k)
+	down.Store(true)
+	if err := k.Cancel(t.Context(), "t1", approvals.CancelAgentGone); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := k.Claim(t.Context(), c); !errors.Is(err, approvals.ErrTaken) && !errors.Is(err, approvals.ErrUnknownTurn) {
+		t.Fatalf("claim a turn that is ending: %v", err)
+	}
+	approvalstest.Await(t, h.Done(), "the cancellation")
+	if r := h.Requests()[0]; r.Status != approvals.StatusCancelled || r.Details.CancelReason != approvals.CancelAgentGone {
+		t.Fatalf("%s (%s)", r.Status, r.Details.CancelReason)
+	}
+	approvalstest.Eventually(t, "nothing is stored", func() bool {
+		_, _, err := s.Held.GetState(t.Context(), "t1")
+		return !k.Any() && errors.Is(err, approvals.ErrUnknownTurn)
+	})
+	if err := k.Cancel(t.Context(), "t1", approvals.CancelAgentGone); !errors.Is(err, approvals.ErrUnknownTurn) {
+		t.Fatal(err)
+	}
+}
+
+// A parked turn stays as long as a request is pending, whatever the orphan TTL is.
+func TestAParkedTurn(t *testing.T) {
+	s := approvalstest.OpenStore(t, t.TempDir())
+	k, g, _ := run(t, s, heldturns.Options{OrphanTTL: time.Second})
+	a, h := keep(t, k, g, "t1")
+	if err := a.Park(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(3 * time.Second) // for what must not happen
+	if c := only(t, k); c.State != approvals.AgentParked || c.Ended {
+		t.Fatalf("%+v", c)
+	}
+	id := h.Requests()[0].ID
+	if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionApprove, ReviewerID: "bob"}); err != nil {
+		t.Fatal(err)
+	}
+	approvalstest.Eventually(t, "turn_ready is recorded", func() bool {
+		types := approvalstest.EventTypes(turnEvents(t, s, id))
+		return slices.Equal(types, []approvals.EventType{approvals.EventTurnParked, approvals.EventTurnReady})
+	})
+	approvalstest.Eventually(t, "the turn ends", func() bool { return !k.Any() })
 }

@@ -120,10 +120,16 @@ func (l *look) stepOfStored() step {
 	return stepNone
 }
 
+// reconciler does the work of a keeper in the background.
+type reconciler struct {
+	k    *Keeper
+	gate Gate
+}
+
 // work does the work in the background until the context ends.
-func (k *Keeper) work(ctx context.Context, g Gate) error {
+func (r *reconciler) work(ctx context.Context) error {
 	select {
-	case <-g.Ready():
+	case <-r.gate.Ready():
 	case <-ctx.Done():
 		return nil
 	}
@@ -133,43 +139,43 @@ func (k *Keeper) work(ctx context.Context, g Gate) error {
 	look, sweep := time.NewTicker(lookInterval), time.NewTicker(sweepInterval)
 	defer look.Stop()
 	defer sweep.Stop()
-	k.sweep(ctx)
-	ids := k.index.all(k.now().Add(-k.orphanTTL))
+	r.sweep(ctx)
+	ids := r.k.index.all(r.k.now().Add(-r.k.orphanTTL))
 	for {
 		for _, id := range ids {
-			group.Go(func() error { k.reconcile(ctx, g, id); return nil })
+			group.Go(func() error { r.reconcile(ctx, id); return nil })
 		}
 		ids = nil
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-k.index.touched.wake:
-			ids = k.index.touched.take()
+		case <-r.k.index.touched.wake:
+			ids = r.k.index.touched.take()
 		case <-look.C:
-			ids = k.index.all(k.now().Add(-k.orphanTTL))
+			ids = r.k.index.all(r.k.now().Add(-r.k.orphanTTL))
 		case <-sweep.C:
-			k.sweep(ctx)
+			r.sweep(ctx)
 		}
 	}
 }
 
 // sweep removes the snapshots that belong to no turn.
-func (k *Keeper) sweep(ctx context.Context) {
-	err := k.store.SweepBefore(ctx, k.index.wants, k.now().Add(-strayAge))
+func (r *reconciler) sweep(ctx context.Context) {
+	err := r.k.store.SweepBefore(ctx, r.k.index.wants, r.k.now().Add(-strayAge))
 	if err != nil && ctx.Err() == nil {
-		k.log.Warn("failed to remove the snapshots that a crash has left", "error", err)
+		r.k.log.Warn("failed to remove the snapshots that a crash has left", "error", err)
 	}
 }
 
 // reconcile does the steps for a turn. After an error it is called again at the next look at
 // all turns.
-func (k *Keeper) reconcile(ctx context.Context, g Gate, id string) {
+func (r *reconciler) reconcile(ctx context.Context, id string) {
 	for ctx.Err() == nil {
-		s, t, state, done := k.index.next(id, k.now(), k.orphanTTL)
+		s, t, state, done := r.k.index.next(id, r.k.now(), r.k.orphanTTL)
 		if s == stepNone {
 			return
 		}
-		err := k.do(ctx, g, s, t, state)
+		err := r.do(ctx, s, t, state)
 		done()
 		switch {
 		case err == nil:
@@ -177,39 +183,39 @@ func (k *Keeper) reconcile(ctx context.Context, g Gate, id string) {
 			return
 		default:
 			if ctx.Err() == nil {
-				k.log.Warn("failed to update a held turn; trying again", "turn", id, "error", err)
+				r.k.log.Warn("failed to update a held turn; trying again", "turn", id, "error", err)
 			}
 			return
 		}
 	}
 }
 
-func (k *Keeper) do(ctx context.Context, g Gate, s step, t heldTurn, state stateRecord) error {
+func (r *reconciler) do(ctx context.Context, s step, t heldTurn, state stateRecord) error {
 	id := t.key.ID
 	switch s {
 	case stepRemove:
-		return k.remove(ctx, id)
+		return r.k.remove(ctx, id)
 	case stepRemoveState:
-		return k.removeState(ctx, state.ID, state.revision)
+		return r.k.removeState(ctx, state.ID, state.revision)
 	case stepFinish:
-		return k.finish(ctx, g, id, state.Reason)
+		return r.finish(ctx, id, state.Reason)
 	case stepDetach:
-		return k.detach(ctx, id, state.revision)
+		return r.detach(ctx, id, state.revision)
 	case stepTakeBack:
-		back := k.newState(t.local, approvals.AgentAttached)
-		revision, err := k.change(ctx, back, state.revision)
+		back := t.local.state(approvals.AgentAttached)
+		revision, err := r.k.change(ctx, back, state.revision)
 		if err == nil {
-			k.logState(ctx, back, revision)
+			r.k.logState(ctx, back, revision)
 		}
 		return err
 	case stepLog:
-		return k.ensure(ctx, state, k.requests.stateEvents(state.State), false)
+		return r.k.ensure(ctx, state, r.k.requests.stateEvents(state.State), false)
 	case stepReady:
-		return k.ensure(ctx, state, k.requests.readyEvents(state.State), true)
+		return r.k.ensure(ctx, state, r.k.requests.readyEvents(state.State), true)
 	case stepOrphan:
-		err := k.end(ctx, id, approvals.CancelAgentGone, state.revision)
+		err := r.k.end(ctx, id, approvals.CancelAgentGone, state.revision)
 		if err == nil {
-			k.metrics.orphans.Inc()
+			r.k.metrics.orphans.Inc()
 		}
 		return err
 	}
@@ -218,37 +224,37 @@ func (k *Keeper) do(ctx context.Context, g Gate, s step, t heldTurn, state state
 
 // detach records that a turn has no agent: its process has ended, or the record failed when
 // the agent left. Of several processes one does it.
-func (k *Keeper) detach(ctx context.Context, id string, revision uint64) error {
-	now, _, ok := k.index.current(id)
+func (r *reconciler) detach(ctx context.Context, id string, revision uint64) error {
+	now, _, ok := r.k.index.current(id)
 	if !ok || now.State != approvals.AgentDetached {
 		return nil
 	}
-	state := State{ID: id, State: approvals.AgentDetached, Since: now.Since, Owner: k.owner}
-	revision, err := k.store.PutState(ctx, state, revision)
+	state := State{ID: id, State: approvals.AgentDetached, Since: now.Since, Owner: r.k.owner}
+	revision, err := r.k.store.PutState(ctx, state, revision)
 	if errors.Is(err, approvals.ErrConflict) {
 		return fmt.Errorf("held turn %s: %w", id, approvals.ErrTaken)
 	}
 	if err == nil {
-		k.index.applyState(state, revision)
-		k.logState(ctx, state, revision)
+		r.k.index.applyState(state, revision)
+		r.k.logState(ctx, state, revision)
 	}
 	return err
 }
 
 // finish cancels the pending requests of a turn that is ending, and removes it.
-func (k *Keeper) finish(ctx context.Context, g Gate, id, reason string) error {
-	pending, final := k.requests.of(id)
+func (r *reconciler) finish(ctx context.Context, id, reason string) error {
+	pending, final := r.k.requests.of(id)
 	for _, request := range pending {
-		err := g.Cancel(ctx, request, reason)
+		err := r.gate.Cancel(ctx, request, reason)
 		if err != nil && !errors.As(err, new(*approvals.DecidedError)) && !errors.Is(err, approvals.ErrUnknownRequest) {
 			return err
 		}
 	}
 	if len(final) > 0 {
-		k.log.Warn("ended a held turn whose agent has not come back for what was decided", "turn", id, "reason", reason)
-		k.metrics.unused.Inc()
+		r.k.log.Warn("ended a held turn whose agent has not come back for what was decided", "turn", id, "reason", reason)
+		r.k.metrics.unused.Inc()
 	}
-	return k.remove(ctx, id)
+	return r.k.remove(ctx, id)
 }
 
 // remove removes a turn from the store, then its state.

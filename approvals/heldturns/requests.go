@@ -107,7 +107,7 @@ var eventTypes = map[approvals.AttachState]approvals.EventType{
 
 // stateEvents returns the events of the recorded state of a turn, one for each of its
 // requests. Their ids depend on the record only: any process can write the same events.
-// There are none for a turn without requests: nobody was asked.
+// There are none for a turn without requests: no person was asked.
 func (x *requests) stateEvents(s State) (events []approvals.Event) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

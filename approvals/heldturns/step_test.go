@@ -59,7 +59,7 @@ func TestSteps(t *testing.T) {
 		"detached, decided and announced":          {turn("me", nil), ready(state(approvals.AgentDetached, "me", recent)), decided, stepNone},
 		"detached for long":                        {turn("me", nil), state(approvals.AgentDetached, "me", old), pending, stepOrphan},
 		"detached for long and decided":            {turn("me", nil), ready(state(approvals.AgentDetached, "me", old)), decided, stepOrphan},
-		"detached for long, nobody was asked":      {turn("dead", nil), state(approvals.AgentDetached, "dead", old), nil, stepOrphan},
+		"detached for long, no person was asked":   {turn("dead", nil), state(approvals.AgentDetached, "dead", old), nil, stepOrphan},
 		"declared dead, with its agent":            {turn("me", mine), state(approvals.AgentDetached, "alive", recent), pending, stepTakeBack},
 		"parked":                                   {turn("me", nil), state(approvals.AgentParked, "me", old), pending, stepNone},
 		"parked and decided":                       {turn("me", nil), state(approvals.AgentParked, "me", old), decided, stepReady},

@@ -267,3 +267,32 @@ func TestManyTurnsAtTheStart(t *testing.T) {
 	})
 	t.Logf("all are recorded as detached after %s", time.Since(began))
 }
+
+// A smaller bound removes no turn that is stored.
+func TestASmallerBoundKeepsTurns(t *testing.T) {
+	dir := t.TempDir()
+	var kept []heldturns.Key
+	for _, bound := range []int64{8 << 20, 1 << 20} {
+		s, err := store.Open(t.Context(), store.Options{Dir: dir, Listen: "-", MaxStored: bound})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 8 {
+			if bound > 1<<20 {
+				k, err := s.HeldTurns.Put(t.Context(), heldturns.Key{HeldTurn: approvals.HeldTurn{ID: fmt.Sprint(i), Fingerprint: "f", Conversation: "c"}, Owner: "one"}, make([]byte, 300<<10))
+				if err != nil {
+					t.Fatal(err)
+				}
+				kept = append(kept, k)
+			}
+		}
+		for _, k := range kept {
+			if _, err := s.HeldTurns.Get(t.Context(), k); err != nil {
+				t.Errorf("with a bound of %d: %v", bound, err)
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

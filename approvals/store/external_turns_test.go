@@ -3,9 +3,14 @@ package store_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/approvalstest"
@@ -211,5 +216,63 @@ func TestPromise7_NothingHangs_ReplicaIsCutOff(t *testing.T) {
 	}
 	if r, err := two.gate.Request(t.Context(), h.Requests()[0].ID); err != nil || r.Status != approvals.StatusPending {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A full bucket of a cluster takes no more turns, but lets those that it has end.
+func TestAFullClusterLetsTurnsEnd(t *testing.T) {
+	t.Parallel()
+	var urls []string
+	for _, srv := range startCluster(t) {
+		urls = append(urls, srv.ClientURL())
+	}
+	s := open(t, store.Options{URL: strings.Join(urls, ","), MaxStored: 1 << 20})
+	var kept []heldturns.Key
+	for i := 0; ; i++ {
+		k, err := s.HeldTurns.Put(t.Context(), heldturns.Key{HeldTurn: approvals.HeldTurn{ID: strconv.Itoa(i)}, Owner: "one"}, make([]byte, 1000))
+		if errors.Is(err, approvals.ErrNoRoom) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept = append(kept, k)
+	}
+	t.Logf("%d turns of 1,000 bytes fit into 1 MiB", len(kept))
+	for _, k := range kept {
+		if err := s.HeldTurns.End(t.Context(), k, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.HeldTurns.Get(t.Context(), k); !errors.Is(err, approvals.ErrUnknownTurn) {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.HeldTurns.Put(t.Context(), heldturns.Key{HeldTurn: approvals.HeldTurn{ID: "more"}, Owner: "one"}, make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A server with less storage than hold.max_stored gets a smaller bound.
+func TestAServerWithLittleStorage(t *testing.T) {
+	t.Parallel()
+	srv, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true, JetStreamMaxStore: 64 << 20,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	e := &external{server: srv, url: srv.ClientURL()}
+	t.Cleanup(e.stop)
+	if !srv.ReadyForConnections(time.Minute) {
+		t.Fatal("the server does not start")
+	}
+	var log written
+	s := open(t, store.Options{URL: e.url, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if _, err := s.HeldTurns.Put(t.Context(), heldturns.Key{HeldTurn: approvals.HeldTurn{ID: "t1"}, Owner: "one"}, make([]byte, 2<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), "hold.max_stored") {
+		t.Errorf("logged %s", log.String())
 	}
 }

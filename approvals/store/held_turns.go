@@ -24,6 +24,7 @@ type HeldTurns struct {
 	Leases *Leases // nil with the embedded server: only this process uses it
 
 	turns   bucket
+	stream  jetstream.Stream // of turns
 	states  Records[heldturns.State]
 	objects objects
 }
@@ -33,9 +34,9 @@ const (
 	maxInline  = 1 << 20 // bytes of a snapshot in the bucket
 )
 
-func newHeldTurns(of func(name string) bucket, o objects) *HeldTurns {
+func newHeldTurns(of func(name string) bucket, p provisionedHeld) *HeldTurns {
 	return &HeldTurns{
-		turns: of(BucketHeld), objects: o,
+		turns: of(BucketHeld), stream: p.turns, objects: p.objects,
 		states: Records[heldturns.State]{of(BucketHeldStates), "state of held turn", approvals.ErrUnknownTurn, func(s *heldturns.State) string { return s.ID }},
 	}
 }
@@ -101,8 +102,16 @@ func (s *HeldTurns) Get(ctx context.Context, k heldturns.Key) ([]byte, error) {
 
 // End removes a held turn. Its key is reported as ended for the time of keep.
 func (s *HeldTurns) End(ctx context.Context, k heldturns.Key, keep time.Duration) error {
-	keep = max(keep.Round(time.Second), time.Second)
-	err := s.turns.backend.write(ctx, opWrite, "remove held turn "+k.ID, func(ctx context.Context) error {
+	doing, keep := "remove held turn "+k.ID, max(keep.Round(time.Second), time.Second)
+	err := s.turns.backend.write(ctx, opWrite, doing, func(ctx context.Context) error {
+		err := s.turns.kv.Purge(ctx, heldKey(k), jetstream.PurgeTTL(keep))
+		if !errors.Is(noRoom(doing, err), approvals.ErrNoRoom) {
+			return err
+		}
+		// A full bucket of a cluster does not take the marker that makes room.
+		if err := s.stream.Purge(ctx, jetstream.WithPurgeSubject("$KV."+BucketHeld+"."+heldKey(k))); err != nil {
+			return err
+		}
 		return s.turns.kv.Purge(ctx, heldKey(k), jetstream.PurgeTTL(keep))
 	})
 	if err == nil && k.Large {

@@ -18,7 +18,7 @@ const duplicateWindow = 10 * time.Minute
 type provisioned struct {
 	buckets map[string]jetstream.KeyValue // by name
 	turns   jetstream.Stream              // of the bucket of turns
-	held    objects                       // large snapshots of held turns
+	held    provisionedHeld
 	events  jetstream.Stream
 }
 

@@ -19,18 +19,29 @@ const (
 	minStored = 1 << 20
 )
 
+// provisionedHeld has the streams of held turns.
+type provisionedHeld struct {
+	turns   jetstream.Stream
+	objects objects
+}
+
 // provisionHeld creates or updates the buckets of held turns, and the object store of large
 // ones. NATS reserves the bytes of a bound: if it has less room, the bound is halved until
-// it fits.
-func (b *backend) provisionHeld(ctx context.Context, replicas int, bound int64, buckets map[string]jetstream.KeyValue) (o objects, err error) {
-	for {
-		o, err = b.provisionHeldWithin(ctx, replicas, bound, buckets)
-		if !noStorage(err) || bound <= minStored {
-			return o, err
-		}
-		bound /= 2
-		b.log.Warn("NATS has not enough storage for hold.max_stored; using less", "bytes", bound)
+// it fits, and once more for the other streams.
+func (b *backend) provisionHeld(ctx context.Context, replicas int, maxStored int64, buckets map[string]jetstream.KeyValue) (provisionedHeld, error) {
+	bound := maxStored
+	p, err := b.provisionHeldWithin(ctx, replicas, bound, buckets)
+	if !noStorage(err) {
+		return p, err
 	}
+	for ; noStorage(err) && bound > minStored; bound /= 2 {
+		p, err = b.provisionHeldWithin(ctx, replicas, bound/2, buckets)
+	}
+	if err != nil {
+		return p, err
+	}
+	b.log.Warn("NATS has not enough storage for hold.max_stored; using less", "bytes", bound/2)
+	return b.provisionHeldWithin(ctx, replicas, bound/2, buckets)
 }
 
 // noStorage reports whether NATS cannot reserve the storage of a stream.
@@ -40,7 +51,7 @@ func noStorage(err error) bool {
 	return errors.As(err, &refused) && (refused.ErrorCode == insufficientResources || refused.ErrorCode == storageExceeded)
 }
 
-func (b *backend) provisionHeldWithin(ctx context.Context, replicas int, bound int64, buckets map[string]jetstream.KeyValue) (o objects, err error) {
+func (b *backend) provisionHeldWithin(ctx context.Context, replicas int, bound int64, buckets map[string]jetstream.KeyValue) (p provisionedHeld, err error) {
 	for _, config := range []jetstream.KeyValueConfig{
 		{Bucket: BucketHeld, MaxBytes: bound, LimitMarkerTTL: markerTTL, Storage: jetstream.FileStorage},
 		{Bucket: BucketHeldStates, LimitMarkerTTL: markerTTL, Storage: jetstream.FileStorage},
@@ -50,31 +61,34 @@ func (b *backend) provisionHeldWithin(ctx context.Context, replicas int, bound i
 		config.History, config.Replicas = 1, replicas
 		kv, err := b.js.CreateOrUpdateKeyValue(ctx, config)
 		if err != nil {
-			return o, fmt.Errorf("create the bucket %s: %w", name, err)
+			return p, fmt.Errorf("create the bucket %s: %w", name, err)
 		}
 		if replicas > 1 {
 			if err := b.readFromLeader(ctx, "KV_"+name); err != nil {
-				return o, err
+				return p, err
 			}
 			if kv, err = b.js.KeyValue(ctx, name); err != nil {
-				return o, fmt.Errorf("open the bucket %s: %w", name, err)
+				return p, fmt.Errorf("open the bucket %s: %w", name, err)
 			}
 		}
 		buckets[name] = kv
 	}
-	o.backend = b
-	if o.store, err = b.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
+	if p.turns, err = b.js.Stream(ctx, "KV_"+BucketHeld); err != nil {
+		return p, fmt.Errorf("open the bucket %s: %w", BucketHeld, err)
+	}
+	p.objects.backend = b
+	if p.objects.store, err = b.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
 		Bucket: BucketHeldObjects, MaxBytes: bound, Storage: jetstream.FileStorage, Replicas: replicas,
 	}); err != nil {
-		return o, fmt.Errorf("create the object store %s: %w", BucketHeldObjects, err)
+		return p, fmt.Errorf("create the object store %s: %w", BucketHeldObjects, err)
 	}
 	if replicas > 1 {
 		if err := b.readFromLeader(ctx, "OBJ_"+BucketHeldObjects); err != nil {
-			return o, err
+			return p, err
 		}
 	}
-	if o.stream, err = b.js.Stream(ctx, "OBJ_"+BucketHeldObjects); err != nil {
-		return o, fmt.Errorf("open the object store %s: %w", BucketHeldObjects, err)
+	if p.objects.stream, err = b.js.Stream(ctx, "OBJ_"+BucketHeldObjects); err != nil {
+		return p, fmt.Errorf("open the object store %s: %w", BucketHeldObjects, err)
 	}
-	return o, nil
+	return p, nil
 }
