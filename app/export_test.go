@@ -11,3 +11,9 @@ func (o Options) WithCanary(try func(context.Context, *proxy.Proxy) error) Optio
 	o.canary = try
 	return o
 }
+
+// WithProxy has a function of the test change the options of the proxy.
+func (o Options) WithProxy(change func(*proxy.Options)) Options {
+	o.proxy = change
+	return o
+}

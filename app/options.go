@@ -22,4 +22,5 @@ type Options struct {
 	AcceptLoss bool
 
 	canary func(context.Context, *proxy.Proxy) error // tests the proxy at the start; nil: [proxy.Proxy.Canary]
+	proxy  func(*proxy.Options)                      // changes them in tests, may be nil
 }

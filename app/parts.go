@@ -203,6 +203,9 @@ func (p *parts) startProxy(ctx context.Context, running *lifecycle) (err error) 
 	for _, k := range c.Clients {
 		o.Clients = append(o.Clients, proxy.Client{KeySHA256: k.digest(), Principal: k.principal()})
 	}
+	if p.options.proxy != nil {
+		p.options.proxy(&o)
+	}
 	if p.proxy, err = proxy.New(o); err != nil {
 		return err
 	}

@@ -233,7 +233,7 @@ func TestPromise7_NothingHangs(t *testing.T) {
 	for name, body := range bodies() {
 		t.Run(name+" agent leaves while held", func(t *testing.T) {
 			t.Parallel()
-			w := build(t, askAll, callThenText, func(c *app.Config) { c.Proxy.Keepalive = time.Hour })
+			w := build(t, askAll, callThenText, func(c *app.Config) { c.Proxy.Keepalive, c.Hold.OrphanTTL = time.Hour, time.Millisecond })
 			ctx, leave := context.WithCancel(t.Context())
 			go func() {
 				req, _ := http.NewRequestWithContext(ctx, http.MethodPost, w.url("/v1/chat/completions"), strings.NewReader(body))
@@ -250,7 +250,7 @@ func TestPromise7_NothingHangs(t *testing.T) {
 		})
 		t.Run(name+" agent half-closes while held", func(t *testing.T) {
 			t.Parallel()
-			w := build(t, askAll, callThenText, func(c *app.Config) { c.Proxy.Keepalive = time.Hour })
+			w := build(t, askAll, callThenText, func(c *app.Config) { c.Proxy.Keepalive, c.Hold.OrphanTTL = time.Hour, time.Millisecond })
 			conn := w.dial()
 			defer conn.Close()
 			conn.send(rawPost("/v1/chat/completions", body, ""))

@@ -114,7 +114,7 @@ var outcomes = map[string]struct {
 // The agent's connection breaks while its call is held. It comes back after the decision,
 // or before it: it gets the bytes of an unbroken turn, upstream and people are asked once,
 // and the audit log is complete.
-func TestRejoin(t *testing.T) {
+func TestPromise12_AskedOnce(t *testing.T) {
 	t.Parallel()
 	everyDialect(t, func(t *testing.T, s speech, streamed bool) {
 		for name, tt := range outcomes {

@@ -13,10 +13,14 @@ import (
 	"github.com/heldcall/heldcall/notify/shoutrrr"
 )
 
-// The test program also is the child process that sends messages, as heldcall is.
+// The test program also is the child process that sends messages, as heldcall is, and the
+// heldcall that a test kills.
 func TestMain(m *testing.M) {
 	if shoutrrr.IsChild(os.Args) {
 		os.Exit(shoutrrr.RunChild(os.Stdin, os.Stdout))
+	}
+	if config := os.Getenv(killedConfig); config != "" {
+		os.Exit(runUntilKilled(config))
 	}
 	os.Exit(m.Run())
 }

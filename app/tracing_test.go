@@ -156,8 +156,8 @@ func TestTraceOfAHoldWithoutItsAgent(t *testing.T) {
 	}
 	f(func(w *world, c *call, r approvals.Request) {
 		c.cancel()
-		w.status(r.ID, approvals.StatusCancelled)
-	}, "cancelled", "agent_gone", "agent_gone")
+		w.agent(r.ID, approvals.AgentDetached)
+	}, "left_pending", "", "agent_gone")
 	f(func(*world, *call, approvals.Request) {}, "left_pending", "", "failed") // heldcall stops
 }
 

@@ -79,7 +79,7 @@ func (x *exchange) start(req *fasthttp.Request) (refusal *intercept.Error) {
 	if x.turn, refusal = x.proxy.turns.Begin(x.agent.ctx, &x.request, &x.agent, &x.upstream, x.spans); refusal != nil {
 		return refusal
 	}
-	x.id = x.turn.ID()
+	x.id = x.request.Turn
 	x.answer()
 	return nil
 }

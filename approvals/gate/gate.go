@@ -280,15 +280,10 @@ func (g *Gate) Requests(ctx context.Context, f approvals.Filter) (approvals.Page
 }
 
 // Record appends to the audit log and returns when the events are durable. It sets empty
-// ids and times. Concurrent calls share writes.
+// ids and times. An event with both may be in the log: then it is not appended again.
+// Concurrent calls share writes.
 func (g *Gate) Record(ctx context.Context, events ...approvals.Event) error {
 	return g.recorder.record(ctx, events...)
-}
-
-// Ensure is [Gate.Record] for events with ids that may be in the audit log: those that are
-// there are not appended again.
-func (g *Gate) Ensure(ctx context.Context, events ...approvals.Event) error {
-	return g.recorder.ensure(ctx, events...)
 }
 
 // Subscribe yields the audit log from a sequence on (0: from the next event) and waits for

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -17,13 +18,24 @@ type recorder struct {
 // record sets empty ids and times, and returns when the events are durable.
 func (r *recorder) record(ctx context.Context, events ...approvals.Event) error {
 	now := r.now().UTC()
-	for i := range events {
+	for i := 0; i < len(events); {
+		if events[i].ID != "" && !events[i].Time.IsZero() {
+			if err := r.store.EnsureEvent(ctx, events[i]); err != nil {
+				return err
+			}
+			events = slices.Delete(slices.Clone(events), i, i+1)
+			continue
+		}
 		if events[i].Time.IsZero() {
 			events[i].Time = now
 		}
 		if events[i].ID == "" {
 			events[i].ID = r.ids.Next(events[i].Time)
 		}
+		i++
+	}
+	if len(events) == 0 {
+		return nil
 	}
 	return r.store.AppendEvents(ctx, events...)
 }
@@ -33,17 +45,4 @@ func (r *recorder) recordChange(ctx context.Context, e approvals.Event) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
 	defer cancel()
 	return r.record(ctx, e)
-}
-
-// ensure appends events of which some may be in the audit log.
-func (r *recorder) ensure(ctx context.Context, events ...approvals.Event) error {
-	for _, e := range events {
-		if e.Time.IsZero() {
-			e.Time = r.now().UTC()
-		}
-		if err := r.store.EnsureEvent(ctx, e); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -88,14 +88,14 @@ type HeldTurn struct {
 	IdempotencyKey string
 }
 
-// Joins returns the index of the held turn that the request continues, -1 for none. They
+// Joins returns the index of the held turn that a request continues, -1 for none. They
 // are in the order in which they began.
 //
 // A request that is declared to be a repetition also takes over a turn whose agent has
 // not been seen to disconnect, if no other turn could be meant. Without evidence an equal
 // request may be one of another agent, so it joins only a detached turn: one in a
 // conversation with ids of upstream, or the only one of its kind from the same address.
-func (c *Conversation) Joins(turns []HeldTurn) int {
+func Joins(c *Conversation, turns []HeldTurn) int {
 	r := c.Request
 	if key := r.IdempotencyKey; key != "" {
 		if i := slices.IndexFunc(turns, func(t HeldTurn) bool { return !t.Ended && t.IdempotencyKey == key }); i >= 0 {
@@ -137,20 +137,20 @@ func only(turns []HeldTurn, fits func(HeldTurn) bool) int {
 	return first
 }
 
-// ContinuesPast reports whether the request continues the conversation of an earlier one
+// ContinuesPast reports whether a request continues the conversation of an earlier one
 // after its input: it has the same history, and more. Both must be read.
-func (c *Conversation) ContinuesPast(earlier *Conversation) bool {
+func ContinuesPast(c, earlier *Conversation) bool {
 	if c.Request.Dialect.Name() != earlier.Request.Dialect.Name() || c.Request.DigestKey() != earlier.Request.DigestKey() ||
 		!slices.Equal(c.Info().Refers, earlier.Info().Refers) {
 		return false
 	}
-	now, before := c.history(), earlier.history()
+	now, before := history(c), history(earlier)
 	return len(before) > 0 && len(now) > len(before) && slices.Equal(now[:len(before)], before)
 }
 
-// history returns a digest of each item of the request's history, nil if it cannot be
+// history returns a digest of each item of a request's history, nil if it cannot be
 // read.
-func (c *Conversation) history() (items [][sha256.Size]byte) {
+func history(c *Conversation) (items [][sha256.Size]byte) {
 	names := c.Parsed.ConversationFields()[:1]
 	fields, err := readBody(c.Request.Envelope.Body, names)
 	raw := fields.Raw(names[0])

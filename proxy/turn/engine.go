@@ -23,13 +23,10 @@ type Options struct {
 	Used func(grants ...string)
 	// Held is called when a hold begins. It may be nil.
 	Held func()
-	// Keeper stores held turns. Nil: a held turn ends with its connection.
+	// Keeper stores held turns. Nil: a held turn ends with its connection, and has no
+	// [Snapshot].
 	Keeper Keeper
-	// KeepAnswers makes turns keep the bytes of the upstream's answers, which a [Snapshot]
-	// needs. They do so with a Keeper too.
-	KeepAnswers bool
-
-	Log *slog.Logger
+	Log    *slog.Logger
 }
 
 // Limits bound a turn.
@@ -66,7 +63,7 @@ type Engine struct {
 func NewEngine(o Options, registerer prometheus.Registerer) *Engine {
 	e := &Engine{Options: o, metrics: newMetrics(registerer, o.Dialects), opening: make(chan struct{}, maxOpening)}
 	e.Conversations = conversation.Shared{
-		Store: o.Store, Runs: o.Gate, Requests: o.Gate, AbortRest: o.Limits.AbortRest, KeepRecords: o.KeepAnswers || o.Keeper != nil, Log: o.Log,
+		Store: o.Store, Runs: o.Gate, Requests: o.Gate, AbortRest: o.Limits.AbortRest, KeepRecords: o.Keeper != nil, Log: o.Log,
 		Metrics: conversation.Metrics{Spliced: e.metrics.spliced, Unplaced: e.metrics.unplaced, StoreErrors: e.metrics.storeErrors.WithLabelValues("turns")},
 	}
 	e.draining, e.drain = context.WithCancel(context.Background())

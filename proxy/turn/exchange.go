@@ -11,6 +11,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/heldcall/heldcall/proxy/leakcheck"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -214,8 +215,8 @@ func (t *Turn) upstreamError(status int) State {
 		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
 	case !IdentityEncoded(r.ContentEncoding()) || !t.request.Dialect.SafeError(body):
 		return t.output.fail(intercept.NotUnderstood("it is an error (status %d) that could hold a call", status))
-	case quotesHidden(body, t.exchange.next.Body, t.request.Envelope.Body):
-		return t.output.fail(withoutQuotation(status, body))
+	case leakcheck.Quotes(body, t.exchange.next.Body, t.request.Envelope.Body):
+		return t.output.fail(leakcheck.WithoutQuotation(status, body))
 	}
 	return t.output.passError(body)
 }

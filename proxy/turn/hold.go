@@ -55,7 +55,7 @@ func (r *review) open(ctx context.Context) error {
 		return err
 	}
 	r.hold, r.parking = hold, newParking(r.asked, &r.engine.Limits, r.conversation.Request, time.Now())
-	if err := r.checkRequests(hold.Requests()); err != nil {
+	if err := checkRequests(r, hold.Requests()); err != nil {
 		return err
 	}
 	if r.engine.Held != nil {
@@ -200,7 +200,7 @@ func (t *Turn) ask() State {
 	}
 	return onOwnStack(func() State {
 		t.engine.Gate.Prepare(t.review.requests)
-		if err := t.keep(ctx); err != nil {
+		if err := t.stored.keep(ctx); err != nil {
 			return t.output.storeFailed("open", err)
 		}
 		if err := t.review.open(ctx); err != nil {
@@ -223,7 +223,7 @@ func (t *Turn) wait() State {
 	case <-t.review.hold.Done():
 		return Deciding
 	case <-t.stored.taken():
-		return t.lost()
+		return t.stored.leave()
 	case <-t.engine.draining.Done():
 		t.review.leavePending()
 		return t.output.shutDown()

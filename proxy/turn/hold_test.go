@@ -3,6 +3,7 @@ package turn
 import (
 	"bytes"
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -38,28 +39,38 @@ func TestHoldsThatEndUndecided(t *testing.T) {
 			status: approvals.StatusCancelled, outcome: outcomeAgentGone, broken: true,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			g, s := newGate(t)
-			e, r, a := NewEngine(options(t, "default: ask\n", g, s), nil), chatRequest(true), newRecorder()
-			ctx, cancel := context.WithCancelCause(t.Context())
-			turn := e.New(ctx, r, a, &model{answers: []canned{answerTo(r.Envelope, callBash(`{}`))}}, nil)
-			if refusal := turn.Prepare(); refusal != nil {
-				t.Fatal(refusal)
-			}
-			turn.stepTo(t, Waiting)
-			tt.end(e, cancel, a)
-			ended, err := turn.Run()
-			if !ended || (err != nil) != tt.broken || turn.Outcome() != tt.outcome {
-				t.Errorf("ended %t, %v, outcome %s: %s", ended, err, turn.Outcome(), a.body)
-			}
-			page, err := g.Requests(t.Context(), approvals.Filter{Status: tt.status})
-			if err != nil || len(page.Items) != 1 {
-				t.Errorf("%d requests are %s, %v", len(page.Items), tt.status, err)
-			}
-			if bytes.Contains(a.body, []byte("bash")) {
-				t.Errorf("the call has leaked: %s", a.body)
-			}
-		})
+		for stored, room := range map[string]error{"stored": nil, "not stored": approvals.ErrNoRoom} {
+			t.Run(name+", "+stored, func(t *testing.T) {
+				g, s := newGate(t)
+				e, r, a := NewEngine(options(t, "default: ask\n", g, s), nil), chatRequest(true), newRecorder()
+				e.Keeper = &keeper{failed: room}
+				status := tt.status
+				if room == nil {
+					status = approvals.StatusPending
+				}
+				ctx, cancel := context.WithCancelCause(t.Context())
+				turn := e.New(ctx, r, a, &model{answers: []canned{answerTo(r.Envelope, callBash(`{}`))}}, nil)
+				if refusal := turn.Prepare(); refusal != nil {
+					t.Fatal(refusal)
+				}
+				turn.stepTo(t, Waiting)
+				tt.end(e, cancel, a)
+				ended, err := turn.Run()
+				if !ended || (err != nil) != tt.broken || turn.Outcome() != tt.outcome {
+					t.Errorf("ended %t, %v, outcome %s: %s", ended, err, turn.Outcome(), a.body)
+				}
+				page, err := g.Requests(t.Context(), approvals.Filter{Status: status})
+				if err != nil || len(page.Items) != 1 {
+					t.Errorf("%d requests are %s, %v", len(page.Items), status, err)
+				}
+				if err == nil && len(page.Items) == 1 && slices.Contains(page.Items[0].Details.Flags, notStored) != (room != nil) {
+					t.Errorf("flags %q", page.Items[0].Details.Flags)
+				}
+				if bytes.Contains(a.body, []byte("bash")) {
+					t.Errorf("the call has leaked: %s", a.body)
+				}
+			})
+		}
 	}
 }
 

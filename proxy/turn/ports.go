@@ -93,9 +93,8 @@ type Gate interface {
 	Prepare(requests []approvals.Request)
 	// Open records the requests that are not recorded yet, and waits for all.
 	Open(ctx context.Context, requests []approvals.Request) (*gate.Hold, error)
+	// Record appends to the audit log. An event with an id and a time may be there already.
 	Record(ctx context.Context, events ...approvals.Event) error
-	// Ensure is Record for events with ids of which some may be recorded.
-	Ensure(ctx context.Context, events ...approvals.Event) error
 	conversation.Runs
 	conversation.Requests
 	AwaitResume(ctx context.Context, id string, who approvals.Principal) error

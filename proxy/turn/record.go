@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
@@ -36,15 +37,13 @@ func (r *review) record(ctx context.Context, settled intercept.Resolution, passe
 	if len(events) == 0 {
 		return nil
 	}
-	if s.attachment == nil {
-		return r.engine.Gate.Record(ctx, events...)
-	}
-	for i := range events { // the same for each connection that gets the answer
-		request := r.conversation.Request
-		events[i].ID = approvals.DerivedID(request.Began, fmt.Sprintf("%s %d %d %s", request.Turn, n, i, events[i].Type))
-	}
-	if s.restored {
-		return r.engine.Gate.Ensure(ctx, events...)
+	for i := range events {
+		if request := r.conversation.Request; s.attachment != nil { // the same for each connection that gets the answer
+			events[i].ID = approvals.DerivedID(request.Began, fmt.Sprintf("%s %d %d %s", request.Turn, n, i, events[i].Type))
+		}
+		if s.restored {
+			events[i].Time = time.Now().UTC()
+		}
 	}
 	return r.engine.Gate.Record(ctx, events...)
 }

@@ -16,9 +16,9 @@ func (t *Turn) settle() State {
 	if t.review.checkRun() {
 		return Paused
 	}
-	switch err := t.confirm(); {
+	switch err := t.stored.confirm(); {
 	case errors.Is(err, approvals.ErrTaken):
-		return t.lost()
+		return t.stored.leave()
 	case err != nil:
 		return t.output.storeFailed("record", err)
 	}
@@ -88,7 +88,7 @@ func (t *Turn) awaitResume() State {
 	case t.ctx.Err() != nil:
 		return t.disconnected()
 	case t.stored.lost():
-		return t.lost()
+		return t.stored.leave()
 	case t.engine.draining.Err() != nil:
 		return t.output.shutDown()
 	}

@@ -28,8 +28,7 @@ import (
 type Snapshot struct {
 	State   State
 	Outcome string
-	Request Request // without its body
-	Body    []byte  // of the request, compressed
+	Request Request // its body is compressed
 	Dialect string
 
 	Conversation conversation.State
@@ -55,7 +54,7 @@ type callState struct {
 
 // Snapshot returns the state of the turn between two steps. It shares memory with the turn,
 // so encode it before the turn continues. It fails while an answer of the upstream is
-// incomplete, and for answers that are not kept: see [Options.KeepAnswers].
+// incomplete, and for answers that are not kept: see [Options.Keeper].
 func (t *Turn) Snapshot() (*Snapshot, error) {
 	kept := t.exchange.kept
 	if kept == nil || kept.dropped || !t.state.complete() {
@@ -70,8 +69,8 @@ func (t *Turn) Snapshot() (*Snapshot, error) {
 		Conversation: t.conversation.State(), Approval: t.hosted.approval, keptAnswers: *kept,
 		Requests: r.requests, Decided: r.decided,
 	}
-	s.Request.KeyDigest, s.Request.Envelope.Body = t.request.DigestKey(), nil
-	s.Body = packed.Encode(t.request.Envelope.Body)
+	s.Request.KeyDigest = t.request.DigestKey()
+	s.Request.Envelope.Body = packed.Encode(t.request.Envelope.Body)
 	for _, j := range r.calls {
 		v := j.verdict
 		v.Limits, v.Denial = nil, nil
@@ -113,7 +112,7 @@ func (e *Engine) Restore(ctx context.Context, s *Snapshot, with Restored) (*Turn
 		return nil, fmt.Errorf("restore turn %s: %w", request.Turn, err)
 	}
 	t.review.restore(s, with.Hold)
-	if err := t.review.check(s.State, t.output.answer.Calls()); err != nil {
+	if err := checkCalls(&t.review, s.State, t.output.answer.Calls()); err != nil {
 		return nil, fmt.Errorf("restore turn %s: %w", request.Turn, err)
 	}
 	return t, nil
@@ -122,13 +121,13 @@ func (e *Engine) Restore(ctx context.Context, s *Snapshot, with Restored) (*Turn
 // unpackRequest completes the request.
 func (s *Snapshot) unpackRequest(d intercept.Dialect, limit int) (err error) {
 	s.Request.Dialect = d
-	s.Request.Envelope.Body, err = packed.Decode(s.Body, limit)
+	s.Request.Envelope.Body, err = packed.Decode(s.Request.Envelope.Body, limit)
 	return err
 }
 
-// check compares restored calls with those of the answer, and the requests with the calls:
+// checkCalls compares restored calls with those of the answer, and the requests with the calls:
 // a call must never be released by the decision on another one.
-func (r *review) check(s State, calls []intercept.Call) error {
+func checkCalls(r *review, s State, calls []intercept.Call) error {
 	if s == Judging {
 		return nil // they are judged again
 	}
@@ -137,9 +136,9 @@ func (r *review) check(s State, calls []intercept.Call) error {
 	}
 	switch {
 	case s == Asking:
-		return r.checkRequests(r.requests)
+		return checkRequests(r, r.requests)
 	case r.hold != nil:
-		return r.checkRequests(r.hold.Requests())
+		return checkRequests(r, r.hold.Requests())
 	case s == Waiting, s == Deciding:
 		return errors.New("it has no requests")
 	}
@@ -147,7 +146,7 @@ func (r *review) check(s State, calls []intercept.Call) error {
 }
 
 // checkRequests compares requests with the calls that they are about.
-func (r *review) checkRequests(requests []approvals.Request) error {
+func checkRequests(r *review, requests []approvals.Request) error {
 	if len(requests) != len(r.asked) {
 		return errors.New("its requests are about other calls")
 	}

@@ -190,7 +190,7 @@ func TestSnapshotNeedsACompleteAnswer(t *testing.T) {
 			t.Errorf("%v is restored with %v", State(s), err)
 		}
 	}
-	b.KeepAnswers = false
+	b.Keeper = nil
 	turn := b.New(t.Context(), chatRequest(true), newRecorder(), &model{}, nil)
 	turn.state = Judging
 	if _, err := turn.Snapshot(); err == nil {

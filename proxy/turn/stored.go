@@ -13,6 +13,7 @@ import (
 // stored is the copy of a held turn outside of this process. An agent that repeats the
 // request continues it: see rejoin.go.
 type stored struct {
+	turn       *Turn
 	attachment Attachment // nil: the turn is not stored
 	answers    int        // of the upstream, in the copy
 	restored   bool       // the turn was made of the copy: what follows from its calls may be recorded
@@ -30,6 +31,15 @@ func (s *stored) lost() bool {
 	}
 }
 
+// leave ends the turn without another byte: it continues for another connection.
+func (s *stored) leave() State {
+	if r := &s.turn.review; r.hold != nil {
+		r.leavePending()
+	}
+	s.turn.output.outcome, s.turn.output.broken = outcomeAgentGone, errTakenOver
+	return Ended
+}
+
 // taken is closed when the turn is lost. It is nil for a turn that is not stored.
 func (s *stored) taken() <-chan struct{} {
 	if s.attachment == nil {
@@ -40,8 +50,8 @@ func (s *stored) taken() <-chan struct{} {
 
 // current reports whether the copy contains the last answer of the upstream, so that an
 // agent that comes back gets the decisions on its calls.
-func (t *Turn) current() bool {
-	return t.stored.attachment != nil && t.stored.answers == t.exchange.count
+func (s *stored) current() bool {
+	return s.attachment != nil && s.answers == s.turn.exchange.count
 }
 
 // notStored is added to requests of turns that are not stored.
@@ -49,46 +59,45 @@ const notStored = "The turn could not be stored: if its agent disconnects, this 
 
 // keep stores the turn before its requests are recorded. There may be no room for it: then
 // the turn ends with its connection.
-func (t *Turn) keep(ctx context.Context) error {
-	if t.engine.Keeper == nil || t.current() {
+func (s *stored) keep(ctx context.Context) error {
+	if s.turn.engine.Keeper == nil || s.current() {
 		return nil
 	}
-	err := t.store(ctx)
+	err := s.write(ctx)
 	if !errors.Is(err, approvals.ErrNoRoom) {
 		return err
 	}
-	t.engine.Log.Warn("a held turn is not stored and ends with its connection", "turn", t.request.Turn, "error", err)
-	for i := range t.review.requests {
-		flags := &t.review.requests[i].Details.Flags
+	s.turn.engine.Log.Warn("a held turn is not stored and ends with its connection", "turn", s.turn.request.Turn, "error", err)
+	for i := range s.turn.review.requests {
+		flags := &s.turn.review.requests[i].Details.Flags
 		*flags = append(append([]string(nil), *flags...), notStored)
 	}
 	return nil
 }
 
-// store writes the copy, or a newer one.
-func (t *Turn) store(ctx context.Context) error {
-	s := &t.stored
-	snapshot, err := t.Snapshot()
+// write writes the copy, or a newer one.
+func (s *stored) write(ctx context.Context) error {
+	snapshot, err := s.turn.Snapshot()
 	if err != nil {
 		if s.attachment != nil {
-			t.reportStored("remove a held turn", s.attachment.End)
+			s.report("remove a held turn", s.attachment.End)
 			s.attachment = nil
 		}
 		return errors.Join(approvals.ErrNoRoom, err)
 	}
 	text, err := json.Marshal(snapshot)
 	if err != nil {
-		return fmt.Errorf("encode turn %s: %w", t.request.Turn, err)
+		return fmt.Errorf("encode turn %s: %w", s.turn.request.Turn, err)
 	}
 	if s.attachment != nil {
 		err = s.attachment.Update(ctx, text)
 	} else {
-		held := approvals.HeldTurn{ID: t.request.Turn, Conversation: t.conversation.SessionDigest(), Fingerprint: t.conversation.Fingerprint(t.exchange.upstream.Addr())}
+		held := approvals.HeldTurn{ID: s.turn.request.Turn, Conversation: s.turn.conversation.SessionDigest(), Fingerprint: s.turn.conversation.Fingerprint(s.turn.exchange.upstream.Addr())}
 		if held.Fingerprint == "" {
 			return approvals.ErrNoRoom
 		}
 		var a Attachment
-		if a, err = t.engine.Keeper.Keep(ctx, held, text); err == nil {
+		if a, err = s.turn.engine.Keeper.Keep(ctx, held, text); err == nil {
 			s.attachment = a
 		}
 	}
@@ -98,25 +107,24 @@ func (t *Turn) store(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.answers = t.exchange.count
+	s.answers = s.turn.exchange.count
 	return nil
 }
 
 // confirm makes sure that a stored turn belongs to this connection and that its copy is
 // current, before anything of the answer is released. It fails with [approvals.ErrTaken] if
 // the turn is lost.
-func (t *Turn) confirm() error {
-	s := &t.stored
+func (s *stored) confirm() error {
 	if s.attachment == nil {
 		return nil
 	}
 	if s.lost() {
 		return approvals.ErrTaken
 	}
-	if t.current() {
-		return s.attachment.Confirm(t.ctx)
+	if s.current() {
+		return s.attachment.Confirm(s.turn.ctx)
 	}
-	if err := t.store(t.ctx); !errors.Is(err, approvals.ErrNoRoom) {
+	if err := s.write(s.turn.ctx); !errors.Is(err, approvals.ErrNoRoom) {
 		return err
 	}
 	return nil
@@ -125,44 +133,43 @@ func (t *Turn) confirm() error {
 // release ends the turn's part of the copy, when the turn has ended. The copy is removed
 // after the last byte has been sent. Until then, and after errors that the next attempt may
 // not have, it stays for an agent that repeats the request.
-func (t *Turn) release() {
-	s := &t.stored
+func (s *stored) release() {
 	a := s.attachment
 	if a == nil || s.lost() {
 		return
 	}
 	s.attachment = nil
-	if t.output.broken != nil || s.again {
-		t.detach(a)
+	if s.turn.output.broken != nil || s.again {
+		s.detach(a)
 		return
 	}
-	t.output.agent.OnSent(func(err error) {
+	s.turn.output.agent.OnSent(func(err error) {
 		if err != nil {
-			t.detach(a)
+			s.detach(a)
 			return
 		}
-		if t.output.outcome == outcomeParked {
-			t.reportStored("park a held turn", a.Park)
+		if s.turn.output.outcome == outcomeParked {
+			s.report("park a held turn", a.Park)
 			return
 		}
-		t.reportStored("remove a held turn", a.End)
+		s.report("remove a held turn", a.End)
 	})
 }
 
 // detach leaves the turn without a connection. When heldcall stops, the end of the process
 // does that for all its turns.
-func (t *Turn) detach(a Attachment) {
-	if t.engine.draining.Err() == nil && !errors.Is(context.Cause(t.ctx), ErrShuttingDown) {
-		t.reportStored("detach a held turn", a.Detach)
+func (s *stored) detach(a Attachment) {
+	if s.turn.engine.draining.Err() == nil && !errors.Is(context.Cause(s.turn.ctx), ErrShuttingDown) {
+		s.report("detach a held turn", a.Detach)
 	}
 }
 
-func (t *Turn) reportStored(what string, write func(context.Context) error) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(t.ctx), cancelTimeout)
+func (s *stored) report(what string, write func(context.Context) error) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(s.turn.ctx), cancelTimeout)
 	defer stop()
 	if err := write(ctx); err != nil && !errors.Is(err, approvals.ErrTaken) {
-		t.engine.Log.Error("failed to "+what, "turn", t.request.Turn, "error", err)
-		t.engine.metrics.storeError("turns")
+		s.turn.engine.Log.Error("failed to "+what, "turn", s.turn.request.Turn, "error", err)
+		s.turn.engine.metrics.storeError("turns")
 	}
 }
 

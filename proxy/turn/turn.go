@@ -52,9 +52,10 @@ func (e *Engine) New(ctx context.Context, r *Request, agent Agent, up Upstream, 
 	t := &Turn{engine: e, request: r, ctx: ctx, spans: spans}
 	c := &t.conversation
 	c.Init(&e.Conversations, r)
+	t.stored.turn = t
 	t.hosted = hostedTools{engine: e, conversation: c}
 	t.exchange = exchange{upstream: up}
-	if e.KeepAnswers || e.Keeper != nil {
+	if e.Keeper != nil {
 		t.exchange.kept = &keptAnswers{reserve: agent.Reserve}
 	}
 	t.review = review{engine: e, conversation: c, spans: spans}
@@ -165,7 +166,7 @@ func (t *Turn) Close() {
 	if t.review.hold != nil {
 		t.review.cancel(t.ctx, approvals.CancelFault)
 	}
-	t.release()
+	t.stored.release()
 	if t.leaveRun != nil {
 		t.leaveRun(t.review.outcome)
 	}
@@ -200,19 +201,10 @@ func (t *Turn) heartbeat() State {
 func (t *Turn) disconnected() State {
 	switch {
 	case t.review.hold == nil:
-	case t.current(), errors.Is(context.Cause(t.ctx), ErrShuttingDown):
+	case t.stored.current(), errors.Is(context.Cause(t.ctx), ErrShuttingDown):
 		t.review.leavePending()
 	default:
 		t.review.cancel(t.ctx, approvals.CancelAgentGone)
 	}
 	return t.output.gone()
-}
-
-// lost ends the turn without another byte: it continues for another connection.
-func (t *Turn) lost() State {
-	if t.review.hold != nil {
-		t.review.leavePending()
-	}
-	t.output.outcome, t.output.broken = outcomeAgentGone, errTakenOver
-	return Ended
 }

@@ -1,4 +1,4 @@
-package turn
+package leakcheck
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ func TestQuotesHidden(t *testing.T) {
 		"a long text of its own": {body: bytes.Repeat([]byte("x"), maxSearched+1), sent: agents},
 		"a long text":            {body: bytes.Repeat([]byte("x"), maxSearched+1), sent: sent, want: true},
 	} {
-		if got := quotesHidden(tt.body, tt.sent, agents); got != tt.want {
+		if got := Quotes(tt.body, tt.sent, agents); got != tt.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -40,7 +40,7 @@ func TestWithoutQuotation(t *testing.T) {
 		`{"error":{"code":"rm -rf /srv","type":"rm -rf"}}`: "(Bad Request)",
 		"not JSON": "(Bad Request)",
 	} {
-		e := withoutQuotation(http.StatusBadRequest, []byte(body))
+		e := WithoutQuotation(http.StatusBadRequest, []byte(body))
 		if !strings.Contains(e.Reason, want) || strings.Contains(e.Reason, "rm -rf") || e.Status() != http.StatusBadRequest || e.Code != intercept.CodeUpstreamUnreachable {
 			t.Errorf("%s: %d %s", body, e.Status(), e.Reason)
 		}

@@ -1,15 +1,17 @@
-package turn
+// Package leakcheck finds errors of an upstream that quote what is hidden from the agent.
+// Servers that check requests quote them in their errors: where heldcall has put back what
+// the agent must not see, or has sent the model a denial, such an error is not passed on.
+package leakcheck
 
 import (
 	"bytes"
+	"cmp"
+	"net/http"
 	"regexp"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/tidwall/gjson"
 )
-
-// Servers that check requests quote them in their errors. Where heldcall has put back what
-// the agent must not see, or has sent the model a denial, such an error is not passed on.
 
 // sequenceLength is how many letters and digits in a row, which are in the request that
 // upstream got and not in the agent's, count as a quotation: shorter ones occur in many
@@ -22,9 +24,9 @@ const maxSearched = 256 << 10
 
 type sequence [sequenceLength]byte
 
-// quotesHidden reports whether an upstream's error quotes parts of the request that
+// Quotes reports whether an upstream's error quotes parts of the request that
 // upstream got that are not in the one of the agent.
-func quotesHidden(body, sent, agents []byte) bool {
+func Quotes(body, sent, agents []byte) bool {
 	if len(body) == 0 || bytes.Equal(agents, sent) {
 		return false
 	}
@@ -70,10 +72,10 @@ func eachSequence(text []byte, visit func(sequence)) {
 // plainCode is what an error may call itself.
 var plainCode = regexp.MustCompile(`^[a-z_]{1,64}$`)
 
-// withoutQuotation is the error in place of one that quotes what was hidden: with
+// WithoutQuotation is the error in place of one that quotes what was hidden: with
 // its status, so that the agent tries again or does not as it would have, and with
 // the name that the upstream gives it.
-func withoutQuotation(status int, body []byte) *intercept.Error {
+func WithoutQuotation(status int, body []byte) *intercept.Error {
 	named := ""
 	for _, path := range []string{"error.code", "error.type", "code", "type"} {
 		if code := gjson.GetBytes(body, path); named == "" && plainCode.MatchString(code.Str) {
@@ -82,6 +84,6 @@ func withoutQuotation(status int, body []byte) *intercept.Error {
 	}
 	return &intercept.Error{
 		Code: intercept.CodeUpstreamUnreachable, HTTP: status,
-		Reason: "the upstream refused the request (" + statusText(status) + named + "); its error text was withheld: it quotes content that is hidden from the agent",
+		Reason: "the upstream refused the request (" + cmp.Or(http.StatusText(status), "Unknown Status Code") + named + "); its error text was withheld: it quotes content that is hidden from the agent",
 	}
 }
