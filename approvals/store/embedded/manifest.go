@@ -69,8 +69,8 @@ func (f folder) write(m manifest) error {
 	return writeFile(f.path(manifestFile), content)
 }
 
-// check reads all records of the streams before a server changes the files, and returns what
-// is missing of the recorded state. With repair it removes what is damaged, so that the server
+// check reads all records of the streams before a server changes the files, and returns the losses
+// since the recorded state. With repair it removes damaged records, so that the server
 // uses the rest. An unfinished write at the end of a stream is no loss: it was not
 // acknowledged.
 func (m manifest) check(f folder, repair bool) (losses []Loss, err error) {

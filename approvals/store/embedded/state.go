@@ -28,7 +28,7 @@ func (s *Server) startFirst() error {
 		}
 		s.logLoss(lost)
 		if _, err := recorded.check(dir, true); err != nil {
-			return fmt.Errorf("remove what is damaged in %s: %w", s.opts.Dir, err)
+			return fmt.Errorf("remove damaged records in %s: %w", s.opts.Dir, err)
 		}
 	}
 	if err := s.start(s.opts.Listen); err != nil {
