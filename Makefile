@@ -19,7 +19,7 @@ TESTJOBS  ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 PATIENCE  ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check fmt format vet queries lint tidy vuln fuzz conformance clients agents ui ui-shots observe dashboards deploy release contract reference load faults soak bench
+.PHONY: help run build test check fmt format vet queries lint tidy vuln fuzz conformance clients agents ui ui-shots observe dashboards deploy release contract reference load replicas faults soak bench
 
 help: ## this list
 	@awk -F ': .*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -101,6 +101,7 @@ reference: ## write the types and defaults in docs/configuration.md anew from th
 
 load: ## two thousand calls held at once, a thousand requests to a Slack that limits the rate, lists of 72 MB (make test has less), a full disk; needs root
 	$(GO) test -tags mount ./approvals/store -run TestDiskFull -count=1 -v -timeout $(PATIENCE)
+	$(GO) test -tags mount ./app -run TestMountedDiskFaults -count=1 -v -timeout $(PATIENCE)
 	$(GO) test ./approvals/gate -run TestPromise7_NothingHangs_ManyHolds -count=1 -v -timeout $(PATIENCE) -args -many=2000
 	$(GO) test ./notify/slack -run TestManyReachARateLimitedSlack -count=1 -v -timeout $(PATIENCE) -args -many=1000
 	$(GO) test ./app -run TestListsOfLargeRequestsHavePreviews -count=1 -v -timeout $(PATIENCE) -args -large=10
@@ -110,6 +111,8 @@ faults: ## replicas, NATS nodes and disks that fail while agents wait; HELDCALL_
 
 soak: ## 2,000 calls held for HELDCALL_SOAK (30m) while agents leave and return: fails if memory or goroutines grow
 	$(GO) run ./internal/testing/bench -hops heldcall -only '^soak$$' -soak $(or $(HELDCALL_SOAK),30m) $(ARGS)
+replicas: ## replicas on a cluster of NATS whose servers are killed, stopped, cut off for 30 s and restarted under load
+	$(GO) test ./app -run 'TestReplicas|TestHeldCallOutlives|TestRollingRestart' -count=1 -v -timeout $(PATIENCE) -args -outage=30s
 
 bench: ## heldcall beside plain hops, in interleaved rounds; ARGS=-short takes three minutes
 	$(GO) run ./internal/testing/bench $(ARGS)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/proxy"
 )
 
@@ -19,6 +20,7 @@ import (
 type Config struct {
 	Proxy   ProxyConfig   `yaml:"proxy"`
 	Hold    HoldConfig    `yaml:"hold"`
+	Runs    RunsConfig    `yaml:"runs"`
 	Console ConsoleConfig `yaml:"console"`
 	NATS    NATSConfig    `yaml:"nats"`
 	Policy  PolicyConfig  `yaml:"policy"`
@@ -83,6 +85,11 @@ type HoldConfig struct {
 	MaxWait   time.Duration `yaml:"max_wait"`   // longest hold; 0: as long as policy allows
 	OrphanTTL time.Duration `yaml:"orphan_ttl"` // how long a turn waits for its agent to come back
 	MaxStored Size          `yaml:"max_stored"` // of the turns that are held
+}
+
+// RunsConfig is when runs end.
+type RunsConfig struct {
+	Idle time.Duration `yaml:"idle"` // silence of an agent after which its run ends
 }
 
 // ConsoleConfig is the control plane.
@@ -255,6 +262,7 @@ func DefaultConfig(lookup func(string) (string, bool)) Config {
 			MaxDenials:       20,
 		},
 		Hold: HoldConfig{Mode: "block", ParkAfter: 50 * time.Second, OrphanTTL: 15 * time.Minute, MaxStored: 1 << 30},
+		Runs: RunsConfig{Idle: gate.DefaultIdle},
 		Console: ConsoleConfig{
 			Listen: "127.0.0.1:4142", Session: 12 * time.Hour,
 			OIDC: OIDCConfig{Scopes: []string{"openid", "email", "profile"}, NameClaim: "email", GroupsClaim: "groups", Role: noRole},

@@ -33,6 +33,9 @@ func (r *configValidator) validate(c *Config) {
 	if c.Hold.MaxStored < 1<<20 {
 		r.problem("hold.max_stored", "%s is less than 1MiB; write for example 1GiB", c.Hold.MaxStored)
 	}
+	if c.Runs.Idle < time.Second {
+		r.problem("runs.idle", "%s is less than a second; write for example 30m", c.Runs.Idle)
+	}
 	if c.Policy.File == "" {
 		r.problem("policy.file", "is empty; name the file, or remove the key to use policy.yaml")
 	} else if c.Policy.FileNamed {

@@ -18,7 +18,7 @@ type Options struct {
 	// with Log. It must not block. Nil: LogEvent.
 	Notice func(approvals.Event)
 
-	// AcceptLoss starts with an audit log that is damaged, and records the loss in it.
+	// AcceptLoss starts with a state that is damaged, and records the loss in the audit log.
 	AcceptLoss bool
 
 	canary func(context.Context, *proxy.Proxy) error // tests the proxy at the start; nil: [proxy.Proxy.Canary]

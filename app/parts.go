@@ -91,7 +91,7 @@ func (p *parts) startStore(ctx context.Context, running *lifecycle) (err error) 
 	p.store, err = store.Open(ctx, store.Options{
 		URL: c.URL, Creds: c.Creds, NKey: c.NKey, TLSCA: c.TLS.CA, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key,
 		Replicas: c.Replicas, Listen: cmp.Or(c.Listen, "-"), Dir: c.Dir, Reviewers: p.reviewers, ReviewersOnly: c.Auth != natsOpen,
-		Retention: p.options.Config.Audit.Retention, MaxStored: int64(p.options.Config.Hold.MaxStored), Channels: append(names, channelPush),
+		Retention: p.options.Config.Audit.Retention, MaxStored: int64(p.options.Config.Hold.MaxStored), Channels: append(names, channelPush), AcceptLoss: p.options.AcceptLoss,
 		Log: p.log("store"), Registerer: p.registry,
 	})
 	if err != nil && c.URL != "" {
@@ -102,7 +102,7 @@ func (p *parts) startStore(ctx context.Context, running *lifecycle) (err error) 
 	}
 	p.judge.ShareCounts(p.store.Limits)
 	running.started("store", func(context.Context) error { return p.store.Close() })
-	return nil
+	return p.recordLoss(ctx)
 }
 
 // newJudge makes the judge of all calls.
@@ -155,7 +155,7 @@ func (p *parts) startGate(ctx context.Context, running *lifecycle) error {
 	p.held = heldturns.New(turns)
 	o := gate.Options{
 		Store: noticed{p.store.ForGate(), p.options.Notice}, Log: p.log("gate"), Registerer: p.registry, CheckEdit: p.judge.Edit,
-		Grants: p.grants, Results: p.options.Config.Audit.Results, Turns: p.held,
+		Grants: p.grants, Results: p.options.Config.Audit.Results, Turns: p.held, Idle: p.options.Config.Runs.Idle,
 	}
 	if p.reviewers != nil {
 		o.NoSelfApproval, o.Profile = !p.options.Config.Console.SelfApproval, p.reviewers.Profile
@@ -169,7 +169,7 @@ func (p *parts) startGate(ctx context.Context, running *lifecycle) error {
 }
 
 func (p *parts) startBots(_ context.Context, running *lifecycle) error {
-	bots, err := nats.Start(nats.Options{Conn: p.store.Conn(), Gate: p.gate, Grants: p.grants, Reviewers: p.reviewers, Version: serviceVersion(p.options.Version), Log: p.log("nats")})
+	bots, err := nats.Start(nats.Options{Conn: p.store.Conn(), Gate: p.gate, Signals: p.gate.Signals(), Grants: p.grants, Reviewers: p.reviewers, Version: serviceVersion(p.options.Version), Log: p.log("nats")})
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (p *parts) startConsole(_ context.Context, running *lifecycle) (err error) 
 	c := p.options.Config.Console
 	provider := c.provider(p.reviewers)
 	p.console, err = console.New(console.Options{
-		Listen: c.Listen, URL: c.URL, Gate: p.gate, Grants: p.grants, Audit: p.store.Events, Templates: p.options.Config.Grants.templates(), Reviewers: p.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Push: p.push,
+		Listen: c.Listen, URL: c.URL, Gate: p.gate, Signals: p.gate.Signals(), Grants: p.grants, Audit: p.store.Events, Templates: p.options.Config.Grants.templates(), Reviewers: p.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Push: p.push,
 		Checks: []console.Check{
 			{Name: "store", Check: p.store.Healthy},
 			{Name: "canary", Check: p.canary.check},

@@ -26,6 +26,7 @@ const (
 	EventRunPaused         EventType = "run_paused"
 	EventRunResumed        EventType = "run_resumed"
 	EventRunAborted        EventType = "run_aborted"
+	EventRunEnded          EventType = "run_ended" // its agent is silent, or has begun another run
 	EventDelegationCreated EventType = "delegation_created"
 	EventDelegationRevoked EventType = "delegation_revoked"
 	EventTurnDetached      EventType = "turn_detached"     // its agent's connection has ended

@@ -113,9 +113,11 @@ func (e eventStream) AppendAfter(ctx context.Context, seq uint64, entries []audi
 
 // commit publishes the last message of a batch and reads the reply.
 func (e eventStream) commit(ctx context.Context, msg *natsgo.Msg) error {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	reply, err := e.backend.conn.RequestMsgWithContext(ctx, msg)
+	var reply *natsgo.Msg
+	err := e.backend.bounded(ctx, func(ctx context.Context) (err error) {
+		reply, err = await(ctx, func(ctx context.Context) (*natsgo.Msg, error) { return e.backend.conn.RequestMsgWithContext(ctx, msg) })
+		return err
+	})
 	if err != nil {
 		return e.backend.fail(opAppend, "append to the audit log", err)
 	}

@@ -27,7 +27,7 @@ func (s *EventLog) AppendEvents(ctx context.Context, events ...approvals.Event) 
 	if cause := s.backend.disk.unwritable(); cause != nil {
 		return s.backend.fail(opAppend, "append to the audit log", cause)
 	}
-	err := s.chain.Append(ctx, events...)
+	err := s.backend.again(ctx, func() error { return s.chain.Append(ctx, events...) })
 	if !errors.Is(err, approvals.ErrTooLarge) {
 		err = s.backend.disk.wrote("events", err)
 	}

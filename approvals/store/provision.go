@@ -78,21 +78,40 @@ func (b *backend) provisionWith(ctx context.Context, n copies, o Options) (p pro
 	return p, err
 }
 
-func (b *backend) provisionBuckets(ctx context.Context, n copies, retention time.Duration) (map[string]jetstream.KeyValue, error) {
-	buckets := map[string]jetstream.KeyValue{}
-	for _, bucket := range []struct {
-		name string
-		ttl  time.Duration
-	}{
+// provisionedBucket is a bucket and the time for which it keeps a record (0: for ever).
+type provisionedBucket struct {
+	name string
+	ttl  time.Duration
+}
+
+func provisionedBuckets(retention time.Duration) []provisionedBucket {
+	return []provisionedBucket{
 		{BucketRequests, retention},
 		{BucketTurns, TurnTTL},
 		{BucketRuns, retention},
+		{BucketSignals, 0}, // a stopped principal stays so
 		{BucketGrants, 0},
 		{BucketDelegations, DelegationTTL},
 		{BucketDeliveries, retention},
 		{BucketPush, 0},
 		{BucketLimits, LimitTTL},
-	} {
+	}
+}
+
+// kept returns the streams whose messages are deleted by age only.
+func kept(retention time.Duration) map[string]time.Duration {
+	streams := map[string]time.Duration{subjects.StreamEvents: retention, subjects.StreamRequests: retention}
+	for _, bucket := range provisionedBuckets(retention) {
+		if bucket.name != BucketTurns { // turns may be deleted
+			streams["KV_"+bucket.name] = bucket.ttl
+		}
+	}
+	return streams
+}
+
+func (b *backend) provisionBuckets(ctx context.Context, n copies, retention time.Duration) (map[string]jetstream.KeyValue, error) {
+	buckets := map[string]jetstream.KeyValue{}
+	for _, bucket := range provisionedBuckets(retention) {
 		kv, err := b.ensureBucket(ctx, n, jetstream.StreamConfig{Name: bucket.name, MaxAge: bucket.ttl})
 		if err != nil {
 			return nil, err

@@ -16,11 +16,11 @@ import (
 )
 
 type runCommand struct {
-	Config     string   `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file. Uses built-in defaults if omitted."`
-	LogFile    string   `placeholder:"FILE" help:"Append heldcall's own log to this file, not to standard error. On a terminal, without this, it is in the folder of the run's state."`
-	TokenFile  string   `placeholder:"FILE" help:"Write the token of this run to this file, which only you can read, for --token-file of the other commands. There is a token where no reviewers are configured."`
-	AcceptLoss bool     `help:"Start although the state is damaged, and record the loss in the audit log."`
-	Command    []string `arg:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
+	Config    string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file. Uses built-in defaults if omitted."`
+	LogFile   string `placeholder:"FILE" help:"Append heldcall's own log to this file, not to standard error. On a terminal, without this, it is in the folder of the run's state."`
+	TokenFile string `placeholder:"FILE" help:"Write the token of this run to this file, which only you can read, for --token-file of the other commands. There is a token where no reviewers are configured."`
+	acceptLoss
+	Command []string `arg:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
 }
 
 // Run starts heldcall, runs the command with its model's address pointing at

@@ -14,8 +14,13 @@ import (
 )
 
 type serveCommand struct {
-	Config     string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file. Uses built-in defaults if omitted."`
-	AcceptLoss bool   `help:"Start although the state is damaged, and record the loss in the audit log."`
+	Config string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file. Uses built-in defaults if omitted."`
+	acceptLoss
+}
+
+// acceptLoss is the flag of commands that open the state.
+type acceptLoss struct {
+	AcceptLoss bool `help:"Start although the state is damaged, and record in the audit log what is lost."`
 }
 
 // Run serves until a signal ends the context, then stops in order. With SIGHUP it

@@ -136,7 +136,7 @@ func (c *Conversation) records(ctx context.Context, key string) ([][]byte, *inte
 	kept, err := c.shared.Store.Turns(ctx, key)
 	if err != nil {
 		c.shared.Metrics.StoreErrors.Inc()
-		return nil, &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "the hidden turns of this conversation cannot be read; try again", Err: err}
+		return nil, &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: approvals.Because("the hidden turns of this conversation cannot be read; try again", err), Err: err}
 	}
 	return kept, nil
 }
@@ -158,7 +158,7 @@ func (c *Conversation) StoreError(err error) *intercept.Error {
 	case errors.Is(err, approvals.ErrTooLarge):
 		return intercept.NotUnderstood("a call is too large to be recorded")
 	}
-	return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "can't record the request (storage unavailable); retry", Err: err}
+	return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: approvals.Because("the request cannot be recorded; try again later. The storage is not available", err), Err: err}
 }
 
 // State is the part of a conversation that is needed to continue in another process.

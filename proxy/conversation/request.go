@@ -72,9 +72,10 @@ type Store interface {
 
 // Runs reports how reviewers have steered runs. [gate.Gate] implements it.
 type Runs interface {
-	RunState(id string) approvals.RunState
-	LookUp(id string) (approvals.Run, bool)
-	Steered() bool // whether any run is not running
+	// RunState also returns since when the run is paused or aborted. With an empty id it is
+	// the state by signals to the principal alone.
+	RunState(id string, who approvals.Principal) (approvals.RunState, time.Time)
+	Steered() bool // whether a run is paused or aborted
 }
 
 // Shared is what all conversations have in common.

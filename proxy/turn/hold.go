@@ -92,6 +92,7 @@ func (r *review) cancel(ctx context.Context, reason string) {
 	for range r.asked {
 		r.engine.metrics.outcome(approvals.OutcomeCancelled)
 	}
+	r.outcome = approvals.OutcomeCancelled
 }
 
 // decide turns what people decided into rulings.
@@ -169,6 +170,7 @@ func (t *Turn) judge() State {
 	if len(calls) == 0 {
 		return Settling
 	}
+	t.enterRun(true)
 	return onOwnStack(func() State {
 		if refusal := t.review.judgeCalls(t.ctx, calls, t.output.answer); refusal != nil {
 			return t.output.fail(refusal)

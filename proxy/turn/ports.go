@@ -98,7 +98,8 @@ type Gate interface {
 	Ensure(ctx context.Context, events ...approvals.Event) error
 	conversation.Runs
 	conversation.Requests
-	AwaitResume(ctx context.Context, id string) error
+	AwaitResume(ctx context.Context, id string, who approvals.Principal) error
+	EnterRun(calls bool, entry func() gate.Entry) (leave func(approvals.Outcome))
 }
 
 // Hold is the wait for the requests of a turn. [gate.Hold] implements it.

@@ -25,6 +25,7 @@ type review struct {
 	hold     Hold                // nil when no people are asked
 	parking  parking             // of the hold
 	decided  time.Time           // when the last of them answered, zero for none
+	outcome  approvals.Outcome   // of the turn's last call that has ended, "" for none
 }
 
 // rules are those that judge the calls of the agent.
@@ -35,7 +36,7 @@ func (r *review) rules() Judge { return r.engine.Judge(r.conversation.Request.Cl
 func (r *review) passByName(ctx context.Context, c intercept.Call) bool {
 	who := r.conversation.Identity()
 	verdict, ok := r.rules().AllowsByName(who.Principal, c)
-	if !ok || r.engine.Gate.RunState(who.Run) != approvals.RunRunning {
+	if !ok || r.conversation.RunState() != approvals.RunRunning {
 		return false
 	}
 	j := &judgedCall{call: c, verdict: verdict, outcome: approvals.OutcomeAllowedByRule}
@@ -49,6 +50,7 @@ func (r *review) passByName(ctx context.Context, c intercept.Call) bool {
 	}
 	r.engine.metrics.verdict(verdict.Action)
 	r.engine.metrics.outcome(approvals.OutcomeAllowedByRule)
+	r.outcome = approvals.OutcomeAllowedByRule
 	if r.spans != nil {
 		r.spans.Passed(j.traced(-1))
 	}
@@ -178,6 +180,7 @@ func (r *review) release() {
 func (r *review) count() (outcome string) {
 	for _, j := range r.calls {
 		r.engine.metrics.outcome(j.outcome)
+		r.outcome = j.outcome
 		if j.outcome == approvals.OutcomeDeniedByRule {
 			r.engine.metrics.deniedBy(j.verdict)
 		}

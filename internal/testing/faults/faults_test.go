@@ -102,7 +102,8 @@ func judge(t *testing.T, o *outcome) map[string]int {
 		t.Run(c.name, func(t *testing.T) {
 			if bad := c.find(o); len(bad) > 0 {
 				failed[c.name] = len(bad)
-				t.Errorf("seed %d: %d:\n  %s", o.plan.seed, len(bad), strings.Join(bad, "\n  "))
+				t.Fail()
+				fmt.Printf("seed %d: %s: %d:\n  %s\n", o.plan.seed, c.name, len(bad), strings.Join(bad, "\n  ")) // now, not after the last seed
 			}
 		})
 	}
