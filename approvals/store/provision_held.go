@@ -48,7 +48,7 @@ func (b *backend) provisionHeldWithin(ctx context.Context, n copies, bound int64
 	for _, config := range []jetstream.StreamConfig{
 		{Name: BucketHeld, MaxBytes: bound, AllowMsgTTL: true, SubjectDeleteMarkerTTL: markerTTL},
 		{Name: BucketHeldStates, AllowMsgTTL: true, SubjectDeleteMarkerTTL: markerTTL},
-		{Name: BucketLeases, MaxAge: leaseAge, Storage: jetstream.MemoryStorage},
+		{Name: BucketLeases, MaxAge: leaseAge},
 	} {
 		if buckets[config.Name], err = b.ensureBucket(ctx, n, config); err != nil {
 			return o, err
