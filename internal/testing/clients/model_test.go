@@ -34,12 +34,13 @@ type model struct {
 	mu       sync.Mutex
 	last     map[string]fakemodel.Conversation // each job's last one
 	requests map[string]int
+	first    map[string]int // requests without a call of the model in the history
 	agents   map[agent]bool
 	problems []string
 }
 
 func newModel() *model {
-	m := &model{last: make(map[string]fakemodel.Conversation), requests: make(map[string]int), agents: make(map[agent]bool)}
+	m := &model{last: make(map[string]fakemodel.Conversation), requests: make(map[string]int), first: make(map[string]int), agents: make(map[agent]bool)}
 	m.Rules = []fakemodel.Rule{{When: func(fakemodel.Conversation) bool { return true }, Say: m.say}}
 	return m
 }
@@ -61,6 +62,9 @@ func (m *model) say(c fakemodel.Conversation) fakemodel.Answer {
 	m.mu.Lock()
 	m.last[job] = c
 	m.requests[job]++
+	if len(callsIn(c)) == 0 {
+		m.first[job]++
+	}
 	m.mu.Unlock()
 	ran := slices.ContainsFunc(c.Messages, func(m fakemodel.Message) bool {
 		return m.Role == "tool" && strings.Contains(m.Content, "ran ")
@@ -134,4 +138,11 @@ func (m *model) told(job string) (told []conformance.Told, requests int) {
 		told = append(told, t)
 	}
 	return told, m.requests[job]
+}
+
+// asked is how often the model was asked for a job's first answer.
+func (m *model) asked(job string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.first[job]
 }

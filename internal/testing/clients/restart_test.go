@@ -63,6 +63,9 @@ func TestRestart(t *testing.T) {
 				if repeats := len(got.Calls) == 1 && got.Error == ""; repeats != table[r.client.name][ending] {
 					t.Errorf("%s: repeats the request %t, the table has %t: %s", j.Name, repeats, !repeats, got.Error)
 				}
+				if n := m.asked(j.Name); n != 1 {
+					t.Errorf("%s: the model was asked %d times", j.Name, n)
+				}
 			}
 		})
 	}
