@@ -41,6 +41,11 @@ func OpenStore(t testing.TB, dir string) Store {
 			t.Error(err)
 		}
 	})
+	return Parts(s)
+}
+
+// Parts returns the parts of a store that a test closes itself.
+func Parts(s *store.Store) Store {
 	return Store{s.ForGate(), s.Grants, s.Turns, s.ForHeldTurns(), s.Events}
 }
 

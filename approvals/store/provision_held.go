@@ -45,11 +45,14 @@ func noStorage(err error) bool {
 }
 
 func (b *backend) provisionHeldWithin(ctx context.Context, n copies, bound int64, buckets map[string]jetstream.KeyValue) (o objects, err error) {
-	for _, config := range []jetstream.StreamConfig{
+	configs := []jetstream.StreamConfig{
 		{Name: BucketHeld, MaxBytes: bound, AllowMsgTTL: true, SubjectDeleteMarkerTTL: markerTTL},
 		{Name: BucketHeldStates, AllowMsgTTL: true, SubjectDeleteMarkerTTL: markerTTL},
-		{Name: BucketLeases, MaxAge: leaseAge, Storage: jetstream.MemoryStorage},
-	} {
+	}
+	if b.disk == nil { // other processes may share the state
+		configs = append(configs, jetstream.StreamConfig{Name: BucketLeases, MaxAge: leaseAge, Storage: jetstream.MemoryStorage})
+	}
+	for _, config := range configs {
 		if buckets[config.Name], err = b.ensureBucket(ctx, n, config); err != nil {
 			return o, err
 		}

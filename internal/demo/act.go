@@ -55,7 +55,7 @@ type scene struct {
 // PlayAll plays every act and writes the transcript. It returns an error if a result
 // differs from the expected one.
 func (s *Stage) PlayAll(ctx context.Context, tell Tell) error {
-	failed := 0
+	failed, events := 0, 0
 	for _, a := range acts() {
 		tell(Line{Heading, a.title})
 		played, err := s.play(ctx, a, tell)
@@ -67,6 +67,7 @@ func (s *Stage) PlayAll(ctx context.Context, tell Tell) error {
 			tell(line)
 		}
 		tell(Line{Heading, "The audit log, and the checks"})
+		events += len(played.events)
 		for _, e := range played.events {
 			tell(Line{Audit, DescribeEvent(e)})
 		}
@@ -79,8 +80,7 @@ func (s *Stage) PlayAll(ctx context.Context, tell Tell) error {
 			tell(Line{Failed, c.claim + ": " + c.problem})
 		}
 	}
-	events, err := s.Ledger.Unbroken()
-	if err != nil {
+	if err := s.Ledger.Unbroken(); err != nil {
 		failed++
 		tell(Line{Failed, err.Error()})
 	}

@@ -168,9 +168,13 @@ func (r *review) keepCharges() {
 	}
 }
 
-// release returns the charges that are not final.
-func (r *review) release() {
+// release returns the charges that are not final. Those of a turn that may continue for
+// another connection stay: it is not charged again.
+func (r *review) release(continues bool) {
 	for _, j := range r.calls {
+		if continues {
+			j.charge.Keep()
+		}
 		j.charge.Return()
 	}
 }

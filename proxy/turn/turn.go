@@ -160,7 +160,7 @@ func (t *Turn) Close() {
 	if t.output.agent.Started() { // else the agent will probably send the request again
 		t.conversation.Results.Record(nil)
 	}
-	t.review.release()
+	t.review.release(t.stored.attachment != nil)
 	t.exchange.close()
 	t.exchange.kept.close()
 	if t.review.hold != nil {
