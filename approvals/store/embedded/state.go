@@ -54,12 +54,12 @@ func (s *Server) logLoss(lost *LossError) {
 	s.opts.Log.Warn("continuing with a state that is damaged or incomplete", "folder", s.opts.Dir, "loss", lost.Details())
 }
 
-// states returns the state of each stream of the server.
+// states returns the state of each stream that the server keeps on disk.
 func (s *Server) states() (map[string]streamState, error) {
 	s.mu.RLock()
 	srv := s.server
 	s.mu.RUnlock()
-	info, err := srv.Jsz(&server.JSzOptions{Account: server.DEFAULT_GLOBAL_ACCOUNT, Streams: true})
+	info, err := srv.Jsz(&server.JSzOptions{Account: server.DEFAULT_GLOBAL_ACCOUNT, Streams: true, Config: true})
 	if err == nil && info.Disabled {
 		err = errors.New("the server has stopped its storage")
 	}
@@ -69,6 +69,9 @@ func (s *Server) states() (map[string]streamState, error) {
 	states := map[string]streamState{}
 	for _, account := range info.AccountDetails {
 		for _, stream := range account.Streams {
+			if stream.Config.Storage == server.MemoryStorage {
+				continue
+			}
 			state := streamState{First: stream.State.FirstSeq, Last: stream.State.LastSeq, Oldest: stream.State.FirstTime}
 			age, kept := s.opts.Kept[stream.Name]
 			if kept {

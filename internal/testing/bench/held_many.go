@@ -57,6 +57,9 @@ func (s *suite) heldMany() error {
 			return err
 		}
 		r.Rest = rest.Resident
+		if err := h.profiles.heap(h, "heap with very many held"); err != nil {
+			return err
+		}
 		delays, err := h.decideAll(chat, held, s.decisions())
 		if err != nil {
 			return err
