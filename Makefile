@@ -19,7 +19,7 @@ TESTJOBS  ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 PATIENCE  ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check fmt format vet queries lint tidy vuln fuzz conformance clients agents ui ui-shots observe dashboards deploy release contract reference load bench
+.PHONY: help run build test check fmt format vet queries lint tidy vuln fuzz conformance clients agents ui ui-shots observe dashboards deploy release contract reference load replicas faults soak bench
 
 help: ## this list
 	@awk -F ': .*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -42,7 +42,7 @@ format: ## is the code formatted
 	$(TOOL) golangci-lint fmt --diff ./...
 
 vet: ## go vet, the tests of clients, agents, ui and conformance included
-	$(GO) vet -tags clients,agents,conformance,ui,mount ./...
+	$(GO) vet -tags clients,agents,conformance,faults,ui,mount ./...
 	$(GO) vet -C dashboards/check -tags observe ./...
 
 queries: ## the dashboard's queries and the rules, by Prometheus' own parser
@@ -63,7 +63,7 @@ fuzz: ## every fuzz target for FUZZTIME (1m each), FUZZJOBS at a time; FUZZPKGS 
 conformance: ## recorded answers of many providers through the real proxy; needs ../shared/streams
 	$(GO) test -tags conformance ./internal/testing/conformance -run TestConformance -count=1 -v -timeout $(PATIENCE)
 
-clients: ## official SDKs of Go, Node and Python, and the example bots; installs them
+clients: ## official SDKs of Go, Node and Python, the example bots and the verifier of the audit log; installs them
 	$(GO) test -C internal/testing/clients/gosdk ./...
 	$(GO) test -tags clients ./internal/testing/clients ./examples -count=1 -v -timeout $(PATIENCE)
 
@@ -101,9 +101,18 @@ reference: ## write the types and defaults in docs/configuration.md anew from th
 
 load: ## two thousand calls held at once, a thousand requests to a Slack that limits the rate, lists of 72 MB (make test has less), a full disk; needs root
 	$(GO) test -tags mount ./approvals/store -run TestDiskFull -count=1 -v -timeout $(PATIENCE)
+	$(GO) test -tags mount ./app -run TestMountedDiskFaults -count=1 -v -timeout $(PATIENCE)
 	$(GO) test ./approvals/gate -run TestPromise7_NothingHangs_ManyHolds -count=1 -v -timeout $(PATIENCE) -args -many=2000
 	$(GO) test ./notify/slack -run TestManyReachARateLimitedSlack -count=1 -v -timeout $(PATIENCE) -args -many=1000
 	$(GO) test ./app -run TestListsOfLargeRequestsHavePreviews -count=1 -v -timeout $(PATIENCE) -args -large=10
+
+faults: ## replicas, NATS nodes and disks that fail while agents wait; HELDCALL_SEEDS=1000 PATIENCE=5h: more than 40 seeds, HELDCALL_SEED=N: one again; needs root
+	$(GO) test -C internal/testing/faults -tags faults -run TestFaults -count=1 -timeout $(PATIENCE)
+
+soak: ## 2,000 calls held for HELDCALL_SOAK (30m) while agents leave and return: fails if memory or goroutines grow
+	$(GO) run ./internal/testing/bench -hops heldcall -only '^soak$$' -soak $(or $(HELDCALL_SOAK),30m) $(ARGS)
+replicas: ## replicas on a cluster of NATS whose servers are killed, stopped, cut off for 30 s and restarted under load
+	$(GO) test ./app -run 'TestReplicas|TestHeldCallOutlives|TestRollingRestart' -count=1 -v -timeout $(PATIENCE) -args -outage=30s
 
 bench: ## heldcall beside plain hops, in interleaved rounds; ARGS=-short takes three minutes
 	$(GO) run ./internal/testing/bench $(ARGS)

@@ -41,7 +41,7 @@ func New(o Options) (*App, error) {
 		return nil, fmt.Errorf("console.reviewers: %w", err)
 	}
 	p := &parts{options: o, registry: telemetry.NewRegistry(o.Version), reviewers: directory, judge: newJudge(o.Config, o.Log)}
-	a := &App{options: o, parts: p, policies: newPolicies(o, p.judge, p.registry), started: make(chan struct{})}
+	a := &App{options: o, parts: p, policies: newPolicies(p), started: make(chan struct{})}
 	p.canary = newCanary(o.canary, p.registry)
 	if err := p.judge.Load(); err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 func (a *App) start(ctx context.Context, running *lifecycle) error {
 	p := a.parts
 	for _, step := range []func(context.Context, *lifecycle) error{
-		p.startTracing, a.policies.start, p.startStore, p.startGrants, p.startGate, p.startPush, p.startBots,
+		p.startTracing, p.startStore, p.startAudit, a.policies.start, p.startGrants, p.startGate, p.startPush, p.startBots,
 		p.makeChannels, p.startProxy, p.startConsole, p.startNotify,
 	} {
 		if err := step(ctx, running); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/proxy"
 )
 
@@ -19,6 +20,7 @@ import (
 type Config struct {
 	Proxy   ProxyConfig   `yaml:"proxy"`
 	Hold    HoldConfig    `yaml:"hold"`
+	Runs    RunsConfig    `yaml:"runs"`
 	Console ConsoleConfig `yaml:"console"`
 	NATS    NATSConfig    `yaml:"nats"`
 	Policy  PolicyConfig  `yaml:"policy"`
@@ -79,9 +81,15 @@ type RoutesConfig struct {
 // HoldConfig is how an answer is held.
 type HoldConfig struct {
 	Mode      string        `yaml:"mode" oneof:"block park"`
+	ParkAfter time.Duration `yaml:"park_after"` // how long a parked answer waits before it ends
 	MaxWait   time.Duration `yaml:"max_wait"`   // longest hold; 0: as long as policy allows
 	OrphanTTL time.Duration `yaml:"orphan_ttl"` // how long a turn waits for its agent to come back
 	MaxStored Size          `yaml:"max_stored"` // of the turns that are held
+}
+
+// RunsConfig is when runs end.
+type RunsConfig struct {
+	Idle time.Duration `yaml:"idle"` // silence of an agent after which its run ends
 }
 
 // ConsoleConfig is the control plane.
@@ -203,9 +211,12 @@ type GrantTemplate struct {
 	Expires  time.Duration `yaml:"expires"` // after it is granted; 0: when it is revoked
 }
 
-// AuditConfig is how long the audit log is kept.
+// AuditConfig is what the audit log contains, for how long it is kept, and how it is signed.
 type AuditConfig struct {
-	Retention time.Duration `yaml:"retention"`
+	Retention  time.Duration `yaml:"retention"`
+	Results    bool          `yaml:"results"`    // of approved calls, and the words of the model after them
+	Checkpoint time.Duration `yaml:"checkpoint"` // between signatures
+	Dir        string        `yaml:"dir"`        // of the key and the last checkpoint; empty: nats.dir with .audit at its end
 }
 
 // LogConfig is heldcall's own log.
@@ -250,14 +261,15 @@ func DefaultConfig(lookup func(string) (string, bool)) Config {
 			MaxContinuations: 8,
 			MaxDenials:       20,
 		},
-		Hold: HoldConfig{Mode: "block", OrphanTTL: 15 * time.Minute, MaxStored: 1 << 30},
+		Hold: HoldConfig{Mode: "block", ParkAfter: 50 * time.Second, OrphanTTL: 15 * time.Minute, MaxStored: 1 << 30},
+		Runs: RunsConfig{Idle: gate.DefaultIdle},
 		Console: ConsoleConfig{
 			Listen: "127.0.0.1:4142", Session: 12 * time.Hour,
 			OIDC: OIDCConfig{Scopes: []string{"openid", "email", "profile"}, NameClaim: "email", GroupsClaim: "groups", Role: noRole},
 		},
 		NATS:   NATSConfig{Listen: "127.0.0.1:4143", Dir: "./data"},
 		Policy: PolicyConfig{File: "policy.yaml", Mode: "enforce"},
-		Audit:  AuditConfig{Retention: 90 * 24 * time.Hour},
+		Audit:  AuditConfig{Retention: 90 * 24 * time.Hour, Results: true, Checkpoint: time.Minute},
 		Log:    LogConfig{Level: "info", Format: "text"},
 	}
 }

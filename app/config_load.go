@@ -30,17 +30,30 @@ func LoadConfig(file string, lookup func(string) (string, bool)) (Config, error)
 // LoadConsoleConfig reads only the console's part, for clients of a heldcall that runs
 // already: they need none of the secrets and files which the other parts name.
 func LoadConsoleConfig(file string, lookup func(string) (string, bool)) (ConsoleConfig, error) {
+	config, err := loadParts(file, lookup, "console")
+	return config.Console, err
+}
+
+// LoadAuditDir reads only the folder of the key and the last checkpoint of the audit log.
+func LoadAuditDir(file string, lookup func(string) (string, bool)) (string, error) {
+	config, err := loadParts(file, lookup, "audit", "nats")
+	return config.AuditDir(), err
+}
+
+// loadParts reads the configuration and reports the problems of some parts alone.
+func loadParts(file string, lookup func(string) (string, bool), parts ...string) (Config, error) {
 	config, problems, err := readConfig(file, lookup)
 	if err != nil {
-		return ConsoleConfig{}, err
+		return Config{}, err
 	}
 	problems = slices.DeleteFunc(problems, func(p *strictyaml.Error) bool {
-		return p.Key != "" && p.Key != "console" && !strings.HasPrefix(p.Key, "console.")
+		part, _, _ := strings.Cut(p.Key, ".")
+		return p.Key != "" && !slices.Contains(parts, part)
 	})
 	if len(problems) > 0 {
-		return ConsoleConfig{}, problems.In(file)
+		return Config{}, problems.In(file)
 	}
-	return config.Console, nil
+	return config, nil
 }
 
 // readConfig reads what can be read and returns it with every problem, in the
@@ -78,7 +91,7 @@ func readConfig(file string, lookup func(string) (string, bool)) (Config, strict
 func (c *Config) resolvePaths(folder string) {
 	paths := []*string{
 		&c.Policy.File, &c.NATS.Dir, &c.NATS.Creds, &c.NATS.NKey,
-		&c.NATS.TLS.CA, &c.NATS.TLS.Cert, &c.NATS.TLS.Key,
+		&c.NATS.TLS.CA, &c.NATS.TLS.Cert, &c.NATS.TLS.Key, &c.Audit.Dir,
 	}
 	for i := range c.Proxy.Clients {
 		paths = append(paths, &c.Proxy.Clients[i].Policy)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -23,14 +24,17 @@ func (r *configValidator) validate(c *Config) {
 	r.validateNATS(&c.NATS)
 	r.validateNATSAuth(c)
 	r.validateTemplates(c.Grants.Templates)
-	if c.Hold.Mode == "park" {
-		r.problem("hold.mode", "park is not in this version; write block")
+	if c.Hold.ParkAfter <= 0 {
+		r.problem("hold.park_after", "%s is not above 0; write for example 50s", c.Hold.ParkAfter)
 	}
 	if c.Hold.OrphanTTL < time.Second {
 		r.problem("hold.orphan_ttl", "%s is less than a second; write for example 15m", c.Hold.OrphanTTL)
 	}
 	if c.Hold.MaxStored < 1<<20 {
 		r.problem("hold.max_stored", "%s is less than 1MiB; write for example 1GiB", c.Hold.MaxStored)
+	}
+	if c.Runs.Idle < time.Second {
+		r.problem("runs.idle", "%s is less than a second; write for example 30m", c.Runs.Idle)
 	}
 	if c.Policy.File == "" {
 		r.problem("policy.file", "is empty; name the file, or remove the key to use policy.yaml")
@@ -41,8 +45,18 @@ func (r *configValidator) validate(c *Config) {
 	r.validateTracing(&c.Tracing)
 	r.validateActing(c)
 	(&notifyValidator{r.configProblems}).validateNotify(&c.Notify)
+	r.validateAudit(c)
+}
+
+func (r *configValidator) validateAudit(c *Config) {
 	if c.Audit.Retention < time.Hour {
 		r.problem("audit.retention", "%s is less than an hour; write for example 90d", c.Audit.Retention)
+	}
+	if c.Audit.Checkpoint < time.Second || c.Audit.Checkpoint > time.Hour {
+		r.problem("audit.checkpoint", "%s is not between 1s and 1h; write for example 1m", c.Audit.Checkpoint)
+	}
+	if inside, err := filepath.Rel(c.NATS.Dir, c.AuditDir()); c.NATS.URL == "" && err == nil && filepath.IsLocal(inside) {
+		r.problem("audit.dir", "is in nats.dir: who rewrites the state would rewrite the checkpoints too; name another folder")
 	}
 }
 

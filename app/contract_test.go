@@ -111,7 +111,7 @@ func TestEverythingOverNATSIsInTheContract(t *testing.T) {
 	steps := []struct {
 		name string
 		do   func(*testing.T, *world, *contractBot)
-	}{{"decisions", contractDecisions}, {"silence", contractSilence}, {"runs", contractRuns}, {"grants", contractGrants}, {"refusals", contractRefusals}, {"discovery", contractDiscovery}}
+	}{{"decisions", contractDecisions}, {"results", contractResults}, {"silence", contractSilence}, {"runs", contractRuns}, {"grants", contractGrants}, {"refusals", contractRefusals}, {"discovery", contractDiscovery}}
 	for _, step := range steps {
 		step.do(t, w, b)
 		if t.Failed() {
@@ -119,7 +119,7 @@ func TestEverythingOverNATSIsInTheContract(t *testing.T) {
 		}
 	}
 	want := []string{
-		"approval_cancelled", "approval_decision", "approval_escalated", "approval_expired", "approval_required", "call_allowed", "call_denied", "call_modified", "call_released",
+		"approval_cancelled", "approval_decision", "approval_escalated", "approval_expired", "approval_required", "call_allowed", "call_denied", "call_modified", "call_released", "call_result",
 		"denial_told", "grant_created", "grant_revoked", "run_aborted", "run_paused", "run_resumed",
 	}
 	heard.await(t, contract, want)

@@ -18,6 +18,9 @@ type Options struct {
 	// with Log. It must not block. Nil: LogEvent.
 	Notice func(approvals.Event)
 
+	// AcceptLoss starts with a state that is damaged, and records the loss in the audit log.
+	AcceptLoss bool
+
 	canary func(context.Context, *proxy.Proxy) error // tests the proxy at the start; nil: [proxy.Proxy.Canary]
 	proxy  func(*proxy.Options)                      // changes them in tests, may be nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/heldturns"
@@ -22,6 +23,7 @@ import (
 	"github.com/heldcall/heldcall/intercept/chat"
 	"github.com/heldcall/heldcall/intercept/messages"
 	"github.com/heldcall/heldcall/intercept/responses"
+	"github.com/heldcall/heldcall/internal/memory"
 	"github.com/heldcall/heldcall/internal/telemetry"
 	"github.com/heldcall/heldcall/notify/nats"
 	"github.com/heldcall/heldcall/notify/webpush"
@@ -44,6 +46,7 @@ type parts struct {
 
 	tracer   trace.Tracer // nil without tracing
 	store    *store.Store
+	changes  *audit.Changes // of the configuration
 	grants   *grants.Grants
 	held     *heldturns.Keeper
 	gate     *gate.Gate
@@ -88,7 +91,7 @@ func (p *parts) startStore(ctx context.Context, running *lifecycle) (err error) 
 	p.store, err = store.Open(ctx, store.Options{
 		URL: c.URL, Creds: c.Creds, NKey: c.NKey, TLSCA: c.TLS.CA, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key,
 		Replicas: c.Replicas, Listen: cmp.Or(c.Listen, "-"), Dir: c.Dir, Reviewers: p.reviewers, ReviewersOnly: c.Auth != natsOpen,
-		Retention: p.options.Config.Audit.Retention, MaxStored: int64(p.options.Config.Hold.MaxStored), Channels: append(names, channelPush),
+		Retention: p.options.Config.Audit.Retention, MaxStored: int64(p.options.Config.Hold.MaxStored), Channels: append(names, channelPush), AcceptLoss: p.options.AcceptLoss,
 		Log: p.log("store"), Registerer: p.registry,
 	})
 	if err != nil && c.URL != "" {
@@ -97,8 +100,9 @@ func (p *parts) startStore(ctx context.Context, running *lifecycle) (err error) 
 	if err != nil {
 		return err
 	}
+	p.judge.ShareCounts(p.store.Limits)
 	running.started("store", func(context.Context) error { return p.store.Close() })
-	return nil
+	return p.recordLoss(ctx)
 }
 
 // newJudge makes the judge of all calls.
@@ -151,7 +155,7 @@ func (p *parts) startGate(ctx context.Context, running *lifecycle) error {
 	p.held = heldturns.New(turns)
 	o := gate.Options{
 		Store: noticed{p.store.ForGate(), p.options.Notice}, Log: p.log("gate"), Registerer: p.registry, CheckEdit: p.judge.Edit,
-		Grants: p.grants, Turns: p.held,
+		Grants: p.grants, Results: p.options.Config.Audit.Results, Turns: p.held, Idle: p.options.Config.Runs.Idle,
 	}
 	if p.reviewers != nil {
 		o.NoSelfApproval, o.Profile = !p.options.Config.Console.SelfApproval, p.reviewers.Profile
@@ -165,7 +169,7 @@ func (p *parts) startGate(ctx context.Context, running *lifecycle) error {
 }
 
 func (p *parts) startBots(_ context.Context, running *lifecycle) error {
-	bots, err := nats.Start(nats.Options{Conn: p.store.Conn(), Gate: p.gate, Grants: p.grants, Reviewers: p.reviewers, Version: serviceVersion(p.options.Version), Log: p.log("nats")})
+	bots, err := nats.Start(nats.Options{Conn: p.store.Conn(), Gate: p.gate, Signals: p.gate.Signals(), Grants: p.grants, Reviewers: p.reviewers, Version: serviceVersion(p.options.Version), Log: p.log("nats")})
 	if err != nil {
 		return err
 	}
@@ -188,8 +192,8 @@ func (p *parts) startProxy(ctx context.Context, running *lifecycle) (err error) 
 	c := p.options.Config.Proxy
 	o := proxy.Options{
 		Listen: c.Listen, TrustHeaders: c.TrustHeaders, Keepalive: c.Keepalive, Heartbeat: proxy.Heartbeat(c.Heartbeat),
-		MaxBody: int(c.MaxBody), Memory: cmp.Or(int64(c.Memory), max(availableMemory()/4, int64(c.MaxBody))), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: p.options.Config.Hold.MaxWait, Routes: c.Routes.Allow,
-		Dialects: dialects(), Judge: func(client string) proxy.Judge { return p.judge.For(client) }, Gate: p.gate, Turns: p.store.Turns, Keeper: heldTurns{p.held}, Used: p.grants.Used,
+		MaxBody: int(c.MaxBody), Memory: cmp.Or(int64(c.Memory), max(memory.Available()/4, int64(c.MaxBody))), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: p.options.Config.Hold.MaxWait, Park: p.options.Config.Hold.Mode == "park", ParkAfter: p.options.Config.Hold.ParkAfter, Routes: c.Routes.Allow,
+		Dialects: dialects(), Judge: func(client string) proxy.Judge { return p.judge.For(client) }, Gate: p.gate, Results: p.gate.Results, Turns: p.store.Turns, Keeper: heldTurns{p.held}, Used: p.grants.Used,
 		Tracing: proxy.Tracing{Tracer: p.tracer, Arguments: p.options.Config.Tracing.Arguments},
 		Log:     p.log("proxy"), Registerer: p.registry,
 	}
@@ -217,7 +221,7 @@ func (p *parts) startConsole(_ context.Context, running *lifecycle) (err error) 
 	c := p.options.Config.Console
 	provider := c.provider(p.reviewers)
 	p.console, err = console.New(console.Options{
-		Listen: c.Listen, URL: c.URL, Gate: p.gate, Grants: p.grants, Audit: p.store.Events, Templates: p.options.Config.Grants.templates(), Reviewers: p.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Push: p.push,
+		Listen: c.Listen, URL: c.URL, Gate: p.gate, Signals: p.gate.Signals(), Grants: p.grants, Audit: p.store.Events, Templates: p.options.Config.Grants.templates(), Reviewers: p.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Push: p.push,
 		Checks: []console.Check{
 			{Name: "store", Check: p.store.Healthy},
 			{Name: "canary", Check: p.canary.check},

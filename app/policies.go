@@ -40,18 +40,32 @@ type policies struct {
 	log       *slog.Logger
 	metrics   policyMetrics
 	requested chan struct{}
+	parts     *parts // with the audit log
 }
 
-func newPolicies(o Options, j *judge.Judge, reg prometheus.Registerer) *policies {
-	return &policies{judge: j, config: &o.Config, log: o.Log, metrics: newPolicyMetrics(reg), requested: make(chan struct{}, 1)}
+func newPolicies(p *parts) *policies {
+	return &policies{judge: p.judge, config: &p.options.Config, log: p.options.Log, metrics: newPolicyMetrics(p.registry), requested: make(chan struct{}, 1), parts: p}
 }
 
-func (p *policies) start(_ context.Context, running *lifecycle) error {
+// start records the policies that have changed since heldcall last ran, and watches the files.
+func (p *policies) start(ctx context.Context, running *lifecycle) error {
+	if err := p.record(ctx); err != nil {
+		return err
+	}
 	if p.judge.Shadow() {
 		p.log.Warn("policy.mode is shadow: calls are judged, logged and counted, and nothing is held or denied")
 	}
 	running.background("policy", p.watch)
 	return nil
+}
+
+// record writes to the audit log which policies have changed.
+func (p *policies) record(ctx context.Context) error {
+	inForce := map[string]string{}
+	for _, s := range p.judge.Sources() {
+		inForce[s.Name()] = s.SHA256()
+	}
+	return p.parts.changes.Policies(ctx, inForce)
 }
 
 // reload reads the files again at the next opportunity, whether they have changed or not.
@@ -83,6 +97,9 @@ func (p *policies) watch(ctx context.Context) error {
 			}
 		}
 		p.metrics.valid.Set(valid)
+		if err := p.record(ctx); err != nil && ctx.Err() == nil {
+			p.log.Error("a change of the policy is not in the audit log yet; trying again", "error", err, "in", reloadEvery)
+		}
 		if changed {
 			p.warnOfVacantRoutes()
 		}

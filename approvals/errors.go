@@ -10,6 +10,8 @@ var (
 	ErrUnknownRequest = errors.New("no such request")
 	// ErrUnknownRun is returned for a run id that is not recorded.
 	ErrUnknownRun = errors.New("no such run")
+	// ErrUnknownSignal is returned for a principal without a recorded signal.
+	ErrUnknownSignal = errors.New("no signal to this principal")
 	// ErrUnknownDelegation is returned for a delegation id that is not recorded.
 	ErrUnknownDelegation = errors.New("no such delegation")
 	// ErrConflict is returned by a [Store] whose record was changed by another
@@ -27,6 +29,9 @@ var (
 	ErrTaken = errors.New("the turn belongs to another connection")
 	// ErrNoRoom is returned for a held turn that does not fit into hold.max_stored.
 	ErrNoRoom = errors.New("no room to store the turn")
+	// ErrNotRecorded is returned, with [ErrStoreUnavailable], for a write that was not tried
+	// because it could not succeed.
+	ErrNotRecorded = errors.New("not recorded")
 	// ErrStoreUnavailable wraps every failure to read or write durable state.
 	ErrStoreUnavailable = errors.New("the store is not available")
 )
@@ -67,6 +72,32 @@ func (e *InvalidError) Error() string { return e.Field + ": " + e.Reason }
 // Invalid returns an [*InvalidError] with a formatted reason.
 func Invalid(field, format string, args ...any) error {
 	return &InvalidError{field, fmt.Sprintf(format, args...)}
+}
+
+// FaultError is a failure of the store whose cause may be shown to agents and reviewers, such
+// as "no space left on device". Err may contain paths.
+type FaultError struct {
+	Cause string
+	Err   error
+}
+
+func (e *FaultError) Error() string { return e.Err.Error() }
+func (e *FaultError) Unwrap() error { return e.Err }
+
+// NotRecorded returns the text for a reviewer whose decision, signal or grant certainly has no
+// effect because it could not be recorded.
+func NotRecorded(err error) (text string, certain bool) {
+	return Because("This is not recorded, because heldcall cannot write its state", err) + ". Try again when /readyz of the console answers 200.",
+		errors.Is(err, ErrNotRecorded)
+}
+
+// Because returns a text for agents and reviewers with the cause of an error of the store, if
+// that is known.
+func Because(text string, err error) string {
+	if fault := (*FaultError)(nil); errors.As(err, &fault) {
+		return text + ": " + fault.Cause
+	}
+	return text
 }
 
 // Unavailable wraps an error of the store with what was being done. The result wraps

@@ -20,17 +20,23 @@ const (
 	EventCallModified      EventType = "call_modified" // arguments changed before release
 	EventCallReleased      EventType = "call_released" // recorded before the bytes leave
 	EventDenialTold        EventType = "denial_told"   // the model has been sent the denial
+	EventCallResult        EventType = "call_result"   // the agent has reported the result of an approved call
 	EventGrantCreated      EventType = "grant_created"
 	EventGrantRevoked      EventType = "grant_revoked"
 	EventRunPaused         EventType = "run_paused"
 	EventRunResumed        EventType = "run_resumed"
 	EventRunAborted        EventType = "run_aborted"
+	EventRunEnded          EventType = "run_ended" // its agent is silent, or has begun another run
 	EventDelegationCreated EventType = "delegation_created"
 	EventDelegationRevoked EventType = "delegation_revoked"
-	EventTurnDetached      EventType = "turn_detached"   // its agent's connection has ended
-	EventTurnReattached    EventType = "turn_reattached" // an agent has come back
-	EventTurnParked        EventType = "turn_parked"     // its agent was answered with a notice
-	EventTurnReady         EventType = "turn_ready"      // it has no agent, and its requests are final
+	EventTurnDetached      EventType = "turn_detached"     // its agent's connection has ended
+	EventTurnReattached    EventType = "turn_reattached"   // an agent has come back
+	EventTurnParked        EventType = "turn_parked"       // its agent was answered with a notice
+	EventTurnReady         EventType = "turn_ready"        // it has no agent, and its requests are final
+	EventCheckpoint        EventType = "checkpoint"        // a replica has signed the end of the log
+	EventPolicyChanged     EventType = "policy_changed"    // the content of a policy file differs from the last recorded one
+	EventReviewersChanged  EventType = "reviewers_changed" // the configured reviewers differ from the last recorded ones
+	EventLossAccepted      EventType = "loss_accepted"     // the operator has started heldcall with a damaged state; Note has the damage
 )
 
 // Event is one entry of the audit log. Seq, PrevHash and Hash are set when it
@@ -62,9 +68,14 @@ type Event struct {
 	FreeText   bool            `json:"free_text,omitempty"` // the tool's input is free text: Before and After are a string
 	Doubts     []string        `json:"doubts,omitempty"`    // why clients may read the call in different ways
 	Grant      *Grant          `json:"grant,omitempty"`     // as it was created or revoked
-	Seq        uint64          `json:"seq"`
-	PrevHash   string          `json:"prev_hash"` // hex SHA-256, "" for the first
-	Hash       string          `json:"hash"`
+	Result     *CallResult     `json:"result,omitempty"`    // of an approved call
+	Checkpoint *Checkpoint     `json:"checkpoint,omitempty"`
+	Policy     *PolicyVersion  `json:"policy,omitempty"` // of policy_changed
+	// Reviewers are those of reviewers_changed. Note has the settings that give rights to others.
+	Reviewers []ReviewerRights `json:"reviewers,omitempty"`
+	Seq       uint64           `json:"seq"`
+	PrevHash  string           `json:"prev_hash"` // hex SHA-256, "" for the first
+	Hash      string           `json:"hash"`
 }
 
 // EventPage is one page of the audit log, oldest first. NextCursor is "" on the last
@@ -88,6 +99,7 @@ const (
 	OutcomeDeniedByPerson   Outcome = "denied_by_person"
 	OutcomeExpired          Outcome = "expired"
 	OutcomeCancelled        Outcome = "cancelled"
+	OutcomeParked           Outcome = "parked" // it may be called again after its approval
 	OutcomeAborted          Outcome = "aborted"
 	OutcomeFailedClosed     Outcome = "failed_closed"
 )

@@ -145,6 +145,9 @@ type Details struct {
 	// Escalation lets more groups decide if the request stays pending. If the request has
 	// demands, each has its own.
 	Escalation *Escalation `json:"escalation,omitempty"`
+	// Result is what happened to an approved call after its release; nil before that, and
+	// if results are not recorded.
+	Result *CallResult `json:"result,omitempty"`
 	// FreeText is true if the input of the tool is free text by contract.
 	FreeText bool `json:"free_text,omitempty"`
 	// Fixed is true if the arguments cannot be edited: the provider runs the tool, or the

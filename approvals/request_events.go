@@ -46,6 +46,7 @@ func RequestEvents(r *Request) []Event {
 		}
 		events = append(events, escalated)
 	}
+	events = append(events, resultEvents(r)...)
 	ended := r.ExpiresAt
 	if r.Details.EndedAt != nil {
 		ended = *r.Details.EndedAt
@@ -65,6 +66,17 @@ func RequestEvents(r *Request) []Event {
 		events = append(events, e)
 	}
 	return events
+}
+
+// resultEvents returns the event of the result of an approved call, if it has one.
+func resultEvents(r *Request) []Event {
+	result := r.Details.Result
+	if result.Received().IsZero() {
+		return nil
+	}
+	e := requestEvent(r, EventCallResult, 0, *result.ReceivedAt)
+	e.Result = result
+	return []Event{e}
 }
 
 // EventsSince returns the events that the change from before to after has added.

@@ -26,6 +26,12 @@ func TestRequestEvents(t *testing.T) {
 			e.EscalatedAt = &at
 			r.Details.Escalation = &e
 		}, []approvals.EventType{approvals.EventApprovalEscalated}, ""},
+		"with its result": {func(r *approvals.Request) {
+			r.Status, r.Details.Result = approvals.StatusApproved, &approvals.CallResult{ReceivedAt: &at}
+		}, []approvals.EventType{approvals.EventCallResult}, ""},
+		"only released": {func(r *approvals.Request) {
+			r.Status, r.Details.Result = approvals.StatusApproved, &approvals.CallResult{ReleasedAt: at}
+		}, nil, ""},
 		"approved twice": {func(r *approvals.Request) {
 			r.Status, r.Decisions = approvals.StatusApproved, []approvals.Decision{{Action: approvals.ActionApprove, DecidedAt: at}, {Action: approvals.ActionApprove, DecidedAt: at}}
 		}, []approvals.EventType{approvals.EventApprovalDecision, approvals.EventApprovalDecision}, ""},

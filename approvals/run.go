@@ -23,7 +23,7 @@ type Signal struct {
 	ReviewerID string          `json:"reviewer_id"`
 }
 
-// RunState is the state of a run. A run without a signal is [RunRunning].
+// RunState is the state of a run.
 type RunState string
 
 // The states of a run.
@@ -31,6 +31,7 @@ const (
 	RunRunning RunState = "running"
 	RunPaused  RunState = "paused"
 	RunAborted RunState = "aborted"
+	RunEnded   RunState = "ended" // until its agent sends another request
 )
 
 // Steered is the answer to a signal: the run after it.
@@ -41,12 +42,25 @@ type Steered struct {
 	Known bool `json:"known"`
 }
 
-// Run is one task of one agent, with the last signal to it.
+// Run is one task of one agent.
 type Run struct {
-	ID         string    `json:"id"`
-	State      RunState  `json:"state"`
-	Principal  Principal `json:"principal"`
-	SessionID  string    `json:"session_id"`
-	ReviewerID string    `json:"reviewer_id,omitempty"` // of the last signal
-	UpdatedAt  time.Time `json:"updated_at"`
+	ID          string    `json:"id"`
+	State       RunState  `json:"state"`
+	Principal   Principal `json:"principal"`
+	SessionID   string    `json:"session_id"`
+	ReviewerID  string    `json:"reviewer_id,omitempty"`  // of the last signal to this run
+	UpdatedAt   time.Time `json:"updated_at"`             // when State changed, UTC
+	ActiveAt    time.Time `json:"active_at,omitzero"`     // of the agent's last request, UTC; the record may be older
+	LastOutcome Outcome   `json:"last_outcome,omitempty"` // of the latest call; "" if none has ended
+	// Signals are those in force by principal that apply to the run: State is never less
+	// than theirs. They are not in the record of the run.
+	Signals []PrincipalSignal `json:"signals,omitempty"`
+}
+
+// LastActive returns when the run was last active as far as the record shows.
+func (r *Run) LastActive() time.Time {
+	if r.ActiveAt.After(r.UpdatedAt) {
+		return r.ActiveAt
+	}
+	return r.UpdatedAt
 }

@@ -21,6 +21,7 @@ type Store interface {
 	RequestStore
 	EventStore
 	Runs() Records[Run]
+	Signals() Records[PrincipalSignal]
 	Delegations() Records[Delegation]
 }
 
@@ -65,7 +66,8 @@ type Records[T any] interface {
 	// Put replaces a record if it is still at the revision (0: it must not exist), else
 	// it fails with [ErrConflict].
 	Put(ctx context.Context, record T, revision uint64) error
-	// Get reads a record, or fails with [ErrUnknownRun] or [ErrUnknownDelegation].
+	// Get reads a record, or fails with [ErrUnknownRun], [ErrUnknownSignal] or
+	// [ErrUnknownDelegation].
 	Get(ctx context.Context, id string) (record T, revision uint64, err error)
 	// Watch is [RequestStore.WatchRequests] for the records.
 	Watch(ctx context.Context, changed func(T), loaded func()) error

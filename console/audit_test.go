@@ -13,6 +13,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/console"
 	"github.com/heldcall/heldcall/console/client"
 )
@@ -24,13 +25,22 @@ type auditLog struct {
 	data   string
 }
 
+// entryOf is an event as the log has it.
+func entryOf(e approvals.Event) audit.Entry {
+	data, err := approvals.EncodeJSON(e)
+	if err != nil {
+		panic(err)
+	}
+	return audit.Entry{Seq: e.Seq, Event: e, Data: data}
+}
+
 var firstEvent = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
-func (l auditLog) EventsFrom(_ context.Context, after uint64, since time.Time) iter.Seq2[approvals.Event, error] {
-	return func(yield func(approvals.Event, error) bool) {
+func (l auditLog) EntriesFrom(_ context.Context, after uint64, since time.Time) iter.Seq2[audit.Entry, error] {
+	return func(yield func(audit.Entry, error) bool) {
 		for seq := after + 1; seq <= uint64(l.events); seq++ {
 			at := firstEvent.Add(time.Duration(seq) * time.Second)
-			if !at.Before(since) && !yield(approvals.Event{Seq: seq, Time: at, Before: []byte(l.data)}, nil) {
+			if !at.Before(since) && !yield(entryOf(approvals.Event{Seq: seq, Time: at, Before: []byte(l.data)}), nil) {
 				return
 			}
 		}
@@ -67,11 +77,40 @@ func TestAudit(t *testing.T) {
 	}
 }
 
+// TestAuditEntriesAreAsHashed: the route answers with the bytes of an entry, whatever text is
+// in it.
+func TestAuditEntriesAreAsHashed(t *testing.T) {
+	for _, data := range []string{
+		`{"id":"1","note":"a\u2028b\u2029c","seq":1}`,
+		"{\"id\":\"1\",\"note\":\"a\u2028b\",\"seq\":1}",
+		`{"id":"1","note":"\u003c\ufffd\ud800","before":{"a":1.0,"a":1e400},"seq":1}`,
+		"{\"id\":\"1\",\"before\":\"\xff\",\"seq\":1}",
+	} {
+		c := connectTo(t, console.Options{Listen: "127.0.0.1:0", Audit: storedEntry(data)})
+		n := 0
+		for entry, err := range c.AuditEntries(t.Context(), 0, time.Time{}) {
+			if n++; err != nil || entry.Seq != 1 || string(entry.Data) != data {
+				t.Errorf("%q is answered as %q (%v)", data, entry.Data, err)
+			}
+		}
+		if n != 1 {
+			t.Errorf("%q: %d entries", data, n)
+		}
+	}
+}
+
+// storedEntry is an audit log of one entry.
+type storedEntry string
+
+func (l storedEntry) EntriesFrom(context.Context, uint64, time.Time) iter.Seq2[audit.Entry, error] {
+	return func(yield func(audit.Entry, error) bool) { yield(audit.Entry{Seq: 1, Data: []byte(l)}, nil) }
+}
+
 type brokenLog struct{}
 
-func (brokenLog) EventsFrom(context.Context, uint64, time.Time) iter.Seq2[approvals.Event, error] {
-	return func(yield func(approvals.Event, error) bool) {
-		yield(approvals.Event{}, approvals.ErrStoreUnavailable)
+func (brokenLog) EntriesFrom(context.Context, uint64, time.Time) iter.Seq2[audit.Entry, error] {
+	return func(yield func(audit.Entry, error) bool) {
+		yield(audit.Entry{}, approvals.ErrStoreUnavailable)
 	}
 }
 
@@ -112,10 +151,10 @@ func TestAuditPageCountsEverything(t *testing.T) {
 // eventAgain is an audit log that is one event again and again.
 type eventAgain struct{ event approvals.Event }
 
-func (l eventAgain) EventsFrom(context.Context, uint64, time.Time) iter.Seq2[approvals.Event, error] {
-	return func(yield func(approvals.Event, error) bool) {
+func (l eventAgain) EntriesFrom(context.Context, uint64, time.Time) iter.Seq2[audit.Entry, error] {
+	return func(yield func(audit.Entry, error) bool) {
 		for e := l.event; ; {
-			if e.Seq++; !yield(e, nil) {
+			if e.Seq++; !yield(entryOf(e), nil) {
 				return
 			}
 		}

@@ -52,6 +52,7 @@ type Options struct {
 	Listen    string // host:port, loopback unless there are reviewers; port 0 picks a free one
 	URL       string // how reviewers reach it, where that is not Listen: http or https
 	Gate      Gate
+	Signals   Signals // by principal
 	Grants    Grants
 	Audit     Audit
 	Templates []approvals.GrantTemplate // of grants, as the configuration has them
@@ -140,7 +141,7 @@ func newHandlers(o Options, policy access.BindPolicy, auth *access.Authenticator
 	requests := requestHandlers{o.Gate}
 	h := &handlers{
 		requests:    requests,
-		runs:        runHandlers{o.Gate},
+		runs:        runHandlers{o.Gate, o.Signals},
 		grants:      grantHandlers{o.Grants, o.Templates},
 		delegations: delegationHandlers{o.Gate, o.Reviewers},
 		audit:       auditHandlers{o.Audit},

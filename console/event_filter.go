@@ -21,16 +21,16 @@ type eventFilter struct {
 }
 
 // encode returns an event and, if that is wanted, the request that it is about: in
-// one text, so that a reader is woken once. A large request is abridged. One that has
-// ended does not change, so that a client that resumes gets it once, however many
-// events there are about it.
+// one text, so that a reader is woken once. A large request is abridged. Of one that has
+// ended only the result changes, so that a client that resumes gets it once or twice,
+// however many events there are about it.
 func (f *eventFilter) encode(ctx context.Context, item feedItem) ([]byte, error) {
 	if item.err != nil {
 		return nil, item.err
 	}
 	event := item.event
 	text, err := appendEvent([]byte("id: "+strconv.FormatUint(event.Seq, 10)+"\n"), string(event.Type), event)
-	if err != nil || !f.requests || !movesRequest(event.Type) || f.ended[event.RequestID] {
+	if err != nil || !f.requests || !movesRequest(event.Type) || (f.ended[event.RequestID] && event.Type != approvals.EventCallResult) {
 		return text, err
 	}
 	request, err := f.gate.Request(ctx, event.RequestID)
@@ -56,7 +56,7 @@ func (f *eventFilter) end(id string) {
 func movesRequest(t approvals.EventType) bool {
 	switch t {
 	case approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventApprovalEscalated,
-		approvals.EventApprovalExpired, approvals.EventApprovalCancelled,
+		approvals.EventApprovalExpired, approvals.EventApprovalCancelled, approvals.EventCallResult,
 		approvals.EventTurnDetached, approvals.EventTurnReattached, approvals.EventTurnParked, approvals.EventTurnReady:
 		return true
 	}

@@ -164,6 +164,19 @@ func TestEventsBringEndedRequestsOnce(t *testing.T) {
 	}
 }
 
+// The request is sent after its end once more with the result of its call.
+func TestEventsBringResults(t *testing.T) {
+	gate := &scriptedGate{events: make(chan approvals.Event), request: approvals.Request{ID: "01A", Status: approvals.StatusApproved}}
+	lines := follow(t, start(t, gate, nil), "", "requests=true")
+	take(t, lines, 2)
+	for seq, typ := range []approvals.EventType{approvals.EventApprovalDecision, approvals.EventCallResult} {
+		gate.events <- approvals.Event{Seq: uint64(seq + 1), Type: typ, RequestID: "01A"}
+		if got := take(t, lines, 7); got[4] != "event: request" {
+			t.Errorf("after %s: the stream is %q", typ, got)
+		}
+	}
+}
+
 func TestEventsBringNoRequestThatIsNotThere(t *testing.T) {
 	expired := approvals.Event{Seq: 9, Type: approvals.EventApprovalExpired, RequestID: "01B"}
 	gone := &scriptedGate{events: make(chan approvals.Event), reading: approvals.ErrUnknownRequest}

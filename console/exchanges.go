@@ -51,6 +51,8 @@ func exchanges() map[string]openapi.Exchange {
 		"GET /api/v1/runs":                    {Reply: reflect.TypeFor[listOf[approvals.Run]]()},
 		"GET /api/v1/runs/{id}":               {Reply: reflect.TypeFor[approvals.Run]()},
 		"POST /api/v1/runs/{id}/signal":       {Body: reflect.TypeFor[approvals.Signal](), Reply: reflect.TypeFor[approvals.Steered]()},
+		"GET /api/v1/signals":                 {Reply: reflect.TypeFor[listOf[approvals.PrincipalSignal]]()},
+		"POST /api/v1/signals":                {Body: reflect.TypeFor[approvals.PrincipalSignalPayload](), Reply: reflect.TypeFor[approvals.PrincipalSignal]()},
 		"GET /api/v1/grants": {
 			Query: []string{"tenant", "user", "agent", "session_id", "tool", "expired", "cursor", "limit"}, Reply: reflect.TypeFor[approvals.GrantPage](),
 		},

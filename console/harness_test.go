@@ -63,7 +63,7 @@ func (g *scriptedGate) Signal(_ context.Context, s approvals.Signal) (approvals.
 
 func (g *scriptedGate) Runs() []approvals.Run { return g.runs }
 
-func (g *scriptedGate) RunByID(string) (approvals.Run, error) { return g.run, g.err }
+func (g *scriptedGate) RunByID(context.Context, string) (approvals.Run, error) { return g.run, g.err }
 
 func (g *scriptedGate) LastSeq(context.Context) (uint64, error) {
 	g.mu.Lock()

@@ -52,7 +52,7 @@ func logProblem(log *slog.Logger, p *problem.Problem, err error, args ...any) {
 var unknownRecords = map[error]string{
 	approvals.ErrUnknownRequest:    "there is no request with this id; GET /api/v1/requests lists them",
 	approvals.ErrUnknownDelegation: "there is no delegation with this id; GET /api/v1/delegations lists those in force",
-	approvals.ErrUnknownRun:        "no run with this id was paused, resumed or stopped; GET /api/v1/runs lists those that were",
+	approvals.ErrUnknownRun:        "no run with this id had a call or a signal; GET /api/v1/runs lists runs",
 	approvals.ErrUnknownGrant:      "there is no grant with this id, or it was revoked; GET /api/v1/grants lists them",
 }
 
@@ -82,9 +82,13 @@ func problemOf(method string, err error) *problem.Problem {
 	case errors.Is(err, approvals.ErrTooLarge):
 		return problem.New(http.StatusRequestEntityTooLarge, problem.CodeTooLarge, "the request with this decision is too large for the store; send less")
 	case errors.Is(err, approvals.ErrStoreUnavailable):
-		detail := "heldcall's store (NATS) is not available; see heldcall's log"
-		if method == http.MethodPost {
-			detail = "heldcall's store (NATS) does not answer (see heldcall's log), so this may or may not be recorded. Read the request, and retry if it is still pending"
+		detail, certain := approvals.NotRecorded(err)
+		switch {
+		case certain:
+		case method == http.MethodPost:
+			detail = approvals.Because("heldcall's store (NATS) does not answer (see heldcall's log)", err) + ". This may or may not be recorded: read the request, and retry if it is still pending"
+		default:
+			detail = approvals.Because("heldcall's store (NATS) is not available", err) + "; see heldcall's log"
 		}
 		return problem.New(http.StatusServiceUnavailable, problem.CodeStoreUnavailable, detail)
 	}

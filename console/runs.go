@@ -14,17 +14,27 @@ import (
 type Runs interface {
 	Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error)
 	Runs() []approvals.Run
-	RunByID(id string) (approvals.Run, error)
+	RunByID(ctx context.Context, id string) (approvals.Run, error)
 }
 
-type runHandlers struct{ gate Runs }
+// Signals is what the console needs to show and send signals by principal. [gate.Signals]
+// implements it.
+type Signals interface {
+	Send(ctx context.Context, s approvals.PrincipalSignal) (approvals.PrincipalSignal, error)
+	InForce() []approvals.PrincipalSignal
+}
+
+type runHandlers struct {
+	gate    Runs
+	signals Signals
+}
 
 func (h runHandlers) list(w http.ResponseWriter, r *http.Request) error {
 	return answerAll(w, r, h.gate.Runs())
 }
 
 func (h runHandlers) show(w http.ResponseWriter, r *http.Request) error {
-	run, err := h.gate.RunByID(r.PathValue("id"))
+	run, err := h.gate.RunByID(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -47,4 +57,20 @@ func (h runHandlers) signal(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("signal run %s: %w", id, err)
 	}
 	return answer(w, run)
+}
+
+func (h runHandlers) listSignals(w http.ResponseWriter, r *http.Request) error {
+	return answerAll(w, r, h.signals.InForce())
+}
+
+func (h runHandlers) sendSignal(w http.ResponseWriter, r *http.Request) error {
+	payload, err := readJSON[approvals.PrincipalSignalPayload](w, r, "signal", "")
+	if err != nil {
+		return err
+	}
+	signal, err := h.signals.Send(r.Context(), payload.From(access.ReviewerOf(r).Name))
+	if err != nil {
+		return fmt.Errorf("signal the runs of a principal: %w", err)
+	}
+	return answer(w, signal)
 }

@@ -43,11 +43,11 @@ func (h *liveHandlers) status(ctx context.Context, asked live.StatusQuery) (live
 	return bySession(runs), nil
 }
 
-// addSteered adds the signals of runs. A signal may name a run by its id alone, so a
+// addSteered adds the signals of runs that have not ended. A signal may name a run by its id alone, so a
 // run whose session is not recorded is found by that.
 func (h *liveHandlers) addSteered(asked live.StatusQuery, runs map[[2]string]*live.RunStatus, at func(session, run string, who approvals.Principal) *live.RunStatus) {
 	for _, steered := range h.runs.Runs() {
-		if asked.RunID != "" && asked.RunID != steered.ID {
+		if (asked.RunID != "" && asked.RunID != steered.ID) || (steered.ReviewerID == "" && !steered.State.Stopped()) || steered.State == approvals.RunEnded {
 			continue
 		}
 		found := false

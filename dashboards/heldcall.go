@@ -90,6 +90,7 @@ func state() Row {
 		{Title: "NATS", Description: "1 while the connection is up.", Kind: Lines, Width: 8, Queries: []Query{
 			{`min by (instance) (heldcall_nats_connected{$sel})`, "connected, {{instance}}"},
 			{`sum by (instance) (increase(heldcall_nats_reconnects_total{$sel}[$__rate_interval]))`, "reconnects, {{instance}}"},
+			{`sum by (instance) (increase(heldcall_store_restarts_total{$sel}[$__rate_interval]))`, "restarts of the embedded server, {{instance}}"},
 		}},
 		{Title: "Policy", Description: "1 if the last load of every policy file succeeded; and loads of changed files.", Kind: Lines, Width: 8, Queries: []Query{
 			{`min by (instance) (heldcall_policy_valid{$sel})`, "in force, {{instance}}"},

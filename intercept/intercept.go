@@ -86,6 +86,9 @@ type Request interface {
 	ConversationFields() []string
 	// Forced reports that the model must call one certain tool.
 	Forced() bool
+	// Results lists the results of calls that are new in the agent's request: those after
+	// the last answer of the model. Call it before Splice.
+	Results() []ToolResult
 	// OneTimeApprovals lists the parts added by Splice that only one request may use. If
 	// another request has used one, Splice needs its record besides the others.
 	OneTimeApprovals() []OneTimeApproval

@@ -203,6 +203,9 @@ func contentDigest(requests []approvals.Request) string {
 	for i := range requests {
 		q := &requests[i]
 		fmt.Fprintf(h, "%s %s %d %q\n", q.ID, q.Status, len(q.Decisions), q.Reviewers)
+		if note := q.AgentNote(); note != "" {
+			fmt.Fprintln(h, note)
+		}
 		if len(q.Demands) > 0 { // one may escalate to groups that another has
 			fmt.Fprintf(h, "%d\n", q.EscalatedAt().UnixMilli())
 		}

@@ -152,8 +152,14 @@ func (a *agent) setError(status int, body []byte) {
 	resp.ResetBody()
 	resp.SetStatusCode(status)
 	resp.Header.SetContentType("application/json")
+	if status == fasthttp.StatusServiceUnavailable {
+		resp.Header.Set(fasthttp.HeaderRetryAfter, retryAfter)
+	}
 	resp.SetBody(body)
 }
+
+// retryAfter is how many seconds clients are asked to wait after status 503.
+const retryAfter = "2"
 
 // close makes the connection end after the answer.
 func (a *agent) close() { a.response().Header.SetConnectionClose() }

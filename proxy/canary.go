@@ -174,8 +174,8 @@ func (c *canary) ask(ctx context.Context, request intercept.Envelope, path strin
 // canaryJudge denies every call and counts the calls that it judged.
 type canaryJudge struct{ *canary }
 
-func (c canaryJudge) Judge(from judge.Origin, call intercept.Call, _ map[string]string) judge.Case {
-	return judge.Case{Verdict: c.Verdict(from, call)}
+func (c canaryJudge) Judge(_ context.Context, from judge.Origin, call intercept.Call, _ map[string]string) (judge.Case, error) {
+	return judge.Case{Verdict: c.Verdict(from, call)}, nil
 }
 
 func (c canaryJudge) Verdict(judge.Origin, intercept.Call) policy.Verdict {

@@ -91,7 +91,7 @@ func (x *exchange) turnRequest(r *agentRequest) turn.Request {
 	return turn.Request{
 		Turn: x.id, Began: x.began, Route: x.route.Label, Dialect: x.route.Dialect, Envelope: r.envelope(x.route.Path),
 		Client: client, APIKey: r.apiKey(), Principal: p.principal(client, r), Session: r.text(idSession), Run: r.text(idRun),
-		Retried: r.retried(), IdempotencyKey: r.text(idIdempotency), Peer: x.agent.peer(),
+		Patience: r.patience(), Retried: r.retried(), IdempotencyKey: r.text(idIdempotency), Peer: x.agent.peer(),
 		Pulse: p.heartbeat(x.route.Dialect.Name(), r.userAgent), Silent: p.options.Heartbeat == HeartbeatOff,
 	}
 }

@@ -1,8 +1,10 @@
 package proxy
 
 import (
+	"os"
 	"runtime"
 	"runtime/debug"
+	runtimemetrics "runtime/metrics"
 	"sync"
 	"time"
 )
@@ -18,6 +20,28 @@ const (
 func freeMemory() {
 	runtime.GC()
 	debug.FreeOSMemory()
+}
+
+const (
+	// manyBytes is how much live memory counts as much. Up to it Go may keep as much garbage,
+	// which costs the least time; beyond it less, so that very many holds fit.
+	manyBytes     = 128 << 20
+	normalGarbage = 100 // percent of live memory
+	littleGarbage = 40
+)
+
+// limitGarbage sets how much garbage Go may keep. It leaves GOGC of the environment as it is.
+func limitGarbage() {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	live := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	runtimemetrics.Read(live)
+	percent := normalGarbage
+	if live[0].Value.Uint64() > manyBytes {
+		percent = littleGarbage
+	}
+	debug.SetGCPercent(percent)
 }
 
 // memoryReclaimer frees memory when a burst of holds is over. Go collects garbage after
@@ -52,6 +76,7 @@ func (r *memoryReclaimer) add(holds int) {
 
 // check frees memory if there was a burst and it is over.
 func (r *memoryReclaimer) check() {
+	limitGarbage()
 	if r.due() {
 		r.free()
 	}

@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"runtime"
+	"runtime/debug"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -77,4 +79,22 @@ func TestMemoryReclaimer_EndsWithTheProxy(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 	})
+}
+
+func TestLimitGarbage(t *testing.T) {
+	t.Setenv("GOGC", "")
+	before := debug.SetGCPercent(normalGarbage)
+	defer debug.SetGCPercent(before)
+	live := make([]byte, 2*manyBytes)
+	runtime.GC()
+	limitGarbage()
+	if got := debug.SetGCPercent(normalGarbage); got != littleGarbage {
+		t.Errorf("with %d live bytes Go may keep %d%% of garbage, want %d%%", len(live), got, littleGarbage)
+	}
+	runtime.KeepAlive(live)
+	runtime.GC()
+	limitGarbage()
+	if got := debug.SetGCPercent(normalGarbage); got != normalGarbage {
+		t.Errorf("with little live memory Go may keep %d%% of garbage, want %d%%", got, normalGarbage)
+	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
 	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/heldcall/heldcall/proxy/upstream"
@@ -39,13 +40,16 @@ type Options struct {
 	MaxContinuations int           // how often one answer continues after a denial
 	MaxDenials       int           // denied calls of a run since the user wrote, after which no answer continues; 0: any number
 	MaxWait          time.Duration // longest hold, 0 for as long as policy allows
+	Park             bool          // answers are parked where no rule has it otherwise
+	ParkAfter        time.Duration // how long a parked answer waits before it ends
 	Routes           []string      // further path patterns that pass ungated
-	ShutdownGrace    time.Duration // how long streams may end by themselves; 0: 10 s
+	ShutdownGrace    time.Duration // how long streams may end by themselves; 0: 3 s
 	AbortRest        time.Duration // how long after an abort the same conversation is not taken for a new one; 0: 1 min
 
 	Dialects []intercept.Dialect
 	Judge    func(client string) Judge // of the calls of a client by its KeySHA256, "" for a client that is not configured
 	Gate     Gate
+	Results  conversation.ReleasedCalls // whose results are recorded; nil: none are
 	Turns    Turns
 	// Keeper stores held turns. Nil: a held turn ends with its connection.
 	Keeper Keeper

@@ -2,7 +2,9 @@ package proxy
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
@@ -27,6 +29,10 @@ const (
 	headerRetries = "X-Stainless-Retry-Count"
 	// headerIdempotency names a request that a client may send several times.
 	headerIdempotency = "Idempotency-Key"
+	// headerTimeout and headerReadTimeout have after how many seconds an SDK of OpenAI or
+	// Anthropic gives up.
+	headerTimeout     = "X-Stainless-Timeout"
+	headerReadTimeout = "X-Stainless-Read-Timeout"
 )
 
 // headers are the headers that are read, by the length of their names: most header lines
@@ -44,7 +50,9 @@ var headers = [...][]struct {
 	16: {{"Content-Encoding", idContentEncoding}, {headerAgent, idAgent}},
 	17: {{"Transfer-Encoding", idTransferEncoding}, {headerTenant, idTenant}},
 	18: {{headerSession, idSession}},
+	19: {{headerTimeout, idTimeout}},
 	23: {{headerRetries, idRetries}},
+	24: {{headerReadTimeout, idReadTimeout}},
 }
 
 type headerID int
@@ -65,6 +73,8 @@ const (
 	idTenant
 	idIdempotency
 	idRetries
+	idTimeout
+	idReadTimeout
 	headerIDs
 )
 
@@ -141,6 +151,18 @@ func (r *agentRequest) apiKey() []byte {
 func (r *agentRequest) retried() bool {
 	retries := r.values[idRetries]
 	return len(retries) > 0 && string(retries) != "0"
+}
+
+// patience is how long the client waits for its answer, as far as it declares it; 0 for
+// not.
+func (r *agentRequest) patience() (least time.Duration) {
+	for _, id := range []headerID{idTimeout, idReadTimeout} {
+		seconds, err := strconv.ParseFloat(r.text(id), 64)
+		if d := time.Duration(seconds * float64(time.Second)); err == nil && d > 0 && (least == 0 || d < least) {
+			least = d
+		}
+	}
+	return least
 }
 
 // envelope is the request as it goes upstream if nothing is changed.

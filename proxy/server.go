@@ -25,7 +25,7 @@ const (
 	writeBuffer    = 512                      // stays with each answer while calls of it are held; see agentconn.Conn
 	readTimeout    = 30 * time.Second         // for a request's head and a small body to arrive; see admission.go for others
 	idleTimeout    = 120 * time.Second        // between two requests
-	defaultGrace   = 10 * time.Second
+	defaultGrace   = 3 * time.Second
 	forceCloseWait = 2 * time.Second
 )
 
@@ -92,15 +92,17 @@ func New(o Options) (*Proxy, error) {
 // newEngine makes the engine of the turns.
 func (p *Proxy) newEngine() *turn.Engine {
 	o := &p.options
-	return turn.NewEngine(turn.Options{
+	e := turn.NewEngine(turn.Options{
 		Limits: turn.Limits{
 			MaxBody: o.MaxBody, MaxContinuations: o.MaxContinuations, MaxDenials: o.MaxDenials,
-			Keepalive: o.Keepalive, MaxWait: o.MaxWait, AbortRest: o.AbortRest,
+			Keepalive: o.Keepalive, MaxWait: o.MaxWait, AbortRest: o.AbortRest, Park: o.Park, ParkAfter: o.ParkAfter,
 		},
 		Gate: o.Gate, Store: o.Turns, Keeper: o.Keeper, Dialects: o.Dialects,
 		Judge: o.Judge,
 		Used:  o.Used, Held: p.reclaimer.holdBegan, Log: p.log,
 	}, o.Registerer)
+	e.Conversations.Released, e.Conversations.Redact = o.Results, p.redact
+	return e
 }
 
 // newServer configures fasthttp so that none of its defaults cuts a long hold, a

@@ -4,6 +4,7 @@ package approvalstest
 
 import (
 	"context"
+	"iter"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +21,12 @@ type Store struct {
 	*store.Grants
 	Turns *store.Turns
 	Held  store.HeldTurnStore
+	Log   *store.EventLog
+}
+
+// RecentEvents is that of [store.EventLog].
+func (s Store) RecentEvents(ctx context.Context, n int) iter.Seq2[approvals.Event, error] {
+	return s.Log.RecentEvents(ctx, n)
 }
 
 // OpenStore opens a store with its embedded server in a folder, until the end of the test.
@@ -34,7 +41,12 @@ func OpenStore(t testing.TB, dir string) Store {
 			t.Error(err)
 		}
 	})
-	return Store{s.ForGate(), s.Grants, s.Turns, s.ForHeldTurns()}
+	return Parts(s)
+}
+
+// Parts returns the parts of a store that a test closes itself.
+func Parts(s *store.Store) Store {
+	return Store{s.ForGate(), s.Grants, s.Turns, s.ForHeldTurns(), s.Events}
 }
 
 // RunGate returns a gate that is ready and runs until the end of the test.
@@ -88,7 +100,7 @@ func EventsOf(t testing.TB, s Store, id string) []approvals.Event {
 	t.Helper()
 	var events []approvals.Event
 	_, err := audit.Verify(func(yield func(audit.Entry, error) bool) {
-		for entry, err := range s.Entries(t.Context(), 1) {
+		for entry, err := range s.Log.Entries(t.Context(), 1) {
 			if entry.Event.RequestID == id {
 				events = append(events, entry.Event)
 			}

@@ -3,13 +3,17 @@
 //
 // # Format
 //
-// An entry is one JSON object, an [approvals.Event], whose last member is
-// "hash". The hash is the SHA-256, in hex, of the entry's bytes up to and
+// An entry is one JSON object, an [approvals.Event], whose last members are "seq", "prev_hash"
+// and "hash". The hash is the SHA-256, in hex, of the entry's bytes up to and
 // without `,"hash":`. "prev_hash" is the hash of the entry before, "seq" its
 // sequence plus one. Any language verifies it by cutting the text and hashing.
 //
 // A chain alone does not show that its newest entries were removed, or that it was rewritten
-// from some entry to the end. Compare its head with one that is kept elsewhere.
+// from some entry to the end. A [Keeper] signs its end at intervals, and keeps what it has
+// signed outside the store. docs/audit.md describes both forms.
+//
+// Read chain.go and log.go (writing), verify.go and export.go (reading), then key.go and
+// keeper.go (checkpoints).
 package audit
 
 import (
@@ -56,11 +60,31 @@ func hashOf(body []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Parse parses a stored entry.
+// Parse parses a stored entry. Its error is a [*BrokenError].
 func Parse(seq uint64, data []byte) (Entry, error) {
 	entry := Entry{Seq: seq, Data: data}
 	if err := json.Unmarshal(data, &entry.Event); err != nil {
-		return entry, fmt.Errorf("audit entry %d: %w", seq, err)
+		return entry, &BrokenError{seq, "it is not an event: " + err.Error()}
 	}
 	return entry, nil
+}
+
+// ParseAny parses a stored entry. One that is not an event, since somebody else has written
+// it, has no event.
+func ParseAny(seq uint64, data []byte) Entry {
+	entry := Entry{Seq: seq, Data: data}
+	if json.Unmarshal(data, &entry.Event) != nil {
+		entry.Event = approvals.Event{}
+	}
+	return entry
+}
+
+// Read parses an entry that is not in its store. Its error is a [*BrokenError] for the
+// expected sequence; else the entry has the sequence that it contains.
+func Read(data []byte, expected uint64) (Entry, error) {
+	entry, err := Parse(expected, data)
+	if err == nil {
+		entry.Seq = entry.Event.Seq
+	}
+	return entry, err
 }

@@ -33,9 +33,13 @@ type Options struct {
 	CheckEdit func(r approvals.Request, args json.RawMessage) ([]approvals.Demand, error)
 	// Grants keeps remembered decisions. Nil: decisions cannot be remembered.
 	Grants *grants.Grants
+	// Idle is the silence of an agent after which its run ends. 0: [DefaultIdle].
+	Idle time.Duration
 	// NoSelfApproval refuses approvals by the user for whom the agent acts. They may deny
 	// such requests.
 	NoSelfApproval bool
+	// Results records the results of released calls.
+	Results bool
 	// Profile returns the groups and the user of a reviewer, for decisions in their place.
 	// Nil: no reviewer can delegate.
 	Profile func(reviewer string) (approvals.ReviewerProfile, bool)
@@ -47,6 +51,9 @@ type Options struct {
 // deadlines, pauses and aborts runs, and writes the audit log. Any number of gates may
 // share one store. It is safe for concurrent use.
 type Gate struct {
+	// Results records what happens to released calls. It is nil without [Options.Results].
+	Results *Results
+
 	store       approvals.Store
 	log         *slog.Logger
 	now         func() time.Time
@@ -54,6 +61,8 @@ type Gate struct {
 	pending     *pending
 	transitions *transitions
 	runs        *runs
+	activity    *activity
+	signals     *Signals
 	delegations *delegations
 	opener      *opener
 	decider     *decider
@@ -84,8 +93,12 @@ func New(o Options) *Gate {
 	}
 	g.runs = &runs{
 		store: o.Store.Runs(), requests: o.Store, recorder: g.recorder, transitions: g.transitions, timers: g.timers, now: o.Now,
-		byID: map[string]approvals.Run{}, changes: map[string]chan struct{}{},
+		principals: newPrincipals(), byID: map[string]approvals.Run{}, changes: map[string]chan struct{}{},
 	}
+	g.activity = &activity{
+		runs: g.runs, idle: cmp.Or(o.Idle, DefaultIdle), log: g.log, byID: map[string]*activeRun{}, latest: map[session]string{},
+	}
+	g.signals = &Signals{store: o.Store.Signals(), recorder: g.recorder, runs: g.runs, now: o.Now}
 	g.delegations = &delegations{
 		store: o.Store.Delegations(), recorder: g.recorder, now: o.Now, ids: ids, profile: o.Profile, byID: map[string]approvals.Delegation{},
 	}
@@ -94,25 +107,38 @@ func New(o Options) *Gate {
 		transitions: g.transitions, delegations: g.delegations, grants: o.Grants, checkEdit: o.CheckEdit,
 		noSelfApproval: o.NoSelfApproval, now: o.Now, ids: ids,
 	}
+	if o.Results {
+		g.Results = newResults(g)
+	}
 	return g
 }
 
 // Run watches the store and fires timers until the context ends. Call it once. It owns
 // every goroutine of the gate.
 func (g *Gate) Run(ctx context.Context) error {
-	const watches = 3
+	const watches = 4
 	var loads atomic.Int32
 	loaded := func() {
 		if loads.Add(1) == watches {
 			g.transitions.reconcile()
+			g.runs.reconcile()
+			g.activity.reconcile()
 			close(g.ready)
 		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return g.store.WatchRequests(ctx, g.transitions.changed, loaded) })
-	group.Go(func() error { return g.store.Runs().Watch(ctx, g.runs.apply, loaded) })
+	requestChanged := func(s approvals.Stored) {
+		g.Results.changed(&s.Request)
+		g.transitions.changed(s)
+		g.activity.requested(s)
+	}
+	runChanged := func(run approvals.Run) { g.runs.apply(run); g.activity.recorded(run) }
+	group.Go(func() error { return g.store.WatchRequests(ctx, requestChanged, loaded) })
+	group.Go(func() error { return g.store.Runs().Watch(ctx, runChanged, loaded) })
+	group.Go(func() error { return g.store.Signals().Watch(ctx, g.signals.apply, loaded) })
 	group.Go(func() error { return g.store.Delegations().Watch(ctx, g.delegations.apply, loaded) })
 	group.Go(func() error { return g.timers.run(ctx, g.fire) })
+	group.Go(func() error { return g.Results.run(ctx) })
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("watch the store: %w", err)
 	}
@@ -134,7 +160,13 @@ func (g *Gate) fire(ctx context.Context, t *timer) {
 	case timerCancel:
 		err = g.transitions.cancel(ctx, t.id, t.reason)
 	case timerAbortRun:
-		err = g.runs.cancelRequests(ctx, t.id)
+		err = g.runs.cancelRequests(ctx, approvals.Filter{RunID: t.id}, func(*approvals.Request) bool { return true })
+	case timerCancelAborted:
+		err = g.runs.cancelAborted(ctx)
+	case timerRun:
+		g.activity.fire(ctx, t)
+	case timerRunEvent:
+		err = g.activity.ensureEvent(ctx, t.id)
 	case timerEscalate:
 		err = g.transitions.escalate(ctx, t.id, t.at)
 	}
@@ -213,6 +245,9 @@ func (g *Gate) Decide(ctx context.Context, d approvals.Decision) (approvals.Requ
 	_, err = g.Signal(ctx, approvals.Signal{RunID: r.RunID, Action: approvals.SignalAbort, ReviewerID: d.ReviewerID})
 	if err != nil { // the decision to abort the run is recorded
 		g.timers.retry(timer{kind: timerRepair, id: r.ID})
+		if errors.Is(err, approvals.ErrNotRecorded) {
+			err = fmt.Errorf("abort the run: %w: %v", approvals.ErrStoreUnavailable, err)
+		}
 	}
 	return r, err
 }
@@ -263,34 +298,54 @@ func (g *Gate) LastSeq(ctx context.Context) (uint64, error) { return g.store.Las
 // Signal pauses, resumes or aborts a run, and returns its new state. The run may be
 // unknown: it can be stopped before its first request. A signal that changes nothing
 // succeeds. An abort is final and cancels the pending requests of the run; a later pause
-// or resume is an [*approvals.InvalidError].
+// or resume is an [*approvals.InvalidError]. A signal by principal stays in force.
 func (g *Gate) Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error) {
-	return g.runs.signal(ctx, s)
+	known, err := g.activity.read(ctx, s.RunID)
+	if err != nil && !errors.Is(err, approvals.ErrUnknownRun) {
+		return approvals.Steered{}, err
+	}
+	return g.runs.signal(ctx, s, known)
 }
 
-// RunState returns the state of a run, from memory. A run without a signal is running.
-func (g *Gate) RunState(id string) approvals.RunState { return g.runs.state(id) }
+// Signals returns the signals by principal.
+func (g *Gate) Signals() *Signals { return g.signals }
 
-// LookUp returns a run after its last signal, from memory; ok is false if it had none.
-func (g *Gate) LookUp(id string) (run approvals.Run, ok bool) { return g.runs.find(id) }
+// RunState returns the state of a run of a principal, from memory, and since when it is
+// paused or aborted. With an empty id it is the state by signals to the principal alone. A
+// run without a signal is running.
+func (g *Gate) RunState(id string, who approvals.Principal) (approvals.RunState, time.Time) {
+	return g.runs.state(id, who)
+}
 
-// Steered reports from memory whether there was a signal to any run.
+// Steered reports from memory whether a run is paused or aborted.
 func (g *Gate) Steered() bool { return g.runs.any() }
 
-// Runs returns the runs that had a signal, the latest first.
-func (g *Gate) Runs() []approvals.Run { return g.runs.list() }
+// EnterRun reports that a turn of a run has begun, or that it has calls. It returns the
+// function that reports the end of the turn with the outcome of its last call, "" for none.
+// It returns nil if the run is not followed: it has had no call. The caller then enters it
+// again when the turn has calls. entry is called at most once.
+func (g *Gate) EnterRun(calls bool, entry func() Entry) (leave func(approvals.Outcome)) {
+	return g.activity.enter(calls, entry)
+}
 
-// RunByID returns a run that had a signal, or [approvals.ErrUnknownRun].
-func (g *Gate) RunByID(id string) (approvals.Run, error) {
-	if run, ok := g.runs.find(id); ok {
-		return run, nil
+// Runs returns the runs that have not ended and the last 500 that have, the most recently
+// active first.
+func (g *Gate) Runs() []approvals.Run { return g.activity.list() }
+
+// RunByID returns a run that had a call or a signal, or [approvals.ErrUnknownRun].
+func (g *Gate) RunByID(ctx context.Context, id string) (approvals.Run, error) {
+	run, err := g.activity.read(ctx, id)
+	if err != nil {
+		return run, fmt.Errorf("run %q: %w", id, err)
 	}
-	return approvals.Run{}, fmt.Errorf("run %q: %w", id, approvals.ErrUnknownRun)
+	return run, nil
 }
 
 // AwaitResume returns nil as soon as the run is not paused, [approvals.ErrRunAborted] if
 // it is aborted, and the error of the context if that ends before.
-func (g *Gate) AwaitResume(ctx context.Context, id string) error { return g.runs.awaitResume(ctx, id) }
+func (g *Gate) AwaitResume(ctx context.Context, id string, who approvals.Principal) error {
+	return g.runs.awaitResume(ctx, id, who)
+}
 
 // Delegate records a delegation and returns it with its id. The channel that authenticated
 // the reviewer must have set CreatedBy. It fails with [*approvals.InvalidError] for a

@@ -37,7 +37,7 @@ func (o *opener) open(ctx context.Context, requests []approvals.Request) (*Hold,
 		return nil, errors.New("open a hold: no requests")
 	}
 	for i := range requests {
-		if o.runs.state(requests[i].RunID) == approvals.RunAborted {
+		if o.runs.aborted(&requests[i]) {
 			return nil, fmt.Errorf("ask about run %s: %w", requests[i].RunID, approvals.ErrRunAborted)
 		}
 	}
@@ -51,9 +51,9 @@ func (o *opener) open(ctx context.Context, requests []approvals.Request) (*Hold,
 		o.rollBack(ctx, h, created)
 		return nil, err
 	}
-	for i := range requests { // the run may have been aborted during the writes
-		if o.runs.state(requests[i].RunID) == approvals.RunAborted {
-			o.transitions.timers.add(&timer{kind: timerAbortRun, id: requests[i].RunID, at: o.now()})
+	for _, r := range h.Requests() { // the run may have been aborted during the writes
+		if o.runs.aborted(&r) {
+			o.transitions.timers.add(&timer{kind: timerCancel, id: r.ID, at: o.now(), reason: approvals.CancelRunAborted})
 		}
 	}
 	return h, nil

@@ -56,7 +56,7 @@ func newTestRuns(s *memoryRuns) *runs {
 	now := func() time.Time { return opened }
 	return &runs{
 		store: s, requests: s, recorder: &recorder{store: s, now: now, ids: &approvals.IDSource{}}, timers: newScheduler(now), now: now,
-		byID: map[string]approvals.Run{}, changes: map[string]chan struct{}{},
+		principals: newPrincipals(), byID: map[string]approvals.Run{}, changes: map[string]chan struct{}{},
 	}
 }
 
@@ -94,7 +94,7 @@ func TestSignals(t *testing.T) {
 			s.run, s.revision = approvals.Run{ID: "r", State: c.before, UpdatedAt: opened.Add(-time.Second)}, 3
 			r.apply(s.run)
 		}
-		answer, err := r.signal(t.Context(), approvals.Signal{RunID: "r", Action: c.action, ReviewerID: "rita"})
+		answer, err := r.signal(t.Context(), approvals.Signal{RunID: "r", Action: c.action, ReviewerID: "rita"}, approvals.Run{})
 		if field := fieldOf(t, err); field != c.field || (err == nil && answer.State != c.after) || answer.Known {
 			t.Errorf("%q, %s: %+v, %v", c.before, c.action, answer, err)
 		}
@@ -102,7 +102,7 @@ func TestSignals(t *testing.T) {
 		if c.event == "" {
 			want = nil
 		}
-		if got := r.state("r"); got != c.after || !slices.Equal(s.events, want) {
+		if got, _ := r.state("r", approvals.Principal{}); got != c.after || !slices.Equal(s.events, want) {
 			t.Errorf("%q, %s: %s and %q, want %s and %q", c.before, c.action, got, s.events, c.after, want)
 		}
 	}
@@ -110,7 +110,7 @@ func TestSignals(t *testing.T) {
 		"run_id":      {Action: approvals.SignalPause, ReviewerID: "rita"},
 		"reviewer_id": {Action: approvals.SignalPause, RunID: "r"},
 	} {
-		if _, err := newTestRuns(&memoryRuns{}).signal(t.Context(), s); fieldOf(t, err) != field {
+		if _, err := newTestRuns(&memoryRuns{}).signal(t.Context(), s, approvals.Run{}); fieldOf(t, err) != field {
 			t.Errorf("without %s: %v", field, err)
 		}
 	}
@@ -120,7 +120,7 @@ func TestSignals(t *testing.T) {
 func TestSignalToANewRun(t *testing.T) {
 	who := approvals.Principal{Tenant: "acme", User: "ann", Agent: "coder"}
 	s := &memoryRuns{requests: []approvals.Request{{RunID: "other"}, {RunID: "r", Status: approvals.StatusDenied, Principal: who, SessionID: "s1"}}}
-	answer, err := newTestRuns(s).signal(t.Context(), approvals.Signal{RunID: "r", Action: approvals.SignalPause, ReviewerID: "rita"})
+	answer, err := newTestRuns(s).signal(t.Context(), approvals.Signal{RunID: "r", Action: approvals.SignalPause, ReviewerID: "rita"}, approvals.Run{})
 	if err != nil || !answer.Known || answer.Principal != who || answer.SessionID != "s1" || s.run.Principal != who {
 		t.Errorf("%+v, %v", answer, err)
 	}
@@ -132,7 +132,7 @@ func TestRunsApply(t *testing.T) {
 	at := func(state approvals.RunState, after time.Duration) approvals.Run {
 		return approvals.Run{ID: "r", State: state, UpdatedAt: opened.Add(after)}
 	}
-	if r.any() || r.state("r") != approvals.RunRunning {
+	if state, _ := r.state("r", approvals.Principal{}); r.any() || state != approvals.RunRunning {
 		t.Error("a run is known before its first signal")
 	}
 	ended, cancel := context.WithCancel(t.Context())
@@ -148,10 +148,10 @@ func TestRunsApply(t *testing.T) {
 		{at(approvals.RunAborted, 4), approvals.RunAborted, approvals.ErrRunAborted},
 	} {
 		r.apply(step.run)
-		if got := r.state("r"); got != step.want {
+		if got, _ := r.state("r", approvals.Principal{}); got != step.want {
 			t.Errorf("%s, want %s", got, step.want)
 		}
-		if err := r.awaitResume(ended, "r"); !errors.Is(err, step.err) {
+		if err := r.awaitResume(ended, "r", approvals.Principal{}); !errors.Is(err, step.err) {
 			t.Errorf("%s: %v, want %v", step.want, err, step.err)
 		}
 	}

@@ -1,11 +1,9 @@
 package gate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,24 +15,32 @@ type requestLister interface {
 	ListRequests(ctx context.Context, f approvals.Filter) (approvals.Page, error)
 }
 
-// runs has the runs that people have paused, resumed or aborted, and notifies the turns
-// that wait for a run.
+// maxEnded is the number of ended runs that are kept in memory. Older ones are in the store.
+const maxEnded = 500
+
+// runs has the recorded states of runs, and notifies the turns that wait for a run.
 type runs struct {
 	store       approvals.Records[approvals.Run]
 	requests    requestLister
 	recorder    *recorder
 	transitions *transitions
 	timers      *scheduler
+	principals  *principals
 	now         func() time.Time
 
 	mu      sync.Mutex
 	byID    map[string]approvals.Run
+	stopped int                      // of these that are paused or aborted
+	ended   []string                 // of these that have ended, the oldest first
 	changes map[string]chan struct{} // closed when the state of the run changes
 }
 
-// signal is [Gate.Signal].
-func (r *runs) signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error) {
-	state, event, err := checkSignal(&s)
+// signal is [Gate.Signal]. Known is what this process knows of the run without a record.
+func (r *runs) signal(ctx context.Context, s approvals.Signal, known approvals.Run) (approvals.Steered, error) {
+	if s.RunID == "" {
+		return approvals.Steered{}, approvals.Invalid("run_id", "it is missing")
+	}
+	state, event, err := checkAction(s.Action, s.ReviewerID)
 	if err != nil {
 		return approvals.Steered{}, err
 	}
@@ -42,47 +48,45 @@ func (r *runs) signal(ctx context.Context, s approvals.Signal) (approvals.Steere
 	if err != nil {
 		return approvals.Steered{}, err
 	}
-	run, err := r.transition(ctx, &s, state, event)
-	answer := approvals.Steered{Run: run, Known: len(page.Items) > 0}
+	fresh := approvals.Run{
+		ID: s.RunID, State: approvals.RunRunning, Principal: known.Principal, SessionID: known.SessionID, ActiveAt: known.ActiveAt, LastOutcome: known.LastOutcome,
+	}
+	if len(page.Items) > 0 {
+		fresh.Principal, fresh.SessionID = page.Items[0].Principal, page.Items[0].SessionID
+	}
+	run, err := r.transition(ctx, &s, fresh, state, event)
+	answer := approvals.Steered{Run: r.effective(run), Known: len(page.Items) > 0}
 	if err != nil {
 		return answer, err
 	}
 	r.apply(run)
 	if state == approvals.RunAborted {
-		if err := r.cancelRequests(ctx, run.ID); err != nil {
-			return answer, fmt.Errorf("cancel the requests of run %s: %w", run.ID, err)
-		}
+		err = r.cancelRequests(ctx, approvals.Filter{RunID: run.ID}, func(*approvals.Request) bool { return true })
 	}
-	return answer, nil
+	return answer, err
 }
 
-// checkSignal returns the state of the run after a signal, and the type of its event.
-func checkSignal(s *approvals.Signal) (approvals.RunState, approvals.EventType, error) {
-	if s.RunID == "" {
-		return "", "", approvals.Invalid("run_id", "it is missing")
-	}
-	if s.ReviewerID == "" {
+// checkAction returns the state of a run after a signal, and the type of its event.
+func checkAction(action approvals.SignalAction, reviewer string) (approvals.RunState, approvals.EventType, error) {
+	if reviewer == "" {
 		return "", "", approvals.Invalid("reviewer_id", "it is missing")
 	}
-	switch s.Action {
-	case approvals.SignalPause:
-		return approvals.RunPaused, approvals.EventRunPaused, nil
-	case approvals.SignalResume:
-		return approvals.RunRunning, approvals.EventRunResumed, nil
-	case approvals.SignalAbort:
-		return approvals.RunAborted, approvals.EventRunAborted, nil
+	state, event := action.Effect()
+	if state == "" {
+		return "", "", approvals.Invalid("action", "%q is not known; use pause_run, resume_run or abort_run", action)
 	}
-	return "", "", approvals.Invalid("action", "%q is not known; use pause_run, resume_run or abort_run", s.Action)
+	return state, event, nil
 }
 
-// transition writes the new state of a run by compare-and-set, then its event.
-func (r *runs) transition(ctx context.Context, s *approvals.Signal, state approvals.RunState, event approvals.EventType) (approvals.Run, error) {
+// transition writes the new state of a run by compare-and-set, then its event. A run without
+// a record begins as fresh.
+func (r *runs) transition(ctx context.Context, s *approvals.Signal, fresh approvals.Run, state approvals.RunState, event approvals.EventType) (approvals.Run, error) {
 	for attempt := 0; ; attempt++ {
 		run, revision, err := r.store.Get(ctx, s.RunID)
 		if errors.Is(err, approvals.ErrUnknownRun) {
-			run, err = r.newRun(ctx, s.RunID)
+			run, err = fresh, nil
 		}
-		if err != nil || run.State == state {
+		if err != nil || run.State == state || (state == approvals.RunRunning && run.State == approvals.RunEnded) {
 			return run, err
 		}
 		if run.State == approvals.RunAborted {
@@ -90,7 +94,7 @@ func (r *runs) transition(ctx context.Context, s *approvals.Signal, state approv
 		}
 		run.State = state
 		run.ReviewerID = s.ReviewerID
-		run.UpdatedAt = r.now().UTC()
+		run.UpdatedAt = laterThan(run.UpdatedAt, r.now())
 		err = r.store.Put(ctx, run, revision)
 		if errors.Is(err, approvals.ErrConflict) {
 			if err := approvals.Pause(ctx, attempt); err != nil {
@@ -114,33 +118,30 @@ func (r *runs) transition(ctx context.Context, s *approvals.Signal, state approv
 	}
 }
 
-// newRun returns a run without a signal so far, with the principal and the session of its
-// newest request, if it has one.
-func (r *runs) newRun(ctx context.Context, id string) (approvals.Run, error) {
-	run := approvals.Run{ID: id, State: approvals.RunRunning}
-	page, err := r.requests.ListRequests(ctx, approvals.Filter{RunID: id, Limit: 1})
-	if err != nil {
-		return run, err
+// laterThan returns the time of a change: now, or just after the change before, where the
+// clock of another replica is ahead. The latest change counts everywhere.
+func laterThan(before, now time.Time) time.Time {
+	if now = now.UTC(); now.After(before) {
+		return now
 	}
-	if len(page.Items) > 0 {
-		run.Principal = page.Items[0].Principal
-		run.SessionID = page.Items[0].SessionID
-	}
-	return run, nil
+	return before.Add(1)
 }
 
-// cancelRequests cancels the pending requests of a run.
-func (r *runs) cancelRequests(ctx context.Context, id string) error {
-	filter := approvals.Filter{RunID: id, Status: approvals.StatusPending, Limit: 500}
+// cancelRequests cancels the pending requests that the filter and aborted select.
+func (r *runs) cancelRequests(ctx context.Context, filter approvals.Filter, aborted func(*approvals.Request) bool) error {
+	filter.Status, filter.Limit = approvals.StatusPending, 500
 	for {
 		page, err := r.requests.ListRequests(ctx, filter)
 		if err != nil {
 			return err
 		}
 		for i := range page.Items {
+			if !aborted(&page.Items[i]) {
+				continue
+			}
 			err := r.transitions.cancel(ctx, page.Items[i].ID, approvals.CancelRunAborted)
 			if err != nil && !errors.As(err, new(*approvals.DecidedError)) {
-				return err
+				return fmt.Errorf("cancel the requests of an aborted run: %w", err)
 			}
 		}
 		if page.NextCursor == "" {
@@ -150,15 +151,39 @@ func (r *runs) cancelRequests(ctx context.Context, id string) error {
 	}
 }
 
+// cancelAborted cancels the pending requests of all aborted runs.
+func (r *runs) cancelAborted(ctx context.Context) error {
+	return r.cancelRequests(ctx, approvals.Filter{}, func(q *approvals.Request) bool { return r.aborted(q) })
+}
+
+// aborted reports whether the run of a request is aborted.
+func (r *runs) aborted(q *approvals.Request) bool {
+	state, _ := r.state(q.RunID, q.Principal)
+	return state == approvals.RunAborted
+}
+
+// reconcile cancels the requests of aborted runs after the first load: a crash may have
+// prevented it.
+func (r *runs) reconcile() {
+	if r.any() {
+		r.timers.add(&timer{kind: timerCancelAborted, at: r.now()})
+	}
+}
+
 // apply stores the state of a run in memory and notifies the turns that wait for it.
 func (r *runs) apply(run approvals.Run) {
+	run.Signals = nil
 	r.mu.Lock()
 	before, known := r.byID[run.ID]
-	if known && before.UpdatedAt.After(run.UpdatedAt) {
+	if known && (before.UpdatedAt.After(run.UpdatedAt) || (before.UpdatedAt.Equal(run.UpdatedAt) && before.ActiveAt.After(run.ActiveAt))) {
 		r.mu.Unlock()
 		return
 	}
 	r.byID[run.ID] = run
+	r.stopped += oneIf(run.State.Stopped()) - oneIf(before.State.Stopped())
+	if run.State == approvals.RunEnded && before.State != approvals.RunEnded {
+		r.forgetLocked(run.ID)
+	}
 	if c := r.changes[run.ID]; c != nil {
 		close(c)
 		delete(r.changes, run.ID)
@@ -169,7 +194,29 @@ func (r *runs) apply(run approvals.Run) {
 	}
 }
 
-// find returns a run; ok is false for one that had no signal.
+// forgetLocked removes the run that ended first from memory if there are too many.
+func (r *runs) forgetLocked(id string) {
+	r.ended = append(r.ended, id)
+	if len(r.ended) <= maxEnded {
+		return
+	}
+	if r.byID[r.ended[0]].State == approvals.RunEnded {
+		delete(r.byID, r.ended[0])
+	}
+	r.ended = r.ended[1:]
+}
+
+// wakeAll notifies the turns that wait for any run.
+func (r *runs) wakeAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, c := range r.changes {
+		close(c)
+		delete(r.changes, id)
+	}
+}
+
+// find returns the record of a run from memory.
 func (r *runs) find(id string) (run approvals.Run, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,38 +224,76 @@ func (r *runs) find(id string) (run approvals.Run, ok bool) {
 	return run, ok
 }
 
-func (r *runs) state(id string) approvals.RunState {
+// read returns the record of a run from memory or from the store.
+func (r *runs) read(ctx context.Context, id string) (approvals.Run, error) {
 	if run, ok := r.find(id); ok {
-		return run.State
+		return run, nil
 	}
-	return approvals.RunRunning
+	run, _, err := r.store.Get(ctx, id)
+	return run, err
 }
 
-// any reports whether there was a signal to any run.
+// state is [Gate.RunState].
+func (r *runs) state(id string, who approvals.Principal) (approvals.RunState, time.Time) {
+	run, _ := r.find(id)
+	if run.State == approvals.RunAborted {
+		return run.State, run.UpdatedAt
+	}
+	state, since := r.principals.state(who)
+	if state == approvals.RunRunning && run.State == approvals.RunPaused {
+		return run.State, run.UpdatedAt
+	}
+	return state, since
+}
+
+// effective returns a run with the signals by principal that apply to it, and its state
+// after them. A run that has ended stays so.
+func (r *runs) effective(run approvals.Run) approvals.Run {
+	run.Signals = r.principals.applying(run.Principal)
+	if len(run.Signals) == 0 || run.State == approvals.RunEnded {
+		return run
+	}
+	if state, since := r.state(run.ID, run.Principal); state != run.State {
+		run.State, run.UpdatedAt = state, since
+	}
+	return run
+}
+
+// any reports whether a run is paused or aborted.
 func (r *runs) any() bool {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.byID) > 0
+	stopped := r.stopped > 0
+	r.mu.Unlock()
+	return stopped || r.principals.any()
 }
 
-// list returns the runs that had a signal, the latest first.
-func (r *runs) list() []approvals.Run {
+// known returns the number of runs in memory.
+func (r *runs) known() int {
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.byID)
+}
+
+// all returns the records of the runs in memory.
+func (r *runs) all() []approvals.Run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	all := make([]approvals.Run, 0, len(r.byID))
 	for _, run := range r.byID {
 		all = append(all, run)
 	}
-	r.mu.Unlock()
-	slices.SortFunc(all, func(a, b approvals.Run) int {
-		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(a.ID, b.ID))
-	})
 	return all
 }
 
 // awaitResume is [Gate.AwaitResume].
-func (r *runs) awaitResume(ctx context.Context, id string) error {
+func (r *runs) awaitResume(ctx context.Context, id string, who approvals.Principal) error {
 	for {
-		state, changed := r.watch(id)
+		state, _ := r.state(id, who)
+		var changed <-chan struct{}
+		if state == approvals.RunPaused {
+			changed = r.watch(id)
+			state, _ = r.state(id, who) // it may have changed before
+		}
 		switch state {
 		case approvals.RunAborted:
 			return fmt.Errorf("run %s: %w", id, approvals.ErrRunAborted)
@@ -224,19 +309,14 @@ func (r *runs) awaitResume(ctx context.Context, id string) error {
 	}
 }
 
-// watch returns the state of a run and, if it is paused, a channel that is closed when the
-// state changes.
-func (r *runs) watch(id string) (approvals.RunState, <-chan struct{}) {
+// watch returns a channel that is closed when the state of a run or of a principal changes.
+func (r *runs) watch(id string) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	state := r.byID[id].State
-	if state != approvals.RunPaused {
-		return state, nil
-	}
 	changed := r.changes[id]
 	if changed == nil {
 		changed = make(chan struct{})
 		r.changes[id] = changed
 	}
-	return state, changed
+	return changed
 }

@@ -24,7 +24,11 @@ func TestPauseAndResume(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	const run = "run 1 / with. odd > name"
-	if err := g.AwaitResume(t.Context(), run); err != nil || g.RunState(run) != approvals.RunRunning || len(g.Runs()) != 0 {
+	who := approvals.Principal{}
+	if state, _ := g.RunState(run, who); state != approvals.RunRunning || len(g.Runs()) != 0 {
+		t.Fatalf("a run without a signal: %s", state)
+	}
+	if err := g.AwaitResume(t.Context(), run, who); err != nil {
 		t.Fatalf("a run without a signal: %v", err)
 	}
 	if r := signal(t, g, run, approvals.SignalPause); r.State != approvals.RunPaused || r.ReviewerID != "bob" || r.ID != run || r.Known {
@@ -32,12 +36,12 @@ func TestPauseAndResume(t *testing.T) {
 	}
 	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if err := g.AwaitResume(short, run); !errors.Is(err, context.DeadlineExceeded) {
+	if err := g.AwaitResume(short, run, who); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("paused: %v", err)
 	}
 	resumed := make(chan error, 2)
 	for range 2 {
-		go func() { resumed <- g.AwaitResume(t.Context(), run) }()
+		go func() { resumed <- g.AwaitResume(t.Context(), run, who) }()
 	}
 	time.Sleep(10 * time.Millisecond)
 	signal(t, g, run, approvals.SignalResume)
@@ -46,10 +50,10 @@ func TestPauseAndResume(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if r, err := g.RunByID(run); err != nil || r.State != approvals.RunRunning {
+	if r, err := g.RunByID(t.Context(), run); err != nil || r.State != approvals.RunRunning {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	if _, err := g.RunByID("other"); !errors.Is(err, approvals.ErrUnknownRun) {
+	if _, err := g.RunByID(t.Context(), "other"); !errors.Is(err, approvals.ErrUnknownRun) {
 		t.Fatal(err)
 	}
 }
@@ -62,7 +66,7 @@ func TestAbort(t *testing.T) {
 	h, kept := approvalstest.Open(t, g, approvalstest.Request("a"), approvalstest.Request("b")), approvalstest.Open(t, g, other)
 	signal(t, g, "run-1", approvals.SignalPause)
 	waiting := make(chan error, 1)
-	go func() { waiting <- g.AwaitResume(t.Context(), "run-1") }()
+	go func() { waiting <- g.AwaitResume(t.Context(), "run-1", approvals.Principal{}) }()
 	r, err := g.Decide(t.Context(), approvals.Decision{RequestID: h.Requests()[0].ID, Action: approvals.ActionAbortRun, ReviewerID: "bob"})
 	if err != nil || r.Status != approvals.StatusCancelled || r.Details.CancelReason != approvals.CancelRunAborted || r.Decisions[0].Action != approvals.ActionAbortRun {
 		t.Fatalf("%+v, %v", r, err)
@@ -90,7 +94,7 @@ func TestAbort(t *testing.T) {
 	default:
 	}
 	again := approvalstest.RunGate(t, gate.Options{Store: s})
-	if got := again.RunState("run-1"); got != approvals.RunAborted {
+	if got, _ := again.RunState("run-1", approvals.Principal{}); got != approvals.RunAborted {
 		t.Fatalf("after a restart: %s", got)
 	}
 }

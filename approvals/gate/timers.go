@@ -23,18 +23,21 @@ const (
 type timerKind int
 
 const (
-	timerExpire   timerKind = iota // end a request whose deadline has come
-	timerRepair                    // write the records that a crash left out
-	timerCancel                    // cancel a request
-	timerAbortRun                  // cancel the pending requests of an aborted run
-	timerEscalate                  // let more groups decide a request
+	timerExpire        timerKind = iota // end a request whose deadline has come
+	timerRepair                         // write the records that a crash left out
+	timerCancel                         // cancel a request
+	timerAbortRun                       // cancel the pending requests of an aborted run
+	timerCancelAborted                  // cancel the pending requests of all aborted runs
+	timerRun                            // record that a run is active, or end it
+	timerRunEvent                       // write the event of a run that has ended
+	timerEscalate                       // let more groups decide a request
 )
 
 // timer is work to be done at a time.
 type timer struct {
 	at     time.Time
 	kind   timerKind
-	id     string // of a request; of a run for timerAbortRun
+	id     string // of a request; of a run for timerAbortRun, timerRun and timerRunEvent
 	reason string // of a cancellation
 }
 

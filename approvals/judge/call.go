@@ -68,6 +68,16 @@ func requested(r *approvals.Request) (from Origin, c intercept.Call) {
 	return from, c
 }
 
+// Approved returns the call that the approval of a request allows: that of the model, or
+// with the arguments that a reviewer has set.
+func Approved(r *approvals.Request) intercept.Call {
+	_, c := requested(r)
+	if d, ok := r.FinalDecision(); ok && d.Action == approvals.ActionModifyArgs {
+		c.Arguments = ArgumentsText(d.ModifiedArgs)
+	}
+	return c
+}
+
 // Recorded returns the judged call of an event of the audit log and the action of its
 // verdict. ok is false for an event without a verdict: one after the verdict, or one of a
 // call that was denied because a person had denied it before.

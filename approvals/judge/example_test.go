@@ -1,6 +1,7 @@
 package judge_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/heldcall/heldcall/approvals/judge"
@@ -21,7 +22,11 @@ func ExampleRules_Judge() {
 	}
 	r := judge.NewRules(rules)
 	for _, command := range []string{"ls -l", "rm -r /srv", "make install"} {
-		one := r.Judge(judge.Origin{}, intercept.Call{Name: "bash", Arguments: fmt.Sprintf(`{"command":%q}`, command)}, nil)
+		one, err := r.Judge(context.Background(), judge.Origin{}, intercept.Call{Name: "bash", Arguments: fmt.Sprintf(`{"command":%q}`, command)}, nil)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
 		fmt.Println(command, "-", one.Verdict.Action, one.Verdict.Rule)
 	}
 	// Output:

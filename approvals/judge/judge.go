@@ -111,6 +111,10 @@ func (j *Judge) Sources() []*Source { return j.sources }
 // Shadow reports whether every call is released and verdicts are only reported.
 func (j *Judge) Shadow() bool { return j.shadow }
 
+// ShareCounts keeps the counts of limits where other replicas see them. It must be called before the
+// first call is judged.
+func (j *Judge) ShareCounts(counts policy.SharedCounts) { j.counter.Share(counts) }
+
 // For returns the rules for the calls of a client, by the SHA-256 of its key in hex; "" is
 // a client that the configuration does not name. They are the policy and the grants in
 // force now.

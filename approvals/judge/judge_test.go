@@ -70,12 +70,12 @@ func TestForFindsThePolicyOfTheClient(t *testing.T) {
 	} {
 		for _, shadow := range []bool{false, true} {
 			j := newJudge(t, written, judge.Options{Clients: twoClients(), Shadow: shadow})
-			got := j.For(tt.key).Judge(judge.Origin{Principal: ann}, bash("ls"), nil)
+			got, err := j.For(tt.key).Judge(t.Context(), judge.Origin{Principal: ann}, bash("ls"), nil)
 			want := tt.want
 			if shadow {
 				want = policy.Allow
 			}
-			if got.Verdict.Action != want || got.Verdict.Said() != tt.want || got.Policy != tt.name {
+			if err != nil || got.Verdict.Action != want || got.Verdict.Said() != tt.want || got.Policy != tt.name {
 				t.Errorf("%q, shadow %t: %s (%s) by %s", tt.key, shadow, got.Verdict.Action, got.Verdict.Said(), got.Policy)
 			}
 		}
@@ -142,7 +142,7 @@ func TestForWhilePoliciesAndGrantsChange(t *testing.T) {
 		}
 	})
 	for range 20 {
-		if v := j.For("").Judge(judge.Origin{Principal: ann}, bash("ls"), nil).Verdict; v.Action == policy.Allow {
+		if v := j.For("").Verdict(judge.Origin{Principal: ann}, bash("ls")); v.Action == policy.Allow {
 			t.Errorf("%s by %s", v.Action, v.Rule)
 		}
 	}

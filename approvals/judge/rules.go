@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -43,21 +44,25 @@ type Case struct {
 }
 
 // Judge judges a call of a model. denied has the notes of reviewers who have denied calls
-// before, by [Key]. Such a call is not counted for limits.
-func (r *Rules) Judge(from Origin, c intercept.Call, denied map[string]string) Case {
+// before, by [Key]. Such a call is not counted for limits. It fails if a limit concerns the call and
+// its count cannot be read or written.
+func (r *Rules) Judge(ctx context.Context, from Origin, c intercept.Call, denied map[string]string) (Case, error) {
 	one := Case{Verdict: r.Verdict(from, c), Policy: r.name}
 	if len(denied) > 0 {
 		one.Note, one.DeniedBefore = denied[Key(c)]
 	}
 	if one.DeniedBefore {
-		return one
+		return one, nil
 	}
-	charge, exceeded := r.counter.Take(one.Verdict.Limits)
+	charge, exceeded, err := r.counter.Take(ctx, one.Verdict.Limits)
+	if err != nil {
+		return one, fmt.Errorf("count a call of %s for the limit of a rule: %w", c.Name, err)
+	}
 	if exceeded != nil {
 		one.Verdict = one.Verdict.Exceeded(exceeded)
 	}
 	one.Charge = charge
-	return one
+	return one, nil
 }
 
 // Verdict returns the verdict on a call and does not count it for limits. A call that wraps

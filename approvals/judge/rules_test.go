@@ -84,24 +84,31 @@ func TestJudgeCountsLimits(t *testing.T) {
 	c := newRules(t, "default: ask\nrules:\n  - allow: [read]\n    limit: {per_run: 2, then: deny}\n")
 	from := judge.Origin{Run: "r", At: noon}
 	read := intercept.Call{Name: "read", Arguments: `{"path":"x"}`}
-	again := c.Judge(from, read, map[string]string{judge.Key(read): "no"})
+	judged := func(c *judge.Rules, from judge.Origin, call intercept.Call, denied map[string]string) judge.Case {
+		one, err := c.Judge(t.Context(), from, call, denied)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return one
+	}
+	again := judged(c, from, read, map[string]string{judge.Key(read): "no"})
 	if !again.DeniedBefore || again.Note != "no" || again.Verdict.Action != policy.Allow {
 		t.Errorf("denied before: %+v", again)
 	}
-	first := c.Judge(from, read, map[string]string{"another": "no"})
+	first := judged(c, from, read, map[string]string{"another": "no"})
 	if first.DeniedBefore || first.Verdict.Action != policy.Allow {
 		t.Errorf("the first call: %s, denied before: %t", first.Verdict.Action, first.DeniedBefore)
 	}
-	if both := c.Judge(from, wrapping(read, read), nil); both.Verdict.Action != policy.Deny {
+	if both := judged(c, from, wrapping(read, read), nil); both.Verdict.Action != policy.Deny {
 		t.Errorf("two calls, one above the limit: %s", both.Verdict.Action)
 	}
 	if v := c.Verdict(from, read); v.Action != policy.Allow {
 		t.Errorf("a verdict was counted: %s", v.Action)
 	}
-	second := c.Judge(from, read, nil)
-	third := c.Judge(from, read, nil)
+	second := judged(c, from, read, nil)
+	third := judged(c, from, read, nil)
 	second.Charge.Return()
-	fourth := c.Judge(from, read, nil)
+	fourth := judged(c, from, read, nil)
 	if second.Verdict.Action != policy.Allow || third.Verdict.Action != policy.Deny || fourth.Verdict.Action != policy.Allow {
 		t.Errorf("the second %s, the third %s, after the return of the second %s", second.Verdict.Action, third.Verdict.Action, fourth.Verdict.Action)
 	}

@@ -2,6 +2,8 @@ package judge
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,8 +16,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 )
 
-// Source is a policy file and its policy in force. [Source.Reload] and [Source.Refused] are
-// for one goroutine; the rest is safe for concurrent use.
+// Source is a policy file and its policy in force. [Source.Reload], [Source.Refused] and
+// [Source.SHA256] are for one goroutine; the rest is safe for concurrent use.
 type Source struct {
 	file     string
 	name     string // see uniqueName
@@ -25,7 +27,14 @@ type Source struct {
 	lost     bool   // the last read failed
 	refused  string // why the last read file is not in force, "" if it is
 	current  atomic.Pointer[policy.Policy]
+	sum      string // SHA-256 of the file in force, hex; "" if there is none
 }
+
+// Name returns the name of the policy in requests and events.
+func (s *Source) Name() string { return s.name }
+
+// SHA256 returns the SHA-256 of the bytes of the file in force in hex, "" if there is no file.
+func (s *Source) SHA256() string { return s.sum }
 
 // File returns the path of the file as it is configured.
 func (s *Source) File() string { return s.file }
@@ -67,6 +76,8 @@ func (s *Source) Reload(always bool) (changed bool, err error) {
 	}
 	s.refused = ""
 	s.current.Store(s.protect(rules))
+	sum := sha256.Sum256(src)
+	s.sum = hex.EncodeToString(sum[:])
 	return true, nil
 }
 

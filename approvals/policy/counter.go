@@ -2,27 +2,24 @@ package policy
 
 import (
 	"container/list"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/heldcall/heldcall/approvals"
 )
 
-// Counter counts calls of rules with a limit. It is in memory, keeps a bounded number of counts and
-// drops the least recently used. It is safe for concurrent use.
+// Counter counts calls of rules with a limit. In memory it keeps a bounded number of counts and drops
+// the least recently used; with shared counts those of turns only. It is safe for concurrent use.
 type Counter struct {
-	most int
+	most   int
+	shared SharedCounts // nil: all counts are in memory
 
 	mu     sync.Mutex
 	counts map[countKey]*list.Element // of *count
 	recent *list.List                 // of *count, the last used first
-}
-
-// countKey identifies a count. The count of a minute has no name.
-type countKey struct {
-	rule, kind, name string
-	whose            approvals.Principal
 }
 
 // count is the calls of a turn or run, or the times of those of the last minute.
@@ -37,11 +34,16 @@ func NewCounter(most int) *Counter {
 	return &Counter{most: max(most, 1), counts: map[countKey]*list.Element{}, recent: list.New()}
 }
 
+// Share keeps the counts of runs and minutes in shared counts. It must be called before the first call
+// is counted.
+func (n *Counter) Share(counts SharedCounts) { n.shared = counts }
+
 // Charge is the calls that one call has added to counts.
 type Charge struct {
 	counter *Counter
 	taken   []*count
 	at      []time.Time
+	shared  []sharedCall
 }
 
 // Excess is the limit of a rule for which a call is one too many.
@@ -51,34 +53,53 @@ type Excess struct {
 }
 
 // Take counts a call for all of its limits, or for none if it exceeds one. Then it returns one
-// excess for each rule: see [Verdict.Exceeded].
-func (n *Counter) Take(limits []Limit) (charge Charge, over []Excess) {
+// excess for each rule: see [Verdict.Exceeded]. It fails if shared counts cannot be read or written.
+func (n *Counter) Take(ctx context.Context, limits []Limit) (charge Charge, over []Excess, err error) {
 	if len(limits) == 0 {
-		return Charge{}, nil
+		return Charge{}, nil, nil
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	charge.counter = n
 	for i := range limits {
 		l := &limits[i]
 		for _, b := range l.bounds() {
-			k, now := n.find(l.countKey(b.kind)), l.call.c.Call.Now
-			if k.used(now) < b.most {
-				charge.add(k, now)
-			} else if !slices.ContainsFunc(over, func(e Excess) bool { return e.Limit.pattern.Rule == l.pattern.Rule }) {
+			taken, err := charge.take(ctx, l.countKey(b.kind), l.call.c.Call.Now, b.most)
+			if err != nil {
+				charge.Return()
+				return Charge{}, nil, err
+			}
+			if !taken && !slices.ContainsFunc(over, func(e Excess) bool { return e.Limit.pattern.Rule == l.pattern.Rule }) {
 				over = append(over, Excess{l, b.String()})
 			}
 		}
 	}
 	if over != nil {
-		charge.giveBack()
-		charge = Charge{}
+		charge.Return()
+	}
+	return charge, over, nil
+}
+
+// take counts a call if a count is below most, and reports whether it was.
+func (c *Charge) take(ctx context.Context, key countKey, now time.Time, most int) (bool, error) {
+	n := c.counter
+	if n.shares(key.kind) {
+		call, taken, err := n.takeShared(ctx, key, now, most)
+		if taken && err == nil {
+			c.shared = append(c.shared, call)
+		}
+		return taken, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	k := n.find(key)
+	taken := k.used(now) < most
+	if taken {
+		c.add(k, now)
 	}
 	for len(n.counts) > n.most {
 		last := n.recent.Back()
 		delete(n.counts, n.recent.Remove(last).(*count).key)
 	}
-	return charge, over
+	return taken, nil
 }
 
 // Return takes back the charge of a call that was not released. It may be called repeatedly.
@@ -86,9 +107,8 @@ func (c *Charge) Return() {
 	if c.counter == nil {
 		return
 	}
-	c.counter.mu.Lock()
-	defer c.counter.mu.Unlock()
 	c.giveBack()
+	c.counter.returnShared(c.shared)
 	*c = Charge{}
 }
 
@@ -137,6 +157,8 @@ func (c *Charge) add(k *count, at time.Time) {
 }
 
 func (c *Charge) giveBack() {
+	c.counter.mu.Lock()
+	defer c.counter.mu.Unlock()
 	for i, k := range c.taken {
 		if k.key.kind != "minute" {
 			k.calls--
@@ -144,4 +166,54 @@ func (c *Charge) giveBack() {
 			k.times = slices.Delete(k.times, j, j+1)
 		}
 	}
+}
+
+// shares reports whether a count is shared. The calls of a turn are judged by one process.
+func (n *Counter) shares(kind string) bool { return n.shared != nil && kind != "turn" }
+
+// takeShared adds a call to a shared count that has fewer than most. It reports whether it
+// had.
+func (n *Counter) takeShared(ctx context.Context, key countKey, now time.Time, most int) (call sharedCall, taken bool, err error) {
+	call = sharedCall{key, now.Add(timeStep - 1).Truncate(timeStep).UnixMilli()}
+	err = n.change(ctx, key, func(t *tally) bool {
+		oldest := now.Add(-time.Minute).UnixMilli()
+		maps.DeleteFunc(t.Times, func(at int64, _ int) bool { return at <= oldest })
+		used := t.Calls
+		for _, calls := range t.Times {
+			used += calls
+		}
+		if taken = used < most; taken {
+			t.add(call, 1)
+		}
+		return taken
+	})
+	return call, taken, err
+}
+
+// returnShared removes calls from shared counts. If a count cannot be written, the call
+// counts although it was not released.
+func (n *Counter) returnShared(calls []sharedCall) {
+	for _, call := range calls {
+		_ = n.change(context.Background(), call.key, func(t *tally) bool {
+			t.add(call, -1)
+			return true
+		})
+	}
+}
+
+// change changes a shared count by compare-and-set. change reports whether there is
+// something to write.
+func (n *Counter) change(ctx context.Context, key countKey, change func(*tally) bool) error {
+	return n.shared.Update(ctx, key.shared(), func(old []byte) ([]byte, error) {
+		var t tally
+		if len(old) > 0 {
+			if err := json.Unmarshal(old, &t); err != nil {
+				return nil, fmt.Errorf("read the count of a limit: %w", err)
+			}
+		}
+		if !change(&t) {
+			return nil, nil
+		}
+		return json.Marshal(t)
+	})
 }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -67,7 +68,7 @@ func TestBeyondALimit(t *testing.T) {
 		p, n := limitedPolicy(t, tt.limit), NewCounter(10)
 		for i := range 2 {
 			v := p.Judge(ls("a"))
-			_, over := n.Take(v.Limits)
+			_, over, _ := n.Take(t.Context(), v.Limits)
 			if (over != nil) != (i == 1) {
 				t.Fatalf("%s: call %d is beyond the limit: %t", tt.limit, i+1, over != nil)
 			}
@@ -96,7 +97,7 @@ func TestCounterAtOnce(t *testing.T) {
 	for i := range 8 {
 		all.Go(func() {
 			for j := range 50 {
-				charge, over := n.Take(p.Judge(ls("a")).Limits)
+				charge, over, _ := n.Take(t.Context(), p.Judge(ls("a")).Limits)
 				switch {
 				case over != nil:
 				case (i+j)%2 == 0:
@@ -119,13 +120,13 @@ func TestCounterTakesAllOrNone(t *testing.T) {
 	p, n := limitedPolicy(t, "{per_run: 3}"), NewCounter(10)
 	one := p.Judge(ls("a")).Limits
 	two := append(p.Judge(ls("a")).Limits, one...)
-	if _, over := n.Take(two); over != nil {
+	if _, over, _ := n.Take(t.Context(), two); over != nil {
 		t.Error("two calls of three do not pass")
 	}
-	if _, over := n.Take(two); len(over) != 1 || over[0].Bound != "3 calls a run" {
+	if _, over, _ := n.Take(t.Context(), two); len(over) != 1 || over[0].Bound != "3 calls a run" {
 		t.Errorf("four calls of three pass (%+v)", over)
 	}
-	if _, over := n.Take(one); over != nil {
+	if _, over, _ := n.Take(t.Context(), one); over != nil {
 		t.Error("what did not pass was counted")
 	}
 }
@@ -134,7 +135,7 @@ func TestCounterForgets(t *testing.T) {
 	p := limitedPolicy(t, "{per_run: 1}")
 	n := NewCounter(3)
 	passes := func(run string) bool {
-		_, over := n.Take(p.Judge(ls(run)).Limits)
+		_, over, _ := n.Take(t.Context(), p.Judge(ls(run)).Limits)
 		return over == nil
 	}
 	for _, run := range []string{"a", "b", "c"} {
@@ -154,7 +155,7 @@ func TestCounterOfAMinute(t *testing.T) {
 	for _, second := range []int64{0, 10, 20, 59, 60, 65, 70, 71} {
 		c := ls(fmt.Sprint(second))
 		c.Now = time.Unix(1000+second, 0)
-		_, over := n.Take(p.Judge(c).Limits)
+		_, over, _ := n.Take(t.Context(), p.Judge(c).Limits)
 		fmt.Fprintf(&got, "%t ", over == nil)
 	}
 	if got.String() != "true true false false true false true false " {
@@ -167,7 +168,7 @@ func TestCountOutlivesAReload(t *testing.T) {
 	n := NewCounter(10)
 	for i, src := range []string{"", "# another line\n", "ambiguous: deny\n"} {
 		p := parse(t, src+"rules:\n  - allow: [x]\n    limit: {per_run: 2}\n")
-		if _, over := n.Take(p.Judge(Call{Tool: "x", Run: "a"}).Limits); (over != nil) != (i == 2) {
+		if _, over, _ := n.Take(t.Context(), p.Judge(Call{Tool: "x", Run: "a"}).Limits); (over != nil) != (i == 2) {
 			t.Errorf("call %d is beyond the limit: %t", i+1, over != nil)
 		}
 	}
@@ -182,7 +183,7 @@ func TestLimitOfALiftedRule(t *testing.T) {
 		if v.Action != Allow || len(v.Limits) != 1 {
 			t.Fatalf("call %d: %s by %s with %d limits", i+1, v.Action, v.Rule, len(v.Limits))
 		}
-		_, over := n.Take(v.Limits)
+		_, over, _ := n.Take(t.Context(), v.Limits)
 		if (over != nil) != (i == 2) {
 			t.Fatalf("call %d is beyond the limit: %t", i+1, over != nil)
 		}
@@ -210,11 +211,11 @@ func TestBeyondSeveralLimits(t *testing.T) {
 	mail := Call{Tool: "mail", Run: "a", Turn: "t"}
 	beyond := func(rules string) Verdict {
 		p, n := parse(t, rules), NewCounter(10)
-		if _, over := n.Take(p.Judge(mail).Limits); over != nil {
+		if _, over, _ := n.Take(t.Context(), p.Judge(mail).Limits); over != nil {
 			t.Fatalf("the first call is beyond %+v", over)
 		}
 		v := p.Judge(mail)
-		_, over := n.Take(v.Limits)
+		_, over, _ := n.Take(t.Context(), v.Limits)
 		return v.Exceeded(over)
 	}
 	v := beyond(rules)
@@ -225,4 +226,108 @@ func TestBeyondSeveralLimits(t *testing.T) {
 	if v := beyond(rules + "  - allow: [mai*]\n    limit: {per_run: 1, then: deny}\n"); v.Action != Deny || v.Rule != "policy.yaml:9" {
 		t.Errorf("%s by %s", v.Action, v.Rule)
 	}
+}
+
+// memoryCounts are shared counts in memory. Each change is called twice, as if another
+// process had been faster.
+type memoryCounts struct {
+	mu     sync.Mutex
+	values map[string][]byte
+	failed error
+}
+
+func (m *memoryCounts) Update(_ context.Context, key string, change func([]byte) ([]byte, error)) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failed != nil {
+		return m.failed
+	}
+	if _, err := change(m.values[key]); err != nil {
+		return err
+	}
+	value, err := change(m.values[key])
+	if value != nil {
+		m.values[key] = value
+	}
+	return err
+}
+
+// sharing returns a counter of a process that shares counts with others.
+func sharing(m *memoryCounts) *Counter {
+	n := NewCounter(10)
+	n.Share(m)
+	return n
+}
+
+// Processes that share counts let as many calls pass together as the limit permits, and a
+// returned call makes room in all of them.
+func TestSharedCounts(t *testing.T) {
+	p, m := limitedPolicy(t, "{per_run: 100, per_minute: 70}"), &memoryCounts{values: map[string][]byte{}}
+	var passed atomic.Int64
+	var last Charge
+	var all sync.WaitGroup
+	for range 3 {
+		n := sharing(m)
+		all.Go(func() {
+			for range 40 {
+				charge, over, err := n.Take(t.Context(), p.Judge(ls("a")).Limits)
+				if err != nil {
+					t.Error(err)
+				}
+				if over == nil && passed.Add(1) == 70 {
+					last = charge
+				}
+			}
+		})
+	}
+	all.Wait()
+	if got := passed.Load(); got != 70 {
+		t.Fatalf("%d calls have passed", got)
+	}
+	last.Return()
+	last.Return()
+	for i, want := range []bool{true, false} {
+		if _, over, err := sharing(m).Take(t.Context(), p.Judge(ls("a")).Limits); (over == nil) != want || err != nil {
+			t.Errorf("call %d after a return passes: %t, %v", i+1, over == nil, err)
+		}
+	}
+	if _, over, _ := sharing(m).Take(t.Context(), p.Judge(ls("b")).Limits); over == nil {
+		t.Error("another run has its own minute")
+	}
+}
+
+func TestSharedCountOfAMinute(t *testing.T) {
+	p, m := limitedPolicy(t, "{per_minute: 2}"), &memoryCounts{values: map[string][]byte{}}
+	var got strings.Builder
+	for _, second := range []int64{0, 10, 20, 59, 60, 65, 70, 71} {
+		c := ls(fmt.Sprint(second))
+		c.Now = time.Unix(1000+second, 0)
+		_, over, _ := sharing(m).Take(t.Context(), p.Judge(c).Limits)
+		fmt.Fprintf(&got, "%t ", over == nil)
+	}
+	if got.String() != "true true false false true false true false " {
+		t.Errorf("passed: %s", got.String())
+	}
+}
+
+// A call whose limit cannot be counted does not pass.
+func TestSharedCountsFail(t *testing.T) {
+	p := limitedPolicy(t, "{per_turn: 1, per_run: 1}")
+	for name, m := range map[string]*memoryCounts{
+		"not available": {failed: approvals.ErrStoreUnavailable},
+		"damaged":       {values: map[string][]byte{limitKey(p): []byte("{")}},
+	} {
+		n := sharing(m)
+		if _, _, err := n.Take(t.Context(), p.Judge(ls("a")).Limits); err == nil {
+			t.Errorf("%s: the call passes", name)
+		}
+		if _, over, err := n.Take(t.Context(), p.Judge(ls("a")).Limits); over != nil || err == nil {
+			t.Errorf("%s: the failed call counts for its turn", name)
+		}
+	}
+}
+
+func limitKey(p *Policy) string {
+	l := p.Judge(ls("a")).Limits[0]
+	return l.countKey("run").shared()
 }

@@ -156,6 +156,7 @@ func (q *question) askByRules(by rule.Basis, asks, sure []*rule.Pattern) Verdict
 	}
 	q.title(&v, rule.RulesOf(sure))
 	v.Denial = q.denial(&v, rule.RulesOf(asks))
+	v.Hold, v.Notice = all.Hold, q.notice(&v, rule.RulesOf(asks))
 	return v
 }
 
@@ -207,6 +208,16 @@ func (q *question) denial(v *Verdict, rules []*rule.Rule) *Denial {
 	for _, r := range rules {
 		if r.Denial != nil {
 			return &Denial{r.Denial, q.messageData(v)}
+		}
+	}
+	return nil
+}
+
+// notice returns the notice of the first rule that has one, or nil.
+func (q *question) notice(v *Verdict, rules []*rule.Rule) *Notice {
+	for _, r := range rules {
+		if r.Notice != nil {
+			return &Notice{r.Notice, q.messageData(v)}
 		}
 	}
 	return nil

@@ -37,6 +37,9 @@ type Verdict struct {
 	Title  string  // of the question, as a rule has it, on one line; "": none has
 	Denial *Denial // the message of a rule to the model if the call is denied; nil: none has one
 
+	Hold   rule.Hold // how the answer waits for people; "": as the configuration has it
+	Notice *Notice   // the message of a rule to the user if the call is parked; nil: none has one
+
 	Timeout           time.Duration   // never 0 where people are asked
 	OnTimeout         string          // approvals.OnTimeoutDeny or approvals.OnTimeoutApprove
 	Reviewers         []string        // groups that may decide; none: any reviewer
@@ -103,4 +106,25 @@ func shadowed(v Verdict) Verdict {
 		v.Limits[i].shadowed = true
 	}
 	return v
+}
+
+// Notice is the message of a rule to the user about a parked call.
+type Notice struct {
+	message *rule.Message
+	data    rule.MessageData
+}
+
+// Text renders the message with the id of the request. It is "" on failure and for a nil
+// *Notice, and the user gets the usual message.
+func (n *Notice) Text(request string) string {
+	if n == nil {
+		return ""
+	}
+	data := n.data
+	data.Request = request
+	text, err := n.message.Render(data)
+	if err != nil {
+		return ""
+	}
+	return text
 }

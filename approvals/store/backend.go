@@ -37,12 +37,13 @@ type backend struct {
 // maxRecord returns the largest payload that NATS accepts, in bytes.
 func (b *backend) maxRecord() int { return int(b.conn.MaxPayload()) }
 
-// fail counts a failed operation, and wraps its error.
+// fail counts a failed operation, and wraps its error with the cause if the disk is known to
+// fail.
 func (b *backend) fail(op, doing string, err error) error {
 	if !errors.Is(err, context.Canceled) {
 		b.metrics.errors.WithLabelValues(op).Inc()
 	}
-	return fmt.Errorf("%s: %w: %w", doing, approvals.ErrStoreUnavailable, err)
+	return fmt.Errorf("%s: %w: %w", doing, approvals.ErrStoreUnavailable, b.disk.explain(err))
 }
 
 // acquireWrite waits for the right to write. The caller calls done after the write. The
@@ -62,18 +63,64 @@ func (b *backend) acquireWrite(ctx context.Context) (done func(), err error) {
 
 // write does a write without compare-and-set.
 func (b *backend) write(ctx context.Context, op, doing string, do func(context.Context) error) error {
+	if cause := b.disk.unwritable(); cause != nil {
+		return b.fail(op, doing, cause)
+	}
 	done, err := b.acquireWrite(ctx)
 	if err != nil {
 		return b.fail(op, doing, err)
 	}
 	defer done()
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	if err := do(ctx); err != nil {
+	if err := b.disk.wrote(op, b.bounded(ctx, do)); err != nil {
 		return b.fail(op, doing, err)
 	}
 	return nil
 }
+
+// bounded does a write within [opTimeout] if the context has no deadline. It returns the cause
+// as soon as it is known that the disk cannot be written.
+func (b *backend) bounded(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer b.disk.endLate(ctx, end)()
+	err := do(ctx)
+	if fault := (*approvals.FaultError)(nil); err != nil && errors.As(context.Cause(ctx), &fault) {
+		return fmt.Errorf("%w: %w", err, fault)
+	}
+	return err
+}
+
+// await returns the result of do, or the error of the context when that ends: while the disk of
+// the embedded server does not answer, an operation of the connection waits for others,
+// whatever its context. do ends when the connection does.
+func await[T any](ctx context.Context, do func(context.Context) (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := do(ctx)
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+	}
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-time.After(grace): // the usual case: do ends with the context
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+// grace is the time that an operation has to return after the end of its context.
+const grace = 100 * time.Millisecond
 
 // bounded adds a deadline to the context of one operation if it has none.
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {

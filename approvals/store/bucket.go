@@ -35,9 +35,10 @@ func (b bucket) compareAndSet(ctx context.Context, key string, value []byte, rev
 		return 0, b.backend.fail(opWrite, doing, err)
 	}
 	defer done()
-	write, cancel := bounded(ctx)
-	written, err = b.kv.Update(write, key, value, revision)
-	cancel()
+	err = b.backend.bounded(ctx, func(ctx context.Context) (err error) {
+		written, err = await(ctx, func(ctx context.Context) (uint64, error) { return b.kv.Update(ctx, key, value, revision) })
+		return err
+	})
 	switch {
 	case err == nil:
 		return written, nil
@@ -48,7 +49,7 @@ func (b bucket) compareAndSet(ctx context.Context, key string, value []byte, rev
 	}
 	read, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
 	defer cancel()
-	entry, readErr := b.kv.Get(read, key)
+	entry, readErr := b.read(read, key)
 	switch {
 	case readErr == nil && entry.Revision() > revision && bytes.Equal(entry.Value(), value):
 		return entry.Revision(), nil
@@ -62,7 +63,7 @@ func (b bucket) compareAndSet(ctx context.Context, key string, value []byte, rev
 func (b bucket) get(ctx context.Context, key string, unknown error) (jetstream.KeyValueEntry, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	entry, err := b.kv.Get(ctx, key)
+	entry, err := b.read(ctx, key)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return nil, fmt.Errorf("read %s/%s: %w", b.kv.Bucket(), key, unknown)
 	}
@@ -70,4 +71,8 @@ func (b bucket) get(ctx context.Context, key string, unknown error) (jetstream.K
 		return nil, b.backend.fail(opRead, "read "+b.kv.Bucket()+"/"+key, err)
 	}
 	return entry, nil
+}
+
+func (b bucket) read(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
+	return await(ctx, func(ctx context.Context) (jetstream.KeyValueEntry, error) { return b.kv.Get(ctx, key) })
 }

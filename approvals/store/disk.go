@@ -8,11 +8,19 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/heldcall/heldcall/approvals"
 )
 
 const (
 	probeBytes   = 64 << 10
+	probeTimeout = 2 * time.Second  // of a write to the folder
+	slowProbe    = time.Second / 2  // of a write to the folder: the server is not restarted then
+	lateWrite    = time.Second / 2  // after which a write without an answer checks the folder
 	diskInterval = time.Second      // between two checks while writes fail
 	restartAfter = 3 * time.Second  // of failed writes to a writable folder
 	restartPause = 15 * time.Second // between two restarts
@@ -22,22 +30,26 @@ const (
 // needed: JetStream does not report the cause of failed writes, and does not write again
 // when the cause is gone.
 type disk struct {
-	dir     string
-	probe   func() error // writes to the folder
-	restart func() error // restarts the server
-	log     *slog.Logger
+	dir      string
+	probe    func() error // writes to the folder
+	restart  func() error // restarts the server, and returns when it is connected
+	log      *slog.Logger
+	restarts prometheus.Counter
 
 	mu        sync.Mutex
 	failed    map[string]time.Time // the first failure since the last success, by bucket
-	cause     error                // of failed writes, nil if the folder is writable
+	cause     error                // why the folder could not be written since the last restart, nil if it could
+	writable  bool                 // the last write to the folder succeeded
+	slow      bool                 // the last write to the folder
 	restarted time.Time
+
+	probing    chan struct{} // closed at the end of the write to the folder in progress, else nil
+	probeBegan time.Time
+	probes     sync.WaitGroup
 }
 
-func newDisk(dir string, restart func() error, log *slog.Logger) *disk {
-	return &disk{
-		dir: dir, probe: func() error { return probeDir(dir) }, restart: restart, log: log,
-		failed: map[string]time.Time{},
-	}
+func newDisk(dir string, log *slog.Logger) *disk {
+	return &disk{dir: dir, probe: func() error { return probeDir(dir) }, log: log, failed: map[string]time.Time{}}
 }
 
 // probeDir writes a file and syncs it.
@@ -52,10 +64,25 @@ func probeDir(dir string) error {
 	return err
 }
 
+// unwritable returns the error of writes that fail because of the folder.
+func unwritable(err error) error {
+	cause := "the data folder cannot be written"
+	if errno := syscall.Errno(0); errors.As(err, &errno) {
+		cause = errno.Error()
+	}
+	return &approvals.FaultError{Cause: cause, Err: fmt.Errorf("the data folder cannot be written: %w", err)}
+}
+
+// errSlow is the error of a write to the folder that takes too long.
+var errSlow = &approvals.FaultError{
+	Cause: "the disk is too slow", Err: fmt.Errorf("a write to the data folder takes longer than %s: the disk is too slow", probeTimeout),
+}
+
 // wrote records the result of a write. It adds the cause to the error if the folder cannot
 // be written. The disk of an external server is nil.
 func (d *disk) wrote(what string, err error) error {
-	if d == nil {
+	var fault *approvals.FaultError
+	if d == nil || (errors.Is(err, context.Canceled) && !errors.As(err, &fault)) {
 		return err
 	}
 	d.mu.Lock()
@@ -68,50 +95,120 @@ func (d *disk) wrote(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	_ = d.check()
-	if cause := d.unwritable(); cause != nil && !errors.Is(err, cause) {
-		return fmt.Errorf("%w: %w", err, cause)
+	if errors.As(err, &fault) {
+		return err
+	}
+	if cause := d.check(context.Background()); errors.As(cause, &fault) {
+		return fmt.Errorf("%w: %w", err, fault)
 	}
 	return err
 }
 
-// unwritable returns the known cause of failed writes, so that no caller waits for a write
-// that cannot succeed.
+// unwritable returns the known cause of failed writes, with [approvals.ErrNotRecorded], so that
+// no caller waits for a write that cannot succeed.
 func (d *disk) unwritable() error {
 	if d == nil {
 		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.cause
+	if d.probing != nil && time.Since(d.probeBegan) > opTimeout {
+		return fmt.Errorf("%w: %w", approvals.ErrNotRecorded, errSlow)
+	}
+	if d.cause != nil {
+		return fmt.Errorf("%w: %w", approvals.ErrNotRecorded, d.cause)
+	}
+	return nil
 }
 
-// check writes to the folder and returns an error if writes fail.
-func (d *disk) check() error {
+// explain adds the known fault of the disk to the error of an operation.
+func (d *disk) explain(err error) error {
+	if d == nil || errors.As(err, new(*approvals.FaultError)) {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.cause != nil:
+		return fmt.Errorf("%w: %w", err, d.cause)
+	case d.probing != nil && time.Since(d.probeBegan) >= probeTimeout:
+		return fmt.Errorf("%w: %w", err, errSlow)
+	}
+	return err
+}
+
+// check writes to the folder and returns an error if writes fail. Callers at the same time
+// share one write.
+func (d *disk) check(ctx context.Context) error {
 	if d == nil {
 		return nil
 	}
-	cause := d.probe()
-	if cause != nil {
-		cause = fmt.Errorf("the data folder cannot be written: %w", cause)
+	d.mu.Lock()
+	if d.probing == nil {
+		d.probing, d.probeBegan = make(chan struct{}), time.Now()
+		d.probes.Go(d.probeOnce)
+	}
+	probing := d.probing
+	d.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	select {
+	case <-probing:
+	case <-ctx.Done():
+		return errSlow
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.cause = cause
-	if cause == nil && len(d.failed) > 0 {
-		return errors.New("writes fail")
+	if d.cause == nil && len(d.failed) > 0 {
+		return errors.New("the embedded NATS server does not write; heldcall restarts it")
 	}
-	return cause
+	return d.cause // until the restart: the server may have stopped writing
 }
 
-// failing reports whether writes fail, and for how long.
-func (d *disk) failing() (since time.Duration, failing bool) {
+// probeOnce writes to the folder and records the result.
+func (d *disk) probeOnce() {
+	cause := d.probe()
+	if cause != nil {
+		cause = unwritable(cause)
+	}
+	d.mu.Lock()
+	before, took := d.cause, time.Since(d.probeBegan)
+	d.writable, d.slow = cause == nil, took > slowProbe
+	if cause != nil {
+		d.cause = cause
+	}
+	close(d.probing)
+	d.probing = nil
+	d.mu.Unlock()
+	switch {
+	case cause != nil && before == nil:
+		d.log.Error("failed to write the state", "folder", d.dir, "error", cause)
+	case took > probeTimeout:
+		d.log.Error("the disk is too slow", "folder", d.dir, "write_seconds", took.Seconds())
+	}
+}
+
+// failing reports whether writes fail.
+func (d *disk) failing() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, at := range d.failed {
-		since = max(since, time.Since(at))
+	return len(d.failed) > 0 || d.cause != nil
+}
+
+// needsRestart reports whether the folder can be written and the server does not write: there
+// was a cause, or writes have failed for a while on a disk that is not slow.
+func (d *disk) needsRestart() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.writable || d.slow || d.probing != nil {
+		return false
 	}
-	return since, len(d.failed) > 0 || d.cause != nil
+	for _, at := range d.failed {
+		if time.Since(at) > restartAfter {
+			return true
+		}
+	}
+	return d.cause != nil
 }
 
 // mayRestart reports whether [restartPause] has passed since the last restart.
@@ -135,6 +232,7 @@ func (d *disk) recovered() {
 
 // watch checks the folder while writes fail, until the context ends.
 func (d *disk) watch(ctx context.Context) {
+	defer d.probes.Wait()
 	ticker := time.NewTicker(diskInterval)
 	defer ticker.Stop()
 	for {
@@ -142,30 +240,41 @@ func (d *disk) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			d.look()
+			d.look(ctx)
 		}
 	}
 }
 
 // look restarts the embedded server if the folder can be written and the server does not
 // write.
-func (d *disk) look() {
-	since, failing := d.failing()
-	if !failing {
+func (d *disk) look(ctx context.Context) {
+	if !d.failing() {
 		return
 	}
-	before := d.unwritable()
-	_ = d.check()
-	switch cause := d.unwritable(); {
-	case cause != nil && before == nil:
-		d.log.Error("failed to write the state", "folder", d.dir, "error", cause)
-	case cause == nil && (before != nil || since > restartAfter) && d.mayRestart():
-		if err := d.restart(); err != nil {
-			d.log.Error("failed to restart the embedded NATS server; trying again", "error", err)
-			_ = d.wrote("restart", err)
-			return
-		}
-		d.recovered()
-		d.log.Warn("restarted the embedded NATS server: it had stopped writing", "folder", d.dir)
+	_ = d.check(ctx)
+	if !d.needsRestart() || !d.mayRestart() {
+		return
 	}
+	d.restarts.Inc()
+	if err := d.restart(); err != nil {
+		d.log.Error("failed to restart the embedded NATS server; trying again", "error", err)
+		_ = d.wrote("restart", err)
+		return
+	}
+	d.recovered()
+	d.log.Warn("restarted the embedded NATS server: it had stopped writing", "folder", d.dir)
+}
+
+// endLate calls cancel with the cause if the folder cannot be written and a write has no
+// answer for a while: JetStream does not answer if it cannot write.
+func (d *disk) endLate(ctx context.Context, cancel context.CancelCauseFunc) (stop func()) {
+	if d == nil {
+		return func() {}
+	}
+	timer := time.AfterFunc(lateWrite, func() {
+		if fault := (*approvals.FaultError)(nil); errors.As(d.check(ctx), &fault) && fault != errSlow {
+			cancel(fault)
+		}
+	})
+	return func() { timer.Stop() }
 }

@@ -48,7 +48,7 @@ func TestUnwritableFolder(t *testing.T) {
 		t.Errorf("a write reports %v", err)
 	}
 	broken.Store(false)
-	s.backend.disk.look()
+	s.backend.disk.look(t.Context())
 	if restarts.Load() == 0 {
 		t.Error("the embedded server was not restarted")
 	}

@@ -25,11 +25,35 @@ func (e eventStream) has(ctx context.Context, event approvals.Event) (bool, erro
 	return false, nil
 }
 
-// messages yields the messages of a subject in order. It reads each by its sequence and
-// creates no consumer.
+// OfType yields the entries of a type from a sequence on, to the end of the log.
+func (e eventStream) OfType(ctx context.Context, t approvals.EventType, from uint64) iter.Seq2[audit.Entry, error] {
+	return func(yield func(audit.Entry, error) bool) {
+		for msg, err := range messagesFrom(ctx, e.stream, subjects.Fill(subjects.Event, "*", subjects.Token(string(t)), "*"), from) {
+			var entry audit.Entry
+			if err == nil {
+				entry, err = audit.Parse(msg.Sequence, msg.Data)
+			}
+			if err != nil {
+				yield(entry, e.backend.fail(opRead, "read the audit log", err))
+				return
+			}
+			if !yield(entry, nil) {
+				return
+			}
+		}
+	}
+}
+
+// messages yields the messages of a subject in order.
 func messages(ctx context.Context, stream jetstream.Stream, subject string) iter.Seq2[*jetstream.RawStreamMsg, error] {
+	return messagesFrom(ctx, stream, subject, 1)
+}
+
+// messagesFrom yields the messages of a subject in order, from a sequence on. It reads each by
+// its sequence and creates no consumer.
+func messagesFrom(ctx context.Context, stream jetstream.Stream, subject string, from uint64) iter.Seq2[*jetstream.RawStreamMsg, error] {
 	return func(yield func(*jetstream.RawStreamMsg, error) bool) {
-		for seq := uint64(1); ; {
+		for seq := from; ; {
 			read, cancel := bounded(ctx)
 			msg, err := stream.GetMsg(read, seq, jetstream.WithGetMsgSubject(subject))
 			cancel()
@@ -100,5 +124,5 @@ func entryOf(msg jetstream.Msg) (audit.Entry, error) {
 	if err != nil {
 		return audit.Entry{}, err
 	}
-	return audit.Parse(meta.Sequence.Stream, msg.Data())
+	return audit.ParseAny(meta.Sequence.Stream, msg.Data()), nil
 }

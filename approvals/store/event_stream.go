@@ -33,12 +33,30 @@ func (e eventStream) Head(ctx context.Context) (audit.Head, error) {
 	if info.State.Msgs == 0 {
 		return head, nil
 	}
-	last, err := e.Entry(ctx, head.Seq)
+	return e.headAt(ctx, head.Seq)
+}
+
+// First returns the oldest entry, zero if there is none.
+func (e eventStream) First(ctx context.Context) (audit.Head, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	info, err := e.stream.Info(ctx)
 	if err != nil {
-		return audit.Head{}, err
+		return audit.Head{}, e.backend.fail(opRead, "read the start of the audit log", err)
 	}
-	head.Hash = last.Event.Hash
-	return head, nil
+	if info.State.Msgs == 0 {
+		return audit.Head{}, nil
+	}
+	return e.headAt(ctx, info.State.FirstSeq)
+}
+
+// headAt reads the hash of an entry that must be there.
+func (e eventStream) headAt(ctx context.Context, seq uint64) (audit.Head, error) {
+	entry, err := e.Entry(ctx, seq)
+	if errors.Is(err, audit.ErrNoEntry) {
+		err = &audit.BrokenError{Seq: seq, Reason: "the store has lost it"}
+	}
+	return audit.Head{Seq: seq, Hash: entry.Event.Hash}, err
 }
 
 // Entry reads one entry.
@@ -95,9 +113,11 @@ func (e eventStream) AppendAfter(ctx context.Context, seq uint64, entries []audi
 
 // commit publishes the last message of a batch and reads the reply.
 func (e eventStream) commit(ctx context.Context, msg *natsgo.Msg) error {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	reply, err := e.backend.conn.RequestMsgWithContext(ctx, msg)
+	var reply *natsgo.Msg
+	err := e.backend.bounded(ctx, func(ctx context.Context) (err error) {
+		reply, err = await(ctx, func(ctx context.Context) (*natsgo.Msg, error) { return e.backend.conn.RequestMsgWithContext(ctx, msg) })
+		return err
+	})
 	if err != nil {
 		return e.backend.fail(opAppend, "append to the audit log", err)
 	}

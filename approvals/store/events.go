@@ -27,7 +27,7 @@ func (s *EventLog) AppendEvents(ctx context.Context, events ...approvals.Event) 
 	if cause := s.backend.disk.unwritable(); cause != nil {
 		return s.backend.fail(opAppend, "append to the audit log", cause)
 	}
-	err := s.chain.Append(ctx, events...)
+	err := s.backend.again(ctx, func() error { return s.chain.Append(ctx, events...) })
 	if !errors.Is(err, approvals.ErrTooLarge) {
 		err = s.backend.disk.wrote("events", err)
 	}
@@ -52,6 +52,9 @@ func (s *EventLog) EnsureEvent(ctx context.Context, e approvals.Event) error {
 func (s *EventLog) Events(ctx context.Context, from uint64) iter.Seq2[approvals.Event, error] {
 	return func(yield func(approvals.Event, error) bool) {
 		for entry, err := range s.read(ctx, fromSequence(from)) {
+			if err == nil && entry.Event.ID == "" {
+				continue // not an event: audit.Verify reports it
+			}
 			if !yield(entry.Event, err) {
 				return
 			}
@@ -90,13 +93,13 @@ func (s *EventLog) Entries(ctx context.Context, from uint64) iter.Seq2[audit.Ent
 	}
 }
 
-// EventsFrom yields the audit log after a sequence (0: from the first event) and not before
+// EntriesFrom yields the audit log after a sequence (0: from the first entry) and not before
 // a time, up to its end at the time of the call.
-func (s *EventLog) EventsFrom(ctx context.Context, after uint64, since time.Time) iter.Seq2[approvals.Event, error] {
-	return func(yield func(approvals.Event, error) bool) {
+func (s *EventLog) EntriesFrom(ctx context.Context, after uint64, since time.Time) iter.Seq2[audit.Entry, error] {
+	return func(yield func(audit.Entry, error) bool) {
 		info, err := s.stream.Info(ctx)
 		if err != nil {
-			yield(approvals.Event{}, s.backend.fail(opRead, "read the end of the audit log", err))
+			yield(audit.Entry{}, s.backend.fail(opRead, "read the end of the audit log", err))
 			return
 		}
 		last := info.State.LastSeq
@@ -109,7 +112,7 @@ func (s *EventLog) EventsFrom(ctx context.Context, after uint64, since time.Time
 		}
 		for entry, err := range s.read(ctx, config) {
 			if err != nil || !entry.Event.Time.Before(since) {
-				if !yield(entry.Event, err) {
+				if !yield(entry, err) {
 					return
 				}
 			}
@@ -140,9 +143,10 @@ func (s *EventLog) RecentEvents(ctx context.Context, n int) iter.Seq2[approvals.
 	}
 }
 
-// dropBefore deletes the events that were written before a time, except the last: the next
-// entry of the chain contains its hash.
-func (s *EventLog) dropBefore(ctx context.Context, before time.Time) error {
+// DropBefore deletes the events that were written before a time, except the last: the next
+// entry of the chain contains its hash. It first calls declare with the first entry that
+// remains, and deletes nothing if declare fails.
+func (s *EventLog) DropBefore(ctx context.Context, before time.Time, declare func(context.Context, audit.Head) error) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	info, err := s.stream.Info(ctx)
@@ -164,6 +168,13 @@ func (s *EventLog) dropBefore(ctx context.Context, before time.Time) error {
 		} else {
 			last = middle
 		}
+	}
+	head, err := s.headAt(ctx, first)
+	if err != nil {
+		return err
+	}
+	if err := declare(ctx, head); err != nil {
+		return err
 	}
 	if err := s.stream.Purge(ctx, jetstream.WithPurgeSequence(first)); err != nil {
 		return s.backend.fail(opWrite, "delete old audit entries", err)

@@ -3,10 +3,8 @@ package store_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,13 +13,11 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/store"
-	"github.com/heldcall/heldcall/approvals/store/subjects"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
@@ -230,98 +226,6 @@ func TestPromise7_NothingHangs_ExternalServerRestarts(t *testing.T) {
 	}
 	if got := held.Requests()[0]; got.Status != approvals.StatusApproved || r.Status != approvals.StatusApproved {
 		t.Fatalf("%+v", got)
-	}
-}
-
-// In a cluster every record has a copy on each of three servers, so the loss of one, even of
-// the leader, loses no record.
-func TestPromise4_RecordedFirst_ClusterLosesAServer(t *testing.T) {
-	servers := startCluster(t)
-	var urls []string
-	for _, srv := range servers {
-		urls = append(urls, srv.ClientURL())
-	}
-	s, g := replica(t, strings.Join(urls, ","))
-	js, err := jetstream.New(s.Conn())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{subjects.StreamEvents, subjects.StreamRequests, "KV_" + store.BucketRequests, "KV_" + store.BucketTurns, "KV_" + store.BucketRuns, "KV_" + store.BucketGrants} {
-		if stream, err := js.Stream(t.Context(), name); err != nil || stream.CachedInfo().Config.Replicas != 3 {
-			t.Fatalf("%s: %v, %v", name, stream, err)
-		}
-	}
-	h, id := hold(t, g, time.Hour)
-	if err := s.Turns.PutTurn(t.Context(), "s1", "t1", []byte("hidden")); err != nil {
-		t.Fatal(err)
-	}
-	lost := s.Conn().ConnectedUrl() // read once: the client connects to the next
-	for _, srv := range servers {
-		if srv.ClientURL() == lost {
-			srv.Shutdown()
-			srv.WaitForShutdown()
-		}
-	}
-	for start := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		_, err := g.Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionApprove, ReviewerID: "bob"})
-		var decided *approvals.DecidedError
-		if err == nil || (errors.As(err, &decided) && decided.Request.Status == approvals.StatusApproved) {
-			break
-		}
-		if time.Since(start) > 2*time.Minute {
-			t.Fatal(err)
-		}
-	}
-	wait(t, h.Done(), "the hold")
-	if turns, err := s.Turns.Turns(t.Context(), "s1"); err != nil || len(turns) != 1 {
-		t.Fatalf("%q, %v", turns, err)
-	}
-	if _, err := audit.Verify(s.Events.Entries(t.Context(), 1)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// startCluster starts three servers and waits until they have formed a cluster.
-func startCluster(t *testing.T) []*server.Server {
-	t.Helper()
-	ports := freePorts(t, 3)
-	var routes []*url.URL
-	for _, port := range ports {
-		routes = append(routes, &url.URL{Scheme: "nats", Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))})
-	}
-	var servers []*server.Server
-	for i, port := range ports {
-		opts := &server.Options{
-			ServerName: fmt.Sprintf("n%d", i), Host: "127.0.0.1", Port: server.RANDOM_PORT,
-			JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
-			Cluster: server.ClusterOpts{Name: "test", Host: "127.0.0.1", Port: port},
-			Routes:  routes,
-		}
-		srv, err := server.NewServer(opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		servers = append(servers, srv)
-		srv.Start()
-		t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
-	}
-	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		ready := 0
-		for _, srv := range servers {
-			if srv.ReadyForConnections(time.Second) && srv.JetStreamIsCurrent() && len(srv.JetStreamClusterPeers()) == 3 {
-				ready++
-			}
-		}
-		leader := false
-		for _, srv := range servers {
-			leader = leader || srv.JetStreamIsLeader()
-		}
-		if leader && ready > 0 {
-			return servers
-		}
-		if time.Since(start) > 2*time.Minute {
-			t.Fatal("the cluster does not form")
-		}
 	}
 }
 

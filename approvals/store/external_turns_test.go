@@ -17,6 +17,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/heldturns"
 	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/internal/testing/natscluster"
 )
 
 // keeping is a replica with a keeper of held turns.
@@ -222,11 +223,7 @@ func TestPromise7_NothingHangs_ReplicaIsCutOff(t *testing.T) {
 // A full bucket of a cluster takes no more turns, but lets those that it has end.
 func TestAFullClusterLetsTurnsEnd(t *testing.T) {
 	t.Parallel()
-	var urls []string
-	for _, srv := range startCluster(t) {
-		urls = append(urls, srv.ClientURL())
-	}
-	s := open(t, store.Options{URL: strings.Join(urls, ","), MaxStored: 1 << 20})
+	s := open(t, store.Options{URL: natscluster.Start(t, 3).URLs(), MaxStored: 1 << 20})
 	var kept []heldturns.Key
 	for i := 0; ; i++ {
 		k, err := s.HeldTurns.Put(t.Context(), heldturns.Key{HeldTurn: approvals.HeldTurn{ID: strconv.Itoa(i)}, Owner: "one"}, make([]byte, 1000))

@@ -24,7 +24,6 @@ type HeldTurns struct {
 	Leases *Leases // nil with the embedded server: only this process uses it
 
 	turns   bucket
-	stream  jetstream.Stream // of turns
 	states  Records[heldturns.State]
 	objects objects
 }
@@ -34,9 +33,9 @@ const (
 	maxInline  = 1 << 20 // bytes of a snapshot in the bucket
 )
 
-func newHeldTurns(of func(name string) bucket, p provisionedHeld) *HeldTurns {
+func newHeldTurns(of func(name string) bucket, o objects) *HeldTurns {
 	return &HeldTurns{
-		turns: of(BucketHeld), stream: p.turns, objects: p.objects,
+		turns: of(BucketHeld), objects: o,
 		states: Records[heldturns.State]{of(BucketHeldStates), "state of held turn", approvals.ErrUnknownTurn, func(s *heldturns.State) string { return s.ID }},
 	}
 }
@@ -109,7 +108,11 @@ func (s *HeldTurns) End(ctx context.Context, k heldturns.Key, keep time.Duration
 			return err
 		}
 		// A full bucket of a cluster does not take the marker that makes room.
-		if err := s.stream.Purge(ctx, jetstream.WithPurgeSubject("$KV."+BucketHeld+"."+heldKey(k))); err != nil {
+		stream, err := s.turns.backend.js.Stream(ctx, "KV_"+BucketHeld)
+		if err != nil {
+			return err
+		}
+		if err := stream.Purge(ctx, jetstream.WithPurgeSubject("$KV."+BucketHeld+"."+heldKey(k))); err != nil {
 			return err
 		}
 		return s.turns.kv.Purge(ctx, heldKey(k), jetstream.PurgeTTL(keep))

@@ -21,6 +21,7 @@ type metrics struct {
 	errors     *prometheus.CounterVec
 	writes     prometheus.Histogram
 	reconnects prometheus.Counter
+	restarts   prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer, connected func() bool) *metrics {
@@ -38,6 +39,10 @@ func newMetrics(reg prometheus.Registerer, connected func() bool) *metrics {
 		reconnects: f.NewCounter(prometheus.CounterOpts{
 			Name: "heldcall_nats_reconnects_total",
 			Help: "Reconnects to NATS.",
+		}),
+		restarts: f.NewCounter(prometheus.CounterOpts{
+			Name: "heldcall_store_restarts_total",
+			Help: "Restarts of the embedded NATS server after failed writes.",
 		}),
 	}
 	f.NewGaugeFunc(prometheus.GaugeOpts{

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -18,135 +17,149 @@ const duplicateWindow = 10 * time.Minute
 type provisioned struct {
 	buckets map[string]jetstream.KeyValue // by name
 	turns   jetstream.Stream              // of the bucket of turns
-	held    provisionedHeld
+	held    objects                       // large held turns
 	events  jetstream.Stream
 }
 
-// provision creates or updates the buckets and streams. replicas is the number of copies; 0
-// means as many as the cluster has servers, at most 3.
-func (b *backend) provision(ctx context.Context, o Options) (p provisioned, err error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+// copies is the number of copies of the state in a cluster. If the configuration did not
+// ask for it, streams that have more keep them.
+type copies struct {
+	number int
+	asked  bool
+}
+
+// provision creates or updates the buckets and streams. Options.Replicas is the number of
+// copies; 0 means as many as the cluster has servers, at most 3, and not fewer than there are.
+func (b *backend) provision(ctx context.Context, o Options) (provisioned, error) {
+	ctx, cancel := context.WithTimeout(ctx, provisionTime)
 	defer cancel()
-	asked, replicas := o.Replicas, o.Replicas
-	if replicas == 0 {
-		replicas = 1
+	n := copies{o.Replicas, o.Replicas > 0}
+	if !n.asked {
+		n.number = 1
 		if b.conn.ConnectedClusterName() != "" {
-			replicas = 3
+			n.number = 3
 		}
 	}
-	p, err = b.provisionWith(ctx, replicas, o)
-	for asked == 0 && replicas > 1 && notEnoughServers(err) {
-		replicas--
-		p, err = b.provisionWith(ctx, replicas, o)
+	// The servers of a cluster that has just started find each other one after the other.
+	patient, cancel := context.WithTimeout(ctx, placementTime)
+	defer cancel()
+	for {
+		p, err := b.provisionWith(ctx, n, o)
+		if !notEnoughServers(err) {
+			return p, err
+		}
+		select {
+		case <-time.After(provisionPause):
+			continue
+		case <-patient.Done():
+		}
+		if n.asked || n.number == 1 {
+			return p, err
+		}
+		n.number--
+		b.log.Warn("the cluster has too few servers for three copies of the state", "copies", n.number, "error", err)
 	}
+}
+
+func (b *backend) provisionWith(ctx context.Context, n copies, o Options) (p provisioned, err error) {
+	if p.buckets, err = b.provisionBuckets(ctx, n, o.Retention); err != nil {
+		return p, err
+	}
+	if p.held, err = b.provisionHeld(ctx, n, o.MaxStored, p.buckets); err != nil {
+		return p, err
+	}
+	if p.events, err = b.provisionStreams(ctx, n, o.Retention); err != nil {
+		return p, err
+	}
+	err = b.whenReady(ctx, "open the bucket "+BucketTurns, func(ctx context.Context) (err error) {
+		p.turns, err = b.js.Stream(ctx, "KV_"+BucketTurns)
+		return err
+	})
 	return p, err
 }
 
-// notEnoughServers reports whether a cluster has fewer servers than copies.
-func notEnoughServers(err error) bool {
-	var refused *jetstream.APIError
-	const noSuitablePeers, notClustered = 10005, 10074
-	return errors.As(err, &refused) && (refused.ErrorCode == noSuitablePeers || refused.ErrorCode == notClustered)
+// provisionedBucket is a bucket and the time for which it keeps a record (0: for ever).
+type provisionedBucket struct {
+	name string
+	ttl  time.Duration
 }
 
-func (b *backend) provisionWith(ctx context.Context, replicas int, o Options) (p provisioned, err error) {
-	if p.buckets, err = b.provisionBuckets(ctx, replicas, o.Retention); err != nil {
-		return p, err
-	}
-	if p.held, err = b.provisionHeld(ctx, replicas, o.MaxStored, p.buckets); err != nil {
-		return p, err
-	}
-	if p.events, err = b.provisionStreams(ctx, replicas, o.Retention); err != nil {
-		return p, err
-	}
-	if p.turns, err = b.js.Stream(ctx, "KV_"+BucketTurns); err != nil {
-		return p, fmt.Errorf("open the bucket %s: %w", BucketTurns, err)
-	}
-	return p, nil
-}
-
-func (b *backend) provisionBuckets(ctx context.Context, replicas int, retention time.Duration) (map[string]jetstream.KeyValue, error) {
-	buckets := map[string]jetstream.KeyValue{}
-	for _, bucket := range []struct {
-		name string
-		ttl  time.Duration
-	}{
+func provisionedBuckets(retention time.Duration) []provisionedBucket {
+	return []provisionedBucket{
 		{BucketRequests, retention},
 		{BucketTurns, TurnTTL},
 		{BucketRuns, retention},
+		{BucketSignals, 0}, // a stopped principal stays so
 		{BucketGrants, 0},
 		{BucketDelegations, DelegationTTL},
 		{BucketDeliveries, retention},
 		{BucketPush, 0},
-	} {
-		kv, err := b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket:   bucket.name,
-			History:  1,
-			TTL:      bucket.ttl,
-			Storage:  jetstream.FileStorage,
-			Replicas: replicas,
-		})
-		if err != nil {
-			return nil, fmt.Errorf("create the bucket %s: %w", bucket.name, err)
+		{BucketLimits, LimitTTL},
+	}
+}
+
+// kept returns the streams whose messages are deleted by age only.
+func kept(retention time.Duration) map[string]time.Duration {
+	streams := map[string]time.Duration{subjects.StreamEvents: retention, subjects.StreamRequests: retention}
+	for _, bucket := range provisionedBuckets(retention) {
+		if bucket.name != BucketTurns { // turns may be deleted
+			streams["KV_"+bucket.name] = bucket.ttl
 		}
-		if replicas > 1 {
-			if err = b.readFromLeader(ctx, "KV_"+bucket.name); err != nil {
-				return nil, err
-			}
-			if kv, err = b.js.KeyValue(ctx, bucket.name); err != nil {
-				return nil, fmt.Errorf("open the bucket %s: %w", bucket.name, err)
-			}
+	}
+	return streams
+}
+
+func (b *backend) provisionBuckets(ctx context.Context, n copies, retention time.Duration) (map[string]jetstream.KeyValue, error) {
+	buckets := map[string]jetstream.KeyValue{}
+	for _, bucket := range provisionedBuckets(retention) {
+		kv, err := b.ensureBucket(ctx, n, jetstream.StreamConfig{Name: bucket.name, MaxAge: bucket.ttl})
+		if err != nil {
+			return nil, err
 		}
 		buckets[bucket.name] = kv
 	}
 	return buckets, nil
 }
 
+// ensureBucket creates or updates a bucket with the name and the settings of c, as the
+// NATS library does.
+func (b *backend) ensureBucket(ctx context.Context, n copies, c jetstream.StreamConfig) (kv jetstream.KeyValue, err error) {
+	name := c.Name
+	c.Name, c.Subjects = "KV_"+name, []string{"$KV." + name + ".>"}
+	c.MaxMsgsPerSubject, c.Discard, c.AllowRollup, c.DenyDelete = 1, jetstream.DiscardNew, true, true
+	if _, err := b.ensureStream(ctx, n, c); err != nil {
+		return nil, err
+	}
+	err = b.whenReady(ctx, "open the bucket "+name, func(ctx context.Context) (err error) {
+		kv, err = b.js.KeyValue(ctx, name)
+		return err
+	})
+	return kv, err
+}
+
 // provisionStreams creates or updates the streams, and returns that of the events.
-func (b *backend) provisionStreams(ctx context.Context, replicas int, retention time.Duration) (jetstream.Stream, error) {
-	events, err := b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+func (b *backend) provisionStreams(ctx context.Context, n copies, retention time.Duration) (jetstream.Stream, error) {
+	events, err := b.ensureStream(ctx, n, jetstream.StreamConfig{
 		Name:               subjects.StreamEvents,
 		Description:        "heldcall: audit log",
 		Subjects:           []string{subjects.All(subjects.Event)},
 		Storage:            jetstream.FileStorage,
-		Replicas:           replicas,
 		Duplicates:         duplicateWindow,
 		DenyDelete:         true,
-		AllowDirect:        replicas == 1,
 		AllowAtomicPublish: true,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("create the stream %s: %w", subjects.StreamEvents, err)
+		return nil, err
 	}
 	if !events.CachedInfo().Config.AllowAtomicPublish {
 		return nil, fmt.Errorf("the NATS server %s is %s: heldcall needs 2.12 or newer (atomic batches)", b.conn.ConnectedUrlRedacted(), b.conn.ConnectedServerVersion())
 	}
-	_, err = b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+	_, err = b.ensureStream(ctx, n, jetstream.StreamConfig{
 		Name:        subjects.StreamRequests,
 		Description: "heldcall: new requests",
 		Subjects:    []string{subjects.All(subjects.Request)},
 		Storage:     jetstream.FileStorage,
-		Replicas:    replicas,
 		MaxAge:      retention,
-		AllowDirect: replicas == 1,
 	})
-	if err != nil {
-		return nil, fmt.Errorf("create the stream %s: %w", subjects.StreamRequests, err)
-	}
-	return events, nil
-}
-
-// readFromLeader lets the leader answer the reads of a replicated bucket: a follower may not
-// have the last write yet.
-func (b *backend) readFromLeader(ctx context.Context, name string) error {
-	stream, err := b.js.Stream(ctx, name)
-	if err != nil {
-		return fmt.Errorf("open the stream %s: %w", name, err)
-	}
-	config := stream.CachedInfo().Config
-	config.AllowDirect = false
-	if _, err := b.js.UpdateStream(ctx, config); err != nil {
-		return fmt.Errorf("make reads of the stream %s consistent: %w", name, err)
-	}
-	return nil
+	return events, err
 }

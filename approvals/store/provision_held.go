@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -19,29 +18,23 @@ const (
 	minStored = 1 << 20
 )
 
-// provisionedHeld has the streams of held turns.
-type provisionedHeld struct {
-	turns   jetstream.Stream
-	objects objects
-}
-
 // provisionHeld creates or updates the buckets of held turns, and the object store of large
 // ones. NATS reserves the bytes of a bound: if it has less room, the bound is halved until
 // it fits, and once more for the other streams.
-func (b *backend) provisionHeld(ctx context.Context, replicas int, maxStored int64, buckets map[string]jetstream.KeyValue) (provisionedHeld, error) {
+func (b *backend) provisionHeld(ctx context.Context, n copies, maxStored int64, buckets map[string]jetstream.KeyValue) (objects, error) {
 	bound := maxStored
-	p, err := b.provisionHeldWithin(ctx, replicas, bound, buckets)
+	o, err := b.provisionHeldWithin(ctx, n, bound, buckets)
 	if !noStorage(err) {
-		return p, err
+		return o, err
 	}
 	for ; noStorage(err) && bound > minStored; bound /= 2 {
-		p, err = b.provisionHeldWithin(ctx, replicas, bound/2, buckets)
+		o, err = b.provisionHeldWithin(ctx, n, bound/2, buckets)
 	}
 	if err != nil {
-		return p, err
+		return o, err
 	}
 	b.log.Warn("NATS has not enough storage for hold.max_stored; using less", "bytes", bound/2)
-	return b.provisionHeldWithin(ctx, replicas, bound/2, buckets)
+	return b.provisionHeldWithin(ctx, n, bound/2, buckets)
 }
 
 // noStorage reports whether NATS cannot reserve the storage of a stream.
@@ -51,44 +44,27 @@ func noStorage(err error) bool {
 	return errors.As(err, &refused) && (refused.ErrorCode == insufficientResources || refused.ErrorCode == storageExceeded)
 }
 
-func (b *backend) provisionHeldWithin(ctx context.Context, replicas int, bound int64, buckets map[string]jetstream.KeyValue) (p provisionedHeld, err error) {
-	for _, config := range []jetstream.KeyValueConfig{
-		{Bucket: BucketHeld, MaxBytes: bound, LimitMarkerTTL: markerTTL, Storage: jetstream.FileStorage},
-		{Bucket: BucketHeldStates, LimitMarkerTTL: markerTTL, Storage: jetstream.FileStorage},
-		{Bucket: BucketLeases, TTL: leaseAge, Storage: jetstream.MemoryStorage},
+func (b *backend) provisionHeldWithin(ctx context.Context, n copies, bound int64, buckets map[string]jetstream.KeyValue) (o objects, err error) {
+	for _, config := range []jetstream.StreamConfig{
+		{Name: BucketHeld, MaxBytes: bound, AllowMsgTTL: true, SubjectDeleteMarkerTTL: markerTTL},
+		{Name: BucketHeldStates, AllowMsgTTL: true, SubjectDeleteMarkerTTL: markerTTL},
+		{Name: BucketLeases, MaxAge: leaseAge, Storage: jetstream.MemoryStorage},
 	} {
-		name := config.Bucket
-		config.History, config.Replicas = 1, replicas
-		kv, err := b.js.CreateOrUpdateKeyValue(ctx, config)
-		if err != nil {
-			return p, fmt.Errorf("create the bucket %s: %w", name, err)
+		if buckets[config.Name], err = b.ensureBucket(ctx, n, config); err != nil {
+			return o, err
 		}
-		if replicas > 1 {
-			if err := b.readFromLeader(ctx, "KV_"+name); err != nil {
-				return p, err
-			}
-			if kv, err = b.js.KeyValue(ctx, name); err != nil {
-				return p, fmt.Errorf("open the bucket %s: %w", name, err)
-			}
-		}
-		buckets[name] = kv
 	}
-	if p.turns, err = b.js.Stream(ctx, "KV_"+BucketHeld); err != nil {
-		return p, fmt.Errorf("open the bucket %s: %w", BucketHeld, err)
-	}
-	p.objects.backend = b
-	if p.objects.store, err = b.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
-		Bucket: BucketHeldObjects, MaxBytes: bound, Storage: jetstream.FileStorage, Replicas: replicas,
+	o.backend = b
+	const name = "OBJ_" + BucketHeldObjects
+	if o.stream, err = b.ensureStream(ctx, n, jetstream.StreamConfig{
+		Name: name, Subjects: []string{"$O." + BucketHeldObjects + ".C.>", "$O." + BucketHeldObjects + ".M.>"},
+		MaxBytes: bound, Discard: jetstream.DiscardNew, AllowRollup: true,
 	}); err != nil {
-		return p, fmt.Errorf("create the object store %s: %w", BucketHeldObjects, err)
+		return o, err
 	}
-	if replicas > 1 {
-		if err := b.readFromLeader(ctx, "OBJ_"+BucketHeldObjects); err != nil {
-			return p, err
-		}
-	}
-	if p.objects.stream, err = b.js.Stream(ctx, "OBJ_"+BucketHeldObjects); err != nil {
-		return p, fmt.Errorf("open the object store %s: %w", BucketHeldObjects, err)
-	}
-	return p, nil
+	err = b.whenReady(ctx, "open the object store "+BucketHeldObjects, func(ctx context.Context) (err error) {
+		o.store, err = b.js.ObjectStore(ctx, BucketHeldObjects)
+		return err
+	})
+	return o, err
 }

@@ -29,9 +29,11 @@ const (
 	BucketTurns       = "heldcall_turns"
 	BucketGrants      = "heldcall_grants"
 	BucketRuns        = "heldcall_runs"
+	BucketSignals     = "heldcall_signals" // by principal
 	BucketDelegations = "heldcall_delegations"
 	BucketDeliveries  = "heldcall_notify" // the state of channels
 	BucketPush        = "heldcall_push"   // subscriptions to Web Push, and keys
+	BucketLimits      = "heldcall_limits" // counts of policy limits
 	BucketHeld        = "heldcall_held"   // snapshots of held turns
 	BucketHeldStates  = "heldcall_held_states"
 	BucketLeases      = "heldcall_leases"       // of processes
@@ -62,20 +64,25 @@ type Options struct {
 	Retention     time.Duration // of requests, runs and audit log; 0: 90 days
 	MaxStored     int64         // bytes of held turns; 0: 1 GiB
 	Channels      []string      // that receive events; bots may not use their consumers
-	Log           *slog.Logger
-	Registerer    prometheus.Registerer
+	// AcceptLoss opens the state of the embedded server although a part of it is missing or
+	// damaged: see [Store.Loss].
+	AcceptLoss bool
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
 }
 
 // Store is the whole state. Its parts are safe for concurrent use.
 type Store struct {
 	Requests    *Requests
 	Runs        *Records[approvals.Run]
+	Signals     *Records[approvals.PrincipalSignal]
 	Delegations *Records[approvals.Delegation]
 	Grants      *Grants
 	Turns       *Turns
 	Events      *EventLog
 	Deliveries  *Deliveries
 	Push        *Push
+	Limits      *Limits
 	HeldTurns   *HeldTurns
 
 	backend   *backend
@@ -90,20 +97,24 @@ type Store struct {
 // GateStore has the parts of a store that a gate needs: it is an [approvals.Store].
 type GateStore struct {
 	*Requests
-	*EventLog
+	approvals.EventStore
 	runs        *Records[approvals.Run]
+	signals     *Records[approvals.PrincipalSignal]
 	delegations *Records[approvals.Delegation]
 }
 
 // Runs returns the records of runs.
 func (s GateStore) Runs() approvals.Records[approvals.Run] { return s.runs }
 
+// Signals returns the records of signals by principal.
+func (s GateStore) Signals() approvals.Records[approvals.PrincipalSignal] { return s.signals }
+
 // Delegations returns the records of delegations.
 func (s GateStore) Delegations() approvals.Records[approvals.Delegation] { return s.delegations }
 
 // ForGate returns the parts that a gate needs.
 func (s *Store) ForGate() GateStore {
-	return GateStore{s.Requests, s.Events, s.Runs, s.Delegations}
+	return GateStore{s.Requests, s.Events, s.Runs, s.Signals, s.Delegations}
 }
 
 // GrantStore has the parts of a store that grants need: it is an [approvals.GrantStore].
@@ -127,7 +138,7 @@ func (s *Store) ForHeldTurns() HeldTurnStore { return HeldTurnStore{s.HeldTurns,
 
 // Open starts the embedded NATS server or connects to the external one, creates missing
 // buckets and streams, and loads the index of turns. It fails if another process uses the
-// folder.
+// folder, and with an [embedded.LossError] if a part of the state is missing there.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
 	s := &Store{backend: &backend{log: o.Log, writing: make(chan struct{}, maxWrites)}}
@@ -177,8 +188,12 @@ func (s *Store) open(ctx context.Context, o Options) error {
 	s.stop = stop
 	s.workers.Go(func() { s.Turns.watch(work) })
 	s.workers.Go(func() { s.keepRetention(work, o.Retention) })
-	if s.backend.disk != nil {
+	if s.server != nil {
 		s.workers.Go(func() { s.backend.disk.watch(work) })
+		s.workers.Go(func() { s.recordState(work) })
+	}
+	if s.server == nil {
+		s.workers.Go(func() { s.backend.failOver(work, p.turns) })
 	}
 	return s.Turns.index.wait(ctx)
 }
@@ -187,11 +202,13 @@ func (s *Store) open(ctx context.Context, o Options) error {
 func (s *Store) connect(o Options) (err error) {
 	if o.URL == "" {
 		if s.server, err = embedded.Start(embedded.Options{
-			Dir: o.Dir, Listen: o.Listen, Reviewers: o.Reviewers, ReviewersOnly: o.ReviewersOnly, Channels: o.Channels, Log: o.Log,
+			Dir: o.Dir, Listen: o.Listen, Reviewers: o.Reviewers, ReviewersOnly: o.ReviewersOnly, Channels: o.Channels,
+			Kept: kept(o.Retention), AcceptLoss: o.AcceptLoss, Log: o.Log,
 		}); err != nil {
 			return err
 		}
-		s.backend.disk = newDisk(o.Dir, s.server.Restart, o.Log)
+		s.backend.disk = newDisk(o.Dir, o.Log)
+		s.backend.disk.restart, s.backend.disk.restarts = s.restart, s.backend.metrics.restarts
 	}
 	if s.backend.conn, err = s.backend.connect(o, s.server); err != nil {
 		return err
@@ -202,15 +219,32 @@ func (s *Store) connect(o Options) (err error) {
 	return nil
 }
 
+// restart restarts the embedded server and waits until it is connected: a write meanwhile would
+// fail.
+func (s *Store) restart() error {
+	reconnected := s.backend.state.nextReconnect()
+	if err := s.server.Restart(); err != nil {
+		return err
+	}
+	select {
+	case <-reconnected:
+		return nil
+	case <-time.After(reconnectWait):
+		return errors.New("it does not accept the connection of heldcall")
+	}
+}
+
 func (s *Store) makeParts(p provisioned, retention time.Duration) {
 	of := func(name string) bucket { return bucket{s.backend, p.buckets[name]} }
 	s.Requests = newRequests(of(BucketRequests))
 	s.Runs = &Records[approvals.Run]{of(BucketRuns), "run", approvals.ErrUnknownRun, func(r *approvals.Run) string { return r.ID }}
+	s.Signals = &Records[approvals.PrincipalSignal]{of(BucketSignals), "signal", approvals.ErrUnknownSignal, (*approvals.PrincipalSignal).Key}
 	s.Delegations = &Records[approvals.Delegation]{of(BucketDelegations), "delegation", approvals.ErrUnknownDelegation, func(d *approvals.Delegation) string { return d.ID }}
 	s.Grants = newGrants(of(BucketGrants))
 	s.Turns = newTurns(of(BucketTurns), p.turns)
 	s.Events = newEventLog(eventStream{s.backend, p.events})
 	s.Deliveries = &Deliveries{bucket: of(BucketDeliveries), keys: keys{of(BucketPush)}, stream: p.events, inactive: retention}
+	s.Limits = &Limits{bucket: of(BucketLimits)}
 	s.HeldTurns = newHeldTurns(of, p.held)
 	if s.server == nil {
 		s.HeldTurns.Leases = &Leases{of(BucketLeases)}
@@ -233,6 +267,9 @@ func (s *Store) shutDown() error {
 	if s.consumers != nil {
 		s.consumers.Close()
 	}
+	if s.Events != nil && s.server != nil {
+		s.record()
+	}
 	if s.backend.conn != nil {
 		s.backend.conn.Close()
 		<-s.backend.state.ended
@@ -248,10 +285,48 @@ func (s *Store) shutDown() error {
 func (s *Store) Healthy(ctx context.Context) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	if err := s.backend.disk.check(); err != nil {
+	if err := s.backend.disk.check(ctx); err != nil {
 		return s.backend.fail(opProbe, "write a probe", err)
 	}
 	return s.Turns.probe(ctx)
+}
+
+// reconnectWait is the time limit for the connection to the embedded server after its restart.
+const reconnectWait = 30 * time.Second
+
+// recordInterval is the time between two records of the state of the streams. What is lost of
+// the writes since the last record may not be noticed after a crash.
+const recordInterval = 5 * time.Second
+
+// recordState records the state of the streams until the context ends.
+func (s *Store) recordState(ctx context.Context) {
+	ticker := time.NewTicker(recordInterval)
+	defer ticker.Stop()
+	for {
+		s.record()
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+func (s *Store) record() {
+	if s.backend.disk.failing() {
+		return // the server restarts then
+	}
+	if err := s.backend.disk.wrote("states", s.server.Record()); err != nil {
+		s.backend.log.Error("failed to record the state of the streams; trying again", "error", err)
+	}
+}
+
+// Loss returns what was missing or damaged at the start and accepted, "" for nothing.
+func (s *Store) Loss() string {
+	if s.server == nil {
+		return ""
+	}
+	return (&embedded.LossError{Losses: s.server.Losses()}).Details()
 }
 
 // Conn returns the connection to NATS, for the channel that serves bots. The store closes

@@ -1,8 +1,10 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -243,15 +245,23 @@ func TestRetentionKeepsTheChain(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(150 * time.Millisecond)
-	s = open(t, store.Options{Dir: dir, Retention: 100 * time.Millisecond})
-	var report audit.Report
-	var err error // of a reader whom entries are dropped from under
-	for start := time.Now(); report.First.Seq != 5 && time.Since(start) < time.Minute; time.Sleep(5 * time.Millisecond) {
-		report, err = audit.Verify(s.Events.Entries(t.Context(), 1))
+	s = open(t, store.Options{Dir: dir})
+	drop := func(answer error) (declared audit.Head, err error) {
+		err = s.Events.DropBefore(t.Context(), time.Now(), func(_ context.Context, first audit.Head) error {
+			declared = first
+			return answer
+		})
+		return declared, err
 	}
-	if report.First.Seq != 5 || report.Count != 1 || err != nil {
-		t.Fatalf("after retention: %+v, %v", report, err)
+	if declared, err := drop(io.EOF); declared.Seq != 5 || !errors.Is(err, io.EOF) {
+		t.Fatalf("%+v is declared, %v", declared, err)
+	}
+	if first, err := s.Events.First(t.Context()); err != nil || first.Seq != 1 {
+		t.Fatalf("the log begins at %+v although that could not be declared, %v", first, err)
+	}
+	declared, err := drop(nil)
+	if first, readErr := s.Events.First(t.Context()); first != declared || declared.Seq != 5 || err != nil || readErr != nil {
+		t.Fatalf("the log begins at %+v, %+v is declared, %v, %v", first, declared, err, readErr)
 	}
 	if err := s.Events.AppendEvents(t.Context(), approvals.Event{ID: "next", Type: approvals.EventCallAllowed}); err != nil {
 		t.Fatal(err)
@@ -285,7 +295,7 @@ func TestMetricsAreThereFromTheStart(t *testing.T) {
 	}
 	want := []string{
 		"heldcall_hold_duration_seconds", "heldcall_nats_connected", "heldcall_nats_reconnects_total", "heldcall_request_oldest_pending_age_seconds",
-		"heldcall_requests_pending", "heldcall_store_errors_total", "heldcall_store_write_seconds",
+		"heldcall_requests_pending", "heldcall_store_errors_total", "heldcall_store_restarts_total", "heldcall_store_write_seconds",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)

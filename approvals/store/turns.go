@@ -36,9 +36,11 @@ func newTurns(b bucket, stream jetstream.Stream) *Turns {
 // PutTurn writes a hidden turn of a session and replaces one with the same id. It is kept
 // for [TurnTTL].
 func (s *Turns) PutTurn(ctx context.Context, session, id string, value []byte) error {
-	return s.write(ctx, session, id, value, func(ctx context.Context, key string) error {
-		_, err := s.bucket.kv.Put(ctx, key, value)
-		return err
+	return s.bucket.backend.again(ctx, func() error {
+		return s.write(ctx, session, id, value, func(ctx context.Context, key string) error {
+			_, err := s.bucket.kv.Put(ctx, key, value)
+			return err
+		})
 	})
 }
 
@@ -124,7 +126,7 @@ func (s *Turns) watch(ctx context.Context) {
 func (s *Turns) probe(ctx context.Context) error {
 	backend, value := s.bucket.backend, []byte(rand.Text())
 	revision, err := s.bucket.kv.Put(ctx, probeKey, value)
-	if err != nil {
+	if err = backend.disk.wrote(opWrite, err); err != nil {
 		return backend.fail(opProbe, "write a probe", err)
 	}
 	entry, err := s.bucket.kv.Get(ctx, probeKey)

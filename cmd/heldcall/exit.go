@@ -46,7 +46,7 @@ func exitCode(err error) int {
 	case errors.As(err, &unreachable):
 		return exitUnreachable
 	case errors.As(err, &decided), errors.Is(err, approvals.ErrUnknownRequest), errors.Is(err, approvals.ErrUnknownGrant),
-		errors.Is(err, approvals.ErrUnknownDelegation):
+		errors.Is(err, approvals.ErrUnknownDelegation), errors.Is(err, approvals.ErrUnknownRun):
 		return exitDecided
 	}
 	return exitFailed

@@ -32,8 +32,11 @@ type program struct {
 	Approve     approveCommand     `cmd:"" help:"Approve requests."`
 	Deny        denyCommand        `cmd:"" help:"Deny requests, with a reason for the model."`
 	Modify      modifyCommand      `cmd:"" help:"Edit the arguments of a call, then release it."`
+	Runs        runsCommand        `cmd:"" help:"List, pause, resume and abort runs of agents."`
+	Stop        stopCommand        `cmd:"" help:"Abort all runs of an agent, a user or a tenant, until they are resumed."`
 	Grants      grantsCommand      `cmd:"" help:"List and write grants: decisions that are remembered."`
 	Delegations delegationsCommand `cmd:"" help:"Let another reviewer decide in your place, or list who does."`
+	Audit       auditCommand       `cmd:"" help:"Read, verify and export the audit log."`
 	Policy      policyCommand      `cmd:"" help:"Manage policy files."`
 	Config      configCommand      `cmd:"" help:"Manage configuration files."`
 	NATS        natsCommand        `cmd:"" name:"nats" help:"Manage an external NATS server."`

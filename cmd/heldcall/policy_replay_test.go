@@ -16,6 +16,7 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
+	"github.com/heldcall/heldcall/internal/policyreplay"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
@@ -58,21 +59,21 @@ func TestPolicyReplay(t *testing.T) {
 		t.Errorf("by the policy of then: %s", got)
 	}
 	const changed = "default: ask\ntools:\n  bash: {resource: command, as: shell}\nrules:\n  - allow: ['bash(ls *)']\n    limit: {per_turn: 1, then: deny}\n  - allow: ['bash(rm *)', 'bash(git push *)']\n"
-	want := []change{
-		{"allow", "ask", 1, "read", `{"path":"x"}`, "policy.yaml:4", "default", "No rule matches this call; the policy's default is to ask."},
-		{"ask", "allow", 1, "bash", "git push origin", "policy.yaml:8", "new.yaml:7", "A policy rule allows bash(git push *)."},
-		{"allow", "deny", 1, "bash", "ls a", "policy.yaml:4", "new.yaml:5", "The policy's limit of 1 call a turn for bash(ls *) is reached."},
-		{"deny", "allow", 1, "bash", "rm x", "policy.yaml:5", "new.yaml:7", "A policy rule allows bash(rm *)."},
+	want := []policyreplay.Change{
+		{Was: "allow", Now: "ask", Calls: 1, Tool: "read", Preview: `{"path":"x"}`, WasRule: "policy.yaml:4", Rule: "default", Reason: "No rule matches this call; the policy's default is to ask."},
+		{Was: "ask", Now: "allow", Calls: 1, Tool: "bash", Preview: "git push origin", WasRule: "policy.yaml:8", Rule: "new.yaml:7", Reason: "A policy rule allows bash(git push *)."},
+		{Was: "allow", Now: "deny", Calls: 1, Tool: "bash", Preview: "ls a", WasRule: "policy.yaml:4", Rule: "new.yaml:5", Reason: "The policy's limit of 1 call a turn for bash(ls *) is reached."},
+		{Was: "deny", Now: "allow", Calls: 1, Tool: "bash", Preview: "rm x", WasRule: "policy.yaml:5", Rule: "new.yaml:7", Reason: "A policy rule allows bash(rm *)."},
 	}
 	var got struct {
 		Judged, Same, Changed, Skipped int
-		Changes                        []change
+		Changes                        []policyreplay.Change
 	}
 	if err := json.Unmarshal([]byte(replays(changed, exitFailed, "-o", "json")), &got); err != nil {
 		t.Fatal(err)
 	}
-	byTool := func(all []change) map[change]bool {
-		set := map[change]bool{}
+	byTool := func(all []policyreplay.Change) map[policyreplay.Change]bool {
+		set := map[policyreplay.Change]bool{}
 		for _, one := range all {
 			set[one] = true
 		}

@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/humanize"
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
@@ -31,6 +33,27 @@ func TestPrintable(t *testing.T) {
 	}
 	if got := printableLines("a\nb\t\x1b"); got != "a\nb\t\\x1b" {
 		t.Errorf("printableLines gives %q", got)
+	}
+}
+
+// What happened to an approved call is printed, inert.
+func TestShowResult(t *testing.T) {
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	r := approvals.Request{Status: approvals.StatusApproved, Arguments: []byte("{}")}
+	for _, tt := range []struct {
+		result approvals.CallResult
+		want   string
+	}{
+		{approvals.CallResult{ReleasedAt: at}, "Released     2026-11-21T12:00:00Z, no result yet\n"},
+		{
+			approvals.CallResult{ReleasedAt: at, ReceivedAt: &at, Preview: "a\nb\x1b[2J", Error: true, NextText: "Hm.\u202e"},
+			"Released     2026-11-21T12:00:00Z\nResult       reported by the agent 2026-11-21T12:00:00Z, failed\n             a\n             b\\x1b[2J\nModel then   Hm.\\u202e\n",
+		},
+	} {
+		r.Details.Result = &tt.result
+		if got := describeRequest(&r, at); !strings.HasSuffix(got, tt.want) {
+			t.Errorf("got %s, want the end %s", got, tt.want)
+		}
 	}
 }
 

@@ -140,7 +140,7 @@ func startGate(ts *testscript.TestScript, neg bool, args []string) {
 	go func() { ran <- gate.Run(ctx) }()
 	<-book.Ready()
 	<-gate.Ready()
-	server, err := console.New(console.Options{Listen: "127.0.0.1:0", Gate: gate, Grants: book})
+	server, err := console.New(console.Options{Listen: "127.0.0.1:0", Gate: gate, Signals: gate.Signals(), Grants: book})
 	ts.Check(err)
 	ts.Check(server.Start())
 	ts.Defer(func() {

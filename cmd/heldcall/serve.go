@@ -15,6 +15,12 @@ import (
 
 type serveCommand struct {
 	Config string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file. Uses built-in defaults if omitted."`
+	acceptLoss
+}
+
+// acceptLoss is the flag of commands that open the state.
+type acceptLoss struct {
+	AcceptLoss bool `help:"Start although the state is damaged, and record in the audit log what is lost."`
 }
 
 // Run serves until a signal ends the context, then stops in order. With SIGHUP it
@@ -29,7 +35,7 @@ func (c *serveCommand) Run(ctx context.Context, s *streams, hup *hangups) error 
 		return err
 	}
 	warnOfUnread(log, c.Config)
-	heldcall, err := app.New(app.Options{Config: config, ConfigFile: c.Config, Log: log, Version: version()})
+	heldcall, err := app.New(app.Options{Config: config, ConfigFile: c.Config, Log: log, Version: version(), AcceptLoss: c.AcceptLoss})
 	if err != nil {
 		return err
 	}

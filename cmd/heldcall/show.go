@@ -38,6 +38,7 @@ func describeRequest(r *approvals.Request, now time.Time) string {
 	line("Tool", r.ToolName)
 	line("", r.Tool.Description)
 	line("Risk", string(r.RiskLevel))
+	line("Agent", r.AgentNote())
 	line("Asked by", joinFilled(": ", r.Rule, r.Reason))
 	line("Decided by", deciders(r))
 	if r.Description != r.Tool.Description {
@@ -73,6 +74,11 @@ func describeRequest(r *approvals.Request, now time.Time) string {
 		if d.ModifiedArgs != nil {
 			page.WriteString("Edited arguments\n  " + indentMore(shownJSON(d.ModifiedArgs), 2) + "\n")
 		}
+	}
+	if result := r.Details.Result; result != nil {
+		line("Released", result.Release())
+		line("Result", result.Describe())
+		line("Model then", result.NextText)
 	}
 	return page.String()
 }

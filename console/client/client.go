@@ -145,16 +145,6 @@ func decisionBody(d approvals.Decision) map[string]any {
 	return payload
 }
 
-// Signal pauses, resumes or stops the run s.RunID and returns it afterwards. It fails
-// with [*approvals.InvalidError].
-func (c *Client) Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error) {
-	payload := map[string]any{"action": s.Action}
-	if s.Payload != nil {
-		payload["payload"] = s.Payload
-	}
-	return call[approvals.Steered](ctx, c, http.MethodPost, "/api/v1/runs/"+url.PathEscape(s.RunID)+"/signal", payload)
-}
-
 // Ready reports whether heldcall can hold and release calls. If not, the error is a
 // [*problem.Problem] with the checks that failed.
 func (c *Client) Ready(ctx context.Context) error {

@@ -68,7 +68,7 @@ func (g *echoGate) Signal(_ context.Context, s approvals.Signal) (approvals.Stee
 
 func (g *echoGate) Runs() []approvals.Run { return nil }
 
-func (g *echoGate) RunByID(string) (approvals.Run, error) {
+func (g *echoGate) RunByID(context.Context, string) (approvals.Run, error) {
 	return approvals.Run{}, approvals.ErrUnknownRun
 }
 

@@ -34,7 +34,7 @@
  * @property {'deny'|'approve'} on_timeout
  * @property {Decision[]} decisions
  * @property {Details} details
- * @property {{state: 'attached'|'detached'|'parked', since: string}} [agent] while its turn is stored
+ * @property {{state: 'attached'|'detached'|'parked', since: string}} [agent] none: the turn has ended
  */
 
 /**
@@ -55,9 +55,20 @@
  * @property {string} [cancel_reason]
  * @property {string} [ended_at]
  * @property {{at: string, to: string[], escalated_at?: string}} [escalation]
+ * @property {CallResult} [result] what happened to the call after it was approved
  * @property {boolean} [free_text]
  * @property {boolean} [fixed]
  * @property {boolean} [abridged] it came in a list without its arguments; read by its id it has them
+ */
+
+/**
+ * @typedef {Object} CallResult what happened to a released call, as the agent reports it
+ * @property {string} released_at
+ * @property {string} [received_at] none: the agent has not reported a result yet
+ * @property {string} [preview] the beginning of the result
+ * @property {boolean} [error] the agent reports that the call failed
+ * @property {boolean} [truncated] the result is longer than the preview
+ * @property {string} [next_text] the beginning of the model's answer to the result
  */
 
 /**

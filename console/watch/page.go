@@ -23,6 +23,8 @@ type pageOf struct {
 	status    approvals.Status
 	decisions int
 	escalated time.Time
+	agent     string    // see [approvals.Request.AgentNote]
+	result    time.Time // when it was received
 	abridged  bool
 	raw       bool
 	draft     string
@@ -101,6 +103,12 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 		if d.ModifiedArgs != nil {
 			w.diff(diffLines(sanitize.Indented(r.Arguments), sanitize.Indented(d.ModifiedArgs)))
 		}
+	}
+	w.field("agent", r.AgentNote())
+	if result := r.Details.Result; result != nil {
+		w.field("released", result.Release())
+		w.field("result", result.Describe())
+		w.field("model's next message", result.NextText)
 	}
 	w.field("asked by "+r.Rule, r.Reason)
 	w.field("approvers", deciders(r))

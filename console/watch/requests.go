@@ -65,6 +65,9 @@ func (l *requestList) endReports(pending []string) {
 func (l *requestList) receive(r approvals.Request, shown bool) (ended bool) {
 	before, known := l.byID[r.ID]
 	if known && before.Status.Final() {
+		if r.Details.Result != nil {
+			l.put(r.ID, r.Restored(&before))
+		}
 		return false
 	}
 	if known {

@@ -47,6 +47,8 @@ func TestListOrder(t *testing.T) {
 
 func TestListReceives(t *testing.T) {
 	open, over := bash("01A", "ls"), ended(bash("01A", "ls"), approvals.StatusDenied, "bob", "")
+	withResult := over
+	withResult.Details.Result = &approvals.CallResult{Preview: "done"}
 	for name, c := range map[string]struct {
 		list     requestList
 		request  approvals.Request
@@ -59,6 +61,7 @@ func TestListReceives(t *testing.T) {
 		"one selected, in a list": {listOf("01A", open), over, false, false, false},
 		"one shown":               {listOf("01A", open), over, true, true, true},
 		"one unknown":             {listOf("01A"), over, true, false, false},
+		"one with its result":     {listOf("01A", over), withResult, true, true, false},
 		"an old state":            {listOf("01A", over), open, true, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,8 +70,12 @@ func TestListReceives(t *testing.T) {
 			if got := l.receive(c.request, c.shown); got != c.reported {
 				t.Errorf("ended while shown is %v", got)
 			}
-			if _, kept := l.byID["01A"]; kept != c.kept {
-				t.Errorf("kept is %v", kept)
+			kept, known := l.byID["01A"]
+			if known != c.kept {
+				t.Errorf("kept is %v", known)
+			}
+			if c.request.Details.Result != nil && kept.Details.Result == nil {
+				t.Error("the result is not in the list")
 			}
 			if len(c.list.byID) != before {
 				t.Error("the copy before has changed")

@@ -67,6 +67,21 @@ func TestEscalationIsShown(t *testing.T) {
 	}
 }
 
+// The result of a call is on the page of its request, also if it arrives while the page is
+// shown.
+func TestResultIsShown(t *testing.T) {
+	s := begin(t, bash("01A", "ls"))
+	s.press("enter")
+	r := ended(bash("01A", "ls"), approvals.StatusApproved, "ann", "")
+	r.Details.Result = &approvals.CallResult{ReleasedAt: noon}
+	s.send(requestMsg{r})
+	s.shows("released", "2026-11-21T12:00:00Z, no result yet")
+	later := noon.Add(time.Minute)
+	r.Details.Result = &approvals.CallResult{ReleasedAt: noon, ReceivedAt: &later, Preview: "no\x1bsuch\nfile", Error: true, Truncated: true, NextText: "It is missing."}
+	s.send(requestMsg{r})
+	s.shows("reported by the agent 2026-11-21T12:01:00Z, failed, the beginning", `no\x1bsuch`, "file", "model's next message", "It is missing.")
+}
+
 // Each screen in testdata is one at 80 by 24.
 func TestScreens(t *testing.T) {
 	turn := func(r approvals.Request) approvals.Request { r.TurnID = "t"; return r }
@@ -152,6 +167,7 @@ func TestHostileTextIsInert(t *testing.T) {
 		r.Decisions = []approvals.Decision{{Fills: []int{0}, ReviewerID: text, OnBehalfOf: text, Note: text, Channel: text, ModifiedArgs: []byte(`{"a":"` + text + `"}`)}}
 		edit := r
 		edit.ID, edit.Arguments = "01B", []byte(`{"old_string":`+jsonText(text)+`,"new_string":"b"}`)
+		r.Details.Result = &approvals.CallResult{ReceivedAt: new(noon), Preview: text, NextText: text}
 		odd := r
 		odd.ID, odd.Arguments = "01C", []byte(`{"`+text+`"`) // not JSON at all
 		s := begin(t, r, edit, odd)

@@ -42,7 +42,7 @@ func TestDockerfile(t *testing.T) {
 	}
 	checkConfig(t, filepath.Join(img.root, "etc/heldcall/heldcall.yaml"))
 	proxy, console := freeAddress(t), freeAddress(t)
-	config := fmt.Sprintf("proxy: {listen: %q}\nconsole: {listen: %q}\nnats: {listen: \"\", dir: /data}\n"+
+	config := fmt.Sprintf("proxy: {listen: %q}\nconsole: {listen: %q}\nnats: {listen: \"\", dir: /data}\naudit: {dir: /audit}\n"+
 		"notify: {webhooks: [{url: \"https://ci.example/\", secrets: [whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw]}], routes: [{to: [webhook], hours: \"08:00-18:00 Europe/Berlin\"}]}\n",
 		proxy, console)
 	if err := os.WriteFile(filepath.Join(img.root, "etc/heldcall/test.yaml"), []byte(config), 0o644); err != nil {

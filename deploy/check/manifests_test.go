@@ -216,7 +216,7 @@ func (m manifests) holdTogether(t *testing.T) {
 			}
 		}
 	}
-	volumes := map[string]bool{"data": m.stateful}
+	volumes := map[string]bool{"data": m.stateful, "audit": m.stateful}
 	for _, volume := range pod.Spec.Volumes {
 		volumes[volume.Name] = true
 	}

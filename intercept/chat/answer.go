@@ -5,6 +5,8 @@ import (
 	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept/strictjson"
+	"github.com/tidwall/gjson"
 )
 
 // maxCalls is how many calls a choice has at most.
@@ -73,7 +75,12 @@ func (*answer) Call(u *intercept.Unit) intercept.Call {
 func (a *answer) Canonical(u *intercept.Unit) bool { return !a.body.uniform(callOf(u).choice) }
 
 // Text implements [intercept.Codec].
-func (a *answer) Text() string { return a.out.text() }
+func (a *answer) Text() string {
+	if a.body.unread != nil {
+		return strictjson.ContentText(gjson.GetBytes(a.body.unread, "choices.0.message.content"))
+	}
+	return a.out.text()
+}
 
 // Notice implements [intercept.Codec].
 func (a *answer) Notice(*intercept.Plan) []byte { return a.out.notices() }

@@ -13,6 +13,7 @@ type upstreamBody struct {
 	head    wire.Head // of the first event
 	latest  *call     // the call of the latest fragment
 	json    string    // of a whole answer
+	unread  []byte    // a whole answer without calls, which is not decoded
 	usage   string
 	whole   bool // it is one JSON value
 	foreign bool // it has a role other than assistant

@@ -16,6 +16,7 @@ import (
 func (a *answer) ReadWhole(p *intercept.Part) error {
 	continuing := a.out.continuing != nil
 	if a.body.whole = true; !continuing && !strictjson.NamesCall(p.Bytes) {
+		a.body.unread = p.Bytes
 		return nil
 	}
 	c, err := wire.DecodeWhole(string(p.Bytes))

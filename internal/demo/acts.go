@@ -42,7 +42,7 @@ func answered() []act {
 			says: `- run_command: done. ({"command":"rm -r cache drafts"})`,
 			events: []string{
 				letThrough, passedOn, "approval_required run_command", "approval_decision run_command approve by local over rest",
-				"call_released run_command allowed_by_person",
+				"call_released run_command allowed_by_person", "call_result run_command",
 			},
 		},
 	}, {
@@ -60,7 +60,7 @@ func answered() []act {
 				letThrough, passedOn, "approval_required run_command", "approval_decision run_command deny by local over rest",
 				"call_denied run_command denied_by_person", "denial_told run_command denied_by_person",
 				"approval_required run_command", "approval_decision run_command approve by local over nats",
-				"call_released run_command allowed_by_person",
+				"call_released run_command allowed_by_person", "call_result run_command",
 			},
 		},
 	}, {
@@ -75,7 +75,7 @@ func answered() []act {
 			says: `- run_command: done, as the reviewer changed it. ({"command":"rm -r cache"})`,
 			events: []string{
 				letThrough, passedOn, "approval_required run_command", "approval_decision run_command modify_args by local over rest",
-				"call_modified run_command modified", "call_released run_command modified",
+				"call_modified run_command modified", "call_released run_command modified", "call_result run_command",
 			},
 		},
 	}, {
@@ -93,6 +93,7 @@ func answered() []act {
 				"approval_required run_command", "approval_required write_file",
 				"approval_decision run_command approve by local over rest", "approval_decision write_file deny by local over nats",
 				"call_released run_command allowed_by_person", "call_denied write_file denied_by_person",
+				"call_result run_command",
 			},
 		},
 	}}

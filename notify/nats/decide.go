@@ -30,6 +30,14 @@ type signal struct {
 	Payload jsontext.Value         `json:"payload"`
 }
 
+func (h *handlers) signalPrincipal(ctx context.Context, m message) (any, error) {
+	var payload approvals.PrincipalSignalPayload
+	if err := json.Unmarshal(m.payload, &payload, json.RejectUnknownMembers(true)); err != nil {
+		return nil, &approvals.InvalidError{Field: "payload", Reason: "not strict JSON of a signal: " + err.Error()}
+	}
+	return h.signals.Send(ctx, payload.From(m.reviewer.Name))
+}
+
 func (h *handlers) signal(ctx context.Context, m message) (any, error) {
 	var payload signal
 	if err := json.Unmarshal(m.payload, &payload); err != nil {

@@ -44,6 +44,10 @@ func endpoints() []endpoint {
 			Role: reviewers.RoleAdmin, Takes: reflect.TypeFor[signal](), Gives: reflect.TypeFor[approvals.Steered](),
 		}, (*handlers).signal},
 		{Endpoint{
+			Name: "signals", About: "Pause, resume or abort all runs of an agent, a user or a tenant, present and future. The reply is the signal.", Subject: "heldcall.v1.signals.{reviewer}",
+			Role: reviewers.RoleAdmin, Micro: true, Takes: reflect.TypeFor[approvals.PrincipalSignalPayload](), Gives: reflect.TypeFor[approvals.PrincipalSignal](),
+		}, (*handlers).signalPrincipal},
+		{Endpoint{
 			Name: "grants.add", About: "Create a grant. The reply is the grant.", Subject: "heldcall.v1.grants.{reviewer}.add",
 			Role: reviewers.RoleAdmin, Micro: true, Takes: reflect.TypeFor[approvals.GrantPayload](), Gives: reflect.TypeFor[approvals.Grant](),
 		}, (*handlers).addGrant},
@@ -67,10 +71,11 @@ func questions() []endpoint {
 		question("requests.get", "One request.", id, reflect.TypeFor[approvals.Request](), byIDOf(func(h *handlers, ctx context.Context, _ message, id string) (approvals.Request, error) {
 			return h.gate.Request(ctx, id)
 		})),
-		question("runs.list", "The runs that were paused, resumed or aborted.", nil, reflect.TypeFor[runList](), (*handlers).listRuns),
-		question("runs.get", "One of these runs.", id, reflect.TypeFor[approvals.Run](), byIDOf(func(h *handlers, _ context.Context, _ message, id string) (approvals.Run, error) {
-			return h.gate.RunByID(id)
+		question("runs.list", "The runs that had a call or a signal, the most recently active first, as many as fit into the reply.", nil, reflect.TypeFor[runList](), (*handlers).listRuns),
+		question("runs.get", "One run.", id, reflect.TypeFor[approvals.Run](), byIDOf(func(h *handlers, ctx context.Context, _ message, id string) (approvals.Run, error) {
+			return h.gate.RunByID(ctx, id)
 		})),
+		question("signals.list", "The signals by principal that are in force.", nil, reflect.TypeFor[signalList](), (*handlers).listSignals),
 		question("grants.list", "Grants, newest first.", reflect.TypeFor[grantQuery](), reflect.TypeFor[approvals.GrantPage](), (*handlers).listGrants),
 		question("grants.get", "One grant.", id, reflect.TypeFor[approvals.Grant](), byIDOf(func(h *handlers, _ context.Context, _ message, id string) (approvals.Grant, error) {
 			return h.grants.Grant(id)

@@ -20,7 +20,13 @@ type Gate interface {
 	Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error)
 	Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error)
 	Runs() []approvals.Run
-	RunByID(id string) (approvals.Run, error)
+	RunByID(ctx context.Context, id string) (approvals.Run, error)
+}
+
+// Signals is what this channel needs of [gate.Signals].
+type Signals interface {
+	Send(ctx context.Context, s approvals.PrincipalSignal) (approvals.PrincipalSignal, error)
+	InForce() []approvals.PrincipalSignal
 }
 
 // Grants is what this channel needs of [grants.Grants].
@@ -38,6 +44,7 @@ var errUnknownReviewer = errors.New("is not the name of a reviewer")
 
 type handlers struct {
 	gate      Gate
+	signals   Signals
 	grants    Grants
 	reviewers *reviewers.Directory // nil: only "local" decides
 	maxReply  func() int64         // bytes that the connection takes
@@ -49,18 +56,21 @@ type message struct {
 	payload  []byte
 }
 
-// target reads the reviewer and the id from heldcall.v1.{verb}.{reviewer}.{id}.
-// The reviewer must have the role.
+// target reads the reviewer, who must have the role, and the id, if there is one, from
+// heldcall.v1.{verb}.{reviewer}.{id}.
 func (h *handlers) target(subject string, needed reviewers.Role) (who reviewers.Reviewer, id string, err error) {
 	tokens := strings.Split(subject, ".")
-	if len(tokens) != 5 {
-		return who, "", &approvals.InvalidError{Field: "subject", Reason: fmt.Sprintf("%q has %d tokens, not 5", subject, len(tokens))}
+	if len(tokens) < 4 || len(tokens) > 5 {
+		return who, "", &approvals.InvalidError{Field: "subject", Reason: fmt.Sprintf("%q has %d tokens, not 4 or 5", subject, len(tokens))}
 	}
 	if who, err = h.reviewer(tokens[3]); err != nil {
 		return who, "", err
 	}
 	if !who.Role.Includes(needed) {
 		return who, "", &approvals.ForbiddenError{Reviewer: who.Name, Reason: fmt.Sprintf("it takes the role %s, and theirs is %s", needed, who.Role)}
+	}
+	if len(tokens) == 4 {
+		return who, "", nil
 	}
 	if id, err = subjects.ParseToken(tokens[4]); err != nil {
 		return who, "", &approvals.InvalidError{Field: "subject", Reason: err.Error()}

@@ -56,5 +56,15 @@ type runList struct {
 }
 
 func (h *handlers) listRuns(context.Context, message) (any, error) {
-	return runList{Items: h.gate.Runs()}, nil
+	list := &runList{Items: h.gate.Runs()}
+	return h.fit(list, func() bool { return halve(list.Items, func(n int) { list.Items = list.Items[:n] }) })
+}
+
+type signalList struct {
+	Items      []approvals.PrincipalSignal `json:"items"`
+	NextCursor string                      `json:"next_cursor"`
+}
+
+func (h *handlers) listSignals(context.Context, message) (any, error) {
+	return signalList{Items: h.signals.InForce()}, nil
 }

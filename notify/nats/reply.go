@@ -58,7 +58,7 @@ func failureOf(err error) Failure {
 	case errors.Is(err, approvals.ErrUnknownRequest):
 		f.Code, f.Message = CodeUnknownRequest, "there is no request with this id; heldcall.v1.svc.requests.list lists them"
 	case errors.Is(err, approvals.ErrUnknownRun):
-		f.Code, f.Message = CodeUnknownRun, "no run with this id was paused, resumed or aborted; heldcall.v1.svc.runs.list lists those that were"
+		f.Code, f.Message = CodeUnknownRun, "no run with this id had a call or a signal; heldcall.v1.svc.runs.list lists runs"
 	case errors.Is(err, approvals.ErrUnknownGrant):
 		f.Code, f.Message = CodeUnknownGrant, "there is no grant with this id, or it was revoked; heldcall.v1.svc.grants.list lists them"
 	case errors.Is(err, errInternal):
@@ -66,7 +66,10 @@ func failureOf(err error) Failure {
 	case errors.Is(err, errUnknownReviewer):
 		f.Code = CodeUnknownReviewer
 	case errors.Is(err, approvals.ErrStoreUnavailable):
-		f.Message = "the store does not answer (see heldcall's log), so a decision may or may not be recorded: read the request, and send the decision again if it is pending"
+		var certain bool
+		if f.Message, certain = approvals.NotRecorded(err); !certain {
+			f.Message = approvals.Because("the store does not answer (see heldcall's log)", err) + ". A decision may or may not be recorded: read the request, and send the decision again if it is pending"
+		}
 	}
 	return f
 }

@@ -3,13 +3,15 @@
 //
 //	heldcall.v1.decide.{reviewer}.{id}    a decision; see [approvals.ParseDecision]
 //	heldcall.v1.signal.{reviewer}.{run}   {"action": "pause_run" | "resume_run" | "abort_run"}
+//	heldcall.v1.signals.{reviewer}        the same for all runs of a "principal"
 //
 // A decision is answered with the request after it, a signal with the run, either with
 // {"code", "message"} when it was refused. The reviewer is the token in the subject: NATS
 // permissions define who may publish on it. Tokens of runs are written by subjects.Token.
 //
 // The micro service "heldcall" lists and reads records; its endpoints are
-// heldcall.v1.svc.{requests,runs,grants}.{list,get} and heldcall.v1.svc.grants.preview.
+// heldcall.v1.svc.{requests,runs,grants}.{list,get}, heldcall.v1.svc.signals.list and
+// heldcall.v1.svc.grants.preview.
 // Grants are written on heldcall.v1.grants.{reviewer}.{add,revoke}. [Endpoints] are all
 // of them; docs/asyncapi.yaml is made of it.
 package nats
@@ -40,6 +42,8 @@ const (
 type Options struct {
 	Conn *natsgo.Conn // stays the caller's
 	Gate Gate
+	// Signals are those by principal.
+	Signals Signals
 	// Grants are listed, and written for those who may.
 	Grants Grants
 	// Reviewers may decide, as their roles allow; nil: only "local" does.
@@ -70,7 +74,7 @@ func Start(o Options) (*Service, error) {
 	if o.Version == "" {
 		o.Version = "0.0.0"
 	}
-	answers := &handlers{gate: o.Gate, grants: o.Grants, reviewers: o.Reviewers, maxReply: o.Conn.MaxPayload}
+	answers := &handlers{gate: o.Gate, signals: o.Signals, grants: o.Grants, reviewers: o.Reviewers, maxReply: o.Conn.MaxPayload}
 	s := &Service{conn: o.Conn, answers: answers, log: o.Log, slots: make(chan struct{}, maxHandlers)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if err := s.subscribe(o.Version); err != nil {

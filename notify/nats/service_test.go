@@ -181,7 +181,7 @@ func TestMicroService(t *testing.T) {
 	st := start(t)
 	r, _ := st.open(t)
 	info := ask(t, st.bot, "$SRV.INFO.heldcall", "")
-	if endpoints := info["endpoints"].([]any); len(endpoints) != 9 {
+	if endpoints := info["endpoints"].([]any); len(endpoints) != 11 {
 		t.Fatalf("info %v", info)
 	}
 	list := ask(t, st.bot, "heldcall.v1.svc.requests.list", `{"status":"pending"}`)

@@ -122,7 +122,11 @@ func (f format) who(r *approvals.Request) string {
 // ends is the sentence about the end of a request.
 func ends(r *approvals.Request) string {
 	text := notify.Expiry(r, moment(r.ExpiresAt))
-	return strings.ToUpper(text[:1]) + text[1:] + "."
+	text = strings.ToUpper(text[:1]) + text[1:] + "."
+	if note := r.AgentNote(); note != "" {
+		text += " " + strings.ToUpper(note[:1]) + note[1:] + "."
+	}
+	return text
 }
 
 func moment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 MST") }

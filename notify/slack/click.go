@@ -153,5 +153,8 @@ func (c *clicks) excuse(err error) string {
 		return "This request no longer exists."
 	}
 	c.log.Warn("a click in Slack could not be handled", "error", err)
+	if text, certain := approvals.NotRecorded(err); certain {
+		return text
+	}
 	return "heldcall failed, and your click may or may not have had an effect: " + c.cards.link("", "look in the inbox") + ", or try again."
 }

@@ -13,6 +13,14 @@ import (
 const channelName = "slack"
 
 func statusText(r *approvals.Request) string {
+	text := outcomeText(r)
+	if note := r.AgentNote(); note != "" {
+		text += "; " + note
+	}
+	return text
+}
+
+func outcomeText(r *approvals.Request) string {
 	switch {
 	case !r.Status.Final():
 		return waits(r)

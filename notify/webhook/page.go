@@ -175,6 +175,9 @@ func (l *Links) words(err error) string {
 	case errors.Is(err, approvals.ErrUnknownRequest):
 		return "This request no longer exists."
 	}
+	if text, certain := approvals.NotRecorded(err); certain {
+		return text
+	}
 	return "heldcall failed, and the decision may or may not be recorded: look in the inbox."
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
@@ -41,6 +40,9 @@ func (c *Conversation) admit(ctx context.Context) *intercept.Error {
 	if c.Deletes() || !c.Aborted() {
 		return nil
 	}
+	if c.agentAborted() {
+		return c.runAborted()
+	}
 	again, refusal := c.beginAgain(ctx)
 	if refusal == nil && !again {
 		refusal = c.runAborted()
@@ -53,9 +55,16 @@ func (c *Conversation) Deletes() bool { return c.Parsed.Envelope().Method == htt
 
 // Aborted reports whether a reviewer has stopped the request's run. If the agent names no
 // run, each message of the user begins one.
-func (c *Conversation) Aborted() bool {
-	runs := c.shared.Runs
-	return runs.Steered() && runs.RunState(c.Identity().Run) == approvals.RunAborted
+func (c *Conversation) Aborted() bool { return c.RunState() == approvals.RunAborted }
+
+// RunState returns the state of the request's run.
+func (c *Conversation) RunState() approvals.RunState {
+	if !c.shared.Runs.Steered() {
+		return approvals.RunRunning
+	}
+	who := c.Identity()
+	state, _ := c.shared.Runs.RunState(who.Run, who.Principal)
+	return state
 }
 
 // beginAgain gives the request the run that follows the stopped one, if a person has
@@ -74,13 +83,14 @@ func (c *Conversation) beginAgain(ctx context.Context) (again bool, refusal *int
 	if refusal != nil {
 		return false, refusal
 	}
-	last := c.stopped(first)
+	_, last := c.shared.Runs.RunState(first, who.Principal)
 	for _, run := range begun {
-		if c.shared.Runs.RunState(string(run)) != approvals.RunAborted {
+		state, stopped := c.shared.Runs.RunState(string(run), who.Principal)
+		if state != approvals.RunAborted {
 			who.Run = string(run)
 			return true, nil
 		}
-		if stopped := c.stopped(string(run)); stopped.After(last) {
+		if stopped.After(last) {
 			last = stopped
 		}
 	}
@@ -95,19 +105,23 @@ func (c *Conversation) beginAgain(ctx context.Context) (again bool, refusal *int
 	return true, nil
 }
 
-// stopped returns when reviewers last steered the run.
-func (c *Conversation) stopped(run string) time.Time {
-	steered, _ := c.shared.Runs.LookUp(run)
-	return steered.UpdatedAt
-}
-
 // runAborted is the error for a request of a run that a reviewer has stopped. It explains
 // how to begin another one.
 func (c *Conversation) runAborted() *intercept.Error {
+	if c.agentAborted() {
+		return &intercept.Error{Code: intercept.CodeRunAborted, Reason: "a reviewer has stopped all runs of this agent; its requests are refused until a reviewer resumes them"}
+	}
 	who := c.Identity()
 	begin := "to start a new run, name it in " + HeaderRun
 	if who.Derived {
 		begin = fmt.Sprintf("to start a new run, send a new message of the user, restart the conversation %s after the stop, or set %s", c.shared.AbortRest, HeaderRun)
 	}
 	return &intercept.Error{Code: intercept.CodeRunAborted, Reason: "the run " + who.Run + " was stopped by a reviewer; " + begin}
+}
+
+// agentAborted reports whether a reviewer has stopped all runs of the agent: of the agent,
+// its user or its tenant.
+func (c *Conversation) agentAborted() bool {
+	state, _ := c.shared.Runs.RunState("", c.Request.Principal)
+	return state == approvals.RunAborted
 }

@@ -16,6 +16,7 @@ type Conversation struct {
 	Parsed  intercept.Request // goes upstream; nil before Begin and Restore
 	Hidden  HiddenTurns
 	Denials Denials
+	Results Results
 
 	shared *Shared
 
@@ -45,7 +46,7 @@ func (id *Identity) responseRefKey(refer string) string { return id.Key("thread"
 // Init makes c the conversation of a request that is not read yet. c must not be copied.
 func (c *Conversation) Init(shared *Shared, r *Request) {
 	*c = Conversation{Request: r, shared: shared}
-	c.Hidden.conversation, c.Denials.conversation = c, c
+	c.Hidden.conversation, c.Denials.conversation, c.Results.conversation = c, c, c
 }
 
 // read reads the request.
@@ -135,7 +136,7 @@ func (c *Conversation) records(ctx context.Context, key string) ([][]byte, *inte
 	kept, err := c.shared.Store.Turns(ctx, key)
 	if err != nil {
 		c.shared.Metrics.StoreErrors.Inc()
-		return nil, &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "the hidden turns of this conversation cannot be read; try again", Err: err}
+		return nil, &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: approvals.Because("the hidden turns of this conversation cannot be read; try again", err), Err: err}
 	}
 	return kept, nil
 }
@@ -157,7 +158,7 @@ func (c *Conversation) StoreError(err error) *intercept.Error {
 	case errors.Is(err, approvals.ErrTooLarge):
 		return intercept.NotUnderstood("a call is too large to be recorded")
 	}
-	return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "can't record the request (storage unavailable); retry", Err: err}
+	return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: approvals.Because("the request cannot be recorded; try again later. The storage is not available", err), Err: err}
 }
 
 // State is the part of a conversation that is needed to continue in another process.
@@ -165,18 +166,19 @@ type State struct {
 	Identity  Identity
 	Continues responseRef
 	Records   [][]byte // of hidden turns, that are spliced into the request
-	Before    Denied   // in the conversation, before the current answer
-	Denied    bool     // calls of this turn were denied
+	Parked    []approvals.Request
+	Before    Denied // in the conversation, before the current answer
+	Denied    bool   // calls of this turn were denied
 }
 
 // State returns the state. It shares memory with the conversation.
 func (c *Conversation) State() State {
-	return State{*c.Identity(), c.continues, c.Hidden.records, c.Denials.before, c.Denials.any}
+	return State{*c.Identity(), c.continues, c.Hidden.records, c.Hidden.parked, c.Denials.before, c.Denials.any}
 }
 
 // Restore reads the request again and sets the state of the conversation.
 func (c *Conversation) Restore(s State) *intercept.Error {
-	c.id, c.continues, c.Hidden.records = s.Identity, s.Continues, s.Records
+	c.id, c.continues, c.Hidden.records, c.Hidden.parked = s.Identity, s.Continues, s.Records, s.Parked
 	c.Denials.before, c.Denials.any = s.Before, s.Denied
 	if refusal := c.read(); refusal != nil {
 		return refusal

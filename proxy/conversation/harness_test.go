@@ -66,16 +66,11 @@ type steered struct {
 }
 
 func (s *steered) Steered() bool { return len(s.states) > 0 }
-func (s *steered) RunState(run string) approvals.RunState {
+func (s *steered) RunState(run string, _ approvals.Principal) (approvals.RunState, time.Time) {
 	if state, ok := s.states[run]; ok {
-		return state
+		return state, s.at
 	}
-	return approvals.RunRunning
-}
-
-func (s *steered) LookUp(run string) (approvals.Run, bool) {
-	_, ok := s.states[run]
-	return approvals.Run{UpdatedAt: s.at}, ok
+	return approvals.RunRunning, time.Time{}
 }
 
 // records is a store in memory.

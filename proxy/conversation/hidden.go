@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
 )
 
@@ -15,6 +16,7 @@ type HiddenTurns struct {
 	conversation *Conversation
 	records      [][]byte // that were spliced in, if they are needed again
 	consumed     []string // keys under which this request has consumed one-time approvals
+	parked       []approvals.Request
 }
 
 // Splice puts the hidden turns of the conversation back into the request.
@@ -57,7 +59,7 @@ func (h *HiddenTurns) load(ctx context.Context) (records [][]byte, refusal *inte
 	if c.continues.Again != nil {
 		records = append(records, c.continues.Again)
 	}
-	return records, nil
+	return records, h.fillParked(ctx, records)
 }
 
 func containsRecord(records [][]byte, record []byte) bool {

@@ -5,9 +5,9 @@
 //
 // Read it from request.go (a request, and the store) by identity.go (principal,
 // session, run) to conversation.go (a request in its conversation). On that are built
-// admission.go (runs that a reviewer stopped), hidden.go and onetime.go (hidden turns)
-// and denials.go (earlier denials). repeat.go finds the held turn that a
-// request repeats.
+// admission.go (runs that a reviewer stopped), hidden.go and onetime.go (hidden turns),
+// denials.go (earlier denials) and results.go (results of released calls). repeat.go finds
+// the held turn that a request repeats.
 package conversation
 
 import (
@@ -37,6 +37,8 @@ type Request struct {
 	Principal approvals.Principal
 	Session   string // as a header names it, or ""
 	Run       string // as a header names it, or ""
+
+	Patience time.Duration // how long the client waits for its answer, as far as it declares it; 0 for not
 
 	Retried        bool   // the client declares that it has sent the request before
 	IdempotencyKey string // names a request that a client may send several times, or ""
@@ -70,19 +72,26 @@ type Store interface {
 
 // Runs reports how reviewers have steered runs. [gate.Gate] implements it.
 type Runs interface {
-	RunState(id string) approvals.RunState
-	LookUp(id string) (approvals.Run, bool)
-	Steered() bool // whether any run is not running
+	// RunState also returns since when the run is paused or aborted. With an empty id it is
+	// the state by signals to the principal alone.
+	RunState(id string, who approvals.Principal) (approvals.RunState, time.Time)
+	Steered() bool // whether a run is paused or aborted
 }
 
 // Shared is what all conversations have in common.
 type Shared struct {
 	Store       Store
 	Runs        Runs
+	Requests    Requests
 	AbortRest   time.Duration // after an abort, for which the same conversation is not taken for a new one
 	KeepRecords bool          // for [Conversation.State]
 	Log         *slog.Logger
 	Metrics     Metrics
+
+	Released ReleasedCalls // whose results are recorded; nil: none are
+	// Redact removes the secrets that heldcall knows from a text that is recorded. It is
+	// needed with Released.
+	Redact func([]byte) []byte
 }
 
 // Metrics count events of conversations.

@@ -53,6 +53,16 @@ func (j *judgedCall) rewrite() {
 	j.ruling = intercept.Ruling{Action: intercept.Edit, Arguments: j.verdict.Arguments, ModelMessage: intercept.ArgumentsRewritten(j.call.Name, why)}
 }
 
+// release releases a call that people have approved unchanged.
+func (j *judgedCall) release(d approvals.Decision) {
+	outcome := approvals.OutcomeAllowedByPerson
+	if d.ReviewerID == approvals.ReviewerTimeout {
+		outcome = approvals.OutcomeAllowedByTimeout
+	}
+	j.rule(intercept.Release, outcome, "")
+	j.rewrite()
+}
+
 // shown is the call as people are asked about it: as rewrite rules have changed it.
 func (j *judgedCall) shown() intercept.Call {
 	c := j.call

@@ -36,6 +36,8 @@ type Limits struct {
 	MaxDenials       int           // denied calls of a run since the user wrote, after which no answer continues; 0: any number
 	Keepalive        time.Duration // between two heartbeats
 	MaxWait          time.Duration // longest hold, 0 for as long as policy allows
+	Park             bool          // answers are parked where no rule has it otherwise
+	ParkAfter        time.Duration // how long a parked answer waits before it ends
 	AbortRest        time.Duration // after an abort, for which the same conversation is not taken for a new one
 }
 
@@ -61,7 +63,7 @@ type Engine struct {
 func NewEngine(o Options, registerer prometheus.Registerer) *Engine {
 	e := &Engine{Options: o, metrics: newMetrics(registerer, o.Dialects), opening: make(chan struct{}, maxOpening)}
 	e.Conversations = conversation.Shared{
-		Store: o.Store, Runs: o.Gate, AbortRest: o.Limits.AbortRest, KeepRecords: o.Keeper != nil, Log: o.Log,
+		Store: o.Store, Runs: o.Gate, Requests: o.Gate, AbortRest: o.Limits.AbortRest, KeepRecords: o.Keeper != nil, Log: o.Log,
 		Metrics: conversation.Metrics{Spliced: e.metrics.spliced, Unplaced: e.metrics.unplaced, StoreErrors: e.metrics.storeErrors.WithLabelValues("turns")},
 	}
 	e.draining, e.drain = context.WithCancel(context.Background())

@@ -166,16 +166,11 @@ type stubGate struct {
 }
 
 func (g *stubGate) Steered() bool { return len(g.states) > 0 }
-func (g *stubGate) RunState(run string) approvals.RunState {
+func (g *stubGate) RunState(run string, _ approvals.Principal) (approvals.RunState, time.Time) {
 	if s, ok := g.states[run]; ok {
-		return s
+		return s, g.at
 	}
-	return approvals.RunRunning
-}
-
-func (g *stubGate) LookUp(run string) (approvals.Run, bool) {
-	_, ok := g.states[run]
-	return approvals.Run{UpdatedAt: g.at}, ok
+	return approvals.RunRunning, time.Time{}
 }
 
 func (g *stubGate) Record(_ context.Context, events ...approvals.Event) error {
@@ -393,6 +388,13 @@ func (a *attachment) Detach(context.Context) error {
 	a.keeper.mu.Lock()
 	defer a.keeper.mu.Unlock()
 	a.turn.state, a.turn.holder = approvals.AgentDetached, nil
+	return nil
+}
+
+func (a *attachment) Park(context.Context) error {
+	a.keeper.mu.Lock()
+	defer a.keeper.mu.Unlock()
+	a.turn.state, a.turn.holder = approvals.AgentParked, nil
 	return nil
 }
 

@@ -54,7 +54,7 @@ func (r *review) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.hold = hold
+	r.hold, r.parking = hold, newParking(r.asked, &r.engine.Limits, r.conversation.Request, time.Now())
 	if err := checkRequests(r, hold.Requests()); err != nil {
 		return err
 	}
@@ -92,6 +92,7 @@ func (r *review) cancel(ctx context.Context, reason string) {
 	for range r.asked {
 		r.engine.metrics.outcome(approvals.OutcomeCancelled)
 	}
+	r.outcome = approvals.OutcomeCancelled
 }
 
 // decide turns what people decided into rulings.
@@ -101,7 +102,14 @@ func (r *review) decide() error {
 	if err := hold.Err(); err != nil {
 		return err
 	}
-	rules, requests := r.rules(), hold.Requests()
+	r.rule(hold.Requests())
+	return nil
+}
+
+// rule makes rulings of the states of the requests. Calls that people have not decided on
+// are parked.
+func (r *review) rule(requests []approvals.Request) {
+	rules := r.rules()
 	r.spans.Answered(requests)
 	for i, j := range r.asked {
 		j.request = &requests[i]
@@ -114,7 +122,6 @@ func (r *review) decide() error {
 			break
 		}
 	}
-	return nil
 }
 
 // decideCall makes a ruling of the final state of one request.
@@ -131,6 +138,8 @@ func (r *review) decideCall(j *judgedCall, rules Judge) {
 		if d.Action == approvals.ActionAbortRun {
 			j.rule(intercept.Abort, approvals.OutcomeAborted, intercept.RunAborted(d.Note))
 		}
+	case approvals.StatusPending:
+		j.park()
 	case approvals.StatusExpired:
 		j.deny(approvals.OutcomeExpired, "", intercept.NobodyAnswered(j.call.Name))
 	default:
@@ -150,21 +159,18 @@ func (r *review) approved(j *judgedCall, d approvals.Decision, rules Judge) {
 		j.rule(intercept.Deny, approvals.OutcomeDeniedByRule, intercept.DeniedByRule(j.call.Name, v.Reason))
 		return
 	}
-	outcome := approvals.OutcomeAllowedByPerson
-	if d.ReviewerID == approvals.ReviewerTimeout {
-		outcome = approvals.OutcomeAllowedByTimeout
-	}
-	j.rule(intercept.Release, outcome, "")
-	j.rewrite()
+	j.release(d)
 }
 
 // judge judges the calls of the complete answer.
 func (t *Turn) judge() State {
 	t.review.begin()
+	t.conversation.Results.Record(t.output.answer)
 	calls := t.output.answer.Calls()
 	if len(calls) == 0 {
 		return Settling
 	}
+	t.enterRun(true)
 	return onOwnStack(func() State {
 		if refusal := t.review.judgeCalls(t.ctx, calls, t.output.answer); refusal != nil {
 			return t.output.fail(refusal)
@@ -212,7 +218,7 @@ func (t *Turn) ask() State {
 // wait waits one keep-alive period, or less: until people have decided, the agent
 // disconnects, or heldcall stops.
 func (t *Turn) wait() State {
-	tick := time.NewTimer(t.engine.Limits.Keepalive)
+	tick := time.NewTimer(t.review.parking.within(t.engine.Limits.Keepalive))
 	defer tick.Stop()
 	select {
 	case <-t.review.hold.Done():
@@ -221,10 +227,13 @@ func (t *Turn) wait() State {
 		return t.stored.leave()
 	case <-t.engine.draining.Done():
 		t.review.leavePending()
-		return t.output.fail(errRestarting())
+		return t.output.shutDown()
 	case <-t.ctx.Done():
 		return t.disconnected()
 	case <-tick.C:
+		if t.review.parking.due() {
+			return Parking
+		}
 		return t.heartbeat()
 	}
 }

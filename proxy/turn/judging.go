@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"context"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -13,8 +14,9 @@ import (
 // Judge returns the verdicts on the calls of a client. [judge.Rules] implements it.
 type Judge interface {
 	// Judge judges a call that a model makes. Denied are the notes of the reviewers who
-	// have denied calls before, by [judge.Key]; such a call counts for no limit.
-	Judge(from judge.Origin, c intercept.Call, denied map[string]string) judge.Case
+	// have denied calls before, by [judge.Key]; such a call counts for no limit. It fails if
+	// the counts of limits cannot be read or written.
+	Judge(ctx context.Context, from judge.Origin, c intercept.Call, denied map[string]string) (judge.Case, error)
 	// Verdict judges a call and counts it for no limit.
 	Verdict(from judge.Origin, c intercept.Call) policy.Verdict
 	// AllowsByName returns the verdict on all calls of a tool, if it allows them.

@@ -16,9 +16,11 @@ const (
 	outcomeHeld          = "held"
 	outcomeChanged       = "changed"
 	outcomeAborted       = "aborted"
+	outcomeParked        = "parked"
 	outcomeFailed        = "failed"
 	outcomeUpstreamError = "upstream_error"
 	outcomeAgentGone     = "agent_gone"
+	outcomeInterrupted   = "interrupted"
 )
 
 // output writes the answer to the agent, and has the outcome of the turn.
@@ -146,13 +148,25 @@ func (o *output) storeFailed(operation string, err error) State {
 	return o.fail(o.conversation.StoreError(err))
 }
 
-// gone ends the turn without an error for the agent, which has disconnected; or with one,
-// if heldcall stops.
+// gone ends the turn of an agent that has disconnected, or because heldcall stops.
 func (o *output) gone() State {
 	if errors.Is(context.Cause(o.ctx), ErrShuttingDown) && o.broken == nil {
-		return o.fail(errRestarting())
+		return o.shutDown()
 	}
 	o.outcome = outcomeAgentGone
 	o.broken = cmp.Or(o.broken, errDisconnected)
+	return Ended
+}
+
+// shutDown ends the turn because heldcall stops: with status 503 if the answer has not
+// started, else with a broken connection, which no client takes for the end of the answer.
+func (o *output) shutDown() State {
+	if !o.agent.Started() {
+		return o.fail(errRestarting())
+	}
+	o.engine.Log.Info("answer interrupted: heldcall stops", "turn", o.conversation.Request.Turn, "session", o.conversation.KnownSession())
+	o.spans.Failed(errRestarting())
+	o.outcome = outcomeInterrupted
+	o.broken = ErrShuttingDown
 	return Ended
 }

@@ -96,7 +96,9 @@ type Gate interface {
 	// Record appends to the audit log. An event with an id and a time may be there already.
 	Record(ctx context.Context, events ...approvals.Event) error
 	conversation.Runs
-	AwaitResume(ctx context.Context, id string) error
+	conversation.Requests
+	AwaitResume(ctx context.Context, id string, who approvals.Principal) error
+	EnterRun(calls bool, entry func() gate.Entry) (leave func(approvals.Outcome))
 }
 
 // Hold is the wait for the requests of a turn. [gate.Hold] implements it.
@@ -146,6 +148,8 @@ type Attachment interface {
 	Update(ctx context.Context, snapshot []byte) error
 	// Detach records that the connection has ended.
 	Detach(ctx context.Context) error
+	// Park records that the agent got a notice in place of the answer.
+	Park(ctx context.Context) error
 	// End removes what is stored.
 	End(ctx context.Context) error
 }

@@ -24,6 +24,9 @@ func (r *review) record(ctx context.Context, settled intercept.Resolution, passe
 	}
 	var events []approvals.Event
 	for _, j := range r.calls {
+		if j.outcome == approvals.OutcomeParked && s.attachment != nil {
+			continue // the keeper records it
+		}
 		events = append(events, j.events(r.conversation, settled.Next != nil)...)
 	}
 	for _, c := range passed {
@@ -51,6 +54,10 @@ func (j *judgedCall) events(c *conversation.Conversation, continued bool) (event
 	add := func(t approvals.EventType) *approvals.Event {
 		events = append(events, j.event(c, t))
 		return &events[len(events)-1]
+	}
+	if j.outcome == approvals.OutcomeParked {
+		add(approvals.EventTurnParked)
+		return events
 	}
 	if !j.released() {
 		e := add(approvals.EventCallDenied)

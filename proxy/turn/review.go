@@ -23,7 +23,9 @@ type review struct {
 	asked    []*judgedCall       // those that people are asked about
 	requests []approvals.Request // about them, until they are recorded
 	hold     Hold                // nil when no people are asked
+	parking  parking             // of the hold
 	decided  time.Time           // when the last of them answered, zero for none
+	outcome  approvals.Outcome   // of the turn's last call that has ended, "" for none
 }
 
 // rules are those that judge the calls of the agent.
@@ -34,7 +36,7 @@ func (r *review) rules() Judge { return r.engine.Judge(r.conversation.Request.Cl
 func (r *review) passByName(ctx context.Context, c intercept.Call) bool {
 	who := r.conversation.Identity()
 	verdict, ok := r.rules().AllowsByName(who.Principal, c)
-	if !ok || r.engine.Gate.RunState(who.Run) != approvals.RunRunning {
+	if !ok || r.conversation.RunState() != approvals.RunRunning {
 		return false
 	}
 	j := &judgedCall{call: c, verdict: verdict, outcome: approvals.OutcomeAllowedByRule}
@@ -48,6 +50,7 @@ func (r *review) passByName(ctx context.Context, c intercept.Call) bool {
 	}
 	r.engine.metrics.verdict(verdict.Action)
 	r.engine.metrics.outcome(approvals.OutcomeAllowedByRule)
+	r.outcome = approvals.OutcomeAllowedByRule
 	if r.spans != nil {
 		r.spans.Passed(j.traced(-1))
 	}
@@ -69,7 +72,10 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 	}
 	rules, from := r.rules(), originOf(r.conversation)
 	for _, c := range calls {
-		one := rules.Judge(from, c, denials.Notes())
+		one, err := rules.Judge(ctx, from, c, denials.Notes())
+		if err != nil {
+			return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "the limits of the policy cannot be counted; try again", Err: err}
+		}
 		j := &judgedCall{call: c, verdict: one.Verdict, policy: one.Policy, again: one.DeniedBefore, charge: one.Charge}
 		r.calls = append(r.calls, j)
 		r.engine.metrics.verdict(j.verdict.Said())
@@ -83,8 +89,17 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 		case j.verdict.Action == policy.Deny:
 			j.deny(approvals.OutcomeDeniedByRule, "", intercept.DeniedByRule(c.Name, j.verdict.Reason))
 		default:
-			r.asked = append(r.asked, j)
-			r.requests = append(r.requests, r.newRequest(j, answer))
+			request, refusal := j.rejoin(ctx, &r.conversation.Hidden, r.requests)
+			if refusal != nil {
+				return refusal
+			}
+			if j.released() {
+				continue
+			}
+			if request == nil {
+				request = new(r.newRequest(j, answer))
+			}
+			r.asked, r.requests = append(r.asked, j), append(r.requests, *request)
 		}
 	}
 	return nil
@@ -165,6 +180,7 @@ func (r *review) release() {
 func (r *review) count() (outcome string) {
 	for _, j := range r.calls {
 		r.engine.metrics.outcome(j.outcome)
+		r.outcome = j.outcome
 		if j.outcome == approvals.OutcomeDeniedByRule {
 			r.engine.metrics.deniedBy(j.verdict)
 		}
@@ -175,7 +191,9 @@ func (r *review) count() (outcome string) {
 		switch {
 		case j.ruling.Action == intercept.Abort:
 			outcome = outcomeAborted
-		case j.ruling.Action != intercept.Release && outcome != outcomeAborted:
+		case j.outcome == approvals.OutcomeParked && outcome != outcomeAborted:
+			outcome = outcomeParked
+		case j.ruling.Action != intercept.Release && outcome == "":
 			outcome = outcomeChanged
 		}
 	}
@@ -183,6 +201,16 @@ func (r *review) count() (outcome string) {
 		r.engine.metrics.release.Observe(time.Since(r.decided).Seconds())
 	}
 	return outcome
+}
+
+// approvedCalls are the requests about calls that people have approved and the agent gets.
+func (r *review) approvedCalls() (released []*approvals.Request) {
+	for _, j := range r.calls {
+		if j.request != nil && j.released() {
+			released = append(released, j.request)
+		}
+	}
+	return released
 }
 
 // logShadowed logs the verdict of a policy in shadow mode.

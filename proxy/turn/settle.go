@@ -40,6 +40,9 @@ func (t *Turn) settle() State {
 		}
 		return t.output.storeFailed("record", err)
 	}
+	if refusal == nil {
+		t.conversation.Results.Released(t.review.approvedCalls()...)
+	}
 	t.output.record(t.review.count())
 	t.review.keepCharges()
 	t.exchange.kept.keepRulings(rulings)
@@ -61,15 +64,15 @@ func (t *Turn) settle() State {
 // checkRun looks once more whether the run may continue, before anything of it leaves. It
 // aborts the calls of a run that was stopped, and reports a run that is paused.
 func (r *review) checkRun() (paused bool) {
-	gate, c := r.engine.Gate, r.conversation
-	if !gate.Steered() || c.Deletes() {
+	c := r.conversation
+	if c.Deletes() {
 		return false
 	}
-	if c.Aborted() {
+	state := c.RunState()
+	if state == approvals.RunAborted {
 		r.abort("")
-		return false
 	}
-	return gate.RunState(c.Identity().Run) == approvals.RunPaused
+	return state == approvals.RunPaused
 }
 
 // awaitResume waits one keep-alive period, or less: until the paused run continues.
@@ -77,7 +80,8 @@ func (t *Turn) awaitResume() State {
 	ctx, cancel := context.WithTimeout(t.ctx, t.engine.Limits.Keepalive)
 	defer cancel()
 	defer context.AfterFunc(t.engine.draining, cancel)()
-	err := t.engine.Gate.AwaitResume(ctx, t.conversation.Identity().Run)
+	who := t.conversation.Identity()
+	err := t.engine.Gate.AwaitResume(ctx, who.Run, who.Principal)
 	switch {
 	case err == nil, errors.Is(err, approvals.ErrRunAborted):
 		return Settling
@@ -86,7 +90,7 @@ func (t *Turn) awaitResume() State {
 	case t.stored.lost():
 		return t.stored.leave()
 	case t.engine.draining.Err() != nil:
-		return t.output.fail(errRestarting())
+		return t.output.shutDown()
 	}
 	return t.heartbeat()
 }

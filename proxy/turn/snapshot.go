@@ -150,7 +150,8 @@ func checkRequests(r *review, requests []approvals.Request) error {
 	}
 	for i, j := range r.asked {
 		q := &requests[i]
-		if q.TurnID != r.conversation.Request.Turn || q.ToolCallID != j.call.ID || q.ToolName != j.call.Name || !sameJSON(q.Arguments, argumentsValue(j.shown())) {
+		own := q.TurnID == r.conversation.Request.Turn && q.ToolCallID == j.call.ID
+		if (!own && !r.conversation.Hidden.HasParked(q.ID)) || q.ToolName != j.call.Name || !sameJSON(q.Arguments, argumentsValue(j.shown())) {
 			return fmt.Errorf("request %s is about another call", q.ID)
 		}
 	}

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
@@ -23,13 +24,22 @@ func (stateless) TakeTurn(context.Context, string, string, []byte) (bool, error)
 
 func (stateless) Prepare([]approvals.Request) {}
 
+func (stateless) RunState(string, approvals.Principal) (approvals.RunState, time.Time) {
+	return approvals.RunRunning, time.Time{}
+}
+
+func (stateless) EnterRun(bool, func() gate.Entry) func(approvals.Outcome) { return nil }
+
+func (stateless) AwaitResume(context.Context, string, approvals.Principal) error { return nil }
+
 func (stateless) Record(context.Context, ...approvals.Event) error      { return nil }
-func (stateless) RunState(string) approvals.RunState                    { return approvals.RunRunning }
-func (stateless) LookUp(string) (run approvals.Run, known bool)         { return run, false }
 func (stateless) Steered() bool                                         { return false }
-func (stateless) AwaitResume(context.Context, string) error             { return nil }
 func (stateless) AnyTurns() bool                                        { return false }
 func (stateless) HasTurns(string) bool                                  { return false }
 func (stateless) Turns(context.Context, string) ([][]byte, error)       { return nil, nil }
 func (stateless) PutTurn(context.Context, string, string, []byte) error { return nil }
 func (stateless) DropTurn(context.Context, string, string) error        { return nil }
+
+func (stateless) Request(context.Context, string) (approvals.Request, error) {
+	return approvals.Request{}, approvals.ErrUnknownRequest
+}

@@ -2,7 +2,7 @@ package turn
 
 // State is where a turn is between two steps.
 //
-//	Preparing ─> Sending ─> Reading ─> Judging ─> Asking ─> Waiting ─> Deciding
+//	Preparing ─> Sending ─> Reading ─> Judging ─> Asking ─> Waiting ─> Deciding, Parking
 //	               │  ^       ^ │        │                                │
 //	               v  │       │ v        v                                │
 //	            Awaiting ─────┘ │     Settling <──────────────────────────┘
@@ -27,6 +27,7 @@ const (
 	Judging         // the answer is complete: policy judges its calls
 	Asking          // the requests to people are recorded
 	Waiting         // people decide
+	Parking         // people have not decided in time: the answer ends with a notice
 	Deciding        // their decisions become rulings
 	Paused          // every call has a ruling, and people have paused the run
 	Settling        // every call has a ruling: it is recorded, then it takes effect
@@ -47,6 +48,7 @@ var states = [...]struct {
 	Judging:   {"judging", (*Turn).judge},
 	Asking:    {"asking", (*Turn).ask},
 	Waiting:   {"waiting", (*Turn).wait},
+	Parking:   {"parking", park},
 	Deciding:  {"deciding", (*Turn).decide},
 	Paused:    {"paused", (*Turn).awaitResume},
 	Settling:  {"settling", (*Turn).settle},

@@ -148,6 +148,10 @@ func (s *stored) release() {
 			s.detach(a)
 			return
 		}
+		if s.turn.output.outcome == outcomeParked {
+			s.report("park a held turn", a.Park)
+			return
+		}
 		s.report("remove a held turn", a.End)
 	})
 }

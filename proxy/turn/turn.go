@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
@@ -38,6 +39,8 @@ type Turn struct {
 	review       review
 	output       output
 	stored       stored
+
+	leaveRun func(approvals.Outcome) // reports to the gate that the turn has ended; nil: see enterRun
 
 	state  State
 	closed bool
@@ -69,6 +72,7 @@ func (t *Turn) Prepare() *intercept.Error {
 	}
 	t.exchange.next = t.conversation.Parsed.Envelope()
 	t.state = Preparing
+	t.enterRun(false)
 	t.engine.metrics.overhead.Observe(time.Since(t.request.Began).Seconds())
 	return nil
 }
@@ -87,6 +91,7 @@ func (t *Turn) prepare() (refusal *intercept.Error) {
 		who := c.Identity()
 		t.spans.Identified(who.Session, who.Run, who.Principal)
 	}
+	c.Results.Read()
 	if refusal := c.Hidden.Splice(t.ctx); refusal != nil {
 		return refusal
 	}
@@ -108,6 +113,9 @@ func (t *Turn) prepare() (refusal *intercept.Error) {
 // passByName reports whether the fragments of a call may pass before it is complete.
 func (t *Turn) passByName(c intercept.Call) bool {
 	passes := t.review.passByName(t.ctx, c)
+	if passes {
+		t.enterRun(true)
+	}
 	t.exchange.kept.keepPass(passes)
 	return passes
 }
@@ -149,6 +157,9 @@ func (t *Turn) Close() {
 		return
 	}
 	t.closed, t.state = true, Ended
+	if t.output.agent.Started() { // else the agent will probably send the request again
+		t.conversation.Results.Record(nil)
+	}
 	t.review.release()
 	t.exchange.close()
 	t.exchange.kept.close()
@@ -156,9 +167,25 @@ func (t *Turn) Close() {
 		t.review.cancel(t.ctx, approvals.CancelFault)
 	}
 	t.stored.release()
+	if t.leaveRun != nil {
+		t.leaveRun(t.review.outcome)
+	}
 	if outcome := t.output.outcome; outcome != "" {
 		t.engine.metrics.turns.WithLabelValues(t.request.Route, outcome).Inc()
 	}
+}
+
+// enterRun reports to the gate that the agent is active in its run, until the turn is closed.
+// The gate follows a run that has had a call.
+func (t *Turn) enterRun(calls bool) {
+	c := &t.conversation
+	if t.leaveRun != nil || c.Deletes() {
+		return
+	}
+	t.leaveRun = t.engine.Gate.EnterRun(calls, func() gate.Entry {
+		who := c.Identity()
+		return gate.Entry{Run: approvals.Run{ID: who.Run, Principal: who.Principal, SessionID: who.Session}, Continues: !c.Parsed.Begins()}
+	})
 }
 
 // heartbeat sends a heartbeat and continues in the same state.

@@ -61,6 +61,10 @@ func (r *ruleReader) keys() []strictyaml.Key {
 		{Name: "risk", Read: resource.SetRisk(&r.Reader, &one.Risk)},
 		{Name: "title", Read: r.question(func(n *yaml.Node, path string) { one.Title = r.message(n, path) })},
 		{Name: "denial", Read: func(n *yaml.Node, path string) { one.Denial = r.message(n, path) }},
+		{Name: "hold", Read: r.question(func(n *yaml.Node, path string) {
+			one.Hold = Hold(r.OneOf(n, path, []string{string(HoldBlock), string(HoldPark)}))
+		})},
+		{Name: "notice", Read: r.question(func(n *yaml.Node, path string) { one.Notice = r.message(n, path) })},
 		{Name: "timeout", Read: r.question(func(n *yaml.Node, path string) { one.Timeout = r.Duration(n, path) })},
 		{Name: "on_timeout", Read: r.question(func(n *yaml.Node, path string) {
 			if n.Value == "escalate" {

@@ -11,8 +11,8 @@ import (
 // MaxMessage is the most bytes that a template writes.
 const MaxMessage = 4 << 10
 
-// Message is a Go text/template over [MessageData]: the title of a request, or the message to the
-// model about a denial.
+// Message is a Go text/template over [MessageData]: the title of a request, the message to the
+// model about a denial, or the notice of a parked call.
 type Message struct{ template *template.Template }
 
 // MessageData are the values of templates.
@@ -29,7 +29,8 @@ type MessageData struct {
 	Run       string
 	Model     string
 
-	Denied // in a denial
+	Request string // the id of the request, in a notice
+	Denied         // in a denial
 }
 
 // Denied is how a call came to be denied.

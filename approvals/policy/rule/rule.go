@@ -20,6 +20,7 @@ type Rule struct {
 	Edits            []Edit     // of a rewrite
 	Title            *Message   // of a question
 	Denial           *Message   // to the model, of a denial
+	Notice           *Message   // to the user, of a call that is parked
 	Grant            *Granted   // nil of a rule of the policy
 
 	Kinds []resource.Kind // of the resources of the tools that the rule is about; nil: any
@@ -52,7 +53,17 @@ type Settings struct {
 	NoRemember     bool                   // decisions are not to be remembered
 	GrantOverrides bool                   // a grant that allows overrides the rule
 	Scopes         []approvals.GrantScope // of such a grant; nil: any
+	Hold           Hold
 }
+
+// Hold is how an answer waits for people: see hold.mode in docs/configuration.md.
+type Hold string
+
+// The kinds of hold. The zero value is that of the configuration.
+const (
+	HoldBlock Hold = "block" // the answer waits
+	HoldPark  Hold = "park"  // the answer ends with a notice after a while; the request stays open
+)
 
 // Strictest returns the higher of two risks. None is below all.
 func Strictest(a, b approvals.Risk) approvals.Risk {
@@ -75,7 +86,7 @@ func (r *Rule) concerns(k resource.Kind) bool {
 const DefaultTimeout = 300 * time.Second
 
 // StrictestSettings joins the settings of several ask rules, except who decides. If silence
-// approves, a longer time-out is stricter.
+// approves, a longer time-out is stricter. A call is parked if one of the rules parks it.
 func StrictestSettings(asks []*Pattern, silence bool) Settings {
 	var all Settings
 	for _, p := range asks {
@@ -83,6 +94,9 @@ func StrictestSettings(asks []*Pattern, silence bool) Settings {
 		all.Risk = Strictest(all.Risk, r.Risk)
 		all.NoRemember = all.NoRemember || r.NoRemember
 		all.Scopes, all.NoRemember = common(all.Scopes, r.Scopes, all.NoRemember)
+		if all.Hold != HoldPark {
+			all.Hold = cmp.Or(r.Hold, all.Hold)
+		}
 		t := cmp.Or(r.Timeout, DefaultTimeout)
 		if all.Timeout == 0 || (silence && t > all.Timeout) || (!silence && t < all.Timeout) {
 			all.Timeout = t

@@ -99,7 +99,7 @@ func TestPermissionsOfReviewers(t *testing.T) {
 	for role, want := range map[reviewers.Role][]string{
 		reviewers.RoleViewer:   {},
 		reviewers.RoleReviewer: {"heldcall.v1.decide.rob.*"},
-		reviewers.RoleAdmin:    {"heldcall.v1.decide.rob.*", "heldcall.v1.signal.rob.*", "heldcall.v1.grants.rob.*"},
+		reviewers.RoleAdmin:    {"heldcall.v1.decide.rob.*", "heldcall.v1.signal.rob.*", "heldcall.v1.signals.rob", "heldcall.v1.grants.rob.*"},
 	} {
 		p := reviewerPermissions(reviewers.Reviewer{Name: "rob", Role: role}, []string{"slack"})
 		var own []string

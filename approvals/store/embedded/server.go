@@ -40,6 +40,11 @@ const (
 // default of NATS, two seconds, can be too short on a busy machine.
 const connectTimeout = 30 * time.Second
 
+// sendTimeout is the time limit for sending to the server in the same process, which reads
+// nothing while it waits for its disk. Until then every operation of the connection waits,
+// whatever its context.
+const sendTimeout = 5 * time.Second
+
 // Options configures a [Server]. Reviewers may be nil; the other fields are needed.
 type Options struct {
 	Dir    string // of the state; created if it does not exist
@@ -49,7 +54,12 @@ type Options struct {
 	// ReviewersOnly refuses clients without credentials. It needs Reviewers.
 	ReviewersOnly bool
 	Channels      []string // bots may not use their consumers
-	Log           *slog.Logger
+	// Kept are the streams whose messages are deleted by age only, with that age (0: never).
+	Kept map[string]time.Duration
+	// AcceptLoss starts the server although a part of the state is missing or damaged:
+	// see [Server.Losses].
+	AcceptLoss bool
+	Log        *slog.Logger
 }
 
 // Server is a NATS server in this process, with its folder locked. Its methods are
@@ -61,17 +71,24 @@ type Server struct {
 	lock     *os.File
 	password string // of ownUser and serviceUser, new at each start of heldcall
 	addr     string // for bots, "" if there is none
+
+	recording sync.Mutex // of recorded; held while the server is replaced
+	recorded  manifest
+	losses    []Loss
 }
 
+// Losses returns the accepted losses of the start.
+func (s *Server) Losses() []Loss { return s.losses }
+
 // Start locks the folder and starts a server that syncs every write to disk. It fails if
-// another process uses the folder.
+// another process uses the folder, and with a [LossError] if a part of the state is missing.
 func Start(o Options) (*Server, error) {
 	lock, err := lockDir(o.Dir)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{opts: o, lock: lock, password: rand.Text()}
-	if err := s.start(o.Listen); err != nil {
+	if err := s.startFirst(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -159,7 +176,9 @@ func (s *Server) auth(opts *server.Options) *auth {
 func (s *Server) ConnectOptions() []natsgo.Option { return s.connectOptions(ownUser) }
 
 func (s *Server) connectOptions(user string) []natsgo.Option {
-	return []natsgo.Option{natsgo.InProcessServer(s), natsgo.UserInfo(user, s.password), natsgo.Timeout(connectTimeout)}
+	return []natsgo.Option{
+		natsgo.InProcessServer(s), natsgo.UserInfo(user, s.password), natsgo.Timeout(connectTimeout), natsgo.FlusherTimeout(sendTimeout),
+	}
 }
 
 // Addr returns the host:port for bots, "" if there is none.
@@ -177,10 +196,24 @@ func (s *Server) InProcessConn() (net.Conn, error) {
 	return s.server.InProcessConn()
 }
 
-// Restart replaces the server by a new one on the same address.
+// Restart replaces the server by a new one on the same address. It fails with a [LossError] if
+// a part of the state is missing then.
 func (s *Server) Restart() error {
+	s.recording.Lock()
+	defer s.recording.Unlock()
 	s.shutDown()
-	return s.start(cmp.Or(s.Addr(), s.opts.Listen))
+	damaged, err := s.recorded.check(folder(s.opts.Dir), false)
+	if err == nil && len(damaged) > 0 {
+		err = &LossError{s.opts.Dir, damaged}
+	}
+	if err != nil {
+		return fmt.Errorf("check the state in %s: %w", s.opts.Dir, err)
+	}
+	if err := s.start(cmp.Or(s.Addr(), s.opts.Listen)); err != nil {
+		return err
+	}
+	_, err = s.verify()
+	return err
 }
 
 func (s *Server) shutDown() {

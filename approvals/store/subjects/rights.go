@@ -18,14 +18,14 @@ func ReviewerServices(who reviewers.Reviewer) []string {
 		subjects = append(subjects, "heldcall.v1.decide."+token+".*")
 	}
 	if who.Role.Includes(reviewers.RoleAdmin) {
-		subjects = append(subjects, "heldcall.v1.signal."+token+".*", "heldcall.v1.grants."+token+".*")
+		subjects = append(subjects, "heldcall.v1.signal."+token+".*", "heldcall.v1.signals."+token, "heldcall.v1.grants."+token+".*")
 	}
 	return subjects
 }
 
 // EveryReviewersServices returns the [ReviewerServices] of all reviewers, with wildcards.
 func EveryReviewersServices() []string {
-	return []string{"heldcall.v1.decide.*.*", "heldcall.v1.signal.*.*", "heldcall.v1.grants.*.*"}
+	return []string{"heldcall.v1.decide.*.*", "heldcall.v1.signal.*.*", "heldcall.v1.signals.*", "heldcall.v1.grants.*.*"}
 }
 
 // ReadingServices returns the subjects by which every client may read.

@@ -97,6 +97,16 @@ function drawHeading({ request }) {
 		riskBadge(request.risk_level));
 }
 
+/** The agent's side of a request whose agent does not wait, with the texts of approvals.AgentNote. @param {Request} request */
+export function drawAgent({ agent, status }) {
+	if (!agent || agent.state === 'attached') return false;
+	const runs = status === 'pending' || status === 'approved';
+	const [what, then] = agent.state === 'detached'
+		? ['The agent has disconnected', runs ? 'An approved call is released when the agent reconnects.' : 'It gets the decision when it reconnects.']
+		: ['The agent goes on without the call', runs ? 'After an approval it may make the call once.' : ''];
+	return el('p', { class: 'agent-state' }, `${what} (`, elapsed(agent.since), '). ', then);
+}
+
 /** @param {Card} card */
 function drawBody(card) {
 	const { request, folds } = card;
@@ -110,6 +120,7 @@ function drawBody(card) {
 		card.draw();
 	}, { class: 'quiet small', 'aria-pressed': String(card.raw) });
 	return el('div', { class: 'body' },
+		drawAgent(request),
 		flags.length > 0 && el('ul', { class: 'flags', 'aria-label': 'Warnings' }, flags.map((flag) => el('li', {}, el('span', {}, hostile(flag))))),
 		card.raw
 			? drawRaw(request, folds)
@@ -148,7 +159,7 @@ function drawCommands(request) {
 
 /** The buttons, a form, or the outcome. @param {Card} card @returns {HTMLElement[]} */
 function drawEnd(card) {
-	if (card.request.status !== 'pending') return [drawOutcome(card.request)];
+	if (card.request.status !== 'pending') return [drawOutcome(card.request), ...drawResult(card)];
 	const error = card.error ? [el('p', { class: 'error', role: 'alert' }, hostile(card.error))] : [];
 	if (card.mode === 'deny') return [drawDenial(card, error)];
 	if (card.mode === 'edit') return [drawEditor(card, error)];
@@ -220,6 +231,20 @@ const WHY_CANCELLED = {
 	not_recorded: 'it or another call of its turn could not be recorded',
 	internal_error: 'internal error (see the log)',
 };
+
+/** The release of the call and its result. @param {Card} card */
+function drawResult({ request, folds }) {
+	const result = request.details.result;
+	if (!result) return [];
+	const released = el('p', {}, 'Released to the agent ', elapsed(result.released_at), !result.received_at && ', no result yet');
+	if (!result.received_at) return [el('section', { class: 'result' }, released)];
+	return [el('section', { class: result.error ? 'result failed' : 'result' }, released,
+		el('p', { class: 'label' }, el('strong', {}, result.error ? 'Failed' : 'Result'), ' (reported by the agent ', elapsed(result.received_at), ')'),
+		drawText(result.preview ?? '', 'result', folds),
+		result.truncated && el('p', { class: 'muted' }, 'The rest of the result is not recorded.'),
+		result.next_text && el('p', { class: 'label' }, 'Model’s next message'),
+		result.next_text && el('div', { class: 'said prose' }, hostile(result.next_text)))];
+}
 
 /** How a request ended, and by whom. @param {Request} request */
 function drawOutcome(request) {

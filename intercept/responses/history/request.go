@@ -94,7 +94,7 @@ func (r *Request) Envelope() intercept.Envelope { return r.envelope }
 
 // Info implements [intercept.Request].
 func (r *Request) Info() intercept.Info {
-	info := intercept.Info{Model: r.Text("model"), Streamed: string(r.Field("stream")) == "true", Session: r.session()}
+	info := intercept.Info{Model: r.Text("model"), Streamed: string(r.Field("stream")) == "true", Session: sessionOf(r)}
 	for _, id := range []string{r.ID, r.previous(), r.Conversation()} {
 		if id != "" {
 			info.Refers = append(info.Refers, id)
@@ -132,8 +132,8 @@ func (r *Request) Unstored() bool { return string(r.Field("store")) == "false" }
 // Background reports a request whose answer upstream makes without waiting for a reader.
 func (r *Request) Background() bool { return string(r.Field("background")) == "true" }
 
-// session is the id of the conversation, from the fields in which agents put one.
-func (r *Request) session() string {
+// sessionOf returns the id of the conversation, from the fields in which agents send one.
+func sessionOf(r *Request) string {
 	metadata := gjson.ParseBytes(r.Field("metadata"))
 	for _, key := range []string{"session_id", "conversation_id", "thread_id"} {
 		if v := metadata.Get(key); v.Type == gjson.String && v.Str != "" {

@@ -160,7 +160,7 @@ type heldcall struct {
 	endpoint    endpoint
 }
 
-func configure(t *testing.T, upstream string) *heldcall {
+func configure(t *testing.T, upstream string, more ...string) *heldcall {
 	t.Helper()
 	dir := t.TempDir()
 	keepalive, _ := timing()
@@ -179,7 +179,7 @@ proxy:
 console: {listen: %s}
 nats: {listen: %s, dir: data}
 policy: {file: policy.yaml}
-`, ports[0], keepalive, upstream, upstream, upstream, ports[1], ports[2])
+`, ports[0], keepalive, upstream, upstream, upstream, ports[1], ports[2]) + strings.Join(more, "\n")
 	for name, content := range map[string]string{"heldcall.yaml": config, "policy.yaml": "default: ask\nrules:\n  - {ask: [\"*\"], timeout: 15m}\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)

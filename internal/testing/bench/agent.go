@@ -23,6 +23,7 @@ type agent struct {
 	body     []byte
 	deadline time.Duration // how long one exchange may take
 	seed     int64         // of the exchange it is in, where that matters
+	session  int64         // of the conversation, where that matters
 }
 
 // errEnded is a response that ended before what was waited for.

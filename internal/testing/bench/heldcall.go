@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/heldcall/heldcall/console/client"
@@ -15,10 +19,13 @@ import (
 
 // hop is a program between agents and the upstream.
 type hop struct {
-	name     string
-	addr     string         // where agents connect
-	console  *client.Client // of heldcall; nil for the others
-	profiles *profiles      // of heldcall; nil when none are asked for
+	name    string
+	addr    string         // where agents connect
+	console *client.Client // of heldcall; nil for the others
+	logFile string         // of heldcall
+
+	consoleURL string
+	profiles   *profiles // of heldcall; nil when none are asked for
 	*process
 }
 
@@ -94,39 +101,46 @@ log: {level: warn}
 	if err != nil {
 		return nil, fmt.Errorf("write heldcall's configuration: %w", err)
 	}
-	logFile := filepath.Join(dir, "log")
-	log, err := os.Create(logFile)
-	if err != nil {
-		return nil, fmt.Errorf("heldcall's log: %w", err)
-	}
-	defer log.Close()
 	cmd := exec.Command(bin, "serve", "--config", configFile)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
-	cmd.Env = os.Environ()
-	var taken *profiles
+	cmd.Dir, cmd.Env = dir, os.Environ()
+	h := &hop{name: hopHeldcall, addr: addrs[0], consoleURL: "http://" + addrs[1], logFile: filepath.Join(dir, "log")}
+	h.process = &process{name: hopHeldcall, addr: addrs[0], cmd: cmd}
 	if o.profiles != "" {
-		taken = &profiles{dir: o.profiles, prefix: filepath.Join(dir, "profile")}
-		cmd.Env = append(cmd.Env, profileEnv+"="+taken.prefix)
+		h.profiles = &profiles{dir: o.profiles, prefix: filepath.Join(dir, "profile")}
+		cmd.Env = append(cmd.Env, profileEnv+"="+h.profiles.prefix)
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start heldcall: %w", err)
-	}
-	p := &process{name: hopHeldcall, addr: addrs[0], cmd: cmd, exited: make(chan struct{})}
-	go func() {
-		defer close(p.exited)
-		_ = cmd.Wait() // stop asks for its end, not for its exit code
-	}()
-	console, err := client.New("http://" + addrs[1])
-	if err != nil {
-		p.stop()
+	if h.console, err = client.New(h.consoleURL); err != nil {
 		return nil, fmt.Errorf("heldcall's console: %w", err)
 	}
-	h := &hop{name: hopHeldcall, addr: addrs[0], console: console, profiles: taken, process: p}
+	if err := h.launch(); err != nil {
+		return nil, err
+	}
 	if err := h.waitReady(); err != nil {
 		h.stop()
-		return nil, fmt.Errorf("heldcall is not ready: %w\n%s", err, tail(logFile))
+		return nil, fmt.Errorf("heldcall is not ready: %w\n%s", err, tail(h.logFile))
 	}
 	return h, nil
+}
+
+// launch starts heldcall's program, again if it has ended, with the same arguments.
+func (h *hop) launch() error {
+	log, err := os.OpenFile(h.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("heldcall's log: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command(h.cmd.Path, h.cmd.Args[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = h.cmd.Dir, h.cmd.Env, log, log
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start heldcall: %w", err)
+	}
+	exited := make(chan struct{})
+	go func() {
+		defer close(exited)
+		_ = cmd.Wait() // stop asks for its end, not for its exit code
+	}()
+	h.cmd, h.exited = cmd, exited
+	return nil
 }
 
 // waitReady polls the console for at most a minute.
@@ -143,4 +157,23 @@ func (h *hop) waitReady() error {
 		}
 	}
 	return last
+}
+
+// metric reads one of heldcall's metrics without labels.
+func (h *hop) metric(name string) (float64, error) {
+	answer, err := http.Get(h.consoleURL + "/metrics")
+	if err != nil {
+		return 0, fmt.Errorf("read heldcall's metrics: %w", err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return 0, fmt.Errorf("read heldcall's metrics: %w", err)
+	}
+	for line := range bytes.Lines(text) {
+		if value, found := bytes.CutPrefix(line, []byte(name+" ")); found {
+			return strconv.ParseFloat(string(bytes.TrimSpace(value)), 64)
+		}
+	}
+	return 0, fmt.Errorf("heldcall has no metric %s", name)
 }

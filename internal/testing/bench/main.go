@@ -35,6 +35,8 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 9, "interleaved rounds of each workload")
 	flag.DurationVar(&o.duration, "duration", 400*time.Millisecond, "of a workload on a hop in a round; paced streams take three times that")
 	flag.IntVar(&o.streams, "streams", 2000, "streams open and held at once for the memory figures")
+	flag.IntVar(&o.many, "many", manyHeld, "calls held at once in the step of very many")
+	flag.DurationVar(&o.soakFor, "soak", 0, "how long -streams calls are held while agents leave and return; 0: not")
 	flag.Int64Var(&o.events, "events", eventsChecked, "events of the correctness run")
 	flag.DurationVar(&o.limit, "events-limit", 2*time.Minute, "after which the correctness run stops short")
 	only := flag.String("only", "", "run only the steps whose name matches this regular expression")
@@ -65,7 +67,7 @@ func main() {
 // shorten makes the run fit in a minute.
 func (o *options) shorten() {
 	o.rounds, o.duration, o.settle = 2, 150*time.Millisecond, 500*time.Millisecond
-	o.streams = min(o.streams, 500)
+	o.streams, o.many = min(o.streams, 500), min(o.many, 1000)
 	o.events = min(o.events, 500_000)
 }
 

@@ -76,6 +76,21 @@ func memoryOf(pid int) (memory, error) {
 	return m, nil
 }
 
+// peakMemory reads the highest resident memory that a process has had, in bytes.
+func peakMemory(pid int) (int64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, fmt.Errorf("memory of process %d: %w", pid, err)
+	}
+	for line := range bytes.Lines(b) {
+		if f := bytes.Fields(line); len(f) == 3 && string(f[0]) == "VmHWM:" {
+			kb, err := strconv.ParseInt(string(f[1]), 10, 64)
+			return kb << 10, err
+		}
+	}
+	return 0, fmt.Errorf("memory of process %d: no VmHWM line", pid)
+}
+
 // checkOpenFiles checks that a process may open n files. Go programs raise the soft limit to the hard one by themselves.
 func checkOpenFiles(n int) error {
 	var lim syscall.Rlimit

@@ -13,3 +13,4 @@ func cpuTime(int) (time.Duration, error)  { return 0, errLinuxOnly }
 func machineTime() (time.Duration, error) { return 0, errLinuxOnly }
 func checkOpenFiles(int) error            { return errLinuxOnly }
 func memoryOf(int) (memory, error)        { return memory{}, errLinuxOnly }
+func peakMemory(int) (int64, error)       { return 0, errLinuxOnly }

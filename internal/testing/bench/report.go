@@ -30,6 +30,9 @@ func tables(r results) []table {
 	if len(r.Held) > 0 {
 		ts = append(ts, decisionTable(r.Held))
 	}
+	if len(r.Many) > 0 {
+		ts = append(ts, manyTable(r.Many))
+	}
 	if len(r.Leaving) > 0 {
 		ts = append(ts, leavingTable(r.Leaving))
 	}

@@ -16,6 +16,7 @@ type results struct {
 	Paced     []pacedResult   `json:"paced,omitempty"`
 	Memory    []memoryResult  `json:"memory,omitempty"`
 	Held      []heldResult    `json:"held,omitempty"`
+	Many      []manyResult    `json:"many_held,omitempty"`
 	Leaving   []leaveResult   `json:"leaving,omitempty"`
 	Channels  []channelResult `json:"channels,omitempty"`
 	Judging   []judgingResult `json:"judging,omitempty"`

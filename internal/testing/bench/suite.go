@@ -15,6 +15,8 @@ type options struct {
 	rounds   int
 	duration time.Duration
 	streams  int           // open and held at once
+	many     int           // held at once in the step of very many
+	soakFor  time.Duration // 0: no soak
 	settle   time.Duration // how long memory is left alone before it is read
 	events   int64         // of the correctness run
 	limit    time.Duration // of the correctness run
@@ -51,7 +53,7 @@ func runSuite(o options) (results, error) {
 	defer os.RemoveAll(dir)
 	s := &suite{options: o, dir: dir}
 	s.results = results{Go: runtime.Version(), CPUs: runtime.NumCPU(), Started: time.Now(), Rounds: o.rounds}
-	if err := checkOpenFiles(2*o.streams + 1000); err != nil {
+	if err := checkOpenFiles(max(2*o.streams, o.many) + 1000); err != nil {
 		return s.results, err
 	}
 	if s.upstream, err = startRole("upstream", ""); err != nil {
@@ -90,6 +92,8 @@ func (s *suite) measure() {
 	}
 	s.step("memory, open streams", s.memory)
 	s.step("held", s.held)
+	s.step("many held", s.heldMany)
+	s.step("soak", s.soak)
 	s.step("leaving, streaming", s.leaveStreaming)
 	s.step("leaving, held", s.leaveHeld)
 	s.step("channels", s.channels)

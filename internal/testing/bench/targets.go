@@ -26,6 +26,7 @@ const (
 	heldStreamBytes   = 24 << 10
 	leaveMilliseconds = 50.0
 	decisionMillis    = 20.0
+	readySeconds      = 3.0
 	channelMillis     = 250.0
 	judgingMicros     = 20.0
 	judgingGrowth     = 10.0 // with ten times the grants, or the rules: no worse than linear
@@ -54,6 +55,12 @@ func judge(r *results) []target {
 	for _, h := range r.Held {
 		ts = append(ts, atMost(fmt.Sprintf("%s: memory per held stream at %d, %s later", h.Dialect, h.Streams, restTime), h.AtRest/1024, heldStreamBytes/1024, "%.1f KiB"),
 			atMost(fmt.Sprintf("%s: decision to bytes, %d held, p99", h.Dialect, h.Streams), h.Many.P99, decisionMillis, "%.2f ms"))
+	}
+	for _, m := range r.Many {
+		name := fmt.Sprintf("%d held: ", m.Held)
+		ts = append(ts, atMost(name+"peak memory", float64(m.Peak>>20), peakMany>>20, "%.0f MiB"),
+			atMost(name+"decision to bytes, p99", m.Decision.P99, decisionMillis, "%.2f ms"),
+			atMost(name+"ready again after kill -9", m.Ready.Seconds(), readySeconds, "%.2f s"))
 	}
 	for _, l := range r.Leaving {
 		if l.Hop == hopHeldcall {

@@ -29,8 +29,9 @@ const (
 	denyFirst  scenario = "deny-first" // of two
 	denySecond scenario = "deny-second"
 	edit       scenario = "edit"
-	hold       scenario = "hold"   // approve both, after holdTime of heartbeats
-	silent     scenario = "silent" // the same, before any text of the model
+	hold       scenario = "hold"    // approve both, after holdTime of heartbeats
+	silent     scenario = "silent"  // the same, before any text of the model
+	restart    scenario = "restart" // approve it after heldcall was restarted
 )
 
 const (
@@ -85,7 +86,7 @@ func TestClients(t *testing.T) {
 	clients := install(t)
 	m := newModel()
 	upstream := startModel(t, m).URL()
-	all := []jobs{{"control", upstream, []scenario{approve, silent}}}
+	all := []jobs{{label: "control", baseURL: upstream, scenarios: []scenario{approve, silent}}}
 	var listeners []*listener
 	for _, heartbeat := range []string{"auto", "comment", "event"} {
 		scenarios := []scenario{hold, silent}
@@ -97,7 +98,11 @@ func TestClients(t *testing.T) {
 			Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 		})
 		review(t, h)
-		all = append(all, jobs{heartbeat, h.Proxy + "/v1", scenarios})
+		each := jobs{label: heartbeat, baseURL: h.Proxy + "/v1", scenarios: scenarios}
+		if heartbeat != "auto" {
+			each.without = isWhole // a whole answer is kept waiting in one way
+		}
+		all = append(all, each)
 		listeners = append(listeners, listenAll(t, h.Proxy+"/v1", heartbeat)...)
 	}
 	runs := startAll(t, clients, all)
@@ -176,7 +181,11 @@ type jobs struct {
 	label     string
 	baseURL   string // with the /v1 of OpenAI's SDKs
 	scenarios []scenario
+	once      bool              // end after the first answer
+	without   func(string) bool // whether a mode is left out; nil: none
 }
+
+func isWhole(mode string) bool { return strings.Contains(mode, "whole") }
 
 // run is one client's program with its jobs.
 type run struct {
@@ -212,11 +221,11 @@ func startAll(t *testing.T, clients []client, all []jobs) []*run {
 		for _, jobs := range all {
 			for _, s := range jobs.scenarios {
 				for _, mode := range c.modes {
-					if strings.Contains(mode, "whole") && (jobs.label == "comment" || jobs.label == "event") {
-						continue // a whole answer is kept waiting in one way
+					if jobs.without != nil && jobs.without(mode) {
+						continue
 					}
 					name := strings.Join([]string{c.name, string(s), mode, jobs.label}, "/")
-					r.jobs = append(r.jobs, job{Name: name, Mode: mode, BaseURL: jobs.baseURL})
+					r.jobs = append(r.jobs, job{Name: name, Mode: mode, BaseURL: jobs.baseURL, Once: jobs.once})
 				}
 			}
 		}

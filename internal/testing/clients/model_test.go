@@ -112,7 +112,7 @@ func callsOf(job string) []fakemodel.Call {
 		{ID: "call_1_" + id, Name: "lookup", Arguments: fmt.Sprintf(`{"job":%q}`, job)},
 	}
 	switch scenarioOf(job) {
-	case approve, deny, edit:
+	case approve, deny, edit, restart:
 		return calls[:1]
 	}
 	return calls

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +26,10 @@ type Options struct {
 type Heldcall struct {
 	Proxy   string // base URL of the proxy, without the prefix
 	Console string // base URL of the console
+
+	t       testing.TB
+	options app.Options
+	stop    func()
 }
 
 // StartHeldcall runs the whole of heldcall on free ports of loopback until the
@@ -48,26 +53,44 @@ func StartHeldcall(t testing.TB, o Options) *Heldcall {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	a, err := app.New(app.Options{Config: c, Log: log, Version: "test"})
+	h := &Heldcall{t: t, options: app.Options{Config: c, Log: log, Version: "test"}}
+	h.start()
+	t.Cleanup(func() { h.stop() })
+	return h
+}
+
+// Restart stops heldcall in order, and starts it again with the same addresses and state.
+func (h *Heldcall) Restart() {
+	h.t.Helper()
+	h.stop()
+	c := &h.options.Config
+	c.Proxy.Listen, c.Console.Listen = strings.TrimPrefix(h.Proxy, "http://"), strings.TrimPrefix(h.Console, "http://")
+	h.start()
+}
+
+func (h *Heldcall) start() {
+	h.t.Helper()
+	a, err := app.New(h.options)
 	if err != nil {
-		t.Fatalf("making heldcall: %v", err)
+		h.t.Fatalf("making heldcall: %v", err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
+	h.stop = func() {
+		cancel()
 		if err := <-ended; err != nil {
-			t.Errorf("heldcall ended with: %v", err)
+			h.t.Errorf("heldcall ended with: %v", err)
 		}
-	})
+		h.stop = func() {}
+	}
 	select {
 	case <-a.Started():
 	case err := <-ended:
 		ended <- nil
-		t.Fatalf("heldcall did not start: %v", err)
+		h.t.Fatalf("heldcall did not start: %v", err)
 	case <-time.After(time.Minute):
-		t.Fatal("heldcall did not start within a minute")
+		h.t.Fatal("heldcall did not start within a minute")
 	}
-	return &Heldcall{Proxy: "http://" + a.ProxyAddr(), Console: a.ConsoleURL()}
+	h.Proxy, h.Console = "http://"+a.ProxyAddr(), a.ConsoleURL()
 }

@@ -3,6 +3,7 @@
 package ui_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"net/http"
@@ -69,17 +70,17 @@ func node(t *testing.T, args ...string) {
 }
 
 // answer makes the calls that the agent's request has in its metadata, once, and
-// then answers that it is done.
+// then gives its next answer, that it is done if none is named.
 func answer(r *fakemodel.Request) fakemodel.Reply {
 	var body struct {
 		Messages []struct{ Role string }
-		Metadata struct{ Text, Calls string }
+		Metadata struct{ Text, Calls, Next string }
 	}
 	if err := json.Unmarshal(r.Body, &body); err != nil || len(body.Messages) == 0 {
 		return fakemodel.Fail(http.StatusBadRequest, "bad_request", "not a conversation")
 	}
 	if last := body.Messages[len(body.Messages)-1]; last.Role == "tool" || body.Metadata.Calls == "" {
-		return fakemodel.Answer{Text: "Understood."}.Reply(r)
+		return fakemodel.Answer{Text: cmp.Or(body.Metadata.Next, "Understood.")}.Reply(r)
 	}
 	said := fakemodel.Answer{Text: body.Metadata.Text, Fragment: 1 << 20}
 	if err := json.Unmarshal([]byte(body.Metadata.Calls), &said.Calls); err != nil {

@@ -25,6 +25,7 @@ ports: [{protocol: UDP, port: 53}, {protocol: TCP, port: 53}]
 {{- $nats := dict "url" .Values.nats.url "listen" "" "dir" "/data" }}
 {{- if .Values.nats.credsSecret }}{{ $_ := set $nats "creds" "/etc/heldcall-secret/nats.creds" }}{{ end }}
 {{- $_ := set $config "proxy" $proxy }}
+{{- $_ := set $config "audit" (merge (dict "dir" "/audit") ($config.audit | default dict)) }}
 {{- $_ := set $config "nats" $nats }}
 {{- $_ := set $config "policy" (merge (dict "file" "policy.yaml") ($config.policy | default dict)) }}
 {{- toYaml $config }}
@@ -67,6 +68,7 @@ volumeMounts:
   {{- if .Values.nats.credsSecret }}
   - {name: secret, mountPath: /etc/heldcall-secret, readOnly: true}
   {{- end }}
+  - {name: audit, mountPath: /audit}
   {{- if not .Values.nats.url }}
   - {name: data, mountPath: /data}
   {{- end }}
@@ -102,6 +104,10 @@ volumes:
       secretName: {{ .Values.nats.credsSecret }}
       defaultMode: 0440
       items: [{key: nats.creds, path: nats.creds}]
+  {{- end }}
+  {{- if or (eq .Values.mode "sidecar") .Values.nats.url }}
+  - name: audit
+    emptyDir: {}
   {{- end }}
   {{- if and (eq .Values.mode "sidecar") (not .Values.nats.url) }}
   - name: data

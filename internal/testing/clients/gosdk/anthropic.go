@@ -24,7 +24,8 @@ func askAnthropic(ctx context.Context, baseURL string, j job) (report, error) {
 		}
 		params.Tools = append(params.Tools, anthropic.ToolUnionParamOfTool(schema, name))
 	}
-	message, err := say(ctx, client, j.Mode, params)
+	ask := func(ctx context.Context) (*anthropic.Message, error) { return say(ctx, client, j.Mode, params) }
+	message, err := repeat(ctx, j, ask)
 	if err != nil {
 		return report{}, err
 	}
@@ -48,7 +49,8 @@ func askAnthropic(ctx context.Context, baseURL string, j job) (report, error) {
 		answers = append(answers, anthropic.NewTextBlock("go on"))
 	}
 	params.Messages = append(params.Messages, anthropic.NewUserMessage(answers...))
-	next, err := say(ctx, client, j.Mode, params)
+	j.Leave = 0
+	next, err := repeat(ctx, j, ask)
 	if err != nil {
 		return got, fmt.Errorf("next request: %w", err)
 	}

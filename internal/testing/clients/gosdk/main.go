@@ -1,4 +1,4 @@
-// Command gosdk runs the jobs of a client test with one Go SDK on one API, named by its
+// Command gosdk runs the jobs of a test with one Go SDK on one API, named by its
 // argument: openai-go, openai-go-responses, anthropic-go or go-openai. It reads jobs from
 // standard input, runs each at the same time as the others, and prints the accumulated
 // answer as one line of JSON.
@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 )
 
 // job is one conversation to have. Mode is "whole" or "stream", on Responses also
@@ -19,6 +20,35 @@ type job struct {
 	Mode    string `json:"mode"`
 	BaseURL string `json:"base_url"`
 	Once    bool   `json:"once"` // end after the first answer
+	// Attempts is how often one request is sent, beside the retries of the SDK itself; 0 is
+	// once. Leave is after how many milliseconds the job gives up its first attempt; 0 is
+	// never. Start is how many milliseconds the job waits before it begins.
+	Attempts int   `json:"attempts"`
+	Leave    int64 `json:"leave_ms"`
+	Start    int64 `json:"start_ms"`
+}
+
+// retryPause is the time between two attempts. It is longer than heldcall's keepalive in tests,
+// within which heldcall notices that an agent has left.
+const retryPause = 1500 * time.Millisecond
+
+// repeat sends a request until it is answered, as programs do whose SDK has given up.
+func repeat[T any](ctx context.Context, j job, send func(context.Context) (T, error)) (answer T, err error) {
+	for n := range max(1, j.Attempts) {
+		if n > 0 {
+			time.Sleep(retryPause)
+		}
+		attempt, cancel := ctx, context.CancelFunc(func() {})
+		if n == 0 && j.Leave > 0 {
+			attempt, cancel = context.WithTimeout(ctx, time.Duration(j.Leave)*time.Millisecond)
+		}
+		answer, err = send(attempt)
+		cancel()
+		if err == nil {
+			return answer, nil
+		}
+	}
+	return answer, err
 }
 
 // call is a tool call as the SDK accumulated it.
@@ -75,6 +105,7 @@ func main() {
 	out := json.NewEncoder(os.Stdout)
 	for _, j := range work.Jobs {
 		running.Go(func() {
+			time.Sleep(time.Duration(j.Start) * time.Millisecond)
 			got, err := ask(context.Background(), j.BaseURL, j)
 			got.Job = j.Name
 			if err != nil {

@@ -21,7 +21,10 @@ func askOpenAI(ctx context.Context, baseURL string, j job) (report, error) {
 			Name: name, Parameters: parameters[name],
 		}))
 	}
-	completion, err := completeOpenAI(ctx, client, j.Mode, params)
+	complete := func(ctx context.Context) (*openai.ChatCompletion, error) {
+		return completeOpenAI(ctx, client, j.Mode, params)
+	}
+	completion, err := repeat(ctx, j, complete)
 	if err != nil {
 		return report{}, err
 	}
@@ -45,7 +48,8 @@ func askOpenAI(ctx context.Context, baseURL string, j job) (report, error) {
 	if len(got.Calls) == 0 {
 		params.Messages = append(params.Messages, openai.UserMessage("go on"))
 	}
-	next, err := completeOpenAI(ctx, client, j.Mode, params)
+	j.Leave = 0
+	next, err := repeat(ctx, j, complete)
 	if err != nil {
 		return got, fmt.Errorf("next request: %w", err)
 	}

@@ -34,7 +34,8 @@ func askResponses(ctx context.Context, baseURL string, j job) (report, error) {
 	for _, name := range []string{"transfer", "lookup"} {
 		params.Tools = append(params.Tools, responses.ToolParamOfFunction(name, parameters[name], true))
 	}
-	response, err := respond(ctx, client, mode, params)
+	ask := func(ctx context.Context) (*responses.Response, error) { return respond(ctx, client, mode, params) }
+	response, err := repeat(ctx, j, ask)
 	if err != nil {
 		return report{}, err
 	}
@@ -67,7 +68,8 @@ func askResponses(ctx context.Context, baseURL string, j job) (report, error) {
 		params.Input.OfInputItemList = nil
 	}
 	params.Input.OfInputItemList = append(params.Input.OfInputItemList, answers...)
-	next, err := respond(ctx, client, mode, params)
+	j.Leave = 0
+	next, err := repeat(ctx, j, ask)
 	if err != nil {
 		return got, fmt.Errorf("next request: %w", err)
 	}

@@ -149,6 +149,22 @@ class Heldcall {
 		this.hold(calls, about).catch(() => {});
 	}
 
+	/**
+	 * Reports the result of a call, as the agent that made it, and returns when the model
+	 * has answered it.
+	 * @param {{tool_call_id: string, session_id: string}} request
+	 * @param {any} content of the result
+	 * @param {string} next the model's answer
+	 */
+	async report(request, content, next) {
+		const response = await fetch(`${this.proxy}/v1/chat/completions`, {
+			method: 'POST',
+			headers: { Authorization: 'Bearer key-of-ann', 'Content-Type': 'application/json', 'X-Heldcall-Session': request.session_id },
+			body: JSON.stringify({ model: 'gpt-5', messages: [{ role: 'user', content: 'Please do it.' }, { role: 'tool', tool_call_id: request.tool_call_id, content }], metadata: { next } }),
+		});
+		return response.json();
+	}
+
 	/** What the API answers. */
 	async api(method, path, body) {
 		const response = await fetch(this.console + path, { method, headers: { 'Content-Type': 'application/json', ...(this.token ? { Authorization: `Bearer ${this.token}` } : {}) }, body: body && JSON.stringify(body) });

@@ -1,4 +1,5 @@
-package app
+// Package memory finds the memory that this process may use.
+package memory
 
 import (
 	"bufio"
@@ -11,9 +12,9 @@ import (
 // unknownMemory is taken for the machine's memory where it is not known.
 const unknownMemory = 4 << 30
 
-// availableMemory is how many bytes of memory heldcall may use: the limit of its
+// Available is how many bytes of memory heldcall may use: the limit of its
 // control group (version 2 or 1) or the memory of the machine, the lesser.
-func availableMemory() int64 {
+func Available() int64 {
 	if runtime.GOOS != "linux" {
 		return unknownMemory
 	}

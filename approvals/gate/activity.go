@@ -1,0 +1,431 @@
+package gate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// DefaultIdle is the silence after which a run ends.
+const DefaultIdle = 30 * time.Minute
+
+// recordDelay is the time after which the first record of a run is written: a request about
+// its first call is shown before.
+const recordDelay = time.Second
+
+// activity follows the runs whose agents are active, and ends them. A run is recorded when
+// it begins, then at most every half of the idle time, and when it ends. There is one timer
+// for each run that has not ended.
+type activity struct {
+	runs *runs
+	idle time.Duration
+	log  *slog.Logger
+
+	mu     sync.Mutex
+	byID   map[string]*activeRun
+	latest map[session]string // the run that began last
+}
+
+// session is a conversation of a principal.
+type session struct {
+	principal approvals.Principal
+	id        string
+}
+
+func sessionOf(r *approvals.Run) session { return session{r.Principal, r.SessionID} }
+
+// activeRun is what this process knows of a run that has not ended.
+type activeRun struct {
+	run    approvals.Run // ActiveAt and LastOutcome are those of this process
+	turns  int           // that this process serves
+	served bool          // this process has served a turn; other processes end the run later
+	moved  bool          // another run of the session has begun
+	due    time.Time     // of its timer
+}
+
+// Entry is how a turn belongs to its run.
+type Entry struct {
+	Run       approvals.Run // id, principal and session
+	Continues bool          // the request continues a conversation
+}
+
+// enter is [Gate.EnterRun].
+func (a *activity) enter(calls bool, entry func() Entry) (leave func(approvals.Outcome)) {
+	if !calls && !a.any() {
+		return nil
+	}
+	e, now := entry(), a.runs.now().UTC()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	one := a.byID[e.Run.ID]
+	if one == nil {
+		if one = a.beginLocked(&e, calls, now); one == nil {
+			return nil
+		}
+	}
+	one.turns++
+	one.served, one.moved = true, false
+	a.touchLocked(one, now)
+	return func(last approvals.Outcome) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		one.turns--
+		one.run.LastOutcome = cmp.Or(last, one.run.LastOutcome)
+		a.touchLocked(one, a.runs.now().UTC())
+	}
+}
+
+// any reports whether a run is known.
+func (a *activity) any() bool {
+	a.mu.Lock()
+	active := len(a.byID)
+	a.mu.Unlock()
+	return active+a.runs.known() > 0
+}
+
+// beginLocked begins to follow a run, and ends the run before it in the session. A run
+// without calls is not followed.
+func (a *activity) beginLocked(e *Entry, calls bool, now time.Time) *activeRun {
+	recorded, known := a.runs.find(e.Run.ID)
+	if known {
+		return a.addLocked(recorded)
+	}
+	if calls || e.Continues {
+		a.moveLocked(&e.Run, now)
+	}
+	if !calls {
+		return nil
+	}
+	e.Run.State, e.Run.UpdatedAt = approvals.RunRunning, now
+	a.latest[sessionOf(&e.Run)] = e.Run.ID
+	return a.addLocked(e.Run)
+}
+
+// moveLocked ends the run of the session that began before another one, unless its agent
+// is waiting for an answer.
+func (a *activity) moveLocked(next *approvals.Run, now time.Time) {
+	before := a.byID[a.latest[sessionOf(next)]]
+	if before != nil && before.run.ID != next.ID && before.turns == 0 {
+		before.moved = true
+		a.scheduleLocked(before, now)
+	}
+}
+
+func (a *activity) addLocked(run approvals.Run) *activeRun {
+	run.ReviewerID, run.Signals = "", nil
+	one := &activeRun{run: run}
+	a.byID[run.ID] = one
+	return one
+}
+
+// touchLocked stores that the agent of a run is active in this process.
+func (a *activity) touchLocked(one *activeRun, now time.Time) {
+	one.run.ActiveAt = now
+	recorded, known := a.runs.find(one.run.ID)
+	news := one.run.LastOutcome != "" && one.run.LastOutcome != recorded.LastOutcome
+	if !known || news || recorded.State == approvals.RunEnded || now.Sub(recorded.LastActive()) > a.idle/2 {
+		a.scheduleLocked(one, now.Add(min(recordDelay, a.idle/8)))
+	}
+	a.scheduleLocked(one, now.Add(a.idle))
+}
+
+// scheduleLocked makes the timer of a run fire at a time, or earlier.
+func (a *activity) scheduleLocked(one *activeRun, at time.Time) {
+	if one.due.IsZero() || at.Before(one.due) {
+		one.due = at
+		a.runs.timers.add(&timer{kind: timerRun, id: one.run.ID, at: at})
+	}
+}
+
+// recorded follows a run that another process has recorded.
+func (a *activity) recorded(run approvals.Run) {
+	if run.State != approvals.RunRunning {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.byID[run.ID] != nil {
+		return
+	}
+	one := a.addLocked(run)
+	a.scheduleLocked(one, a.end(one, run.LastActive()))
+	if before := a.byID[a.latest[sessionOf(&run)]]; before == nil || before.run.UpdatedAt.Before(run.UpdatedAt) {
+		a.latest[sessionOf(&run)] = run.ID
+	}
+}
+
+// requested follows the run of a request that any process has written: the record of the
+// run may be missing after a crash.
+func (a *activity) requested(s approvals.Stored) {
+	r, now := &s.Request, a.runs.now()
+	recorded, known := a.runs.find(r.RunID)
+	if r.RunID == "" || (r.Status.Final() && now.Sub(s.At) >= a.idle) || (known && recorded.State != approvals.RunRunning && !s.At.After(recorded.UpdatedAt)) {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	one := a.byID[r.RunID]
+	if one == nil {
+		one = a.addLocked(approvals.Run{ID: r.RunID, State: approvals.RunRunning, Principal: r.Principal, SessionID: r.SessionID, UpdatedAt: r.CreatedAt})
+	}
+	if s.At.After(one.run.ActiveAt) {
+		one.run.ActiveAt = s.At
+		one.run.LastOutcome = cmp.Or(outcomes[r.Status], one.run.LastOutcome)
+	}
+	a.scheduleLocked(one, a.end(one, one.run.ActiveAt))
+}
+
+// outcomes are those of the calls of requests, as far as the status decides them.
+var outcomes = map[approvals.Status]approvals.Outcome{
+	approvals.StatusApproved:  approvals.OutcomeAllowedByPerson,
+	approvals.StatusDenied:    approvals.OutcomeDeniedByPerson,
+	approvals.StatusExpired:   approvals.OutcomeExpired,
+	approvals.StatusCancelled: approvals.OutcomeCancelled,
+}
+
+// end returns when a run ends that is silent since a time. The process that serves the
+// agent is the first: it knows the last outcome.
+func (a *activity) end(one *activeRun, silent time.Time) time.Time {
+	if one.served {
+		return silent.Add(a.idle)
+	}
+	return silent.Add(a.idle + a.idle/10)
+}
+
+// fire does the work of the timer of a run.
+func (a *activity) fire(ctx context.Context, t *timer) {
+	a.mu.Lock()
+	one := a.byID[t.id]
+	if one == nil || !one.due.Equal(t.at) { // it was replaced
+		a.mu.Unlock()
+		return
+	}
+	one.due = time.Time{}
+	now := a.runs.now().UTC()
+	if one.turns > 0 {
+		one.run.ActiveAt = now
+	}
+	seen := *one
+	a.mu.Unlock()
+	next, err := a.advance(ctx, &seen, now)
+	if err != nil {
+		if ctx.Err() != nil {
+			return
+		}
+		if !errors.Is(err, approvals.ErrConflict) {
+			a.log.Warn("the store failed; trying again", "run", t.id, "error", err)
+		}
+		next = now.Add(retryDelay)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case next.IsZero() && one.turns == 0 && one.due.IsZero() && one.run.ActiveAt.Equal(seen.run.ActiveAt):
+		a.dropLocked(one)
+	case next.IsZero():
+		a.scheduleLocked(one, now.Add(a.idle/2))
+	default:
+		a.scheduleLocked(one, next)
+	}
+}
+
+func (a *activity) dropLocked(one *activeRun) {
+	delete(a.byID, one.run.ID)
+	if at := sessionOf(&one.run); a.latest[at] == one.run.ID {
+		delete(a.latest, at)
+	}
+}
+
+// advance records that a run is active, or ends it. It returns when to look again, zero if
+// the run need not be followed: it has ended, or is paused or aborted.
+func (a *activity) advance(ctx context.Context, one *activeRun, now time.Time) (next time.Time, err error) {
+	recorded, known := a.runs.find(one.run.ID)
+	silent := recorded.LastActive()
+	news := one.run.ActiveAt.After(silent)
+	if news {
+		silent = one.run.ActiveAt
+	}
+	ended := known && recorded.State == approvals.RunEnded
+	end := a.end(one, silent)
+	switch {
+	case recorded.State.Stopped(), ended && !news:
+		return time.Time{}, nil
+	case one.turns == 0 && !ended && (one.moved || !now.Before(end)):
+		return a.finish(ctx, one, now)
+	case one.served && news && (!known || ended || one.run.LastOutcome != recorded.LastOutcome || now.Sub(recorded.LastActive()) >= a.idle/2):
+		if err := a.write(ctx, one); err != nil {
+			return now, err
+		}
+		return now.Add(a.idle / 2), nil
+	}
+	if half := silent.Add(a.idle / 2); half.After(now) && one.served {
+		return half, nil
+	}
+	return end, nil
+}
+
+// write records that a run is active.
+func (a *activity) write(ctx context.Context, one *activeRun) error {
+	run, revision, err := a.runs.store.Get(ctx, one.run.ID)
+	switch {
+	case errors.Is(err, approvals.ErrUnknownRun):
+		run = one.run
+	case err != nil:
+		return err
+	case run.State.Stopped() || !one.run.ActiveAt.After(run.LastActive()):
+		a.runs.apply(run)
+		return nil
+	case run.State == approvals.RunEnded:
+		run.State, run.UpdatedAt = approvals.RunRunning, laterThan(run.UpdatedAt, one.run.ActiveAt)
+	}
+	_, err = a.put(ctx, one, run, revision)
+	return err
+}
+
+// put writes the record of a run with what this process knows of it.
+func (a *activity) put(ctx context.Context, one *activeRun, run approvals.Run, revision uint64) (approvals.Run, error) {
+	if run.Principal == (approvals.Principal{}) {
+		run.Principal, run.SessionID = one.run.Principal, one.run.SessionID
+	}
+	if one.run.ActiveAt.After(run.ActiveAt) {
+		run.ActiveAt = one.run.ActiveAt
+	}
+	run.LastOutcome = cmp.Or(one.run.LastOutcome, run.LastOutcome)
+	if err := a.runs.store.Put(ctx, run, revision); err != nil {
+		return run, err
+	}
+	a.runs.apply(run)
+	return run, nil
+}
+
+// finish ends a run, unless a request of it is held or another process knows that it is
+// active.
+func (a *activity) finish(ctx context.Context, one *activeRun, now time.Time) (next time.Time, err error) {
+	page, err := a.runs.requests.ListRequests(ctx, approvals.Filter{RunID: one.run.ID, Status: approvals.StatusPending, Limit: 1})
+	if err != nil {
+		return now, err
+	}
+	if len(page.Items) > 0 {
+		return now.Add(a.idle / 2), nil
+	}
+	run, revision, err := a.runs.store.Get(ctx, one.run.ID)
+	switch end := run.LastActive().Add(a.idle); {
+	case errors.Is(err, approvals.ErrUnknownRun):
+		return now, a.write(ctx, one)
+	case err != nil:
+		return now, err
+	case run.State != approvals.RunRunning:
+		a.runs.apply(run)
+		return time.Time{}, nil
+	case !one.moved && now.Before(end):
+		a.runs.apply(run)
+		return end, nil
+	}
+	run.State, run.UpdatedAt = approvals.RunEnded, laterThan(run.UpdatedAt, now)
+	run, err = a.put(ctx, one, run, revision)
+	if err != nil {
+		return now, err
+	}
+	if err := a.runs.recorder.recordChange(ctx, endedEvent(&run)); err != nil {
+		a.log.Warn("failed to record an event; trying again", "run", run.ID, "error", err)
+		a.runs.timers.retry(timer{kind: timerRunEvent, id: run.ID})
+	}
+	return time.Time{}, nil
+}
+
+// endedEvent returns the event of a run that has ended. It and its id depend on the record
+// only, so that any replica can write it after a crash.
+func endedEvent(run *approvals.Run) approvals.Event {
+	return approvals.Event{
+		ID: approvals.DerivedID(run.UpdatedAt, run.ID+"/"+string(approvals.EventRunEnded)), Type: approvals.EventRunEnded, Time: run.UpdatedAt,
+		Tenant: run.Principal.Tenant, Principal: run.Principal, SessionID: run.SessionID, RunID: run.ID,
+		Outcome: string(run.LastOutcome), Note: "last active at " + run.ActiveAt.Format(time.RFC3339),
+	}
+}
+
+// ensureEvent writes the event of a run that has ended, unless it is in the audit log.
+func (a *activity) ensureEvent(ctx context.Context, id string) error {
+	run, err := a.runs.read(ctx, id)
+	if err != nil || run.State != approvals.RunEnded {
+		return err
+	}
+	return a.runs.recorder.store.EnsureEvent(ctx, endedEvent(&run))
+}
+
+// reconcile writes the events of the runs that ended last, after the first load: a crash may
+// have left them out.
+func (a *activity) reconcile() {
+	var newest time.Time
+	all := a.runs.all()
+	for i := range all {
+		if all[i].State == approvals.RunEnded && all[i].UpdatedAt.After(newest) {
+			newest = all[i].UpdatedAt
+		}
+	}
+	for i := range all {
+		if all[i].State == approvals.RunEnded && newest.Sub(all[i].UpdatedAt) <= crashWindow {
+			a.runs.timers.add(&timer{kind: timerRunEvent, id: all[i].ID, at: a.runs.now()})
+		}
+	}
+}
+
+// list returns the runs that have not ended and those that ended last, the most recently
+// active first.
+func (a *activity) list() []approvals.Run {
+	byID := map[string]approvals.Run{}
+	for _, run := range a.runs.all() {
+		byID[run.ID] = run
+	}
+	a.mu.Lock()
+	for id, one := range a.byID {
+		recorded, known := byID[id]
+		byID[id] = one.merge(recorded, known)
+	}
+	a.mu.Unlock()
+	all := make([]approvals.Run, 0, len(byID))
+	for _, run := range byID {
+		all = append(all, a.runs.effective(run))
+	}
+	slices.SortFunc(all, func(a, b approvals.Run) int {
+		return cmp.Or(b.LastActive().Compare(a.LastActive()), cmp.Compare(a.ID, b.ID))
+	})
+	return all
+}
+
+// read returns one of these runs, or one that ended before.
+func (a *activity) read(ctx context.Context, id string) (approvals.Run, error) {
+	run, err := a.runs.read(ctx, id)
+	if err != nil && !errors.Is(err, approvals.ErrUnknownRun) {
+		return run, err
+	}
+	a.mu.Lock()
+	if one := a.byID[id]; one != nil {
+		run, err = one.merge(run, err == nil), nil
+	}
+	a.mu.Unlock()
+	return a.runs.effective(run), err
+}
+
+// merge returns the record of a run with what this process knows of it.
+func (one *activeRun) merge(run approvals.Run, known bool) approvals.Run {
+	if !known {
+		return one.run
+	}
+	if !one.run.ActiveAt.After(run.LastActive()) {
+		return run
+	}
+	if run.State == approvals.RunEnded {
+		run.State, run.UpdatedAt = approvals.RunRunning, one.run.ActiveAt
+	}
+	if run.Principal == (approvals.Principal{}) {
+		run.Principal, run.SessionID = one.run.Principal, one.run.SessionID
+	}
+	run.ActiveAt, run.LastOutcome = one.run.ActiveAt, cmp.Or(one.run.LastOutcome, run.LastOutcome)
+	return run
+}

@@ -1,0 +1,72 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+const (
+	// failoverInterval is the time between two checks, and the time limit of each.
+	failoverInterval = 2 * time.Second
+	// failoverChecks is the number of failed checks after which another server is tried.
+	failoverChecks = 3
+)
+
+// againTime is the time for which an idempotent write to an external server is tried again:
+// after the loss of a server, a cluster elects leaders within about ten seconds.
+const againTime = 20 * time.Second
+
+// again does an idempotent write. With an external server it tries again for [againTime]: an
+// answer whose calls people have approved must not end because the release cannot be
+// recorded at once.
+func (b *backend) again(ctx context.Context, write func() error) error {
+	for start := time.Now(); ; {
+		err := write()
+		if !errors.Is(err, approvals.ErrStoreUnavailable) || b.disk != nil || time.Since(start) > againTime {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(failoverInterval / 4):
+		}
+	}
+}
+
+// failOver connects to another server of a cluster while JetStream does not answer, until
+// the context ends. A server that the others do not reach keeps its clients, and every
+// operation of theirs fails.
+func (b *backend) failOver(ctx context.Context, stream jetstream.Stream) {
+	ticker := time.NewTicker(failoverInterval)
+	defer ticker.Stop()
+	for failed := 0; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if !b.state.up.Load() || len(b.conn.Servers()) < 2 {
+			failed = 0
+			continue
+		}
+		check, cancel := context.WithTimeout(ctx, failoverInterval)
+		_, err := stream.Info(check)
+		cancel()
+		if failed++; err == nil || ctx.Err() != nil {
+			failed = 0
+		}
+		if failed < failoverChecks {
+			continue
+		}
+		failed = 0
+		b.log.Warn("JetStream does not answer; trying another server", "server", b.conn.ConnectedUrlRedacted(), "error", err)
+		if err := b.conn.ForceReconnect(); err != nil {
+			b.log.Debug("leave a server of NATS", "error", err)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// provisionTime bounds the creation of all buckets and streams.
+	provisionTime = time.Minute
+	// placementTime is the time in which a cluster must have a server for each copy. After
+	// it, streams are created with fewer copies.
+	placementTime = 15 * time.Second
+	// provisionPause is the mean time between two attempts.
+	provisionPause = 200 * time.Millisecond
+)
+
+// whenReady calls try until it succeeds, fails for good, or the context ends. JetStream may
+// not be ready, and may not answer: so each attempt has a short time.
+func (b *backend) whenReady(ctx context.Context, doing string, try func(context.Context) error) error {
+	var last error
+	for attempt := 0; ; attempt++ {
+		limited, cancel := context.WithTimeout(ctx, min(time.Second<<min(attempt, 4), 2*opTimeout))
+		err := try(limited)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		if !temporary(err) {
+			return fmt.Errorf("%s: %w", doing, err)
+		}
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
+		if attempt == 1 {
+			b.log.Warn("JetStream is not ready; trying again", "operation", doing, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: JetStream was not ready within %s; is a majority of its servers reachable? %w", doing, provisionTime, last)
+		case <-time.After(provisionPause/2 + rand.N(provisionPause)):
+		}
+	}
+}
+
+// ensureStream creates a stream, or changes the configuration of an existing one. If several
+// replicas create a stream at the same moment, NATS answers only one of them: so each attempt
+// reads the stream first.
+func (b *backend) ensureStream(ctx context.Context, n copies, want jetstream.StreamConfig) (stream jetstream.Stream, err error) {
+	err = b.whenReady(ctx, "create the stream "+want.Name, func(ctx context.Context) (err error) {
+		stream, err = b.tryStream(ctx, n, want)
+		return err
+	})
+	return stream, err
+}
+
+// tryStream is one attempt of ensureStream.
+func (b *backend) tryStream(ctx context.Context, n copies, want jetstream.StreamConfig) (jetstream.Stream, error) {
+	stream, err := b.js.Stream(ctx, want.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return b.js.CreateStream(ctx, withCopies(want, n.number))
+	}
+	if err != nil {
+		return nil, err
+	}
+	has := stream.CachedInfo().Config
+	if !n.asked {
+		n.number = max(n.number, has.Replicas)
+	}
+	updated, err := b.update(ctx, stream, withCopies(configured(has, want), n.number))
+	if notEnoughServers(err) && n.number > has.Replicas && !n.asked {
+		b.log.Warn("the cluster has too few servers for more copies of the state", "stream", want.Name, "copies", has.Replicas)
+		return b.update(ctx, stream, withCopies(configured(has, want), has.Replicas))
+	}
+	return updated, err
+}
+
+// update changes the configuration of a stream, unless it is as it should be.
+func (b *backend) update(ctx context.Context, stream jetstream.Stream, target jetstream.StreamConfig) (jetstream.Stream, error) {
+	if reflect.DeepEqual(stream.CachedInfo().Config, target) {
+		return stream, nil
+	}
+	return b.js.UpdateStream(ctx, target)
+}
+
+// withCopies returns a configuration with a number of copies. A follower may not have the
+// last write yet, so the leader alone answers reads where there are several.
+func withCopies(c jetstream.StreamConfig, number int) jetstream.StreamConfig {
+	c.Replicas, c.AllowDirect = number, number == 1
+	return c
+}
+
+// configured returns a configuration with the settings of heldcall. Other settings stay: an
+// operator may have changed them.
+func configured(c, want jetstream.StreamConfig) jetstream.StreamConfig {
+	c.Subjects, c.MaxAge, c.AllowAtomicPublish = want.Subjects, want.MaxAge, want.AllowAtomicPublish
+	c.MaxMsgsPerSubject = cmp.Or(want.MaxMsgsPerSubject, c.MaxMsgsPerSubject)
+	c.MaxBytes = cmp.Or(want.MaxBytes, c.MaxBytes)
+	c.AllowMsgTTL, c.SubjectDeleteMarkerTTL = c.AllowMsgTTL || want.AllowMsgTTL, cmp.Or(want.SubjectDeleteMarkerTTL, c.SubjectDeleteMarkerTTL)
+	c.Duplicates = cmp.Or(want.Duplicates, c.Duplicates)
+	if c.MaxAge > 0 {
+		c.Duplicates = min(c.Duplicates, c.MaxAge) // NATS refuses more
+	}
+	return c
+}
+
+// temporary reports whether an error may be gone at the next attempt. A name in use is that
+// of a stream that another replica has just created.
+func temporary(err error) bool {
+	var refused *jetstream.APIError
+	if !errors.As(err, &refused) {
+		return true
+	}
+	const streamOffline = 10118
+	return (refused.Code == 503 && !noStorage(err)) || refused.ErrorCode == streamOffline || refused.ErrorCode == jetstream.JSErrCodeStreamNameInUse
+}
+
+// notEnoughServers reports whether a cluster has fewer servers than copies.
+func notEnoughServers(err error) bool {
+	var refused *jetstream.APIError
+	const noSuitablePeers, notClustered = 10005, 10074
+	return errors.As(err, &refused) && (refused.ErrorCode == noSuitablePeers || refused.ErrorCode == notClustered)
+}

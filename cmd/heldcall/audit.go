@@ -1,0 +1,164 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"time"
+
+	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/audit"
+	"github.com/heldcall/heldcall/internal/auditreport"
+)
+
+type auditCommand struct {
+	List   auditListCommand   `cmd:"" default:"withargs" help:"List the latest entries (the default)."`
+	Show   auditShowCommand   `cmd:"" help:"Show an entry in full."`
+	Verify auditVerifyCommand `cmd:"" help:"Verify the chain of all entries and its checkpoints."`
+	Export auditExportCommand `cmd:"" help:"Write the log to a file, one entry a line, as it was hashed."`
+	Replay auditReplayCommand `cmd:"" help:"Show what happened in a run."`
+	Key    auditKeyCommand    `cmd:"" help:"Print the public key of the checkpoints of this heldcall."`
+}
+
+// auditSource is a log: that of a running heldcall, or an exported one.
+type auditSource struct {
+	connection
+	File string `placeholder:"FILE" help:"Exported log, in place of a running heldcall."`
+}
+
+func (a auditSource) entries(ctx context.Context, after uint64, since time.Time) iter.Seq2[audit.Entry, error] {
+	return auditreport.Source{File: a.File, Dial: a.dial}.Entries(ctx, after, since)
+}
+
+type auditListCommand struct {
+	auditSource
+	outputFlag
+	Since string `placeholder:"TIME" help:"Age of the oldest entries to list, such as 12h (default: 24h; of a file: all)."`
+	Type  string `placeholder:"TYPE" help:"Only entries of this type, such as call_released."`
+	RunID string `name:"run" placeholder:"ID" help:"Only entries of this run."`
+	limitFlag
+}
+
+// Run lists the last entries, oldest first.
+func (c *auditListCommand) Run(ctx context.Context, s *streams) error {
+	var since time.Time
+	if c.Since != "" || c.File == "" {
+		age, err := app.ParseDuration(cmp.Or(c.Since, "24h"))
+		if err != nil {
+			return usagef("--since: %w", err)
+		}
+		since = time.Now().Add(-age)
+	}
+	last, more, err := auditreport.Last(c.entries(ctx, 0, since), c.Limit, func(e *approvals.Event) bool {
+		return (c.Type == "" || string(e.Type) == c.Type) && (c.RunID == "" || e.RunID == c.RunID)
+	})
+	switch {
+	case err != nil:
+		return misnamed(err)
+	case c.json():
+		return printJSON(s.out, last)
+	}
+	return auditreport.Table(s.out, last, more)
+}
+
+// misnamed makes the error of a file that cannot be opened one of usage.
+func misnamed(err error) error {
+	if errors.As(err, new(*os.PathError)) {
+		return &usageError{err}
+	}
+	return err
+}
+
+type auditShowCommand struct {
+	auditSource
+	outputFlag
+	Seq uint64 `arg:"" help:"Number of the entry."`
+}
+
+// Run shows one entry.
+func (c *auditShowCommand) Run(ctx context.Context, s *streams) error {
+	for entry, err := range c.entries(ctx, max(c.Seq, 1)-1, time.Time{}) {
+		if err != nil {
+			return misnamed(err)
+		}
+		if entry.Seq != c.Seq {
+			break
+		}
+		text := escapeJSON(entry.Data)
+		if !c.json() {
+			text = shownJSON(entry.Data)
+		}
+		_, err := fmt.Fprintln(s.out, text)
+		return err
+	}
+	return fmt.Errorf("the audit log has no entry %d", c.Seq)
+}
+
+type auditVerifyCommand struct {
+	auditSource
+	Keys    []string `name:"key" sep:"none" placeholder:"KEY" help:"Public key that may sign checkpoints, as heldcall audit key prints it; repeat it for each replica. Without it any key may."`
+	Against []string `sep:"none" placeholder:"FILE" help:"Exported log or checkpoints, kept elsewhere, with which the log must agree."`
+}
+
+// Help explains the exit codes.
+func (c *auditVerifyCommand) Help() string {
+	return "Exit code 0 if the log is whole as far as can be known, 1 if it is not: the error names the first bad entry. Whether the newest entries were removed can only be known with --against."
+}
+
+// Run verifies the log.
+func (c *auditVerifyCommand) Run(ctx context.Context, s *streams) error {
+	against, err := auditreport.Checkpoints(c.Against)
+	if err != nil {
+		return usagef("--against: %w", err)
+	}
+	return misnamed(auditreport.Verify(s.out, c.entries(ctx, 0, time.Time{}), audit.Verifier{Keys: c.Keys, Against: against}))
+}
+
+type auditExportCommand struct {
+	auditSource
+	Checkpoints bool   `help:"Only the checkpoints, for --against of heldcall audit verify."`
+	To          string `arg:"" name:"to" help:"File to write, or - for standard output."`
+}
+
+// Run writes the entries byte for byte.
+func (c *auditExportCommand) Run(ctx context.Context, s *streams) error {
+	entries := c.entries(ctx, 0, time.Time{})
+	if c.To == "-" {
+		return misnamed(auditreport.Export(s.out, entries, c.Checkpoints))
+	}
+	return misnamed(auditreport.ExportTo(c.To, entries, c.Checkpoints))
+}
+
+type auditReplayCommand struct {
+	auditSource
+	RunID string `arg:"" name:"run" help:"The run, as the X-Heldcall-Run header, requests and entries name it."`
+}
+
+// Run prints the entries of a run in order, one a line.
+func (c *auditReplayCommand) Run(ctx context.Context, s *streams) error {
+	return misnamed(auditreport.Replay(s.out, c.entries(ctx, 0, time.Time{}), c.RunID))
+}
+
+type auditKeyCommand struct {
+	Config string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file, which names the folder of the key."`
+	Dir    string `placeholder:"DIR" help:"Folder of the key, in place of --config."`
+}
+
+// Run prints the public key of this machine's heldcall.
+func (c *auditKeyCommand) Run(s *streams) (err error) {
+	if c.Dir == "" {
+		if c.Dir, err = app.LoadAuditDir(c.Config, os.LookupEnv); err != nil {
+			return err
+		}
+	}
+	key, err := audit.OpenKey(c.Dir)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(s.out, key.Public())
+	return err
+}

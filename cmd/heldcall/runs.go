@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/humanize"
+)
+
+type runsCommand struct {
+	List   runsListCommand   `cmd:"" default:"withargs" help:"List runs, the most recently active first (the default)."`
+	Show   runsShowCommand   `cmd:"" help:"Show one run."`
+	Pause  runsPauseCommand  `cmd:"" help:"Pause a run, or all runs of an agent, a user or a tenant."`
+	Resume runsResumeCommand `cmd:"" help:"Resume what was paused; or what was aborted, of an agent, a user or a tenant."`
+	Abort  runsAbortCommand  `cmd:"" help:"Abort a run, which is final; or all runs of an agent, a user or a tenant, until they are resumed."`
+}
+
+type runsListCommand struct {
+	connection
+	outputFlag
+	limitFlag
+}
+
+// Run lists the signals by principal that are in force, and runs.
+func (c *runsListCommand) Run(ctx context.Context, s *streams) error {
+	console, err := c.dial()
+	if err != nil {
+		return err
+	}
+	signals, err := console.Signals(ctx)
+	if err != nil {
+		return err
+	}
+	runs, err := console.Runs(ctx)
+	if err != nil {
+		return err
+	}
+	more := ""
+	if len(runs) > c.Limit {
+		more, runs = runs[c.Limit-1].ID, runs[:c.Limit]
+	}
+	if c.json() {
+		return printJSON(s.out, map[string]any{"items": runs, "signals": signals, "next_cursor": more})
+	}
+	now := time.Now()
+	for i := range signals {
+		fmt.Fprintf(s.out, "%s since %s\n", describeSignal(&signals[i]), humanize.Ago(now.Sub(signals[i].Since)))
+	}
+	return printRuns(s.out, runs, more, now)
+}
+
+// printRuns writes a list of runs for people.
+func printRuns(w io.Writer, runs []approvals.Run, more string, now time.Time) error {
+	if len(runs) == 0 {
+		_, err := fmt.Fprintln(w, "No runs.")
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "RUN\tPRINCIPAL\tSTATE\tSINCE\tLAST OUTCOME")
+	for i := range runs {
+		run := &runs[i]
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", printable(run.ID), printable(whole(run.Principal)), run.State, humanize.Ago(now.Sub(run.UpdatedAt)), outcomeOf(run))
+	}
+	return endTable(w, table, more)
+}
+
+// whole returns the fields of a principal, "-" for empty ones.
+func whole(p approvals.Principal) string {
+	fields := []string{p.Tenant, p.User, p.Agent}
+	for i := range fields {
+		if fields[i] == "" {
+			fields[i] = "-"
+		}
+	}
+	return strings.Join(fields, "/")
+}
+
+func outcomeOf(run *approvals.Run) string {
+	if run.LastOutcome == "" {
+		return "-"
+	}
+	return printable(string(run.LastOutcome))
+}
+
+// describeSignal describes what a signal by principal has done.
+func describeSignal(s *approvals.PrincipalSignal) string {
+	var of []string
+	for _, field := range []struct{ name, value string }{{"agent", s.Principal.Agent}, {"user", s.Principal.User}, {"tenant", s.Principal.Tenant}} {
+		if field.value != "" {
+			of = append(of, field.name+" "+field.value)
+		}
+	}
+	did := map[approvals.SignalAction]string{
+		approvals.SignalPause: "paused", approvals.SignalResume: "resumed", approvals.SignalAbort: "aborted",
+	}[s.Action]
+	return printable(fmt.Sprintf("%s: all runs of %s, by %s", did, strings.Join(of, ", "), s.ReviewerID))
+}
+
+type runsShowCommand struct {
+	connection
+	outputFlag
+	ID string `arg:"" help:"The run's id; heldcall runs lists them."`
+}
+
+// Run shows one run.
+func (c *runsShowCommand) Run(ctx context.Context, s *streams) error {
+	console, err := c.dial()
+	if err != nil {
+		return err
+	}
+	run, err := console.Run(ctx, c.ID)
+	if errors.Is(err, approvals.ErrUnknownRun) {
+		return fmt.Errorf("%q: %w; `heldcall runs` lists runs", c.ID, err)
+	}
+	if err != nil {
+		return err
+	}
+	if c.json() {
+		return printJSON(s.out, run)
+	}
+	table := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	for _, row := range []struct{ name, value string }{
+		{"Run", run.ID}, {"Session", run.SessionID}, {"Tenant", run.Principal.Tenant}, {"User", run.Principal.User}, {"Agent", run.Principal.Agent},
+		{"State", string(run.State)}, {"Since", timeOf(run.UpdatedAt)}, {"Last active", timeOf(run.ActiveAt)}, {"Last outcome", string(run.LastOutcome)},
+		{"Last signal by", run.ReviewerID},
+	} {
+		if row.value != "" {
+			fmt.Fprintf(table, "%s\t%s\n", row.name, printable(row.value))
+		}
+	}
+	for i := range run.Signals {
+		fmt.Fprintf(table, "Signal\t%s\n", describeSignal(&run.Signals[i]))
+	}
+	return table.Flush()
+}
+
+func timeOf(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// principalFlags name the runs of a principal.
+type principalFlags struct {
+	Agent  string `help:"All runs of this agent, present and future." placeholder:"AGENT"`
+	User   string `help:"All runs for this user." placeholder:"USER"`
+	Tenant string `help:"All runs of this tenant." placeholder:"TENANT"`
+}
+
+func (p principalFlags) principal() approvals.Principal {
+	return approvals.Principal{Tenant: p.Tenant, User: p.User, Agent: p.Agent}
+}
+
+// signalTarget is what a command takes that sends a signal: one run or a principal.
+type signalTarget struct {
+	connection
+	outputFlag
+	principalFlags
+	ID string `arg:"" optional:"" help:"The run's id, in place of the flags."`
+}
+
+// send sends a signal to the run or to the principal.
+func (c *signalTarget) send(ctx context.Context, s *streams, action approvals.SignalAction) error {
+	who := c.principal()
+	if (c.ID == "") == (who == approvals.Principal{}) {
+		return usagef("name either a run, or its --agent, --user or --tenant")
+	}
+	console, err := c.dial()
+	if err != nil {
+		return err
+	}
+	if c.ID == "" {
+		signal, err := console.SignalPrincipal(ctx, approvals.PrincipalSignalPayload{Principal: who, Action: action})
+		if err != nil {
+			return err
+		}
+		if c.json() {
+			return printJSON(s.out, signal)
+		}
+		_, err = fmt.Fprintln(s.out, describeSignal(&signal))
+		return err
+	}
+	run, err := console.Signal(ctx, approvals.Signal{RunID: c.ID, Action: action})
+	if err != nil {
+		return err
+	}
+	if c.json() {
+		return printJSON(s.out, run)
+	}
+	fmt.Fprintf(s.out, "%s %s\n", run.State, printable(run.ID))
+	for i := range run.Signals {
+		fmt.Fprintln(s.out, describeSignal(&run.Signals[i]))
+	}
+	if !run.Known {
+		_, err = fmt.Fprintln(s.out, "No request of this run is recorded: check its id.")
+	}
+	return err
+}
+
+type runsPauseCommand struct{ signalTarget }
+
+// Run pauses a run or the runs of a principal.
+func (c *runsPauseCommand) Run(ctx context.Context, s *streams) error {
+	return c.send(ctx, s, approvals.SignalPause)
+}
+
+type runsResumeCommand struct{ signalTarget }
+
+// Run resumes a run or the runs of a principal.
+func (c *runsResumeCommand) Run(ctx context.Context, s *streams) error {
+	return c.send(ctx, s, approvals.SignalResume)
+}
+
+type runsAbortCommand struct{ signalTarget }
+
+// Run aborts a run or the runs of a principal.
+func (c *runsAbortCommand) Run(ctx context.Context, s *streams) error {
+	return c.send(ctx, s, approvals.SignalAbort)
+}
+
+type stopCommand struct {
+	connection
+	outputFlag
+	principalFlags
+}
+
+// Run aborts the runs of a principal.
+func (c *stopCommand) Run(ctx context.Context, s *streams) error {
+	target := signalTarget{connection: c.connection, outputFlag: c.outputFlag, principalFlags: c.principalFlags}
+	if c.principal() == (approvals.Principal{}) {
+		return usagef("name the --agent, --user or --tenant; `heldcall runs abort ID` aborts one run")
+	}
+	return target.send(ctx, s, approvals.SignalAbort)
+}

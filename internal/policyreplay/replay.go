@@ -1,0 +1,100 @@
+// Package policyreplay judges recorded calls by another policy.
+package policyreplay
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/internal/sanitize"
+)
+
+// previewWidth is the longest preview of a call in a table, in runes.
+const previewWidth = 60
+
+// Replay is recorded calls as a policy judges them.
+type Replay struct {
+	Judged  int       `json:"judged"`
+	Same    int       `json:"same"`
+	Changed int       `json:"changed"`
+	Skipped int       `json:"skipped"` // decided by a grant, or a call that wraps others
+	Changes []*Change `json:"changes"`
+
+	rules *judge.Rules
+	known map[Change]*Change // without their numbers
+}
+
+// Change is a call, or several alike, that would have been decided otherwise.
+type Change struct {
+	Was     policy.Action `json:"was"`
+	Now     policy.Action `json:"now"`
+	Calls   int           `json:"calls"`
+	Tool    string        `json:"tool"`
+	Preview string        `json:"preview"`
+	WasRule string        `json:"was_rule"`
+	Rule    string        `json:"rule"`
+	Reason  string        `json:"reason"`
+}
+
+// New returns a replay by a policy.
+func New(rules *policy.Policy) *Replay {
+	return &Replay{rules: judge.NewRules(rules), Changes: []*Change{}, known: map[Change]*Change{}}
+}
+
+// Take judges the call of an event, if it has one.
+func (r *Replay) Take(e *approvals.Event) {
+	from, call, was, ok := judge.Recorded(e)
+	if !ok {
+		return
+	}
+	_, wraps := call.Wrapped()
+	if byGrant := strings.HasPrefix(e.Rule, "grant ") || strings.Contains(e.Rule, ", grant "); wraps || byGrant {
+		r.Skipped++
+		return
+	}
+	r.Judged++
+	judged, _ := r.rules.Judge(context.Background(), from, call, nil) // counts in memory do not fail
+	v := judged.Verdict
+	if v.Action == was {
+		r.Same++
+		return
+	}
+	r.Changed++
+	one := Change{Was: was, Now: v.Action, Tool: call.Name, Preview: v.Preview, WasRule: e.Rule, Rule: v.Rule, Reason: v.Reason}
+	if r.known[one] == nil {
+		like := one
+		r.known[one] = &like
+		r.Changes = append(r.Changes, &like)
+	}
+	r.known[one].Calls++
+}
+
+// Print shows what would have changed, and how much.
+func (r *Replay) Print(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if len(r.Changes) > 0 {
+		fmt.Fprintln(table, "WAS\tNOW\tCALLS\tTOOL\tCALL\tRULE")
+	}
+	for _, one := range r.Changes {
+		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\n", one.Was, one.Now, one.Calls,
+			sanitize.Line(one.Tool), shorten(sanitize.Line(one.Preview)), sanitize.Line(one.Rule))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%d calls judged: %d as they were, %d otherwise; %d not judged\n", r.Judged, r.Same, r.Changed, r.Skipped)
+	return err
+}
+
+func shorten(text string) string {
+	runes := []rune(text)
+	if len(runes) <= previewWidth {
+		return text
+	}
+	return string(runes[:previewWidth-1]) + "…"
+}

@@ -1,0 +1,100 @@
+package conversation
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// ParkedApprovalTTL is for how long after the decision a parked call that was approved may
+// be made again without asking, once.
+const ParkedApprovalTTL = 24 * time.Hour
+
+// Requests reads requests to people. [gate.Gate] implements it.
+type Requests interface {
+	Request(ctx context.Context, id string) (approvals.Request, error)
+}
+
+// Parked returns the requests about the parked calls of the session, as they were when
+// this request arrived.
+func (h *HiddenTurns) Parked() []approvals.Request { return h.parked }
+
+// HasParked reports whether a request is one of [HiddenTurns.Parked].
+func (h *HiddenTurns) HasParked(request string) bool {
+	return slices.ContainsFunc(h.parked, func(r approvals.Request) bool { return r.ID == request })
+}
+
+// fillParked puts the state of the requests about parked calls into their records.
+func (h *HiddenTurns) fillParked(ctx context.Context, records [][]byte) *intercept.Error {
+	for i := range records {
+		for _, id := range intercept.ParkedRequests(records[i]) {
+			r, known, refusal := h.parkedRequest(ctx, id)
+			if refusal != nil {
+				return refusal
+			}
+			if known {
+				records[i] = intercept.FillParked(records[i], id, parkedText(&r))
+			}
+		}
+	}
+	return nil
+}
+
+// parkedRequest reads a request about a parked call of the session. A record contains text
+// of the model, so an id may be one of another session: such a request is not known.
+func (h *HiddenTurns) parkedRequest(ctx context.Context, id string) (r approvals.Request, known bool, refusal *intercept.Error) {
+	c := h.conversation
+	if i := slices.IndexFunc(h.parked, func(r approvals.Request) bool { return r.ID == id }); i >= 0 {
+		return h.parked[i], true, nil
+	}
+	r, err := c.shared.Requests.Request(ctx, id)
+	switch {
+	case errors.Is(err, approvals.ErrUnknownRequest):
+		r = approvals.Request{ID: id, Status: approvals.StatusCancelled, ToolName: "a tool"} // older than what is kept
+	case err != nil:
+		c.shared.Metrics.StoreErrors.Inc()
+		return r, false, c.StoreError(err)
+	case r.Principal != c.sessionIdentity().Principal || r.SessionID != c.sessionIdentity().Session:
+		return r, false, nil
+	}
+	h.parked = append(h.parked, r)
+	return r, true, nil
+}
+
+// parkedText is the text for the model about a parked call.
+func parkedText(r *approvals.Request) string {
+	d, _ := r.FinalDecision()
+	switch r.Status {
+	case approvals.StatusPending:
+		return intercept.WaitsForApproval(r.ToolName, r.ID)
+	case approvals.StatusApproved:
+		return intercept.ApprovedLater(r.ToolName, r.ID, string(d.ModifiedArgs), d.Note, ApprovalEnd(r).Format(time.RFC3339))
+	case approvals.StatusDenied:
+		return intercept.DeniedByPerson(r.ToolName, d.Note)
+	case approvals.StatusExpired:
+		return intercept.NobodyAnswered(r.ToolName)
+	}
+	return intercept.CancelledLater(r.ToolName)
+}
+
+// ApprovalEnd returns when the approval of a parked call ends.
+func ApprovalEnd(r *approvals.Request) time.Time {
+	d, _ := r.FinalDecision()
+	return d.DecidedAt.UTC().Truncate(time.Second).Add(ParkedApprovalTTL)
+}
+
+// TakeApproval consumes the approval of a parked call, for the first caller on all
+// replicas.
+func (h *HiddenTurns) TakeApproval(ctx context.Context, request string) (taken bool, refusal *intercept.Error) {
+	c := h.conversation
+	taken, err := c.shared.Store.TakeTurn(ctx, c.Identity().Key("approval of a parked call", request), onceID, []byte("{}"))
+	if err != nil {
+		c.shared.Metrics.StoreErrors.Inc()
+		return false, c.StoreError(err)
+	}
+	return taken, nil
+}
