@@ -188,6 +188,7 @@ func (t *Turn) ask() State {
 	if refusal := t.review.reserve(t.output.agent); refusal != nil {
 		return t.output.fail(refusal)
 	}
+	t.exchange.kept.pack() // it may wait for its place
 	// An agent that disconnects meanwhile is noticed in wait: the requests are then recorded
 	// and cancelled, not half recorded.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), openTimeout)

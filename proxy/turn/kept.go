@@ -65,6 +65,16 @@ func (k *keptAnswers) keep(p []byte) {
 	}
 }
 
+// pack compresses what is not compressed yet.
+func (k *keptAnswers) pack() {
+	if k == nil {
+		return
+	}
+	for i := range k.Exchanges {
+		k.Exchanges[i].Body.Pack()
+	}
+}
+
 // close ends keeping.
 func (k *keptAnswers) close() {
 	if k == nil {

@@ -60,9 +60,7 @@ func (t *Turn) Snapshot() (*Snapshot, error) {
 	if kept == nil || kept.dropped || !t.state.complete() {
 		return nil, fmt.Errorf("turn %s cannot be kept while it is %s", t.request.Turn, t.state)
 	}
-	for i := range kept.Exchanges {
-		kept.Exchanges[i].Body.Pack()
-	}
+	kept.pack()
 	r := &t.review
 	s := &Snapshot{
 		State: t.state, Outcome: t.output.outcome, Request: *t.request, Dialect: t.request.Dialect.Name(),

@@ -24,7 +24,6 @@ func (stateless) TakeTurn(context.Context, string, string, []byte) (bool, error)
 
 func (stateless) Prepare([]approvals.Request) {}
 
-func (stateless) Ensure(context.Context, ...approvals.Event) error { return nil }
 func (stateless) RunState(string, approvals.Principal) (approvals.RunState, time.Time) {
 	return approvals.RunRunning, time.Time{}
 }
