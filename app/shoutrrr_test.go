@@ -108,7 +108,7 @@ func TestServicesOfShoutrrrAreTold(t *testing.T) {
 		c.Notify.Routes = []app.RouteConfig{{To: []string{"phone"}}, {To: []string{"night"}, Quiet: allDay}}
 		c.Notify.Routes = append([]app.RouteConfig{{To: []string{"night"}, Quiet: allDay}}, c.Notify.Routes...)
 	})
-	second := w.post("/v1/chat/completions", streamedRequest)
+	second := w.post("/v1/chat/completions", strings.Replace(streamedRequest, "do it", "do that", 1))
 	w.pending(2)
 	restart(func(c *app.Config) { c.Notify.Routes = []app.RouteConfig{{To: []string{"night", "phone"}}} })
 	after := []string{next(t, told), next(t, told), next(t, told)} // the first at night, the second at both

@@ -3,6 +3,8 @@ package app_test
 import (
 	"errors"
 	"net/http"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +19,15 @@ import (
 // the answer to the reviewer and in /readyz. Held calls stay, and continue when the cause is
 // gone. The limit of the process on the size of files is the fault; it needs no root.
 func TestUnwritableDataFolder(t *testing.T) {
+	if os.Getenv(limitedProcess) == "" { // the limit concerns the files of the test program too
+		t.Parallel()
+		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestUnwritableDataFolder$", "-test.v")
+		child.Env = append(os.Environ(), limitedProcess+"=1")
+		if out, err := child.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
 	var before unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &before); err != nil {
 		t.Fatal(err)
@@ -36,6 +47,9 @@ func TestUnwritableDataFolder(t *testing.T) {
 		})
 	}
 }
+
+// limitedProcess is set in the environment of the process whose files are limited.
+const limitedProcess = "HELDCALL_TEST_LIMITED"
 
 // storeFault is a fault of the disk with the data folder.
 type storeFault struct {

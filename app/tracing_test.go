@@ -158,7 +158,7 @@ func TestTraceOfAHoldWithoutItsAgent(t *testing.T) {
 		c.cancel()
 		w.agent(r.ID, approvals.AgentDetached)
 	}, "left_pending", "", "agent_gone")
-	f(func(*world, *call, approvals.Request) {}, "left_pending", "", "failed") // heldcall stops
+	f(func(*world, *call, approvals.Request) {}, "left_pending", "", "interrupted") // heldcall stops
 }
 
 // Without tracing nothing is sent, whatever the environment sets, and the agent's trace

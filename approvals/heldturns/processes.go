@@ -9,9 +9,9 @@ import (
 const (
 	// leaseTTL is the time after which a process that has not renewed its lease is taken for
 	// dead.
-	leaseTTL = 15 * time.Second
+	leaseTTL = 6 * time.Second
 	// leaseRenewal is the time between two renewals.
-	leaseRenewal = 5 * time.Second
+	leaseRenewal = time.Second
 )
 
 // processes knows which processes live. Without a shared store, all others have ended: the

@@ -52,7 +52,12 @@ func (x *index) next(id string, now time.Time, orphanTTL time.Duration) (s step,
 	if held == nil || s == stepNone {
 		return s, t, recorded, func() {}
 	}
-	return s, *held, recorded, x.beginLocked(held)
+	held.busy++
+	return s, *held, recorded, func() { // schedules nothing: after an error the next look is in time
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		held.busy--
+	}
 }
 
 // look is what a step depends on.

@@ -106,7 +106,7 @@ func TestDeadProcesses(t *testing.T) {
 	p.renewedOwn()
 	is("me", false)
 	is("other", false)
-	for range 3 {
+	for range leaseTTL / leaseRenewal {
 		pass(leaseRenewal)
 		p.renewedOwn()
 	}

@@ -91,7 +91,7 @@ type Candidate struct {
 	ID      string
 	State   approvals.AttachState
 	Since   time.Time // of the state, UTC
-	Remote  bool      // attached to another process, which may have died less than 15 s ago
+	Remote  bool      // attached to another process, which may have died a few seconds ago
 	Ended   bool      // less than the orphan TTL ago
 	Created time.Time // when it was stored, or if it has ended, when it ended; UTC
 

@@ -23,6 +23,9 @@ func Explain(err error) *intercept.Error {
 	if errors.Is(err, ErrShuttingDown) {
 		return errRestarting()
 	}
+	if e := (*intercept.Error)(nil); errors.As(err, &e) {
+		return e
+	}
 	return &intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the answer ended early", Err: err}
 }
 

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -102,9 +103,19 @@ func (r *review) decide() error {
 	if err := hold.Err(); err != nil {
 		return err
 	}
-	r.rule(hold.Requests())
+	requests := hold.Requests()
+	for i := range requests {
+		if why := requests[i].Details.CancelReason; requests[i].Status == approvals.StatusCancelled && why != approvals.CancelRunAborted {
+			return fmt.Errorf("%w: request %s: %s", errCancelled, requests[i].ID, why)
+		}
+	}
+	r.rule(requests)
 	return nil
 }
+
+// errCancelled is the error for a turn of which a request was cancelled although its run
+// goes on: nobody has decided about its calls.
+var errCancelled = errors.New("a request of the turn was cancelled")
 
 // rule makes rulings of the states of the requests. Calls that people have not decided on
 // are parked.
@@ -241,7 +252,11 @@ func (t *Turn) wait() State {
 // decide turns what people decided into rulings.
 func (t *Turn) decide() State {
 	if err := t.review.decide(); err != nil {
-		return t.output.fail(t.conversation.StoreError(err))
+		state := t.output.fail(t.conversation.StoreError(err))
+		if errors.Is(err, errCancelled) {
+			t.stored.again = false // the agent's next request is a turn of its own
+		}
+		return state
 	}
 	return Settling
 }

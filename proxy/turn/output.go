@@ -120,7 +120,8 @@ func (o *output) passError(body []byte) State {
 }
 
 // fail ends the turn with an error that the agent can read: a status if the answer has
-// not started, an event in a stream.
+// not started, an event in a stream. A whole answer that has started has status 200, and
+// clients do not repeat it: after an error that may pass, its connection breaks.
 func (o *output) fail(e *intercept.Error) State {
 	c := o.conversation
 	o.engine.metrics.failedClosed.WithLabelValues(string(e.Code)).Inc()
@@ -134,6 +135,10 @@ func (o *output) fail(e *intercept.Error) State {
 	}
 	last := o.answer.Fail(e)
 	if r := o.exchange.response; !o.answer.Streamed() && (r == nil || !isEventStream(r.ContentType())) {
+		if repeatable(e.Code) {
+			o.broken = e
+			return Ended
+		}
 		last = c.Request.Dialect.Error(e)
 	}
 	if !o.emit(last) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
@@ -54,23 +55,22 @@ func (p *repetition) rejoin(ctx context.Context) (*Turn, *intercept.Error) {
 		return nil, nil
 	}
 	fingerprint := c.Fingerprint(p.turn.exchange.upstream.Addr())
-	candidates := k.Candidates(fingerprint)
-	chosen, err := p.choose(ctx, candidates)
+	chosen, err := p.find(ctx, fingerprint)
 	if err != nil {
 		return nil, p.failed(err)
 	}
-	if chosen < 0 {
+	if chosen == nil {
 		p.endLeft(ctx, session)
 		return nil, nil
 	}
-	attachment, text, err := k.Claim(ctx, candidates[chosen])
+	attachment, text, err := k.Claim(ctx, *chosen)
 	switch {
 	case errors.Is(err, approvals.ErrTaken), errors.Is(err, approvals.ErrUnknownTurn):
 		return nil, nil // another request was faster
 	case err != nil:
 		return nil, p.failed(err)
 	}
-	return p.restore(ctx, candidates[chosen].ID, fingerprint, attachment, text)
+	return p.restore(ctx, chosen.ID, fingerprint, attachment, text)
 }
 
 func (p *repetition) failed(err error) *intercept.Error {
@@ -81,12 +81,44 @@ func (p *repetition) failed(err error) *intercept.Error {
 // maxCompared bounds the copies that are read to choose one of equal turns.
 const maxCompared = 16
 
-// choose returns the index of the turn that the request continues, -1 for none.
-func (p *repetition) choose(ctx context.Context, candidates []Candidate) (int, error) {
+const (
+	// deathKnown is longer than it takes until the other replicas know that one has died.
+	deathKnown = 8 * time.Second
+	// deathLook is the time between two looks.
+	deathLook = 500 * time.Millisecond
+)
+
+// find returns the turn that the request continues, nil for none. The process of a turn
+// that would fit without an agent may have just died: find waits until that is known.
+func (p *repetition) find(ctx context.Context, fingerprint string) (*Candidate, error) {
+	for deadline := time.Now().Add(deathKnown); ; {
+		candidates := p.engine.Keeper.Candidates(fingerprint)
+		chosen, err := p.choose(ctx, candidates, false)
+		if err != nil {
+			return nil, err
+		}
+		if chosen >= 0 {
+			return &candidates[chosen], nil
+		}
+		likely, err := p.choose(ctx, candidates, true)
+		if err != nil || likely < 0 || time.Now().After(deadline) {
+			return nil, err
+		}
+		select {
+		case <-time.After(deathLook):
+		case <-ctx.Done():
+			return nil, nil
+		}
+	}
+}
+
+// choose returns the index of the turn that the request continues, -1 for none. Dead
+// takes turns of other processes for turns without an agent.
+func (p *repetition) choose(ctx context.Context, candidates []Candidate, dead bool) (int, error) {
 	turns := make([]conversation.HeldTurn, len(candidates))
 	for i, candidate := range candidates {
 		held := &turns[i]
-		held.Ended, held.Detached = candidate.Ended || candidate.State == approvals.AgentParked, candidate.State == approvals.AgentDetached
+		held.Ended, held.Detached = candidate.Ended || candidate.State == approvals.AgentParked, candidate.State == approvals.AgentDetached || (dead && candidate.Remote)
 		if held.Ended || i >= maxCompared {
 			continue
 		}
