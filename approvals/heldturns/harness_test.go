@@ -19,7 +19,7 @@ func openStore(dir string) (opened, error) {
 }
 
 func (o opened) parts() approvalstest.Store {
-	return approvalstest.Store{GateStore: o.ForGate(), Grants: o.Grants, Turns: o.Turns, Held: o.ForHeldTurns()}
+	return approvalstest.Store{GateStore: o.ForGate(), Grants: o.Grants, Turns: o.Turns, Held: o.ForHeldTurns(), Log: o.Events}
 }
 
 // faulty is a store whose writes fail once they are down: the process has died.
