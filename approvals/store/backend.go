@@ -9,6 +9,7 @@ import (
 
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/heldcall/heldcall/approvals"
 )
@@ -32,6 +33,32 @@ type backend struct {
 	log     *slog.Logger
 	metrics *metrics
 	writing chan struct{} // one for each write in progress
+}
+
+// newBackend returns a backend without a connection.
+func newBackend(log *slog.Logger, reg prometheus.Registerer) *backend {
+	b := &backend{log: log, writing: make(chan struct{}, maxWrites)}
+	b.state.init()
+	b.metrics = newMetrics(reg, b.connected)
+	return b
+}
+
+// useDisk checks the folder of the embedded server from now on. restart restarts the server,
+// and returns when it is connected.
+func (b *backend) useDisk(dir string, restart func() error) {
+	b.disk = newDisk(dir, b.log)
+	b.disk.restart, b.disk.restarts = restart, b.metrics.restarts
+}
+
+// timeWrite observes the time of a write, from now until done is called.
+func (b *backend) timeWrite() (done func()) { return b.metrics.timeWrite() }
+
+// checkDisk reports with an error that the embedded server cannot write its folder.
+func (b *backend) checkDisk(ctx context.Context) error {
+	if err := b.disk.check(ctx); err != nil {
+		return b.fail(opProbe, "write a probe", err)
+	}
+	return nil
 }
 
 // maxRecord returns the largest payload that NATS accepts, in bytes.

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
-
-	"github.com/heldcall/heldcall/approvals/store/embedded"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
-// connect connects to the embedded server, or to an external one if that is nil.
-func (b *backend) connect(o Options, local *embedded.Server) (*natsgo.Conn, error) {
+// connect connects to a server: see [natsgo.Connect]. It tries again for ever after it has
+// lost the connection.
+func (b *backend) connect(url string, more []natsgo.Option) (err error) {
 	var server atomic.Value // the URL of the last connection, without credentials
 	server.Store("")
 	options := []natsgo.Option{
@@ -40,45 +40,30 @@ func (b *backend) connect(o Options, local *embedded.Server) (*natsgo.Conn, erro
 			b.log.Debug("error of NATS", "error", err)
 		}),
 	}
-	if local != nil {
-		options = append(options, local.ConnectOptions()...)
-	} else {
-		more, err := credentials(o)
-		if err != nil {
-			return nil, err
-		}
-		options = append(options, more...)
+	if b.conn, err = natsgo.Connect(url, append(options, more...)...); err != nil {
+		return fmt.Errorf("connect to NATS: %w", err)
 	}
-	conn, err := natsgo.Connect(o.URL, options...)
-	if err != nil {
-		return nil, fmt.Errorf("connect to NATS: %w", err)
-	}
-	server.Store(conn.ConnectedUrlRedacted())
+	server.Store(b.conn.ConnectedUrlRedacted())
 	b.state.up.Store(true)
-	return conn, nil
+	if b.js, err = jetstream.New(b.conn); err != nil {
+		return fmt.Errorf("use JetStream: %w", err)
+	}
+	return nil
 }
 
-// credentials returns the options for the authentication with an external server.
-func credentials(o Options) ([]natsgo.Option, error) {
-	var options []natsgo.Option
-	if o.Creds != "" {
-		options = append(options, natsgo.UserCredentials(o.Creds))
+// close closes the connection, if there is one, and waits for its last callback.
+func (b *backend) close() {
+	if b.conn != nil {
+		b.conn.Close()
+		<-b.state.ended
 	}
-	if o.NKey != "" {
-		option, err := natsgo.NkeyOptionFromSeed(o.NKey)
-		if err != nil {
-			return nil, fmt.Errorf("nats nkey file: %w", err)
-		}
-		options = append(options, option)
-	}
-	if o.TLSCA != "" {
-		options = append(options, natsgo.RootCAs(o.TLSCA))
-	}
-	if o.TLSCert != "" {
-		options = append(options, natsgo.ClientCert(o.TLSCert, o.TLSKey))
-	}
-	return options, nil
 }
+
+// connected reports whether the connection is up, as far as is known.
+func (b *backend) connected() bool { return b.state.up.Load() }
+
+// nextReconnect is closed at the next reconnect.
+func (b *backend) nextReconnect() <-chan struct{} { return b.state.nextReconnect() }
 
 // connectionState notifies watchers of a reconnect: by their own heartbeat they would notice
 // it after about twenty seconds.

@@ -82,7 +82,7 @@ const (
 
 // AppendAfter publishes entries as one atomic batch: one wait for the disk.
 func (e eventStream) AppendAfter(ctx context.Context, seq uint64, entries []audit.Entry) error {
-	defer e.backend.metrics.timeWrite()()
+	defer e.backend.timeWrite()()
 	conn := e.backend.conn
 	batch := nuid.Next()
 	for i, entry := range entries {

@@ -19,7 +19,7 @@ func newGrants(b bucket) *Grants {
 // PutGrant writes a grant whose record is at a revision (0: never existed), else it
 // fails with [approvals.ErrConflict].
 func (s *Grants) PutGrant(ctx context.Context, g approvals.Grant, revision uint64) (uint64, error) {
-	return s.records.put(ctx, g, revision, s.records.backend.maxRecord()/2) // its event contains it too
+	return s.records.put(ctx, g, revision, s.records.bucket.backend.maxRecord()/2) // its event contains it too
 }
 
 // GetGrant reads a grant, or fails with [approvals.ErrUnknownGrant].
@@ -31,8 +31,8 @@ func (s *Grants) GetGrant(ctx context.Context, id string) (approvals.Grant, uint
 // DeleteGrant deletes a grant and leaves a marker, so that the same grant is never written
 // again.
 func (s *Grants) DeleteGrant(ctx context.Context, id string) error {
-	return s.records.backend.write(ctx, opWrite, "delete grant "+id, func(ctx context.Context) error {
-		return s.records.kv.Delete(ctx, subjects.Token(id))
+	return s.records.bucket.backend.write(ctx, opWrite, "delete grant "+id, func(ctx context.Context) error {
+		return s.records.bucket.kv.Delete(ctx, subjects.Token(id))
 	})
 }
 

@@ -145,7 +145,7 @@ func (s *HeldTurns) Watch(ctx context.Context, changed func(heldturns.Entry), lo
 // PutState writes the state of a held turn whose record is at a revision (0: has none), else
 // it fails with [approvals.ErrConflict].
 func (s *HeldTurns) PutState(ctx context.Context, state heldturns.State, revision uint64) (uint64, error) {
-	return s.states.put(ctx, state, revision, s.states.backend.maxRecord())
+	return s.states.put(ctx, state, revision, s.states.bucket.backend.maxRecord())
 }
 
 // GetState reads the state of a held turn, or fails with [approvals.ErrUnknownTurn].
@@ -157,8 +157,8 @@ func (s *HeldTurns) GetState(ctx context.Context, id string) (heldturns.State, u
 // with [approvals.ErrConflict].
 func (s *HeldTurns) RemoveState(ctx context.Context, id string, revision uint64) error {
 	doing, conflict := "remove the state of held turn "+id, false
-	err := s.states.backend.write(ctx, opWrite, doing, func(ctx context.Context) error {
-		err := s.states.kv.Purge(ctx, subjects.Token(id), jetstream.LastRevision(revision), jetstream.PurgeTTL(time.Minute))
+	err := s.states.bucket.backend.write(ctx, opWrite, doing, func(ctx context.Context) error {
+		err := s.states.bucket.kv.Purge(ctx, subjects.Token(id), jetstream.LastRevision(revision), jetstream.PurgeTTL(time.Minute))
 		if conflict = wrongSequence(err) || errors.Is(err, jetstream.ErrKeyRevisionMismatch); conflict {
 			return nil
 		}

@@ -22,6 +22,46 @@ const (
 	provisionPause = 200 * time.Millisecond
 )
 
+// copies is the number of copies of the state in a cluster. If the configuration did not
+// ask for it, streams that have more keep them.
+type copies struct {
+	number int
+	asked  bool
+}
+
+// withCopies calls create with the number of copies of the state: replicas; 0 means as many
+// as the cluster has servers, at most 3, and not fewer than there are.
+func (b *backend) withCopies(ctx context.Context, replicas int, create func(context.Context, copies) error) error {
+	ctx, cancel := context.WithTimeout(ctx, provisionTime)
+	defer cancel()
+	n := copies{replicas, replicas > 0}
+	if !n.asked {
+		n.number = 1
+		if b.conn.ConnectedClusterName() != "" {
+			n.number = 3
+		}
+	}
+	// The servers of a cluster that has just started find each other one after the other.
+	patient, cancel := context.WithTimeout(ctx, placementTime)
+	defer cancel()
+	for {
+		err := create(ctx, n)
+		if !notEnoughServers(err) {
+			return err
+		}
+		select {
+		case <-time.After(provisionPause):
+			continue
+		case <-patient.Done():
+		}
+		if n.asked || n.number == 1 {
+			return err
+		}
+		n.number--
+		b.log.Warn("the cluster has too few servers for three copies of the state", "copies", n.number, "error", err)
+	}
+}
+
 // whenReady calls try until it succeeds, fails for good, or the context ends. JetStream may
 // not be ready, and may not answer: so each attempt has a short time.
 func (b *backend) whenReady(ctx context.Context, doing string, try func(context.Context) error) error {
@@ -50,6 +90,22 @@ func (b *backend) whenReady(ctx context.Context, doing string, try func(context.
 	}
 }
 
+// ensureBucket creates or updates a bucket with the name and the settings of c, as the
+// NATS library does.
+func (b *backend) ensureBucket(ctx context.Context, n copies, c jetstream.StreamConfig) (kv jetstream.KeyValue, err error) {
+	name := c.Name
+	c.Name, c.Subjects = "KV_"+name, []string{"$KV." + name + ".>"}
+	c.MaxMsgsPerSubject, c.Discard, c.AllowRollup, c.DenyDelete = 1, jetstream.DiscardNew, true, true
+	if _, err := b.ensureStream(ctx, n, c); err != nil {
+		return nil, err
+	}
+	err = b.whenReady(ctx, "open the bucket "+name, func(ctx context.Context) (err error) {
+		kv, err = b.js.KeyValue(ctx, name)
+		return err
+	})
+	return kv, err
+}
+
 // ensureStream creates a stream, or changes the configuration of an existing one. If several
 // replicas create a stream at the same moment, NATS answers only one of them: so each attempt
 // reads the stream first.
@@ -65,7 +121,7 @@ func (b *backend) ensureStream(ctx context.Context, n copies, want jetstream.Str
 func (b *backend) tryStream(ctx context.Context, n copies, want jetstream.StreamConfig) (jetstream.Stream, error) {
 	stream, err := b.js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return b.js.CreateStream(ctx, withCopies(want, n.number))
+		return b.js.CreateStream(ctx, replicated(want, n.number))
 	}
 	if err != nil {
 		return nil, err
@@ -74,10 +130,10 @@ func (b *backend) tryStream(ctx context.Context, n copies, want jetstream.Stream
 	if !n.asked {
 		n.number = max(n.number, has.Replicas)
 	}
-	updated, err := b.update(ctx, stream, withCopies(configured(has, want), n.number))
+	updated, err := b.update(ctx, stream, replicated(configured(has, want), n.number))
 	if notEnoughServers(err) && n.number > has.Replicas && !n.asked {
 		b.log.Warn("the cluster has too few servers for more copies of the state", "stream", want.Name, "copies", has.Replicas)
-		return b.update(ctx, stream, withCopies(configured(has, want), has.Replicas))
+		return b.update(ctx, stream, replicated(configured(has, want), has.Replicas))
 	}
 	return updated, err
 }
@@ -90,9 +146,9 @@ func (b *backend) update(ctx context.Context, stream jetstream.Stream, target je
 	return b.js.UpdateStream(ctx, target)
 }
 
-// withCopies returns a configuration with a number of copies. A follower may not have the
+// replicated returns a configuration with a number of copies. A follower may not have the
 // last write yet, so the leader alone answers reads where there are several.
-func withCopies(c jetstream.StreamConfig, number int) jetstream.StreamConfig {
+func replicated(c jetstream.StreamConfig, number int) jetstream.StreamConfig {
 	c.Replicas, c.AllowDirect = number, number == 1
 	return c
 }
@@ -120,6 +176,13 @@ func temporary(err error) bool {
 	}
 	const streamOffline = 10118
 	return (refused.Code == 503 && !noStorage(err)) || refused.ErrorCode == streamOffline || refused.ErrorCode == jetstream.JSErrCodeStreamNameInUse
+}
+
+// noStorage reports whether NATS cannot reserve the storage of a stream.
+func noStorage(err error) bool {
+	var refused *jetstream.APIError
+	const insufficientResources, storageExceeded = 10023, 10047
+	return errors.As(err, &refused) && (refused.ErrorCode == insufficientResources || refused.ErrorCode == storageExceeded)
 }
 
 // notEnoughServers reports whether a cluster has fewer servers than copies.

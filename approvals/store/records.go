@@ -14,7 +14,7 @@ import (
 
 // Records is a bucket of JSON records of one type, each under the token of its id.
 type Records[T any] struct {
-	bucket
+	bucket  bucket
 	kind    string // of a record, in errors and logs
 	unknown error  // for an id without a record
 	id      func(*T) string
@@ -30,7 +30,7 @@ type record[T any] struct {
 // Put writes a record whose key is at a revision (0: has no value), else it fails with
 // [approvals.ErrConflict].
 func (r *Records[T]) Put(ctx context.Context, v T, revision uint64) error {
-	_, err := r.put(ctx, v, revision, r.backend.maxRecord())
+	_, err := r.put(ctx, v, revision, r.bucket.backend.maxRecord())
 	return err
 }
 
@@ -57,7 +57,7 @@ func (r *Records[T]) put(ctx context.Context, v T, revision uint64, limit int) (
 	if len(value) > limit {
 		return 0, fmt.Errorf("%s %s has %d bytes, the limit is %d: %w", r.kind, id, len(value), limit, approvals.ErrTooLarge)
 	}
-	return r.compareAndSet(ctx, subjects.Token(id), value, revision)
+	return r.bucket.compareAndSet(ctx, subjects.Token(id), value, revision)
 }
 
 // get reads the record of an id.
@@ -94,7 +94,7 @@ func (r *Records[T]) watch(ctx context.Context, changed func(record[T]), deleted
 		}
 		stored, err := r.decode(entry)
 		if err != nil {
-			r.backend.log.Error("failed to read a record", "kind", r.kind, "key", entry.Key(), "error", err)
+			r.bucket.backend.log.Error("failed to read a record", "kind", r.kind, "key", entry.Key(), "error", err)
 			return
 		}
 		changed(stored)

@@ -33,13 +33,13 @@ func newRequests(b bucket) *Requests {
 
 // CreateRequest records a new request, or fails with [approvals.ErrConflict].
 func (s *Requests) CreateRequest(ctx context.Context, r approvals.Request) (uint64, error) {
-	return s.put(ctx, r, 0, s.records.backend.maxRecord()/2-decisionRoom)
+	return s.put(ctx, r, 0, s.records.bucket.backend.maxRecord()/2-decisionRoom)
 }
 
 // UpdateRequest replaces a request whose record is at a revision, else it fails with
 // [approvals.ErrConflict].
 func (s *Requests) UpdateRequest(ctx context.Context, r approvals.Request, revision uint64) (uint64, error) {
-	return s.put(ctx, r, revision, s.records.backend.maxRecord()-decisionRoom/4)
+	return s.put(ctx, r, revision, s.records.bucket.backend.maxRecord()-decisionRoom/4)
 }
 
 func (s *Requests) put(ctx context.Context, r approvals.Request, revision uint64, limit int) (uint64, error) {
@@ -74,7 +74,7 @@ func (s *Requests) PublishRequest(ctx context.Context, r approvals.Request) erro
 	if err != nil {
 		return fmt.Errorf("encode request %s: %w", r.ID, err)
 	}
-	backend := s.records.backend
+	backend := s.records.bucket.backend
 	return backend.write(ctx, opPublish, "publish request "+r.ID, func(ctx context.Context) error {
 		_, err := backend.js.Publish(ctx, subjects.OfRequest(r), payload,
 			jetstream.WithExpectStream(subjects.StreamRequests), jetstream.WithExpectLastSequencePerSubject(0))

@@ -98,12 +98,12 @@ func (s *Turns) Turns(ctx context.Context, session string) ([][]byte, error) {
 // HasTurns reports from memory whether a session may have hidden turns. Those of other
 // replicas are known after milliseconds. While the connection is lost, it reports true.
 func (s *Turns) HasTurns(session string) bool {
-	return !s.bucket.backend.state.up.Load() || s.index.has(subjects.Token(session))
+	return !s.bucket.backend.connected() || s.index.has(subjects.Token(session))
 }
 
 // AnyTurns reports whether any session may have hidden turns: see [Turns.HasTurns].
 func (s *Turns) AnyTurns() bool {
-	return !s.bucket.backend.state.up.Load() || s.index.any()
+	return !s.bucket.backend.connected() || s.index.any()
 }
 
 // watch updates the index until the context ends.

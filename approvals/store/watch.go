@@ -24,7 +24,7 @@ func (b bucket) watch(ctx context.Context, w watched) error {
 	var last uint64
 	initial := true
 	for ctx.Err() == nil {
-		reconnected := b.backend.state.nextReconnect()
+		reconnected := b.backend.nextReconnect()
 		watcher, err := b.openWatch(ctx, w, last)
 		if err != nil {
 			if ctx.Err() == nil {
