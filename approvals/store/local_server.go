@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals/store/embedded"
+	"github.com/heldcall/heldcall/approvals/store/natskv"
 )
 
 // localServer is the embedded server of a store, with the service for its clients.
 type localServer struct {
 	*embedded.Server
-	backend   *backend
+	backend   *natskv.Backend
 	consumers *embedded.ConsumerService // nil before serveConsumers
 }
 
@@ -32,20 +33,20 @@ func (s *Store) startServer(o Options) error {
 		return err
 	}
 	s.server = &localServer{Server: server, backend: s.backend}
-	s.backend.useDisk(o.Dir, s.server.restart)
-	return s.backend.connect("", server.ConnectOptions())
+	s.backend.UseDisk(o.Dir, s.server.restart)
+	return s.backend.Connect("", server.ConnectOptions())
 }
 
 // serveConsumers answers the clients of the server: see [embedded.ServeConsumers].
 func (l *localServer) serveConsumers() (err error) {
-	l.consumers, err = embedded.ServeConsumers(l.Server, l.backend.conn, l.backend.log)
+	l.consumers, err = embedded.ServeConsumers(l.Server, l.backend.Conn, l.backend.Log)
 	return err
 }
 
 // restart restarts the server and waits until it is connected: a write meanwhile would
 // fail.
 func (l *localServer) restart() error {
-	reconnected := l.backend.nextReconnect()
+	reconnected := l.backend.NextReconnect()
 	if err := l.Restart(); err != nil {
 		return err
 	}
@@ -72,11 +73,11 @@ func (l *localServer) recordState(ctx context.Context) {
 }
 
 func (l *localServer) record() {
-	if l.backend.disk.failing() {
+	if l.backend.Disk.Failing() {
 		return // the server restarts then
 	}
-	if err := l.backend.disk.wrote("states", l.Record()); err != nil {
-		l.backend.log.Error("failed to record the state of the streams; trying again", "error", err)
+	if err := l.backend.Disk.Wrote("states", l.Record()); err != nil {
+		l.backend.Log.Error("failed to record the state of the streams; trying again", "error", err)
 	}
 }
 
@@ -89,7 +90,7 @@ func (l *localServer) close(opened bool) error {
 	if opened {
 		l.record()
 	}
-	l.backend.close()
+	l.backend.Close()
 	return l.Close()
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/heldcall/heldcall/approvals/store/natskv"
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
@@ -23,13 +24,13 @@ type provisioned struct {
 
 // provisioner creates or updates the buckets and streams, with a number of copies.
 type provisioner struct {
-	*backend
-	copies copies
+	*natskv.Backend
+	copies natskv.Copies
 }
 
 // provision creates or updates the buckets and streams.
-func provision(ctx context.Context, b *backend, o Options) (p provisioned, err error) {
-	err = b.withCopies(ctx, o.Replicas, func(ctx context.Context, n copies) (err error) {
+func provision(ctx context.Context, b *natskv.Backend, o Options) (p provisioned, err error) {
+	err = b.WithCopies(ctx, o.Replicas, func(ctx context.Context, n natskv.Copies) (err error) {
 		p, err = provisioner{b, n}.all(ctx, o)
 		return err
 	})
@@ -46,8 +47,8 @@ func (b provisioner) all(ctx context.Context, o Options) (p provisioned, err err
 	if p.events, err = b.streams(ctx, o.Retention); err != nil {
 		return p, err
 	}
-	err = b.whenReady(ctx, "open the bucket "+BucketTurns, func(ctx context.Context) (err error) {
-		p.turns, err = b.js.Stream(ctx, "KV_"+BucketTurns)
+	err = b.WhenReady(ctx, "open the bucket "+BucketTurns, func(ctx context.Context) (err error) {
+		p.turns, err = b.JS.Stream(ctx, "KV_"+BucketTurns)
 		return err
 	})
 	return p, err
@@ -87,7 +88,7 @@ func kept(retention time.Duration) map[string]time.Duration {
 func (b provisioner) buckets(ctx context.Context, retention time.Duration) (map[string]jetstream.KeyValue, error) {
 	buckets := map[string]jetstream.KeyValue{}
 	for _, bucket := range provisionedBuckets(retention) {
-		kv, err := b.ensureBucket(ctx, b.copies, jetstream.StreamConfig{Name: bucket.name, MaxAge: bucket.ttl})
+		kv, err := b.EnsureBucket(ctx, b.copies, jetstream.StreamConfig{Name: bucket.name, MaxAge: bucket.ttl})
 		if err != nil {
 			return nil, err
 		}
@@ -98,7 +99,7 @@ func (b provisioner) buckets(ctx context.Context, retention time.Duration) (map[
 
 // streams creates or updates the streams, and returns that of the events.
 func (b provisioner) streams(ctx context.Context, retention time.Duration) (jetstream.Stream, error) {
-	events, err := b.ensureStream(ctx, b.copies, jetstream.StreamConfig{
+	events, err := b.EnsureStream(ctx, b.copies, jetstream.StreamConfig{
 		Name:               subjects.StreamEvents,
 		Description:        "heldcall: audit log",
 		Subjects:           []string{subjects.All(subjects.Event)},
@@ -111,9 +112,9 @@ func (b provisioner) streams(ctx context.Context, retention time.Duration) (jets
 		return nil, err
 	}
 	if !events.CachedInfo().Config.AllowAtomicPublish {
-		return nil, fmt.Errorf("the NATS server %s is %s: heldcall needs 2.12 or newer (atomic batches)", b.conn.ConnectedUrlRedacted(), b.conn.ConnectedServerVersion())
+		return nil, fmt.Errorf("the NATS server %s is %s: heldcall needs 2.12 or newer (atomic batches)", b.Conn.ConnectedUrlRedacted(), b.Conn.ConnectedServerVersion())
 	}
-	_, err = b.ensureStream(ctx, b.copies, jetstream.StreamConfig{
+	_, err = b.EnsureStream(ctx, b.copies, jetstream.StreamConfig{
 		Name:        subjects.StreamRequests,
 		Description: "heldcall: new requests",
 		Subjects:    []string{subjects.All(subjects.Request)},

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/heldcall/heldcall/approvals/store/natskv"
 )
 
 const (
@@ -23,16 +25,16 @@ const (
 func (b provisioner) heldTurns(ctx context.Context, maxStored int64, buckets map[string]jetstream.KeyValue) (objects, error) {
 	bound := maxStored
 	o, err := b.heldTurnsWithin(ctx, bound, buckets)
-	if !noStorage(err) {
+	if !natskv.NoStorage(err) {
 		return o, err
 	}
-	for ; noStorage(err) && bound > minStored; bound /= 2 {
+	for ; natskv.NoStorage(err) && bound > minStored; bound /= 2 {
 		o, err = b.heldTurnsWithin(ctx, bound/2, buckets)
 	}
 	if err != nil {
 		return o, err
 	}
-	b.log.Warn("NATS has not enough storage for hold.max_stored; using less", "bytes", bound/2)
+	b.Log.Warn("NATS has not enough storage for hold.max_stored; using less", "bytes", bound/2)
 	return b.heldTurnsWithin(ctx, bound/2, buckets)
 }
 
@@ -41,24 +43,24 @@ func (b provisioner) heldTurnsWithin(ctx context.Context, bound int64, buckets m
 		{Name: BucketHeld, MaxBytes: bound, AllowMsgTTL: true, SubjectDeleteMarkerTTL: markerTTL},
 		{Name: BucketHeldStates, AllowMsgTTL: true, SubjectDeleteMarkerTTL: markerTTL},
 	}
-	if b.disk == nil { // other processes may share the state
+	if b.Disk == nil { // other processes may share the state
 		configs = append(configs, jetstream.StreamConfig{Name: BucketLeases, MaxAge: leaseAge, Storage: jetstream.MemoryStorage})
 	}
 	for _, config := range configs {
-		if buckets[config.Name], err = b.ensureBucket(ctx, b.copies, config); err != nil {
+		if buckets[config.Name], err = b.EnsureBucket(ctx, b.copies, config); err != nil {
 			return o, err
 		}
 	}
-	o.backend = b.backend
+	o.backend = b.Backend
 	const name = "OBJ_" + BucketHeldObjects
-	if o.stream, err = b.ensureStream(ctx, b.copies, jetstream.StreamConfig{
+	if o.stream, err = b.EnsureStream(ctx, b.copies, jetstream.StreamConfig{
 		Name: name, Subjects: []string{"$O." + BucketHeldObjects + ".C.>", "$O." + BucketHeldObjects + ".M.>"},
 		MaxBytes: bound, Discard: jetstream.DiscardNew, AllowRollup: true,
 	}); err != nil {
 		return o, err
 	}
-	err = b.whenReady(ctx, "open the object store "+BucketHeldObjects, func(ctx context.Context) (err error) {
-		o.store, err = b.js.ObjectStore(ctx, BucketHeldObjects)
+	err = b.WhenReady(ctx, "open the object store "+BucketHeldObjects, func(ctx context.Context) (err error) {
+		o.store, err = b.JS.ObjectStore(ctx, BucketHeldObjects)
 		return err
 	})
 	return o, err

@@ -2,8 +2,8 @@
 // bucket, and one for the audit log. The NATS server is embedded, or Options.URL names an
 // external one; the code is the same for both.
 //
-// Read [Open], provision.go (the buckets and streams), records.go and bucket.go
-// (compare-and-set, watches), a bucket such as requests.go or turns.go, then events.go.
+// Read [Open], provision.go (the buckets and streams), records.go, a bucket such as
+// requests.go or turns.go, then events.go. Package natskv has compare-and-set and watches.
 package store
 
 import (
@@ -15,6 +15,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/store/natskv"
 )
 
 // Store is the whole state. Its parts are safe for concurrent use.
@@ -31,7 +32,7 @@ type Store struct {
 	Limits      *Limits
 	HeldTurns   *HeldTurns
 
-	backend *backend
+	backend *natskv.Backend
 	server  *localServer // nil with an external server
 	workers workers
 	close   func() error
@@ -84,7 +85,7 @@ func (s *Store) ForHeldTurns() HeldTurnStore { return HeldTurnStore{s.HeldTurns,
 // folder, and with an [embedded.LossError] if a part of the state is missing there.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
-	s := &Store{backend: newBackend(o.Log, o.Registerer)}
+	s := &Store{backend: natskv.NewBackend(o.Log, o.Registerer)}
 	s.close = sync.OnceValue(s.shutDown)
 	if err := s.open(ctx, o); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -110,10 +111,10 @@ func (s *Store) open(ctx context.Context, o Options) error {
 	s.workers.Go(func() { s.Turns.watch(work) })
 	s.workers.Go(func() { s.keepRetention(work, o.Retention) })
 	if s.server != nil {
-		s.workers.Go(func() { s.backend.disk.watch(work) })
+		s.workers.Go(func() { s.backend.Disk.Watch(work) })
 		s.workers.Go(func() { s.server.recordState(work) })
 	} else {
-		s.workers.Go(func() { s.backend.failOver(work, p.turns) })
+		s.workers.Go(func() { s.backend.FailOver(work, p.turns) })
 	}
 	return s.Turns.index.wait(ctx)
 }
@@ -127,11 +128,11 @@ func (s *Store) connect(o Options) error {
 	if err != nil {
 		return err
 	}
-	return s.backend.connect(o.URL, options)
+	return s.backend.Connect(o.URL, options)
 }
 
 func (s *Store) makeParts(p provisioned, retention time.Duration) {
-	of := func(name string) bucket { return bucket{s.backend, p.buckets[name]} }
+	of := func(name string) natskv.Bucket { return natskv.Bucket{Backend: s.backend, KV: p.buckets[name]} }
 	s.Requests = newRequests(of(BucketRequests))
 	s.Runs = &Records[approvals.Run]{of(BucketRuns), "run", approvals.ErrUnknownRun, func(r *approvals.Run) string { return r.ID }}
 	s.Signals = &Records[approvals.PrincipalSignal]{of(BucketSignals), "signal", approvals.ErrUnknownSignal, (*approvals.PrincipalSignal).Key}
@@ -158,7 +159,7 @@ func (s *Store) shutDown() error {
 		s.Events.chain.Wait()
 	}
 	if s.server == nil {
-		s.backend.close()
+		s.backend.Close()
 		return nil
 	}
 	return s.server.close(s.Events != nil)
@@ -167,9 +168,9 @@ func (s *Store) shutDown() error {
 // Healthy writes a record and reads it back. Its error wraps
 // [approvals.ErrStoreUnavailable].
 func (s *Store) Healthy(ctx context.Context) error {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := natskv.Bounded(ctx)
 	defer cancel()
-	if err := s.backend.checkDisk(ctx); err != nil {
+	if err := s.backend.CheckDisk(ctx); err != nil {
 		return err
 	}
 	return s.Turns.probe(ctx)
@@ -177,7 +178,7 @@ func (s *Store) Healthy(ctx context.Context) error {
 
 // Conn returns the connection to NATS, for the channel that serves bots. The store closes
 // it.
-func (s *Store) Conn() *natsgo.Conn { return s.backend.conn }
+func (s *Store) Conn() *natsgo.Conn { return s.backend.Conn }
 
 // workers are the goroutines of a store. They end with it.
 type workers struct {

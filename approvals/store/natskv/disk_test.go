@@ -1,4 +1,4 @@
-package store
+package natskv
 
 import (
 	"context"
@@ -31,13 +31,13 @@ func TestChecksShareOneProbe(t *testing.T) {
 			t.Errorf("a check of a disk that does not answer reports %v", err)
 		}
 	}
-	if err := d.unwritable(); err != nil {
+	if err := d.Unwritable(); err != nil {
 		t.Errorf("a write is refused at once: %v", err)
 	}
 	d.mu.Lock()
-	d.probeBegan = d.probeBegan.Add(-2 * opTimeout)
+	d.probeBegan = d.probeBegan.Add(-2 * OpTimeout)
 	d.mu.Unlock()
-	if err := d.unwritable(); !errors.Is(err, approvals.ErrNotRecorded) || !errors.Is(err, errSlow) {
+	if err := d.Unwritable(); !errors.Is(err, approvals.ErrNotRecorded) || !errors.Is(err, errSlow) {
 		t.Errorf("a write to a disk that does not answer reports %v", err)
 	}
 	answer <- fmt.Errorf("open /secret/path: %w", syscall.EROFS)
@@ -45,7 +45,7 @@ func TestChecksShareOneProbe(t *testing.T) {
 	if n := probes.Load(); n != 1 {
 		t.Errorf("%d probes, want 1", n)
 	}
-	err := d.unwritable()
+	err := d.Unwritable()
 	if text := approvals.Because("no", err); text != "no: read-only file system" {
 		t.Errorf("the cause for agents is %q", text)
 	}

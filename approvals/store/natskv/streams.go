@@ -1,4 +1,4 @@
-package store
+package natskv
 
 import (
 	"cmp"
@@ -22,22 +22,22 @@ const (
 	provisionPause = 200 * time.Millisecond
 )
 
-// copies is the number of copies of the state in a cluster. If the configuration did not
+// Copies is the number of copies of the state in a cluster. If the configuration did not
 // ask for it, streams that have more keep them.
-type copies struct {
+type Copies struct {
 	number int
 	asked  bool
 }
 
-// withCopies calls create with the number of copies of the state: replicas; 0 means as many
+// WithCopies calls create with the number of copies of the state: replicas; 0 means as many
 // as the cluster has servers, at most 3, and not fewer than there are.
-func (b *backend) withCopies(ctx context.Context, replicas int, create func(context.Context, copies) error) error {
+func (b *Backend) WithCopies(ctx context.Context, replicas int, create func(context.Context, Copies) error) error {
 	ctx, cancel := context.WithTimeout(ctx, provisionTime)
 	defer cancel()
-	n := copies{replicas, replicas > 0}
+	n := Copies{replicas, replicas > 0}
 	if !n.asked {
 		n.number = 1
-		if b.conn.ConnectedClusterName() != "" {
+		if b.Conn.ConnectedClusterName() != "" {
 			n.number = 3
 		}
 	}
@@ -58,16 +58,16 @@ func (b *backend) withCopies(ctx context.Context, replicas int, create func(cont
 			return err
 		}
 		n.number--
-		b.log.Warn("the cluster has too few servers for three copies of the state", "copies", n.number, "error", err)
+		b.Log.Warn("the cluster has too few servers for three copies of the state", "copies", n.number, "error", err)
 	}
 }
 
-// whenReady calls try until it succeeds, fails for good, or the context ends. JetStream may
+// WhenReady calls try until it succeeds, fails for good, or the context ends. JetStream may
 // not be ready, and may not answer: so each attempt has a short time.
-func (b *backend) whenReady(ctx context.Context, doing string, try func(context.Context) error) error {
+func (b *Backend) WhenReady(ctx context.Context, doing string, try func(context.Context) error) error {
 	var last error
 	for attempt := 0; ; attempt++ {
-		limited, cancel := context.WithTimeout(ctx, min(time.Second<<min(attempt, 4), 2*opTimeout))
+		limited, cancel := context.WithTimeout(ctx, min(time.Second<<min(attempt, 4), 2*OpTimeout))
 		err := try(limited)
 		cancel()
 		if err == nil {
@@ -80,7 +80,7 @@ func (b *backend) whenReady(ctx context.Context, doing string, try func(context.
 			last = err
 		}
 		if attempt == 1 {
-			b.log.Warn("JetStream is not ready; trying again", "operation", doing, "error", err)
+			b.Log.Warn("JetStream is not ready; trying again", "operation", doing, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -90,27 +90,27 @@ func (b *backend) whenReady(ctx context.Context, doing string, try func(context.
 	}
 }
 
-// ensureBucket creates or updates a bucket with the name and the settings of c, as the
+// EnsureBucket creates or updates a bucket with the name and the settings of c, as the
 // NATS library does.
-func (b *backend) ensureBucket(ctx context.Context, n copies, c jetstream.StreamConfig) (kv jetstream.KeyValue, err error) {
+func (b *Backend) EnsureBucket(ctx context.Context, n Copies, c jetstream.StreamConfig) (kv jetstream.KeyValue, err error) {
 	name := c.Name
 	c.Name, c.Subjects = "KV_"+name, []string{"$KV." + name + ".>"}
 	c.MaxMsgsPerSubject, c.Discard, c.AllowRollup, c.DenyDelete = 1, jetstream.DiscardNew, true, true
-	if _, err := b.ensureStream(ctx, n, c); err != nil {
+	if _, err := b.EnsureStream(ctx, n, c); err != nil {
 		return nil, err
 	}
-	err = b.whenReady(ctx, "open the bucket "+name, func(ctx context.Context) (err error) {
-		kv, err = b.js.KeyValue(ctx, name)
+	err = b.WhenReady(ctx, "open the bucket "+name, func(ctx context.Context) (err error) {
+		kv, err = b.JS.KeyValue(ctx, name)
 		return err
 	})
 	return kv, err
 }
 
-// ensureStream creates a stream, or changes the configuration of an existing one. If several
+// EnsureStream creates a stream, or changes the configuration of an existing one. If several
 // replicas create a stream at the same moment, NATS answers only one of them: so each attempt
 // reads the stream first.
-func (b *backend) ensureStream(ctx context.Context, n copies, want jetstream.StreamConfig) (stream jetstream.Stream, err error) {
-	err = b.whenReady(ctx, "create the stream "+want.Name, func(ctx context.Context) (err error) {
+func (b *Backend) EnsureStream(ctx context.Context, n Copies, want jetstream.StreamConfig) (stream jetstream.Stream, err error) {
+	err = b.WhenReady(ctx, "create the stream "+want.Name, func(ctx context.Context) (err error) {
 		stream, err = b.tryStream(ctx, n, want)
 		return err
 	})
@@ -118,10 +118,10 @@ func (b *backend) ensureStream(ctx context.Context, n copies, want jetstream.Str
 }
 
 // tryStream is one attempt of ensureStream.
-func (b *backend) tryStream(ctx context.Context, n copies, want jetstream.StreamConfig) (jetstream.Stream, error) {
-	stream, err := b.js.Stream(ctx, want.Name)
+func (b *Backend) tryStream(ctx context.Context, n Copies, want jetstream.StreamConfig) (jetstream.Stream, error) {
+	stream, err := b.JS.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return b.js.CreateStream(ctx, replicated(want, n.number))
+		return b.JS.CreateStream(ctx, replicated(want, n.number))
 	}
 	if err != nil {
 		return nil, err
@@ -132,18 +132,18 @@ func (b *backend) tryStream(ctx context.Context, n copies, want jetstream.Stream
 	}
 	updated, err := b.update(ctx, stream, replicated(configured(has, want), n.number))
 	if notEnoughServers(err) && n.number > has.Replicas && !n.asked {
-		b.log.Warn("the cluster has too few servers for more copies of the state", "stream", want.Name, "copies", has.Replicas)
+		b.Log.Warn("the cluster has too few servers for more copies of the state", "stream", want.Name, "copies", has.Replicas)
 		return b.update(ctx, stream, replicated(configured(has, want), has.Replicas))
 	}
 	return updated, err
 }
 
 // update changes the configuration of a stream, unless it is as it should be.
-func (b *backend) update(ctx context.Context, stream jetstream.Stream, target jetstream.StreamConfig) (jetstream.Stream, error) {
+func (b *Backend) update(ctx context.Context, stream jetstream.Stream, target jetstream.StreamConfig) (jetstream.Stream, error) {
 	if reflect.DeepEqual(stream.CachedInfo().Config, target) {
 		return stream, nil
 	}
-	return b.js.UpdateStream(ctx, target)
+	return b.JS.UpdateStream(ctx, target)
 }
 
 // replicated returns a configuration with a number of copies. A follower may not have the
@@ -175,11 +175,11 @@ func temporary(err error) bool {
 		return true
 	}
 	const streamOffline = 10118
-	return (refused.Code == 503 && !noStorage(err)) || refused.ErrorCode == streamOffline || refused.ErrorCode == jetstream.JSErrCodeStreamNameInUse
+	return (refused.Code == 503 && !NoStorage(err)) || refused.ErrorCode == streamOffline || refused.ErrorCode == jetstream.JSErrCodeStreamNameInUse
 }
 
-// noStorage reports whether NATS cannot reserve the storage of a stream.
-func noStorage(err error) bool {
+// NoStorage reports whether NATS cannot reserve the storage of a stream.
+func NoStorage(err error) bool {
 	var refused *jetstream.APIError
 	const insufficientResources, storageExceeded = 10023, 10047
 	return errors.As(err, &refused) && (refused.ErrorCode == insufficientResources || refused.ErrorCode == storageExceeded)

@@ -1,4 +1,4 @@
-package store
+package natskv
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// connect connects to a server: see [natsgo.Connect]. It tries again for ever after it has
+// Connect connects to a server: see [natsgo.Connect]. It tries again for ever after it has
 // lost the connection.
-func (b *backend) connect(url string, more []natsgo.Option) (err error) {
+func (b *Backend) Connect(url string, more []natsgo.Option) (err error) {
 	var server atomic.Value // the URL of the last connection, without credentials
 	server.Store("")
 	options := []natsgo.Option{
@@ -26,44 +26,44 @@ func (b *backend) connect(url string, more []natsgo.Option) (err error) {
 		natsgo.DisconnectErrHandler(func(_ *natsgo.Conn, err error) {
 			b.state.up.Store(false)
 			if err != nil {
-				b.log.Warn("lost the connection to NATS", "server", server.Load(), "error", err)
+				b.Log.Warn("lost the connection to NATS", "server", server.Load(), "error", err)
 			}
 		}),
 		natsgo.ReconnectHandler(func(c *natsgo.Conn) {
 			b.state.reconnected()
 			b.metrics.reconnects.Inc()
 			server.Store(c.ConnectedUrlRedacted())
-			b.log.Info("reconnected to NATS", "server", server.Load())
+			b.Log.Info("reconnected to NATS", "server", server.Load())
 		}),
 		natsgo.ClosedHandler(func(*natsgo.Conn) { b.state.closed() }),
 		natsgo.ErrorHandler(func(_ *natsgo.Conn, _ *natsgo.Subscription, err error) {
-			b.log.Debug("error of NATS", "error", err)
+			b.Log.Debug("error of NATS", "error", err)
 		}),
 	}
-	if b.conn, err = natsgo.Connect(url, append(options, more...)...); err != nil {
+	if b.Conn, err = natsgo.Connect(url, append(options, more...)...); err != nil {
 		return fmt.Errorf("connect to NATS: %w", err)
 	}
-	server.Store(b.conn.ConnectedUrlRedacted())
+	server.Store(b.Conn.ConnectedUrlRedacted())
 	b.state.up.Store(true)
-	if b.js, err = jetstream.New(b.conn); err != nil {
+	if b.JS, err = jetstream.New(b.Conn); err != nil {
 		return fmt.Errorf("use JetStream: %w", err)
 	}
 	return nil
 }
 
-// close closes the connection, if there is one, and waits for its last callback.
-func (b *backend) close() {
-	if b.conn != nil {
-		b.conn.Close()
+// Close closes the connection, if there is one, and waits for its last callback.
+func (b *Backend) Close() {
+	if b.Conn != nil {
+		b.Conn.Close()
 		<-b.state.ended
 	}
 }
 
-// connected reports whether the connection is up, as far as is known.
-func (b *backend) connected() bool { return b.state.up.Load() }
+// Connected reports whether the connection is up, as far as is known.
+func (b *Backend) Connected() bool { return b.state.up.Load() }
 
-// nextReconnect is closed at the next reconnect.
-func (b *backend) nextReconnect() <-chan struct{} { return b.state.nextReconnect() }
+// NextReconnect is closed at the next reconnect.
+func (b *Backend) NextReconnect() <-chan struct{} { return b.state.nextReconnect() }
 
 // connectionState notifies watchers of a reconnect: by their own heartbeat they would notice
 // it after about twenty seconds.
