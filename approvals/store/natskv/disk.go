@@ -19,7 +19,7 @@ import (
 const (
 	probeBytes   = 64 << 10
 	probeTimeout = 2 * time.Second  // of a write to the folder
-	slowProbe    = time.Second / 2  // of a write to the folder: the server is not restarted then
+	slowProbe    = time.Second / 2  // of a write to the folder; failed writes are then no reason for a restart
 	lateWrite    = time.Second / 2  // after which a write without an answer checks the folder
 	diskInterval = time.Second      // between two checks while writes fail
 	restartAfter = 3 * time.Second  // of failed writes to a writable folder
@@ -200,15 +200,18 @@ func (d *Disk) Failing() bool {
 func (d *Disk) needsRestart() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.writable || d.slow || d.probing != nil {
+	if !d.writable || d.probing != nil {
 		return false
+	}
+	if d.cause != nil || d.slow {
+		return d.cause != nil
 	}
 	for _, at := range d.failed {
 		if time.Since(at) > restartAfter {
 			return true
 		}
 	}
-	return d.cause != nil
+	return false
 }
 
 // mayRestart reports whether [restartPause] has passed since the last restart.

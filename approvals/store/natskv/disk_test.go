@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/heldcall/heldcall/approvals"
 )
@@ -51,5 +55,38 @@ func TestChecksShareOneProbe(t *testing.T) {
 	}
 	if text, certain := approvals.NotRecorded(err); !certain || !strings.Contains(text, "read-only file system") {
 		t.Errorf("the text for reviewers is %q (%t)", text, certain)
+	}
+}
+
+// The server has stopped writing after an error of the folder, so it is restarted as soon as
+// the folder can be written, however slowly. Writes without a known cause may only be slow.
+func TestRestartOnASlowDisk(t *testing.T) {
+	failed := map[string]time.Time{"events": time.Now().Add(-2 * restartAfter)}
+	for _, test := range []struct {
+		name  string
+		cause error
+		slow  time.Duration
+		want  int
+	}{
+		{"a cause", syscall.ENOSPC, 0, 1},
+		{"a cause, slow", syscall.ENOSPC, slowProbe + 1, 1},
+		{"no cause", nil, 0, 1},
+		{"no cause, slow", nil, slowProbe + 1, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			restarts := 0
+			d := newDisk(t.TempDir(), slog.New(slog.DiscardHandler))
+			d.failed, d.cause = maps.Clone(failed), test.cause
+			d.restarts = prometheus.NewCounter(prometheus.CounterOpts{Name: "restarts"})
+			d.probe = func() error { time.Sleep(test.slow); return nil }
+			d.restart = func() error { restarts++; return nil }
+			d.look(t.Context())
+			if restarts != test.want {
+				t.Errorf("%d restarts, want %d", restarts, test.want)
+			}
+			if err := d.Unwritable(); test.cause != nil && err != nil {
+				t.Errorf("after the restart, writes are refused: %v", err)
+			}
+		})
 	}
 }
