@@ -56,7 +56,7 @@ func makeState(t *testing.T, size int) (stopped, killed string) {
 	if _, err := s.Grants.PutGrant(t.Context(), approvals.Grant{ID: "g"}, 0); err != nil {
 		t.Fatal(err)
 	}
-	s.record()
+	s.server.record()
 	if err := os.CopyFS(killed, os.DirFS(stopped)); err != nil {
 		t.Fatal(err)
 	}
@@ -126,9 +126,9 @@ func invert(at func([]byte) int) func([]byte) []byte {
 	}
 }
 
-// What is missing or damaged in the data folder is reported at the start, and the files are
-// left as they are. The state that is left can be used after --accept-loss. What an
-// interrupted write leaves is no loss.
+// Missing and damaged files of the data folder are reported at the start, and no file is
+// changed. The rest of the state can be used after --accept-loss. The remains of an
+// interrupted write are no loss.
 func TestDamagedState(t *testing.T) {
 	const all = storedRequests
 	middle := func(content []byte) int { return len(content) / 2 }

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/store/natskv"
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
@@ -25,7 +26,7 @@ const (
 
 // Deliveries delivers events to channels, and stores the state of channels.
 type Deliveries struct {
-	bucket    bucket
+	bucket    natskv.Bucket
 	keys      keys
 	stream    jetstream.Stream // of the events
 	inactive  time.Duration    // after which the consumer of a channel is deleted
@@ -47,15 +48,15 @@ func (s *Deliveries) Follow(ctx context.Context, channel string, types []approva
 	for i, typ := range types {
 		filters[i] = subjects.Fill(subjects.Event, "*", subjects.Token(string(typ)), "*")
 	}
-	making, cancel := bounded(ctx)
+	making, cancel := natskv.Bounded(ctx)
 	defer cancel()
 	consumer, err := s.consumer(making, channel, filters)
 	if err != nil {
-		return s.bucket.backend.fail(opRead, "follow the events for channel "+channel, err)
+		return s.bucket.Backend.Fail(natskv.OpRead, "follow the events for channel "+channel, err)
 	}
 	reader, err := consumer.Messages(jetstream.PullMaxMessages(readAhead))
 	if err != nil {
-		return s.bucket.backend.fail(opRead, "follow the events for channel "+channel, err)
+		return s.bucket.Backend.Fail(natskv.OpRead, "follow the events for channel "+channel, err)
 	}
 	defer returnUnread(reader)
 	following()
@@ -68,15 +69,15 @@ func (s *Deliveries) Follow(ctx context.Context, channel string, types []approva
 			return nil
 		}
 		if err != nil {
-			return s.bucket.backend.fail(opRead, "follow the events for channel "+channel, err)
+			return s.bucket.Backend.Fail(natskv.OpRead, "follow the events for channel "+channel, err)
 		}
 		entry, err := entryOf(msg)
 		if err != nil {
-			s.bucket.backend.log.Error("an event cannot be read and is not delivered", "channel", channel, "error", err)
+			s.bucket.Backend.Log.Error("an event cannot be read and is not delivered", "channel", channel, "error", err)
 			_ = msg.Term()
 			continue
 		}
-		take(entry.Event, ackMsg{s.bucket.backend.conn, msg.Reply()})
+		take(entry.Event, ackMsg{s.bucket.Backend.Conn, msg.Reply()})
 		s.delivered.raise(channel, entry.Seq)
 	}
 }
@@ -95,13 +96,13 @@ func (s *Deliveries) consumer(ctx context.Context, channel string, filters []str
 		FilterSubjects:    filters,
 		InactiveThreshold: s.inactive,
 	}
-	existing, err := s.bucket.backend.js.Consumer(ctx, subjects.StreamEvents, config.Durable)
+	existing, err := s.bucket.Backend.JS.Consumer(ctx, subjects.StreamEvents, config.Durable)
 	switch {
 	case err == nil:
 		at := existing.CachedInfo()
 		config.DeliverPolicy, config.OptStartSeq = at.Config.DeliverPolicy, at.Config.OptStartSeq // these cannot change
 		s.delivered.raise(channel, at.AckFloor.Stream)
-		return s.bucket.backend.js.UpdateConsumer(ctx, subjects.StreamEvents, config)
+		return s.bucket.Backend.JS.UpdateConsumer(ctx, subjects.StreamEvents, config)
 	case !errors.Is(err, jetstream.ErrConsumerNotFound):
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func (s *Deliveries) consumer(ctx context.Context, channel string, filters []str
 		}
 		s.delivered.raise(channel, head.State.LastSeq)
 	}
-	return s.bucket.backend.js.CreateOrUpdateConsumer(ctx, subjects.StreamEvents, config)
+	return s.bucket.Backend.JS.CreateOrUpdateConsumer(ctx, subjects.StreamEvents, config)
 }
 
 // delivered has the last event that was delivered here, by channel.
@@ -167,7 +168,7 @@ func (m ackMsg) send(word string) { _ = m.conn.Publish(m.reply, []byte(word)) }
 
 // State reads the value of a channel under a key. Revision 0 means that there is none.
 func (s *Deliveries) State(ctx context.Context, channel, key string) ([]byte, uint64, error) {
-	entry, err := s.bucket.get(ctx, stateKey(channel, key), errNoState)
+	entry, err := s.bucket.Get(ctx, stateKey(channel, key), errNoState)
 	if errors.Is(err, errNoState) {
 		return nil, 0, nil
 	}
@@ -183,10 +184,10 @@ var errNoState = errors.New("there is no value")
 // PutState writes a value of a channel under a key if the key is at the revision, else it
 // fails with [approvals.ErrConflict].
 func (s *Deliveries) PutState(ctx context.Context, channel, key string, value []byte, revision uint64) (uint64, error) {
-	if len(value) > s.bucket.backend.maxRecord()/2 {
+	if len(value) > s.bucket.Backend.MaxRecord()/2 {
 		return 0, fmt.Errorf("state %s of channel %s has %d bytes: %w", key, channel, len(value), approvals.ErrTooLarge)
 	}
-	return s.bucket.compareAndSet(ctx, stateKey(channel, key), value, revision)
+	return s.bucket.CompareAndSet(ctx, stateKey(channel, key), value, revision)
 }
 
 // LinkKey returns the key that signs the links of a channel: fresh, if there is none yet. It

@@ -9,6 +9,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
+	"github.com/heldcall/heldcall/approvals/store/natskv"
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
@@ -16,7 +17,7 @@ import (
 func (e eventStream) has(ctx context.Context, event approvals.Event) (bool, error) {
 	for msg, err := range messages(ctx, e.stream, subjects.OfEvent(event)) {
 		if err != nil {
-			return false, e.backend.fail(opRead, "look for event "+event.ID, err)
+			return false, e.backend.Fail(natskv.OpRead, "look for event "+event.ID, err)
 		}
 		if entry, err := audit.Parse(msg.Sequence, msg.Data); err == nil && entry.Event.ID == event.ID {
 			return true, nil
@@ -34,7 +35,7 @@ func (e eventStream) OfType(ctx context.Context, t approvals.EventType, from uin
 				entry, err = audit.Parse(msg.Sequence, msg.Data)
 			}
 			if err != nil {
-				yield(entry, e.backend.fail(opRead, "read the audit log", err))
+				yield(entry, e.backend.Fail(natskv.OpRead, "read the audit log", err))
 				return
 			}
 			if !yield(entry, nil) {
@@ -54,7 +55,7 @@ func messages(ctx context.Context, stream jetstream.Stream, subject string) iter
 func messagesFrom(ctx context.Context, stream jetstream.Stream, subject string, from uint64) iter.Seq2[*jetstream.RawStreamMsg, error] {
 	return func(yield func(*jetstream.RawStreamMsg, error) bool) {
 		for seq := from; ; {
-			read, cancel := bounded(ctx)
+			read, cancel := natskv.Bounded(ctx)
 			msg, err := stream.GetMsg(read, seq, jetstream.WithGetMsgSubject(subject))
 			cancel()
 			if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -87,7 +88,7 @@ func (e eventStream) read(ctx context.Context, config jetstream.OrderedConsumerC
 	return func(yield func(audit.Entry, error) bool) {
 		fail := func(err error) {
 			if ctx.Err() == nil {
-				yield(audit.Entry{}, e.backend.fail(opRead, "read the audit log", err))
+				yield(audit.Entry{}, e.backend.Fail(natskv.OpRead, "read the audit log", err))
 			}
 		}
 		consumer, err := e.stream.OrderedConsumer(ctx, config)

@@ -12,22 +12,23 @@ import (
 	"github.com/nats-io/nuid"
 
 	"github.com/heldcall/heldcall/approvals/audit"
+	"github.com/heldcall/heldcall/approvals/store/natskv"
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
 // eventStream is the [audit.Stream] of the events.
 type eventStream struct {
-	backend *backend
+	backend *natskv.Backend
 	stream  jetstream.Stream
 }
 
 // Head returns the end of the log.
 func (e eventStream) Head(ctx context.Context) (audit.Head, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := natskv.Bounded(ctx)
 	defer cancel()
 	info, err := e.stream.Info(ctx)
 	if err != nil {
-		return audit.Head{}, e.backend.fail(opRead, "read the end of the audit log", err)
+		return audit.Head{}, e.backend.Fail(natskv.OpRead, "read the end of the audit log", err)
 	}
 	head := audit.Head{Seq: info.State.LastSeq}
 	if info.State.Msgs == 0 {
@@ -38,11 +39,11 @@ func (e eventStream) Head(ctx context.Context) (audit.Head, error) {
 
 // First returns the oldest entry, zero if there is none.
 func (e eventStream) First(ctx context.Context) (audit.Head, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := natskv.Bounded(ctx)
 	defer cancel()
 	info, err := e.stream.Info(ctx)
 	if err != nil {
-		return audit.Head{}, e.backend.fail(opRead, "read the start of the audit log", err)
+		return audit.Head{}, e.backend.Fail(natskv.OpRead, "read the start of the audit log", err)
 	}
 	if info.State.Msgs == 0 {
 		return audit.Head{}, nil
@@ -61,14 +62,14 @@ func (e eventStream) headAt(ctx context.Context, seq uint64) (audit.Head, error)
 
 // Entry reads one entry.
 func (e eventStream) Entry(ctx context.Context, seq uint64) (audit.Entry, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := natskv.Bounded(ctx)
 	defer cancel()
 	msg, err := e.stream.GetMsg(ctx, seq)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return audit.Entry{}, fmt.Errorf("audit entry %d: %w", seq, audit.ErrNoEntry)
 	}
 	if err != nil {
-		return audit.Entry{}, e.backend.fail(opRead, "read the audit log", err)
+		return audit.Entry{}, e.backend.Fail(natskv.OpRead, "read the audit log", err)
 	}
 	return audit.Parse(msg.Sequence, msg.Data)
 }
@@ -82,8 +83,8 @@ const (
 
 // AppendAfter publishes entries as one atomic batch: one wait for the disk.
 func (e eventStream) AppendAfter(ctx context.Context, seq uint64, entries []audit.Entry) error {
-	defer e.backend.metrics.timeWrite()()
-	conn := e.backend.conn
+	defer e.backend.TimeWrite()()
+	conn := e.backend.Conn
 	batch := nuid.Next()
 	for i, entry := range entries {
 		msg := natsgo.NewMsg(subjects.OfEvent(entry.Event))
@@ -99,7 +100,7 @@ func (e eventStream) AppendAfter(ctx context.Context, seq uint64, entries []audi
 		}
 		if i < len(entries)-1 {
 			if err := conn.PublishMsg(msg); err != nil {
-				return e.backend.fail(opAppend, "append to the audit log", err)
+				return e.backend.Fail(natskv.OpAppend, "append to the audit log", err)
 			}
 			continue
 		}
@@ -114,12 +115,12 @@ func (e eventStream) AppendAfter(ctx context.Context, seq uint64, entries []audi
 // commit publishes the last message of a batch and reads the reply.
 func (e eventStream) commit(ctx context.Context, msg *natsgo.Msg) error {
 	var reply *natsgo.Msg
-	err := e.backend.bounded(ctx, func(ctx context.Context) (err error) {
-		reply, err = await(ctx, func(ctx context.Context) (*natsgo.Msg, error) { return e.backend.conn.RequestMsgWithContext(ctx, msg) })
+	err := e.backend.Bounded(ctx, func(ctx context.Context) (err error) {
+		reply, err = natskv.Await(ctx, func(ctx context.Context) (*natsgo.Msg, error) { return e.backend.Conn.RequestMsgWithContext(ctx, msg) })
 		return err
 	})
 	if err != nil {
-		return e.backend.fail(opAppend, "append to the audit log", err)
+		return e.backend.Fail(natskv.OpAppend, "append to the audit log", err)
 	}
 	var ack struct {
 		Error     *jetstream.APIError `json:"error"`
@@ -127,7 +128,7 @@ func (e eventStream) commit(ctx context.Context, msg *natsgo.Msg) error {
 		Duplicate bool                `json:"duplicate"`
 	}
 	if err := json.Unmarshal(reply.Data, &ack); err != nil {
-		return e.backend.fail(opAppend, "append to the audit log", err)
+		return e.backend.Fail(natskv.OpAppend, "append to the audit log", err)
 	}
 	const duplicateInBatch, duplicateInProcess = 10201, 10158
 	switch {
@@ -136,11 +137,11 @@ func (e eventStream) commit(ctx context.Context, msg *natsgo.Msg) error {
 	case ack.Error == nil && ack.Sequence > 0:
 		return nil
 	case ack.Error == nil:
-		return e.backend.fail(opAppend, "append to the audit log", errors.New("the reply has no sequence"))
-	case wrongSequence(ack.Error):
+		return e.backend.Fail(natskv.OpAppend, "append to the audit log", errors.New("the reply has no sequence"))
+	case natskv.WrongSequence(ack.Error):
 		return audit.ErrMoved
 	case ack.Error.ErrorCode == duplicateInBatch || ack.Error.ErrorCode == duplicateInProcess:
 		return audit.ErrDuplicate
 	}
-	return e.backend.fail(opAppend, "append to the audit log", ack.Error)
+	return e.backend.Fail(natskv.OpAppend, "append to the audit log", ack.Error)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
+	"github.com/heldcall/heldcall/approvals/store/natskv"
 )
 
 // EventLog is the audit log, a chain of events.
@@ -19,33 +20,33 @@ type EventLog struct {
 }
 
 func newEventLog(stream eventStream) *EventLog {
-	return &EventLog{stream, audit.NewLog(stream, stream.backend.maxRecord)}
+	return &EventLog{stream, audit.NewLog(stream, stream.backend.MaxRecord)}
 }
 
 // AppendEvents adds to the audit chain.
 func (s *EventLog) AppendEvents(ctx context.Context, events ...approvals.Event) error {
-	if cause := s.backend.disk.unwritable(); cause != nil {
-		return s.backend.fail(opAppend, "append to the audit log", cause)
+	if cause := s.backend.Disk.Unwritable(); cause != nil {
+		return s.backend.Fail(natskv.OpAppend, "append to the audit log", cause)
 	}
-	err := s.backend.again(ctx, func() error { return s.chain.Append(ctx, events...) })
+	err := s.backend.Again(ctx, func() error { return s.chain.Append(ctx, events...) })
 	if !errors.Is(err, approvals.ErrTooLarge) {
-		err = s.backend.disk.wrote("events", err)
+		err = s.backend.Disk.Wrote("events", err)
 	}
 	if err == nil || errors.Is(err, approvals.ErrTooLarge) || errors.Is(err, approvals.ErrStoreUnavailable) {
 		return err
 	}
-	return s.backend.fail(opAppend, "append to the audit log", err)
+	return s.backend.Fail(natskv.OpAppend, "append to the audit log", err)
 }
 
 // EnsureEvent appends an event unless one with its id is in the log.
 func (s *EventLog) EnsureEvent(ctx context.Context, e approvals.Event) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*opTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*natskv.OpTimeout)
 	defer cancel()
 	err := s.chain.Ensure(ctx, e, func(ctx context.Context) (bool, error) { return s.has(ctx, e) })
 	if err == nil || errors.Is(err, approvals.ErrStoreUnavailable) {
 		return err
 	}
-	return s.backend.fail(opAppend, "append to the audit log", err)
+	return s.backend.Fail(natskv.OpAppend, "append to the audit log", err)
 }
 
 // Events yields the audit log from a sequence on and waits for more.
@@ -64,11 +65,11 @@ func (s *EventLog) Events(ctx context.Context, from uint64) iter.Seq2[approvals.
 
 // LastSeq returns the sequence number of the latest event, 0 for none.
 func (s *EventLog) LastSeq(ctx context.Context) (uint64, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := natskv.Bounded(ctx)
 	defer cancel()
 	info, err := s.stream.Info(ctx)
 	if err != nil {
-		return 0, s.backend.fail(opRead, "read the end of the audit log", err)
+		return 0, s.backend.Fail(natskv.OpRead, "read the end of the audit log", err)
 	}
 	return info.State.LastSeq, nil
 }
@@ -99,7 +100,7 @@ func (s *EventLog) EntriesFrom(ctx context.Context, after uint64, since time.Tim
 	return func(yield func(audit.Entry, error) bool) {
 		info, err := s.stream.Info(ctx)
 		if err != nil {
-			yield(audit.Entry{}, s.backend.fail(opRead, "read the end of the audit log", err))
+			yield(audit.Entry{}, s.backend.Fail(natskv.OpRead, "read the end of the audit log", err))
 			return
 		}
 		last := info.State.LastSeq
@@ -151,7 +152,7 @@ func (s *EventLog) DropBefore(ctx context.Context, before time.Time, declare fun
 	defer cancel()
 	info, err := s.stream.Info(ctx)
 	if err != nil {
-		return s.backend.fail(opRead, "read the age of the audit log", err)
+		return s.backend.Fail(natskv.OpRead, "read the age of the audit log", err)
 	}
 	if info.State.Msgs < 2 || !info.State.FirstTime.Before(before) {
 		return nil
@@ -161,7 +162,7 @@ func (s *EventLog) DropBefore(ctx context.Context, before time.Time, declare fun
 		middle := first + (last-first)/2
 		msg, err := s.stream.GetMsg(ctx, middle)
 		if err != nil {
-			return s.backend.fail(opRead, "read the age of the audit log", err)
+			return s.backend.Fail(natskv.OpRead, "read the age of the audit log", err)
 		}
 		if msg.Time.Before(before) {
 			first = middle + 1
@@ -177,7 +178,7 @@ func (s *EventLog) DropBefore(ctx context.Context, before time.Time, declare fun
 		return err
 	}
 	if err := s.stream.Purge(ctx, jetstream.WithPurgeSequence(first)); err != nil {
-		return s.backend.fail(opWrite, "delete old audit entries", err)
+		return s.backend.Fail(natskv.OpWrite, "delete old audit entries", err)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/store/natskv"
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
@@ -12,14 +13,14 @@ type Grants struct {
 	records Records[approvals.Grant]
 }
 
-func newGrants(b bucket) *Grants {
+func newGrants(b natskv.Bucket) *Grants {
 	return &Grants{Records[approvals.Grant]{bucket: b, kind: "grant", unknown: approvals.ErrUnknownGrant, id: func(g *approvals.Grant) string { return g.ID }}}
 }
 
 // PutGrant writes a grant whose record is at a revision (0: never existed), else it
 // fails with [approvals.ErrConflict].
 func (s *Grants) PutGrant(ctx context.Context, g approvals.Grant, revision uint64) (uint64, error) {
-	return s.records.put(ctx, g, revision, s.records.backend.maxRecord()/2) // its event contains it too
+	return s.records.put(ctx, g, revision, s.records.bucket.Backend.MaxRecord()/2) // its event contains it too
 }
 
 // GetGrant reads a grant, or fails with [approvals.ErrUnknownGrant].
@@ -31,8 +32,8 @@ func (s *Grants) GetGrant(ctx context.Context, id string) (approvals.Grant, uint
 // DeleteGrant deletes a grant and leaves a marker, so that the same grant is never written
 // again.
 func (s *Grants) DeleteGrant(ctx context.Context, id string) error {
-	return s.records.backend.write(ctx, opWrite, "delete grant "+id, func(ctx context.Context) error {
-		return s.records.kv.Delete(ctx, subjects.Token(id))
+	return s.records.bucket.Backend.Write(ctx, natskv.OpWrite, "delete grant "+id, func(ctx context.Context) error {
+		return s.records.bucket.KV.Delete(ctx, subjects.Token(id))
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/heldturns"
+	"github.com/heldcall/heldcall/approvals/store/natskv"
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
@@ -23,7 +24,7 @@ import (
 type HeldTurns struct {
 	Leases *Leases // nil with the embedded server: only this process uses it
 
-	turns   bucket
+	turns   natskv.Bucket
 	states  Records[heldturns.State]
 	objects objects
 }
@@ -33,7 +34,7 @@ const (
 	maxInline  = 1 << 20 // bytes of a snapshot in the bucket
 )
 
-func newHeldTurns(of func(name string) bucket, o objects) *HeldTurns {
+func newHeldTurns(of func(name string) natskv.Bucket, o objects) *HeldTurns {
 	return &HeldTurns{
 		turns: of(BucketHeld), objects: o,
 		states: Records[heldturns.State]{of(BucketHeldStates), "state of held turn", approvals.ErrUnknownTurn, func(s *heldturns.State) string { return s.ID }},
@@ -71,14 +72,14 @@ func parseHeldKey(key string) (k heldturns.Key, ok bool) {
 // held need all of hold.max_stored.
 func (s *HeldTurns) Put(ctx context.Context, k heldturns.Key, snapshot []byte) (heldturns.Key, error) {
 	doing := "store held turn " + k.ID
-	if k.Large = len(snapshot) > min(maxInline, s.turns.backend.maxRecord()-decisionRoom); k.Large {
+	if k.Large = len(snapshot) > min(maxInline, s.turns.Backend.MaxRecord()-decisionRoom); k.Large {
 		if err := s.objects.put(ctx, k.ID, snapshot); err != nil {
 			return k, err
 		}
 		snapshot = nil
 	}
-	err := noRoom(doing, s.turns.backend.write(ctx, opWrite, doing, func(ctx context.Context) error {
-		_, err := s.turns.kv.Put(ctx, heldKey(k), snapshot)
+	err := noRoom(doing, s.turns.Backend.Write(ctx, natskv.OpWrite, doing, func(ctx context.Context) error {
+		_, err := s.turns.KV.Put(ctx, heldKey(k), snapshot)
 		return err
 	}))
 	if k.Large && errors.Is(err, approvals.ErrNoRoom) {
@@ -89,7 +90,7 @@ func (s *HeldTurns) Put(ctx context.Context, k heldturns.Key, snapshot []byte) (
 
 // Get reads the snapshot of a held turn, or fails with [approvals.ErrUnknownTurn].
 func (s *HeldTurns) Get(ctx context.Context, k heldturns.Key) ([]byte, error) {
-	entry, err := s.turns.get(ctx, heldKey(k), approvals.ErrUnknownTurn)
+	entry, err := s.turns.Get(ctx, heldKey(k), approvals.ErrUnknownTurn)
 	if err != nil {
 		return nil, err
 	}
@@ -102,20 +103,20 @@ func (s *HeldTurns) Get(ctx context.Context, k heldturns.Key) ([]byte, error) {
 // End removes a held turn. Its key is reported as ended for the time of keep.
 func (s *HeldTurns) End(ctx context.Context, k heldturns.Key, keep time.Duration) error {
 	doing, keep := "remove held turn "+k.ID, max(keep.Round(time.Second), time.Second)
-	err := s.turns.backend.write(ctx, opWrite, doing, func(ctx context.Context) error {
-		err := s.turns.kv.Purge(ctx, heldKey(k), jetstream.PurgeTTL(keep))
+	err := s.turns.Backend.Write(ctx, natskv.OpWrite, doing, func(ctx context.Context) error {
+		err := s.turns.KV.Purge(ctx, heldKey(k), jetstream.PurgeTTL(keep))
 		if !errors.Is(noRoom(doing, err), approvals.ErrNoRoom) {
 			return err
 		}
 		// A full bucket of a cluster does not take the marker that makes room.
-		stream, err := s.turns.backend.js.Stream(ctx, "KV_"+BucketHeld)
+		stream, err := s.turns.Backend.JS.Stream(ctx, "KV_"+BucketHeld)
 		if err != nil {
 			return err
 		}
 		if err := stream.Purge(ctx, jetstream.WithPurgeSubject("$KV."+BucketHeld+"."+heldKey(k))); err != nil {
 			return err
 		}
-		return s.turns.kv.Purge(ctx, heldKey(k), jetstream.PurgeTTL(keep))
+		return s.turns.KV.Purge(ctx, heldKey(k), jetstream.PurgeTTL(keep))
 	})
 	if err == nil && k.Large {
 		err = s.objects.remove(ctx, k.ID)
@@ -132,10 +133,10 @@ func (s *HeldTurns) SweepBefore(ctx context.Context, wanted func(turn string) bo
 // Watch calls changed with every held turn, with the turns that have ended, and with every
 // change. It reads no snapshots.
 func (s *HeldTurns) Watch(ctx context.Context, changed func(heldturns.Entry), loaded func()) error {
-	return s.turns.watch(ctx, watched{keys: true, loaded: loaded, entry: func(entry jetstream.KeyValueEntry) {
+	return s.turns.Watch(ctx, natskv.Watched{Keys: true, Loaded: loaded, Entry: func(entry jetstream.KeyValueEntry) {
 		k, ok := parseHeldKey(entry.Key())
 		if !ok {
-			s.turns.backend.log.Error("failed to read the key of a held turn", "key", entry.Key())
+			s.turns.Backend.Log.Error("failed to read the key of a held turn", "key", entry.Key())
 			return
 		}
 		changed(heldturns.Entry{Key: k, Ended: entry.Operation() != jetstream.KeyValuePut, At: entry.Created().UTC()})
@@ -145,7 +146,7 @@ func (s *HeldTurns) Watch(ctx context.Context, changed func(heldturns.Entry), lo
 // PutState writes the state of a held turn whose record is at a revision (0: has none), else
 // it fails with [approvals.ErrConflict].
 func (s *HeldTurns) PutState(ctx context.Context, state heldturns.State, revision uint64) (uint64, error) {
-	return s.states.put(ctx, state, revision, s.states.backend.maxRecord())
+	return s.states.put(ctx, state, revision, s.states.bucket.Backend.MaxRecord())
 }
 
 // GetState reads the state of a held turn, or fails with [approvals.ErrUnknownTurn].
@@ -157,9 +158,9 @@ func (s *HeldTurns) GetState(ctx context.Context, id string) (heldturns.State, u
 // with [approvals.ErrConflict].
 func (s *HeldTurns) RemoveState(ctx context.Context, id string, revision uint64) error {
 	doing, conflict := "remove the state of held turn "+id, false
-	err := s.states.backend.write(ctx, opWrite, doing, func(ctx context.Context) error {
-		err := s.states.kv.Purge(ctx, subjects.Token(id), jetstream.LastRevision(revision), jetstream.PurgeTTL(time.Minute))
-		if conflict = wrongSequence(err) || errors.Is(err, jetstream.ErrKeyRevisionMismatch); conflict {
+	err := s.states.bucket.Backend.Write(ctx, natskv.OpWrite, doing, func(ctx context.Context) error {
+		err := s.states.bucket.KV.Purge(ctx, subjects.Token(id), jetstream.LastRevision(revision), jetstream.PurgeTTL(time.Minute))
+		if conflict = natskv.WrongSequence(err) || errors.Is(err, jetstream.ErrKeyRevisionMismatch); conflict {
 			return nil
 		}
 		return err

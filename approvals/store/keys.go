@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/store/natskv"
 )
 
 const (
@@ -14,17 +15,17 @@ const (
 
 // keys has the secret keys of heldcall, which are created once. Their bucket never deletes
 // records: a new key would make everything made with the old one invalid.
-type keys struct{ bucket bucket }
+type keys struct{ bucket natskv.Bucket }
 
 // once returns the key of a name: fresh, if there is none yet.
 func (k keys) once(ctx context.Context, name string, fresh []byte) ([]byte, error) {
-	entry, err := k.bucket.get(ctx, name, errNoKey)
+	entry, err := k.bucket.Get(ctx, name, errNoKey)
 	if errors.Is(err, errNoKey) {
-		if _, err = k.bucket.compareAndSet(ctx, name, fresh, 0); err == nil {
+		if _, err = k.bucket.CompareAndSet(ctx, name, fresh, 0); err == nil {
 			return fresh, nil
 		}
 		if errors.Is(err, approvals.ErrConflict) { // another replica was faster
-			entry, err = k.bucket.get(ctx, name, approvals.ErrStoreUnavailable)
+			entry, err = k.bucket.Get(ctx, name, approvals.ErrStoreUnavailable)
 		}
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/store/natskv"
 )
 
 // LimitTTL is the time for which the count of a limit is kept after its last call.
@@ -18,7 +19,7 @@ const maxKnownCounts = 1000
 // Limits keeps the counts of policy limits for all replicas. It is a
 // [policy.SharedCounts].
 type Limits struct {
-	bucket  bucket
+	bucket  natskv.Bucket
 	stripes [64]limitStripe // by key
 }
 
@@ -55,7 +56,7 @@ func (l *Limits) Update(ctx context.Context, key string, change func(old []byte)
 			delete(stripe.known, key)
 			continue
 		}
-		revision, err := l.bucket.compareAndSet(ctx, key, value, old.revision)
+		revision, err := l.bucket.CompareAndSet(ctx, key, value, old.revision)
 		if err == nil {
 			stripe.keep(key, knownCount{value, revision})
 			return nil
@@ -75,7 +76,7 @@ var errNoCount = errors.New("no count")
 
 // read reads a count. That of an unknown key is empty.
 func (l *Limits) read(ctx context.Context, key string) (knownCount, error) {
-	entry, err := l.bucket.get(ctx, key, errNoCount)
+	entry, err := l.bucket.Get(ctx, key, errNoCount)
 	if errors.Is(err, errNoCount) {
 		return knownCount{}, nil
 	}

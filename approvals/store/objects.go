@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/store/natskv"
 )
 
 // Subjects of the stream of the object store.
@@ -21,7 +22,7 @@ const (
 
 // objects has the snapshots that are too large for a key-value bucket, each under a name.
 type objects struct {
-	backend *backend
+	backend *natskv.Backend
 	store   jetstream.ObjectStore
 	stream  jetstream.Stream // of the store
 }
@@ -30,7 +31,7 @@ type objects struct {
 // [approvals.ErrNoRoom] if the stream is full, and removes the part that did fit.
 func (o objects) put(ctx context.Context, name string, value []byte) error {
 	doing := "store object " + name
-	err := noRoom(doing, o.backend.write(ctx, opWrite, doing, func(ctx context.Context) error {
+	err := noRoom(doing, o.backend.Write(ctx, natskv.OpWrite, doing, func(ctx context.Context) error {
 		_, err := o.store.PutBytes(ctx, name, value)
 		return err
 	}))
@@ -42,14 +43,14 @@ func (o objects) put(ctx context.Context, name string, value []byte) error {
 
 // get reads an object, or fails with [approvals.ErrUnknownTurn].
 func (o objects) get(ctx context.Context, name string) ([]byte, error) {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := natskv.Bounded(ctx)
 	defer cancel()
 	value, err := o.store.GetBytes(ctx, name)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return nil, fmt.Errorf("read object %s: %w", name, approvals.ErrUnknownTurn)
 	}
 	if err != nil {
-		return nil, o.backend.fail(opRead, "read object "+name, err)
+		return nil, o.backend.Fail(natskv.OpRead, "read object "+name, err)
 	}
 	return value, nil
 }
@@ -57,7 +58,7 @@ func (o objects) get(ctx context.Context, name string) ([]byte, error) {
 // remove removes an object, if there is one, and leaves nothing of it in the stream:
 // [jetstream.ObjectStore.Delete] leaves a marker.
 func (o objects) remove(ctx context.Context, name string) error {
-	return o.backend.write(ctx, opWrite, "remove object "+name, func(ctx context.Context) error {
+	return o.backend.Write(ctx, natskv.OpWrite, "remove object "+name, func(ctx context.Context) error {
 		info, err := o.store.GetInfo(ctx, name, jetstream.GetObjectInfoShowDeleted())
 		if errors.Is(err, jetstream.ErrObjectNotFound) {
 			return nil
@@ -77,7 +78,7 @@ func (o objects) remove(ctx context.Context, name string) error {
 func (o objects) sweep(ctx context.Context, wanted func(name string) bool, before time.Time) error {
 	all, err := o.store.List(ctx)
 	if err != nil && !errors.Is(err, jetstream.ErrNoObjectsFound) {
-		return o.backend.fail(opRead, "list objects", err)
+		return o.backend.Fail(natskv.OpRead, "list objects", err)
 	}
 	complete := map[string]bool{}
 	for _, one := range all {
@@ -90,7 +91,7 @@ func (o objects) sweep(ctx context.Context, wanted func(name string) bool, befor
 	}
 	info, err := o.stream.Info(ctx, jetstream.WithSubjectFilter(objectParts+">"))
 	if err != nil {
-		return o.backend.fail(opRead, "list the parts of objects", err)
+		return o.backend.Fail(natskv.OpRead, "list the parts of objects", err)
 	}
 	for subject := range info.State.Subjects {
 		if complete[subject] {
@@ -101,7 +102,7 @@ func (o objects) sweep(ctx context.Context, wanted func(name string) bool, befor
 			continue
 		}
 		if err := o.stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
-			return o.backend.fail(opWrite, "remove an unfinished object", err)
+			return o.backend.Fail(natskv.OpWrite, "remove an unfinished object", err)
 		}
 	}
 	return nil

@@ -2,10 +2,11 @@ package store
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/heldcall/heldcall/approvals/store/natskv"
 )
 
 const (
@@ -18,55 +19,48 @@ const (
 	minStored = 1 << 20
 )
 
-// provisionHeld creates or updates the buckets of held turns, and the object store of large
+// heldTurns creates or updates the buckets of held turns, and the object store of large
 // ones. NATS reserves the bytes of a bound: if it has less room, the bound is halved until
 // it fits, and once more for the other streams.
-func (b *backend) provisionHeld(ctx context.Context, n copies, maxStored int64, buckets map[string]jetstream.KeyValue) (objects, error) {
+func (b provisioner) heldTurns(ctx context.Context, maxStored int64, buckets map[string]jetstream.KeyValue) (objects, error) {
 	bound := maxStored
-	o, err := b.provisionHeldWithin(ctx, n, bound, buckets)
-	if !noStorage(err) {
+	o, err := b.heldTurnsWithin(ctx, bound, buckets)
+	if !natskv.NoStorage(err) {
 		return o, err
 	}
-	for ; noStorage(err) && bound > minStored; bound /= 2 {
-		o, err = b.provisionHeldWithin(ctx, n, bound/2, buckets)
+	for ; natskv.NoStorage(err) && bound > minStored; bound /= 2 {
+		o, err = b.heldTurnsWithin(ctx, bound/2, buckets)
 	}
 	if err != nil {
 		return o, err
 	}
-	b.log.Warn("NATS has not enough storage for hold.max_stored; using less", "bytes", bound/2)
-	return b.provisionHeldWithin(ctx, n, bound/2, buckets)
+	b.Log.Warn("NATS has not enough storage for hold.max_stored; using less", "bytes", bound/2)
+	return b.heldTurnsWithin(ctx, bound/2, buckets)
 }
 
-// noStorage reports whether NATS cannot reserve the storage of a stream.
-func noStorage(err error) bool {
-	var refused *jetstream.APIError
-	const insufficientResources, storageExceeded = 10023, 10047
-	return errors.As(err, &refused) && (refused.ErrorCode == insufficientResources || refused.ErrorCode == storageExceeded)
-}
-
-func (b *backend) provisionHeldWithin(ctx context.Context, n copies, bound int64, buckets map[string]jetstream.KeyValue) (o objects, err error) {
+func (b provisioner) heldTurnsWithin(ctx context.Context, bound int64, buckets map[string]jetstream.KeyValue) (o objects, err error) {
 	configs := []jetstream.StreamConfig{
 		{Name: BucketHeld, MaxBytes: bound, AllowMsgTTL: true, SubjectDeleteMarkerTTL: markerTTL},
 		{Name: BucketHeldStates, AllowMsgTTL: true, SubjectDeleteMarkerTTL: markerTTL},
 	}
-	if b.disk == nil { // other processes may share the state
+	if b.Disk == nil { // other processes may share the state
 		configs = append(configs, jetstream.StreamConfig{Name: BucketLeases, MaxAge: leaseAge, Storage: jetstream.MemoryStorage})
 	}
 	for _, config := range configs {
-		if buckets[config.Name], err = b.ensureBucket(ctx, n, config); err != nil {
+		if buckets[config.Name], err = b.EnsureBucket(ctx, b.copies, config); err != nil {
 			return o, err
 		}
 	}
-	o.backend = b
+	o.backend = b.Backend
 	const name = "OBJ_" + BucketHeldObjects
-	if o.stream, err = b.ensureStream(ctx, n, jetstream.StreamConfig{
+	if o.stream, err = b.EnsureStream(ctx, b.copies, jetstream.StreamConfig{
 		Name: name, Subjects: []string{"$O." + BucketHeldObjects + ".C.>", "$O." + BucketHeldObjects + ".M.>"},
 		MaxBytes: bound, Discard: jetstream.DiscardNew, AllowRollup: true,
 	}); err != nil {
 		return o, err
 	}
-	err = b.whenReady(ctx, "open the object store "+BucketHeldObjects, func(ctx context.Context) (err error) {
-		o.store, err = b.js.ObjectStore(ctx, BucketHeldObjects)
+	err = b.WhenReady(ctx, "open the object store "+BucketHeldObjects, func(ctx context.Context) (err error) {
+		o.store, err = b.JS.ObjectStore(ctx, BucketHeldObjects)
 		return err
 	})
 	return o, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/approvals/store/natskv"
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
@@ -18,7 +19,7 @@ const subscriptionsKey = "sub."
 
 // Push has the subscriptions of browsers to Web Push, and the key of heldcall for it.
 type Push struct {
-	bucket bucket
+	bucket natskv.Bucket
 	keys   keys
 }
 
@@ -34,25 +35,25 @@ func (s *Push) PutSubscription(ctx context.Context, sub reviewers.Subscription) 
 	if err != nil {
 		return fmt.Errorf("encode subscription %s: %w", sub.ID, err)
 	}
-	return s.bucket.backend.write(ctx, opWrite, "record subscription "+sub.ID, func(ctx context.Context) error {
-		_, err := s.bucket.kv.Put(ctx, subscriptionsKey+subjects.Token(sub.ID), value)
+	return s.bucket.Backend.Write(ctx, natskv.OpWrite, "record subscription "+sub.ID, func(ctx context.Context) error {
+		_, err := s.bucket.KV.Put(ctx, subscriptionsKey+subjects.Token(sub.ID), value)
 		return err
 	})
 }
 
 // DeleteSubscription deletes a subscription, if there is one.
 func (s *Push) DeleteSubscription(ctx context.Context, id string) error {
-	return s.bucket.backend.write(ctx, opWrite, "delete subscription "+id, func(ctx context.Context) error {
-		return s.bucket.kv.Purge(ctx, subscriptionsKey+subjects.Token(id))
+	return s.bucket.Backend.Write(ctx, natskv.OpWrite, "delete subscription "+id, func(ctx context.Context) error {
+		return s.bucket.KV.Purge(ctx, subscriptionsKey+subjects.Token(id))
 	})
 }
 
 // WatchSubscriptions calls changed with every subscription and every change of one, and gone
 // with the ids of deleted subscriptions.
 func (s *Push) WatchSubscriptions(ctx context.Context, changed func(reviewers.Subscription), gone func(id string), loaded func()) error {
-	return s.bucket.watch(ctx, watched{
-		loaded: loaded,
-		entry: func(entry jetstream.KeyValueEntry) {
+	return s.bucket.Watch(ctx, natskv.Watched{
+		Loaded: loaded,
+		Entry: func(entry jetstream.KeyValueEntry) {
 			token, is := strings.CutPrefix(entry.Key(), subscriptionsKey)
 			if !is {
 				return
@@ -65,7 +66,7 @@ func (s *Push) WatchSubscriptions(ctx context.Context, changed func(reviewers.Su
 			}
 			var sub reviewers.Subscription
 			if err := json.Unmarshal(entry.Value(), &sub); err != nil {
-				s.bucket.backend.log.Error("failed to read the record of a subscription", "key", entry.Key(), "error", err)
+				s.bucket.Backend.Log.Error("failed to read the record of a subscription", "key", entry.Key(), "error", err)
 				return
 			}
 			changed(sub)

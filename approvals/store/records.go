@@ -9,12 +9,13 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/store/natskv"
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
 // Records is a bucket of JSON records of one type, each under the token of its id.
 type Records[T any] struct {
-	bucket
+	bucket  natskv.Bucket
 	kind    string // of a record, in errors and logs
 	unknown error  // for an id without a record
 	id      func(*T) string
@@ -30,7 +31,7 @@ type record[T any] struct {
 // Put writes a record whose key is at a revision (0: has no value), else it fails with
 // [approvals.ErrConflict].
 func (r *Records[T]) Put(ctx context.Context, v T, revision uint64) error {
-	_, err := r.put(ctx, v, revision, r.backend.maxRecord())
+	_, err := r.put(ctx, v, revision, r.bucket.Backend.MaxRecord())
 	return err
 }
 
@@ -57,12 +58,12 @@ func (r *Records[T]) put(ctx context.Context, v T, revision uint64, limit int) (
 	if len(value) > limit {
 		return 0, fmt.Errorf("%s %s has %d bytes, the limit is %d: %w", r.kind, id, len(value), limit, approvals.ErrTooLarge)
 	}
-	return r.compareAndSet(ctx, subjects.Token(id), value, revision)
+	return r.bucket.CompareAndSet(ctx, subjects.Token(id), value, revision)
 }
 
 // get reads the record of an id.
 func (r *Records[T]) get(ctx context.Context, id string) (record[T], error) {
-	entry, err := r.bucket.get(ctx, subjects.Token(id), r.unknown)
+	entry, err := r.bucket.Get(ctx, subjects.Token(id), r.unknown)
 	if err != nil {
 		return record[T]{}, err
 	}
@@ -85,7 +86,7 @@ func (r *Records[T]) decode(entry jetstream.KeyValueEntry) (record[T], error) {
 // of deleted records, until the context ends. It calls loaded once, after the records that
 // existed before.
 func (r *Records[T]) watch(ctx context.Context, changed func(record[T]), deleted func(id string), loaded func()) error {
-	return r.bucket.watch(ctx, watched{loaded: loaded, entry: func(entry jetstream.KeyValueEntry) {
+	return r.bucket.Watch(ctx, natskv.Watched{Loaded: loaded, Entry: func(entry jetstream.KeyValueEntry) {
 		if entry.Operation() != jetstream.KeyValuePut {
 			if id, err := subjects.ParseToken(entry.Key()); err == nil {
 				deleted(id)
@@ -94,7 +95,7 @@ func (r *Records[T]) watch(ctx context.Context, changed func(record[T]), deleted
 		}
 		stored, err := r.decode(entry)
 		if err != nil {
-			r.backend.log.Error("failed to read a record", "kind", r.kind, "key", entry.Key(), "error", err)
+			r.bucket.Backend.Log.Error("failed to read a record", "kind", r.kind, "key", entry.Key(), "error", err)
 			return
 		}
 		changed(stored)

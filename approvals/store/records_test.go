@@ -57,7 +57,7 @@ func TestRecords(t *testing.T) {
 func TestRecordsUnderAnotherKey(t *testing.T) {
 	s := openForTest(t)
 	for key, value := range map[string]string{"r1": `{"id":"r2"}`, "r3": `{`, "r4": ``} {
-		if _, err := s.Runs.kv.Put(t.Context(), key, []byte(value)); err != nil {
+		if _, err := s.Runs.bucket.KV.Put(t.Context(), key, []byte(value)); err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err := s.Runs.Get(t.Context(), key); !errors.Is(err, approvals.ErrStoreUnavailable) {

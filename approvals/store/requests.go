@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/store/natskv"
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
@@ -23,7 +24,7 @@ type Requests struct {
 	searching chan struct{} // one for each search in progress
 }
 
-func newRequests(b bucket) *Requests {
+func newRequests(b natskv.Bucket) *Requests {
 	return &Requests{
 		records:   Records[approvals.Request]{bucket: b, kind: "request", unknown: approvals.ErrUnknownRequest, id: func(r *approvals.Request) string { return r.ID }},
 		index:     newRequestIndex(),
@@ -33,13 +34,13 @@ func newRequests(b bucket) *Requests {
 
 // CreateRequest records a new request, or fails with [approvals.ErrConflict].
 func (s *Requests) CreateRequest(ctx context.Context, r approvals.Request) (uint64, error) {
-	return s.put(ctx, r, 0, s.records.backend.maxRecord()/2-decisionRoom)
+	return s.put(ctx, r, 0, s.records.bucket.Backend.MaxRecord()/2-decisionRoom)
 }
 
 // UpdateRequest replaces a request whose record is at a revision, else it fails with
 // [approvals.ErrConflict].
 func (s *Requests) UpdateRequest(ctx context.Context, r approvals.Request, revision uint64) (uint64, error) {
-	return s.put(ctx, r, revision, s.records.backend.maxRecord()-decisionRoom/4)
+	return s.put(ctx, r, revision, s.records.bucket.Backend.MaxRecord()-decisionRoom/4)
 }
 
 func (s *Requests) put(ctx context.Context, r approvals.Request, revision uint64, limit int) (uint64, error) {
@@ -74,11 +75,11 @@ func (s *Requests) PublishRequest(ctx context.Context, r approvals.Request) erro
 	if err != nil {
 		return fmt.Errorf("encode request %s: %w", r.ID, err)
 	}
-	backend := s.records.backend
-	return backend.write(ctx, opPublish, "publish request "+r.ID, func(ctx context.Context) error {
-		_, err := backend.js.Publish(ctx, subjects.OfRequest(r), payload,
+	backend := s.records.bucket.Backend
+	return backend.Write(ctx, natskv.OpPublish, "publish request "+r.ID, func(ctx context.Context) error {
+		_, err := backend.JS.Publish(ctx, subjects.OfRequest(r), payload,
 			jetstream.WithExpectStream(subjects.StreamRequests), jetstream.WithExpectLastSequencePerSubject(0))
-		if wrongSequence(err) {
+		if natskv.WrongSequence(err) {
 			return nil // it was published before
 		}
 		return err

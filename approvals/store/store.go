@@ -2,74 +2,21 @@
 // bucket, and one for the audit log. The NATS server is embedded, or Options.URL names an
 // external one; the code is the same for both.
 //
-// Read [Open], provision.go (the buckets and streams), records.go and bucket.go
-// (compare-and-set, watches), a bucket such as requests.go or turns.go, then events.go.
+// Read [Open], provision.go (the buckets and streams), records.go, a bucket such as
+// requests.go or turns.go, then events.go. Package natskv has compare-and-set and watches.
 package store
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/reviewers"
-	"github.com/heldcall/heldcall/approvals/store/embedded"
+	"github.com/heldcall/heldcall/approvals/store/natskv"
 )
-
-// Names of the buckets in NATS.
-const (
-	BucketRequests    = "heldcall_requests"
-	BucketTurns       = "heldcall_turns"
-	BucketGrants      = "heldcall_grants"
-	BucketRuns        = "heldcall_runs"
-	BucketSignals     = "heldcall_signals" // by principal
-	BucketDelegations = "heldcall_delegations"
-	BucketDeliveries  = "heldcall_notify" // the state of channels
-	BucketPush        = "heldcall_push"   // subscriptions to Web Push, and keys
-	BucketLimits      = "heldcall_limits" // counts of policy limits
-	BucketHeld        = "heldcall_held"   // snapshots of held turns
-	BucketHeldStates  = "heldcall_held_states"
-	BucketLeases      = "heldcall_leases"       // of processes
-	BucketHeldObjects = "heldcall_held_objects" // an object store: large snapshots of held turns
-)
-
-// DelegationTTL is the time for which a delegation is kept after it was written: longer
-// than a delegation may last.
-const DelegationTTL = 366 * 24 * time.Hour
-
-// Options configures [Open]. The defaults of zero fields are named here.
-type Options struct {
-	// URL of an external NATS server or cluster, 2.12 or newer; several are separated by
-	// commas. Empty: an embedded server.
-	URL string
-	// Files with credentials for URL: a credentials file, or an NKey seed file, and TLS
-	// files.
-	Creds, NKey            string
-	TLSCA, TLSCert, TLSKey string
-	Replicas               int    // copies in a cluster; 0: as many as it has servers, at most 3
-	Listen                 string // of the embedded server, for bots; "" is 127.0.0.1:4143, "-" is nowhere
-	Dir                    string // of the embedded server; "" is ./data
-	// Reviewers may connect to the embedded server with their tokens, and publish under
-	// their names. Nil: every client is the reviewer "local".
-	Reviewers *reviewers.Directory
-	// ReviewersOnly refuses clients without credentials. It needs Reviewers.
-	ReviewersOnly bool
-	Retention     time.Duration // of requests, runs and audit log; 0: 90 days
-	MaxStored     int64         // bytes of held turns; 0: 1 GiB
-	Channels      []string      // that receive events; bots may not use their consumers
-	// AcceptLoss opens the state of the embedded server although a part of it is missing or
-	// damaged: see [Store.Loss].
-	AcceptLoss bool
-	Log        *slog.Logger
-	Registerer prometheus.Registerer
-}
 
 // Store is the whole state. Its parts are safe for concurrent use.
 type Store struct {
@@ -85,12 +32,9 @@ type Store struct {
 	Limits      *Limits
 	HeldTurns   *HeldTurns
 
-	backend   *backend
-	server    *embedded.Server          // nil with an external server
-	consumers *embedded.ConsumerService // of the embedded server
-
-	stop    context.CancelFunc // of the workers
-	workers sync.WaitGroup
+	backend *natskv.Backend
+	server  *localServer // nil with an external server
+	workers workers
 	close   func() error
 }
 
@@ -130,7 +74,7 @@ func (s *Store) ForGrants() GrantStore { return GrantStore{s.Grants, s.Events} }
 // [heldturns.Store].
 type HeldTurnStore struct {
 	*HeldTurns
-	*EventLog
+	approvals.EventStore
 }
 
 // ForHeldTurns returns the parts that a keeper of held turns needs.
@@ -141,9 +85,7 @@ func (s *Store) ForHeldTurns() HeldTurnStore { return HeldTurnStore{s.HeldTurns,
 // folder, and with an [embedded.LossError] if a part of the state is missing there.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
-	s := &Store{backend: &backend{log: o.Log, writing: make(chan struct{}, maxWrites)}}
-	s.backend.state.init()
-	s.backend.metrics = newMetrics(o.Registerer, s.backend.state.up.Load)
+	s := &Store{backend: natskv.NewBackend(o.Log, o.Registerer)}
 	s.close = sync.OnceValue(s.shutDown)
 	if err := s.open(ctx, o); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -151,91 +93,46 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-func (o Options) withDefaults() Options {
-	if o.Listen == "" {
-		o.Listen = "127.0.0.1:4143"
-	}
-	if o.Dir == "" {
-		o.Dir = "./data"
-	}
-	if o.Retention == 0 {
-		o.Retention = 90 * 24 * time.Hour
-	}
-	if o.MaxStored == 0 {
-		o.MaxStored = 1 << 30
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	return o
-}
-
 func (s *Store) open(ctx context.Context, o Options) error {
 	if err := s.connect(o); err != nil {
 		return err
 	}
-	p, err := s.backend.provision(ctx, o)
+	p, err := provision(ctx, s.backend, o)
 	if err != nil {
 		return err
 	}
 	if s.server != nil {
-		if s.consumers, err = embedded.ServeConsumers(s.server, s.backend.conn, s.backend.log); err != nil {
+		if err := s.server.serveConsumers(); err != nil {
 			return err
 		}
 	}
 	s.makeParts(p, o.Retention)
-	work, stop := context.WithCancel(context.Background())
-	s.stop = stop
+	work := s.workers.begin()
 	s.workers.Go(func() { s.Turns.watch(work) })
 	s.workers.Go(func() { s.keepRetention(work, o.Retention) })
 	if s.server != nil {
-		s.workers.Go(func() { s.backend.disk.watch(work) })
-		s.workers.Go(func() { s.recordState(work) })
-	}
-	if s.server == nil {
-		s.workers.Go(func() { s.backend.failOver(work, p.turns) })
+		s.workers.Go(func() { s.backend.Disk.Watch(work) })
+		s.workers.Go(func() { s.server.recordState(work) })
+	} else {
+		s.workers.Go(func() { s.backend.FailOver(work, p.turns) })
 	}
 	return s.Turns.index.wait(ctx)
 }
 
 // connect starts the embedded server, if there is one, and connects to the server.
-func (s *Store) connect(o Options) (err error) {
+func (s *Store) connect(o Options) error {
 	if o.URL == "" {
-		if s.server, err = embedded.Start(embedded.Options{
-			Dir: o.Dir, Listen: o.Listen, Reviewers: o.Reviewers, ReviewersOnly: o.ReviewersOnly, Channels: o.Channels,
-			Kept: kept(o.Retention), AcceptLoss: o.AcceptLoss, Log: o.Log,
-		}); err != nil {
-			return err
-		}
-		s.backend.disk = newDisk(o.Dir, o.Log)
-		s.backend.disk.restart, s.backend.disk.restarts = s.restart, s.backend.metrics.restarts
+		return s.startServer(o)
 	}
-	if s.backend.conn, err = s.backend.connect(o, s.server); err != nil {
+	options, err := credentials(o)
+	if err != nil {
 		return err
 	}
-	if s.backend.js, err = jetstream.New(s.backend.conn); err != nil {
-		return fmt.Errorf("use JetStream: %w", err)
-	}
-	return nil
-}
-
-// restart restarts the embedded server and waits until it is connected: a write meanwhile would
-// fail.
-func (s *Store) restart() error {
-	reconnected := s.backend.state.nextReconnect()
-	if err := s.server.Restart(); err != nil {
-		return err
-	}
-	select {
-	case <-reconnected:
-		return nil
-	case <-time.After(reconnectWait):
-		return errors.New("it does not accept the connection of heldcall")
-	}
+	return s.backend.Connect(o.URL, options)
 }
 
 func (s *Store) makeParts(p provisioned, retention time.Duration) {
-	of := func(name string) bucket { return bucket{s.backend, p.buckets[name]} }
+	of := func(name string) natskv.Bucket { return natskv.Bucket{Backend: s.backend, KV: p.buckets[name]} }
 	s.Requests = newRequests(of(BucketRequests))
 	s.Runs = &Records[approvals.Run]{of(BucketRuns), "run", approvals.ErrUnknownRun, func(r *approvals.Run) string { return r.ID }}
 	s.Signals = &Records[approvals.PrincipalSignal]{of(BucketSignals), "signal", approvals.ErrUnknownSignal, (*approvals.PrincipalSignal).Key}
@@ -257,86 +154,49 @@ func (s *Store) makeParts(p provisioned, retention time.Duration) {
 func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shutDown() error {
-	if s.stop != nil {
-		s.stop()
-	}
-	s.workers.Wait()
+	s.workers.end()
 	if s.Events != nil {
 		s.Events.chain.Wait()
 	}
-	if s.consumers != nil {
-		s.consumers.Close()
+	if s.server == nil {
+		s.backend.Close()
+		return nil
 	}
-	if s.Events != nil && s.server != nil {
-		s.record()
-	}
-	if s.backend.conn != nil {
-		s.backend.conn.Close()
-		<-s.backend.state.ended
-	}
-	if s.server != nil {
-		return s.server.Close()
-	}
-	return nil
+	return s.server.close(s.Events != nil)
 }
 
 // Healthy writes a record and reads it back. Its error wraps
 // [approvals.ErrStoreUnavailable].
 func (s *Store) Healthy(ctx context.Context) error {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := natskv.Bounded(ctx)
 	defer cancel()
-	if err := s.backend.disk.check(ctx); err != nil {
-		return s.backend.fail(opProbe, "write a probe", err)
+	if err := s.backend.CheckDisk(ctx); err != nil {
+		return err
 	}
 	return s.Turns.probe(ctx)
 }
 
-// reconnectWait is the time limit for the connection to the embedded server after its restart.
-const reconnectWait = 30 * time.Second
-
-// recordInterval is the time between two records of the state of the streams. What is lost of
-// the writes since the last record may not be noticed after a crash.
-const recordInterval = 5 * time.Second
-
-// recordState records the state of the streams until the context ends.
-func (s *Store) recordState(ctx context.Context) {
-	ticker := time.NewTicker(recordInterval)
-	defer ticker.Stop()
-	for {
-		s.record()
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
-}
-
-func (s *Store) record() {
-	if s.backend.disk.failing() {
-		return // the server restarts then
-	}
-	if err := s.backend.disk.wrote("states", s.server.Record()); err != nil {
-		s.backend.log.Error("failed to record the state of the streams; trying again", "error", err)
-	}
-}
-
-// Loss returns what was missing or damaged at the start and accepted, "" for nothing.
-func (s *Store) Loss() string {
-	if s.server == nil {
-		return ""
-	}
-	return (&embedded.LossError{Losses: s.server.Losses()}).Details()
-}
-
 // Conn returns the connection to NATS, for the channel that serves bots. The store closes
 // it.
-func (s *Store) Conn() *natsgo.Conn { return s.backend.conn }
+func (s *Store) Conn() *natsgo.Conn { return s.backend.Conn }
 
-// ListenAddr returns the address of the embedded server for bots, "" if there is none.
-func (s *Store) ListenAddr() string {
-	if s.server == nil {
-		return ""
+// workers are the goroutines of a store. They end with it.
+type workers struct {
+	stop context.CancelFunc
+	sync.WaitGroup
+}
+
+// begin returns the context of the workers.
+func (w *workers) begin() context.Context {
+	ctx, stop := context.WithCancel(context.Background())
+	w.stop = stop
+	return ctx
+}
+
+// end stops the workers, if they have begun, and waits for them.
+func (w *workers) end() {
+	if w.stop != nil {
+		w.stop()
 	}
-	return s.server.Addr()
+	w.Wait()
 }

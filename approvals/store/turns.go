@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/store/natskv"
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
@@ -24,21 +25,21 @@ const probeKey = "=probe"
 
 // Turns are the hidden turns of sessions, with an index of the sessions in memory.
 type Turns struct {
-	bucket bucket
+	bucket natskv.Bucket
 	stream jetstream.Stream // of the bucket
 	index  *turnIndex
 }
 
-func newTurns(b bucket, stream jetstream.Stream) *Turns {
+func newTurns(b natskv.Bucket, stream jetstream.Stream) *Turns {
 	return &Turns{bucket: b, stream: stream, index: newTurnIndex()}
 }
 
 // PutTurn writes a hidden turn of a session and replaces one with the same id. It is kept
 // for [TurnTTL].
 func (s *Turns) PutTurn(ctx context.Context, session, id string, value []byte) error {
-	return s.bucket.backend.again(ctx, func() error {
+	return s.bucket.Backend.Again(ctx, func() error {
 		return s.write(ctx, session, id, value, func(ctx context.Context, key string) error {
-			_, err := s.bucket.kv.Put(ctx, key, value)
+			_, err := s.bucket.KV.Put(ctx, key, value)
 			return err
 		})
 	})
@@ -48,7 +49,7 @@ func (s *Turns) PutTurn(ctx context.Context, session, id string, value []byte) e
 // exists, TakeTurn writes nothing and reports false.
 func (s *Turns) TakeTurn(ctx context.Context, session, id string, value []byte) (taken bool, err error) {
 	err = s.write(ctx, session, id, value, func(ctx context.Context, key string) error {
-		_, err := s.bucket.kv.Create(ctx, key, value)
+		_, err := s.bucket.KV.Create(ctx, key, value)
 		if taken = err == nil; errors.Is(err, jetstream.ErrKeyExists) {
 			return nil
 		}
@@ -59,14 +60,14 @@ func (s *Turns) TakeTurn(ctx context.Context, session, id string, value []byte) 
 
 // DropTurn deletes a turn, so that it can be taken again.
 func (s *Turns) DropTurn(ctx context.Context, session, id string) error {
-	return s.write(ctx, session, id, nil, func(ctx context.Context, key string) error { return s.bucket.kv.Delete(ctx, key) })
+	return s.write(ctx, session, id, nil, func(ctx context.Context, key string) error { return s.bucket.KV.Delete(ctx, key) })
 }
 
 func (s *Turns) write(ctx context.Context, session, id string, value []byte, write func(ctx context.Context, key string) error) error {
-	if limit := s.bucket.backend.maxRecord() - decisionRoom; len(value) > limit {
+	if limit := s.bucket.Backend.MaxRecord() - decisionRoom; len(value) > limit {
 		return fmt.Errorf("hidden turn %s has %d bytes, the limit is %d: %w", id, len(value), limit, approvals.ErrTooLarge)
 	}
-	return s.bucket.backend.write(ctx, opWrite, "write hidden turn "+id, func(ctx context.Context) error {
+	return s.bucket.Backend.Write(ctx, natskv.OpWrite, "write hidden turn "+id, func(ctx context.Context) error {
 		s.index.put(subjects.Token(session)) // first: readers must read the turns from now on
 		return write(ctx, subjects.Token(session)+"."+subjects.Token(id))
 	})
@@ -81,7 +82,7 @@ func (s *Turns) Turns(ctx context.Context, session string) ([][]byte, error) {
 	var turns []turn
 	for msg, err := range messages(ctx, s.stream, "$KV."+BucketTurns+"."+subjects.Token(session)+".>") {
 		if err != nil {
-			return nil, s.bucket.backend.fail(opRead, "read the hidden turns of session "+session, err)
+			return nil, s.bucket.Backend.Fail(natskv.OpRead, "read the hidden turns of session "+session, err)
 		}
 		if msg.Header.Get("KV-Operation") == "" {
 			turns = append(turns, turn{msg.Subject, msg.Data})
@@ -98,44 +99,44 @@ func (s *Turns) Turns(ctx context.Context, session string) ([][]byte, error) {
 // HasTurns reports from memory whether a session may have hidden turns. Those of other
 // replicas are known after milliseconds. While the connection is lost, it reports true.
 func (s *Turns) HasTurns(session string) bool {
-	return !s.bucket.backend.state.up.Load() || s.index.has(subjects.Token(session))
+	return !s.bucket.Backend.Connected() || s.index.has(subjects.Token(session))
 }
 
 // AnyTurns reports whether any session may have hidden turns: see [Turns.HasTurns].
 func (s *Turns) AnyTurns() bool {
-	return !s.bucket.backend.state.up.Load() || s.index.any()
+	return !s.bucket.Backend.Connected() || s.index.any()
 }
 
 // watch updates the index until the context ends.
 func (s *Turns) watch(ctx context.Context) {
-	err := s.bucket.watch(ctx, watched{
-		keys:   true,
-		loaded: func() { close(s.index.loaded) },
-		entry: func(entry jetstream.KeyValueEntry) {
+	err := s.bucket.Watch(ctx, natskv.Watched{
+		Keys:   true,
+		Loaded: func() { close(s.index.loaded) },
+		Entry: func(entry jetstream.KeyValueEntry) {
 			if session, _, ok := strings.Cut(entry.Key(), "."); ok && entry.Operation() == jetstream.KeyValuePut {
 				s.index.put(session)
 			}
 		},
 	})
 	if err != nil {
-		s.bucket.backend.log.Error("the watch of hidden turns has ended", "error", err)
+		s.bucket.Backend.Log.Error("the watch of hidden turns has ended", "error", err)
 	}
 }
 
 // probe writes a value and reads it back.
 func (s *Turns) probe(ctx context.Context) error {
-	backend, value := s.bucket.backend, []byte(rand.Text())
-	revision, err := s.bucket.kv.Put(ctx, probeKey, value)
-	if err = backend.disk.wrote(opWrite, err); err != nil {
-		return backend.fail(opProbe, "write a probe", err)
+	backend, value := s.bucket.Backend, []byte(rand.Text())
+	revision, err := s.bucket.KV.Put(ctx, probeKey, value)
+	if err = backend.Disk.Wrote(natskv.OpWrite, err); err != nil {
+		return backend.Fail(natskv.OpProbe, "write a probe", err)
 	}
-	entry, err := s.bucket.kv.Get(ctx, probeKey)
+	entry, err := s.bucket.KV.Get(ctx, probeKey)
 	if err != nil {
-		return backend.fail(opProbe, "read a probe", err)
+		return backend.Fail(natskv.OpProbe, "read a probe", err)
 	}
 	// A later revision may be a probe of another replica. An earlier one is an error.
 	if entry.Revision() < revision || (entry.Revision() == revision && !bytes.Equal(entry.Value(), value)) {
-		return backend.fail(opProbe, "read a probe", errors.New("the value differs from the written one"))
+		return backend.Fail(natskv.OpProbe, "read a probe", errors.New("the value differs from the written one"))
 	}
 	return nil
 }

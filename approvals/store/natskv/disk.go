@@ -1,4 +1,4 @@
-package store
+package natskv
 
 import (
 	"context"
@@ -19,17 +19,17 @@ import (
 const (
 	probeBytes   = 64 << 10
 	probeTimeout = 2 * time.Second  // of a write to the folder
-	slowProbe    = time.Second / 2  // of a write to the folder: the server is not restarted then
+	slowProbe    = time.Second / 2  // of a write to the folder; failed writes are then no reason for a restart
 	lateWrite    = time.Second / 2  // after which a write without an answer checks the folder
 	diskInterval = time.Second      // between two checks while writes fail
 	restartAfter = 3 * time.Second  // of failed writes to a writable folder
 	restartPause = 15 * time.Second // between two restarts
 )
 
-// disk records whether the embedded server can write its folder, and restarts the server if
+// Disk records whether the embedded server can write its folder, and restarts the server if
 // needed: JetStream does not report the cause of failed writes, and does not write again
 // when the cause is gone.
-type disk struct {
+type Disk struct {
 	dir      string
 	probe    func() error // writes to the folder
 	restart  func() error // restarts the server, and returns when it is connected
@@ -48,8 +48,8 @@ type disk struct {
 	probes     sync.WaitGroup
 }
 
-func newDisk(dir string, log *slog.Logger) *disk {
-	return &disk{dir: dir, probe: func() error { return probeDir(dir) }, log: log, failed: map[string]time.Time{}}
+func newDisk(dir string, log *slog.Logger) *Disk {
+	return &Disk{dir: dir, probe: func() error { return probeDir(dir) }, log: log, failed: map[string]time.Time{}}
 }
 
 // probeDir writes a file and syncs it.
@@ -78,9 +78,9 @@ var errSlow = &approvals.FaultError{
 	Cause: "the disk is too slow", Err: fmt.Errorf("a write to the data folder takes longer than %s: the disk is too slow", probeTimeout),
 }
 
-// wrote records the result of a write. It adds the cause to the error if the folder cannot
+// Wrote records the result of a write. It adds the cause to the error if the folder cannot
 // be written. The disk of an external server is nil.
-func (d *disk) wrote(what string, err error) error {
+func (d *Disk) Wrote(what string, err error) error {
 	var fault *approvals.FaultError
 	if d == nil || (errors.Is(err, context.Canceled) && !errors.As(err, &fault)) {
 		return err
@@ -104,15 +104,15 @@ func (d *disk) wrote(what string, err error) error {
 	return err
 }
 
-// unwritable returns the known cause of failed writes, with [approvals.ErrNotRecorded], so that
+// Unwritable returns the known cause of failed writes, with [approvals.ErrNotRecorded], so that
 // no caller waits for a write that cannot succeed.
-func (d *disk) unwritable() error {
+func (d *Disk) Unwritable() error {
 	if d == nil {
 		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.probing != nil && time.Since(d.probeBegan) > opTimeout {
+	if d.probing != nil && time.Since(d.probeBegan) > OpTimeout {
 		return fmt.Errorf("%w: %w", approvals.ErrNotRecorded, errSlow)
 	}
 	if d.cause != nil {
@@ -122,7 +122,7 @@ func (d *disk) unwritable() error {
 }
 
 // explain adds the known fault of the disk to the error of an operation.
-func (d *disk) explain(err error) error {
+func (d *Disk) explain(err error) error {
 	if d == nil || errors.As(err, new(*approvals.FaultError)) {
 		return err
 	}
@@ -139,7 +139,7 @@ func (d *disk) explain(err error) error {
 
 // check writes to the folder and returns an error if writes fail. Callers at the same time
 // share one write.
-func (d *disk) check(ctx context.Context) error {
+func (d *Disk) check(ctx context.Context) error {
 	if d == nil {
 		return nil
 	}
@@ -166,7 +166,7 @@ func (d *disk) check(ctx context.Context) error {
 }
 
 // probeOnce writes to the folder and records the result.
-func (d *disk) probeOnce() {
+func (d *Disk) probeOnce() {
 	cause := d.probe()
 	if cause != nil {
 		cause = unwritable(cause)
@@ -188,8 +188,8 @@ func (d *disk) probeOnce() {
 	}
 }
 
-// failing reports whether writes fail.
-func (d *disk) failing() bool {
+// Failing reports whether writes fail.
+func (d *Disk) Failing() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.failed) > 0 || d.cause != nil
@@ -197,22 +197,25 @@ func (d *disk) failing() bool {
 
 // needsRestart reports whether the folder can be written and the server does not write: there
 // was a cause, or writes have failed for a while on a disk that is not slow.
-func (d *disk) needsRestart() bool {
+func (d *Disk) needsRestart() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.writable || d.slow || d.probing != nil {
+	if !d.writable || d.probing != nil {
 		return false
+	}
+	if d.cause != nil || d.slow {
+		return d.cause != nil
 	}
 	for _, at := range d.failed {
 		if time.Since(at) > restartAfter {
 			return true
 		}
 	}
-	return d.cause != nil
+	return false
 }
 
 // mayRestart reports whether [restartPause] has passed since the last restart.
-func (d *disk) mayRestart() bool {
+func (d *Disk) mayRestart() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if time.Since(d.restarted) < restartPause {
@@ -223,15 +226,15 @@ func (d *disk) mayRestart() bool {
 }
 
 // recovered removes the failures from before a restart.
-func (d *disk) recovered() {
+func (d *Disk) recovered() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	clear(d.failed)
 	d.cause = nil
 }
 
-// watch checks the folder while writes fail, until the context ends.
-func (d *disk) watch(ctx context.Context) {
+// Watch checks the folder while writes fail, until the context ends.
+func (d *Disk) Watch(ctx context.Context) {
 	defer d.probes.Wait()
 	ticker := time.NewTicker(diskInterval)
 	defer ticker.Stop()
@@ -247,8 +250,8 @@ func (d *disk) watch(ctx context.Context) {
 
 // look restarts the embedded server if the folder can be written and the server does not
 // write.
-func (d *disk) look(ctx context.Context) {
-	if !d.failing() {
+func (d *Disk) look(ctx context.Context) {
+	if !d.Failing() {
 		return
 	}
 	_ = d.check(ctx)
@@ -258,7 +261,7 @@ func (d *disk) look(ctx context.Context) {
 	d.restarts.Inc()
 	if err := d.restart(); err != nil {
 		d.log.Error("failed to restart the embedded NATS server; trying again", "error", err)
-		_ = d.wrote("restart", err)
+		_ = d.Wrote("restart", err)
 		return
 	}
 	d.recovered()
@@ -267,7 +270,7 @@ func (d *disk) look(ctx context.Context) {
 
 // endLate calls cancel with the cause if the folder cannot be written and a write has no
 // answer for a while: JetStream does not answer if it cannot write.
-func (d *disk) endLate(ctx context.Context, cancel context.CancelCauseFunc) (stop func()) {
+func (d *Disk) endLate(ctx context.Context, cancel context.CancelCauseFunc) (stop func()) {
 	if d == nil {
 		return func() {}
 	}

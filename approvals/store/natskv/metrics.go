@@ -1,4 +1,4 @@
-package store
+package natskv
 
 import (
 	"time"
@@ -9,12 +9,12 @@ import (
 
 // Values of the label op of store errors.
 const (
-	opRead    = "read"
-	opWrite   = "write"
-	opAppend  = "append"
-	opPublish = "publish"
+	OpRead    = "read"
+	OpWrite   = "write"
+	OpAppend  = "append"
+	OpPublish = "publish"
 	opWatch   = "watch"
-	opProbe   = "probe"
+	OpProbe   = "probe"
 )
 
 type metrics struct {
@@ -54,7 +54,7 @@ func newMetrics(reg prometheus.Registerer, connected func() bool) *metrics {
 		}
 		return 0
 	})
-	for _, op := range []string{opRead, opWrite, opAppend, opPublish, opWatch, opProbe} {
+	for _, op := range []string{OpRead, OpWrite, OpAppend, OpPublish, opWatch, OpProbe} {
 		m.errors.WithLabelValues(op)
 	}
 	return m

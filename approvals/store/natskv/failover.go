@@ -1,4 +1,4 @@
-package store
+package natskv
 
 import (
 	"context"
@@ -21,13 +21,13 @@ const (
 // after the loss of a server, a cluster elects leaders within about ten seconds.
 const againTime = 20 * time.Second
 
-// again does an idempotent write. With an external server it tries again for [againTime]: an
+// Again does an idempotent write. With an external server it tries again for [againTime]: an
 // answer whose calls people have approved must not end because the release cannot be
 // recorded at once.
-func (b *backend) again(ctx context.Context, write func() error) error {
+func (b *Backend) Again(ctx context.Context, write func() error) error {
 	for start := time.Now(); ; {
 		err := write()
-		if !errors.Is(err, approvals.ErrStoreUnavailable) || b.disk != nil || time.Since(start) > againTime {
+		if !errors.Is(err, approvals.ErrStoreUnavailable) || b.Disk != nil || time.Since(start) > againTime {
 			return err
 		}
 		select {
@@ -38,10 +38,10 @@ func (b *backend) again(ctx context.Context, write func() error) error {
 	}
 }
 
-// failOver connects to another server of a cluster while JetStream does not answer, until
+// FailOver connects to another server of a cluster while JetStream does not answer, until
 // the context ends. A server that the others do not reach keeps its clients, and every
 // operation of theirs fails.
-func (b *backend) failOver(ctx context.Context, stream jetstream.Stream) {
+func (b *Backend) FailOver(ctx context.Context, stream jetstream.Stream) {
 	ticker := time.NewTicker(failoverInterval)
 	defer ticker.Stop()
 	for failed := 0; ; {
@@ -50,7 +50,7 @@ func (b *backend) failOver(ctx context.Context, stream jetstream.Stream) {
 			return
 		case <-ticker.C:
 		}
-		if !b.state.up.Load() || len(b.conn.Servers()) < 2 {
+		if !b.state.up.Load() || len(b.Conn.Servers()) < 2 {
 			failed = 0
 			continue
 		}
@@ -64,9 +64,9 @@ func (b *backend) failOver(ctx context.Context, stream jetstream.Stream) {
 			continue
 		}
 		failed = 0
-		b.log.Warn("JetStream does not answer; trying another server", "server", b.conn.ConnectedUrlRedacted(), "error", err)
-		if err := b.conn.ForceReconnect(); err != nil {
-			b.log.Debug("leave a server of NATS", "error", err)
+		b.Log.Warn("JetStream does not answer; trying another server", "server", b.Conn.ConnectedUrlRedacted(), "error", err)
+		if err := b.Conn.ForceReconnect(); err != nil {
+			b.Log.Debug("leave a server of NATS", "error", err)
 		}
 	}
 }
