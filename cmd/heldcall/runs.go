@@ -33,11 +33,11 @@ func (c *runsListCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	signals, err := console.Signals(ctx)
+	signals, err := console.Runs().Signals(ctx)
 	if err != nil {
 		return err
 	}
-	runs, err := console.Runs(ctx)
+	runs, err := console.Runs().List(ctx)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (c *runsShowCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	run, err := console.Run(ctx, c.ID)
+	run, err := console.Runs().Get(ctx, c.ID)
 	if errors.Is(err, approvals.ErrUnknownRun) {
 		return fmt.Errorf("%q: %w; `heldcall runs` lists runs", c.ID, err)
 	}
@@ -177,7 +177,7 @@ func (c *signalTarget) send(ctx context.Context, s *streams, action approvals.Si
 		return err
 	}
 	if c.ID == "" {
-		signal, err := console.SignalPrincipal(ctx, approvals.PrincipalSignalPayload{Principal: who, Action: action})
+		signal, err := console.Runs().SignalPrincipal(ctx, approvals.PrincipalSignalPayload{Principal: who, Action: action})
 		if err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func (c *signalTarget) send(ctx context.Context, s *streams, action approvals.Si
 		_, err = fmt.Fprintln(s.out, describeSignal(&signal))
 		return err
 	}
-	run, err := console.Signal(ctx, approvals.Signal{RunID: c.ID, Action: action})
+	run, err := console.Runs().Signal(ctx, approvals.Signal{RunID: c.ID, Action: action})
 	if err != nil {
 		return err
 	}
