@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/internal/auditreport"
@@ -47,7 +48,7 @@ type auditListCommand struct {
 func (c *auditListCommand) Run(ctx context.Context, s *streams) error {
 	var since time.Time
 	if c.Since != "" || c.File == "" {
-		age, err := app.ParseDuration(cmp.Or(c.Since, "24h"))
+		age, err := configfile.ParseDuration(cmp.Or(c.Since, "24h"))
 		if err != nil {
 			return usagef("--since: %w", err)
 		}

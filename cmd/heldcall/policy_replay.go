@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/policyreplay"
 )
@@ -28,7 +28,7 @@ func (c *policyReplayCommand) Help() string {
 // Run judges the calls that a running heldcall has recorded by another policy, and
 // prints what would have changed. It fails if anything would have.
 func (c *policyReplayCommand) Run(ctx context.Context, s *streams) error {
-	since, err := app.ParseDuration(c.Since)
+	since, err := configfile.ParseDuration(c.Since)
 	if err != nil {
 		return usagef("--since: %w", err)
 	}
