@@ -25,7 +25,7 @@ var floors = [][]string{
 	{"intercept/messages", "proxy/route", "notify/nats", "console/watch", "internal/schema/schematest", "approvals/store/embedded", "console/openapi", "console/access", "approvals/policy/resource", "intercept/responses/history", "intercept/chat", "internal/auditreport"},
 	{"approvals/store", "console", "approvals/policy/rule", "notify/nats/contract", "notify/nats/contract/contracttest", "intercept/responses"},
 	{"approvals/policy", "approvals/approvalstest", "notify/notifytest"},
-	{"proxy/trace", "approvals/judge"},
+	{"proxy/trace", "approvals/judge", "internal/textview"},
 	{"proxy/turn", "internal/policyreplay"},
 	{"proxy"},
 	{"app"},

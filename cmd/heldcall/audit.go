@@ -14,6 +14,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/internal/auditreport"
+	"github.com/heldcall/heldcall/internal/sanitize"
+	"github.com/heldcall/heldcall/internal/textview"
 )
 
 type auditCommand struct {
@@ -61,7 +63,7 @@ func (c *auditListCommand) Run(ctx context.Context, s *streams) error {
 	case err != nil:
 		return misnamed(err)
 	case c.json():
-		return printJSON(s.out, last)
+		return textview.JSON(s.out, last)
 	}
 	return auditreport.Table(s.out, last, more)
 }
@@ -89,9 +91,9 @@ func (c *auditShowCommand) Run(ctx context.Context, s *streams) error {
 		if entry.Seq != c.Seq {
 			break
 		}
-		text := escapeJSON(entry.Data)
+		text := sanitize.JSON(entry.Data)
 		if !c.json() {
-			text = shownJSON(entry.Data)
+			text = textview.SpacedJSON(entry.Data)
 		}
 		_, err := fmt.Fprintln(s.out, text)
 		return err

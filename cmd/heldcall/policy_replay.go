@@ -8,6 +8,7 @@ import (
 	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/policyreplay"
+	"github.com/heldcall/heldcall/internal/textview"
 )
 
 type policyReplayCommand struct {
@@ -50,7 +51,7 @@ func (c *policyReplayCommand) Run(ctx context.Context, s *streams) error {
 		}
 	}
 	if c.json() {
-		err = printJSON(s.out, r)
+		err = textview.JSON(s.out, r)
 	} else {
 		err = r.Print(s.out)
 	}
