@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/proxy"
 )
 
@@ -192,9 +193,9 @@ func kindOf(t reflect.Type, tag reflect.StructTag) string {
 	switch t {
 	case reflect.TypeFor[time.Duration]():
 		return "duration"
-	case reflect.TypeFor[app.Size]():
+	case reflect.TypeFor[configfile.Size]():
 		return "size"
-	case reflect.TypeFor[app.Secret]():
+	case reflect.TypeFor[configfile.Secret]():
 		return "secret"
 	}
 	switch t.Kind() {
@@ -212,7 +213,7 @@ func kindOf(t reflect.Type, tag reflect.StructTag) string {
 func shown(value reflect.Value) string {
 	text := ""
 	switch v := value.Interface().(type) {
-	case app.Secret:
+	case configfile.Secret:
 		return ""
 	case time.Duration:
 		text = shortest(v)

@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 
+	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 )
@@ -12,28 +13,28 @@ func (r *configValidator) validateTemplates(templates []GrantTemplate) {
 	seen := map[string]int{}
 	for i := range templates {
 		t := &templates[i]
-		key := index("grants.templates", i)
+		key := configfile.Index("grants.templates", i)
 		switch first, twice := seen[t.Name]; {
 		case t.Name == "":
-			r.problem(key+".name", "is missing; reviewers apply the template by its name")
+			r.Problem(key+".name", "is missing; reviewers apply the template by its name")
 		case twice:
-			r.problem(key+".name", "%q is also the name of grants.templates[%d]; each template needs its own", t.Name, first)
+			r.Problem(key+".name", "%q is also the name of grants.templates[%d]; each template needs its own", t.Name, first)
 		default:
 			seen[t.Name] = i
 		}
 		t.Title = cmp.Or(t.Title, t.Name)
 		t.Scope = cmp.Or(t.Scope, string(approvals.GrantScopes()[0]))
 		if t.Action == "" {
-			r.problem(key+".action", "is missing; write allow or deny")
+			r.Problem(key+".action", "is missing; write allow or deny")
 		}
 		if len(t.Patterns) == 0 {
-			r.problem(key+".patterns", "is missing; write a list such as [\"bash(npm run *)\"]")
+			r.Problem(key+".patterns", "is missing; write a list such as [\"bash(npm run *)\"]")
 		}
 		if t.Expires < 0 {
-			r.problem(key+".expires", "%s is less than nothing; write for example 8h", t.Expires)
+			r.Problem(key+".expires", "%s is less than nothing; write for example 8h", t.Expires)
 		}
 		if _, err := policy.CompileGrant(approvals.Grant{Effect: approvals.GrantEffect(t.Action), Patterns: t.Patterns}); err != nil {
-			r.problem(key+".patterns", "%s", err)
+			r.Problem(key+".patterns", "%s", err)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/reviewers"
@@ -43,7 +44,7 @@ func (c *Config) VacantRoutes(policies ...*policy.Policy) []string {
 	var vacant []string
 	for i, route := range c.Notify.Routes {
 		for j, group := range route.Groups {
-			key := index(index("notify.routes", i)+".groups", j)
+			key := configfile.Index(configfile.Index("notify.routes", i)+".groups", j)
 			if asked[group] == "" {
 				vacant = append(vacant, fmt.Sprintf(unaskedGroup, key, group))
 			} else if c.Console.asks() && !c.Console.manned(group) {

@@ -7,8 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
+	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
@@ -67,23 +66,14 @@ func readConfig(file string, lookup func(string) (string, bool)) (Config, strict
 	if err != nil {
 		return config, nil, fmt.Errorf("read the configuration: %w", err)
 	}
-	root, problem := parseYAML(content)
+	found, problem := configfile.Read(content, lookup, &config)
 	if problem != nil {
 		return config, strictyaml.Errors{problem}, nil
 	}
-	found := &configProblems{lines: map[string]int{}}
-	if root != nil {
-		(&configReader{found, lookup}).read(root, &config)
-	}
-	config.Policy.FileNamed, config.NATS.DirNamed = found.given("policy.file"), found.given("nats.dir")
+	config.Policy.FileNamed, config.NATS.DirNamed = found.Given("policy.file"), found.Given("nats.dir")
 	config.resolvePaths(filepath.Dir(file))
 	(&configValidator{found}).validate(&config)
-	problems := found.yaml.Errors
-	for _, problem := range problems {
-		problem.Key, problem.Problem = unmarkReferences(problem.Key), unmarkReferences(problem.Problem)
-	}
-	slices.SortStableFunc(problems, func(a, b *strictyaml.Error) int { return a.Line - b.Line })
-	return config, problems, nil
+	return config, found.Errors(), nil
 }
 
 // resolvePaths makes relative paths relative to the folder of the file. Without a
@@ -101,18 +91,4 @@ func (c *Config) resolvePaths(folder string) {
 			*path = filepath.Join(folder, *path)
 		}
 	}
-}
-
-// parseYAML returns the root node of the only document, or nil if the file
-// holds none. References to the environment are marked before parsing, so that
-// ${NAME} may be unquoted in a flow mapping, and expanded after parsing.
-func parseYAML(content []byte) (*yaml.Node, *strictyaml.Error) {
-	if line, ok := lineOfMark(content); ok {
-		return nil, &strictyaml.Error{Line: line, Problem: "the private-use characters U+E000 and U+E001 are not allowed; remove them"}
-	}
-	root, problem := strictyaml.Document(markReferences(content))
-	if problem != nil {
-		problem.Problem = unmarkReferences(problem.Problem)
-	}
-	return root, problem
 }

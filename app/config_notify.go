@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/notify"
 )
@@ -24,13 +25,13 @@ type NotifyConfig struct {
 
 // SlackConfig is one Slack app in one workspace.
 type SlackConfig struct {
-	Name          string      `yaml:"name"` // as routes and metrics name it; empty: slack
-	BotToken      Secret      `yaml:"bot_token"`
-	AppToken      Secret      `yaml:"app_token"`      // for Socket Mode
-	SigningSecret Secret      `yaml:"signing_secret"` // for clicks over HTTP, in place of it
-	Channel       string      `yaml:"channel"`        // where routes name none
-	APIURL        string      `yaml:"api_url"`        // empty: https://slack.com/api/
-	Group         GroupConfig `yaml:"group"`
+	Name          string            `yaml:"name"` // as routes and metrics name it; empty: slack
+	BotToken      configfile.Secret `yaml:"bot_token"`
+	AppToken      configfile.Secret `yaml:"app_token"`      // for Socket Mode
+	SigningSecret configfile.Secret `yaml:"signing_secret"` // for clicks over HTTP, in place of it
+	Channel       string            `yaml:"channel"`        // where routes name none
+	APIURL        string            `yaml:"api_url"`        // empty: https://slack.com/api/
+	Group         GroupConfig       `yaml:"group"`
 }
 
 // GroupConfig bounds new cards: more than Cards in Within are put together.
@@ -86,13 +87,13 @@ func (c NotifyConfig) names() (names []string, targets map[string]bool) {
 }
 
 // notifyValidator checks the channels and routes of a configuration.
-type notifyValidator struct{ *configProblems }
+type notifyValidator struct{ *configfile.Problems }
 
 // validateNotify fills in defaults, and adds values that cannot work.
 func (r *notifyValidator) validateNotify(c *NotifyConfig) {
 	taken := map[string]string{channelPush: "the channel of Web Push"}
 	for i := range c.Slack {
-		s, key := &c.Slack[i], index("notify.slack", i)
+		s, key := &c.Slack[i], configfile.Index("notify.slack", i)
 		s.Name = cmp.Or(s.Name, "slack")
 		r.validateChannel(key, s.Name, taken)
 		r.validateGroup(key+".group", &s.Group)
@@ -102,16 +103,16 @@ func (r *notifyValidator) validateNotify(c *NotifyConfig) {
 	r.validateShoutrrr(c.Shoutrrr, taken)
 	_, targets := c.names()
 	for i := range c.Routes {
-		r.validateRoute(index("notify.routes", i), &c.Routes[i], targets)
+		r.validateRoute(configfile.Index("notify.routes", i), &c.Routes[i], targets)
 	}
 }
 
 // validateChannel checks the name of a channel: its own, and of plain letters.
 func (r *notifyValidator) validateChannel(key, name string, taken map[string]string) {
 	if !channelName.MatchString(name) {
-		r.problem(key+".name", "%q is not a name; write lower-case letters, digits, - and _, at most 32", name)
+		r.Problem(key+".name", "%q is not a name; write lower-case letters, digits, - and _, at most 32", name)
 	} else if first, twice := taken[name]; twice {
-		r.problem(key+".name", "%q is also the name of %s; give each their own", name, first)
+		r.Problem(key+".name", "%q is also the name of %s; give each their own", name, first)
 	}
 	taken[name] = key
 }
@@ -119,10 +120,10 @@ func (r *notifyValidator) validateChannel(key, name string, taken map[string]str
 func (r *notifyValidator) validateGroup(key string, g *GroupConfig) {
 	g.Cards, g.Within = cmp.Or(g.Cards, defaultGroupCards), cmp.Or(g.Within, defaultGroupWithin)
 	if g.Cards < -1 {
-		r.problem(key+".cards", "%d is less than -1, which is no bound; write for example 5", g.Cards)
+		r.Problem(key+".cards", "%d is less than -1, which is no bound; write for example 5", g.Cards)
 	}
 	if g.Within < time.Second {
-		r.problem(key+".within", "%s is less than a second; write for example 10s", g.Within)
+		r.Problem(key+".within", "%s is less than a second; write for example 10s", g.Within)
 	}
 }
 
@@ -132,19 +133,19 @@ func (g GroupConfig) group() notify.Group {
 
 func (r *notifyValidator) validateSlack(key string, s *SlackConfig) {
 	if !strings.HasPrefix(string(s.BotToken), "xoxb-") {
-		r.problem(key+".bot_token", "is not a bot token, which begins with xoxb-: the app's page \"OAuth & Permissions\" has it")
+		r.Problem(key+".bot_token", "is not a bot token, which begins with xoxb-: the app's page \"OAuth & Permissions\" has it")
 	}
 	if s.AppToken != "" && !strings.HasPrefix(string(s.AppToken), "xapp-") {
-		r.problem(key+".app_token", "is not an app-level token, which begins with xapp-: the app's page \"Basic Information\" makes one, with the scope connections:write")
+		r.Problem(key+".app_token", "is not an app-level token, which begins with xapp-: the app's page \"Basic Information\" makes one, with the scope connections:write")
 	}
 	if s.AppToken != "" && s.SigningSecret != "" {
-		r.problem(key, "give at most one of app_token (Socket Mode) and signing_secret (HTTP): clicks come one way")
+		r.Problem(key, "give at most one of app_token (Socket Mode) and signing_secret (HTTP): clicks come one way")
 	}
 	if s.Channel == "" {
-		r.problem(key+".channel", "is missing; write the id of a conversation, such as C0123ABCD, that the app has been invited to")
+		r.Problem(key+".channel", "is missing; write the id of a conversation, such as C0123ABCD, that the app has been invited to")
 	}
 	if s.APIURL != "" {
-		r.validateURL(key+".api_url", s.APIURL, "http", "https")
+		r.ValidateURL(key+".api_url", s.APIURL, "http", "https")
 		s.APIURL = strings.TrimSuffix(s.APIURL, "/") + "/"
 	}
 }
@@ -155,32 +156,32 @@ func (r *notifyValidator) validateRoute(key string, c *RouteConfig, targets map[
 	r.validatePatterns(key+".tools", c.Tools)
 	r.validatePatterns(key+".rules", c.Rules)
 	if _, err := parseHours(c.Hours); err != nil {
-		r.problem(key+".hours", "%s", err)
+		r.Problem(key+".hours", "%s", err)
 	}
 	if _, err := parseHours(c.Quiet.Hours); err != nil {
-		r.problem(key+".quiet.hours", "%s", err)
+		r.Problem(key+".quiet.hours", "%s", err)
 	}
 	if c.Quiet.Except != "" && c.Quiet.Hours == "" {
-		r.problem(key+".quiet.except_above", "is for quiet.hours; give those too, or remove it")
+		r.Problem(key+".quiet.except_above", "is for quiet.hours; give those too, or remove it")
 	}
-	if c.Digest != 0 && (c.Digest < time.Minute || day%c.Digest != 0) {
-		r.problem(key+".digest", "%s is not a part of a day of at least a minute; write for example 15m, 1h or 8h", c.Digest)
+	if c.Digest != 0 && (c.Digest < time.Minute || (24*time.Hour)%c.Digest != 0) {
+		r.Problem(key+".digest", "%s is not a part of a day of at least a minute; write for example 15m, 1h or 8h", c.Digest)
 	}
 }
 
 // validateDestinations checks the channels of a route, and the targets in them.
 func (r *notifyValidator) validateDestinations(key string, destinations []string, targets map[string]bool) {
 	if len(destinations) == 0 {
-		r.problem(key, "is empty; name the channels, such as [slack]")
+		r.Problem(key, "is empty; name the channels, such as [slack]")
 	}
 	for i, to := range destinations {
 		name, target, named := strings.Cut(to, ":")
 		takes, known := targets[name]
 		switch {
 		case !known:
-			r.problem(index(key, i), "%q is not the name of a channel under notify", name)
+			r.Problem(configfile.Index(key, i), "%q is not the name of a channel under notify", name)
 		case named && (target == "" || !takes):
-			r.problem(index(key, i), "%q names no place that this kind of channel knows; write %q", to, name)
+			r.Problem(configfile.Index(key, i), "%q names no place that this kind of channel knows; write %q", to, name)
 		}
 	}
 }
@@ -188,7 +189,7 @@ func (r *notifyValidator) validateDestinations(key string, destinations []string
 func (r *notifyValidator) validatePatterns(key string, patterns []string) {
 	for i, pattern := range patterns {
 		if _, err := path.Match(pattern, ""); err != nil {
-			r.problem(index(key, i), "%q is not a pattern: a bracket or backslash has no end", pattern)
+			r.Problem(configfile.Index(key, i), "%q is not a pattern: a bracket or backslash has no end", pattern)
 		}
 	}
 }

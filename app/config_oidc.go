@@ -6,22 +6,23 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console/oidc"
 )
 
 // OIDCConfig is the sign-in of people by an OpenID Connect provider.
 type OIDCConfig struct {
-	Issuer         string           `yaml:"issuer"` // empty: there is none
-	ClientID       string           `yaml:"client_id"`
-	ClientSecret   Secret           `yaml:"client_secret"` // empty: a client without one
-	Scopes         []string         `yaml:"scopes"`
-	NameClaim      string           `yaml:"name_claim"`
-	GroupsClaim    string           `yaml:"groups_claim"`
-	EmailDomains   []string         `yaml:"email_domains"`
-	RequiredGroups []string         `yaml:"required_groups"`
-	Role           string           `yaml:"role" oneof:"none viewer reviewer admin"` // of everybody who may sign in
-	Memberships    []OIDCMembership `yaml:"memberships"`
+	Issuer         string            `yaml:"issuer"` // empty: there is none
+	ClientID       string            `yaml:"client_id"`
+	ClientSecret   configfile.Secret `yaml:"client_secret"` // empty: a client without one
+	Scopes         []string          `yaml:"scopes"`
+	NameClaim      string            `yaml:"name_claim"`
+	GroupsClaim    string            `yaml:"groups_claim"`
+	EmailDomains   []string          `yaml:"email_domains"`
+	RequiredGroups []string          `yaml:"required_groups"`
+	Role           string            `yaml:"role" oneof:"none viewer reviewer admin"` // of everybody who may sign in
+	Memberships    []OIDCMembership  `yaml:"memberships"`
 }
 
 // OIDCMembership is what a group of the provider gives its members.
@@ -43,21 +44,21 @@ const noRole = "none"
 func (r *configValidator) validateOIDC(c *ConsoleConfig) {
 	o, key := &c.OIDC, "console.oidc"
 	if !o.On() {
-		if r.given(key + ".client_id") {
-			r.problem(key+".issuer", "is missing; write the provider's address, such as https://login.example.com")
+		if r.Given(key + ".client_id") {
+			r.Problem(key+".issuer", "is missing; write the provider's address, such as https://login.example.com")
 		}
 		return
 	}
 	if err := oidc.CheckURL(o.Issuer); err != nil {
-		r.problem(key+".issuer", "%s; write the provider's address as its discovery document has it, such as https://login.example.com", err)
+		r.Problem(key+".issuer", "%s; write the provider's address as its discovery document has it, such as https://login.example.com", err)
 	} else {
-		r.validateURL(key+".issuer", o.Issuer, "https", "http")
+		r.ValidateURL(key+".issuer", o.Issuer, "https", "http")
 	}
 	if o.ClientID == "" {
-		r.problem(key+".client_id", "is missing; the provider gives one to each program that signs people in")
+		r.Problem(key+".client_id", "is missing; the provider gives one to each program that signs people in")
 	}
 	if err := consoleAddress(c.URL); err != nil {
-		r.problem("console.url", "%s; console.oidc needs the address to which the provider sends browsers back", err)
+		r.Problem("console.url", "%s; console.oidc needs the address to which the provider sends browsers back", err)
 	}
 	r.validateClaims(key, o)
 	if o.NameClaim == emailClaim {
@@ -70,12 +71,12 @@ func (r *configValidator) validateOIDC(c *ConsoleConfig) {
 func (r *configValidator) validateClaims(key string, o *OIDCConfig) {
 	for _, claim := range []struct{ key, value string }{{"name_claim", o.NameClaim}, {"groups_claim", o.GroupsClaim}} {
 		if claim.value == "" {
-			r.problem(key+"."+claim.key, "is empty; name a claim, or leave the key out")
+			r.Problem(key+"."+claim.key, "is empty; name a claim, or leave the key out")
 		}
 	}
 	for i, domain := range o.EmailDomains {
 		if domain == "" || strings.ContainsAny(domain, "@* /") {
-			r.problem(index(key+".email_domains", i), "%q is not a domain; write the part after the @, such as example.com", domain)
+			r.Problem(configfile.Index(key+".email_domains", i), "%q is not a domain; write the part after the @, such as example.com", domain)
 		}
 	}
 }
@@ -86,11 +87,11 @@ func (r *configValidator) validateOIDCRights(key string, c *ConsoleConfig) {
 	everybody := reviewers.Role(o.Role).Includes(reviewers.RoleReviewer)
 	somebody := everybody
 	for i := range o.Memberships {
-		m, at := &o.Memberships[i], index(key+".memberships", i)
+		m, at := &o.Memberships[i], configfile.Index(key+".memberships", i)
 		m.Role = cmp.Or(m.Role, noRole)
 		somebody = somebody || reviewers.Role(m.Role).Includes(reviewers.RoleReviewer)
 		if m.Group == "" {
-			r.problem(at+".group", "is missing; name a group as the claim %s has it", o.GroupsClaim)
+			r.Problem(at+".group", "is missing; name a group as the claim %s has it", o.GroupsClaim)
 		}
 		r.validateGroups(at+".groups", m.Groups)
 	}
@@ -98,10 +99,10 @@ func (r *configValidator) validateOIDCRights(key string, c *ConsoleConfig) {
 		somebody = somebody || reviewers.Role(reviewer.Role).Includes(reviewers.RoleReviewer)
 	}
 	if !somebody {
-		r.problem(key, "no reviewer has the role reviewer or admin; give it to the members of a group (memberships), to people (console.reviewers) or to everybody who may sign in (role)")
+		r.Problem(key, "no reviewer has the role reviewer or admin; give it to the members of a group (memberships), to people (console.reviewers) or to everybody who may sign in (role)")
 	}
 	if everybody && len(o.EmailDomains)+len(o.RequiredGroups) == 0 {
-		r.problem(key+".role", "%q would let everybody with an account at the provider decide; name email_domains or required_groups", o.Role)
+		r.Problem(key+".role", "%q would let everybody with an account at the provider decide; name email_domains or required_groups", o.Role)
 	}
 }
 
@@ -111,7 +112,7 @@ func (r *configValidator) validateAddresses(known []Reviewer) {
 	for i, reviewer := range known {
 		folded := strings.ToLower(reviewer.Name)
 		if before, twice := first[folded]; twice && known[before].Name != reviewer.Name {
-			r.problem(index("console.reviewers", i)+".name", "differs from that of console.reviewers[%d] in letter case only, which addresses of console.oidc have none of; give each their own", before)
+			r.Problem(configfile.Index("console.reviewers", i)+".name", "differs from that of console.reviewers[%d] in letter case only, which addresses of console.oidc have none of; give each their own", before)
 		}
 		first[folded] = i
 	}

@@ -8,39 +8,40 @@ import (
 	"strings"
 	"time"
 
+	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/notify/nats"
 )
 
 func (r *configValidator) validateConsole(c *ConsoleConfig) {
 	if c.URL != "" {
-		r.validateURL("console.url", c.URL, "http", "https")
+		r.ValidateURL("console.url", c.URL, "http", "https")
 	}
 	if c.Session < time.Minute {
-		r.problem("console.session", "%s is less than a minute; write for example 12h", c.Session)
+		r.Problem("console.session", "%s is less than a minute; write for example 12h", c.Session)
 	}
 	r.validateContact(c.Push.Contact)
 	names, hashes, users := map[string]int{}, map[string]int{}, map[string]int{}
 	decides := false
 	for i := range c.Reviewers {
-		reviewer, key := &c.Reviewers[i], index("console.reviewers", i)
+		reviewer, key := &c.Reviewers[i], configfile.Index("console.reviewers", i)
 		reviewer.Role = cmp.Or(reviewer.Role, string(reviewers.RoleReviewer))
 		decides = decides || reviewers.Role(reviewer.Role).Includes(reviewers.RoleReviewer)
 		r.validateReviewer(key, reviewer, c.OIDC.On())
 		if first, twice := names[reviewer.Name]; twice {
-			r.problem(key+".name", "is also the name of console.reviewers[%d]; give each their own", first)
+			r.Problem(key+".name", "is also the name of console.reviewers[%d]; give each their own", first)
 		}
 		if first, twice := hashes[reviewer.TokenSHA256]; twice && reviewer.TokenSHA256 != "" {
-			r.problem(key+".token_sha256", "is also that of console.reviewers[%d]; make one for each with heldcall token create", first)
+			r.Problem(key+".token_sha256", "is also that of console.reviewers[%d]; make one for each with heldcall token create", first)
 		}
 		if first, twice := users[reviewer.Slack]; twice && reviewer.Slack != "" {
-			r.problem(key+".slack", "is also that of console.reviewers[%d]; a Slack user is one reviewer", first)
+			r.Problem(key+".slack", "is also that of console.reviewers[%d]; a Slack user is one reviewer", first)
 		}
 		users[reviewer.Slack] = i
 		names[reviewer.Name], hashes[reviewer.TokenSHA256] = i, i
 	}
 	if len(c.Reviewers) > 0 && !decides && !c.OIDC.On() {
-		r.problem("console.reviewers", "no reviewer has the role reviewer or admin")
+		r.Problem("console.reviewers", "no reviewer has the role reviewer or admin")
 	}
 	r.validateOIDC(c)
 }
@@ -51,21 +52,21 @@ func (r *configValidator) validateContact(contact string) {
 		return
 	}
 	if strings.HasPrefix(contact, "https:") {
-		r.validateURL("console.push.contact", contact, "https")
+		r.ValidateURL("console.push.contact", contact, "https")
 		return
 	}
 	address := strings.TrimPrefix(contact, "mailto:")
 	if parsed, err := mail.ParseAddress(address); err != nil || parsed.Address != address {
-		r.problem("console.push.contact", "%q is neither an e-mail address nor an https URL", contact)
+		r.Problem("console.push.contact", "%q is neither an e-mail address nor an https URL", contact)
 	}
 }
 
 // CheckReviewer returns the mistakes in one reviewer, as [strictyaml.Errors].
 func CheckReviewer(reviewer Reviewer) error {
-	r := configValidator{&configProblems{}}
+	r := configValidator{&configfile.Problems{}}
 	r.validateReviewer("reviewer", &reviewer, false)
-	if len(r.yaml.Errors) > 0 {
-		return r.yaml.Errors
+	if len(r.Errors()) > 0 {
+		return r.Errors()
 	}
 	return nil
 }
@@ -74,15 +75,15 @@ func CheckReviewer(reviewer Reviewer) error {
 // way to sign in.
 func (r *configValidator) validateReviewer(key string, reviewer *Reviewer, tokenless bool) {
 	if err := reviewers.CheckName(reviewer.Name); err != nil {
-		r.problem(key+".name", "%s", err)
+		r.Problem(key+".name", "%s", err)
 	}
 	digest, err := hex.DecodeString(reviewer.TokenSHA256)
 	digestFits := len(digest) == 32 || (tokenless && len(digest) == 0)
 	if err != nil || !digestFits || strings.ToLower(reviewer.TokenSHA256) != reviewer.TokenSHA256 {
-		r.problem(key+".token_sha256", "is not 64 lower-case hex digits; make a token and its hash with: heldcall token create")
+		r.Problem(key+".token_sha256", "is not 64 lower-case hex digits; make a token and its hash with: heldcall token create")
 	}
 	if reviewer.Slack != "" && !slackUser.MatchString(reviewer.Slack) {
-		r.problem(key+".slack", "%q is not the id of a Slack user, such as U0123ABCD: in Slack it is in the person's profile, under \"Copy member ID\"", reviewer.Slack)
+		r.Problem(key+".slack", "%q is not the id of a Slack user, such as U0123ABCD: in Slack it is in the person's profile, under \"Copy member ID\"", reviewer.Slack)
 	}
 	r.validateGroups(key+".groups", reviewer.Groups)
 }
@@ -90,7 +91,7 @@ func (r *configValidator) validateReviewer(key string, reviewer *Reviewer, token
 func (r *configValidator) validateGroups(key string, groups []string) {
 	for i, group := range groups {
 		if !reviewers.PlainName(group) {
-			r.problem(index(key, i), "%q is not a group; write 1 to %d printable characters", group, reviewers.MaxName)
+			r.Problem(configfile.Index(key, i), "%q is not a group; write 1 to %d printable characters", group, reviewers.MaxName)
 		}
 	}
 }

@@ -272,15 +272,6 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 	}
 }
 
-func TestSizeSaysItself(t *testing.T) {
-	for text, want := range map[string]string{"64MiB": "64MiB", "1024 KiB": "1MiB", "500kB": "500000B", "0B": "0B"} {
-		size, err := parseSize(text)
-		if err != nil || size.String() != want {
-			t.Errorf("parseSize(%q) = %s, %v, want %s", text, size, err, want)
-		}
-	}
-}
-
 // Any file gives a configuration or problems with their places, and an environment value
 // is never parsed as YAML.
 func FuzzConfig(f *testing.F) {

@@ -10,10 +10,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/heldcall/heldcall/app/configfile"
 )
 
 // configValidator checks the values of a configuration that was read.
-type configValidator struct{ *configProblems }
+type configValidator struct{ *configfile.Problems }
 
 // validate adds the values that are of the right type but cannot work.
 func (r *configValidator) validate(c *Config) {
@@ -25,38 +27,38 @@ func (r *configValidator) validate(c *Config) {
 	r.validateNATSAuth(c)
 	r.validateTemplates(c.Grants.Templates)
 	if c.Hold.ParkAfter <= 0 {
-		r.problem("hold.park_after", "%s is not above 0; write for example 50s", c.Hold.ParkAfter)
+		r.Problem("hold.park_after", "%s is not above 0; write for example 50s", c.Hold.ParkAfter)
 	}
 	if c.Hold.OrphanTTL < time.Second {
-		r.problem("hold.orphan_ttl", "%s is less than a second; write for example 15m", c.Hold.OrphanTTL)
+		r.Problem("hold.orphan_ttl", "%s is less than a second; write for example 15m", c.Hold.OrphanTTL)
 	}
 	if c.Hold.MaxStored < 1<<20 {
-		r.problem("hold.max_stored", "%s is less than 1MiB; write for example 1GiB", c.Hold.MaxStored)
+		r.Problem("hold.max_stored", "%s is less than 1MiB; write for example 1GiB", c.Hold.MaxStored)
 	}
 	if c.Runs.Idle < time.Second {
-		r.problem("runs.idle", "%s is less than a second; write for example 30m", c.Runs.Idle)
+		r.Problem("runs.idle", "%s is less than a second; write for example 30m", c.Runs.Idle)
 	}
 	if c.Policy.File == "" {
-		r.problem("policy.file", "is empty; name the file, or remove the key to use policy.yaml")
+		r.Problem("policy.file", "is empty; name the file, or remove the key to use policy.yaml")
 	} else if c.Policy.FileNamed {
-		r.validateFile("policy.file", c.Policy.File)
+		r.ValidateFile("policy.file", c.Policy.File)
 	}
 	r.validateConsole(&c.Console)
 	r.validateTracing(&c.Tracing)
 	r.validateActing(c)
-	(&notifyValidator{r.configProblems}).validateNotify(&c.Notify)
+	(&notifyValidator{r.Problems}).validateNotify(&c.Notify)
 	r.validateAudit(c)
 }
 
 func (r *configValidator) validateAudit(c *Config) {
 	if c.Audit.Retention < time.Hour {
-		r.problem("audit.retention", "%s is less than an hour; write for example 90d", c.Audit.Retention)
+		r.Problem("audit.retention", "%s is less than an hour; write for example 90d", c.Audit.Retention)
 	}
 	if c.Audit.Checkpoint < time.Second || c.Audit.Checkpoint > time.Hour {
-		r.problem("audit.checkpoint", "%s is not between 1s and 1h; write for example 1m", c.Audit.Checkpoint)
+		r.Problem("audit.checkpoint", "%s is not between 1s and 1h; write for example 1m", c.Audit.Checkpoint)
 	}
 	if inside, err := filepath.Rel(c.NATS.Dir, c.AuditDir()); c.NATS.URL == "" && err == nil && filepath.IsLocal(inside) {
-		r.problem("audit.dir", "is in nats.dir: who rewrites the state would rewrite the checkpoints too; name another folder")
+		r.Problem("audit.dir", "is in nats.dir: who rewrites the state would rewrite the checkpoints too; name another folder")
 	}
 }
 
@@ -64,46 +66,46 @@ func (r *configValidator) validateAudit(c *Config) {
 // decide who reaches it, and the embedded NATS server has no authentication: they must be
 // on loopback.
 func (r *configValidator) validateListeners(c *Config) {
-	proxy := r.validateListen("proxy.listen", c.Proxy.Listen, "")
+	proxy := r.ValidateListen("proxy.listen", c.Proxy.Listen, "")
 	open := "there are no console.reviewers to ask who may decide; add them, or"
 	if c.Console.asks() {
 		open = ""
 	}
-	console := r.validateListen("console.listen", c.Console.Listen, open)
+	console := r.ValidateListen("console.listen", c.Console.Listen, open)
 	if proxy != "" && proxy == console {
-		r.problem("console.listen", "is the address of proxy.listen; choose another port")
+		r.Problem("console.listen", "is the address of proxy.listen; choose another port")
 	}
 	if c.NATS.Listen == "" || c.NATS.URL != "" {
 		return
 	}
-	nats := r.validateListen("nats.listen", c.NATS.Listen, "the embedded server is for bots on this machine, without TLS;")
+	nats := r.ValidateListen("nats.listen", c.NATS.Listen, "the embedded server is for bots on this machine, without TLS;")
 	if nats != "" && (nats == proxy || nats == console) {
-		r.problem("nats.listen", "is the address of another listener; choose another port")
+		r.Problem("nats.listen", "is the address of another listener; choose another port")
 	}
 }
 
 func (r *configValidator) validateProxy(p *ProxyConfig) {
 	if p.Keepalive < time.Second {
-		r.problem("proxy.keepalive", "%s is less than a second; write for example 10s", p.Keepalive)
+		r.Problem("proxy.keepalive", "%s is less than a second; write for example 10s", p.Keepalive)
 	}
 	if p.MaxBody < 1<<10 {
-		r.problem("proxy.max_body", "%s is too small for any request; write for example 64MiB", p.MaxBody)
+		r.Problem("proxy.max_body", "%s is too small for any request; write for example 64MiB", p.MaxBody)
 	}
 	if p.Memory != 0 && p.Memory < p.MaxBody {
-		r.problem("proxy.memory", "%s is less than proxy.max_body (%s): no request of that size could be served; write for example 256MiB, or 0 for a quarter of the memory", p.Memory, p.MaxBody)
+		r.Problem("proxy.memory", "%s is less than proxy.max_body (%s): no request of that size could be served; write for example 256MiB, or 0 for a quarter of the memory", p.Memory, p.MaxBody)
 	}
 	if p.MaxContinuations < 1 {
-		r.problem("proxy.max_continuations", "%d is less than 1: a model could never learn of a denial", p.MaxContinuations)
+		r.Problem("proxy.max_continuations", "%d is less than 1: a model could never learn of a denial", p.MaxContinuations)
 	}
 	if p.MaxDenials < 0 {
-		r.problem("proxy.max_denials", "%d is negative; write 0 for any number", p.MaxDenials)
+		r.Problem("proxy.max_denials", "%d is negative; write 0 for any number", p.MaxDenials)
 	}
 	for i, pattern := range p.Routes.Allow {
-		key := index("proxy.routes.allow", i)
+		key := configfile.Index("proxy.routes.allow", i)
 		if !strings.HasPrefix(pattern, "/") {
-			r.problem(key, "%q does not begin with /; write a path such as /v1/realtime/**", pattern)
+			r.Problem(key, "%q does not begin with /; write a path such as /v1/realtime/**", pattern)
 		} else if _, err := path.Match(pattern, ""); err != nil {
-			r.problem(key, "%q is not a pattern: a bracket or backslash has no end", pattern)
+			r.Problem(key, "%q is not a pattern: a bracket or backslash has no end", pattern)
 		}
 	}
 }
@@ -112,27 +114,27 @@ var plainPrefix = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)+$`)
 
 func (r *configValidator) validateUpstreams(p *ProxyConfig) {
 	if len(p.Upstreams) == 0 {
-		r.problem("proxy.upstreams", "is empty; name at least one, or remove the key to use https://api.openai.com/v1")
+		r.Problem("proxy.upstreams", "is empty; name at least one, or remove the key to use https://api.openai.com/v1")
 	}
 	seen := map[string]int{}
 	for i, u := range p.Upstreams {
-		key := index("proxy.upstreams", i)
+		key := configfile.Index("proxy.upstreams", i)
 		prefix := strings.ToLower(u.Prefix) // paths are routed whatever their letter case
 		switch first, twice := seen[prefix]; {
 		case u.Prefix != "/" && (!plainPrefix.MatchString(u.Prefix) || path.Clean(u.Prefix) != u.Prefix):
-			r.problem(key+".prefix", "%q is not a plain path; write for example /v1", u.Prefix)
+			r.Problem(key+".prefix", "%q is not a plain path; write for example /v1", u.Prefix)
 		case twice:
-			r.problem(key+".prefix", "%q is also the prefix of proxy.upstreams[%d]; each upstream needs its own", u.Prefix, first)
+			r.Problem(key+".prefix", "%q is also the prefix of proxy.upstreams[%d]; each upstream needs its own", u.Prefix, first)
 		default:
 			seen[prefix] = i
 		}
 		p.Upstreams[i].KeyHeader = cmp.Or(u.KeyHeader, "auto")
-		target := r.validateURL(key+".url", u.URL, "http", "https")
+		target := r.ValidateURL(key+".url", u.URL, "http", "https")
 		if target == nil {
 			continue
 		}
 		if p.Upstreams[i].URL = strings.TrimRight(u.URL, "/"); target.Host == p.Listen {
-			r.problem(key+".url", "is the address of proxy.listen: heldcall would call itself")
+			r.Problem(key+".url", "is the address of proxy.listen: heldcall would call itself")
 		}
 	}
 }
@@ -140,24 +142,24 @@ func (r *configValidator) validateUpstreams(p *ProxyConfig) {
 func (r *configValidator) validateClients(clients []Client) {
 	seen := map[string]int{}
 	for i, client := range clients {
-		key := index("proxy.clients", i)
+		key := configfile.Index("proxy.clients", i)
 		switch digest, err := hex.DecodeString(client.KeySHA256); {
 		case (client.Key == "") == (client.KeySHA256 == ""):
-			r.problem(key, "give exactly one of key and key_sha256")
+			r.Problem(key, "give exactly one of key and key_sha256")
 		case err != nil || (client.KeySHA256 != "" && len(digest) != 32) || strings.ToLower(client.KeySHA256) != client.KeySHA256:
-			r.problem(key+".key_sha256", "is not 64 lower-case hex digits; make it with: printf %%s KEY | sha256sum")
+			r.Problem(key+".key_sha256", "is not 64 lower-case hex digits; make it with: printf %%s KEY | sha256sum")
 		default:
 			id := client.digest()
 			if first, twice := seen[id]; twice {
-				r.problem(key, "has the key of proxy.clients[%d]; each client needs its own", first)
+				r.Problem(key, "has the key of proxy.clients[%d]; each client needs its own", first)
 			}
 			seen[id] = i
 		}
 		if client.Tenant == "" && client.User == "" && client.Agent == "" {
-			r.problem(key, "names no principal; give tenant, user or agent")
+			r.Problem(key, "names no principal; give tenant, user or agent")
 		}
 		if client.Policy != "" {
-			r.validateFile(key+".policy", client.Policy)
+			r.ValidateFile(key+".policy", client.Policy)
 		}
 	}
 }
@@ -173,11 +175,11 @@ func (c Client) digest() string {
 
 func (r *configValidator) validateNATS(n *NATSConfig) {
 	if n.Replicas < 0 || n.Replicas > 5 {
-		r.problem("nats.replicas", "%d is not a number from 0 to 5; 0 follows the cluster", n.Replicas)
+		r.Problem("nats.replicas", "%d is not a number from 0 to 5; 0 follows the cluster", n.Replicas)
 	}
 	if n.URL == "" {
 		if n.Dir == "" {
-			r.problem("nats.dir", "is empty; name a folder for the embedded server, or give nats.url")
+			r.Problem("nats.dir", "is empty; name a folder for the embedded server, or give nats.url")
 		}
 		for _, external := range []struct{ key, value string }{
 			{"creds", n.Creds},
@@ -187,19 +189,19 @@ func (r *configValidator) validateNATS(n *NATSConfig) {
 			{"tls.key", n.TLS.Key},
 		} {
 			if external.value != "" {
-				r.problem("nats."+external.key, "is for an external server; give nats.url too, or remove it")
+				r.Problem("nats."+external.key, "is for an external server; give nats.url too, or remove it")
 			}
 		}
 		return
 	}
 	for _, server := range strings.Split(n.URL, ",") {
-		r.validateURL("nats.url", strings.TrimSpace(server), "nats", "tls", "ws", "wss")
+		r.ValidateURL("nats.url", strings.TrimSpace(server), "nats", "tls", "ws", "wss")
 	}
 	if n.Creds != "" && n.NKey != "" {
-		r.problem("nats", "give at most one of creds and nkey")
+		r.Problem("nats", "give at most one of creds and nkey")
 	}
 	if (n.TLS.Cert == "") != (n.TLS.Key == "") {
-		r.problem("nats.tls", "cert and key belong together; give both")
+		r.Problem("nats.tls", "cert and key belong together; give both")
 	}
 	for _, file := range []struct{ key, path string }{
 		{"nats.creds", n.Creds},
@@ -209,7 +211,7 @@ func (r *configValidator) validateNATS(n *NATSConfig) {
 		{"nats.tls.key", n.TLS.Key},
 	} {
 		if file.path != "" {
-			r.validateFile(file.key, file.path)
+			r.ValidateFile(file.key, file.path)
 		}
 	}
 }
@@ -220,8 +222,8 @@ func (r *configValidator) validateNATSAuth(c *Config) {
 	switch {
 	case c.NATS.Auth != natsReviewers:
 	case c.NATS.URL != "":
-		r.problem("nats.auth", "is for the embedded server; an external one authenticates users by its own configuration (heldcall nats permissions)")
+		r.Problem("nats.auth", "is for the embedded server; an external one authenticates users by its own configuration (heldcall nats permissions)")
 	case !tokens:
-		r.problem("nats.auth", "no client could connect: none of console.reviewers has a token; make one with heldcall token create")
+		r.Problem("nats.auth", "no client could connect: none of console.reviewers has a token; make one with heldcall token create")
 	}
 }

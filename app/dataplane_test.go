@@ -357,7 +357,7 @@ func TestAbortWhileTheModelWorks(t *testing.T) {
 	if _, err := w.upstream.Await(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.console.Signal(t.Context(), approvals.Signal{RunID: "run-1", Action: approvals.SignalAbort}); err != nil {
+	if _, err := w.console.Runs().Signal(t.Context(), approvals.Signal{RunID: "run-1", Action: approvals.SignalAbort}); err != nil {
 		t.Fatal(err)
 	}
 	close(gate)

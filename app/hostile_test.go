@@ -332,7 +332,7 @@ func TestPausedRunIsReleasedAtShutdown(t *testing.T) {
 		}
 	}()
 	r := w.pending(1)[0]
-	if _, err := w.console.Signal(t.Context(), approvals.Signal{RunID: "r1", Action: approvals.SignalPause}); err != nil {
+	if _, err := w.console.Runs().Signal(t.Context(), approvals.Signal{RunID: "r1", Action: approvals.SignalPause}); err != nil {
 		t.Fatal(err)
 	}
 	w.decide(r.ID, approvals.Decision{Action: approvals.ActionApprove})

@@ -237,7 +237,7 @@ func TestResultsAfterARestart(t *testing.T) {
 		t.Errorf("before the result: %+v", r)
 	}
 	api.report(w, api.result, `"14 lines"`)
-	w = w.restarted(c) // what is left is written at the stop
+	w = w.restarted(c) // heldcall writes the rest when it stops
 	if r := w.result(held.ID, hasResult); r.Preview != "14 lines" || !strings.HasPrefix(r.NextText, "I have read it.") {
 		t.Errorf("the result is %+v", r)
 	}

@@ -77,7 +77,7 @@ func TestOnlyReviewersRelease(t *testing.T) {
 	if r, err := w.as(m["vic"]).Request(t.Context(), id); err != nil || r.Status != approvals.StatusPending {
 		t.Errorf("the viewer sees %s, %v", r.Status, err)
 	}
-	_, err = w.as(m["ann"]).Signal(t.Context(), approvals.Signal{RunID: "r", Action: approvals.SignalAbort})
+	_, err = w.as(m["ann"]).Runs().Signal(t.Context(), approvals.Signal{RunID: "r", Action: approvals.SignalAbort})
 	wantCode(t, err, problem.CodeForbidden)
 
 	r, err := w.as(m["ann"]).Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionApprove, ReviewerID: "ada"})

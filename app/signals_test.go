@@ -15,7 +15,7 @@ import (
 // signal sends a signal by principal.
 func (w *world) signal(action approvals.SignalAction, who approvals.Principal) approvals.PrincipalSignal {
 	w.t.Helper()
-	s, err := w.console.SignalPrincipal(w.t.Context(), approvals.PrincipalSignalPayload{Principal: who, Action: action})
+	s, err := w.console.Runs().SignalPrincipal(w.t.Context(), approvals.PrincipalSignalPayload{Principal: who, Action: action})
 	if err != nil || s.Action != action || s.Principal != who || s.ReviewerID != "local" || s.Since.IsZero() {
 		w.t.Fatalf("%s %v: %+v, %v", action, who, s, err)
 	}
@@ -26,7 +26,7 @@ func (w *world) signal(action approvals.SignalAction, who approvals.Principal) a
 func (w *world) signals(n int) []approvals.PrincipalSignal {
 	w.t.Helper()
 	for deadline := time.Now().Add(soon); ; time.Sleep(5 * time.Millisecond) {
-		all, err := w.console.Signals(w.t.Context())
+		all, err := w.console.Runs().Signals(w.t.Context())
 		if err != nil || time.Now().After(deadline) {
 			w.t.Fatalf("%d signals are in force, want %d: %v", len(all), n, err)
 		}
@@ -40,7 +40,7 @@ func (w *world) signals(n int) []approvals.PrincipalSignal {
 func (w *world) run(id string, want approvals.RunState) approvals.Run {
 	w.t.Helper()
 	for deadline := time.Now().Add(soon); ; time.Sleep(5 * time.Millisecond) {
-		run, err := w.console.Run(w.t.Context(), id)
+		run, err := w.console.Runs().Get(w.t.Context(), id)
 		if err == nil && run.State == want {
 			return run
 		}
@@ -109,7 +109,7 @@ func TestPausedAgent(t *testing.T) {
 	if run := w.run("first@acme", approvals.RunPaused); len(run.Signals) != 1 || run.Signals[0].Principal != coder || run.ReviewerID != "" {
 		t.Errorf("a run of the paused agent: %+v", run)
 	}
-	resumed, err := w.console.Signal(t.Context(), approvals.Signal{RunID: "first@acme", Action: approvals.SignalResume})
+	resumed, err := w.console.Runs().Signal(t.Context(), approvals.Signal{RunID: "first@acme", Action: approvals.SignalResume})
 	if err != nil || resumed.State != approvals.RunPaused || len(resumed.Signals) != 1 || resumed.Signals[0].ReviewerID != "local" {
 		t.Errorf("one run resumed: %+v, %v", resumed, err)
 	}
@@ -148,7 +148,7 @@ func TestAbortedUser(t *testing.T) {
 	w.post("/v1/chat/completions", wholeRequest, "Authorization", "Bearer ann-key").refused() // a run without a name
 	w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionApprove})
 	other.passes()
-	if _, err := w.console.SignalPrincipal(t.Context(), approvals.PrincipalSignalPayload{Principal: ann, Action: approvals.SignalPause}); err == nil {
+	if _, err := w.console.Runs().SignalPrincipal(t.Context(), approvals.PrincipalSignalPayload{Principal: ann, Action: approvals.SignalPause}); err == nil {
 		t.Error("an abort was weakened to a pause")
 	}
 	w.restart(config)
@@ -259,13 +259,13 @@ func TestRunEndsWhenTheConversationMovesOn(t *testing.T) {
 	w := build(t, allowAll, callThenText)
 	const next = `{"model":"m","stream":true,"messages":[{"role":"user","content":"do it"},{"role":"assistant","content":"Done."},{"role":"user","content":"and now that"}]}`
 	w.post("/v1/chat/completions", streamedRequest).passes()
-	runs, err := w.console.Runs(t.Context())
+	runs, err := w.console.Runs().List(t.Context())
 	if err != nil || len(runs) != 1 || runs[0].State != approvals.RunRunning || runs[0].LastOutcome != approvals.OutcomeAllowedByRule {
 		t.Fatalf("after the first call: %+v, %v", runs, err)
 	}
 	w.post("/v1/chat/completions", next).passes()
 	ended := w.run(runs[0].ID, approvals.RunEnded)
-	again, err := w.console.Runs(t.Context())
+	again, err := w.console.Runs().List(t.Context())
 	if err != nil || len(again) != 2 || again[0].State != approvals.RunRunning || again[0].SessionID != ended.SessionID {
 		t.Errorf("after the second: %+v, %v", again, err)
 	}

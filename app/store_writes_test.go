@@ -53,7 +53,7 @@ func TestHeldCallWritesLittle(t *testing.T) {
 		if total > shownWrites {
 			t.Errorf("held call %d wrote %d messages to the store before it was shown, want at most %d: %v", n+1, total, shownWrites, wrote)
 		}
-		time.Sleep(50 * time.Millisecond) // what is written after the call was shown does not count for the next
+		time.Sleep(50 * time.Millisecond) // writes after the call was shown do not count for the next
 		before = storedMessages(t, srv.ClientURL())
 	}
 }

@@ -264,10 +264,10 @@ func TestEventsOverRESTResume(t *testing.T) {
 func TestSignalOverREST(t *testing.T) {
 	f := openFront(t)
 	hold := f.hold(t, `{"command":"ls"}`)
-	if run, err := f.Signal(t.Context(), approvals.Signal{RunID: "r", Action: approvals.SignalAbort}); err != nil || run.State != approvals.RunAborted || run.ReviewerID != "local" || !run.Known {
+	if run, err := f.Runs().Signal(t.Context(), approvals.Signal{RunID: "r", Action: approvals.SignalAbort}); err != nil || run.State != approvals.RunAborted || run.ReviewerID != "local" || !run.Known {
 		t.Fatalf("run is %+v, %v", run, err)
 	}
-	if run, err := f.Signal(t.Context(), approvals.Signal{RunID: "misspelt", Action: approvals.SignalAbort}); err != nil || run.State != approvals.RunAborted || run.Known {
+	if run, err := f.Runs().Signal(t.Context(), approvals.Signal{RunID: "misspelt", Action: approvals.SignalAbort}); err != nil || run.State != approvals.RunAborted || run.Known {
 		t.Errorf("an unknown run is %+v, %v", run, err)
 	}
 	awaitEnd(t, hold)

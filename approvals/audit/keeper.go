@@ -195,7 +195,7 @@ func (k *Keeper) names(ctx context.Context, c *approvals.Checkpoint, first Head,
 	return found, err
 }
 
-// AcceptLoss records what is lost of a log that cannot be verified, and lets the log begin
+// AcceptLoss records the loss in a log that cannot be verified, and lets the log begin
 // with that record. It keeps the remaining entries.
 func (k *Keeper) AcceptLoss(ctx context.Context, loss error) error {
 	now := k.Now().UTC()

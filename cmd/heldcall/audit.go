@@ -10,9 +10,12 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/internal/auditreport"
+	"github.com/heldcall/heldcall/internal/sanitize"
+	"github.com/heldcall/heldcall/internal/textview"
 )
 
 type auditCommand struct {
@@ -47,7 +50,7 @@ type auditListCommand struct {
 func (c *auditListCommand) Run(ctx context.Context, s *streams) error {
 	var since time.Time
 	if c.Since != "" || c.File == "" {
-		age, err := app.ParseDuration(cmp.Or(c.Since, "24h"))
+		age, err := configfile.ParseDuration(cmp.Or(c.Since, "24h"))
 		if err != nil {
 			return usagef("--since: %w", err)
 		}
@@ -60,7 +63,7 @@ func (c *auditListCommand) Run(ctx context.Context, s *streams) error {
 	case err != nil:
 		return misnamed(err)
 	case c.json():
-		return printJSON(s.out, last)
+		return textview.JSON(s.out, last)
 	}
 	return auditreport.Table(s.out, last, more)
 }
@@ -88,9 +91,9 @@ func (c *auditShowCommand) Run(ctx context.Context, s *streams) error {
 		if entry.Seq != c.Seq {
 			break
 		}
-		text := escapeJSON(entry.Data)
+		text := sanitize.JSON(entry.Data)
 		if !c.json() {
-			text = shownJSON(entry.Data)
+			text = textview.SpacedJSON(entry.Data)
 		}
 		_, err := fmt.Fprintln(s.out, text)
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 type configCommand struct {
@@ -36,11 +37,11 @@ func (c *configCheckCommand) Run(s *streams) error {
 		policies = append(policies, rules)
 	}
 	vacant = append(vacant, config.VacantRoutes(policies...)...)
-	if _, err = fmt.Fprintf(s.out, "%s: ok\npolicy: %s\n", printable(cmp.Or(file, "defaults")), printable(config.Policy.String())); err != nil {
+	if _, err = fmt.Fprintf(s.out, "%s: ok\npolicy: %s\n", sanitize.Line(cmp.Or(file, "defaults")), sanitize.Line(config.Policy.String())); err != nil {
 		return err
 	}
 	for _, one := range vacant {
-		if _, err := fmt.Fprintf(s.out, "warning: %s\n", printable(one)); err != nil {
+		if _, err := fmt.Fprintf(s.out, "warning: %s\n", sanitize.Line(one)); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/internal/launch"
+	"github.com/heldcall/heldcall/internal/sanitize"
+	"github.com/heldcall/heldcall/internal/textview"
 )
 
 // idLength is that of a whole request id, a ULID.
@@ -178,7 +180,7 @@ func (e *ambiguousID) Error() string {
 			text.WriteString("  and more\n")
 			break
 		}
-		fmt.Fprintf(&text, "  %s  %s  %s\n", r.ID, printable(r.ToolName), shorten(printable(r.ArgsPreview), previewWidth))
+		fmt.Fprintf(&text, "  %s  %s  %s\n", r.ID, sanitize.Line(r.ToolName), textview.Shorten(sanitize.Line(r.ArgsPreview), textview.PreviewWidth))
 	}
 	text.WriteString("Give a full id, or a unique prefix or suffix.")
 	return text.String()

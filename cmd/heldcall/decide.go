@@ -7,7 +7,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
-	"github.com/heldcall/heldcall/internal/sanitize"
+	"github.com/heldcall/heldcall/internal/textview"
 )
 
 type approveCommand struct {
@@ -81,29 +81,9 @@ func decideOne(ctx context.Context, s *streams, console *client.Client, output o
 		return fmt.Errorf("request %s: %w", decision.RequestID, err)
 	}
 	if output.json() {
-		return printJSON(s.out, request)
+		return textview.JSON(s.out, request)
 	}
-	arguments := request.Arguments
-	if last, ok := request.FinalDecision(); ok && last.ModifiedArgs != nil {
-		arguments = last.ModifiedArgs
-	}
-	stands := string(request.Status)
-	if !request.Status.Final() {
-		stands = "you approved, waiting for " + request.Missing() + ":"
-	}
-	_, err = fmt.Fprintf(s.out, "%s %s: %s %s\n", printable(stands), printable(request.ID),
-		printable(request.ToolName), sanitize.Spaces(escapeJSON(compactJSON(arguments))))
-	if last, ok := request.FinalDecision(); ok && last.GrantID != "" && err == nil {
-		g := approvals.Grant{
-			Effect: approvals.GrantAllow, Scope: last.Scope, Principal: request.Principal, SessionID: request.SessionID,
-			Patterns: last.Patterns, ExpiresAt: last.GrantExpiresAt,
-		}
-		if last.Action == approvals.ActionDenyAlways {
-			g.Effect = approvals.GrantDeny
-		}
-		_, err = fmt.Fprintf(s.out, "granted %s: %s\n", printable(last.GrantID), describeGrant(&g))
-	}
-	return err
+	return textview.Decided(s.out, &request)
 }
 
 // tooLate describes the decision that was taken before.
@@ -112,7 +92,7 @@ type tooLate struct{ decided *approvals.DecidedError }
 func (e *tooLate) Error() string {
 	text := e.decided.Error()
 	if d, ok := e.decided.Request.FinalDecision(); ok {
-		text += " (" + describeDecision(&d) + ")"
+		text += " (" + textview.Decision(&d) + ")"
 	}
 	return text
 }

@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/sanitize"
+	"github.com/heldcall/heldcall/internal/textview"
 )
 
 type delegationsCommand struct {
@@ -32,22 +32,9 @@ func (c *delegationListCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if c.json() {
-		return printJSON(s.out, map[string]any{"items": list, "next_cursor": ""})
+		return textview.JSON(s.out, map[string]any{"items": list, "next_cursor": ""})
 	}
-	return printDelegations(s.out, list)
-}
-
-func printDelegations(w io.Writer, list []approvals.Delegation) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, "No delegations.")
-		return err
-	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tFROM\tTO\tUNTIL\tNOTE")
-	for _, d := range list {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", printable(d.ID), printable(d.From), printable(d.To), d.Until.UTC().Format(time.RFC3339), printable(d.Note))
-	}
-	return table.Flush()
+	return textview.Delegations(s.out, list)
 }
 
 type delegationCreateCommand struct {
@@ -74,9 +61,9 @@ func (c *delegationCreateCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if c.json() {
-		return printJSON(s.out, d)
+		return textview.JSON(s.out, d)
 	}
-	return printDelegations(s.out, []approvals.Delegation{d})
+	return textview.Delegations(s.out, []approvals.Delegation{d})
 }
 
 // parseUntil reads a time to come: a day, of which it takes the end, a moment, or
@@ -111,8 +98,8 @@ func (c *delegationRevokeCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if c.json() {
-		return printJSON(s.out, d)
+		return textview.JSON(s.out, d)
 	}
-	_, err = fmt.Fprintf(s.out, "%s no longer decides for %s\n", printable(d.To), printable(d.From))
+	_, err = fmt.Fprintf(s.out, "%s no longer decides for %s\n", sanitize.Line(d.To), sanitize.Line(d.From))
 	return err
 }

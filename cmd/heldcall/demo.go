@@ -15,6 +15,8 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/internal/demo"
 	"github.com/heldcall/heldcall/internal/launch"
+	"github.com/heldcall/heldcall/internal/sanitize"
+	"github.com/heldcall/heldcall/internal/textview"
 )
 
 type demoCommand struct {
@@ -125,10 +127,10 @@ func (t *transcript) tell(line demo.Line) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if line.Who == demo.Heading {
-		fmt.Fprintf(t.out, "\n== %s\n", printableLines(line.Text))
+		fmt.Fprintf(t.out, "\n== %s\n", sanitize.Lines(line.Text))
 		return
 	}
-	text := indentMore(printableLines(strings.TrimSpace(line.Text)), labelWidth+1)
+	text := textview.Indent(sanitize.Lines(strings.TrimSpace(line.Text)), labelWidth+1)
 	fmt.Fprintf(t.out, "%-*s %s\n", labelWidth, line.Who, text)
 }
 

@@ -14,6 +14,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/internal/demo"
+	"github.com/heldcall/heldcall/internal/sanitize"
+	"github.com/heldcall/heldcall/internal/textview"
 )
 
 const demoSession = "demo"
@@ -214,7 +216,7 @@ func (p *prompt) take(ctx context.Context, event approvals.Event, held *approval
 			text += " " + string(event.After)
 		}
 		p.t.say("\n")
-		p.t.tell(demo.Line{Who: demo.Reviewer, Text: joinFilled(": ", text, event.Note)})
+		p.t.tell(demo.Line{Who: demo.Reviewer, Text: textview.Join(": ", text, event.Note)})
 		return nil, nil
 	case approvals.EventApprovalExpired:
 		p.t.say("\n")
@@ -235,7 +237,7 @@ func (p *prompt) take(ctx context.Context, event approvals.Event, held *approval
 // show prints the call that is held and how to answer.
 func (p *prompt) show(request *approvals.Request) error {
 	p.t.tell(demo.Line{Who: demo.Heading, Text: "heldcall holds a call: the agent has not seen it"})
-	p.t.say("%s", describeRequest(request, time.Now()))
+	p.t.say("%s", textview.Request(request, time.Now()))
 	p.t.say(demoAnswers+"> ", request.ID, p.stage.Console, p.stage.NATS, p.self)
 	return nil
 }
@@ -259,7 +261,7 @@ func (p *prompt) answer(ctx context.Context, line, id string) (decided bool, err
 	case errors.As(err, new(*client.UnreachableError)):
 		return false, err
 	}
-	p.t.say("%s\n> ", printableLines(err.Error()))
+	p.t.say("%s\n> ", sanitize.Lines(err.Error()))
 	return false, nil
 }
 

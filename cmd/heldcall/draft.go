@@ -13,6 +13,8 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/launch"
+	"github.com/heldcall/heldcall/internal/sanitize"
+	"github.com/heldcall/heldcall/internal/textview"
 )
 
 // draft is the arguments of a request in a file that the reviewer edits.
@@ -40,7 +42,7 @@ func newDraft(arguments []byte) (*draft, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a folder to edit in: %w", err)
 	}
-	d := &draft{editor, folder, filepath.Join(folder, "arguments.json"), []byte(indentJSON(arguments) + "\n")}
+	d := &draft{editor, folder, filepath.Join(folder, "arguments.json"), []byte(sanitize.Indented(arguments) + "\n")}
 	if err := os.WriteFile(d.file, d.before, 0o600); err != nil {
 		return nil, errors.Join(fmt.Errorf("write the arguments to edit: %w", err), os.RemoveAll(folder))
 	}
@@ -85,7 +87,7 @@ func (d *draft) Result() ([]byte, error) {
 func (d *draft) Discard() error { return os.RemoveAll(d.folder) }
 
 func (d *draft) unchanged(edited []byte) bool {
-	return bytes.Equal(compactJSON(edited), compactJSON(d.before))
+	return bytes.Equal(textview.CompactJSON(edited), textview.CompactJSON(d.before))
 }
 
 // close removes the file, unless the decision failed and the file has changes: then the

@@ -9,6 +9,8 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
+	"github.com/heldcall/heldcall/internal/sanitize"
+	"github.com/heldcall/heldcall/internal/textview"
 )
 
 type grantsCommand struct {
@@ -43,9 +45,9 @@ func (c *grantsListCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if c.json() {
-		return printJSON(s.out, list)
+		return textview.JSON(s.out, list)
 	}
-	return printGrants(s.out, list)
+	return textview.Grants(s.out, list)
 }
 
 // listGrants lists at most limit grants.
@@ -111,9 +113,9 @@ func (c *grantsAddCommand) Run(ctx context.Context, s *streams) error {
 		return notGranted(err)
 	}
 	if c.json() {
-		return printJSON(s.out, g)
+		return textview.JSON(s.out, g)
 	}
-	_, err = fmt.Fprintf(s.out, "granted %s: %s\n", printable(g.ID), describeGrant(&g))
+	_, err = fmt.Fprintf(s.out, "granted %s: %s\n", sanitize.Line(g.ID), textview.Grant(&g))
 	return err
 }
 
@@ -138,9 +140,9 @@ func (c *grantsPreviewCommand) Run(ctx context.Context, s *streams) error {
 		return notGranted(err)
 	}
 	if c.json() {
-		return printJSON(s.out, preview)
+		return textview.JSON(s.out, preview)
 	}
-	return printPreview(s.out, &preview)
+	return textview.Preview(s.out, &preview)
 }
 
 type grantsRevokeCommand struct {
@@ -170,9 +172,9 @@ func (c *grantsRevokeCommand) Run(ctx context.Context, s *streams) error {
 			err = &unknownGrant{id}
 		case err != nil:
 		case c.json():
-			err = printJSON(s.out, g)
+			err = textview.JSON(s.out, g)
 		default:
-			_, err = fmt.Fprintf(s.out, "revoked %s: %s\n", printable(g.ID), describeGrant(&g))
+			_, err = fmt.Fprintf(s.out, "revoked %s: %s\n", sanitize.Line(g.ID), textview.Grant(&g))
 		}
 		failures = append(failures, err)
 	}

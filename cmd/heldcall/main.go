@@ -13,6 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/heldcall/heldcall/internal/launch"
+	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/notify/shoutrrr"
 )
 
@@ -46,7 +47,7 @@ type program struct {
 }
 
 // streams are the input and outputs of a command. Text that is not heldcall's own is
-// escaped first, with printable or escapeJSON.
+// escaped first, by textview or sanitize.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
@@ -72,7 +73,7 @@ func execute(ctx context.Context, args []string, s *streams, hup *hangups) int {
 		err = parsed.Run()
 	}
 	if err != nil && !errors.As(err, new(*launch.ExitError)) {
-		fmt.Fprintf(s.err, "heldcall: %s\n", printableLines(err.Error()))
+		fmt.Fprintf(s.err, "heldcall: %s\n", sanitize.Lines(err.Error()))
 		if failed := (*kong.ParseError)(nil); errors.As(err, &failed) {
 			fmt.Fprintln(s.err, "Run `heldcall --help`, or `heldcall COMMAND --help`.")
 		}

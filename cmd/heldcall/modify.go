@@ -3,13 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
+	"github.com/heldcall/heldcall/internal/textview"
 )
 
 type modifyCommand struct {
@@ -58,16 +58,7 @@ func checkJSON(text []byte) error {
 		return err
 	}
 	if rest := bytes.TrimSpace(text[decoder.InputOffset():]); len(rest) > 0 {
-		return fmt.Errorf("%q follows the value", shorten(string(rest), previewWidth))
+		return fmt.Errorf("%q follows the value", textview.Shorten(string(rest), textview.PreviewWidth))
 	}
 	return nil
-}
-
-// compactJSON removes the white space of JSON. Text that is not JSON stays as it is.
-func compactJSON(value []byte) []byte {
-	var compact bytes.Buffer
-	if json.Compact(&compact, value) != nil {
-		return value
-	}
-	return compact.Bytes()
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/internal/sanitize"
+	"github.com/heldcall/heldcall/internal/textview"
 )
 
 type natsCommand struct {
@@ -27,8 +29,8 @@ func (c *natsPermissionsCommand) Run(s *streams) error {
 		return err
 	}
 	if c.Format == "json" {
-		return printJSON(s.out, accounts)
+		return textview.JSON(s.out, accounts)
 	}
-	_, err = fmt.Fprint(s.out, printableLines(accounts.String()))
+	_, err = fmt.Fprint(s.out, sanitize.Lines(accounts.String()))
 	return err
 }

@@ -1,11 +1,6 @@
 package main
 
-import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"io"
-)
+import "fmt"
 
 // outputFlag selects the form of a command's output.
 type outputFlag struct {
@@ -13,19 +8,6 @@ type outputFlag struct {
 }
 
 func (o outputFlag) json() bool { return o.Output == "json" }
-
-// printJSON writes a value as indented JSON that is safe on a terminal.
-func printJSON(w io.Writer, value any) error {
-	var content bytes.Buffer
-	encoder := json.NewEncoder(&content)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(value); err != nil {
-		return fmt.Errorf("encode the output: %w", err)
-	}
-	_, err := io.WriteString(w, escapeJSON(content.Bytes()))
-	return err
-}
 
 // limitFlag bounds a list.
 type limitFlag struct {

@@ -7,10 +7,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/internal/sanitize"
+	"github.com/heldcall/heldcall/internal/textview"
 )
 
 type policyCommand struct {
@@ -41,9 +42,9 @@ func (c *policyCheckCommand) Run(s *streams) error {
 		return err
 	}
 	for _, warning := range rules.Warnings() {
-		fmt.Fprintf(s.err, "warning: %s\n", printable(warning))
+		fmt.Fprintf(s.err, "warning: %s\n", sanitize.Line(warning))
 	}
-	_, err = fmt.Fprintf(s.out, "%s: ok\n", printable(c.File))
+	_, err = fmt.Fprintf(s.out, "%s: ok\n", sanitize.Line(c.File))
 	return err
 }
 
@@ -71,94 +72,11 @@ func (c *policyExplainCommand) Run(s *streams) error {
 		Principal: approvals.Principal{Tenant: c.Tenant, User: c.User, Agent: c.Agent}, Session: c.Session, Model: c.Model,
 	})
 	if c.json() {
-		return printJSON(s.out, explanation(e))
+		return textview.JSON(s.out, textview.ExplanationJSON(e))
 	}
-	_, err = io.WriteString(s.out, describeExplanation(e))
+	_, err = io.WriteString(s.out, textview.Explanation(e))
 	return err
 }
-
-// describeExplanation is an explanation for a terminal.
-func describeExplanation(e policy.Explanation) string {
-	var page strings.Builder
-	line := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(&page, "%-9s %s\n", name, indentMore(printableLines(value), 10))
-		}
-	}
-	line("Verdict", fmt.Sprintf("%s, by %s", e.Verdict.Action, e.Verdict.Rule))
-	line("Why", e.Verdict.Reason)
-	line("Risk", string(e.Verdict.Risk))
-	line("Tool", e.Known)
-	for _, command := range e.Commands {
-		line("Runs", command)
-	}
-	line("Doubt", e.Doubt)
-	for _, flag := range e.Verdict.Flags {
-		if flag != e.Doubt {
-			line("Warning", flag)
-		}
-	}
-	for _, limit := range e.Verdict.Limits {
-		line("Limit", fmt.Sprintf("%s, then %s (%s)", &limit, limit.Then, limit.Where()))
-	}
-	for _, pattern := range e.Verdict.Suggested {
-		line("Suggested", pattern)
-	}
-	for _, r := range e.Rules {
-		mark := " "
-		if r.Applies {
-			mark = "*"
-		}
-		fmt.Fprintf(&page, "%s %s: %s %s: %s\n", mark, printable(r.Where), r.List, printable(r.Pattern), printable(r.Says))
-	}
-	return page.String()
-}
-
-// explanation is an explanation as JSON shows it.
-func explanation(e policy.Explanation) any {
-	type rule struct {
-		Where   string        `json:"where"`
-		List    policy.Action `json:"list"`
-		Pattern string        `json:"pattern"`
-		Applies bool          `json:"applies"`
-		Says    string        `json:"says"`
-	}
-	type limit struct {
-		Where     string        `json:"where"`
-		PerTurn   int           `json:"per_turn,omitempty"`
-		PerRun    int           `json:"per_run,omitempty"`
-		PerMinute int           `json:"per_minute,omitempty"`
-		Then      policy.Action `json:"then"`
-	}
-	shown := struct {
-		Action    policy.Action  `json:"action"`
-		Rule      string         `json:"rule"`
-		Reason    string         `json:"reason"`
-		Risk      approvals.Risk `json:"risk"`
-		Resource  string         `json:"resource"`
-		Tool      string         `json:"tool"`
-		Commands  []string       `json:"commands"`
-		Doubt     string         `json:"doubt"`
-		Flags     []string       `json:"flags"`
-		Suggested []string       `json:"suggested_patterns"`
-		Limits    []limit        `json:"limits"`
-		Rules     []rule         `json:"rules"`
-	}{
-		e.Verdict.Action, e.Verdict.Rule, e.Verdict.Reason, e.Verdict.Risk, e.Verdict.Resource, e.Known,
-		notNil(e.Commands), e.Doubt, notNil(e.Verdict.Flags), notNil(e.Verdict.Suggested),
-		[]limit{},
-		[]rule{},
-	}
-	for _, l := range e.Verdict.Limits {
-		shown.Limits = append(shown.Limits, limit{l.Where(), l.PerTurn, l.PerRun, l.PerMinute, l.Then})
-	}
-	for _, r := range e.Rules {
-		shown.Rules = append(shown.Rules, rule(r))
-	}
-	return shown
-}
-
-func notNil(texts []string) []string { return append([]string{}, texts...) }
 
 type policyTestCommand struct {
 	Policy string   `placeholder:"FILE" help:"The policy file, in place of the one that the cases name."`
@@ -185,7 +103,7 @@ func (c *policyTestCommand) Run(s *streams) error {
 			judged++
 			if problem := one.Check(rules); problem != "" {
 				failed++
-				fmt.Fprintf(s.out, "%s: %s %s: %s\n", printable(one.Where), printable(one.Call.Tool), printable(one.Call.Arguments), printable(problem))
+				fmt.Fprintf(s.out, "%s: %s %s: %s\n", sanitize.Line(one.Where), sanitize.Line(one.Call.Tool), sanitize.Line(one.Call.Arguments), sanitize.Line(problem))
 			}
 		}
 	}
@@ -219,6 +137,6 @@ func (c *policyInitCommand) Run(s *streams) (err error) {
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("write %s: %w", c.File, err)
 	}
-	_, err = fmt.Fprintf(s.out, "%s: written\n", printable(c.File))
+	_, err = fmt.Fprintf(s.out, "%s: written\n", sanitize.Line(c.File))
 	return err
 }

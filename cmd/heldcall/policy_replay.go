@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/policyreplay"
+	"github.com/heldcall/heldcall/internal/textview"
 )
 
 type policyReplayCommand struct {
@@ -28,7 +29,7 @@ func (c *policyReplayCommand) Help() string {
 // Run judges the calls that a running heldcall has recorded by another policy, and
 // prints what would have changed. It fails if anything would have.
 func (c *policyReplayCommand) Run(ctx context.Context, s *streams) error {
-	since, err := app.ParseDuration(c.Since)
+	since, err := configfile.ParseDuration(c.Since)
 	if err != nil {
 		return usagef("--since: %w", err)
 	}
@@ -50,7 +51,7 @@ func (c *policyReplayCommand) Run(ctx context.Context, s *streams) error {
 		}
 	}
 	if c.json() {
-		err = printJSON(s.out, r)
+		err = textview.JSON(s.out, r)
 	} else {
 		err = r.Print(s.out)
 	}

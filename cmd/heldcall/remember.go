@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 )
 
@@ -51,7 +51,7 @@ func (f *grantFlags) expires(now time.Time) (*time.Time, error) {
 	if err == nil {
 		return &at, nil
 	}
-	after, err := app.ParseDuration(f.Expires)
+	after, err := configfile.ParseDuration(f.Expires)
 	if err != nil || after <= 0 {
 		return nil, usagef("--expires: %q is neither a time such as 8h or 7d nor one such as 2026-12-31T00:00:00Z", f.Expires)
 	}

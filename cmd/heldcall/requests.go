@@ -4,17 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/humanize"
+	"github.com/heldcall/heldcall/internal/sanitize"
+	"github.com/heldcall/heldcall/internal/textview"
 )
 
-const (
-	pageSize     = 500 // requests a page, the most that the console gives
-	previewWidth = 60  // of a list, in runes; `requests show` shows the whole
-)
+const pageSize = 500 // requests a page, the most that the console gives
 
 type requestsCommand struct {
 	List listCommand `cmd:"" default:"withargs" help:"List pending requests (default)."`
@@ -57,54 +54,13 @@ func (c *listCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if c.json() {
-		return printJSON(s.out, list)
+		return textview.JSON(s.out, list)
 	}
 	if len(list.Items) == 0 && c.Search != "" && filter.Status == approvals.StatusPending {
 		_, err := fmt.Fprintln(s.out, "No pending request has these words; --all searches requests that have ended too.")
 		return err
 	}
-	return printTable(s.out, list, filter.Status, time.Now())
-}
-
-// printTable writes a list for people. The last column of a list of pending requests is the
-// time left, of any other list the status.
-func printTable(w io.Writer, list approvals.Page, status approvals.Status, now time.Time) error {
-	last, nothing := "STATUS", "No requests."
-	if status == approvals.StatusPending {
-		last, nothing = "LEFT", "No pending requests."
-	}
-	if len(list.Items) == 0 {
-		_, err := fmt.Fprintln(w, nothing)
-		return err
-	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "ID\tAGE\tRISK\tTOOL\tPREVIEW\t%s\n", last)
-	for i := range list.Items {
-		r := &list.Items[i]
-		stands := shortStatus(r, now)
-		if status == approvals.StatusPending {
-			stands = humanize.Left(r.ExpiresAt.Sub(now))
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", printable(r.ID), humanize.Ago(now.Sub(r.CreatedAt)), printable(string(r.RiskLevel)),
-			printable(r.ToolName), shorten(printable(previewOf(r)), previewWidth), printable(stands))
-	}
-	return endTable(w, table, list.NextCursor)
-}
-
-// previewOf is a request in a few words: the title that its rule gives it, then its
-// arguments.
-func previewOf(r *approvals.Request) string { return joinFilled(" · ", r.RuleTitle(), r.ArgsPreview) }
-
-// endTable writes a table, and that there is more of it where a next page begins.
-func endTable(w io.Writer, table *tabwriter.Writer, nextCursor string) error {
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	if nextCursor == "" {
-		return nil
-	}
-	_, err := fmt.Fprintln(w, "There are more; list them with --limit.")
-	return err
+	return textview.Requests(s.out, list, filter.Status, time.Now())
 }
 
 type showCommand struct{ oneRequest }
@@ -116,7 +72,21 @@ func (c *showCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if c.json() {
-		return printJSON(s.out, request)
+		return textview.JSON(s.out, request)
 	}
 	return printRequest(s.out, &request, c.flags(), time.Now())
+}
+
+// printRequest shows a request to the person who decides it, and how to. flags
+// are those that the commands need.
+func printRequest(w io.Writer, r *approvals.Request, flags string, now time.Time) error {
+	page := textview.Request(r, now)
+	if !r.Status.Final() {
+		page += fmt.Sprintf("\nheldcall approve %[1]s%[2]s\nheldcall deny %[1]s --note WHY%[2]s\nheldcall modify %[1]s%[2]s\n", sanitize.Line(r.ID), sanitize.Line(flags))
+		if r.AllowRemember {
+			page += fmt.Sprintf("heldcall approve %s --always%s\n", sanitize.Line(r.ID), sanitize.Line(flags))
+		}
+	}
+	_, err := io.WriteString(w, page)
+	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/console/problem"
 	"github.com/heldcall/heldcall/internal/launch"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 type runCommand struct {
@@ -81,7 +82,7 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 	ended := launch.Run(ctx, command, launch.Environment(environment, held.ProxyAddr(), &held.config), s.in, s.out, s.err)
 	held.stop() // so that all requests are counted
 	if launch.Started(ended) {
-		reportUnheld(s.err, held.App, printable(launch.AgentName(command)))
+		reportUnheld(s.err, held.App, sanitize.Line(launch.AgentName(command)))
 	}
 	return ended
 }

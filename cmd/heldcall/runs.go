@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/humanize"
+	"github.com/heldcall/heldcall/internal/sanitize"
+	"github.com/heldcall/heldcall/internal/textview"
 )
 
 type runsCommand struct {
@@ -33,11 +32,11 @@ func (c *runsListCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	signals, err := console.Signals(ctx)
+	signals, err := console.Runs().Signals(ctx)
 	if err != nil {
 		return err
 	}
-	runs, err := console.Runs(ctx)
+	runs, err := console.Runs().List(ctx)
 	if err != nil {
 		return err
 	}
@@ -46,60 +45,13 @@ func (c *runsListCommand) Run(ctx context.Context, s *streams) error {
 		more, runs = runs[c.Limit-1].ID, runs[:c.Limit]
 	}
 	if c.json() {
-		return printJSON(s.out, map[string]any{"items": runs, "signals": signals, "next_cursor": more})
+		return textview.JSON(s.out, map[string]any{"items": runs, "signals": signals, "next_cursor": more})
 	}
 	now := time.Now()
 	for i := range signals {
-		fmt.Fprintf(s.out, "%s since %s\n", describeSignal(&signals[i]), humanize.Ago(now.Sub(signals[i].Since)))
+		fmt.Fprintf(s.out, "%s since %s\n", textview.Signal(&signals[i]), humanize.Ago(now.Sub(signals[i].Since)))
 	}
-	return printRuns(s.out, runs, more, now)
-}
-
-// printRuns writes a list of runs for people.
-func printRuns(w io.Writer, runs []approvals.Run, more string, now time.Time) error {
-	if len(runs) == 0 {
-		_, err := fmt.Fprintln(w, "No runs.")
-		return err
-	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "RUN\tPRINCIPAL\tSTATE\tSINCE\tLAST OUTCOME")
-	for i := range runs {
-		run := &runs[i]
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", printable(run.ID), printable(whole(run.Principal)), run.State, humanize.Ago(now.Sub(run.UpdatedAt)), outcomeOf(run))
-	}
-	return endTable(w, table, more)
-}
-
-// whole returns the fields of a principal, "-" for empty ones.
-func whole(p approvals.Principal) string {
-	fields := []string{p.Tenant, p.User, p.Agent}
-	for i := range fields {
-		if fields[i] == "" {
-			fields[i] = "-"
-		}
-	}
-	return strings.Join(fields, "/")
-}
-
-func outcomeOf(run *approvals.Run) string {
-	if run.LastOutcome == "" {
-		return "-"
-	}
-	return printable(string(run.LastOutcome))
-}
-
-// describeSignal describes what a signal by principal has done.
-func describeSignal(s *approvals.PrincipalSignal) string {
-	var of []string
-	for _, field := range []struct{ name, value string }{{"agent", s.Principal.Agent}, {"user", s.Principal.User}, {"tenant", s.Principal.Tenant}} {
-		if field.value != "" {
-			of = append(of, field.name+" "+field.value)
-		}
-	}
-	did := map[approvals.SignalAction]string{
-		approvals.SignalPause: "paused", approvals.SignalResume: "resumed", approvals.SignalAbort: "aborted",
-	}[s.Action]
-	return printable(fmt.Sprintf("%s: all runs of %s, by %s", did, strings.Join(of, ", "), s.ReviewerID))
+	return textview.Runs(s.out, runs, more, now)
 }
 
 type runsShowCommand struct {
@@ -114,7 +66,7 @@ func (c *runsShowCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	run, err := console.Run(ctx, c.ID)
+	run, err := console.Runs().Get(ctx, c.ID)
 	if errors.Is(err, approvals.ErrUnknownRun) {
 		return fmt.Errorf("%q: %w; `heldcall runs` lists runs", c.ID, err)
 	}
@@ -122,29 +74,9 @@ func (c *runsShowCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if c.json() {
-		return printJSON(s.out, run)
+		return textview.JSON(s.out, run)
 	}
-	table := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	for _, row := range []struct{ name, value string }{
-		{"Run", run.ID}, {"Session", run.SessionID}, {"Tenant", run.Principal.Tenant}, {"User", run.Principal.User}, {"Agent", run.Principal.Agent},
-		{"State", string(run.State)}, {"Since", timeOf(run.UpdatedAt)}, {"Last active", timeOf(run.ActiveAt)}, {"Last outcome", string(run.LastOutcome)},
-		{"Last signal by", run.ReviewerID},
-	} {
-		if row.value != "" {
-			fmt.Fprintf(table, "%s\t%s\n", row.name, printable(row.value))
-		}
-	}
-	for i := range run.Signals {
-		fmt.Fprintf(table, "Signal\t%s\n", describeSignal(&run.Signals[i]))
-	}
-	return table.Flush()
-}
-
-func timeOf(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
+	return textview.Run(s.out, &run)
 }
 
 // principalFlags name the runs of a principal.
@@ -177,26 +109,26 @@ func (c *signalTarget) send(ctx context.Context, s *streams, action approvals.Si
 		return err
 	}
 	if c.ID == "" {
-		signal, err := console.SignalPrincipal(ctx, approvals.PrincipalSignalPayload{Principal: who, Action: action})
+		signal, err := console.Runs().SignalPrincipal(ctx, approvals.PrincipalSignalPayload{Principal: who, Action: action})
 		if err != nil {
 			return err
 		}
 		if c.json() {
-			return printJSON(s.out, signal)
+			return textview.JSON(s.out, signal)
 		}
-		_, err = fmt.Fprintln(s.out, describeSignal(&signal))
+		_, err = fmt.Fprintln(s.out, textview.Signal(&signal))
 		return err
 	}
-	run, err := console.Signal(ctx, approvals.Signal{RunID: c.ID, Action: action})
+	run, err := console.Runs().Signal(ctx, approvals.Signal{RunID: c.ID, Action: action})
 	if err != nil {
 		return err
 	}
 	if c.json() {
-		return printJSON(s.out, run)
+		return textview.JSON(s.out, run)
 	}
-	fmt.Fprintf(s.out, "%s %s\n", run.State, printable(run.ID))
+	fmt.Fprintf(s.out, "%s %s\n", run.State, sanitize.Line(run.ID))
 	for i := range run.Signals {
-		fmt.Fprintln(s.out, describeSignal(&run.Signals[i]))
+		fmt.Fprintln(s.out, textview.Signal(&run.Signals[i]))
 	}
 	if !run.Known {
 		_, err = fmt.Fprintln(s.out, "No request of this run is recorded: check its id.")

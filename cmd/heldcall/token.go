@@ -7,6 +7,8 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/internal/sanitize"
+	"github.com/heldcall/heldcall/internal/textview"
 )
 
 type tokenCommand struct {
@@ -40,7 +42,7 @@ func (c *tokenCreateCommand) Run(s *streams) error {
 		return &usageError{err}
 	}
 	if c.json() {
-		return printJSON(s.out, created)
+		return textview.JSON(s.out, created)
 	}
 	snippet := map[string]any{"console": map[string]any{"reviewers": []createdToken{created}}}
 	if _, err := fmt.Fprintf(s.out, `Token of %s, shown this once; it goes into HELDCALL_TOKEN, or into the sign-in of the console:
@@ -49,7 +51,7 @@ func (c *tokenCreateCommand) Run(s *streams) error {
 
 For the configuration, which holds its hash only; where that has console.reviewers already, add the entry to them:
 
-`, printable(c.Name), token); err != nil {
+`, sanitize.Line(c.Name), token); err != nil {
 		return err
 	}
 	encoder := yaml.NewEncoder(s.out)

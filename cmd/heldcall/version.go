@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/heldcall/heldcall/internal/textview"
 )
 
 // release is set by the linker in released builds.
@@ -55,7 +57,7 @@ type versionCommand struct{ outputFlag }
 func (c *versionCommand) Run(s *streams) error {
 	b := thisBuild()
 	if c.json() {
-		return printJSON(s.out, b)
+		return textview.JSON(s.out, b)
 	}
 	text := fmt.Sprintf("heldcall %s (%s, %s)\n", b.Version, b.Go, b.Platform)
 	if b.Commit != "" {

@@ -176,7 +176,7 @@ func TestClientDecides(t *testing.T) {
 
 func TestClientSignals(t *testing.T) {
 	c, _ := connect(t, &echoGate{})
-	run, err := c.Signal(t.Context(), approvals.Signal{RunID: "a/b", Action: approvals.SignalPause})
+	run, err := c.Runs().Signal(t.Context(), approvals.Signal{RunID: "a/b", Action: approvals.SignalPause})
 	if err != nil || run.ID != "a/b" || run.ReviewerID != "local" || !run.Known {
 		t.Errorf("run is %+v, %v", run, err)
 	}

@@ -43,7 +43,7 @@ type Problem struct {
 	Type   string `json:"type"` // urn:heldcall:problem: and the code
 	Title  string `json:"title"`
 	Status int    `json:"status"`
-	Detail string `json:"detail"` // what is wrong and what to do
+	Detail string `json:"detail"` // the cause and the remedy
 	Code   string `json:"code"`
 
 	Field    string              `json:"field,omitempty"`

@@ -137,7 +137,7 @@ func Checkpoints(files []string) ([]approvals.Checkpoint, error) {
 	return all, nil
 }
 
-// Verify verifies a log, and writes what is known of it.
+// Verify verifies a log, and writes the result.
 func Verify(w io.Writer, entries iter.Seq2[audit.Entry, error], v audit.Verifier) error {
 	r, err := v.Verify(entries)
 	if err != nil {

@@ -2,7 +2,7 @@
 // cost), through a plain fasthttp reverse proxy that parses nothing, and through the standard library's reverse proxy.
 //
 // Every hop is a process of its own, and so is the scripted model; this process is the load generator. A workload runs on all hops
-// within a round, each round begins with another hop, and ratios are taken within a round: what is reported is their median and
+// within a round, each round begins with another hop, and ratios are taken within a round: the report has their median and
 // quartiles. Every answer is compared byte for byte with what the model sent.
 //
 // Figures to reach are printed with "reached" or "NOT reached". The program fails only when an event is lost, torn or out of order, or

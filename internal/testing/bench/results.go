@@ -188,7 +188,7 @@ func newLatency(ns []int64) latency {
 type leaveResult struct {
 	Hop    string  `json:"hop"`
 	Kind   string  `json:"kind"`
-	Until  string  `json:"until"` // what is waited for
+	Until  string  `json:"until"` // the event that ends the wait
 	Limit  string  `json:"limit"`
 	Missed int     `json:"missed"` // not within the limit
 	Took   latency `json:"took"`

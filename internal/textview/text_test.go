@@ -1,4 +1,4 @@
-package main
+package textview
 
 import (
 	"bytes"
@@ -27,11 +27,11 @@ func TestPrintable(t *testing.T) {
 		"\U000e0041\ufe0f\u3164":    `\U000e0041\ufe0f\u3164`,
 		"line\u2028break\u00a0wide": `line\u2028break\u00a0wide`,
 	} {
-		if got := printable(text); got != want {
+		if got := sanitize.Line(text); got != want {
 			t.Errorf("printable(%q) = %s, want %s", text, got, want)
 		}
 	}
-	if got := printableLines("a\nb\t\x1b"); got != "a\nb\t\\x1b" {
+	if got := sanitize.Lines("a\nb\t\x1b"); got != "a\nb\t\\x1b" {
 		t.Errorf("printableLines gives %q", got)
 	}
 }
@@ -51,7 +51,7 @@ func TestShowResult(t *testing.T) {
 		},
 	} {
 		r.Details.Result = &tt.result
-		if got := describeRequest(&r, at); !strings.HasSuffix(got, tt.want) {
+		if got := Request(&r, at); !strings.HasSuffix(got, tt.want) {
 			t.Errorf("got %s, want the end %s", got, tt.want)
 		}
 	}
@@ -66,8 +66,8 @@ func FuzzPrintable(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		escaped := escapeJSON(encoded)
-		for _, shown := range []string{printable(text), escaped, indentJSON(encoded), indentJSON(json.RawMessage(text))} {
+		escaped := sanitize.JSON(encoded)
+		for _, shown := range []string{sanitize.Line(text), escaped, sanitize.Indented(encoded), sanitize.Indented(json.RawMessage(text))} {
 			for _, r := range shown {
 				if !sanitize.Rune(r) && r != '\n' && r != '\t' {
 					t.Fatalf("%q is printed with %U: %q", text, r, shown)
@@ -86,7 +86,7 @@ func FuzzPrintable(f *testing.F) {
 
 func TestPrintJSONKeepsArguments(t *testing.T) {
 	var out bytes.Buffer
-	if err := printJSON(&out, map[string]any{"a": json.RawMessage(`{"x":"<&>\u202e","n":1.0}`)}); err != nil {
+	if err := JSON(&out, map[string]any{"a": json.RawMessage(`{"x":"<&>\u202e","n":1.0}`)}); err != nil {
 		t.Fatal(err)
 	}
 	want := "{\n  \"a\": {\n    \"x\": \"<&>\\u202e\",\n    \"n\": 1.0\n  }\n}\n"
@@ -111,8 +111,8 @@ func TestDurationsAreShort(t *testing.T) {
 
 func TestShortenSaysThatItCut(t *testing.T) {
 	for text, want := range map[string]string{"äöü": "äöü", "äöüß": "äö…"} {
-		if got := shorten(text, 3); got != want {
-			t.Errorf("shorten(%s) = %s, want %s", text, got, want)
+		if got := Shorten(text, 3); got != want {
+			t.Errorf("Shorten(%s) = %s, want %s", text, got, want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package textview
 
 import (
 	"fmt"
@@ -8,28 +8,15 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/humanize"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
-// printRequest shows a request to the person who decides it, and how to. flags
-// are those that the commands need.
-func printRequest(w io.Writer, r *approvals.Request, flags string, now time.Time) error {
-	page := describeRequest(r, now)
-	if !r.Status.Final() {
-		page += fmt.Sprintf("\nheldcall approve %[1]s%[2]s\nheldcall deny %[1]s --note WHY%[2]s\nheldcall modify %[1]s%[2]s\n", printable(r.ID), printable(flags))
-		if r.AllowRemember {
-			page += fmt.Sprintf("heldcall approve %s --always%s\n", printable(r.ID), printable(flags))
-		}
-	}
-	_, err := io.WriteString(w, page)
-	return err
-}
-
-// describeRequest is all of a request, for a terminal: nothing is cut.
-func describeRequest(r *approvals.Request, now time.Time) string {
+// Request is all of a request, for a terminal: nothing is cut.
+func Request(r *approvals.Request, now time.Time) string {
 	var page strings.Builder
 	line := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(&page, "%-12s %s\n", name, indentMore(printableLines(value), 13))
+			fmt.Fprintf(&page, "%-12s %s\n", name, Indent(sanitize.Lines(value), 13))
 		}
 	}
 	line("Request", r.ID)
@@ -39,12 +26,12 @@ func describeRequest(r *approvals.Request, now time.Time) string {
 	line("", r.Tool.Description)
 	line("Risk", string(r.RiskLevel))
 	line("Agent", r.AgentNote())
-	line("Asked by", joinFilled(": ", r.Rule, r.Reason))
+	line("Asked by", Join(": ", r.Rule, r.Reason))
 	line("Decided by", deciders(r))
 	if r.Description != r.Tool.Description {
 		line("Description", r.Description)
 	}
-	line("Principal", joinFilled(" / ", r.Principal.Tenant, r.Principal.User, r.Principal.Agent))
+	line("Principal", Join(" / ", r.Principal.Tenant, r.Principal.User, r.Principal.Agent))
 	line("Session", r.SessionID)
 	line("Run", r.RunID)
 	line("Model", r.Model)
@@ -65,14 +52,14 @@ func describeRequest(r *approvals.Request, now time.Time) string {
 			line("--always", fmt.Sprintf("%s for %s, for %.0f hours", strings.Join(always.Patterns, " "), r.Whose(always.Scope), approvals.DefaultGrantTime.Hours()))
 		}
 	}
-	page.WriteString("Arguments\n  " + indentMore(shownJSON(r.Arguments), 2) + "\n")
+	page.WriteString("Arguments\n  " + Indent(SpacedJSON(r.Arguments), 2) + "\n")
 	if r.Details.RawArguments != "" {
-		page.WriteString("Arguments as the model wrote them\n  " + indentMore(printableLines(r.Details.RawArguments), 2) + "\n")
+		page.WriteString("Arguments as the model wrote them\n  " + Indent(sanitize.Lines(r.Details.RawArguments), 2) + "\n")
 	}
 	for _, d := range r.Decisions {
-		line("Decision", describeDecision(&d))
+		line("Decision", Decision(&d))
 		if d.ModifiedArgs != nil {
-			page.WriteString("Edited arguments\n  " + indentMore(shownJSON(d.ModifiedArgs), 2) + "\n")
+			page.WriteString("Edited arguments\n  " + Indent(SpacedJSON(d.ModifiedArgs), 2) + "\n")
 		}
 	}
 	if result := r.Details.Result; result != nil {
@@ -83,10 +70,35 @@ func describeRequest(r *approvals.Request, now time.Time) string {
 	return page.String()
 }
 
+// Decided writes a request after a decision, and the grant that the decision gave.
+func Decided(w io.Writer, request *approvals.Request) error {
+	arguments := request.Arguments
+	if last, ok := request.FinalDecision(); ok && last.ModifiedArgs != nil {
+		arguments = last.ModifiedArgs
+	}
+	stands := string(request.Status)
+	if !request.Status.Final() {
+		stands = "you approved, waiting for " + request.Missing() + ":"
+	}
+	_, err := fmt.Fprintf(w, "%s %s: %s %s\n", sanitize.Line(stands), sanitize.Line(request.ID),
+		sanitize.Line(request.ToolName), sanitize.Spaces(sanitize.JSON(CompactJSON(arguments))))
+	if last, ok := request.FinalDecision(); ok && last.GrantID != "" && err == nil {
+		g := approvals.Grant{
+			Effect: approvals.GrantAllow, Scope: last.Scope, Principal: request.Principal, SessionID: request.SessionID,
+			Patterns: last.Patterns, ExpiresAt: last.GrantExpiresAt,
+		}
+		if last.Action == approvals.ActionDenyAlways {
+			g.Effect = approvals.GrantDeny
+		}
+		_, err = fmt.Fprintf(w, "granted %s: %s\n", sanitize.Line(last.GrantID), Grant(&g))
+	}
+	return err
+}
+
 // statusText describes the state of a request and its next step.
 func statusText(r *approvals.Request, now time.Time) string {
 	if r.Status.Final() {
-		return joinFilled(": ", string(r.Status), r.WhyCancelled())
+		return Join(": ", string(r.Status), r.WhyCancelled())
 	}
 	then := fmt.Sprintf("expires in %s (will not run)", humanize.Left(r.ExpiresAt.Sub(now)))
 	if r.OnTimeout == approvals.OnTimeoutApprove {
@@ -111,7 +123,7 @@ func deciders(r *approvals.Request) string {
 			approvals += fmt.Sprintf(", %d have", len(r.Decisions))
 		}
 	}
-	return joinFilled("; ", who, approvals, escalation(r))
+	return Join("; ", who, approvals, escalation(r))
 }
 
 // escalation names who may decide later, or may since when.
@@ -138,7 +150,8 @@ func shortStatus(r *approvals.Request, now time.Time) string {
 	return string(r.Status)
 }
 
-func describeDecision(d *approvals.Decision) string {
+// Decision describes a decision on one line, which is not escaped.
+func Decision(d *approvals.Decision) string {
 	who := d.ReviewerID
 	if d.OnBehalfOf != "" {
 		who += " for " + d.OnBehalfOf
@@ -150,21 +163,5 @@ func describeDecision(d *approvals.Decision) string {
 	if d.GrantID != "" {
 		text += fmt.Sprintf(" (grant %s: %s)", d.GrantID, strings.Join(d.Patterns, " "))
 	}
-	return joinFilled(": ", text, d.Note)
-}
-
-// indentMore moves every line but the first to the right.
-func indentMore(text string, by int) string {
-	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+strings.Repeat(" ", by))
-}
-
-// joinFilled joins the parts that are not empty.
-func joinFilled(separator string, parts ...string) string {
-	var filled []string
-	for _, part := range parts {
-		if part != "" {
-			filled = append(filled, part)
-		}
-	}
-	return strings.Join(filled, separator)
+	return Join(": ", text, d.Note)
 }

@@ -1,4 +1,7 @@
-package app
+// Package configfile reads a configuration file in YAML into a struct: with references to
+// the environment, and each mistake with its line and key. To read it: read.go, then
+// environment.go, value.go and problems.go.
+package configfile
 
 import (
 	"fmt"
@@ -13,23 +16,39 @@ import (
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// configReader fills a Config from YAML nodes. yaml's own decoder knows no key paths and
+// Read reads a file into the struct that target points to, over the values that it has;
+// lookup finds variables of the environment. The keys are in the tag yaml of the fields
+// ("-": not a key), the values that a string may have in the tag oneof. It returns the
+// mistakes, to which checks of the values may add. It fails if the file is not YAML.
+func Read(content []byte, lookup func(string) (string, bool), target any) (*Problems, *strictyaml.Error) {
+	root, problem := parseYAML(content)
+	if problem != nil {
+		return nil, problem
+	}
+	found := &Problems{lines: map[string]int{}}
+	if root != nil {
+		(&reader{found, lookup}).read(root, target)
+	}
+	return found, nil
+}
+
+// reader fills a struct from YAML nodes. yaml's own decoder knows no key paths and
 // stops at the first unknown key.
-type configReader struct {
-	*configProblems
+type reader struct {
+	*Problems
 	lookup func(string) (string, bool)
 }
 
 // read fills the struct that target points to from the root of the file.
-func (r *configReader) read(root *yaml.Node, target any) {
+func (r *reader) read(root *yaml.Node, target any) {
 	r.lines[""] = root.Line
 	r.readValue(root, "", reflect.ValueOf(target).Elem(), "")
 }
 
-func (r *configReader) readValue(node *yaml.Node, key string, target reflect.Value, options reflect.StructTag) {
+func (r *reader) readValue(node *yaml.Node, key string, target reflect.Value, options reflect.StructTag) {
 	switch {
 	case node.Kind == yaml.AliasNode || node.Anchor != "":
-		r.problem(key, "anchors and aliases are not read; write the value out")
+		r.Problem(key, "anchors and aliases are not read; write the value out")
 	case node.Kind == yaml.ScalarNode && node.Tag == "!!null":
 		// A key without a value keeps its default.
 	case target.Kind() == reflect.Struct:
@@ -37,22 +56,22 @@ func (r *configReader) readValue(node *yaml.Node, key string, target reflect.Val
 	case target.Kind() == reflect.Slice:
 		r.readList(node, key, target)
 	case node.Kind != yaml.ScalarNode:
-		r.problem(key, "must be %s, and is %s", wanted(target), strictyaml.Kind(node))
+		r.Problem(key, "must be %s, and is %s", wanted(target), strictyaml.Kind(node))
 	default:
 		r.readScalar(node, key, target, options)
 	}
 }
 
-func (r *configReader) readStruct(node *yaml.Node, key string, target reflect.Value) {
+func (r *reader) readStruct(node *yaml.Node, key string, target reflect.Value) {
 	if node.Kind != yaml.MappingNode {
-		r.problem(key, "must be a mapping with the keys %s, and is %s", strings.Join(yamlKeys(target.Type()), ", "), strictyaml.Kind(node))
+		r.Problem(key, "must be a mapping with the keys %s, and is %s", strings.Join(yamlKeys(target.Type()), ", "), strictyaml.Kind(node))
 		return
 	}
 	r.yaml.Members(node, key, func(name, value *yaml.Node, path string) {
 		r.lines[path] = name.Line
 		field, ok := fieldByKey(target.Type(), name.Value)
 		if !ok {
-			r.problem(path, "%s", strictyaml.UnknownKey(yamlKeys(target.Type())))
+			r.Problem(path, "%s", strictyaml.UnknownKey(yamlKeys(target.Type())))
 			return
 		}
 		r.readValue(value, path, target.FieldByIndex(field.Index), field.Tag)
@@ -60,9 +79,9 @@ func (r *configReader) readStruct(node *yaml.Node, key string, target reflect.Va
 }
 
 // readList replaces the default of a list as a whole.
-func (r *configReader) readList(node *yaml.Node, key string, target reflect.Value) {
+func (r *reader) readList(node *yaml.Node, key string, target reflect.Value) {
 	if node.Kind != yaml.SequenceNode {
-		r.problem(key, "must be a list, and is %s", strictyaml.Kind(node))
+		r.Problem(key, "must be a list, and is %s", strictyaml.Kind(node))
 		return
 	}
 	list := reflect.MakeSlice(target.Type(), len(node.Content), len(node.Content))
@@ -74,10 +93,10 @@ func (r *configReader) readList(node *yaml.Node, key string, target reflect.Valu
 	target.Set(list)
 }
 
-func (r *configReader) readScalar(node *yaml.Node, key string, target reflect.Value, options reflect.StructTag) {
+func (r *reader) readScalar(node *yaml.Node, key string, target reflect.Value, options reflect.StructTag) {
 	text, err := expandReferences(node.Value, r.lookup)
 	if err != nil {
-		r.problem(key, "%s", err)
+		r.Problem(key, "%s", err)
 		return
 	}
 	quoted := node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0
@@ -85,30 +104,30 @@ func (r *configReader) readScalar(node *yaml.Node, key string, target reflect.Va
 	case time.Duration:
 		d, err := ParseDuration(text)
 		if err != nil {
-			r.problem(key, "%s", err)
+			r.Problem(key, "%s", err)
 		}
 		target.SetInt(int64(d))
 	case Size:
 		size, err := parseSize(text)
 		if err != nil {
-			r.problem(key, "%s", err)
+			r.Problem(key, "%s", err)
 		}
 		target.SetInt(int64(size))
 	case bool:
 		if quoted || (text != "true" && text != "false") {
-			r.problem(key, "%q is not a boolean; write true or false", text)
+			r.Problem(key, "%q is not a boolean; write true or false", text)
 		}
 		target.SetBool(text == "true")
 	case int:
 		n, err := strconv.Atoi(text)
 		if quoted || err != nil {
-			r.problem(key, "%q is not a whole number", text)
+			r.Problem(key, "%q is not a whole number", text)
 		}
 		target.SetInt(int64(n))
 	default:
 		target.SetString(text)
 		if allowed := strings.Fields(options.Get("oneof")); len(allowed) > 0 && !slices.Contains(allowed, text) {
-			r.problem(key, "%q is not known; write %s", text, either(allowed))
+			r.Problem(key, "%q is not known; write %s", text, either(allowed))
 		}
 	}
 }
@@ -146,4 +165,18 @@ func fieldByKey(t reflect.Type, key string) (reflect.StructField, bool) {
 		}
 	}
 	return reflect.StructField{}, false
+}
+
+// parseYAML returns the root node of the only document, or nil if the file
+// holds none. References to the environment are marked before parsing, so that
+// ${NAME} may be unquoted in a flow mapping, and expanded after parsing.
+func parseYAML(content []byte) (*yaml.Node, *strictyaml.Error) {
+	if line, ok := lineOfMark(content); ok {
+		return nil, &strictyaml.Error{Line: line, Problem: "the private-use characters U+E000 and U+E001 are not allowed; remove them"}
+	}
+	root, problem := strictyaml.Document(markReferences(content))
+	if problem != nil {
+		problem.Problem = unmarkReferences(problem.Problem)
+	}
+	return root, problem
 }

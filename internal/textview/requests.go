@@ -1,0 +1,41 @@
+package textview
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/humanize"
+	"github.com/heldcall/heldcall/internal/sanitize"
+)
+
+// Requests writes a list for people. The last column of a list of pending requests is the
+// time left, of any other list the status.
+func Requests(w io.Writer, list approvals.Page, status approvals.Status, now time.Time) error {
+	last, nothing := "STATUS", "No requests."
+	if status == approvals.StatusPending {
+		last, nothing = "LEFT", "No pending requests."
+	}
+	if len(list.Items) == 0 {
+		_, err := fmt.Fprintln(w, nothing)
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "ID\tAGE\tRISK\tTOOL\tPREVIEW\t%s\n", last)
+	for i := range list.Items {
+		r := &list.Items[i]
+		stands := shortStatus(r, now)
+		if status == approvals.StatusPending {
+			stands = humanize.Left(r.ExpiresAt.Sub(now))
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", sanitize.Line(r.ID), humanize.Ago(now.Sub(r.CreatedAt)), sanitize.Line(string(r.RiskLevel)),
+			sanitize.Line(r.ToolName), Shorten(sanitize.Line(previewOf(r)), PreviewWidth), sanitize.Line(stands))
+	}
+	return endTable(w, table, list.NextCursor)
+}
+
+// previewOf is a request in a few words: the title that its rule gives it, then its
+// arguments.
+func previewOf(r *approvals.Request) string { return Join(" · ", r.RuleTitle(), r.ArgsPreview) }
