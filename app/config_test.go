@@ -184,7 +184,7 @@ func TestConfigProblems(t *testing.T) {
 		`heldcall.yaml:2: proxy.routes.allow[1]: "/[" is not a pattern: a bracket or backslash has no end`)
 	// The environment.
 	f("nats: {dir: \"${UNSET}/${SET}/${ALSO_UNSET}\"}\n", "heldcall.yaml:1: nats.dir: the environment variable UNSET, ALSO_UNSET is not set; set it or write the value here")
-	f("${SET}: 1\n", "heldcall.yaml:1: ${SET}: unknown key; the keys here are proxy, hold, console, nats, policy, grants, notify, audit, log, tracing")
+	f("${SET}: 1\n", "heldcall.yaml:1: ${SET}: unknown key; the keys here are proxy, hold, runs, console, nats, policy, grants, notify, audit, log, tracing")
 	// What cannot work.
 	f("proxy:\n  listen: 4141\n", `heldcall.yaml:2: proxy.listen: "4141" is not host:port; write for example 127.0.0.1:4141`)
 	f("proxy: {listen: \"127.0.0.1:${PORT}\"}\n", `heldcall.yaml:1: proxy.listen: "x" is not a port; write a number from 0 to 65535`)
@@ -210,8 +210,7 @@ func TestConfigProblems(t *testing.T) {
 		"heldcall.yaml:1: nats: give at most one of creds and nkey",
 		"heldcall.yaml:1: nats.tls: cert and key belong together; give both")
 	f("policy: {file: nowhere.yaml}\n", "heldcall.yaml:1: policy.file: cannot be read: stat nowhere.yaml: no such file or directory; create the file or name another")
-	// What this version does not do.
-	f("hold: {mode: park}\n", "heldcall.yaml:1: hold.mode: park is not in this version; write block")
+	f("hold: {park_after: 0s}\n", "heldcall.yaml:1: hold.park_after: 0s is not above 0; write for example 50s")
 	f("policy: {mode: loose}\n", `heldcall.yaml:1: policy.mode: "loose" is not known; write enforce or shadow`)
 	f("notify: {slack: {}}\n", "heldcall.yaml:1: notify.slack: must be a list, and is a mapping")
 	for _, listen := range []string{"0.0.0.0:4142", ":4142", "192.0.2.1:4142", "[::]:4142", "example.com:4142"} {
@@ -220,10 +219,10 @@ func TestConfigProblems(t *testing.T) {
 			listen, strings.Trim(strings.TrimSuffix(listen, ":4142"), "[]")))
 	}
 	// All at once, in the order of the file.
-	f("log: {level: loud}\nhold:\n  mode: park\nx: 1\n",
+	f("log: {level: loud}\nhold:\n  park_after: 0s\nx: 1\n",
 		`heldcall.yaml:1: log.level: "loud" is not known; write debug, info, warn or error`,
-		"heldcall.yaml:3: hold.mode: park is not in this version; write block",
-		"heldcall.yaml:4: x: unknown key; the keys here are proxy, hold, console, nats, policy, grants, notify, audit, log, tracing")
+		"heldcall.yaml:3: hold.park_after: 0s is not above 0; write for example 50s",
+		"heldcall.yaml:4: x: unknown key; the keys here are proxy, hold, runs, console, nats, policy, grants, notify, audit, log, tracing")
 }
 
 // Who decides in another terminal has neither the keys nor the files of the

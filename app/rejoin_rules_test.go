@@ -355,7 +355,7 @@ func TestPromise1_NoLeak_OfDetachedTurns(t *testing.T) {
 			t.Errorf("%q, %v", r.body, r.err)
 		}
 		held = w.detached(s, strings.Replace(s.body(streamed), `"m"`, `"m2"`, 1))
-		if _, err := w.console.Signal(t.Context(), approvals.Signal{RunID: held.RunID, Action: approvals.SignalAbort}); err != nil {
+		if _, err := w.console.Runs().Signal(t.Context(), approvals.Signal{RunID: held.RunID, Action: approvals.SignalAbort}); err != nil {
 			t.Fatal(err)
 		}
 		w.status(held.ID, approvals.StatusCancelled)
