@@ -99,12 +99,13 @@ contract: ## write docs/asyncapi.yaml anew from the code
 reference: ## write the types and defaults in docs/configuration.md anew from the code
 	$(GO) test . -run TestConfigurationIsDocumented -update
 
-load: ## two thousand calls held at once, a thousand requests to a Slack that limits the rate, lists of 72 MB (make test has less), a full disk; needs root
+load: ## two thousand calls held at once, a thousand requests to a Slack that limits the rate, lists of 72 MB, kill -9 at each step in each API (make test has less), a full disk; needs root
 	$(GO) test -tags mount ./approvals/store -run TestDiskFull -count=1 -v -timeout $(PATIENCE)
 	$(GO) test -tags mount ./app -run TestMountedDiskFaults -count=1 -v -timeout $(PATIENCE)
 	$(GO) test ./approvals/gate -run TestPromise7_NothingHangs_ManyHolds -count=1 -v -timeout $(PATIENCE) -args -many=2000
 	$(GO) test ./notify/slack -run TestManyReachARateLimitedSlack -count=1 -v -timeout $(PATIENCE) -args -many=1000
 	$(GO) test ./app -run TestListsOfLargeRequestsHavePreviews -count=1 -v -timeout $(PATIENCE) -args -large=10
+	$(GO) test ./app -run TestPromise12_AskedOnce_KilledAtEachStep -count=1 -v -timeout $(PATIENCE) -args -every-step
 
 faults: ## replicas, NATS nodes and disks that fail while agents wait; HELDCALL_SEEDS=1000 PATIENCE=5h: more than 40 seeds, HELDCALL_SEED=N: one again; needs root
 	$(GO) test -C internal/testing/faults -tags faults -run TestFaults -count=1 -timeout $(PATIENCE)
