@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -90,9 +91,8 @@ func (p *publishSpy) PublishRequest(ctx context.Context, r approvals.Request) er
 
 func TestPromise3_FailClosed_OpenThatCannotBeRecorded(t *testing.T) {
 	for name, fault := range map[string]func(*faulty, func() bool){
-		"create":  func(f *faulty, now func() bool) { f.createFails = now },
-		"event":   func(f *faulty, now func() bool) { f.appendFails = now },
-		"publish": func(f *faulty, now func() bool) { f.publishFails = now },
+		"create": func(f *faulty, now func() bool) { f.createFails = now },
+		"event":  func(f *faulty, now func() bool) { f.appendFails = now },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := approvalstest.OpenStore(t, t.TempDir())
@@ -119,6 +119,76 @@ func TestPromise3_FailClosed_OpenThatCannotBeRecorded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A request that is recorded is held although it could not be published: people can decide
+// it, and bots get it later.
+func TestPromise12_AskedOnce_PublicationIsRepeated(t *testing.T) {
+	s := approvalstest.OpenStore(t, t.TempDir())
+	published := make(chan string, 10)
+	f := &faulty{Store: s}
+	var calls atomic.Int32
+	f.publishFails = func() bool { return calls.Add(1) == 1 }
+	g := approvalstest.RunGate(t, gate.Options{Store: publishedBy{f, &publishSpy{s, published}}})
+	h, err := g.Open(t.Context(), []approvals.Request{approvalstest.Request("a")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Detach()
+	select {
+	case id := <-published:
+		if id != h.Requests()[0].ID {
+			t.Error(id)
+		}
+	case <-time.After(2 * time.Minute):
+		t.Fatal("the request was not published")
+	}
+}
+
+// publishedBy is a store that publishes by another, unless it fails.
+type publishedBy struct {
+	*faulty
+	spy *publishSpy
+}
+
+func (p publishedBy) PublishRequest(ctx context.Context, r approvals.Request) error {
+	if p.publishFails() {
+		return approvals.ErrStoreUnavailable
+	}
+	return p.spy.PublishRequest(ctx, r)
+}
+
+// A request that was decided before its event failed gets its event later.
+func TestPromise4_RecordedFirst_EventOfADecidedRequest(t *testing.T) {
+	s := approvalstest.OpenStore(t, t.TempDir())
+	f := &faulty{Store: s}
+	g := approvalstest.RunGate(t, gate.Options{Store: f})
+	var failed atomic.Bool
+	f.appendFails = func() bool { // the decision comes before the event
+		if !failed.CompareAndSwap(false, true) {
+			return false
+		}
+		page, err := g.Requests(t.Context(), approvals.Filter{})
+		if err != nil || len(page.Items) != 1 {
+			t.Errorf("%d requests, %v", len(page.Items), err)
+			return true
+		}
+		if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: page.Items[0].ID, Action: approvals.ActionDeny, ReviewerID: "bob"}); err != nil {
+			t.Error(err)
+		}
+		return true
+	}
+	if _, err := g.Open(t.Context(), []approvals.Request{approvalstest.Request("a")}); !errors.Is(err, approvals.ErrStoreUnavailable) {
+		t.Fatal(err)
+	}
+	page, err := g.Requests(t.Context(), approvals.Filter{})
+	if err != nil || len(page.Items) != 1 {
+		t.Fatalf("%d requests, %v", len(page.Items), err)
+	}
+	approvalstest.Eventually(t, "the event is written", func() bool {
+		types := approvalstest.EventTypes(approvalstest.EventsOf(t, s, page.Items[0].ID))
+		return slices.Contains(types, approvals.EventApprovalRequired) && slices.Contains(types, approvals.EventApprovalDecision)
+	})
 }
 
 // While the store cannot be reached, nothing is decided. Requests expire when it is back.

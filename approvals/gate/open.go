@@ -141,10 +141,18 @@ func (o *opener) record(ctx context.Context, requests []approvals.Request) (crea
 	if err := o.store.AppendEvents(ctx, events...); err != nil {
 		return created, approvals.Unavailable("record the event of a request", err)
 	}
-	if err := eachRequest(ctx, created, o.publish); err != nil {
-		return created, approvals.Unavailable("publish a request", err)
+	if err := eachRequest(ctx, created, o.publish); err != nil { // people can decide: the turn goes on
+		o.transitions.log.Warn("failed to publish a request; trying again", "turn", created[0].TurnID, "error", err)
+		o.repairLater(created...)
 	}
 	return created, nil
+}
+
+// repairLater writes what is missing of recorded requests, and publishes them.
+func (o *opener) repairLater(requests ...approvals.Request) {
+	for i := range requests {
+		o.transitions.timers.retry(timer{kind: timerRepair, id: requests[i].ID})
+	}
 }
 
 // publish publishes a request to bots.
@@ -175,6 +183,8 @@ func (o *opener) rollBack(ctx context.Context, h *Hold, created []approvals.Requ
 	for _, r := range created {
 		err := o.transitions.cancel(ctx, r.ID, approvals.CancelNotRecorded)
 		switch {
+		case errors.As(err, new(*approvals.DecidedError)): // before its event was written
+			o.repairLater(r)
 		case errors.Is(err, approvals.ErrUnknownRequest):
 			o.transitions.pending.remove(r.ID)
 		case errors.Is(err, approvals.ErrStoreUnavailable):
