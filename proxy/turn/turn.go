@@ -95,7 +95,7 @@ func (t *Turn) prepare() (refusal *intercept.Error) {
 	if refusal := c.Hidden.Splice(t.ctx); refusal != nil {
 		return refusal
 	}
-	t.engine.offers.count(t.request, c.Parsed, t.engine.Log)
+	t.engine.Offers.Count(t.request, c.Parsed, t.engine.Log)
 	if refusal := t.hosted.judge(t.ctx, c.Parsed); refusal != nil {
 		return refusal
 	}
