@@ -19,12 +19,12 @@ const module = "github.com/heldcall/heldcall"
 // floors are the packages from bottom to top. A package imports only what stands
 // on a lower floor. A name that ends in /... stands for a whole tree.
 var floors = [][]string{
-	{"approvals/toolschema", "internal/strictyaml", "internal/sanitize", "approvals", "intercept/sse", "proxy/agentconn", "proxy/packed", "internal/telemetry", "internal/testing/cassettes", "internal/testing/testdeps", "internal/humanize", "internal/testing/fakeslack", "internal/testing/golden", "internal/testing/fakeidp", "notify/webpush/pushtest", "console/query", "intercept/strictjson", "internal/memory"},
+	{"approvals/toolschema", "internal/strictyaml", "internal/sanitize", "approvals", "intercept/sse", "proxy/agentconn", "proxy/packed", "internal/telemetry", "internal/testing/cassettes", "internal/testing/testdeps", "internal/humanize", "internal/testing/fakeslack", "internal/testing/golden", "internal/testing/fakeidp", "notify/webpush/pushtest", "console/query", "intercept/strictjson", "internal/memory", "proxy/mediatype", "proxy/ownstack"},
 	{"approvals/policy/match", "intercept", "approvals/audit", "approvals/grants", "approvals/heldturns", "approvals/reviewers", "console/problem", "console/live", "internal/testing/fakemodel", "notify", "approvals/store/natskv", "app/configfile"},
 	{"approvals/policy/shell", "proxy/upstream", "proxy/conversation", "proxy/leakcheck", "intercept/intercepttest", "approvals/gate", "console/client", "console/oidc", "internal/schema", "approvals/store/subjects", "console/sessions", "console/inbox", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/webpush", "intercept/responses/wire", "intercept/chat/wire", "intercept/chat/history", "intercept/messages/history", "internal/testing/natscluster"},
-	{"intercept/messages", "proxy/route", "notify/nats", "console/watch", "internal/schema/schematest", "approvals/store/embedded", "console/openapi", "console/access", "approvals/policy/resource", "intercept/responses/history", "intercept/chat", "internal/auditreport"},
+	{"intercept/messages", "proxy/route", "notify/nats", "console/watch", "internal/schema/schematest", "approvals/store/embedded", "console/openapi", "console/access", "approvals/policy/resource", "intercept/responses/history", "intercept/chat", "internal/auditreport", "proxy/offers", "proxy/stateless"},
 	{"approvals/store", "console", "approvals/policy/rule", "notify/nats/contract", "notify/nats/contract/contracttest", "intercept/responses"},
-	{"approvals/policy", "approvals/approvalstest", "notify/notifytest"},
+	{"approvals/policy", "approvals/approvalstest", "notify/notifytest", "proxy/parking"},
 	{"proxy/trace", "approvals/judge", "internal/textview"},
 	{"proxy/turn", "internal/policyreplay"},
 	{"proxy"},

@@ -16,6 +16,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/stateless"
 	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/valyala/fasthttp/fasthttputil"
 )
@@ -86,7 +87,7 @@ func (c *canary) start(p *Proxy) error {
 	o.Registerer, o.Log, o.Tracing = nil, nil, Tracing{}
 	o.MaxContinuations, o.Clients = 0, nil
 	o.Judge = func(string) Judge { return canaryJudge{c} }
-	o.Gate, o.Turns, o.Keeper = turn.Stateless, turn.Stateless, nil // no trace in the audit log
+	o.Gate, o.Turns, o.Keeper = stateless.Ports{}, stateless.Ports{}, nil // no trace in the audit log
 	o.Upstreams = nil
 	for _, u := range p.options.Upstreams {
 		o.Upstreams = append(o.Upstreams, Upstream{Prefix: u.Prefix, URL: "http://canary.invalid"})

@@ -8,8 +8,8 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/heldcall/heldcall/proxy/mediatype"
 	"github.com/heldcall/heldcall/proxy/trace"
-	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/valyala/fasthttp"
 )
 
@@ -122,7 +122,7 @@ func (r *agentRequest) readHeader(k, v []byte) {
 			}
 		}
 		if h.id == idContentType {
-			r.otherCharset = r.otherCharset || !turn.ASCIICompatible(v)
+			r.otherCharset = r.otherCharset || !mediatype.ASCIICompatible(v)
 		}
 	}
 }

@@ -152,7 +152,7 @@ func (p *Proxy) Start(ctx context.Context) error {
 
 // ToolOffers returns how many requests on gated routes have asked for a new answer so
 // far, and how many of them offered the model tools.
-func (p *Proxy) ToolOffers() (requests, offering int) { return p.turns.ToolOffers() }
+func (p *Proxy) ToolOffers() (requests, offering int) { return p.turns.Offers.Requests() }
 
 // Served yields the error that ended serving, if it ended by itself.
 func (p *Proxy) Served() <-chan error { return p.served }

@@ -5,8 +5,8 @@ import (
 	"io"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/mediatype"
 	"github.com/heldcall/heldcall/proxy/trace"
-	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/valyala/fasthttp"
 )
 
@@ -87,7 +87,7 @@ func (x *exchange) passError() {
 	if len(redactor) == 0 {
 		return
 	}
-	if !turn.IdentityEncoded(resp.Header.ContentEncoding()) {
+	if !mediatype.IdentityEncoded(resp.Header.ContentEncoding()) {
 		if body, err = resp.BodyUncompressedWithLimit(limit); err != nil {
 			x.refuseUngated(intercept.NotUnderstood("it is an error (status %d) in a coding that heldcall cannot look into", resp.StatusCode()))
 			return

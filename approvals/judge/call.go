@@ -11,6 +11,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // Origin has the properties of a call that policy reads beside the call itself.
@@ -39,6 +40,26 @@ func Key(c intercept.Call) string {
 	call := nowhere.call(c)
 	sum := sha256.Sum256([]byte(call.Key()))
 	return hex.EncodeToString(sum[:])
+}
+
+// ArgumentsValue returns the arguments of a call as a JSON value: the object where they are one
+// in strict JSON that browsers and bots can read, else the text as a string.
+func ArgumentsValue(c intercept.Call) json.RawMessage {
+	if text := []byte(c.Arguments); !c.FreeText && strictjson.Strict(text) == nil && isObject(text) && !strictjson.Deep(text) {
+		return text
+	}
+	return json.RawMessage(strictjson.Quote(c.Arguments))
+}
+
+func isObject(text []byte) bool {
+	for _, b := range text {
+		switch b {
+		case ' ', '\t', '\r', '\n':
+			continue
+		}
+		return b == '{'
+	}
+	return false
 }
 
 // ArgumentsText returns the text of recorded arguments, a JSON value. A string contains

@@ -107,6 +107,25 @@ func TestKey(t *testing.T) {
 	}
 }
 
+func TestArgumentsValue(t *testing.T) {
+	for name, tt := range map[string]struct {
+		call intercept.Call
+		want string
+	}{
+		"an object":       {intercept.Call{Arguments: " {\"a\": 1}"}, " {\"a\": 1}"},
+		"twice the same":  {intercept.Call{Arguments: `{"a":1,"a":2}`}, `"{\"a\":1,\"a\":2}"`},
+		"no object":       {intercept.Call{Arguments: `[1]`}, `"[1]"`},
+		"no JSON":         {intercept.Call{Arguments: `{"a`}, `"{\"a"`},
+		"nothing":         {intercept.Call{}, `""`},
+		"free text":       {intercept.Call{Arguments: `{"a":1}`, FreeText: true}, `"{\"a\":1}"`},
+		"not valid UTF-8": {intercept.Call{Arguments: "\xff"}, "\"\uFFFD\""},
+	} {
+		if got := string(ArgumentsValue(tt.call)); got != tt.want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
 // FuzzArgumentsText checks that the text that is judged, and released after an edit, is the
 // text in the record: the content of a JSON string, else the value itself.
 func FuzzArgumentsText(f *testing.F) {

@@ -54,7 +54,7 @@ func (h *HiddenTurns) parkedRequest(ctx context.Context, id string) (r approvals
 	r, err := c.shared.Requests.Request(ctx, id)
 	switch {
 	case errors.Is(err, approvals.ErrUnknownRequest):
-		r = approvals.Request{ID: id, Status: approvals.StatusCancelled, ToolName: "a tool"} // older than what is kept
+		r = approvals.Request{ID: id, Status: approvals.StatusCancelled, ToolName: "a tool"} // older than all that are stored
 	case err != nil:
 		c.shared.Metrics.StoreErrors.Inc()
 		return r, false, c.StoreError(err)

@@ -7,7 +7,7 @@
 // session, run) to conversation.go (a request in its conversation). On that are built
 // admission.go (runs that a reviewer stopped), hidden.go and onetime.go (hidden turns),
 // denials.go (earlier denials) and results.go (results of released calls). repeat.go finds
-// the held turn that a request repeats.
+// the held turn that a request repeats; state.go has a conversation as a value.
 package conversation
 
 import (

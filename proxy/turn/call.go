@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -79,7 +79,7 @@ func (j *judgedCall) rule(action intercept.Action, outcome approvals.Outcome, me
 func (j *judgedCall) edited() json.RawMessage {
 	c := j.call
 	c.Arguments = j.ruling.Arguments
-	return argumentsValue(c)
+	return judge.ArgumentsValue(c)
 }
 
 // shadowNote is the note about the verdict of a policy in shadow mode that would not have
@@ -99,24 +99,4 @@ func (j *judgedCall) traced(held int) trace.Decision {
 	}
 	by, _ := j.decision()
 	return trace.Decision{Call: c, Held: held, Outcome: j.outcome, Verdict: j.verdict.Said(), Rule: j.verdict.Rule, By: by}
-}
-
-// argumentsValue is the arguments as a JSON value: the object where they are one
-// in strict JSON that browsers and bots can read, else the text as a string.
-func argumentsValue(c intercept.Call) json.RawMessage {
-	if text := []byte(c.Arguments); !c.FreeText && strictjson.Strict(text) == nil && isObject(text) && !strictjson.Deep(text) {
-		return text
-	}
-	return json.RawMessage(strictjson.Quote(c.Arguments))
-}
-
-func isObject(text []byte) bool {
-	for _, b := range text {
-		switch b {
-		case ' ', '\t', '\r', '\n':
-			continue
-		}
-		return b == '{'
-	}
-	return false
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/heldcall/heldcall/proxy/offers"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -52,7 +53,7 @@ type Engine struct {
 	metrics       *metrics
 	Conversations conversation.Shared // not changed while turns run
 	opening       chan struct{}       // a place for each hold that is being recorded
-	offers        offers
+	Offers        offers.Offers
 
 	draining context.Context // ends when holds have to end
 	drain    context.CancelFunc
@@ -73,9 +74,3 @@ func NewEngine(o Options, registerer prometheus.Registerer) *Engine {
 // Drain ends every hold with an error for the agent; its requests stay with the
 // reviewers. New turns are refused.
 func (e *Engine) Drain() { e.drain() }
-
-// ToolOffers returns how many requests have asked for a new answer so far, and how many
-// of them offered the model tools.
-func (e *Engine) ToolOffers() (requests, offering int) {
-	return int(e.offers.requests.Load()), int(e.offers.offering.Load())
-}

@@ -12,6 +12,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/leakcheck"
+	"github.com/heldcall/heldcall/proxy/mediatype"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -144,7 +145,7 @@ func (t *Turn) send() State {
 }
 
 // await waits one keep-alive period, or less: until the head of a continuation arrives.
-func (t *Turn) await() State {
+func await(t *Turn) State {
 	tick := time.NewTimer(t.engine.Limits.Keepalive)
 	defer tick.Stop()
 	select {
@@ -172,9 +173,9 @@ func (t *Turn) answered(r reply) State {
 	switch {
 	case status == http.StatusPartialContent:
 		return t.output.fail(intercept.NotUnderstood("upstream sent 206 Partial Content"))
-	case !IdentityEncoded(r.response.ContentEncoding()):
+	case !mediatype.IdentityEncoded(r.response.ContentEncoding()):
 		return t.output.fail(intercept.NotUnderstood("it is compressed, although identity was asked for"))
-	case !ASCIICompatible(r.response.ContentType()):
+	case !mediatype.ASCIICompatible(r.response.ContentType()):
 		return t.output.fail(intercept.NotUnderstood("its character set is not UTF-8"))
 	}
 	if t.exchange.count == 1 {
@@ -213,7 +214,7 @@ func (t *Turn) upstreamError(status int) State {
 	switch {
 	case err != nil:
 		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
-	case !IdentityEncoded(r.ContentEncoding()) || !t.request.Dialect.SafeError(body):
+	case !mediatype.IdentityEncoded(r.ContentEncoding()) || !t.request.Dialect.SafeError(body):
 		return t.output.fail(intercept.NotUnderstood("it is an error (status %d) that could hold a call", status))
 	case leakcheck.Quotes(body, t.exchange.next.Body, t.request.Envelope.Body):
 		return t.output.fail(leakcheck.WithoutQuotation(status, body))
@@ -225,7 +226,7 @@ func (t *Turn) upstreamError(status int) State {
 func (t *Turn) read() State {
 	x := &t.exchange
 	body := x.response
-	if !t.output.agent.Started() && !body.Buffered() && isEventStream(body.ContentType()) {
+	if !t.output.agent.Started() && !body.Buffered() && mediatype.IsEventStream(body.ContentType()) {
 		t.output.agent.Start() // the agent need not wait for the first event to see the head
 		return Reading
 	}

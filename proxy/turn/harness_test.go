@@ -22,6 +22,7 @@ import (
 	"github.com/heldcall/heldcall/intercept/chat"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/heldcall/heldcall/proxy/stateless"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -158,7 +159,7 @@ func answerTo(e intercept.Envelope, a fakemodel.Answer) canned {
 
 // stubGate is a gate without people.
 type stubGate struct {
-	stateless
+	stateless.Ports
 	states map[string]approvals.RunState
 	at     time.Time // when runs were steered
 	failed error     // of Record

@@ -10,6 +10,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/ownstack"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -55,7 +56,7 @@ func (r *review) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.hold, r.parking = hold, newParking(r.asked, &r.engine.Limits, r.conversation.Request, time.Now())
+	r.hold, r.parking = hold, parkedAt(r.asked, &r.engine.Limits, r.conversation.Request, time.Now())
 	if err := checkRequests(r, hold.Requests()); err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func (t *Turn) judge() State {
 		return Settling
 	}
 	t.enterRun(true)
-	return onOwnStack(func() State {
+	return ownstack.Run(func() State {
 		if refusal := t.review.judgeCalls(t.ctx, calls, t.output.answer); refusal != nil {
 			return t.output.fail(refusal)
 		}
@@ -210,7 +211,7 @@ func (t *Turn) ask() State {
 	case <-ctx.Done():
 		return t.output.storeFailed("open", ctx.Err())
 	}
-	return onOwnStack(func() State {
+	return ownstack.Run(func() State {
 		t.engine.Gate.Prepare(t.review.requests)
 		if err := t.stored.keep(ctx); err != nil {
 			return t.output.storeFailed("open", err)
@@ -229,7 +230,7 @@ func (t *Turn) ask() State {
 // wait waits one keep-alive period, or less: until people have decided, the agent
 // disconnects, or heldcall stops.
 func (t *Turn) wait() State {
-	tick := time.NewTimer(t.review.parking.within(t.engine.Limits.Keepalive))
+	tick := time.NewTimer(t.review.parking.Within(t.engine.Limits.Keepalive))
 	defer tick.Stop()
 	select {
 	case <-t.review.hold.Done():
@@ -242,7 +243,7 @@ func (t *Turn) wait() State {
 	case <-t.ctx.Done():
 		return t.disconnected()
 	case <-tick.C:
-		if t.review.parking.due() {
+		if t.review.parking.Due() {
 			return Parking
 		}
 		return t.heartbeat()

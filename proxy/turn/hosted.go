@@ -98,7 +98,7 @@ func countDifferent(tools []intercept.HostedTool) int {
 func (h *hostedTools) record(ctx context.Context, tool intercept.HostedTool, v policy.Verdict) *intercept.Error {
 	c := h.conversation
 	who := c.Identity()
-	if !h.engine.offers.tools.first(who.Key(who.Run, tool.Name, string(v.Action))) {
+	if !h.engine.Offers.First(who.Key(who.Run, tool.Name, string(v.Action))) {
 		return nil
 	}
 	j := &judgedCall{call: intercept.Call{Name: tool.Name}, verdict: v, outcome: approvals.OutcomeAllowedByRule}

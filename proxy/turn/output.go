@@ -7,6 +7,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/heldcall/heldcall/proxy/mediatype"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -134,7 +135,7 @@ func (o *output) fail(e *intercept.Error) State {
 		return Ended
 	}
 	last := o.answer.Fail(e)
-	if r := o.exchange.response; !o.answer.Streamed() && (r == nil || !isEventStream(r.ContentType())) {
+	if r := o.exchange.response; !o.answer.Streamed() && (r == nil || !mediatype.IsEventStream(r.ContentType())) {
 		if repeatable(e.Code) {
 			o.broken = e
 			return Ended

@@ -12,51 +12,21 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/heldcall/heldcall/proxy/parking"
 )
 
 // A call is parked when people have not decided on it in time: the answer ends with a
 // notice, and the request stays open. For the model it is a denied call of a hidden turn,
 // whose message has the state of the request: see [intercept.FillParked].
 
-// parking is when a hold is parked, zero for never.
-type parking struct{ at time.Time }
-
-// newParking returns when a hold that begins now is parked: never, if one of the calls has
-// to wait.
-func newParking(asked []*judgedCall, limits *Limits, c *Request, now time.Time) parking {
+// parkedAt returns when a hold on the calls that begins now is parked.
+func parkedAt(asked []*judgedCall, limits *Limits, c *Request, now time.Time) parking.Deadline {
+	modes := make([]rule.Hold, 0, len(asked))
 	for _, j := range asked {
-		mode := j.verdict.Hold
-		if mode == "" && limits.Park {
-			mode = rule.HoldPark
-		}
-		if mode != rule.HoldPark {
-			return parking{}
-		}
+		modes = append(modes, j.verdict.Hold)
 	}
-	at := now.Add(limits.ParkAfter)
-	if c.Patience > 0 {
-		if end := c.Began.Add(c.Patience - margin(c.Patience)); end.Before(at) {
-			return parking{end}
-		}
-	}
-	return parking{at}
+	return parking.New(modes, parking.Limits{Park: limits.Park, After: limits.ParkAfter, Patience: c.Patience, Began: c.Began}, now)
 }
-
-// margin is how long before its own limit a client gets its answer.
-func margin(limit time.Duration) time.Duration {
-	return min(max(limit/10, 2*time.Second), limit/2)
-}
-
-// within is how long to wait for people before the next step: at most most.
-func (p parking) within(most time.Duration) time.Duration {
-	if p.at.IsZero() {
-		return most
-	}
-	return max(min(most, time.Until(p.at)), 0)
-}
-
-// due reports whether the answer is to end although people have not decided.
-func (p parking) due() bool { return !p.at.IsZero() && !time.Now().Before(p.at) }
 
 // park ends the wait: calls on which people have not decided are parked.
 func park(t *Turn) State {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 	"github.com/heldcall/heldcall/intercept"
@@ -24,7 +25,7 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 		Kind: approvals.KindPermission, Principal: who.Principal,
 		SessionID: who.Session, RunID: who.Run, TurnID: c.Request.Turn,
 		Dialect: c.Request.Dialect.Name(), Model: who.Model,
-		ToolCallID: j.call.ID, ToolName: j.call.Name, Arguments: argumentsValue(j.shown()),
+		ToolCallID: j.call.ID, ToolName: j.call.Name, Arguments: judge.ArgumentsValue(j.shown()),
 		Resource: j.verdict.Resource, ArgsPreview: j.verdict.Preview,
 		Title:     cmp.Or(j.verdict.Title, approvals.DefaultTitle(j.call.Name)),
 		RiskLevel: j.verdict.Risk, Reason: j.verdict.Reason, Rule: j.verdict.Rule,

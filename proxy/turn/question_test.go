@@ -8,27 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
-	"github.com/heldcall/heldcall/intercept"
 )
-
-func TestArgumentsValue(t *testing.T) {
-	for name, tt := range map[string]struct {
-		call intercept.Call
-		want string
-	}{
-		"an object":       {intercept.Call{Arguments: " {\"a\": 1}"}, " {\"a\": 1}"},
-		"twice the same":  {intercept.Call{Arguments: `{"a":1,"a":2}`}, `"{\"a\":1,\"a\":2}"`},
-		"no object":       {intercept.Call{Arguments: `[1]`}, `"[1]"`},
-		"no JSON":         {intercept.Call{Arguments: `{"a`}, `"{\"a"`},
-		"nothing":         {intercept.Call{}, `""`},
-		"free text":       {intercept.Call{Arguments: `{"a":1}`, FreeText: true}, `"{\"a\":1}"`},
-		"not valid UTF-8": {intercept.Call{Arguments: "\xff"}, "\"\uFFFD\""},
-	} {
-		if got := string(argumentsValue(tt.call)); got != tt.want {
-			t.Errorf("%s: %s", name, got)
-		}
-	}
-}
 
 func TestExcerpt(t *testing.T) {
 	for _, n := range []int{0, 1, excerptLength, excerptLength + 1, 3 * excerptLength} {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
 )
@@ -31,7 +32,7 @@ func (r *review) record(ctx context.Context, settled intercept.Resolution, passe
 	}
 	for _, c := range passed {
 		e := (&judgedCall{call: c, outcome: approvals.OutcomeAllowedByRule}).event(r.conversation, approvals.EventCallReleased)
-		e.Before, e.Note = argumentsValue(c), "passed as it streamed"
+		e.Before, e.Note = judge.ArgumentsValue(c), "passed as it streamed"
 		events = append(events, e)
 	}
 	if len(events) == 0 {
@@ -61,7 +62,7 @@ func (j *judgedCall) events(c *conversation.Conversation, continued bool) (event
 	}
 	if !j.released() {
 		e := add(approvals.EventCallDenied)
-		e.Before, e.Note = argumentsValue(j.call), j.ruling.ModelMessage
+		e.Before, e.Note = judge.ArgumentsValue(j.call), j.ruling.ModelMessage
 		if continued {
 			add(approvals.EventDenialTold)
 		}
@@ -69,11 +70,11 @@ func (j *judgedCall) events(c *conversation.Conversation, continued bool) (event
 	}
 	if j.outcome == approvals.OutcomeAllowedByRule {
 		e := add(approvals.EventCallAllowed)
-		e.Before, e.Note = argumentsValue(j.call), j.shadowNote()
+		e.Before, e.Note = judge.ArgumentsValue(j.call), j.shadowNote()
 	}
 	if j.ruling.Action == intercept.Edit {
 		e := add(approvals.EventCallModified)
-		e.Before, e.After = argumentsValue(j.call), j.edited()
+		e.Before, e.After = judge.ArgumentsValue(j.call), j.edited()
 	}
 	add(approvals.EventCallReleased)
 	return events

@@ -187,6 +187,7 @@ func (p *repetition) restore(ctx context.Context, id, fingerprint string, a Atta
 		return nil, nil
 	}
 	held.stored = stored{turn: held, attachment: a, answers: held.exchange.count, restored: true}
+	held.enterRun(true)
 	if p.turn.spans != nil {
 		who := held.conversation.Identity()
 		p.turn.spans.Identified(who.Session, who.Run, who.Principal)

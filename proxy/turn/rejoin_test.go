@@ -82,6 +82,47 @@ func (taken) Claim(context.Context, Candidate) (Attachment, []byte, error) {
 	return nil, nil, approvals.ErrTaken
 }
 
+// activity is a gate that counts the turns in their runs.
+type activity struct {
+	Gate
+	turns int
+}
+
+func (a *activity) EnterRun(calls bool, entry func() gate.Entry) func(approvals.Outcome) {
+	leave := a.Gate.EnterRun(calls, entry)
+	if leave == nil {
+		return nil
+	}
+	a.turns++
+	return func(last approvals.Outcome) { a.turns--; leave(last) }
+}
+
+// A continued turn is active in its run until it ends, as others are. The gate of the process
+// may not know the run.
+func TestRejoinedTurnIsActive(t *testing.T) {
+	e, _, _ := orphan(t)
+	other, _ := newGate(t)
+	gates := map[string]Gate{"the same process": e.Gate, "another process": other}
+	for name, g := range gates {
+		t.Run(name, func(t *testing.T) {
+			active := &activity{Gate: g}
+			e.Gate = active
+			r := repeated()
+			turn, refusal := e.Begin(t.Context(), r, newRecorder(), &model{}, nil)
+			if refusal != nil || r.Turn != "turn1" {
+				t.Fatal(r.Turn, refusal)
+			}
+			if active.turns != 1 {
+				t.Errorf("%d turns are active while the turn is held", active.turns)
+			}
+			turn.Disconnected()
+			if active.turns != 0 {
+				t.Errorf("%d turns are active after the end", active.turns)
+			}
+		})
+	}
+}
+
 // A turn that another connection has taken over writes and releases nothing more, wherever
 // it is.
 func TestTakenOver(t *testing.T) {

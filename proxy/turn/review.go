@@ -10,6 +10,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/heldcall/heldcall/proxy/parking"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -23,7 +24,7 @@ type review struct {
 	asked    []*judgedCall       // those that people are asked about
 	requests []approvals.Request // about them, until they are recorded
 	hold     Hold                // nil when no people are asked
-	parking  parking             // of the hold
+	parking  parking.Deadline    // of the hold
 	decided  time.Time           // when the last of them answered, zero for none
 	outcome  approvals.Outcome   // of the turn's last call that has ended, "" for none
 }
@@ -207,9 +208,9 @@ func (r *review) count() (outcome string) {
 	return outcome
 }
 
-// approvedCalls are the requests about calls that people have approved and the agent gets.
-func (r *review) approvedCalls() (released []*approvals.Request) {
-	for _, j := range r.calls {
+// approvedAmong returns the requests about calls that people have approved and the agent gets.
+func approvedAmong(calls []*judgedCall) (released []*approvals.Request) {
+	for _, j := range calls {
 		if j.request != nil && j.released() {
 			released = append(released, j.request)
 		}

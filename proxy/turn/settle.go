@@ -41,7 +41,7 @@ func (t *Turn) settle() State {
 		return t.output.storeFailed("record", err)
 	}
 	if refusal == nil {
-		t.conversation.Results.Released(t.review.approvedCalls()...)
+		t.conversation.Results.Released(approvedAmong(t.review.calls)...)
 	}
 	t.output.record(t.review.count())
 	t.review.keepCharges()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
@@ -151,7 +152,7 @@ func checkRequests(r *review, requests []approvals.Request) error {
 	for i, j := range r.asked {
 		q := &requests[i]
 		own := q.TurnID == r.conversation.Request.Turn && q.ToolCallID == j.call.ID
-		if (!own && !r.conversation.Hidden.HasParked(q.ID)) || q.ToolName != j.call.Name || !sameJSON(q.Arguments, argumentsValue(j.shown())) {
+		if (!own && !r.conversation.Hidden.HasParked(q.ID)) || q.ToolName != j.call.Name || !sameJSON(q.Arguments, judge.ArgumentsValue(j.shown())) {
 			return fmt.Errorf("request %s is about another call", q.ID)
 		}
 	}

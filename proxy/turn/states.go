@@ -43,7 +43,7 @@ var states = [...]struct {
 	Ended:     {"ended", nil},
 	Preparing: {"preparing", (*Turn).sendBefore},
 	Sending:   {"sending", (*Turn).send},
-	Awaiting:  {"awaiting", (*Turn).await},
+	Awaiting:  {"awaiting", await},
 	Reading:   {"reading", (*Turn).read},
 	Judging:   {"judging", (*Turn).judge},
 	Asking:    {"asking", (*Turn).ask},

@@ -7,9 +7,10 @@
 // table with a diagram) to its collaborators, each with its own fields: package
 // conversation (session, run, hidden turns, earlier denials), exchange.go (requests to the
 // upstream and their answers), review.go (calls become requests to people, decisions
-// become rulings; hold.go, hosted.go and record.go are about it). snapshot.go and kept.go
-// have the whole state of a turn as a value; stored.go keeps it while people decide, and
-// rejoin.go continues it for an agent that repeats the request.
+// become rulings; hold.go, hosted.go and record.go are about it; park.go ends a wait in
+// time, see package parking). snapshot.go and kept.go have the whole state of a turn as a
+// value; stored.go keeps it while people decide, and rejoin.go continues it for an agent
+// that repeats the request.
 package turn
 
 import (
@@ -95,7 +96,7 @@ func (t *Turn) prepare() (refusal *intercept.Error) {
 	if refusal := c.Hidden.Splice(t.ctx); refusal != nil {
 		return refusal
 	}
-	t.engine.offers.count(t.request, c.Parsed, t.engine.Log)
+	t.engine.Offers.Count(t.request, c.Parsed, t.engine.Log)
 	if refusal := t.hosted.judge(t.ctx, c.Parsed); refusal != nil {
 		return refusal
 	}

@@ -1,4 +1,6 @@
-package turn
+// Package mediatype reads the Content-Type and Content-Encoding of messages as far as heldcall
+// decides on them.
+package mediatype
 
 import (
 	"bytes"
@@ -26,7 +28,8 @@ func ASCIICompatible(contentType []byte) bool {
 	return true
 }
 
-func isEventStream(contentType []byte) bool {
+// IsEventStream reports whether a content type is that of server-sent events.
+func IsEventStream(contentType []byte) bool {
 	return strings.HasPrefix(strings.ToLower(string(contentType)), "text/event-stream")
 }
 

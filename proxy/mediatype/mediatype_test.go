@@ -1,4 +1,4 @@
-package turn
+package mediatype
 
 import "testing"
 

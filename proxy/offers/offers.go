@@ -1,4 +1,6 @@
-package turn
+// Package offers counts the requests that offer the model tools, and remembers which tools
+// they have offered.
+package offers
 
 import (
 	"cmp"
@@ -11,20 +13,20 @@ import (
 	"github.com/heldcall/heldcall/proxy/conversation"
 )
 
-// offers remembers which tools requests have offered the model. The zero value is ready
-// for use.
-type offers struct {
+// Offers remembers what requests have offered the model. The zero value is ready for use.
+// It is safe for concurrent use.
+type Offers struct {
 	requests atomic.Int64 // for a new answer
 	offering atomic.Int64 // that offer tools
 	tools    seen         // hosted tools, by run
 	runs     seen         // runs whose requests offer no tools
 }
 
-// count counts a request by whether it offers the model tools, and logs the first of a run
+// Count counts a request by whether it offers the model tools, and logs the first of a run
 // that does not: if the agent reads its calls from the model's text, heldcall holds none
 // of them. The history is not read for this, so all runs of a principal that the agent
 // does not name count as one.
-func (o *offers) count(r *Request, parsed intercept.Request, log *slog.Logger) {
+func (o *Offers) Count(r *conversation.Request, parsed intercept.Request, log *slog.Logger) {
 	if parsed.Envelope().Method != http.MethodPost {
 		return // it asks for an answer that was made before
 	}
@@ -37,6 +39,16 @@ func (o *offers) count(r *Request, parsed intercept.Request, log *slog.Logger) {
 		log.Info("a request offers the model no tools: heldcall holds nothing of what the model writes as text", "run", cmp.Or(r.Run, "not named"), "user", who.User, "agent", who.Agent)
 	}
 }
+
+// Requests returns how many requests have asked for a new answer so far, and how many of
+// them offered the model tools.
+func (o *Offers) Requests() (requests, offering int) {
+	return int(o.requests.Load()), int(o.offering.Load())
+}
+
+// First reports whether a hosted tool is offered for the first time in its run: the key is
+// of both.
+func (o *Offers) First(key string) bool { return o.tools.first(key) }
 
 // seen remembers keys.
 type seen struct {

@@ -1,16 +1,17 @@
-package turn
+// Package ownstack runs functions that need a deep stack.
+package ownstack
 
 import (
 	"fmt"
 	"runtime/debug"
 )
 
-// onOwnStack runs a part of a step on a goroutine of its own and waits for it. Judging and
+// Run calls step on a goroutine of its own, waits for it and returns its result. Judging and
 // recording calls need a deep stack, which stays as large until the next garbage
 // collection, and there are few of those while all turns wait for people. So that stack
 // ends with its goroutine, and the one that waits stays small. A panic in it is raised
 // again here.
-func onOwnStack(step func() State) (next State) {
+func Run[T any](step func() T) (result T) {
 	var fault any
 	done := make(chan struct{})
 	go func() {
@@ -20,11 +21,11 @@ func onOwnStack(step func() State) (next State) {
 				fault = fmt.Sprintf("%v\n%s", r, debug.Stack())
 			}
 		}()
-		next = step()
+		result = step()
 	}()
 	<-done
 	if fault != nil {
 		panic(fault)
 	}
-	return next
+	return result
 }

@@ -1,0 +1,34 @@
+package conversation
+
+import (
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// State is the part of a conversation that is needed to continue in another process.
+type State struct {
+	Identity  Identity
+	Continues responseRef
+	Records   [][]byte // of hidden turns, that are spliced into the request
+	Parked    []approvals.Request
+	Before    Denied // in the conversation, before the current answer
+	Denied    bool   // calls of this turn were denied
+}
+
+// State returns the state. It shares memory with the conversation.
+func (c *Conversation) State() State {
+	return State{*c.Identity(), c.continues, c.Hidden.records, c.Hidden.parked, c.Denials.before, c.Denials.any}
+}
+
+// Restore reads the request again and sets the state of the conversation.
+func (c *Conversation) Restore(s State) *intercept.Error {
+	c.id, c.continues, c.Hidden.records, c.Hidden.parked = s.Identity, s.Continues, s.Records, s.Parked
+	c.Denials.before, c.Denials.any = s.Before, s.Denied
+	if refusal := c.read(); refusal != nil {
+		return refusal
+	}
+	if len(s.Records) > 0 {
+		c.Parsed.Splice(s.Records)
+	}
+	return nil
+}
