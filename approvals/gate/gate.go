@@ -19,6 +19,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/grants"
+	"github.com/heldcall/heldcall/approvals/results"
 )
 
 // Options configures a [Gate].
@@ -52,13 +53,11 @@ type Options struct {
 // share one store. It is safe for concurrent use.
 type Gate struct {
 	// Results records what happens to released calls. It is nil without [Options.Results].
-	Results *Results
+	Results *results.Results
 
 	store       approvals.Store
 	log         *slog.Logger
 	now         func() time.Time
-	timers      *scheduler
-	pending     *pending
 	transitions *transitions
 	runs        *runs
 	activity    *activity
@@ -83,16 +82,16 @@ func New(o Options) *Gate {
 	}
 	g := &Gate{store: o.Store, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), now: o.Now, turns: heldTurns{o.Turns}, ready: make(chan struct{})}
 	ids := &approvals.IDSource{}
-	g.timers = newScheduler(o.Now)
-	g.pending = newPending(g.timers)
-	g.metrics = newMetrics(o.Registerer, func() (int, time.Duration) { return g.pending.count(o.Now()) })
+	timers := newScheduler(o.Now)
+	pending := newPending(timers)
+	g.metrics = newMetrics(o.Registerer, func() (int, time.Duration) { return pending.count(o.Now()) })
 	g.recorder = &recorder{store: o.Store, now: o.Now, ids: ids}
 	g.transitions = &transitions{
-		store: o.Store, now: o.Now, log: g.log, grants: o.Grants, timers: g.timers, pending: g.pending, metrics: g.metrics, turns: g.turns,
+		store: o.Store, now: o.Now, log: g.log, grants: o.Grants, timers: timers, pending: pending, metrics: g.metrics, turns: g.turns,
 		started: o.Now(), writing: map[string]*transition{}, recent: []finished{},
 	}
 	g.runs = &runs{
-		store: o.Store.Runs(), requests: o.Store, recorder: g.recorder, transitions: g.transitions, timers: g.timers, now: o.Now,
+		store: o.Store.Runs(), requests: o.Store, recorder: g.recorder, transitions: g.transitions, timers: timers, now: o.Now,
 		principals: newPrincipals(), byID: map[string]approvals.Run{}, changes: map[string]chan struct{}{},
 	}
 	g.activity = &activity{
@@ -108,7 +107,10 @@ func New(o Options) *Gate {
 		noSelfApproval: o.NoSelfApproval, now: o.Now, ids: ids,
 	}
 	if o.Results {
-		g.Results = newResults(g)
+		g.Results = results.New(results.Options{
+			Requests: o.Store, Events: o.Store, Log: g.log, Now: o.Now,
+			Repair: func(request string) { g.transitions.timers.retry(timer{kind: timerRepair, id: request}) },
+		})
 	}
 	return g
 }
@@ -128,7 +130,7 @@ func (g *Gate) Run(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	requestChanged := func(s approvals.Stored) {
-		g.Results.changed(&s.Request)
+		g.Results.Changed(&s.Request)
 		g.transitions.changed(s)
 		g.activity.requested(s)
 	}
@@ -137,8 +139,8 @@ func (g *Gate) Run(ctx context.Context) error {
 	group.Go(func() error { return g.store.Runs().Watch(ctx, runChanged, loaded) })
 	group.Go(func() error { return g.store.Signals().Watch(ctx, g.signals.apply, loaded) })
 	group.Go(func() error { return g.store.Delegations().Watch(ctx, g.delegations.apply, loaded) })
-	group.Go(func() error { return g.timers.run(ctx, g.fire) })
-	group.Go(func() error { return g.Results.run(ctx) })
+	group.Go(func() error { return g.transitions.timers.run(ctx, g.fire) })
+	group.Go(func() error { return g.Results.Run(ctx) })
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("watch the store: %w", err)
 	}
@@ -156,7 +158,7 @@ func (g *Gate) fire(ctx context.Context, t *timer) {
 	case timerExpire:
 		_, err = g.transitions.expire(ctx, t.id)
 	case timerRepair:
-		err = g.repair(ctx, t.id)
+		err = repair(ctx, g, t.id)
 	case timerCancel:
 		err = g.transitions.cancel(ctx, t.id, t.reason)
 	case timerAbortRun:
@@ -172,21 +174,21 @@ func (g *Gate) fire(ctx context.Context, t *timer) {
 	}
 	switch {
 	case err == nil || errors.As(err, new(*approvals.DecidedError)) || ctx.Err() != nil:
-	case errors.Is(err, approvals.ErrUnknownRequest) && g.pending.isRecording(t.id):
-		g.timers.retry(*t)
+	case errors.Is(err, approvals.ErrUnknownRequest) && g.transitions.pending.isRecording(t.id):
+		g.transitions.timers.retry(*t)
 	case errors.Is(err, approvals.ErrUnknownRequest):
-		g.pending.fail(t.id, fmt.Errorf("the request is no longer recorded: %w", approvals.ErrStoreUnavailable))
-		g.pending.remove(t.id)
+		g.transitions.pending.fail(t.id, fmt.Errorf("the request is no longer recorded: %w", approvals.ErrStoreUnavailable))
+		g.transitions.pending.remove(t.id)
 	default:
-		g.pending.failOverdue(t.id, g.now(), err)
+		g.transitions.pending.failOverdue(t.id, g.now(), err)
 		g.log.Warn("the store failed; trying again", "id", t.id, "error", err)
-		g.timers.retry(*t)
+		g.transitions.timers.retry(*t)
 	}
 }
 
 // repair does the work that should have followed the record of a request, including the
 // signal to its run.
-func (g *Gate) repair(ctx context.Context, id string) error {
+func repair(ctx context.Context, g *Gate, id string) error {
 	r, err := g.transitions.repair(ctx, id)
 	if err != nil {
 		return err
@@ -244,7 +246,7 @@ func (g *Gate) Decide(ctx context.Context, d approvals.Decision) (approvals.Requ
 	}
 	_, err = g.Signal(ctx, approvals.Signal{RunID: r.RunID, Action: approvals.SignalAbort, ReviewerID: d.ReviewerID})
 	if err != nil { // the decision to abort the run is recorded
-		g.timers.retry(timer{kind: timerRepair, id: r.ID})
+		g.transitions.timers.retry(timer{kind: timerRepair, id: r.ID})
 		if errors.Is(err, approvals.ErrNotRecorded) {
 			err = fmt.Errorf("abort the run: %w: %v", approvals.ErrStoreUnavailable, err)
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// ReleasedCalls are the released calls whose results are recorded. [gate.Results]
+// ReleasedCalls are the released calls whose results are recorded. [results.Results]
 // implements it.
 type ReleasedCalls interface {
 	// Any and AnyIn report whether a call, or one of a session, waits for its result.

@@ -1,4 +1,6 @@
-package gate
+// Package results records what happened to approved calls after their release: what they
+// returned, as the agent reports it to the model, and the model's next words.
+package results
 
 import (
 	"context"
@@ -65,10 +67,19 @@ type awaitedResult struct {
 	released time.Time
 }
 
-func newResults(g *Gate) *Results {
+// Options configures [Results]. All fields must be set.
+type Options struct {
+	Requests approvals.RequestStore
+	Events   approvals.EventStore
+	Log      *slog.Logger
+	Now      func() time.Time
+	Repair   func(request string) // writes the events of a request that are missing
+}
+
+// New returns results that know no released call yet: see [Results.Changed].
+func New(o Options) *Results {
 	return &Results{
-		store: g.store, events: g.store, log: g.log, now: g.now,
-		repair: func(request string) { g.timers.retry(timer{kind: timerRepair, id: request}) },
+		store: o.Requests, events: o.Events, log: o.Log, now: o.Now, repair: o.Repair,
 		writes: make(chan *approvals.RequestResult, maxResultWrites),
 		calls:  map[releasedCall]awaitedResult{}, inside: map[conversation]int{},
 	}
@@ -126,8 +137,8 @@ func (x *Results) enqueue(result *approvals.RequestResult) {
 	}
 }
 
-// changed applies a state of a request that the store reports.
-func (x *Results) changed(r *approvals.Request) {
+// Changed applies a state of a request that the store reports.
+func (x *Results) Changed(r *approvals.Request) {
 	if x == nil || r.Details.Result == nil {
 		return
 	}
@@ -185,8 +196,8 @@ func callOf(r *approvals.Request) releasedCall {
 	return releasedCall{conversation{r.Principal, r.SessionID}, r.ToolCallID}
 }
 
-// run writes results until the context ends, and then those that are left.
-func (x *Results) run(ctx context.Context) error {
+// Run writes results until the context ends, and then those that are left.
+func (x *Results) Run(ctx context.Context) error {
 	if x == nil {
 		return nil
 	}
@@ -245,7 +256,7 @@ func (x *Results) update(ctx context.Context, result *approvals.RequestResult) e
 		if err != nil {
 			return err
 		}
-		x.changed(&r)
+		x.Changed(&r)
 		if err := x.events.AppendEvents(ctx, approvals.EventsSince(&s.Request, &r)...); err != nil {
 			x.repair(r.ID)
 			return fmt.Errorf("append the event, which is tried again: %w", err)
