@@ -172,6 +172,9 @@ func (g *Gate) fire(ctx context.Context, t *timer) {
 	case timerEscalate:
 		err = g.transitions.escalate(ctx, t.id, t.at)
 	}
+	if t.reason == approvals.CancelNotRecorded && errors.As(err, new(*approvals.DecidedError)) {
+		err = repair(ctx, g, t.id) // its first event may be missing
+	}
 	switch {
 	case err == nil || errors.As(err, new(*approvals.DecidedError)) || ctx.Err() != nil:
 	case errors.Is(err, approvals.ErrUnknownRequest) && g.transitions.pending.isRecording(t.id):

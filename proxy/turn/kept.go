@@ -15,7 +15,7 @@ const maxKept = 16 << 20
 // keptAnswers are the upstream's answers of a turn, for a [Snapshot]. A nil *keptAnswers
 // keeps nothing.
 type keptAnswers struct {
-	Head      keptHead     // of the first answer
+	Head      packed.Head  // of the first answer
 	Exchanges []keptAnswer // with the upstream
 	Passes    []bool       // the results of [intercept.Limits.Pass], in the order of the calls
 
@@ -105,7 +105,7 @@ func (k *keptAnswers) replay(t *Turn) error {
 	if len(k.Exchanges) == 0 {
 		return errors.New("it has no answer")
 	}
-	k.Head.copyTo(t.output.agent.Head())
+	k.Head.CopyTo(t.output.agent.Head())
 	asked := 0
 	t.output.begin(func(c intercept.Call) bool {
 		if asked < len(k.Passes) {
@@ -153,36 +153,4 @@ func (kept *keptAnswer) replay(o *output) error {
 	}
 	o.emit(settled.Bytes)
 	return nil
-}
-
-// keptHead is the head of an answer as the agent gets it. It implements [HeadWriter].
-type keptHead struct {
-	Status  int    // 0: nothing is known of the head
-	Message []byte // "" for the usual one
-	Fields  []byte // a line each
-}
-
-func (h *keptHead) SetStatusCode(code int)          { h.Status = code }
-func (h *keptHead) SetStatusMessage(message []byte) { h.Message = bytes.Clone(message) }
-func (h *keptHead) AddBytesKV(name, value []byte) {
-	if h.Fields == nil {
-		h.Fields = make([]byte, 0, 512)
-	}
-	h.Fields = append(append(append(append(h.Fields, name...), ':'), value...), '\n')
-}
-
-// copyTo copies the head.
-func (h *keptHead) copyTo(w HeadWriter) {
-	if h.Status == 0 {
-		return
-	}
-	w.SetStatusCode(h.Status)
-	if len(h.Message) > 0 {
-		w.SetStatusMessage(h.Message)
-	}
-	for line := range bytes.Lines(h.Fields) {
-		if name, value, ok := bytes.Cut(line, []byte(":")); ok {
-			w.AddBytesKV(name, bytes.TrimSuffix(value, []byte("\n")))
-		}
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/heldturns"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/heldcall/heldcall/proxy/packed"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -48,11 +49,7 @@ type Agent interface {
 }
 
 // HeadWriter takes the head of an answer.
-type HeadWriter = interface {
-	SetStatusCode(code int)
-	SetStatusMessage(message []byte)
-	AddBytesKV(name, value []byte)
-}
+type HeadWriter = packed.HeadWriter
 
 // Upstream is the model API, for the requests of one agent. It is safe for concurrent use.
 type Upstream interface {
