@@ -258,16 +258,27 @@ func (a *activity) advance(ctx context.Context, one *activeRun, now time.Time) (
 		return time.Time{}, nil
 	case one.turns == 0 && !ended && (one.moved || !now.Before(end)):
 		return a.finish(ctx, one, now)
-	case one.served && news && (!known || ended || one.run.LastOutcome != recorded.LastOutcome || now.Sub(recorded.LastActive()) >= a.idle/2):
+	case one.served && news && (!known || ended || a.outdated(one, &recorded, now)):
 		if err := a.write(ctx, one); err != nil {
 			return now, err
 		}
 		return now.Add(a.idle / 2), nil
 	}
+	return a.nextLook(one, silent, end, now), nil
+}
+
+// nextLook returns when to look at a run again that was last active at silent and ends at
+// end.
+func (a *activity) nextLook(one *activeRun, silent, end, now time.Time) time.Time {
 	if half := silent.Add(a.idle / 2); half.After(now) && one.served {
-		return half, nil
+		return half
 	}
-	return end, nil
+	return end
+}
+
+// outdated reports whether the record of an active run has to be written again.
+func (a *activity) outdated(one *activeRun, recorded *approvals.Run, now time.Time) bool {
+	return one.run.LastOutcome != recorded.LastOutcome || now.Sub(recorded.LastActive()) >= a.idle/2
 }
 
 // write records that a run is active.

@@ -151,9 +151,8 @@ func (g *Gate) Run(ctx context.Context) error {
 // scheduled.
 func (g *Gate) Ready() <-chan struct{} { return g.ready }
 
-// fire does the work of a timer. It schedules it again if the store fails.
-func (g *Gate) fire(ctx context.Context, t *timer) {
-	var err error
+// do does the work of a timer.
+func do(ctx context.Context, g *Gate, t *timer) (err error) {
 	switch t.kind {
 	case timerExpire:
 		_, err = g.transitions.expire(ctx, t.id)
@@ -161,6 +160,9 @@ func (g *Gate) fire(ctx context.Context, t *timer) {
 		err = repair(ctx, g, t.id)
 	case timerCancel:
 		err = g.transitions.cancel(ctx, t.id, t.reason)
+		if t.reason == approvals.CancelNotRecorded && errors.As(err, new(*approvals.DecidedError)) {
+			err = repair(ctx, g, t.id) // its first event may be missing
+		}
 	case timerAbortRun:
 		err = g.runs.cancelRequests(ctx, approvals.Filter{RunID: t.id}, func(*approvals.Request) bool { return true })
 	case timerCancelAborted:
@@ -172,9 +174,12 @@ func (g *Gate) fire(ctx context.Context, t *timer) {
 	case timerEscalate:
 		err = g.transitions.escalate(ctx, t.id, t.at)
 	}
-	if t.reason == approvals.CancelNotRecorded && errors.As(err, new(*approvals.DecidedError)) {
-		err = repair(ctx, g, t.id) // its first event may be missing
-	}
+	return err
+}
+
+// fire does the work of a timer. It schedules it again if the store fails.
+func (g *Gate) fire(ctx context.Context, t *timer) {
+	err := do(ctx, g, t)
 	switch {
 	case err == nil || errors.As(err, new(*approvals.DecidedError)) || ctx.Err() != nil:
 	case errors.Is(err, approvals.ErrUnknownRequest) && g.transitions.pending.isRecording(t.id):
@@ -251,7 +256,7 @@ func (g *Gate) Decide(ctx context.Context, d approvals.Decision) (approvals.Requ
 	if err != nil { // the decision to abort the run is recorded
 		g.transitions.timers.retry(timer{kind: timerRepair, id: r.ID})
 		if errors.Is(err, approvals.ErrNotRecorded) {
-			err = fmt.Errorf("abort the run: %w: %v", approvals.ErrStoreUnavailable, err)
+			err = fmt.Errorf("abort the run: %w: %s", approvals.ErrStoreUnavailable, err.Error())
 		}
 	}
 	return r, err

@@ -109,6 +109,7 @@ func (l *look) stepOfStored() step {
 	if state.State == approvals.AgentParked && decided.After(since) {
 		since = decided
 	}
+	orphan := left && l.now.Sub(since) >= l.orphanTTL
 	switch {
 	case left && l.turn.local != nil:
 		return stepTakeBack
@@ -116,13 +117,18 @@ func (l *look) stepOfStored() step {
 		return stepLog
 	case !left && state.State == approvals.AgentDetached:
 		return stepDetach
-	case left && !l.recorded.ready && pending == 0 && !decided.IsZero() && l.responsible(decided):
+	case left && pending == 0 && l.mayBeReady(decided):
 		return stepReady
-	case !left || l.now.Sub(since) < l.orphanTTL:
-	case state.State == approvals.AgentDetached, pending == 0:
+	case orphan && (state.State == approvals.AgentDetached || pending == 0):
 		return stepOrphan
 	}
 	return stepNone
+}
+
+// mayBeReady reports whether this process records that a turn is ready whose last request
+// became final at a time.
+func (l *look) mayBeReady(decided time.Time) bool {
+	return !l.recorded.ready && !decided.IsZero() && l.responsible(decided)
 }
 
 // reconciler does the work of a keeper in the background.

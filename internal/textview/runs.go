@@ -63,8 +63,15 @@ func Signal(s *approvals.PrincipalSignal) string {
 func Run(w io.Writer, run *approvals.Run) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range []struct{ name, value string }{
-		{"Run", run.ID}, {"Session", run.SessionID}, {"Tenant", run.Principal.Tenant}, {"User", run.Principal.User}, {"Agent", run.Principal.Agent},
-		{"State", string(run.State)}, {"Since", timeOf(run.UpdatedAt)}, {"Last active", timeOf(run.ActiveAt)}, {"Last outcome", string(run.LastOutcome)},
+		{"Run", run.ID},
+		{"Session", run.SessionID},
+		{"Tenant", run.Principal.Tenant},
+		{"User", run.Principal.User},
+		{"Agent", run.Principal.Agent},
+		{"State", string(run.State)},
+		{"Since", timeOf(run.UpdatedAt)},
+		{"Last active", timeOf(run.ActiveAt)},
+		{"Last outcome", string(run.LastOutcome)},
 		{"Last signal by", run.ReviewerID},
 	} {
 		if row.value != "" {

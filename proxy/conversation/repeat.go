@@ -102,29 +102,36 @@ func Joins(c *Conversation, turns []HeldTurn) int {
 			return i
 		}
 	}
-	detached := func(t HeldTurn) bool { return !t.Ended && t.Detached }
-	near := func(t HeldTurn) bool { return t.Peer == r.Peer }
 	if r.Retried {
-		another := func(t HeldTurn) bool {
-			return t.IdempotencyKey != "" && r.IdempotencyKey != "" // they differ
-		}
-		if i := slices.IndexFunc(turns, func(t HeldTurn) bool { return detached(t) && near(t) && !another(t) }); i >= 0 {
-			return i
-		}
-		if i := slices.IndexFunc(turns, func(t HeldTurn) bool { return detached(t) && !another(t) }); i >= 0 {
-			return i
-		}
-		if i := only(turns, func(t HeldTurn) bool { return !t.Ended && near(t) && !another(t) }); i >= 0 {
+		if i := joinsRetried(r, turns); i >= 0 {
 			return i
 		}
 	}
 	if c.Parsed.Made() != "" {
-		return slices.IndexFunc(turns, detached)
+		return slices.IndexFunc(turns, HeldTurn.waits)
 	}
-	if len(turns) == 1 && detached(turns[0]) && near(turns[0]) {
+	if len(turns) == 1 && turns[0].waits() && turns[0].Peer == r.Peer {
 		return 0
 	}
 	return -1
+}
+
+// waits reports whether a turn waits for an agent.
+func (t HeldTurn) waits() bool { return !t.Ended && t.Detached }
+
+// joinsRetried is [Joins] for a request that is declared to be a repetition.
+func joinsRetried(r *Request, turns []HeldTurn) int {
+	may := func(t HeldTurn) bool {
+		return t.IdempotencyKey == "" || r.IdempotencyKey == "" // else they differ
+	}
+	near := func(t HeldTurn) bool { return may(t) && t.Peer == r.Peer }
+	if i := slices.IndexFunc(turns, func(t HeldTurn) bool { return t.waits() && near(t) }); i >= 0 {
+		return i
+	}
+	if i := slices.IndexFunc(turns, func(t HeldTurn) bool { return t.waits() && may(t) }); i >= 0 {
+		return i
+	}
+	return only(turns, func(t HeldTurn) bool { return !t.Ended && near(t) })
 }
 
 // only returns the index of the one turn for which fits returns true, -1 for none or

@@ -21,21 +21,24 @@ type wire struct {
 
 var wires = []wire{
 	{
-		chat.Dialect{}, "/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"user","content":"do it"}]}`,
+		chat.Dialect{},
+		"/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"user","content":"do it"}]}`,
 		map[string][2]string{
 			"tools": {`[{"type":"function","function":{"name":"a"}}]`, `[{"type":"function","function":{"name":"b"}}]`}, "functions": {`[]`, `[{"name":"a"}]`},
 			"n": {`1`, `2`}, "tool_choice": {`"auto"`, `"none"`}, "function_call": {`"auto"`, `"none"`}, "response_format": {`{"type":"text"}`, `{"type":"json_object"}`},
 		},
 	},
 	{
-		messages.Dialect{}, "/messages", `{"model":"m","stream":true,"max_tokens":9,"messages":[{"role":"user","content":"do it"}]}`,
+		messages.Dialect{},
+		"/messages", `{"model":"m","stream":true,"max_tokens":9,"messages":[{"role":"user","content":"do it"}]}`,
 		map[string][2]string{
 			"tools": {`[{"name":"a"}]`, `[{"name":"b"}]`}, "system": {`"x"`, `[{"type":"text","text":"y"}]`}, "tool_choice": {`{"type":"auto"}`, `{"type":"any"}`},
 			"mcp_servers": {`[]`, `[{"name":"a"}]`}, "output_config": {`{}`, `{"format":1}`}, "output_format": {`{}`, `{"type":"json_schema"}`},
 		},
 	},
 	{
-		responses.Dialect{}, "/responses", `{"model":"m","stream":true,"input":[{"role":"user","content":"do it"}]}`,
+		responses.Dialect{},
+		"/responses", `{"model":"m","stream":true,"input":[{"role":"user","content":"do it"}]}`,
 		map[string][2]string{
 			"tools": {`[{"type":"function","name":"a"}]`, `[{"type":"function","name":"b"}]`}, "instructions": {`"x"`, `"y"`}, "tool_choice": {`"auto"`, `"none"`},
 			"previous_response_id": {`"resp_1"`, `"resp_2"`}, "conversation": {`"conv_1"`, `"conv_2"`}, "prompt": {`{"id":"a"}`, `{"id":"b"}`},
@@ -110,8 +113,9 @@ func TestFingerprintWithoutBody(t *testing.T) {
 		r.Envelope.Method, r.Envelope.Path = "GET", "/responses/"+id
 		return newBench().prepared(t, r).Fingerprint("model:1")
 	}
-	if get("resp_1") == "" || get("resp_1") != get("resp_1") || get("resp_1") == get("resp_2") {
-		t.Errorf("%q, %q", get("resp_1"), get("resp_2"))
+	one, again, other := get("resp_1"), get("resp_1"), get("resp_2")
+	if one == "" || one != again || one == other {
+		t.Errorf("%q, %q, %q", one, again, other)
 	}
 }
 

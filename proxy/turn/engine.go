@@ -71,6 +71,9 @@ func NewEngine(o Options, registerer prometheus.Registerer) *Engine {
 	return e
 }
 
+// stops reports whether heldcall stops.
+func (e *Engine) stops() bool { return e.draining.Err() != nil }
+
 // Drain ends every hold with an error for the agent; its requests stay with the
 // reviewers. New turns are refused.
 func (e *Engine) Drain() { e.drain() }

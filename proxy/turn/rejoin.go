@@ -44,7 +44,7 @@ type repetition struct {
 // that the conversation has left.
 func (p *repetition) rejoin(ctx context.Context) (*Turn, *intercept.Error) {
 	k, c := p.engine.Keeper, p.conversation
-	if k == nil || !k.Any() || p.engine.draining.Err() != nil {
+	if k == nil || !k.Any() || p.engine.stops() {
 		return nil, nil
 	}
 	if refusal := c.Read(ctx); refusal != nil {

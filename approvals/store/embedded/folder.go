@@ -89,12 +89,7 @@ func causeOf(err error) string {
 
 // checkBlocks reads the blocks of a stream whose last recorded sequence is last.
 func (f folder) checkBlocks(stream, of string, last uint64, repair bool) (losses []Loss, err error) {
-	messages := filepath.Join(of, "__new_msgs__") // of a purge that was not finished
-	blocks, err := f.blocks(messages)
-	if len(blocks) == 0 && err == nil {
-		messages = filepath.Join(of, "msgs")
-		blocks, err = f.blocks(messages)
-	}
+	messages, blocks, err := f.currentBlocks(of)
 	if err != nil {
 		return nil, err
 	}
@@ -124,6 +119,16 @@ func (f folder) checkBlocks(stream, of string, last uint64, repair bool) (losses
 		err = f.remove(messages, "index.db")
 	}
 	return losses, err
+}
+
+// currentBlocks returns the folder of the blocks of a stream, and their numbers.
+func (f folder) currentBlocks(of string) (messages string, blocks []int, err error) {
+	messages = filepath.Join(of, "__new_msgs__") // of a purge that was not finished
+	if blocks, err = f.blocks(messages); len(blocks) == 0 && err == nil {
+		messages = filepath.Join(of, "msgs")
+		blocks, err = f.blocks(messages)
+	}
+	return messages, blocks, err
 }
 
 // blocks returns the numbers of the blocks in a folder, ascending.

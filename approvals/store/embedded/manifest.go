@@ -46,8 +46,8 @@ func (f folder) read() (manifest, []Loss, error) {
 	m := manifest{Streams: map[string]streamState{}}
 	content, err := os.ReadFile(f.path(manifestFile))
 	if err == nil {
-		if err := json.Unmarshal(content, &m); err != nil {
-			return m, []Loss{{File: manifestFile, Problem: err.Error()}}, nil
+		if damaged := json.Unmarshal(content, &m); damaged != nil {
+			return m, []Loss{{File: manifestFile, Problem: damaged.Error()}}, nil //nolint:nilerr // a loss is no error
 		}
 		return m, nil, nil
 	}
