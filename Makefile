@@ -42,7 +42,7 @@ format: ## is the code formatted
 	$(TOOL) golangci-lint fmt --diff ./...
 
 vet: ## go vet, the tests of clients, agents, ui and conformance included
-	$(GO) vet -tags clients,agents,conformance,faults,ui,mount ./...
+	$(GO) vet -tags clients,agents,conformance,faults,ui,mount,replicas ./...
 	$(GO) vet -C dashboards/check -tags observe ./...
 
 queries: ## the dashboard's queries and the rules, by Prometheus' own parser
@@ -105,6 +105,7 @@ load: ## two thousand calls held at once, a thousand requests to a Slack that li
 	$(GO) test ./approvals/gate -run TestPromise7_NothingHangs_ManyHolds -count=1 -v -timeout $(PATIENCE) -args -many=2000
 	$(GO) test ./notify/slack -run TestManyReachARateLimitedSlack -count=1 -v -timeout $(PATIENCE) -args -many=1000
 	$(GO) test ./app -run TestListsOfLargeRequestsHavePreviews -count=1 -v -timeout $(PATIENCE) -args -large=10
+	$(GO) test ./approvals/heldturns -run TestManyTurnsAtTheStart -count=1 -v -timeout $(PATIENCE) -args -turns=10000
 	$(GO) test ./app -run TestPromise12_AskedOnce_KilledAtEachStep -count=1 -v -timeout $(PATIENCE) -args -every-step
 
 faults: ## replicas, NATS nodes and disks that fail while agents wait; HELDCALL_SEEDS=1000 PATIENCE=5h: more than 40 seeds, HELDCALL_SEED=N: one again; needs root
@@ -113,6 +114,7 @@ faults: ## replicas, NATS nodes and disks that fail while agents wait; HELDCALL_
 soak: ## 2,000 calls held for HELDCALL_SOAK (30m) while agents leave and return: fails if memory or goroutines grow
 	$(GO) run ./internal/testing/bench -hops heldcall -only '^soak$$' -soak $(or $(HELDCALL_SOAK),30m) $(ARGS)
 replicas: ## replicas on a cluster of NATS whose servers are killed, stopped, cut off for 30 s and restarted under load
+	$(GO) test -tags replicas ./internal/testing/natscluster ./approvals/store -run 'Cluster|Node|Cut|Replicas' -count=1 -v -timeout $(PATIENCE)
 	$(GO) test ./app -run 'TestReplicas|TestHeldCallOutlives|TestRollingRestart' -count=1 -v -timeout $(PATIENCE) -args -outage=30s
 
 bench: ## heldcall beside plain hops, in interleaved rounds; ARGS=-short takes three minutes

@@ -3,6 +3,7 @@ package app_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -38,7 +39,8 @@ func TestPolicyChangesAreRecorded(t *testing.T) {
 	sums := []string{sumOf(askAll)}
 	write := func(content string) {
 		t.Helper()
-		if err := os.WriteFile(c.Policy.File, []byte(content), 0o600); err != nil {
+		next := c.Policy.File + ".next" // the file is read while it is written
+		if err := errors.Join(os.WriteFile(next, []byte(content), 0o600), os.Rename(next, c.Policy.File)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -33,7 +33,7 @@ func TestDocumentedNATSLines(t *testing.T) {
 	defer conn.Close()
 	subscriptions := regexp.MustCompile(`(?m)^nats sub '([^']+)'`).FindAllSubmatch(page, -1)
 	requests := regexp.MustCompile(`(?m)^nats request (\S+) '([^']*)'$`).FindAllSubmatch(page, -1)
-	if len(subscriptions) != 2 || len(requests) != 15 {
+	if len(subscriptions) != 2 || len(requests) != 17 {
 		t.Fatalf("found %d subscriptions and %d requests", len(subscriptions), len(requests))
 	}
 	var live []*nats.Subscription

@@ -109,7 +109,6 @@ func (l *look) stepOfStored() step {
 	if state.State == approvals.AgentParked && decided.After(since) {
 		since = decided
 	}
-	orphan := left && l.now.Sub(since) >= l.orphanTTL
 	switch {
 	case left && l.turn.local != nil:
 		return stepTakeBack
@@ -117,9 +116,18 @@ func (l *look) stepOfStored() step {
 		return stepLog
 	case !left && state.State == approvals.AgentDetached:
 		return stepDetach
-	case left && pending == 0 && l.mayBeReady(decided):
+	case left:
+		return l.stepOfLeft(state.State, since, pending, decided)
+	}
+	return stepNone
+}
+
+// stepOfLeft is step for a turn without an agent, that may be an orphan since a time.
+func (l *look) stepOfLeft(state approvals.AttachState, since time.Time, pending int, decided time.Time) step {
+	switch {
+	case pending == 0 && l.mayBeReady(decided):
 		return stepReady
-	case orphan && (state.State == approvals.AgentDetached || pending == 0):
+	case l.now.Sub(since) >= l.orphanTTL && (state == approvals.AgentDetached || pending == 0):
 		return stepOrphan
 	}
 	return stepNone

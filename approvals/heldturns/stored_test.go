@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -218,13 +219,11 @@ func TestPromise7_NothingHangs_StrayObjectsAreRemoved(t *testing.T) {
 	}
 }
 
+var manyTurns = flag.Int("turns", 500, "stored turns at the start; make load sets 10000")
+
 // The index of many turns is there within seconds after a start.
 func TestManyTurnsAtTheStart(t *testing.T) {
-	n := 1000
-	if !testing.Short() {
-		n = 10_000
-	}
-	dir := t.TempDir()
+	n, dir := *manyTurns, t.TempDir()
 	s, err := openStore(dir)
 	if err != nil {
 		t.Fatal(err)

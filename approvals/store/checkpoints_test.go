@@ -1,3 +1,5 @@
+//go:build replicas
+
 package store_test
 
 import (

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build replicas && unix
 
 package store_test
 
