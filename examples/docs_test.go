@@ -80,8 +80,8 @@ func sendLine(ctx context.Context, t *testing.T, stage *demo.Stage, conn *nats.C
 		t.Fatal(err)
 	}
 	var got struct {
-		Code, Message, ID, Status, State string
-		Items                            []any
+		Code, Message, ID, Status, State, Action string
+		Items                                    []any
 	}
 	if err := json.Unmarshal(reply.Data, &got); err != nil || got.Code != "" {
 		t.Fatalf("%s: %v", reply.Data, err)
@@ -98,6 +98,9 @@ func sendLine(ctx context.Context, t *testing.T, stage *demo.Stage, conn *nats.C
 	}[action.Action]
 	if strings.Contains(subject, ".signal.") && action.Action == "abort_run" {
 		want = "aborted"
+	}
+	if strings.Contains(subject, ".signals.") { // the reply is the signal
+		want, got.State = action.Action, got.Action
 	}
 	if want != "" && got.Status != want && got.State != want {
 		t.Errorf("it is %q%q, not %q", got.Status, got.State, want)
