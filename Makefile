@@ -106,7 +106,7 @@ load: ## two thousand calls held at once, a thousand requests to a Slack that li
 	$(GO) test ./notify/slack -run TestManyReachARateLimitedSlack -count=1 -v -timeout $(PATIENCE) -args -many=1000
 	$(GO) test ./app -run TestListsOfLargeRequestsHavePreviews -count=1 -v -timeout $(PATIENCE) -args -large=10
 	$(GO) test ./approvals/heldturns -run TestManyTurnsAtTheStart -count=1 -v -timeout $(PATIENCE) -args -turns=10000
-	$(GO) test ./app -run TestPromise12_AskedOnce_KilledAtEachStep -count=1 -v -timeout $(PATIENCE) -args -every-step
+	$(GO) test ./app -run TestPromise12_AskedOnce -count=1 -v -timeout $(PATIENCE) -args -every-step
 
 faults: ## replicas, NATS nodes and disks that fail while agents wait; HELDCALL_SEEDS=1000 PATIENCE=5h: more than 40 seeds, HELDCALL_SEED=N: one again; needs root
 	$(GO) test -C internal/testing/faults -tags faults -run TestFaults -count=1 -timeout $(PATIENCE)

@@ -242,3 +242,20 @@ func TestParkedCallIsDecidedInALaterAnswer(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// The request of a parked turn shows so, and its decision wakes an orchestrator.
+func TestParkedTurnBecomesReady(t *testing.T) {
+	t.Parallel()
+	w := build(t, askAll, inOrder(list("call_sesame1Xk9", sesame)), parks)
+	newTalk(w, fakemodel.Chat, true).say("do it")
+	request := w.pending(1)[0]
+	w.agent(request.ID, approvals.AgentParked)
+	w.decide(request.ID, approvals.Decision{Action: approvals.ActionApprove})
+	w.event(string(approvals.EventTurnReady))
+	if parked := w.eventsOf(approvals.EventTurnParked); len(parked) != 1 || parked[0].RequestID != request.ID {
+		t.Errorf("parked: %+v", parked)
+	}
+	if ready := w.eventsOf(approvals.EventTurnReady); len(ready) != 1 || ready[0].TurnID != request.TurnID {
+		t.Errorf("ready: %+v", ready)
+	}
+}

@@ -261,8 +261,8 @@ func TestPromise12_AskedOnce_KilledAtEachStep(t *testing.T) {
 	}
 }
 
-// everyStep makes the test kill heldcall at each step in each API: make load sets it.
-var everyStep = flag.Bool("every-step", false, "kill heldcall at each step in each API")
+// everyStep makes tests try each outcome and each step in each API: make load sets it.
+var everyStep = flag.Bool("every-step", false, "each outcome and each step at which heldcall is killed, in each API")
 
 func killAt(t *testing.T, s speech, streamed bool, step string, d approvals.Decision) {
 	body := s.body(streamed)

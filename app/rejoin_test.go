@@ -120,6 +120,10 @@ func TestPromise12_AskedOnce(t *testing.T) {
 	t.Parallel()
 	everyDialect(t, func(t *testing.T, s speech, streamed bool) {
 		for name, tt := range outcomes {
+			whole := name == "denied" || name == "edited"
+			if !*everyStep && whole == streamed { // half of them
+				continue
+			}
 			policy := askAll
 			if name == "expired" {
 				policy = "rules:\n  - ask: [bash]\n    timeout: 1s\n"
