@@ -117,7 +117,7 @@ func TestUpstreamFaultsAreClearErrors(t *testing.T) {
 					return fakemodel.Fail(429, "rate_limit_exceeded", "slow down")
 				}
 				return callThenText(r)
-			})
+			}, silent)
 			got := w.post("/v1/chat/completions", body).rest()
 			events := strings.Split(strings.TrimSpace(got), "\n\n")
 			if leaks(got) != "" || errorCode(events[len(events)-1]) == "" {
