@@ -28,9 +28,9 @@ func holdWhole(h *hop, d *dialect, n int) ([]*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, a := range agents {
+	for _, a := range agents {
 		a.seed = seeds.Add(1)
-		if _, err := a.conn.Write(newPrompt(d, shapeHeldWhole, 0, promptSize, int64(i)).render(a.seed)); err != nil {
+		if _, err := a.conn.Write(newPrompt(d, shapeHeldWhole, 0, promptSize, a.seed).render(a.seed)); err != nil {
 			closeAgents(agents)
 			return nil, fmt.Errorf("agent: send: %w", err)
 		}
@@ -102,14 +102,14 @@ func (h *hop) pending() (map[string]string, error) {
 // errNotInTime is a status that did not come within the limit.
 var errNotInTime = errors.New("not in time")
 
-// awaitStatus polls one request every 5 ms until it has the status.
-func (h *hop) awaitStatus(id string, status approvals.Status, limit time.Duration) error {
+// awaitDetached polls one request every 5 ms until its agent counts as disconnected.
+func (h *hop) awaitDetached(id string, limit time.Duration) error {
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		r, err := h.console.Request(context.Background(), id)
 		if err != nil {
 			return fmt.Errorf("poll request %s: %w", id, err)
 		}
-		if r.Status == status {
+		if r.Agent != nil && r.Agent.State == approvals.AgentDetached {
 			return nil
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net"
 	"time"
-
-	"github.com/heldcall/heldcall/approvals"
 )
 
 // leaving is how long after an agent's leaving a hop's connection to the upstream closed.
@@ -74,7 +72,7 @@ func leaveKinds() []leaveKind {
 	}
 }
 
-// leaveHeld lets n agents leave their held calls at once and measures until each request's status is cancelled.
+// leaveHeld lets n agents leave their held calls at once and measures until each request's agent counts as disconnected.
 func leaveHeld(h *hop, kind leaveKind, n int, limit time.Duration) (leaving, error) {
 	l := leaving{Limit: limit}
 	held, err := holdCalls(h, chat, kind.shape, n)
@@ -96,7 +94,7 @@ func leaveHeld(h *hop, kind leaveKind, n int, limit time.Duration) (leaving, err
 			} else {
 				a.close()
 			}
-			err := h.awaitStatus(id, approvals.StatusCancelled, limit)
+			err := h.awaitDetached(id, limit)
 			results <- result{time.Since(start), err}
 		}()
 	}

@@ -87,10 +87,10 @@ func beginStreams(addr string, d *dialect, s shape, events, n int, enough func([
 	}
 	var g errgroup.Group
 	g.SetLimit(64)
-	for i, a := range agents {
+	for _, a := range agents {
 		g.Go(func() error {
-			p := newPrompt(d, s, events, promptSize, int64(i))
 			a.seed, a.deadline = seeds.Add(1), holdLimit
+			p := newPrompt(d, s, events, promptSize, a.seed) // equal requests would continue held turns
 			if err := a.begin(p.render(a.seed)); err != nil {
 				return err
 			}

@@ -167,7 +167,7 @@ func (s *suite) leaveHeld() error {
 				return err
 			}
 			s.results.Leaving = append(s.results.Leaving, leaveResult{
-				Hop: h.name, Kind: k.Name, Until: "status cancelled", Limit: limit.String(), Missed: l.Missed, Took: newLatency(l.Delays), held: true,
+				Hop: h.name, Kind: k.Name, Until: "detached", Limit: limit.String(), Missed: l.Missed, Took: newLatency(l.Delays), held: true,
 			})
 		}
 		return nil
