@@ -31,7 +31,7 @@ func (p *parts) startAudit(ctx context.Context, running *lifecycle) error {
 	if err != nil {
 		return fmt.Errorf("%w; audit.dir names the folder, which must not be in nats.dir and which heldcall must be able to write", err)
 	}
-	err = verifyAudit(ctx, keeper, c.NATS.URL != "")
+	err = p.untilAnswered(ctx, keeper.Verify)
 	if errors.As(err, new(*audit.BrokenError)) || errors.Is(err, audit.ErrCheckpoint) {
 		if !p.options.AcceptLoss {
 			return fmt.Errorf("%w; restore nats.dir (or the streams of nats.url) and %s from the same backup, or start once with --accept-loss, which records the loss in the audit log", err, c.AuditDir())
@@ -53,18 +53,19 @@ func (p *parts) startAudit(ctx context.Context, running *lifecycle) error {
 	running.background("audit", keeper.Run)
 	p.changes = audit.NewChanges(p.store.Events)
 	all, settings := c.Console.reviewerRights()
-	return p.changes.Reviewers(ctx, all, settings)
+	return p.untilAnswered(ctx, func(ctx context.Context) error { return p.changes.Reviewers(ctx, all, settings) })
 }
 
-// verifyWithin bounds the time for which the servers of a cluster that has just started may
-// not answer.
-const verifyWithin = time.Minute
+// answersWithin bounds the time for which the servers of a cluster that has just started
+// may not answer.
+const answersWithin = time.Minute
 
-// verifyAudit verifies the audit log. It tries again while an external server does not
-// answer: the streams of a new cluster elect their leaders.
-func verifyAudit(ctx context.Context, keeper *audit.Keeper, external bool) error {
-	for deadline := time.Now().Add(verifyWithin); ; {
-		err := keeper.Verify(ctx)
+// untilAnswered reads the audit log at the start. It tries again while an external server
+// does not answer: the streams of a new cluster elect their leaders.
+func (p *parts) untilAnswered(ctx context.Context, read func(context.Context) error) error {
+	external := p.options.Config.NATS.URL != ""
+	for deadline := time.Now().Add(answersWithin); ; {
+		err := read(ctx)
 		if !external || !errors.Is(err, approvals.ErrStoreUnavailable) || time.Now().After(deadline) {
 			return err
 		}

@@ -49,7 +49,7 @@ func newPolicies(p *parts) *policies {
 
 // start records the policies that have changed since heldcall last ran, and watches the files.
 func (p *policies) start(ctx context.Context, running *lifecycle) error {
-	if err := p.record(ctx); err != nil {
+	if err := p.parts.untilAnswered(ctx, p.record); err != nil {
 		return err
 	}
 	if p.judge.Shadow() {
@@ -97,7 +97,7 @@ func (p *policies) watch(ctx context.Context) error {
 			}
 		}
 		p.metrics.valid.Set(valid)
-		if err := p.record(ctx); err != nil && ctx.Err() == nil {
+		if err := p.parts.untilAnswered(ctx, p.record); err != nil && ctx.Err() == nil {
 			p.log.Error("a change of the policy is not in the audit log yet; trying again", "error", err, "in", reloadEvery)
 		}
 		if changed {
