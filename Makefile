@@ -113,9 +113,10 @@ faults: ## replicas, NATS nodes and disks that fail while agents wait; HELDCALL_
 
 soak: ## 2,000 calls held for HELDCALL_SOAK (30m) while agents leave and return: fails if memory or goroutines grow
 	$(GO) run ./internal/testing/bench -hops heldcall -only '^soak$$' -soak $(or $(HELDCALL_SOAK),30m) $(ARGS)
+
 replicas: ## replicas on a cluster of NATS whose servers are killed, stopped, cut off for 30 s and restarted under load
 	$(GO) test -tags replicas ./internal/testing/natscluster ./approvals/store -run 'Cluster|Node|Cut|Replicas' -count=1 -v -timeout $(PATIENCE)
-	$(GO) test ./app -run 'TestReplicas|TestHeldCallOutlives|TestRollingRestart' -count=1 -v -timeout $(PATIENCE) -args -outage=30s
+	$(GO) test -tags replicas ./app -run 'TestReplicas|TestHeldCallOutlives|TestRollingRestart' -count=1 -v -timeout $(PATIENCE)
 
 bench: ## heldcall beside plain hops, in interleaved rounds; ARGS=-short takes three minutes
 	$(GO) run ./internal/testing/bench $(ARGS)

@@ -42,8 +42,8 @@ func eachTalk(t *testing.T, test func(t *testing.T, talkTo func(*world) *talk)) 
 	}
 }
 
-// A chat goes on while a call of it waits for approval. After the approval the call passes
-// once, when the model makes it again.
+// A chat continues while one of its calls waits for approval. After the approval the call
+// passes once, when the model makes it again.
 func TestParkedCall(t *testing.T) {
 	t.Parallel()
 	eachTalk(t, func(t *testing.T, talkTo func(*world) *talk) {

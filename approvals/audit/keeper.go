@@ -154,7 +154,8 @@ func (k *Keeper) Verify(ctx context.Context) error {
 	return nil
 }
 
-// verifyFirst checks where a log begins of which entries from a sequence on were verified.
+// verifyFirst checks that a checkpoint records the deletion of the entries before the first
+// one. It searches the entries from the sequence verified on before the older ones.
 func (k *Keeper) verifyFirst(ctx context.Context, first Head, verified uint64, v Verifier) error {
 	if first.Seq == 1 || first == k.kept {
 		return nil

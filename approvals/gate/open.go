@@ -101,10 +101,10 @@ func (o *opener) complete(r *approvals.Request, now time.Time) {
 	r.Details.Flags = slices.Concat(r.Details.Flags, o.schemas.Warnings(r.Tool.Parameters, arguments))
 }
 
-// record writes the requests that are not recorded yet, then their events, and then
-// publishes them. It returns those of which it has written, or tried to write, the record.
-// Holds get the state of the requests that were recorded before: their events and
-// publications are repaired when the gate loads them.
+// record writes the requests that are not in the store yet, then their events, and then
+// publishes them. It returns the requests that were not in the store, also after an error.
+// For a request that was in the store, the holds get its stored state: its events and
+// publications are repaired when the gate loads it.
 func (o *opener) record(ctx context.Context, requests []approvals.Request) (created []approvals.Request, err error) {
 	existed := make([]bool, len(requests))
 	index := make(map[string]int, len(requests))
@@ -141,7 +141,7 @@ func (o *opener) record(ctx context.Context, requests []approvals.Request) (crea
 	if err := o.store.AppendEvents(ctx, events...); err != nil {
 		return created, approvals.Unavailable("record the event of a request", err)
 	}
-	if err := eachRequest(ctx, created, o.publish); err != nil { // people can decide: the turn goes on
+	if err := eachRequest(ctx, created, o.publish); err != nil { // not an error: people can decide
 		o.transitions.log.Warn("failed to publish a request; trying again", "turn", created[0].TurnID, "error", err)
 		o.repairLater(created...)
 	}

@@ -2,13 +2,94 @@ package heldturns_test
 
 import (
 	"context"
+	"strings"
+	"sync"
+	"testing"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/approvalstest"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/heldturns"
 	"github.com/heldcall/heldcall/approvals/store"
 )
+
+// run starts a keeper and its gate on a store until stop is called or the test ends.
+func run(t testing.TB, s approvalstest.Store, o heldturns.Options) (k *heldturns.Keeper, g *gate.Gate, stop func()) {
+	t.Helper()
+	if o.Store == nil {
+		o.Store = s.Held
+	}
+	k = heldturns.New(o)
+	g = gate.New(gate.Options{Store: s, Turns: k})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := k.Run(ctx, g); err != nil {
+			t.Error(err)
+		}
+	})
+	approvalstest.Await(t, k.Ready(), "the keeper")
+	running.Go(func() {
+		if err := g.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
+	t.Cleanup(stop)
+	approvalstest.Await(t, g.Ready(), "the gate")
+	return k, g, stop
+}
+
+// held returns a turn and one request of it.
+func held(g *gate.Gate, id string) (approvals.HeldTurn, []approvals.Request) {
+	r := approvalstest.Request("bash")
+	r.TurnID = id
+	requests := []approvals.Request{r}
+	g.Prepare(requests)
+	return approvals.HeldTurn{ID: id, Conversation: "c1", Fingerprint: "f1"}, requests
+}
+
+// keep keeps a turn and opens its request.
+func keep(t testing.TB, k *heldturns.Keeper, g *gate.Gate, id string) (*heldturns.Attachment, *gate.Hold) {
+	t.Helper()
+	turn, requests := held(g, id)
+	a, err := k.Keep(t.Context(), turn, []byte("snapshot of "+id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, approvalstest.Open(t, g, requests...)
+}
+
+// only returns the only candidate.
+func only(t testing.TB, k *heldturns.Keeper) heldturns.Candidate {
+	t.Helper()
+	all := k.Candidates("f1")
+	if len(all) != 1 {
+		t.Fatalf("candidates: %+v", all)
+	}
+	return all[0]
+}
+
+func lost(a *heldturns.Attachment) bool {
+	select {
+	case <-a.Lost():
+		return true
+	default:
+		return false
+	}
+}
+
+// turnEvents returns the events of a request that are about its turn.
+func turnEvents(t testing.TB, s approvalstest.Store, request string) (events []approvals.Event) {
+	t.Helper()
+	for _, e := range approvalstest.EventsOf(t, s, request) {
+		if strings.HasPrefix(string(e.Type), "turn_") {
+			events = append(events, e)
+		}
+	}
+	return events
+}
 
 // opened is a store that a test closes itself.
 type opened struct{ *store.Store }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,75 +13,8 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/approvalstest"
-	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/heldturns"
 )
-
-// run starts a keeper and its gate on a store until stop is called or the test ends.
-func run(t testing.TB, s approvalstest.Store, o heldturns.Options) (k *heldturns.Keeper, g *gate.Gate, stop func()) {
-	t.Helper()
-	if o.Store == nil {
-		o.Store = s.Held
-	}
-	k = heldturns.New(o)
-	g = gate.New(gate.Options{Store: s, Turns: k})
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := k.Run(ctx, g); err != nil {
-			t.Error(err)
-		}
-	})
-	approvalstest.Await(t, k.Ready(), "the keeper")
-	running.Go(func() {
-		if err := g.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
-	t.Cleanup(stop)
-	approvalstest.Await(t, g.Ready(), "the gate")
-	return k, g, stop
-}
-
-// held returns a turn and one request of it.
-func held(g *gate.Gate, id string) (approvals.HeldTurn, []approvals.Request) {
-	r := approvalstest.Request("bash")
-	r.TurnID = id
-	requests := []approvals.Request{r}
-	g.Prepare(requests)
-	return approvals.HeldTurn{ID: id, Conversation: "c1", Fingerprint: "f1"}, requests
-}
-
-// keep keeps a turn and opens its request.
-func keep(t testing.TB, k *heldturns.Keeper, g *gate.Gate, id string) (*heldturns.Attachment, *gate.Hold) {
-	t.Helper()
-	turn, requests := held(g, id)
-	a, err := k.Keep(t.Context(), turn, []byte("snapshot of "+id))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a, approvalstest.Open(t, g, requests...)
-}
-
-// only returns the only candidate.
-func only(t testing.TB, k *heldturns.Keeper) heldturns.Candidate {
-	t.Helper()
-	all := k.Candidates("f1")
-	if len(all) != 1 {
-		t.Fatalf("candidates: %+v", all)
-	}
-	return all[0]
-}
-
-func lost(a *heldturns.Attachment) bool {
-	select {
-	case <-a.Lost():
-		return true
-	default:
-		return false
-	}
-}
 
 func TestATurnIsKeptDetachedClaimedAndEnded(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
@@ -127,17 +59,6 @@ func TestATurnIsKeptDetachedClaimedAndEnded(t *testing.T) {
 	if got := turnEvents(t, s, h.Requests()[0].ID); len(got) != 2 || got[0].Type != want[0] || got[1].Type != want[1] {
 		t.Fatalf("events %v", approvalstest.EventTypes(got))
 	}
-}
-
-// turnEvents returns the events of a request that are about its turn.
-func turnEvents(t testing.TB, s approvalstest.Store, request string) (events []approvals.Event) {
-	t.Helper()
-	for _, e := range approvalstest.EventsOf(t, s, request) {
-		if strings.HasPrefix(string(e.Type), "turn_") {
-			events = append(events, e)
-		}
-	}
-	return events
 }
 
 // The connection that had a turn loses it to a later claim.
@@ -383,7 +304,7 @@ func TestCancelEndsATurn(t *testing.T) {
 	}
 }
 
-// A parked turn stays as long as a request is pending, whatever the orphan TTL is.
+// A parked turn stays as long as a request is pending, also after the orphan TTL.
 func TestAParkedTurn(t *testing.T) {
 	s := approvalstest.OpenStore(t, t.TempDir())
 	k, g, _ := run(t, s, heldturns.Options{OrphanTTL: time.Second})

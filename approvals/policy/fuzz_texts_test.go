@@ -33,7 +33,7 @@ func FuzzMessage(f *testing.F) {
 			if strings.ContainsFunc(v.Title, func(r rune) bool { return r == '\n' || unicode.IsControl(r) }) || len(v.Title) > 4*match.MaxPreview {
 				t.Errorf("%q: title %q", text, v.Title)
 			}
-			if told := v.Denial.Text(Denied{Note: resource, Reviewer: "ann"}); len(told) > rule.MaxMessage {
+			if told := v.Denial.Denied(Denied{Note: resource, Reviewer: "ann"}); len(told) > rule.MaxMessage {
 				t.Errorf("%q: a denial of %d bytes", text, len(told))
 			}
 		}

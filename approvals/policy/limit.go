@@ -78,7 +78,7 @@ func (l *Limit) beyond(exceeded string) Verdict {
 	q := newQuestion(l.call)
 	if l.Then == Deny {
 		v = q.verdict(by)
-		v.Denial = q.denial(&v, []*rule.Rule{p.Rule})
+		v.Denial = q.message(&v, []*rule.Rule{p.Rule}, denialOf)
 	} else {
 		v = q.rewritten(q.askByRules(by, []*rule.Pattern{p}, []*rule.Pattern{p}))
 		v.AllowRemember = false // a grant lifts no limit

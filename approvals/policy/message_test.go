@@ -23,16 +23,16 @@ rules:
 	if v.Title != `Send 5 to bob\nx, ann?` || len(v.Flags) > 0 {
 		t.Errorf("%q %q", v.Title, v.Flags)
 	}
-	if got := v.Denial.Text(Denied{Outcome: approvals.OutcomeExpired, Note: "n", Reviewer: "r"}); got != "expired by r: n (policy.yaml:4)" {
+	if got := v.Denial.Denied(Denied{Outcome: approvals.OutcomeExpired, Note: "n", Reviewer: "r"}); got != "expired by r: n (policy.yaml:4)" {
 		t.Errorf("%q", got)
 	}
 	if v := p.Judge(Call{Tool: "transfer", Arguments: `{"amount":5}`}); v.Title != "" || len(v.Flags) != 1 {
 		t.Errorf("a title without an argument: %q %q", v.Title, v.Flags)
 	}
-	if v := p.Judge(Call{Tool: "bash", Arguments: argument("command", "rm x; ls")}); v.Denial.Text(Denied{}) != "No rm x." {
-		t.Errorf("%q", v.Denial.Text(Denied{}))
+	if v := p.Judge(Call{Tool: "bash", Arguments: argument("command", "rm x; ls")}); v.Denial.Denied(Denied{}) != "No rm x." {
+		t.Errorf("%q", v.Denial.Denied(Denied{}))
 	}
-	if v := p.Judge(Call{Tool: "other"}); v.Denial.Text(Denied{}) != "" || v.Title != "" {
+	if v := p.Judge(Call{Tool: "other"}); v.Denial.Denied(Denied{}) != "" || v.Title != "" {
 		t.Errorf("%+v", v)
 	}
 	if v := p.Judge(Call{Tool: "long", Arguments: `{"x":"` + strings.Repeat("x", 10_000) + `"}`}); v.Title != "" || len(v.Flags) != 1 {

@@ -68,7 +68,7 @@ func (q *question) verdict(by rule.Basis) Verdict {
 
 func (q *question) deny(p *rule.Pattern) Verdict {
 	v := q.verdict(p.Basis(Deny))
-	v.Denial = q.denial(&v, []*rule.Rule{p.Rule})
+	v.Denial = q.message(&v, []*rule.Rule{p.Rule}, denialOf)
 	return v
 }
 
@@ -155,8 +155,8 @@ func (q *question) askByRules(by rule.Basis, asks, sure []*rule.Pattern) Verdict
 		v.OnTimeout = approvals.OnTimeoutApprove
 	}
 	q.title(&v, rule.RulesOf(sure))
-	v.Denial = q.denial(&v, rule.RulesOf(asks))
-	v.Hold, v.Notice = all.Hold, q.notice(&v, rule.RulesOf(asks))
+	v.Denial = q.message(&v, rule.RulesOf(asks), denialOf)
+	v.Hold, v.Notice = all.Hold, q.message(&v, rule.RulesOf(asks), noticeOf)
 	return v
 }
 
@@ -203,25 +203,18 @@ func (q *question) title(v *Verdict, rules []*rule.Rule) {
 	}
 }
 
-// denial returns the message of the first rule that has one, or nil.
-func (q *question) denial(v *Verdict, rules []*rule.Rule) *Denial {
+// message returns the message of the first rule that has one, or nil.
+func (q *question) message(v *Verdict, rules []*rule.Rule, of func(*rule.Rule) *rule.Message) *Message {
 	for _, r := range rules {
-		if r.Denial != nil {
-			return &Denial{r.Denial, q.messageData(v)}
+		if m := of(r); m != nil {
+			return &Message{m, q.messageData(v)}
 		}
 	}
 	return nil
 }
 
-// notice returns the notice of the first rule that has one, or nil.
-func (q *question) notice(v *Verdict, rules []*rule.Rule) *Notice {
-	for _, r := range rules {
-		if r.Notice != nil {
-			return &Notice{r.Notice, q.messageData(v)}
-		}
-	}
-	return nil
-}
+func denialOf(r *rule.Rule) *rule.Message { return r.Denial }
+func noticeOf(r *rule.Rule) *rule.Message { return r.Notice }
 
 // maxCommands is how many commands a reviewer is shown.
 const maxCommands = 50

@@ -34,11 +34,11 @@ type Verdict struct {
 	// Grants are the ids of the grants that allow or deny the call, if grants do.
 	Grants []string
 
-	Title  string  // of the question, as a rule has it, on one line; "": none has
-	Denial *Denial // the message of a rule to the model if the call is denied; nil: none has one
+	Title  string   // of the question, as a rule has it, on one line; "": none has
+	Denial *Message // the message of a rule to the model if the call is denied; nil: none has one
 
 	Hold   rule.Hold // how the answer waits for people; "": as the configuration has it
-	Notice *Notice   // the message of a rule to the user if the call is parked; nil: none has one
+	Notice *Message  // the message of a rule to the user if the call is parked; nil: none has one
 
 	Timeout           time.Duration   // never 0 where people are asked
 	OnTimeout         string          // approvals.OnTimeoutDeny or approvals.OnTimeoutApprove
@@ -76,21 +76,30 @@ func (v *Verdict) flag(text string) {
 	}
 }
 
-// Denial is the message of a rule to the model about a denied call.
-type Denial struct {
+// Message is a message of a rule about one call. Its methods return "" on failure and for a
+// nil *Message: the usual message is then sent.
+type Message struct {
 	message *rule.Message
 	data    rule.MessageData
 }
 
-// Text renders the message with the outcome of the call. It is "" on failure and for a nil *Denial,
-// and the model gets the usual message.
-func (d *Denial) Text(how Denied) string {
-	if d == nil {
+// Denied returns the message to the model about a call that was denied.
+func (m *Message) Denied(how Denied) string {
+	return m.render(func(data *rule.MessageData) { data.Denied = how })
+}
+
+// Parked returns the message to the user about a call that is parked for a request.
+func (m *Message) Parked(request string) string {
+	return m.render(func(data *rule.MessageData) { data.Request = request })
+}
+
+func (m *Message) render(set func(*rule.MessageData)) string {
+	if m == nil {
 		return ""
 	}
-	data := d.data
-	data.Denied = how
-	text, err := d.message.Render(data)
+	data := m.data
+	set(&data)
+	text, err := m.message.Render(data)
 	if err != nil {
 		return ""
 	}
@@ -106,25 +115,4 @@ func shadowed(v Verdict) Verdict {
 		v.Limits[i].shadowed = true
 	}
 	return v
-}
-
-// Notice is the message of a rule to the user about a parked call.
-type Notice struct {
-	message *rule.Message
-	data    rule.MessageData
-}
-
-// Text renders the message with the id of the request. It is "" on failure and for a nil
-// *Notice, and the user gets the usual message.
-func (n *Notice) Text(request string) string {
-	if n == nil {
-		return ""
-	}
-	data := n.data
-	data.Request = request
-	text, err := n.message.Render(data)
-	if err != nil {
-		return ""
-	}
-	return text
 }

@@ -46,7 +46,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// The wait for people goes on in steps until the deadline.
+// The wait for people continues in steps until the deadline.
 func TestDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := New(nil, Limits{After: 12 * time.Second}, time.Now())

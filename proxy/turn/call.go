@@ -40,7 +40,7 @@ func (j *judgedCall) released() bool {
 // deny denies a call. The model reads the denial text of the rule, else the usual text.
 func (j *judgedCall) deny(outcome approvals.Outcome, note, usual string) {
 	d, _ := j.decision()
-	text := j.verdict.Denial.Text(policy.Denied{Outcome: outcome, Note: note, Reviewer: d.ReviewerID})
+	text := j.verdict.Denial.Denied(policy.Denied{Outcome: outcome, Note: note, Reviewer: d.ReviewerID})
 	j.rule(intercept.Deny, outcome, cmp.Or(text, usual))
 }
 

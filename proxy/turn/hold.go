@@ -114,8 +114,8 @@ func (r *review) decide() error {
 	return nil
 }
 
-// errCancelled is the error for a turn of which a request was cancelled although its run
-// goes on: nobody has decided about its calls.
+// errCancelled ends a turn with a cancelled request whose run was not aborted: nobody has
+// decided about the call.
 var errCancelled = errors.New("a request of the turn was cancelled")
 
 // rule makes rulings of the states of the requests. Calls that people have not decided on

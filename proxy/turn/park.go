@@ -40,7 +40,7 @@ func park(t *Turn) State {
 	for _, j := range r.asked {
 		if j.outcome == approvals.OutcomeParked {
 			parked = append(parked, j)
-			notices = append(notices, cmp.Or(j.verdict.Notice.Text(j.request.ID), intercept.ParkedNotice(j.call.Name, j.request.ID)))
+			notices = append(notices, cmp.Or(j.verdict.Notice.Parked(j.request.ID), intercept.ParkedNotice(j.call.Name, j.request.ID)))
 		}
 	}
 	for _, j := range parked {

@@ -109,7 +109,7 @@ type Hold interface {
 	Detach()
 }
 
-// Candidate is a held turn of which a request may be a repetition.
+// Candidate is a held turn that a repeated request may join.
 type Candidate = heldturns.Candidate
 
 // Keeper stores held turns. [heldturns.Keeper] has these methods.

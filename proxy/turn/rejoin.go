@@ -148,7 +148,7 @@ func (p *repetition) load(ctx context.Context, id string, to any) error {
 	return nil
 }
 
-// endLeft ends the turns of the session that have no agent and whose conversation goes on
+// endLeft ends the turns of the session that have no agent and whose conversation continues
 // without them.
 func (p *repetition) endLeft(ctx context.Context, session []Candidate) {
 	for _, candidate := range session {
