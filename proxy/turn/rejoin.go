@@ -78,7 +78,7 @@ func (p *repetition) failed(err error) *intercept.Error {
 	return p.conversation.StoreError(err)
 }
 
-// maxCompared bounds the copies that are read to choose one of equal turns.
+// maxCompared bounds the snapshots that are read to choose one of equal turns.
 const maxCompared = 16
 
 const (
@@ -122,21 +122,21 @@ func (p *repetition) choose(ctx context.Context, candidates []Candidate, dead bo
 		if held.Ended || i >= maxCompared {
 			continue
 		}
-		var copied struct {
+		var snapshot struct {
 			Request struct{ Peer, IdempotencyKey string }
 		}
-		switch err := p.load(ctx, candidate.ID, &copied); {
+		switch err := p.load(ctx, candidate.ID, &snapshot); {
 		case errors.Is(err, approvals.ErrUnknownTurn):
 			held.Ended = true
 		case err != nil:
 			return -1, err
 		}
-		held.Peer, held.IdempotencyKey = copied.Request.Peer, copied.Request.IdempotencyKey
+		held.Peer, held.IdempotencyKey = snapshot.Request.Peer, snapshot.Request.IdempotencyKey
 	}
 	return conversation.Joins(p.conversation, turns), nil
 }
 
-// load reads the copy of a turn. One that cannot be decoded sets nothing.
+// load reads the snapshot of a turn. One that cannot be decoded sets nothing.
 func (p *repetition) load(ctx context.Context, id string, to any) error {
 	text, err := p.engine.Keeper.Load(ctx, id)
 	if err != nil {
@@ -170,8 +170,8 @@ func (p *repetition) endLeft(ctx context.Context, session []Candidate) {
 	}
 }
 
-// restore makes the turn of a copy that this request has claimed. A copy that is not of an
-// equal request, or that contradicts itself, is never continued.
+// restore makes the turn of a snapshot that this request has claimed. A snapshot of another
+// request, or one that contradicts itself, is never continued.
 func (p *repetition) restore(ctx context.Context, id, fingerprint string, a Attachment, text []byte) (*Turn, *intercept.Error) {
 	if !p.turn.output.agent.Reserve(len(text) + len(p.request.Envelope.Body)) {
 		p.turn.stored.detach(a)
@@ -195,14 +195,14 @@ func (p *repetition) restore(ctx context.Context, id, fingerprint string, a Atta
 	return held, nil
 }
 
-// decode makes a turn of a copy.
+// decode makes a turn of a snapshot.
 func (p *repetition) decode(ctx context.Context, id, fingerprint string, text []byte) (*Turn, error) {
 	var s Snapshot
 	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, err
 	}
 	if s.Request.Turn != id || s.Dialect != p.request.Dialect.Name() {
-		return nil, errors.New("it is the copy of another turn")
+		return nil, errors.New("it is the snapshot of another turn")
 	}
 	s.Request.Pulse, s.Request.Silent = p.request.Pulse, p.request.Silent
 	held, err := p.engine.Restore(ctx, &s, Restored{Agent: p.turn.output.agent, Upstream: p.turn.exchange.upstream, Spans: p.turn.spans, Dialect: p.request.Dialect})

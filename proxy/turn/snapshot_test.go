@@ -51,8 +51,8 @@ func heldTurn(t *testing.T, e *Engine, r *Request, a *recorder, m *model) *Turn 
 	return turn
 }
 
-// copied is a snapshot that was encoded and decoded.
-func copied(t *testing.T, turn *Turn) *Snapshot {
+// decoded returns the snapshot of a turn after it was encoded and decoded.
+func decoded(t *testing.T, turn *Turn) *Snapshot {
 	t.Helper()
 	s, err := turn.Snapshot()
 	if err != nil {
@@ -114,7 +114,7 @@ func TestHeldTurnContinuesForAnotherAgent(t *testing.T) {
 					}
 					m := &model{answers: answers()}
 					broken := heldTurn(t, e, r, first, m)
-					snapshot := copied(t, broken)
+					snapshot := decoded(t, broken)
 					hold := broken.review.hold // a gate of another process would make one for the same requests
 					broken.review.hold = nil
 					broken.Close()
@@ -183,7 +183,7 @@ func TestSnapshotNeedsACompleteAnswer(t *testing.T) {
 		if _, err := turn.Snapshot(); (err == nil) != State(s).complete() {
 			t.Errorf("%v: %v", turn.state, err)
 		}
-		snapshot := copied(t, answered)
+		snapshot := decoded(t, answered)
 		snapshot.State = State(s)
 		restorable := State(s).complete() && State(s) != Waiting && State(s) != Deciding // these need requests
 		if _, err := b.Restore(t.Context(), snapshot, Restored{Dialect: chat.Dialect{}, Agent: newRecorder(), Upstream: &model{}}); (err == nil) != restorable {
@@ -208,7 +208,7 @@ func TestRestoreKeepsWhatPassedByName(t *testing.T) {
 		t.Fatal(refusal)
 	}
 	turn.stepTo(t, Judging)
-	snapshot := copied(t, turn)
+	snapshot := decoded(t, turn)
 	if !cmp.Equal(snapshot.Passes, []bool{true}) {
 		t.Fatalf("passed by name: %v", snapshot.Passes)
 	}

@@ -5,18 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// stored is the copy of a held turn outside of this process. An agent that repeats the
-// request continues it: see rejoin.go.
+// stored is the snapshot of a held turn in the store. An agent that repeats the request
+// continues the turn: see rejoin.go.
 type stored struct {
 	turn       *Turn
 	attachment Attachment // nil: the turn is not stored
-	answers    int        // of the upstream, in the copy
-	restored   bool       // the turn was made of the copy: what follows from its calls may be recorded
+	answers    int        // of the upstream, in the snapshot
+	restored   bool       // the turn was made of the snapshot: what follows from its calls may be recorded
 	again      bool       // it ended with an error after which the agent may repeat the request
 }
 
@@ -48,7 +49,7 @@ func (s *stored) taken() <-chan struct{} {
 	return s.attachment.Lost()
 }
 
-// current reports whether the copy contains the last answer of the upstream, so that an
+// current reports whether the snapshot contains the last answer of the upstream, so that an
 // agent that comes back gets the decisions on its calls.
 func (s *stored) current() bool {
 	return s.attachment != nil && s.answers == s.turn.exchange.count
@@ -70,12 +71,12 @@ func (s *stored) keep(ctx context.Context) error {
 	s.turn.engine.Log.Warn("a held turn is not stored and ends with its connection", "turn", s.turn.request.Turn, "error", err)
 	for i := range s.turn.review.requests {
 		flags := &s.turn.review.requests[i].Details.Flags
-		*flags = append(append([]string(nil), *flags...), notStored)
+		*flags = slices.Concat(*flags, []string{notStored})
 	}
 	return nil
 }
 
-// write writes the copy, or a newer one.
+// write writes the snapshot, or a newer one.
 func (s *stored) write(ctx context.Context) error {
 	snapshot, err := s.turn.Snapshot()
 	if err != nil {
@@ -102,7 +103,7 @@ func (s *stored) write(ctx context.Context) error {
 		}
 	}
 	if errors.Is(err, approvals.ErrNoRoom) {
-		s.attachment = nil // an older copy would release calls again
+		s.attachment = nil // an older snapshot would release calls again
 	}
 	if err != nil {
 		return err
@@ -111,7 +112,7 @@ func (s *stored) write(ctx context.Context) error {
 	return nil
 }
 
-// confirm makes sure that a stored turn belongs to this connection and that its copy is
+// confirm makes sure that a stored turn belongs to this connection and that its snapshot is
 // current, before anything of the answer is released. It fails with [approvals.ErrTaken] if
 // the turn is lost.
 func (s *stored) confirm() error {
@@ -130,7 +131,7 @@ func (s *stored) confirm() error {
 	return nil
 }
 
-// release ends the turn's part of the copy, when the turn has ended. The copy is removed
+// release ends the attachment when the turn has ended. The snapshot is removed
 // after the last byte has been sent. Until then, and after errors that the next attempt may
 // not have, it stays for an agent that repeats the request.
 func (s *stored) release() {
