@@ -52,8 +52,12 @@ func (a *Attachment) Update(ctx context.Context, snapshot []byte) error {
 		return err
 	}
 	k.index.setKey(put)
-	return k.store.End(ctx, key, 0)
+	return k.store.Withdraw(ctx, key, k.orphanTTL)
 }
+
+// Opened marks that people are asked. A turn that ends before is not reported as ended: it
+// was never held.
+func (a *Attachment) Opened() { a.keeper.index.opened(a) }
 
 // Confirm reads from the store whether the turn still belongs to this attachment: a process
 // that was cut off from the store may have lost it without notice.

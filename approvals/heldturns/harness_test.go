@@ -58,7 +58,9 @@ func keep(t testing.TB, k *heldturns.Keeper, g *gate.Gate, id string) (*heldturn
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a, approvalstest.Open(t, g, requests...)
+	h := approvalstest.Open(t, g, requests...)
+	a.Opened()
+	return a, h
 }
 
 // only returns the only candidate.

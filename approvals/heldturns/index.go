@@ -42,6 +42,9 @@ type heldTurn struct {
 	leftBy string      // id of the last attachment of this process
 	busy   int         // operations in progress, which the work in the background leaves alone
 	remove bool        // it is being removed from the store
+	// opening is whether this process records the turn: people are not asked yet, and whether
+	// its agent has left is not known.
+	opening bool
 }
 
 func newIndex(p *processes, r *requests) *index {
@@ -51,11 +54,20 @@ func newIndex(p *processes, r *requests) *index {
 	}
 }
 
-// add adds a turn that is stored; a is nil for one of another process.
-func (x *index) add(key Key, at time.Time, a *Attachment) {
+// open adds a turn that an attachment stores.
+func (x *index) open(key Key, at time.Time, a *Attachment) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.addLocked(&heldTurn{key: key, at: at, local: a})
+	x.addLocked(&heldTurn{key: key, at: at, local: a, opening: true})
+}
+
+// opened marks that people are asked about the turn of an attachment.
+func (x *index) opened(a *Attachment) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if t := x.turns[a.turn]; t != nil {
+		t.opening = false
+	}
 }
 
 func (x *index) addLocked(t *heldTurn) {
@@ -74,6 +86,11 @@ func (x *index) apply(e Entry) {
 	x.touched.add(e.ID)
 	t := x.turns[e.ID]
 	switch {
+	case e.Withdrawn:
+		if t != nil && e.Key == t.key {
+			t.loseLocked()
+			x.forgetLocked(t)
+		}
 	case t == nil:
 		x.addLocked(&heldTurn{key: e.Key, at: e.At, ended: e.Ended})
 	case t.ended:
@@ -129,6 +146,16 @@ func (x *index) forgetLocked(t *heldTurn) {
 	if !t.ended {
 		x.stored.Add(-1)
 	}
+}
+
+// removal returns the key of a stored turn, and whether it was withdrawn.
+func (x *index) removal(id string) (key Key, withdrawn, ok bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if t := x.turns[id]; t != nil && !t.ended {
+		return t.key, t.opening, true
+	}
+	return Key{}, false, false
 }
 
 // key returns the key of a stored turn.
@@ -299,7 +326,7 @@ func (x *index) candidates(by map[string][]*heldTurn, name string, since time.Ti
 		if !t.ended {
 			state := stateOf(t, recorded, x.processes)
 			c.State, c.Since, c.revision = state.State, state.Since, recorded.revision
-			c.Remote = state.State == approvals.AgentAttached && t.local == nil
+			c.Unsure = state.State == approvals.AgentAttached && (t.local == nil || t.opening)
 		}
 		all = append(all, c)
 	}

@@ -45,7 +45,7 @@ type Keeper struct {
 	requests  *requests
 	index     *index
 	metrics   *metrics
-	ready     chan struct{}
+	watches   *watches
 }
 
 // New returns a keeper. It needs [Keeper.Run].
@@ -55,7 +55,7 @@ func New(o Options) *Keeper {
 	}
 	k := &Keeper{
 		store: o.Store, leases: o.Leases, orphanTTL: cmp.Or(o.OrphanTTL, 15*time.Minute), now: o.Now, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		owner: rand.Text(), ready: make(chan struct{}),
+		owner: rand.Text(), watches: newWatches(o.Now),
 	}
 	k.processes = newProcesses(k.owner, o.Leases != nil, o.Now)
 	k.requests = &requests{byTurn: map[string]*asked{}}
@@ -68,26 +68,23 @@ func New(o Options) *Keeper {
 // context ends. Call it once, and run the gate after [Keeper.Ready].
 func (k *Keeper) Run(ctx context.Context, g Gate) error {
 	group, ctx := errgroup.WithContext(ctx)
-	turns, states := make(chan struct{}), make(chan struct{})
+	turns, states := k.watches.add(), k.watches.add()
 	group.Go(func() error {
-		return k.store.Watch(ctx, k.index.apply, func() { close(turns) })
+		return k.store.Watch(ctx, k.index.apply, turns)
 	})
 	group.Go(func() error {
-		return k.store.WatchStates(ctx, k.index.applyState, k.index.removeState, func() { close(states) })
+		return k.store.WatchStates(ctx, k.index.applyState, k.index.removeState, states)
 	})
 	if k.leases != nil {
 		group.Go(func() error { return k.leases.Watch(ctx, k.processes.renewed, k.processes.removed) })
 		group.Go(func() error { return k.keepLease(ctx) })
 	}
 	group.Go(func() error {
-		for _, loaded := range []<-chan struct{}{turns, states} {
-			select {
-			case <-loaded:
-			case <-ctx.Done():
-				return nil
-			}
+		select {
+		case <-k.watches.loaded:
+		case <-ctx.Done():
+			return nil
 		}
-		close(k.ready)
 		return (&reconciler{k, g}).work(ctx)
 	})
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
@@ -97,7 +94,15 @@ func (k *Keeper) Run(ctx context.Context, g Gate) error {
 }
 
 // Ready is closed when all held turns are in the index.
-func (k *Keeper) Ready() <-chan struct{} { return k.ready }
+func (k *Keeper) Ready() <-chan struct{} { return k.watches.loaded }
+
+// Await waits until the index has what other processes have stored before, or until the store
+// has been lost for some seconds.
+func (k *Keeper) Await(ctx context.Context) {
+	if k.leases != nil {
+		k.watches.await(ctx)
+	}
+}
 
 // Any reports from memory whether any turn is stored.
 func (k *Keeper) Any() bool { return k.index.stored.Load() > 0 }
@@ -142,7 +147,7 @@ func (k *Keeper) Load(ctx context.Context, id string) ([]byte, error) {
 // with [approvals.ErrStoreUnavailable].
 func (k *Keeper) Keep(ctx context.Context, t approvals.HeldTurn, snapshot []byte) (*Attachment, error) {
 	a, key := k.newAttachment(t.ID), Key{HeldTurn: t, Owner: k.owner}
-	k.index.add(key, k.now().UTC(), a)
+	k.index.open(key, k.now().UTC(), a)
 	defer k.index.begin(t.ID)()
 	stored, err := k.store.Put(ctx, key, snapshot)
 	if errors.Is(err, approvals.ErrNoRoom) {

@@ -278,9 +278,16 @@ func (r *reconciler) finish(ctx context.Context, id, reason string) error {
 
 // remove removes a turn from the store, then its state.
 func (k *Keeper) remove(ctx context.Context, id string) error {
-	key, ok := k.index.key(id)
+	key, withdrawn, ok := k.index.removal(id)
 	if !ok {
 		return nil
+	}
+	if withdrawn {
+		err := k.store.Withdraw(ctx, key, k.orphanTTL)
+		if err == nil {
+			k.index.forget(id)
+		}
+		return err
 	}
 	if err := k.store.End(ctx, key, k.orphanTTL); err != nil {
 		return err

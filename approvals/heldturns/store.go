@@ -17,8 +17,9 @@ type Key struct {
 // Entry is a held turn, or one that has ended, without its snapshot.
 type Entry struct {
 	Key
-	Ended bool
-	At    time.Time // when it was written or ended, UTC
+	Ended     bool
+	Withdrawn bool      // it has ended before people were asked, or is stored under another key
+	At        time.Time // when it was written or ended, UTC
 }
 
 // State is the record of a turn that was detached, parked or attached again. A turn without
@@ -46,11 +47,15 @@ type Store interface {
 	Get(ctx context.Context, k Key) ([]byte, error)
 	// End removes a turn and reports it as ended for a time.
 	End(ctx context.Context, k Key, keep time.Duration) error
+	// Withdraw removes what is stored under a key and reports it as withdrawn for a time.
+	Withdraw(ctx context.Context, k Key, keep time.Duration) error
 	// SweepBefore removes the large snapshots that were written before a time and belong to
 	// turns that are not wanted.
 	SweepBefore(ctx context.Context, wanted func(turn string) bool, before time.Time) error
-	// Watch is [approvals.RequestStore.WatchRequests] for held turns.
-	Watch(ctx context.Context, changed func(Entry), loaded func()) error
+	// Watch calls changed with every held turn, with the turns that have ended, and with every
+	// change, until the context ends. It calls current with true when changed has been called
+	// with all of them, and with false when changes of other processes may be missing.
+	Watch(ctx context.Context, changed func(Entry), current func(bool)) error
 
 	// PutState replaces the state of a turn that is at the revision (0: has none), else it
 	// fails with [approvals.ErrConflict].
@@ -60,9 +65,9 @@ type Store interface {
 	// RemoveState removes the state of a turn that is at the revision, else it fails with
 	// [approvals.ErrConflict].
 	RemoveState(ctx context.Context, id string, revision uint64) error
-	// WatchStates is [approvals.RequestStore.WatchRequests] for states. It calls gone with
-	// the id of a turn whose state was removed.
-	WatchStates(ctx context.Context, changed func(s State, revision uint64), gone func(id string), loaded func()) error
+	// WatchStates is Watch for states. It calls gone with the id of a turn whose state was
+	// removed.
+	WatchStates(ctx context.Context, changed func(s State, revision uint64), gone func(id string), current func(bool)) error
 
 	AppendEvents(ctx context.Context, events ...approvals.Event) error
 	EnsureEvent(ctx context.Context, e approvals.Event) error
@@ -91,7 +96,7 @@ type Candidate struct {
 	ID      string
 	State   approvals.AttachState
 	Since   time.Time // of the state, UTC
-	Remote  bool      // attached to another process, which may have died a few seconds ago
+	Unsure  bool      // attached, but its process may have died, or its agent may have left, a few seconds ago
 	Ended   bool      // less than the orphan TTL ago
 	Created time.Time // when it was stored, or if it has ended, when it ended; UTC
 

@@ -78,7 +78,7 @@ func TestPromise4_RecordedFirst_TurnMovesToAnotherReplica(t *testing.T) {
 	_, h := one.keep(t, "t1")
 	id := h.Requests()[0].ID
 	approvalstest.Eventually(t, "the other replica knows the turn", two.is("t1", approvals.AgentAttached))
-	if c := two.keeper.Candidates("t1")[0]; !c.Remote {
+	if c := two.keeper.Candidates("t1")[0]; !c.Unsure {
 		t.Errorf("%+v is not remote", c)
 	}
 	one.stop() // removes its lease

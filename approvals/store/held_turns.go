@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
+	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -102,9 +104,30 @@ func (s *HeldTurns) Get(ctx context.Context, k heldturns.Key) ([]byte, error) {
 
 // End removes a held turn. Its key is reported as ended for the time of keep.
 func (s *HeldTurns) End(ctx context.Context, k heldturns.Key, keep time.Duration) error {
-	doing, keep := "remove held turn "+k.ID, max(keep.Round(time.Second), time.Second)
+	return s.remove(ctx, k, natsgo.Header{}, keep)
+}
+
+// Withdraw removes what is stored under a key. It is reported as withdrawn for the time of
+// keep.
+func (s *HeldTurns) Withdraw(ctx context.Context, k heldturns.Key, keep time.Duration) error {
+	return s.remove(ctx, k, natsgo.Header{withdrawnHeader: {"true"}}, keep)
+}
+
+// withdrawnHeader is in the marker of a turn that was withdrawn.
+const withdrawnHeader = "Heldcall-Withdrawn"
+
+// remove replaces a snapshot by the marker of a purge, with more headers: see NATS' ADR-8.
+func (s *HeldTurns) remove(ctx context.Context, k heldturns.Key, header natsgo.Header, keep time.Duration) error {
+	doing, subject := "remove held turn "+k.ID, "$KV."+BucketHeld+"."+heldKey(k)
+	header.Set("KV-Operation", "PURGE")
+	header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
+	mark := func(ctx context.Context) error {
+		msg := &natsgo.Msg{Subject: subject, Header: maps.Clone(header)}
+		_, err := s.turns.Backend.JS.PublishMsg(ctx, msg, jetstream.WithMsgTTL(max(keep.Round(time.Second), time.Second)))
+		return err
+	}
 	err := s.turns.Backend.Write(ctx, natskv.OpWrite, doing, func(ctx context.Context) error {
-		err := s.turns.KV.Purge(ctx, heldKey(k), jetstream.PurgeTTL(keep))
+		err := mark(ctx)
 		if !errors.Is(noRoom(doing, err), approvals.ErrNoRoom) {
 			return err
 		}
@@ -113,10 +136,10 @@ func (s *HeldTurns) End(ctx context.Context, k heldturns.Key, keep time.Duration
 		if err != nil {
 			return err
 		}
-		if err := stream.Purge(ctx, jetstream.WithPurgeSubject("$KV."+BucketHeld+"."+heldKey(k))); err != nil {
+		if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
 			return err
 		}
-		return s.turns.KV.Purge(ctx, heldKey(k), jetstream.PurgeTTL(keep))
+		return mark(ctx)
 	})
 	if err == nil && k.Large {
 		err = s.objects.remove(ctx, k.ID)
@@ -132,14 +155,15 @@ func (s *HeldTurns) SweepBefore(ctx context.Context, wanted func(turn string) bo
 
 // Watch calls changed with every held turn, with the turns that have ended, and with every
 // change. It reads no snapshots.
-func (s *HeldTurns) Watch(ctx context.Context, changed func(heldturns.Entry), loaded func()) error {
-	return s.turns.Watch(ctx, natskv.Watched{Keys: true, Loaded: loaded, Entry: func(entry jetstream.KeyValueEntry) {
+func (s *HeldTurns) Watch(ctx context.Context, changed func(heldturns.Entry), current func(bool)) error {
+	return s.turns.Watch(ctx, natskv.Watched{Keys: true, Current: current, Entry: func(entry *natskv.Entry) {
 		k, ok := parseHeldKey(entry.Key())
 		if !ok {
 			s.turns.Backend.Log.Error("failed to read the key of a held turn", "key", entry.Key())
 			return
 		}
-		changed(heldturns.Entry{Key: k, Ended: entry.Operation() != jetstream.KeyValuePut, At: entry.Created().UTC()})
+		removed, withdrawn := entry.Operation() != jetstream.KeyValuePut, entry.Header(withdrawnHeader) != ""
+		changed(heldturns.Entry{Key: k, Ended: removed && !withdrawn, Withdrawn: withdrawn, At: entry.Created().UTC()})
 	}})
 }
 
@@ -173,6 +197,6 @@ func (s *HeldTurns) RemoveState(ctx context.Context, id string, revision uint64)
 
 // WatchStates calls changed with every state and every change of one, and gone with the ids
 // of the turns whose state was removed.
-func (s *HeldTurns) WatchStates(ctx context.Context, changed func(state heldturns.State, revision uint64), gone func(id string), loaded func()) error {
-	return s.states.watch(ctx, func(r record[heldturns.State]) { changed(r.value, r.revision) }, gone, loaded)
+func (s *HeldTurns) WatchStates(ctx context.Context, changed func(state heldturns.State, revision uint64), gone func(id string), current func(bool)) error {
+	return s.states.watch(ctx, func(r record[heldturns.State]) { changed(r.value, r.revision) }, gone, current)
 }

@@ -31,7 +31,7 @@ func (l *Leases) Remove(ctx context.Context, owner string) error {
 // Watch calls renewed and removed with the ids of processes. Leases that are not renewed are
 // not reported.
 func (l *Leases) Watch(ctx context.Context, renewed, removed func(owner string)) error {
-	return l.bucket.Watch(ctx, natskv.Watched{Keys: true, Loaded: func() {}, Entry: func(entry jetstream.KeyValueEntry) {
+	return l.bucket.Watch(ctx, natskv.Watched{Keys: true, Current: func(bool) {}, Entry: func(entry *natskv.Entry) {
 		owner, err := subjects.ParseToken(entry.Key())
 		switch {
 		case err != nil:

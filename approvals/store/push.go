@@ -52,8 +52,8 @@ func (s *Push) DeleteSubscription(ctx context.Context, id string) error {
 // with the ids of deleted subscriptions.
 func (s *Push) WatchSubscriptions(ctx context.Context, changed func(reviewers.Subscription), gone func(id string), loaded func()) error {
 	return s.bucket.Watch(ctx, natskv.Watched{
-		Loaded: loaded,
-		Entry: func(entry jetstream.KeyValueEntry) {
+		Current: natskv.Loaded(loaded),
+		Entry: func(entry *natskv.Entry) {
 			token, is := strings.CutPrefix(entry.Key(), subscriptionsKey)
 			if !is {
 				return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -11,11 +12,21 @@ import (
 type turnIndex struct {
 	mu       sync.RWMutex
 	sessions map[string]int64 // when a turn was last written, unix seconds
+	current  atomic.Bool      // it has all changes
 	loaded   chan struct{}
+	load     func() // closes loaded
 }
 
 func newTurnIndex() *turnIndex {
-	return &turnIndex{sessions: map[string]int64{}, loaded: make(chan struct{})}
+	loaded := make(chan struct{})
+	return &turnIndex{sessions: map[string]int64{}, loaded: loaded, load: sync.OnceFunc(func() { close(loaded) })}
+}
+
+// setCurrent sets whether the index has all changes.
+func (x *turnIndex) setCurrent(current bool) {
+	if x.current.Store(current); current {
+		x.load()
+	}
 }
 
 func (x *turnIndex) put(session string) {

@@ -97,22 +97,26 @@ func (s *Turns) Turns(ctx context.Context, session string) ([][]byte, error) {
 }
 
 // HasTurns reports from memory whether a session may have hidden turns. Those of other
-// replicas are known after milliseconds. While the connection is lost, it reports true.
+// replicas are known after milliseconds. While changes of others may be missing, it
+// reports true.
 func (s *Turns) HasTurns(session string) bool {
-	return !s.bucket.Backend.Connected() || s.index.has(subjects.Token(session))
+	return !s.current() || s.index.has(subjects.Token(session))
 }
 
 // AnyTurns reports whether any session may have hidden turns: see [Turns.HasTurns].
 func (s *Turns) AnyTurns() bool {
-	return !s.bucket.Backend.Connected() || s.index.any()
+	return !s.current() || s.index.any()
 }
+
+// current reports whether the index has all changes, as far as is known.
+func (s *Turns) current() bool { return s.bucket.Backend.Connected() && s.index.current.Load() }
 
 // watch updates the index until the context ends.
 func (s *Turns) watch(ctx context.Context) {
 	err := s.bucket.Watch(ctx, natskv.Watched{
-		Keys:   true,
-		Loaded: func() { close(s.index.loaded) },
-		Entry: func(entry jetstream.KeyValueEntry) {
+		Keys:    true,
+		Current: s.index.setCurrent,
+		Entry: func(entry *natskv.Entry) {
 			if session, _, ok := strings.Cut(entry.Key(), "."); ok && entry.Operation() == jetstream.KeyValuePut {
 				s.index.put(session)
 			}

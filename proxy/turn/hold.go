@@ -201,8 +201,8 @@ func (t *Turn) ask() State {
 		return t.output.fail(refusal)
 	}
 	t.exchange.kept.pack() // it may wait for its place
-	// An agent that disconnects meanwhile is noticed in wait: the requests are then recorded
-	// and cancelled, not half recorded.
+	// An agent that disconnects during a write is noticed after it: requests are recorded and
+	// cancelled, not half recorded.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), openTimeout)
 	defer cancel()
 	select {
@@ -216,11 +216,18 @@ func (t *Turn) ask() State {
 		if err := t.stored.keep(ctx); err != nil {
 			return t.output.storeFailed("open", err)
 		}
+		switch {
+		case t.engine.stops():
+			return t.output.shutDown() // the turn is stored: the agent's next request asks
+		case t.ctx.Err() != nil:
+			return t.disconnected()
+		}
 		if err := t.review.open(ctx); err != nil {
 			state := t.output.storeFailed("open", err)
 			t.stored.again = t.stored.again && t.stored.restored // else its requests are cancelled
 			return state
 		}
+		t.stored.opened()
 		t.output.answer.Shrink()
 		t.output.record(outcomeHeld)
 		return Waiting

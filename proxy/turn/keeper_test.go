@@ -53,6 +53,8 @@ func (k *keeper) Keep(_ context.Context, held approvals.HeldTurn, snapshot []byt
 	return k.attach(t), nil
 }
 
+func (k *keeper) Await(context.Context) {}
+
 func (k *keeper) Any() bool { k.mu.Lock(); defer k.mu.Unlock(); return len(k.turns) > 0 }
 
 func (k *keeper) find(fits func(*keptTurn) bool) (found []Candidate) {
@@ -100,7 +102,9 @@ func (k *keeper) Cancel(_ context.Context, id, reason string) error {
 	return nil
 }
 
-func (a *attachment) Lost() <-chan struct{}         { return a.lost }
+func (a *attachment) Lost() <-chan struct{} { return a.lost }
+func (a *attachment) Opened()               {}
+
 func (a *attachment) Confirm(context.Context) error { return a.keeper.failed }
 func (a *attachment) Update(_ context.Context, snapshot []byte) error {
 	a.turn.snapshot = snapshot

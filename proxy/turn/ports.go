@@ -116,6 +116,9 @@ type Candidate = heldturns.Candidate
 type Keeper interface {
 	// Keep stores a turn. It fails with [approvals.ErrNoRoom] if it does not fit.
 	Keep(ctx context.Context, t approvals.HeldTurn, snapshot []byte) (Attachment, error)
+	// Await waits until the memory has what other processes stored before, or until the store
+	// has been lost for some seconds.
+	Await(ctx context.Context)
 	// Any reports from memory whether any turn is stored.
 	Any() bool
 	// Candidates returns the turns with a fingerprint, from memory: those that are stored,
@@ -138,6 +141,8 @@ type Keeper interface {
 type Attachment interface {
 	// Lost is closed when another connection has taken the turn over.
 	Lost() <-chan struct{}
+	// Opened marks that people are asked.
+	Opened()
 	// Confirm fails with [approvals.ErrTaken] if the turn is lost, also where Lost does not
 	// know it yet.
 	Confirm(ctx context.Context) error

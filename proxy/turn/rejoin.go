@@ -44,7 +44,10 @@ type repetition struct {
 // that the conversation has left.
 func (p *repetition) rejoin(ctx context.Context) (*Turn, *intercept.Error) {
 	k, c := p.engine.Keeper, p.conversation
-	if k == nil || !k.Any() || p.engine.stops() {
+	if k == nil || p.engine.stops() {
+		return nil, nil
+	}
+	if k.Await(ctx); !k.Any() {
 		return nil, nil
 	}
 	if refusal := c.Read(ctx); refusal != nil {
@@ -82,16 +85,17 @@ func (p *repetition) failed(err error) *intercept.Error {
 const maxCompared = 16
 
 const (
-	// deathKnown is longer than it takes until the other replicas know that one has died.
-	deathKnown = 8 * time.Second
-	// deathLook is the time between two looks.
-	deathLook = 500 * time.Millisecond
+	// leftKnown is longer than it takes until the other replicas know that one has died.
+	leftKnown = 8 * time.Second
+	// leftLook is the time between two looks.
+	leftLook = 200 * time.Millisecond
 )
 
-// find returns the turn that the request continues, nil for none. The process of a turn
-// that would fit without an agent may have just died: find waits until that is known.
+// find returns the turn that the request continues, nil for none. The agent of a turn that
+// would fit may have just left, with its process or while the turn is recorded: find waits
+// until that is known.
 func (p *repetition) find(ctx context.Context, fingerprint string) (*Candidate, error) {
-	for deadline := time.Now().Add(deathKnown); ; {
+	for deadline := time.Now().Add(leftKnown); ; {
 		candidates := p.engine.Keeper.Candidates(fingerprint)
 		chosen, err := p.choose(ctx, candidates, false)
 		if err != nil {
@@ -105,20 +109,20 @@ func (p *repetition) find(ctx context.Context, fingerprint string) (*Candidate, 
 			return nil, err
 		}
 		select {
-		case <-time.After(deathLook):
+		case <-time.After(leftLook):
 		case <-ctx.Done():
 			return nil, nil
 		}
 	}
 }
 
-// choose returns the index of the turn that the request continues, -1 for none. Dead
-// takes turns of other processes for turns without an agent.
-func (p *repetition) choose(ctx context.Context, candidates []Candidate, dead bool) (int, error) {
+// choose returns the index of the turn that the request continues, -1 for none. Left
+// takes turns whose agent may have left for turns without an agent.
+func (p *repetition) choose(ctx context.Context, candidates []Candidate, left bool) (int, error) {
 	turns := make([]conversation.HeldTurn, len(candidates))
 	for i, candidate := range candidates {
 		held := &turns[i]
-		held.Ended, held.Detached = candidate.Ended || candidate.State == approvals.AgentParked, candidate.State == approvals.AgentDetached || (dead && candidate.Remote)
+		held.Ended, held.Detached = candidate.Ended || candidate.State == approvals.AgentParked, candidate.State == approvals.AgentDetached || (left && candidate.Unsure)
 		if held.Ended || i >= maxCompared {
 			continue
 		}

@@ -76,6 +76,13 @@ func (s *stored) keep(ctx context.Context) error {
 	return nil
 }
 
+// opened marks that people are asked.
+func (s *stored) opened() {
+	if s.attachment != nil {
+		s.attachment.Opened()
+	}
+}
+
 // write writes the snapshot, or a newer one.
 func (s *stored) write(ctx context.Context) error {
 	snapshot, err := s.turn.Snapshot()

@@ -2,6 +2,8 @@ package natskv
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -9,81 +11,171 @@ import (
 
 // Watched has the callbacks of a watch. One goroutine calls them.
 type Watched struct {
-	Keys   bool // names only, no values
-	Entry  func(jetstream.KeyValueEntry)
-	Loaded func() // once, after the entries that existed before
+	Keys  bool // names only, no values
+	Entry func(*Entry)
+	// Current is called with true when Entry has been called with all entries and changes so
+	// far, and with false when changes may be missing.
+	Current func(bool)
 }
 
-// rewatchDelay is the delay before a failed watch is opened again, if there is no reconnect.
-const rewatchDelay = 500 * time.Millisecond
+// Loaded returns a [Watched.Current] that calls loaded once, after the entries that existed
+// before.
+func Loaded(loaded func()) func(current bool) {
+	once := sync.OnceFunc(loaded)
+	return func(current bool) {
+		if current {
+			once()
+		}
+	}
+}
 
-// Watch calls w.entry with every entry of the bucket, then with every change, until the
-// context ends. After a reconnect it resumes after the last revision: a bucket keeps one
-// revision of each key, so entries and changes are in the order of revisions.
+const (
+	// rewatchDelay is the delay before a failed watch is opened again, if there is no reconnect.
+	rewatchDelay = 500 * time.Millisecond
+	// watchHeartbeat is the time between two heartbeats of an idle watch. A watch without two
+	// is opened again: the server of a cluster that had its consumer may be lost.
+	watchHeartbeat = time.Second
+	// localHeartbeat is watchHeartbeat with the embedded server, which is not lost.
+	localHeartbeat = 15 * time.Second
+	// watchAhead and watchBytes bound what a watch requests from the server at a time. The
+	// bytes are more than a message has, and less than a client may leave unread.
+	watchAhead = 500
+	watchBytes = 32 << 20
+	// idleWatch is the time after which the server removes the consumer of a watch that has
+	// ended.
+	idleWatch = 30 * time.Second
+)
+
+// errMissed ends a watch that has lost messages.
+var errMissed = errors.New("messages of the watch are missing")
+
+// Watch calls w.Entry with every entry of the bucket, then with every change, until the
+// context ends. After a reconnect, or when the server is silent, it resumes after the last
+// revision: a bucket keeps one revision of each key, so entries and changes are in the order
+// of revisions.
 func (b Bucket) Watch(ctx context.Context, w Watched) error {
-	var last uint64
-	initial := true
+	watch := &watch{bucket: b, Watched: w}
 	for ctx.Err() == nil {
 		reconnected := b.Backend.NextReconnect()
-		watcher, err := b.openWatch(ctx, w, last)
-		if err != nil {
-			if ctx.Err() == nil {
-				b.Backend.Log.Warn("failed to watch; trying again", "error", b.Backend.Fail(opWatch, "watch "+b.KV.Bucket(), err))
-			}
-			select {
-			case <-ctx.Done():
-			case <-reconnected:
-			case <-time.After(rewatchDelay):
-			}
+		err := watch.follow(ctx, reconnected)
+		w.Current(false)
+		if err == nil {
 			continue
 		}
-		b.follow(ctx, watcher, reconnected, func(entry jetstream.KeyValueEntry) {
-			switch {
-			case entry == nil && initial:
-				initial = false
-				w.Loaded()
-			case entry != nil && entry.Revision() > last:
-				last = entry.Revision()
-				w.Entry(entry)
-			}
-		})
+		if ctx.Err() == nil {
+			b.Backend.Log.Warn("failed to watch; trying again", "error", b.Backend.Fail(opWatch, "watch "+b.KV.Bucket(), err))
+		}
+		select {
+		case <-ctx.Done():
+		case <-reconnected:
+		case <-time.After(rewatchDelay):
+		}
 	}
 	return nil
 }
 
-// openWatch opens a watch of the entries after a revision.
-func (b Bucket) openWatch(ctx context.Context, w Watched, last uint64) (jetstream.KeyWatcher, error) {
-	var options []jetstream.WatchOpt
-	if w.Keys {
-		options = append(options, jetstream.MetaOnly())
-	}
-	if last > 0 {
-		options = append(options, jetstream.ResumeFromRevision(last+1))
-	}
-	return b.KV.WatchAll(ctx, options...)
+// watch is the state of a [Bucket.Watch].
+type watch struct {
+	Watched
+	bucket Bucket
+	last   uint64 // revision of the last entry
 }
 
-// follow calls entry with the entries of a watcher until the next reconnect, the end of the
-// watcher or the end of the context.
-func (b Bucket) follow(ctx context.Context, watcher jetstream.KeyWatcher, reconnected <-chan struct{}, entry func(jetstream.KeyValueEntry)) {
-	defer func() {
-		if err := watcher.Stop(); err != nil {
-			b.Backend.Log.Debug("end a watch", "error", err)
-		}
-		for range watcher.Updates() { // it may be blocked on its last entry
+// follow reads the changes after the last revision until the next reconnect, an error or the
+// end of the context.
+func (w *watch) follow(ctx context.Context, reconnected <-chan struct{}) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-reconnected:
+			cancel()
+		case <-ctx.Done():
 		}
 	}()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-reconnected:
-			return
-		case e, open := <-watcher.Updates():
-			if !open {
-				return
-			}
-			entry(e)
+	consumer, err := w.open(ctx)
+	if err != nil {
+		return unlessEnded(ctx, err)
+	}
+	heartbeat := watchHeartbeat
+	if w.bucket.Backend.Disk != nil {
+		heartbeat = localHeartbeat
+	}
+	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(watchAhead, watchBytes), jetstream.PullHeartbeat(heartbeat), jetstream.PullExpiry(4*heartbeat))
+	if err != nil {
+		return err
+	}
+	defer messages.Stop()
+	left := consumer.CachedInfo().NumPending // entries until the watch is current
+	for delivered := uint64(0); ; delivered++ {
+		if delivered == left {
+			w.Current(true)
 		}
+		msg, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return unlessEnded(ctx, err)
+		}
+		meta, err := msg.Metadata()
+		if err != nil {
+			return err
+		}
+		if meta.Sequence.Consumer != delivered+1 {
+			return errMissed
+		}
+		if delivered < left && meta.NumPending == 0 { // entries were replaced meanwhile
+			left = delivered + 1
+		}
+		w.last = meta.Sequence.Stream
+		w.Entry(&Entry{bucket: w.bucket.KV.Bucket(), msg: msg, meta: meta})
 	}
 }
+
+// open creates the consumer of a watch. It has its state in the memory of one server, and is
+// removed by it.
+func (w *watch) open(ctx context.Context) (jetstream.Consumer, error) {
+	ctx, cancel := Bounded(ctx)
+	defer cancel()
+	return w.bucket.Backend.JS.CreateConsumer(ctx, "KV_"+w.bucket.KV.Bucket(), jetstream.ConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: w.last + 1, HeadersOnly: w.Keys,
+		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: idleWatch,
+	})
+}
+
+// unlessEnded returns err, or nil if the context has ended.
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// Entry is a message of a bucket's stream as an entry of the bucket, a
+// [jetstream.KeyValueEntry]: see the NATS architecture decision record ADR-8.
+type Entry struct {
+	bucket string
+	msg    jetstream.Msg
+	meta   *jetstream.MsgMetadata
+}
+
+// The methods of jetstream.KeyValueEntry.
+func (e *Entry) Bucket() string     { return e.bucket }
+func (e *Entry) Key() string        { return e.msg.Subject()[len("$KV.")+len(e.bucket)+1:] }
+func (e *Entry) Value() []byte      { return e.msg.Data() }
+func (e *Entry) Revision() uint64   { return e.meta.Sequence.Stream }
+func (e *Entry) Created() time.Time { return e.meta.Timestamp }
+func (e *Entry) Delta() uint64      { return e.meta.NumPending }
+
+// Operation returns the operation of a marker. The server itself writes markers of values
+// that it has removed.
+func (e *Entry) Operation() jetstream.KeyValueOp {
+	switch h := e.msg.Headers(); {
+	case h.Get("KV-Operation") == "DEL":
+		return jetstream.KeyValueDelete
+	case h.Get("KV-Operation") == "PURGE", h.Get(jetstream.MarkerReasonHeader) != "":
+		return jetstream.KeyValuePurge
+	}
+	return jetstream.KeyValuePut
+}
+
+// Header returns the value of a header of the message, "" without one.
+func (e *Entry) Header(name string) string { return e.msg.Headers().Get(name) }
