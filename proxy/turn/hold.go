@@ -200,7 +200,7 @@ func (t *Turn) ask() State {
 	if refusal := t.review.reserve(t.output.agent); refusal != nil {
 		return t.output.fail(refusal)
 	}
-	t.exchange.kept.pack() // it may wait for its place
+	t.exchange.kept.Pack() // it may wait for its place
 	// An agent that disconnects during a write is noticed after it: requests are recorded and
 	// cancelled, not half recorded.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), openTimeout)

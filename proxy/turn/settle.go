@@ -45,7 +45,7 @@ func (t *Turn) settle() State {
 	}
 	t.output.record(t.review.count())
 	t.review.keepCharges()
-	t.exchange.kept.keepRulings(rulings)
+	t.exchange.kept.Rule(rulings)
 	t.engine.metrics.overhead.Observe(time.Since(began).Seconds())
 	switch {
 	case refusal != nil:

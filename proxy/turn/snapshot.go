@@ -34,7 +34,7 @@ type Snapshot struct {
 
 	Conversation conversation.State
 	Approval     bool // calls of hosted tools have to be approved
-	keptAnswers
+	packed.Answers
 
 	Calls    []callState
 	Requests []approvals.Request // that are to be recorded: in the state Asking
@@ -58,14 +58,14 @@ type callState struct {
 // incomplete, and for answers that are not kept: see [Options.Keeper].
 func (t *Turn) Snapshot() (*Snapshot, error) {
 	kept := t.exchange.kept
-	if kept == nil || kept.dropped || !t.state.complete() {
+	if !kept.Complete() || !t.state.complete() {
 		return nil, fmt.Errorf("turn %s cannot be kept while it is %s", t.request.Turn, t.state)
 	}
-	kept.pack()
+	kept.Pack()
 	r := &t.review
 	s := &Snapshot{
 		State: t.state, Outcome: t.output.outcome, Request: *t.request, Dialect: t.request.Dialect.Name(),
-		Conversation: t.conversation.State(), Approval: t.hosted.approval, keptAnswers: *kept,
+		Conversation: t.conversation.State(), Approval: t.hosted.approval, Answers: *kept,
 		Requests: r.requests, Decided: r.decided,
 	}
 	s.Request.KeyDigest = t.request.DigestKey()
@@ -107,7 +107,7 @@ func (e *Engine) Restore(ctx context.Context, s *Snapshot, with Restored) (*Turn
 	if t.hosted.approval = s.Approval; s.Approval {
 		t.conversation.Parsed.RequireApproval()
 	}
-	if err := s.keptAnswers.replay(t); err != nil {
+	if err := replay(&s.Answers, t); err != nil {
 		return nil, fmt.Errorf("restore turn %s: %w", request.Turn, err)
 	}
 	t.review.restore(s, with.Hold)

@@ -143,10 +143,10 @@ func (w *watch) open(ctx context.Context) (jetstream.Consumer, error) {
 
 // unlessEnded returns err, or nil if the context has ended.
 func unlessEnded(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 // Entry is a message of a bucket's stream as an entry of the bucket, a
@@ -157,13 +157,23 @@ type Entry struct {
 	meta   *jetstream.MsgMetadata
 }
 
-// The methods of jetstream.KeyValueEntry.
-func (e *Entry) Bucket() string     { return e.bucket }
-func (e *Entry) Key() string        { return e.msg.Subject()[len("$KV.")+len(e.bucket)+1:] }
-func (e *Entry) Value() []byte      { return e.msg.Data() }
-func (e *Entry) Revision() uint64   { return e.meta.Sequence.Stream }
+// Bucket returns the name of the bucket.
+func (e *Entry) Bucket() string { return e.bucket }
+
+// Key returns the key.
+func (e *Entry) Key() string { return e.msg.Subject()[len("$KV.")+len(e.bucket)+1:] }
+
+// Value returns the value, nil in a watch of names.
+func (e *Entry) Value() []byte { return e.msg.Data() }
+
+// Revision returns the revision of the bucket that wrote the entry.
+func (e *Entry) Revision() uint64 { return e.meta.Sequence.Stream }
+
+// Created returns when the entry was written.
 func (e *Entry) Created() time.Time { return e.meta.Timestamp }
-func (e *Entry) Delta() uint64      { return e.meta.NumPending }
+
+// Delta returns the number of later entries that the watch has still to read.
+func (e *Entry) Delta() uint64 { return e.meta.NumPending }
 
 // Operation returns the operation of a marker. The server itself writes markers of values
 // that it has removed.
