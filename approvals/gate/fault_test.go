@@ -121,6 +121,51 @@ func TestPromise3_FailClosed_OpenThatCannotBeRecorded(t *testing.T) {
 	}
 }
 
+// The requests of a stored turn stay when they could not all be recorded: the agent's next
+// request opens the same ones, and nobody is asked twice.
+func TestPromise12_AskedOnce_OpenOfAStoredTurnIsRepeated(t *testing.T) {
+	for name, fault := range map[string]func(*faulty, func() bool){
+		"create": func(f *faulty, now func() bool) { f.createFails = now },
+		"event":  func(f *faulty, now func() bool) { f.appendFails = now },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := approvalstest.OpenStore(t, t.TempDir())
+			f := &faulty{Store: s}
+			g := approvalstest.RunGate(t, gate.Options{Store: f, Turns: storedTurns{}})
+			var calls atomic.Int32
+			fault(f, func() bool { return calls.Add(1) == 1 })
+			requests := []approvals.Request{approvalstest.Request("a"), approvalstest.Request("b")}
+			g.Prepare(requests)
+			if h, err := g.Open(t.Context(), requests); h != nil || !errors.Is(err, approvals.ErrStoreUnavailable) {
+				t.Fatalf("%v, %v", h, err)
+			}
+			h := approvalstest.Open(t, g, requests...)
+			for _, r := range h.Requests() {
+				if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: r.ID, Action: approvals.ActionApprove, ReviewerID: "bob"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			approvalstest.Await(t, h.Done(), "the decisions")
+			want := []approvals.EventType{approvals.EventApprovalRequired, approvals.EventApprovalDecision}
+			for _, r := range requests {
+				approvalstest.Eventually(t, "the events of "+r.ID, func() bool {
+					got := approvalstest.EventTypes(approvalstest.EventsOf(t, s, r.ID))
+					slices.Sort(got)
+					return cmp.Equal(got, slices.Sorted(slices.Values(want)))
+				})
+			}
+		})
+	}
+}
+
+// storedTurns has every turn.
+type storedTurns struct{}
+
+func (storedTurns) AgentState(string) (approvals.AgentState, bool) {
+	return approvals.AgentState{State: approvals.AgentAttached}, true
+}
+func (storedTurns) RequestChanged(*approvals.Request) {}
+
 // A request that is recorded is held although it could not be published: people can decide
 // it, and bots get it later.
 func TestPromise12_AskedOnce_PublicationIsRepeated(t *testing.T) {

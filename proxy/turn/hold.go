@@ -223,9 +223,7 @@ func (t *Turn) ask() State {
 			return t.disconnected()
 		}
 		if err := t.review.open(ctx); err != nil {
-			state := t.output.storeFailed("open", err)
-			t.stored.again = t.stored.again && t.stored.restored // else its requests are cancelled
-			return state
+			return t.output.storeFailed("open", err)
 		}
 		t.stored.opened()
 		t.output.answer.Shrink()

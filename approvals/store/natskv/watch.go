@@ -30,8 +30,11 @@ func Loaded(loaded func()) func(current bool) {
 }
 
 const (
-	// rewatchDelay is the delay before a failed watch is opened again, if there is no reconnect.
+	// rewatchDelay is the delay after a watch could not be opened, if there is no reconnect.
 	rewatchDelay = 500 * time.Millisecond
+	// openTimeout bounds an attempt to open a watch: while a cluster elects a leader, an
+	// attempt has no answer, but a later one has.
+	openTimeout = 2 * time.Second
 	// watchHeartbeat is the time between two heartbeats of an idle watch. A watch without two
 	// is opened again: the server of a cluster that had its consumer may be lost.
 	watchHeartbeat = time.Second
@@ -59,7 +62,8 @@ func (b Bucket) Watch(ctx context.Context, w Watched) error {
 		reconnected := b.Backend.NextReconnect()
 		err := watch.follow(ctx, reconnected)
 		w.Current(false)
-		if err == nil {
+		if !errors.As(err, new(*openError)) {
+			b.Backend.Log.Debug("a watch has ended; opening it again", "bucket", b.KV.Bucket(), "error", err)
 			continue
 		}
 		if ctx.Err() == nil {
@@ -95,7 +99,7 @@ func (w *watch) follow(ctx context.Context, reconnected <-chan struct{}) error {
 	}()
 	consumer, err := w.open(ctx)
 	if err != nil {
-		return unlessEnded(ctx, err)
+		return unlessEnded(ctx, &openError{err})
 	}
 	heartbeat := watchHeartbeat
 	if w.bucket.Backend.Disk != nil {
@@ -103,7 +107,7 @@ func (w *watch) follow(ctx context.Context, reconnected <-chan struct{}) error {
 	}
 	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(watchAhead, watchBytes), jetstream.PullHeartbeat(heartbeat), jetstream.PullExpiry(4*heartbeat))
 	if err != nil {
-		return err
+		return &openError{err}
 	}
 	defer messages.Stop()
 	left := consumer.CachedInfo().NumPending // entries until the watch is current
@@ -133,13 +137,18 @@ func (w *watch) follow(ctx context.Context, reconnected <-chan struct{}) error {
 // open creates the consumer of a watch. It has its state in the memory of one server, and is
 // removed by it.
 func (w *watch) open(ctx context.Context) (jetstream.Consumer, error) {
-	ctx, cancel := Bounded(ctx)
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	return w.bucket.Backend.JS.CreateConsumer(ctx, "KV_"+w.bucket.KV.Bucket(), jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: w.last + 1, HeadersOnly: w.Keys,
 		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: idleWatch,
 	})
 }
+
+// openError is the error of a watch that could not be opened.
+type openError struct{ error }
+
+func (e *openError) Unwrap() error { return e.error }
 
 // unlessEnded returns err, or nil if the context has ended.
 func unlessEnded(ctx context.Context, err error) error {
