@@ -29,7 +29,7 @@ import (
 type Snapshot struct {
 	State   State
 	Outcome string
-	Request Request // its body is compressed
+	Request Request // its body is compressed; it has no query
 	Dialect string
 
 	Conversation conversation.State
@@ -69,6 +69,7 @@ func (t *Turn) Snapshot() (*Snapshot, error) {
 		Requests: r.requests, Decided: r.decided,
 	}
 	s.Request.KeyDigest = t.request.DigestKey()
+	s.Request.Envelope.Query = "" // it may have a key, and the agent that comes back sends an equal one
 	s.Request.Envelope.Body = packed.Encode(t.request.Envelope.Body)
 	for _, j := range r.calls {
 		v := j.verdict

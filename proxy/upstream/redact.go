@@ -34,10 +34,9 @@ func NewKeyRedactor(key string) (m KeyRedactor) {
 	if len(key) < minKeyLength {
 		return nil
 	}
-	escaped, _ := jsontext.AppendQuote(nil, key)
-	inJSON := string(escaped[1 : len(escaped)-1])
+	inJSON := quoted(key)
 	texts := []string{
-		key, inJSON, strings.ReplaceAll(inJSON, "/", `\/`),
+		key, inJSON, strings.ReplaceAll(inJSON, "/", `\/`), quoted(inJSON), // the arguments of a call are JSON in JSON
 		url.QueryEscape(key), url.PathEscape(key),
 	}
 	texts = append(texts, base64Forms(key)...)
@@ -49,6 +48,12 @@ func NewKeyRedactor(key string) (m KeyRedactor) {
 		}
 	}
 	return m
+}
+
+// quoted returns a text as the contents of a JSON string.
+func quoted(text string) string {
+	escaped, _ := jsontext.AppendQuote(nil, text)
+	return string(escaped[1 : len(escaped)-1])
 }
 
 // base64Forms returns the digits of base64 that encode a text inside a longer one, for
@@ -117,4 +122,21 @@ func (m KeyRedactor) Redact(b []byte) []byte {
 		}
 	}
 	return b
+}
+
+// endsWithPart returns how many bytes at the end of b may be the beginning of the key. A key
+// is in a header, so it has no line break.
+func (m KeyRedactor) endsWithPart(b []byte) (n int) {
+	if len(b) == 0 || b[len(b)-1] == '\n' {
+		return 0
+	}
+	for i := range m {
+		text := m[i].text
+		for k := min(len(text)-1, len(b)); k > n; k-- {
+			if bytes.HasSuffix(b, text[:k]) {
+				n = k
+			}
+		}
+	}
+	return n
 }
