@@ -123,20 +123,3 @@ func (m KeyRedactor) Redact(b []byte) []byte {
 	}
 	return b
 }
-
-// endsWithPart returns how many bytes at the end of b may be the beginning of the key. A key
-// is in a header, so it has no line break.
-func (m KeyRedactor) endsWithPart(b []byte) (n int) {
-	if len(b) == 0 || b[len(b)-1] == '\n' {
-		return 0
-	}
-	for i := range m {
-		text := m[i].text
-		for k := min(len(text)-1, len(b)); k > n; k-- {
-			if bytes.HasSuffix(b, text[:k]) {
-				n = k
-			}
-		}
-	}
-	return n
-}

@@ -40,7 +40,10 @@ func TestBodyWithoutTheKey(t *testing.T) {
 						want = tt.body
 					}
 					conn := &pieces{rest: []string{tt.body[:i], tt.body[i:j], tt.body[j:]}}
-					r := Response{Body: Body{conn: conn, framing: byClose}, Gated: gated, heads: &heads{Redactor: NewKeyRedactor(key)}}
+					r := Response{Body: Body{conn: conn, framing: byClose}, heads: &heads{Redactor: NewKeyRedactor(key)}}
+					if gated {
+						r.SetGated()
+					}
 					got, err := r.ReadAll(1 << 10)
 					if _, after := r.Next(); string(got) != want || err != nil || after != io.EOF {
 						t.Fatalf("%q, %q and %q became %q (%v, then %v), want %q", tt.body[:i], tt.body[i:j], tt.body[j:], got, err, after, want)
@@ -49,7 +52,7 @@ func TestBodyWithoutTheKey(t *testing.T) {
 			}
 		}
 	}
-	r := Response{Body: Body{conn: &pieces{rest: []string{"data: 1\n\n", "data: 2\n\n"}}, framing: byClose}, Gated: true, heads: &heads{Redactor: NewKeyRedactor(key)}}
+	r := Response{Body: Body{conn: &pieces{rest: []string{"data: 1\n\n", "data: 2\n\n"}}, framing: byClose}, gated: new(gatedBody), heads: &heads{Redactor: NewKeyRedactor(key)}}
 	if p, err := r.Next(); string(p) != "data: 1\n\n" || err != nil {
 		t.Errorf("the first block is %q, %v", p, err)
 	}

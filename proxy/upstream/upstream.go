@@ -5,7 +5,6 @@ package upstream
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -15,7 +14,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -104,11 +102,9 @@ func New(u Config) (*Client, error) {
 type Response struct {
 	Head *fasthttp.ResponseHeader // nil once the response is closed
 	Body
-	Gated bool // the answer is one to a gated request: see [Response.CopyHead] and [Response.Next]
 
 	heads *heads
-	tail  []byte // the end of the last block, which may be the beginning of the key
-	err   error  // after tail
+	gated *gatedBody // nil for the answer to a request that is not gated
 }
 
 // Status returns the status of the answer.
@@ -121,41 +117,7 @@ func (r *Response) ContentType() []byte { return r.Head.ContentType() }
 func (r *Response) ContentEncoding() []byte { return r.Head.ContentEncoding() }
 
 // CopyHead copies the head as CopyResponseHead does.
-func (r *Response) CopyHead(to HeadWriter) { r.heads.CopyResponseHead(to, r.Head, r.Gated) }
-
-// Next is [Body.Next]. The body of a gated answer is without the upstream's configured key,
-// which upstreams quote: not even what is recorded of the answer has it.
-func (r *Response) Next() ([]byte, error) {
-	redactor := r.heads.Redactor
-	if !r.Gated || len(redactor) == 0 {
-		return r.Body.Next()
-	}
-	for {
-		if r.err != nil {
-			return nil, r.err
-		}
-		p, err := r.Body.Next()
-		switch {
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return nil, err
-		case err != nil:
-			p, r.tail, r.err = r.tail, nil, err
-		default:
-			if len(r.tail) > 0 {
-				p = append(r.tail, p...)
-			}
-			p = redactor.Redact(p)
-			n := len(p) - redactor.endsWithPart(p)
-			p, r.tail = p[:n], bytes.Clone(p[n:])
-		}
-		if len(p) > 0 {
-			return p, nil
-		}
-	}
-}
-
-// ReadAll is [Body.ReadAll], with the bytes that Next returns.
-func (r *Response) ReadAll(limit int) ([]byte, error) { return readAll(r.Next, limit) }
+func (r *Response) CopyHead(to HeadWriter) { r.heads.CopyResponseHead(to, r.Head, r.gated != nil) }
 
 // responseHeads are used again: a new one needs an allocation or two a header.
 var responseHeads = sync.Pool{New: func() any { return new(fasthttp.ResponseHeader) }}
