@@ -2,6 +2,7 @@ package intercept
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -97,6 +98,19 @@ func ApprovedLater(tool, request, arguments, note, until string) string {
 		text += " Reviewer's note: " + note
 	}
 	return text
+}
+
+// WaitedFor is the text for a model that has read of a call that it waits: state is what
+// has become of it.
+func WaitedFor(tool, call, request, state string) string {
+	return fmt.Sprintf("About the call %s of %s, which waited for a person's approval (request %s): %s", call, tool, request, state)
+}
+
+// DecidedLater is the record of texts about parked calls that the next request brings, for
+// the model to read after the results of its last calls.
+func DecidedLater(texts []string) []byte {
+	record, _ := json.Marshal(map[string][]string{"decided": texts})
+	return record
 }
 
 // CancelledLater is the text after its request was cancelled.

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -207,7 +208,7 @@ func (t *Turn) upstreamError(status int) State {
 		t.conversation.Hidden.RestoreConsumed(t.ctx)
 	}
 	if t.output.agent.Started() {
-		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream refused to continue the answer after a denial (status " + statusText(status) + ")"})
+		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream refused to continue the answer after a denial (status " + cmp.Or(http.StatusText(status), "Unknown Status Code") + ")"})
 	}
 	if redirects(status) {
 		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream sends the agent to another address, where nothing would be held; if it is the right one, name it in proxy.upstreams"})

@@ -1,16 +1,13 @@
 package turn
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
@@ -29,7 +26,7 @@ import (
 type Snapshot struct {
 	State   State
 	Outcome string
-	Request Request // its body is compressed
+	Request Request // its body is compressed; it has no query
 	Dialect string
 
 	Conversation conversation.State
@@ -69,6 +66,7 @@ func (t *Turn) Snapshot() (*Snapshot, error) {
 		Requests: r.requests, Decided: r.decided,
 	}
 	s.Request.KeyDigest = t.request.DigestKey()
+	s.Request.Envelope.Query = "" // it may have a key, and the agent that comes back sends an equal one
 	s.Request.Envelope.Body = packed.Encode(t.request.Envelope.Body)
 	for _, j := range r.calls {
 		v := j.verdict
@@ -152,17 +150,11 @@ func checkRequests(r *review, requests []approvals.Request) error {
 	for i, j := range r.asked {
 		q := &requests[i]
 		own := q.TurnID == r.conversation.Request.Turn && q.ToolCallID == j.call.ID
-		if (!own && !r.conversation.Hidden.HasParked(q.ID)) || q.ToolName != j.call.Name || !sameJSON(q.Arguments, judge.ArgumentsValue(j.shown())) {
+		if (!own && !r.conversation.Hidden.HasParked(q.ID)) || q.ToolName != j.call.Name || !judge.SameArguments(q.Arguments, j.shown()) {
 			return fmt.Errorf("request %s is about another call", q.ID)
 		}
 	}
 	return nil
-}
-
-// sameJSON compares values that may have been encoded again.
-func sameJSON(a, b json.RawMessage) bool {
-	x, y := jsontext.Value(bytes.Clone(a)), jsontext.Value(bytes.Clone(b))
-	return x.Canonicalize() == nil && y.Canonicalize() == nil && bytes.Equal(x, y)
 }
 
 // restore takes over the calls of a snapshot.

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/packed"
 )
 
@@ -205,14 +204,4 @@ func (s *stored) report(what string, write func(context.Context) error) {
 		s.turn.engine.Log.Error("failed to "+what, "turn", s.turn.request.Turn, "error", err)
 		s.turn.engine.metrics.storeError("turns")
 	}
-}
-
-// repeatable reports whether a request that failed with an error may succeed when the
-// agent repeats it.
-func repeatable(code intercept.Code) bool {
-	switch code {
-	case intercept.CodeStoreUnavailable, intercept.CodeShuttingDown, intercept.CodeOverloaded, intercept.CodeUpstreamUnreachable, intercept.CodeUpstreamCut:
-		return true
-	}
-	return false
 }
