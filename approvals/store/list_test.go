@@ -11,6 +11,7 @@ import (
 
 // Searches wait for each other. Lists do not wait for searches.
 func TestConcurrentSearches(t *testing.T) {
+	t.Parallel()
 	s, err := Open(t.Context(), Options{Dir: t.TempDir(), Listen: "-"})
 	if err != nil {
 		t.Fatal(err)
