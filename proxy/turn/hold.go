@@ -218,7 +218,7 @@ func (t *Turn) ask() State {
 		}
 		switch {
 		case t.engine.stops():
-			return t.output.shutDown() // the turn is stored: the agent's next request asks
+			return t.output.shutDown() // the agent's next request asks
 		case t.ctx.Err() != nil:
 			return t.disconnected()
 		}
