@@ -30,7 +30,8 @@ func Loaded(loaded func()) func(current bool) {
 }
 
 const (
-	// rewatchDelay is the delay after a watch could not be opened, if there is no reconnect.
+	// rewatchDelay is the delay after a watch that could not be opened, or has ended at once, if
+	// there is no reconnect.
 	rewatchDelay = 500 * time.Millisecond
 	// openTimeout bounds an attempt to open a watch: while a cluster elects a leader, an
 	// attempt has no answer, but a later one has.
@@ -59,15 +60,18 @@ var errMissed = errors.New("messages of the watch are missing")
 func (b Bucket) Watch(ctx context.Context, w Watched) error {
 	watch := &watch{bucket: b, Watched: w}
 	for ctx.Err() == nil {
-		reconnected := b.Backend.NextReconnect()
+		reconnected, began := b.Backend.NextReconnect(), time.Now()
 		err := watch.follow(ctx, reconnected)
 		w.Current(false)
-		if !errors.As(err, new(*openError)) {
-			b.Backend.Log.Debug("a watch has ended; opening it again", "bucket", b.KV.Bucket(), "error", err)
-			continue
-		}
-		if ctx.Err() == nil {
+		switch {
+		case ctx.Err() != nil:
+		case errors.As(err, new(*openError)):
 			b.Backend.Log.Warn("failed to watch; trying again", "error", b.Backend.Fail(opWatch, "watch "+b.KV.Bucket(), err))
+		default:
+			b.Backend.Log.Debug("a watch has ended; opening it again", "bucket", b.KV.Bucket(), "error", err)
+			if time.Since(began) > rewatchDelay {
+				continue
+			}
 		}
 		select {
 		case <-ctx.Done():
