@@ -84,7 +84,7 @@ const (
 // maxSingle is the number of entries up to which each is a message of its own. NATS keeps a
 // batch of a stream with one copy in files that it creates and removes, which costs as much
 // as about 12 synced messages; with several copies in memory.
-const maxSingle = 8
+const maxSingle = 3
 
 // AppendAfter publishes few entries one after the other, and others as an atomic batch. It
 // does not send an entry before the reply to the one before it: after a conflict, the
@@ -160,7 +160,7 @@ func (e eventStream) commit(ctx context.Context, msg *natsgo.Msg, seq uint64) er
 		reply, err = natskv.Await(ctx, func(ctx context.Context) (*natsgo.Msg, error) { return e.backend.Conn.RequestMsgWithContext(ctx, msg) })
 		return err
 	})
-	if cause := context.Cause(ctx); err != nil && cause == errReconnected {
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, errReconnected) {
 		err = cause
 	}
 	if err != nil {

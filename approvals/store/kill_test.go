@@ -113,7 +113,7 @@ func TestKilledWithinAGroup(t *testing.T) {
 }
 
 // killedGroup is the number of events in a group of the process that is killed.
-const killedGroup = 5
+const killedGroup = 3
 
 // appendUntilKilled appends groups of events, and prints the names of those that are recorded.
 func appendUntilKilled(t *testing.T, dir string) {
