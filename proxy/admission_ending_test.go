@@ -17,7 +17,6 @@ import (
 // Finding 23: however a request ends, its memory is returned while its connection stays
 // open.
 func TestEveryEndingReturnsItsMemory(t *testing.T) {
-	t.Parallel()
 	body := chatBody(100 << 10)
 	post := func(path, body string) string {
 		return strings.Replace(head(len(body), ""), "/v1/chat/completions", path, 1) + body

@@ -81,7 +81,6 @@ func TestAnnouncedBodiesTakeNoMemory(t *testing.T) {
 // Finding 23: the bodies of all requests share a budget, and what ends gives its
 // part back.
 func TestBodiesShareABudget(t *testing.T) {
-	t.Parallel()
 	b := newRoomyBed(t, 5<<20)
 	first := b.dial()
 	body := chatBody(4 << 20)
@@ -112,7 +111,6 @@ func TestBodiesShareABudget(t *testing.T) {
 
 // A chunked body reserves the most that it could have only while it arrives.
 func TestChunkedBodiesKeepTheirSizeReserved(t *testing.T) {
-	t.Parallel()
 	answer := make(chan struct{})
 	b := newBed(t, chat.Dialect{}, "default: allow\n", func(r *fakemodel.Request) fakemodel.Reply {
 		reply := fakemodel.Answer{Text: "Hello."}.Reply(r)
@@ -140,7 +138,6 @@ func TestChunkedBodiesKeepTheirSizeReserved(t *testing.T) {
 // one on the same connection is read as sent. Only an agent that expects 100
 // Continue gets it.
 func TestBodiesArriveWhole(t *testing.T) {
-	t.Parallel()
 	b := newRoomyBed(t, 1<<30)
 	for _, size := range []int{100, smallBody, smallBody + 1, 300 << 10, 1<<20 + 1, 3<<20 + 7} {
 		for _, expects := range []string{"", "Expect: 100-continue\r\n"} {
@@ -181,7 +178,6 @@ func TestBodiesArriveWhole(t *testing.T) {
 // An agent that waits for 100 Continue gets it, however it writes the header, before
 // its body is read.
 func TestAgentsThatWaitGetContinue(t *testing.T) {
-	t.Parallel()
 	b := newRoomyBed(t, 1<<30)
 	for _, size := range []int{100, smallBody + 1, 1<<20 + 1, 3 << 20} {
 		for _, expects := range []string{"Expect: 100-continue\r\n", "expect: 100-continue\r\n", "EXPECT: 100-Continue\r\n"} {
@@ -215,7 +211,6 @@ func TestAgentsThatWaitGetContinue(t *testing.T) {
 
 // No spelling of Expect makes a body pass the budget.
 func TestNoExpectationPassesTheBudget(t *testing.T) {
-	t.Parallel()
 	for _, expects := range []string{"expect: 100-continue\r\n", "Expect: later\r\n", "Expect:\r\n", "Expect: later\r\nExpect: 100-continue\r\n", "expect: x\r\nX-Heldcall-Unexpected: 1\r\n"} {
 		for _, framing := range []string{"Content-Length: 900000", "Transfer-Encoding: chunked"} {
 			b := newRoomyBed(t, 100<<10)
@@ -237,7 +232,6 @@ func TestNoExpectationPassesTheBudget(t *testing.T) {
 
 // A body larger than proxy.max_body is refused before the agent sends it.
 func TestTooLargeBodiesAreRefusedBeforeTheyAreSent(t *testing.T) {
-	t.Parallel()
 	b := newRoomyBed(t, 1<<30)
 	for _, expects := range []string{"", "Expect: 100-continue\r\n"} {
 		conn := b.dial()
@@ -254,7 +248,6 @@ func TestTooLargeBodiesAreRefusedBeforeTheyAreSent(t *testing.T) {
 // Chunks of odd sizes, with extensions and trailers, arrive whole, and the request after
 // them on the same connection is read as sent.
 func TestOddChunksArriveWhole(t *testing.T) {
-	t.Parallel()
 	b := newRoomyBed(t, 1<<30)
 	body := chatBody(2<<20 + 3)
 	for _, size := range []int{1 << 10, 4095, headerBuffer - 1, headerBuffer, headerBuffer + 1, 300<<10 + 7, len(body)} {
@@ -286,7 +279,6 @@ func TestOddChunksArriveWhole(t *testing.T) {
 
 // What an agent that leaves in the middle of its body had of the budget is given back.
 func TestAgentsThatLeaveGiveTheirMemoryBack(t *testing.T) {
-	t.Parallel()
 	b := newRoomyBed(t, 1<<30)
 	for _, framing := range []string{"Content-Length: 900000", "Content-Length: 9000000", "Transfer-Encoding: chunked"} {
 		for _, sent := range []string{"", "{", "10000\r\n" + strings.Repeat("x", 70_000), strings.Repeat("x", 600_000)} {
@@ -317,7 +309,6 @@ func waitFor(t *testing.T, what string, done func() bool) {
 // Finding 24: an answer whose calls are too large to be shown many times over is
 // refused, and no reviewer is asked about it.
 func TestAnswersWithHugeCallsAreRefused(t *testing.T) {
-	t.Parallel()
 	b := newBed(t, chat.Dialect{}, "default: ask\n", func(r *fakemodel.Request) fakemodel.Reply {
 		var calls []fakemodel.Call
 		for i := range 10 {

@@ -27,7 +27,6 @@ func same(p []byte) []byte { return p }
 
 // Bytes that are written before the body can be are sent first.
 func TestAgentKeepsWhatIsWrittenTooEarly(t *testing.T) {
-	t.Parallel()
 	a := newTestAgent(t)
 	if a.Started() || a.Writable() {
 		t.Error("the answer has started")
@@ -53,7 +52,6 @@ func TestAgentKeepsWhatIsWrittenTooEarly(t *testing.T) {
 
 // An agent that cannot be written to has disconnected.
 func TestAgentThatCannotBeWrittenTo(t *testing.T) {
-	t.Parallel()
 	a := newTestAgent(t)
 	reader, writer := io.Pipe()
 	reader.Close()
@@ -67,7 +65,6 @@ func TestAgentThatCannotBeWrittenTo(t *testing.T) {
 
 // An error takes the place of what was set of the answer.
 func TestAgentRefuse(t *testing.T) {
-	t.Parallel()
 	a := newTestAgent(t)
 	a.Head().SetStatusCode(201)
 	a.Head().SetStatusMessage([]byte("Made"))

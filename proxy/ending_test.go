@@ -173,7 +173,6 @@ func (c faultyCodec) Plan(p *intercept.Plan) error {
 }
 
 func TestPanicsLeaveNothingOpen(t *testing.T) {
-	t.Parallel()
 	for _, at := range []string{"request", "write", "heartbeat", "settle"} {
 		for _, streamed := range []string{"true", "false"} {
 			t.Run(at+" streamed "+streamed, func(t *testing.T) {
@@ -246,7 +245,6 @@ func (l one) Addr() net.Addr { return &net.TCPAddr{} }
 func (l one) Close() error   { close(l.done); return nil }
 
 func TestHeadThatCannotBeWritten(t *testing.T) {
-	t.Parallel()
 	for _, streamed := range []string{"true", "false"} {
 		b := newBed(t, chat.Dialect{}, "default: ask\n", callBash)
 		agent, conn := net.Pipe()

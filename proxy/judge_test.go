@@ -24,7 +24,6 @@ func (secondThoughts) Verdict(judge.Origin, intercept.Call) policy.Verdict {
 // TestApprovalsAreJudgedAgainAndEditsAreNot: rules may deny by now what a person approves.
 // An edit was judged before the reviewer was answered, so it is released.
 func TestApprovalsAreJudgedAgainAndEditsAreNot(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct {
 		decision approvals.Decision
 		want     string

@@ -46,7 +46,6 @@ var conversations = []dialogue{
 // The same conversation, begun again some time after its abort, begins a run. A request
 // that continues or repeats the stopped one does not.
 func TestConversationBeginsAgainAfterAnAbort(t *testing.T) {
-	t.Parallel()
 	for _, c := range conversations {
 		t.Run(c.dialect.Name(), func(t *testing.T) {
 			b := newBed(t, c.dialect, "default: ask\n", callBash)
@@ -95,7 +94,6 @@ func TestConversationBeginsAgainAfterAnAbort(t *testing.T) {
 
 // A run that the agent has named stays stopped.
 func TestNamedRunDoesNotBeginAgain(t *testing.T) {
-	t.Parallel()
 	c := conversations[0]
 	b := newBed(t, c.dialect, "default: ask\n", callBash)
 	if err := b.Start(t.Context()); err != nil {

@@ -22,7 +22,6 @@ func (s *sink) Write(p []byte) (int, error) {
 
 // An error instead of a whole answer has another length: nothing waits for the rest.
 func TestErrorInsteadOfWholeAnswer(t *testing.T) {
-	t.Parallel()
 	sent := &sink{}
 	conn := &agentconn.Conn{Conn: sent}
 	ctx := &fasthttp.RequestCtx{}

@@ -32,7 +32,6 @@ func (r watchedRequest) LastUser() string     { r.reads.Add(1); return r.Request
 
 // Long histories are what agents send: nothing reads one for an answer without a call.
 func TestHistoryIsNotReadWithoutACall(t *testing.T) {
-	t.Parallel()
 	for _, c := range conversations {
 		t.Run(c.dialect.Name(), func(t *testing.T) {
 			var reads atomic.Int32

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -125,30 +124,13 @@ type eventRelay struct {
 
 func newEventRelay(t *testing.T, url string) *eventRelay {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &eventRelay{url: "nats://" + listener.Addr().String(), left: -1}
-	var relays sync.WaitGroup
-	relays.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", strings.TrimPrefix(url, "nats://"))
-			if err != nil {
-				_ = client.Close()
-				continue
-			}
-			end := sync.OnceFunc(func() { _ = errors.Join(client.Close(), server.Close()) })
-			waiting := make(chan struct{}) // closed when the reply to the last event is awaited
-			relays.Go(func() { defer end(); r.toServer(client, server, waiting) })
-			relays.Go(func() { defer end(); r.toClient(server, client, waiting) })
-		}
-	})
-	t.Cleanup(func() { _ = listener.Close(); relays.Wait() })
+	r := &eventRelay{left: -1}
+	r.url = startRelay(t, url, func(relays *sync.WaitGroup, client, server net.Conn) {
+		end := sync.OnceFunc(func() { _ = errors.Join(client.Close(), server.Close()) })
+		waiting := make(chan struct{}) // closed when the reply to the last event is awaited
+		relays.Go(func() { defer end(); r.toServer(client, server, waiting) })
+		relays.Go(func() { defer end(); r.toClient(server, client, waiting) })
+	}, func() {}) // they end with the clients
 	return r
 }
 

@@ -21,7 +21,6 @@ import (
 // TestReplicasSignOneLog: two replicas on a cluster sign the same log with their own keys, and
 // each finds at its start what the other's retention has removed, and what somebody else has.
 func TestReplicasSignOneLog(t *testing.T) {
-	t.Parallel()
 	servers := natscluster.Start(t, 3)
 	var stores []*store.Store
 	var dirs []string

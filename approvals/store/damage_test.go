@@ -130,7 +130,6 @@ func invert(at func([]byte) int) func([]byte) []byte {
 // changed. The rest of the state can be used after --accept-loss. The remains of an
 // interrupted write are no loss.
 func TestDamagedState(t *testing.T) {
-	t.Parallel()
 	const all = storedRequests
 	middle := func(content []byte) int { return len(content) / 2 }
 	beforeEnd := func(content []byte) int { return len(content) - 10 }

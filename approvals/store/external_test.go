@@ -107,7 +107,6 @@ func hold(t testing.TB, g *gate.Gate, expires time.Duration) (*gate.Hold, string
 }
 
 func TestPromise5_DecidedOnce_TwoReplicas(t *testing.T) {
-	t.Parallel()
 	e := startExternal(t, 0, t.TempDir())
 	s, one := replica(t, e.url)
 	_, two := replica(t, e.url)
@@ -190,7 +189,6 @@ func oddlyLogged(t *testing.T, s *store.Store) map[string]int {
 
 // A restart of the server loses no hold, and holds end at once when it is back.
 func TestPromise7_NothingHangs_ExternalServerRestarts(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	port := freePorts(t, 1)[0] // that no connection takes while the server is away
 	e := startExternal(t, port, dir)
@@ -233,7 +231,6 @@ func TestPromise7_NothingHangs_ExternalServerRestarts(t *testing.T) {
 
 // The log names the server of a lost connection without its password.
 func TestLostServerIsNamed(t *testing.T) {
-	t.Parallel()
 	e := startExternal(t, 0, t.TempDir())
 	var log written
 	open(t, store.Options{URL: strings.Replace(e.url, "//", "//me:sesame@", 1), Log: slog.New(slog.NewTextHandler(&log, nil))})

@@ -11,7 +11,6 @@ import (
 
 // Searches wait for each other. Lists do not wait for searches.
 func TestConcurrentSearches(t *testing.T) {
-	t.Parallel()
 	s, err := Open(t.Context(), Options{Dir: t.TempDir(), Listen: "-"})
 	if err != nil {
 		t.Fatal(err)

@@ -70,7 +70,6 @@ func TestReplicasStartTogether(t *testing.T) {
 // In a cluster every record has a copy on each of three servers, so the loss of one, even of
 // the one that the store is connected to, loses no record.
 func TestPromise4_RecordedFirst_ClusterLosesAServer(t *testing.T) {
-	t.Parallel()
 	c := natscluster.Start(t, 3)
 	s, g := replica(t, c.URLs())
 	h, id := hold(t, g, time.Hour)
@@ -143,7 +142,6 @@ func streams(t *testing.T, s *store.Store) map[string]int {
 // Counts of limits are those of all replicas: no change is lost, and a change that writes
 // nothing has seen the last value.
 func TestLimitsOfReplicas(t *testing.T) {
-	t.Parallel()
 	e := startExternal(t, 0, t.TempDir())
 	var stores [2]*store.Store
 	for i := range stores {

@@ -14,7 +14,6 @@ import (
 // Finding 24: a list of large requests has pages of bounded size, and each request is in one
 // of them.
 func TestListsOfLargeRequestsAreBounded(t *testing.T) {
-	t.Parallel()
 	s := open(t, store.Options{Dir: t.TempDir()})
 	const requests, size = 40, 900 << 10
 	arguments := fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("x", size))

@@ -41,7 +41,6 @@ func open(t testing.TB, o store.Options) *store.Store {
 }
 
 func TestFolderIsLocked(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, store.Options{Dir: dir})
 	_, err := store.Open(t.Context(), store.Options{Dir: dir, Listen: "-"})
@@ -55,7 +54,6 @@ func TestFolderIsLocked(t *testing.T) {
 }
 
 func TestListenIsLoopbackOnly(t *testing.T) {
-	t.Parallel()
 	for _, listen := range []string{"0.0.0.0:0", "192.0.2.1:4143", ":4143", "example.com:1", "127.0.0.1", "127.0.0.1:x"} {
 		if _, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Listen: listen}); err == nil || !strings.Contains(err.Error(), "nats.listen") {
 			t.Errorf("%s: %v", listen, err)
@@ -68,7 +66,6 @@ func TestListenIsLoopbackOnly(t *testing.T) {
 }
 
 func TestTurns(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, store.Options{Dir: dir})
 	ctx := t.Context()
@@ -118,7 +115,6 @@ func TestTurns(t *testing.T) {
 
 // One of many concurrent callers takes a turn, also after a restart, until it is deleted.
 func TestTakeTurn(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, store.Options{Dir: dir})
 	take := func() (taken int32) {
@@ -156,7 +152,6 @@ func TestTakeTurn(t *testing.T) {
 }
 
 func TestRequestsBeyondTheLimit(t *testing.T) {
-	t.Parallel()
 	s := open(t, store.Options{Dir: t.TempDir()})
 	g := gate.New(gate.Options{Store: s.ForGate()})
 	big := approvals.Request{Kind: approvals.KindPermission, ToolName: "write_file", Arguments: []byte(`{"text":"` + strings.Repeat("x", 5<<20) + `"}`)}
@@ -193,7 +188,6 @@ func TestRequestsBeyondTheLimit(t *testing.T) {
 // Concurrent appends of two stores make one chain and share syncs. The events of a call are
 // in their order, with others between them.
 func TestAuditChain_TwoWriters(t *testing.T) {
-	t.Parallel()
 	external := startExternal(t, 0, t.TempDir())
 	stores := []*store.Store{open(t, store.Options{URL: external.url}), open(t, store.Options{URL: external.url})}
 	const writers, each = 20, 25
@@ -240,7 +234,6 @@ func TestAuditChain_TwoWriters(t *testing.T) {
 }
 
 func TestRetentionKeepsTheChain(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	s := open(t, store.Options{Dir: dir})
 	for i := range 5 {
@@ -278,7 +271,6 @@ func TestRetentionKeepsTheChain(t *testing.T) {
 }
 
 func TestAppendRefusesBadEvents(t *testing.T) {
-	t.Parallel()
 	s := open(t, store.Options{Dir: t.TempDir()})
 	if err := s.Events.AppendEvents(t.Context(), approvals.Event{ID: "1", Before: []byte(`{`)}); err == nil {
 		t.Error("an event that is not JSON was accepted")
@@ -289,7 +281,6 @@ func TestAppendRefusesBadEvents(t *testing.T) {
 }
 
 func TestMetricsAreThereFromTheStart(t *testing.T) {
-	t.Parallel()
 	reg := prometheus.NewRegistry()
 	s := open(t, store.Options{Dir: t.TempDir(), Registerer: reg})
 	gate.New(gate.Options{Store: s.ForGate(), Registerer: reg})

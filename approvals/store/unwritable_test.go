@@ -19,7 +19,6 @@ import (
 // Finding 26: while the folder cannot be written, writes and the readiness check return the
 // cause at once. Then the embedded server is restarted and writes succeed again.
 func TestUnwritableFolder(t *testing.T) {
-	t.Parallel()
 	dir, registry := t.TempDir(), prometheus.NewRegistry()
 	s, err := store.Open(t.Context(), store.Options{Dir: dir, Listen: "-", Registerer: registry})
 	if err != nil {

@@ -36,8 +36,8 @@ type responseRef struct {
 	Denied  []string `json:"denied,omitempty"` // the answers up to here of which calls were denied
 	Again   []byte   `json:"again,omitempty"`  // the record for a request that asks for the answer again
 	Parked  []string `json:"parked,omitempty"` // the requests about its parked calls
-	// Waiting are the requests about earlier parked calls of which the model has read that
-	// they wait.
+	// Waiting are the requests about earlier parked calls that were pending when the model
+	// read their notices.
 	Waiting []string `json:"waiting,omitempty"`
 }
 

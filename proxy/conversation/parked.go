@@ -65,9 +65,9 @@ func (h *HiddenTurns) parkedRequest(ctx context.Context, id string) (r approvals
 	return r, true, nil
 }
 
-// decidedLater lists the texts about parked calls that were decided after the model had
-// read that they wait, in an answer that the request continues by the provider's id. The
-// provider keeps what the model has read, so the state cannot change there.
+// decidedLater returns the texts about parked calls that were decided after the model had
+// read their notices, in an answer that the request continues by the provider's id. The
+// provider keeps the notices, so they cannot be changed there.
 func (h *HiddenTurns) decidedLater(ctx context.Context) (texts []string, refusal *intercept.Error) {
 	for _, id := range h.conversation.continues.Waiting {
 		r, known, refusal := h.parkedRequest(ctx, id)
@@ -82,8 +82,8 @@ func (h *HiddenTurns) decidedLater(ctx context.Context) (texts []string, refusal
 }
 
 // parkedUpTo returns the requests about the parked calls of this answer, and those about
-// earlier ones of which the model has read that they wait. A request for an earlier answer
-// brings the model nothing to read.
+// earlier parked calls that were pending when the model read their notices. The model reads
+// nothing in a request that only fetches an answer.
 func (h *HiddenTurns) parkedUpTo(settled intercept.Resolution) (parked, waiting []string) {
 	c := h.conversation
 	for _, record := range settled.Hidden {

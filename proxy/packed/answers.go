@@ -6,7 +6,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// MaxAnswers bounds the bytes of the upstream's answers that a turn keeps, and of each.
+// MaxAnswers bounds the bytes of the upstream's answers that a turn keeps.
 const MaxAnswers = 16 << 20
 
 // Answers are the upstream's answers of a turn. A nil *Answers keeps nothing.
@@ -32,7 +32,7 @@ type Answer struct {
 // bytes.
 func NewAnswers(reserve func(n int) bool) *Answers { return &Answers{reserve: reserve} }
 
-// Continue keeps more answers after those that were decoded.
+// Continue prepares decoded answers for more answers. Reserve is that of [NewAnswers].
 func (a *Answers) Continue(reserve func(n int) bool) { a.reserve = reserve }
 
 // Complete reports whether all answers are kept.

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -45,7 +46,7 @@ func TestBodyWithoutTheKey(t *testing.T) {
 						r.SetGated()
 					}
 					got, err := r.ReadAll(1 << 10)
-					if _, after := r.Next(); string(got) != want || err != nil || after != io.EOF {
+					if _, after := r.Next(); string(got) != want || err != nil || !errors.Is(after, io.EOF) {
 						t.Fatalf("%q, %q and %q became %q (%v, then %v), want %q", tt.body[:i], tt.body[i:j], tt.body[j:], got, err, after, want)
 					}
 				}
