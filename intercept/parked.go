@@ -100,14 +100,14 @@ func ApprovedLater(tool, request, arguments, note, until string) string {
 	return text
 }
 
-// WaitedFor is the text for a model that has read of a call that it waits: state is what
-// has become of it.
+// WaitedFor is the text for a model about a call whose notice it has read before. State is
+// the text about the decision.
 func WaitedFor(tool, call, request, state string) string {
 	return fmt.Sprintf("About the call %s of %s, which waited for a person's approval (request %s): %s", call, tool, request, state)
 }
 
-// DecidedLater is the record of texts about parked calls that the next request brings, for
-// the model to read after the results of its last calls.
+// DecidedLater is the record of texts about parked calls. The next request contains them
+// after the results of the model's last calls.
 func DecidedLater(texts []string) []byte {
 	record, _ := json.Marshal(map[string][]string{"decided": texts})
 	return record

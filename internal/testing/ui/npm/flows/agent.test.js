@@ -1,4 +1,4 @@
-// The agent of a held request: it waits, leaves, comes back, or goes on without the call.
+// What the inbox shows of the agent of a held request: attached, detached, attached again, parked.
 
 import assert from 'node:assert/strict';
 import { around, push } from '../stage/calls.js';
