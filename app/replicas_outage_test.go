@@ -140,11 +140,11 @@ func (w *world) decideInTheEnd(id string) {
 	}
 }
 
-// connectionLog returns what heldcall has logged of its connection to NATS.
+// connectionLog returns what heldcall has logged of its connection to NATS, and its warnings.
 func (w *world) connectionLog() string {
 	var lines []string
 	for line := range strings.Lines(w.log.String()) {
-		if strings.Contains(line, "component=store") {
+		if strings.Contains(line, "component=store") || strings.Contains(line, "level=WARN") || strings.Contains(line, "level=ERROR") {
 			lines = append(lines, line)
 		}
 	}
@@ -196,7 +196,7 @@ func TestRollingRestart(t *testing.T) {
 		t.Error("the answers are not those that people have decided")
 	}
 	if len(got.errors) > 0 {
-		t.Errorf("answers that ended with an error: %q", got.errors)
+		t.Errorf("answers that ended with an error: %q\n%s\n%s", got.errors, w[0].connectionLog(), w[1].connectionLog())
 	}
 }
 

@@ -37,11 +37,9 @@ func newTurns(b natskv.Bucket, stream jetstream.Stream) *Turns {
 // PutTurn writes a hidden turn of a session and replaces one with the same id. It is kept
 // for [TurnTTL].
 func (s *Turns) PutTurn(ctx context.Context, session, id string, value []byte) error {
-	return s.bucket.Backend.Again(ctx, func() error {
-		return s.write(ctx, session, id, value, func(ctx context.Context, key string) error {
-			_, err := s.bucket.KV.Put(ctx, key, value)
-			return err
-		})
+	return s.write(ctx, session, id, value, func(ctx context.Context, key string) error {
+		_, err := s.bucket.KV.Put(ctx, key, value)
+		return err
 	})
 }
 

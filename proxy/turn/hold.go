@@ -16,7 +16,7 @@ import (
 
 const (
 	cancelTimeout = 5 * time.Second  // to cancel the requests of an agent that has disconnected
-	openTimeout   = 15 * time.Second // to record requests before anybody is asked
+	openTimeout   = 45 * time.Second // to record requests before anybody is asked: longer than a cluster elects leaders
 )
 
 const (

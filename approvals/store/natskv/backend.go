@@ -150,8 +150,14 @@ func (b *Backend) acquireWrite(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// Write does a write without compare-and-set.
+// Write does an idempotent write without compare-and-set. See [Backend.Again] for a cluster that
+// does not answer.
 func (b *Backend) Write(ctx context.Context, op, doing string, do func(context.Context) error) error {
+	return b.Again(ctx, func() error { return b.write(ctx, op, doing, do) })
+}
+
+// write does a write once.
+func (b *Backend) write(ctx context.Context, op, doing string, do func(context.Context) error) error {
 	if cause := b.Disk.Unwritable(); cause != nil {
 		return b.Fail(op, doing, cause)
 	}

@@ -19,7 +19,8 @@ type Bucket struct {
 
 // CompareAndSet writes a value if its key is at a revision (0: has no value), else it fails
 // with [approvals.ErrConflict]. If the reply is lost, it reads the outcome: equal bytes at a
-// later revision are those of this write.
+// later revision are those of this write. See [Backend.Again] for a cluster that does not
+// answer.
 func (b Bucket) CompareAndSet(ctx context.Context, key string, value []byte, revision uint64) (written uint64, err error) {
 	doing := "write " + b.KV.Bucket() + "/" + key
 	if cause := b.Backend.Disk.Unwritable(); cause != nil {
@@ -30,47 +31,80 @@ func (b Bucket) CompareAndSet(ctx context.Context, key string, value []byte, rev
 			err = b.Backend.Disk.Wrote(b.KV.Bucket(), err)
 		}
 	}()
-	done, err := b.Backend.acquireWrite(ctx)
+	write := update{b, doing, key, value, revision}
+	again := false
+	err = b.Backend.Again(ctx, func() error {
+		written, err = write.do(ctx, again)
+		again = true
+		return err
+	})
+	return written, err
+}
+
+// update is a compare-and-set.
+type update struct {
+	bucket   Bucket
+	doing    string // in errors
+	key      string
+	value    []byte
+	revision uint64 // before it
+}
+
+// do writes the value. again: an earlier write of it may have been done.
+func (u update) do(ctx context.Context, again bool) (written uint64, err error) {
+	b := u.bucket.Backend
+	done, err := b.acquireWrite(ctx)
 	if err != nil {
-		return 0, b.Backend.Fail(OpWrite, doing, err)
+		return 0, b.Fail(OpWrite, u.doing, err)
 	}
 	defer done()
-	err = b.Backend.Bounded(ctx, func(ctx context.Context) (err error) {
-		written, err = Await(ctx, func(ctx context.Context) (uint64, error) { return b.KV.Update(ctx, key, value, revision) })
+	err = b.Bounded(ctx, func(ctx context.Context) (err error) {
+		written, err = Await(ctx, func(ctx context.Context) (uint64, error) {
+			return u.bucket.KV.Update(ctx, u.key, u.value, u.revision)
+		})
 		return err
 	})
 	switch {
 	case err == nil:
 		return written, nil
-	case WrongSequence(err):
-		return 0, fmt.Errorf("%s: %w", doing, approvals.ErrConflict)
-	case refused(err):
-		return 0, b.Backend.Fail(OpWrite, doing, err)
+	case WrongSequence(err) && !again:
+		return 0, fmt.Errorf("%s: %w", u.doing, approvals.ErrConflict)
+	case refused(err) && !WrongSequence(err):
+		return 0, b.Fail(OpWrite, u.doing, err)
 	}
-	read, cancel := context.WithTimeout(context.WithoutCancel(ctx), OpTimeout)
-	defer cancel()
-	entry, readErr := b.read(read, key)
-	switch {
-	case readErr == nil && entry.Revision() > revision && bytes.Equal(entry.Value(), value):
-		return entry.Revision(), nil
-	case readErr == nil && entry.Revision() > revision:
-		return 0, fmt.Errorf("%s: %w", doing, approvals.ErrConflict)
-	}
-	return 0, b.Backend.Fail(OpWrite, doing, err)
+	return u.outcome(ctx, err)
 }
 
-// Get reads the value of a key. unknown is the error for a key without a value.
-func (b Bucket) Get(ctx context.Context, key string, unknown error) (jetstream.KeyValueEntry, error) {
-	ctx, cancel := Bounded(ctx)
+// outcome reads whether the write was done; err is that of the write.
+func (u update) outcome(ctx context.Context, err error) (written uint64, _ error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), OpTimeout)
 	defer cancel()
-	entry, err := b.read(ctx, key)
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return nil, fmt.Errorf("read %s/%s: %w", b.KV.Bucket(), key, unknown)
+	entry, readErr := u.bucket.read(ctx, u.key)
+	switch {
+	case readErr != nil || entry.Revision() <= u.revision:
+		return 0, u.bucket.Backend.Fail(OpWrite, u.doing, err)
+	case bytes.Equal(entry.Value(), u.value):
+		return entry.Revision(), nil
 	}
-	if err != nil {
-		return nil, b.Backend.Fail(OpRead, "read "+b.KV.Bucket()+"/"+key, err)
-	}
-	return entry, nil
+	return 0, fmt.Errorf("%s: %w", u.doing, approvals.ErrConflict)
+}
+
+// Get reads the value of a key. unknown is the error for a key without a value. See
+// [Backend.Again] for a cluster that does not answer.
+func (b Bucket) Get(ctx context.Context, key string, unknown error) (entry jetstream.KeyValueEntry, err error) {
+	err = b.Backend.Again(ctx, func() error {
+		ctx, cancel := Bounded(ctx)
+		defer cancel()
+		entry, err = b.read(ctx, key)
+		if errors.Is(err, jetstream.ErrKeyNotFound) {
+			return fmt.Errorf("read %s/%s: %w", b.KV.Bucket(), key, unknown)
+		}
+		if err != nil {
+			return b.Backend.Fail(OpRead, "read "+b.KV.Bucket()+"/"+key, err)
+		}
+		return nil
+	})
+	return entry, err
 }
 
 func (b Bucket) read(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {

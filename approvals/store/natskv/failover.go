@@ -17,17 +17,23 @@ const (
 	failoverChecks = 3
 )
 
-// againTime is the time for which an idempotent write to an external server is tried again:
+// againTime is the time for which an idempotent operation of an external server is tried again:
 // after the loss of a server, a cluster elects leaders within about ten seconds.
 const againTime = 20 * time.Second
 
-// Again does an idempotent write. With an external server it tries again for [againTime]: an
-// answer whose calls people have approved must not end because the release cannot be
-// recorded at once.
-func (b *Backend) Again(ctx context.Context, write func() error) error {
+// reconnectTime is the same without a connection: another server of a cluster takes it within
+// a second.
+const reconnectTime = 3 * time.Second
+
+// Again does an idempotent operation. With an external server it tries again for a time: no
+// answer ends, and no decision is refused, because a cluster elects a leader.
+func (b *Backend) Again(ctx context.Context, do func() error) error {
 	for start := time.Now(); ; {
-		err := write()
-		if !errors.Is(err, approvals.ErrStoreUnavailable) || b.Disk != nil || time.Since(start) > againTime {
+		err := do()
+		if !errors.Is(err, approvals.ErrStoreUnavailable) || !temporary(err) || b.Disk != nil {
+			return err
+		}
+		if took := time.Since(start); took > againTime || (took > reconnectTime && !b.Connected()) {
 			return err
 		}
 		select {
