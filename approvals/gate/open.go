@@ -16,6 +16,8 @@ import (
 const (
 	// defaultTimeout is the deadline of a request that has none.
 	defaultTimeout = 300 * time.Second
+	// publishTimeout is the time limit of a publication to bots: a hold does not wait for it.
+	publishTimeout = 5 * time.Second
 	// openWrites is the number of records that one Open writes at the same time.
 	openWrites = 8
 )
@@ -157,6 +159,8 @@ func (o *opener) repairLater(requests ...approvals.Request) {
 
 // publish publishes a request to bots.
 func (o *opener) publish(ctx context.Context, r approvals.Request) error {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
 	o.turns.describe(&r)
 	return o.store.PublishRequest(ctx, r)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -110,9 +109,7 @@ func (o objects) sweep(ctx context.Context, wanted func(name string) bool, befor
 
 // noRoom makes an [approvals.ErrNoRoom] of the error of a full bucket.
 func noRoom(doing string, err error) error {
-	var api *jetstream.APIError
-	const storeFailed = 10077
-	if errors.As(err, &api) && api.ErrorCode == storeFailed && strings.Contains(api.Description, "maximum bytes") {
+	if natskv.Full(err) {
 		return fmt.Errorf("%s: %w", doing, approvals.ErrNoRoom)
 	}
 	return err

@@ -172,10 +172,11 @@ func (b *Backend) write(ctx context.Context, op, doing string, do func(context.C
 	return nil
 }
 
-// Bounded does a write within [OpTimeout] if the context has no deadline. It returns the cause
-// as soon as it is known that the disk cannot be written.
+// Bounded does a write within [OpTimeout] if the context has no deadline or the server is
+// external: a reply that a cluster has lost is not waited for. It returns the cause as soon as
+// it is known that the disk cannot be written.
 func (b *Backend) Bounded(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := Bounded(ctx)
+	ctx, cancel := b.attempt(ctx)
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -216,6 +217,14 @@ func Await[T any](ctx context.Context, do func(context.Context) (T, error)) (T, 
 
 // grace is the time that an operation has to return after the end of its context.
 const grace = 100 * time.Millisecond
+
+// attempt adds the deadline of one attempt to the context of an operation: see [Backend.Again].
+func (b *Backend) attempt(ctx context.Context) (context.Context, context.CancelFunc) {
+	if b.Disk == nil {
+		return context.WithTimeout(ctx, OpTimeout)
+	}
+	return Bounded(ctx)
+}
 
 // Bounded adds a deadline to the context of one operation if it has none.
 func Bounded(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -93,7 +93,7 @@ func (u update) outcome(ctx context.Context, err error) (written uint64, _ error
 // [Backend.Again] for a cluster that does not answer.
 func (b Bucket) Get(ctx context.Context, key string, unknown error) (entry jetstream.KeyValueEntry, err error) {
 	err = b.Backend.Again(ctx, func() error {
-		ctx, cancel := Bounded(ctx)
+		ctx, cancel := b.Backend.attempt(ctx)
 		defer cancel()
 		entry, err = b.read(ctx, key)
 		if errors.Is(err, jetstream.ErrKeyNotFound) {

@@ -69,7 +69,8 @@ func (l *lossy) Get(context.Context, string) (jetstream.KeyValueEntry, error) {
 // replace what another has written.
 func TestCompareAndSetAgain(t *testing.T) {
 	lost := natsgo.ErrTimeout
-	full := &jetstream.APIError{Code: http.StatusServiceUnavailable, ErrorCode: 10023}
+	noSpace := &jetstream.APIError{Code: http.StatusServiceUnavailable, ErrorCode: 10023}
+	full := &jetstream.APIError{Code: http.StatusServiceUnavailable, ErrorCode: 10077, Description: "maximum bytes exceeded"}
 	for name, test := range map[string]struct {
 		bucket   lossy
 		revision uint64
@@ -82,7 +83,8 @@ func TestCompareAndSetAgain(t *testing.T) {
 		"done, reply lost, unread":   {bucket: lossy{fail: []error{lost}, done: []bool{true}, unread: 1}, writes: 2},
 		"another has written":        {bucket: lossy{value: "other", revision: 7}, revision: 6, want: approvals.ErrConflict, writes: 1},
 		"another has written, later": {bucket: lossy{value: "other", revision: 7, fail: []error{lost}, done: []bool{false}, unread: 1}, revision: 6, want: approvals.ErrConflict, writes: 2},
-		"no space":                   {bucket: lossy{fail: []error{full}, done: []bool{false}}, want: approvals.ErrStoreUnavailable, writes: 1},
+		"no space":                   {bucket: lossy{fail: []error{noSpace}, done: []bool{false}}, want: approvals.ErrStoreUnavailable, writes: 1},
+		"full":                       {bucket: lossy{fail: []error{full}, done: []bool{false}}, want: approvals.ErrStoreUnavailable, writes: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -175,7 +176,7 @@ func temporary(err error) bool {
 		return true
 	}
 	const streamOffline = 10118
-	return (refused.Code == 503 && !NoStorage(err)) || refused.ErrorCode == streamOffline || refused.ErrorCode == jetstream.JSErrCodeStreamNameInUse
+	return (refused.Code == 503 && !NoStorage(err) && !Full(err)) || refused.ErrorCode == streamOffline || refused.ErrorCode == jetstream.JSErrCodeStreamNameInUse
 }
 
 // NoStorage reports whether NATS cannot reserve the storage of a stream.
@@ -183,6 +184,13 @@ func NoStorage(err error) bool {
 	var refused *jetstream.APIError
 	const insufficientResources, storageExceeded = 10023, 10047
 	return errors.As(err, &refused) && (refused.ErrorCode == insufficientResources || refused.ErrorCode == storageExceeded)
+}
+
+// Full reports whether a stream has all the bytes that it may have.
+func Full(err error) bool {
+	var refused *jetstream.APIError
+	const storeFailed = 10077
+	return errors.As(err, &refused) && refused.ErrorCode == storeFailed && strings.Contains(refused.Description, "maximum bytes")
 }
 
 // notEnoughServers reports whether a cluster has fewer servers than copies.
