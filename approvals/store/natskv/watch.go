@@ -3,6 +3,7 @@ package natskv
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -59,15 +60,17 @@ var errMissed = errors.New("messages of the watch are missing")
 // of revisions.
 func (b Bucket) Watch(ctx context.Context, w Watched) error {
 	watch := &watch{bucket: b, Watched: w}
-	for ctx.Err() == nil {
+	for level := slog.LevelWarn; ctx.Err() == nil; {
 		reconnected, began := b.Backend.NextReconnect(), time.Now()
 		err := watch.follow(ctx, reconnected)
 		w.Current(false)
 		switch {
 		case ctx.Err() != nil:
 		case errors.As(err, new(*openError)):
-			b.Backend.Log.Warn("failed to watch; trying again", "error", b.Backend.Fail(opWatch, "watch "+b.KV.Bucket(), err))
+			b.Backend.Log.Log(ctx, level, "failed to watch; trying again", "error", b.Backend.Fail(opWatch, "watch "+b.KV.Bucket(), err))
+			level = slog.LevelDebug // until it has succeeded
 		default:
+			level = slog.LevelWarn
 			b.Backend.Log.Debug("a watch has ended; opening it again", "bucket", b.KV.Bucket(), "error", err)
 			if time.Since(began) > rewatchDelay {
 				continue
