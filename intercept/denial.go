@@ -90,11 +90,16 @@ func CallsDenied() string {
 }
 
 func denial(what, label, note string) string {
+	return sentence(what, label, note) + " Do not repeat the call unchanged: ask the user, or take another way that does not need it."
+}
+
+// sentence is what with a note after it, if there is one.
+func sentence(what, label, note string) string {
 	if note = strings.TrimSpace(note); note != "" {
 		what += " " + label + ": " + note
 		if !strings.ContainsAny(note[len(note)-1:], ".!?") {
 			what += "."
 		}
 	}
-	return what + " Do not repeat the call unchanged: ask the user, or take another way that does not need it."
+	return what
 }

@@ -89,6 +89,12 @@ type Request interface {
 	// Results lists the results of calls that are new in the agent's request: those after
 	// the last answer of the model. Call it before Splice.
 	Results() []ToolResult
+	// ResultContents lists the results of calls in the whole history.
+	ResultContents() []ResultContent
+	// ResultCall reads a [ResultContent.Call]: the id, name and arguments of the call.
+	ResultCall(raw string) Call
+	// SetBody replaces the body by one that differs in the contents of results only.
+	SetBody(body []byte) error
 	// OneTimeApprovals lists the parts added by Splice that only one request may use. If
 	// another request has used one, Splice needs its record besides the others.
 	OneTimeApprovals() []OneTimeApproval

@@ -83,6 +83,13 @@ func (a *ParsedRequest) With(body []byte) Envelope {
 	return e
 }
 
+// Rewritten returns the request with another body, and the same placements.
+func (a *ParsedRequest) Rewritten(body []byte) (ParsedRequest, error) {
+	next, err := a.form.Accept(a.With(body))
+	next.placed = a.placed
+	return next, err
+}
+
 // MadeBy is the result of [Request.Made] for a history with these calls, of which only ID
 // and Name count, and for a request that continues an answer or conversation with one of
 // these ids.

@@ -19,6 +19,7 @@ type Origin struct {
 	Principal approvals.Principal
 	Session   string
 	Run       string
+	Tainted   bool // see [policy.Call]
 	Turn      string
 	Model     string
 	Dialect   string
@@ -29,7 +30,7 @@ type Origin struct {
 func (o *Origin) call(c intercept.Call) policy.Call {
 	return policy.Call{
 		Tool: c.Name, Arguments: c.Arguments, FreeText: c.FreeText, Fixed: c.ReadOnly, Ambiguous: c.Ambiguous,
-		Principal: o.Principal, Session: o.Session, Run: o.Run, Turn: o.Turn, Model: o.Model, Dialect: o.Dialect, Now: o.At,
+		Principal: o.Principal, Session: o.Session, Run: o.Run, Tainted: o.Tainted, Turn: o.Turn, Model: o.Model, Dialect: o.Dialect, Now: o.At,
 	}
 }
 
@@ -78,7 +79,7 @@ func ArgumentsText(value json.RawMessage) string {
 // requested returns the call of a request with the arguments of the model.
 func requested(r *approvals.Request) (from Origin, c intercept.Call) {
 	from = Origin{
-		Principal: r.Principal, Session: r.SessionID, Run: r.RunID, Turn: r.TurnID, Model: r.Model, Dialect: r.Dialect,
+		Principal: r.Principal, Session: r.SessionID, Run: r.RunID, Tainted: r.Details.Tainted != "", Turn: r.TurnID, Model: r.Model, Dialect: r.Dialect,
 	}
 	c = intercept.Call{
 		Name: r.ToolName, Arguments: r.Details.RawArguments, FreeText: r.Details.FreeText, ReadOnly: r.Details.Fixed, Ambiguous: r.Details.Doubts,
@@ -104,7 +105,7 @@ func Approved(r *approvals.Request) intercept.Call {
 // call that was denied because a person had denied it before.
 func Recorded(e *approvals.Event) (from Origin, c intercept.Call, then policy.Action, ok bool) {
 	switch {
-	case e.Before == nil:
+	case e.Before == nil, e.Kind == approvals.KindResult:
 		return from, c, "", false
 	case e.Type == approvals.EventApprovalRequired:
 		then = policy.Ask
@@ -116,7 +117,7 @@ func Recorded(e *approvals.Event) (from Origin, c intercept.Call, then policy.Ac
 		return from, c, "", false
 	}
 	from = Origin{
-		Principal: e.Principal, Session: e.SessionID, Run: e.RunID, Turn: e.TurnID, Model: e.Model, Dialect: e.Dialect, At: e.Time,
+		Principal: e.Principal, Session: e.SessionID, Run: e.RunID, Tainted: e.Tainted, Turn: e.TurnID, Model: e.Model, Dialect: e.Dialect, At: e.Time,
 	}
 	c = intercept.Call{Name: e.ToolName, Arguments: ArgumentsText(e.Before), FreeText: e.FreeText, Ambiguous: e.Doubts}
 	return from, c, then, true

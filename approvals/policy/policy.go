@@ -27,10 +27,11 @@ const (
 // Denied is how a call came to be denied.
 type Denied = rule.Denied
 
-// Policy judges calls. It is immutable and safe for concurrent use.
+// Policy judges calls and their results. It is immutable and safe for concurrent use.
 type Policy struct {
-	rules  *rule.Set
-	grants *Grants // that hold beside the rules
+	rules   *rule.Set
+	grants  *Grants       // that hold beside the rules
+	results *resultMemory // of rules
 }
 
 // Parse reads a policy. Errors contain the name as the file, verdicts its last element. It returns
@@ -40,15 +41,17 @@ func Parse(name string, src []byte) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Policy{rules: rules}, nil
+	return &Policy{rules: rules, results: newResultMemory()}, nil
 }
 
 // With returns the policy with grants in place of any before. A grant that denies is like a deny
 // rule, one that allows like an allow rule.
-func (p *Policy) With(g *Grants) *Policy { return &Policy{rules: p.rules, grants: g} }
+func (p *Policy) With(g *Grants) *Policy {
+	return &Policy{rules: p.rules, grants: g, results: p.results}
+}
 
 // Default returns the policy that asks about every call.
-func Default() *Policy { return &Policy{rules: rule.EmptySet()} }
+func Default() *Policy { return &Policy{rules: rule.EmptySet(), results: newResultMemory()} }
 
 // Warnings returns one sentence for each allow pattern that is only the name of a tool with a known
 // resource: it allows any arguments, including secrets.
@@ -66,7 +69,7 @@ func (p *Policy) Protect(folder string, files ...string) *Policy {
 	if len(files) == 0 {
 		return p
 	}
-	return &Policy{rules: p.rules.Protect(folder, files...), grants: p.grants}
+	return &Policy{rules: p.rules.Protect(folder, files...), grants: p.grants, results: p.results}
 }
 
 // Judge returns the verdict on a call.
@@ -105,6 +108,15 @@ type Shadow struct{ *Policy }
 
 // Judge allows a call and reports the action of the policy.
 func (s Shadow) Judge(c Call) Verdict { return shadowed(s.Policy.Judge(c)) }
+
+// JudgeResultOnce allows a result unchanged and reports the action of the policy.
+func (s Shadow) JudgeResultOnce(key ResultKey, result func() Result) *ResultVerdict {
+	v := s.Policy.JudgeResultOnce(key, result)
+	if v.Said() == Allow {
+		return v
+	}
+	return &ResultVerdict{Action: Allow, Rule: v.Rule, Reason: v.Reason, Taint: v.Taint, Shadowed: v.Said()}
+}
 
 // JudgeHosted allows a hosted tool and reports the action of the policy.
 func (s Shadow) JudgeHosted(principal approvals.Principal, name string) Verdict {

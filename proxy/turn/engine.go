@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/internal/recent"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/offers"
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,6 +47,12 @@ type Limits struct {
 // writes at once.
 const maxOpening = 128
 
+// The bounds of one generation of the memory of decisions about results: see package recent.
+const (
+	maxReviewed     = 10_000
+	maxReviewedText = 8 << 20
+)
+
 // Engine makes turns and has what they share. It is safe for concurrent use.
 type Engine struct {
 	Options // not changed while turns run
@@ -54,6 +61,7 @@ type Engine struct {
 	Conversations conversation.Shared // not changed while turns run
 	opening       chan struct{}       // a place for each hold that is being recorded
 	Offers        offers.Offers
+	reviewed      *recent.Map[string, *conversation.Replacement] // what people have decided about results
 
 	draining context.Context // ends when holds have to end
 	drain    context.CancelFunc
@@ -63,6 +71,7 @@ type Engine struct {
 // metrics are not exported.
 func NewEngine(o Options, registerer prometheus.Registerer) *Engine {
 	e := &Engine{Options: o, metrics: newMetrics(registerer, o.Dialects), opening: make(chan struct{}, maxOpening)}
+	e.reviewed = recent.New[string, *conversation.Replacement](maxReviewed, maxReviewedText)
 	e.Conversations = conversation.Shared{
 		Store: o.Store, Runs: o.Gate, Requests: o.Gate, AbortRest: o.Limits.AbortRest, KeepRecords: o.Keeper != nil, Log: o.Log,
 		Metrics: conversation.Metrics{Spliced: e.metrics.spliced, Unplaced: e.metrics.unplaced, StoreErrors: e.metrics.storeErrors.WithLabelValues("turns")},

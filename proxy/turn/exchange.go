@@ -179,7 +179,9 @@ func (t *Turn) answered(r reply) State {
 		return t.output.fail(intercept.NotUnderstood("its character set is not UTF-8"))
 	}
 	if t.exchange.count == 1 {
-		r.response.CopyHead(t.output.agent.Head())
+		if !t.output.agent.Started() { // else people were asked about results
+			r.response.CopyHead(t.output.agent.Head())
+		}
 		t.exchange.kept.keepHead(r.response)
 	}
 	return Reading
@@ -204,7 +206,11 @@ func (t *Turn) upstreamError(status int) State {
 		t.conversation.Hidden.RestoreConsumed(t.ctx)
 	}
 	if t.output.agent.Started() {
-		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream refused to continue the answer after a denial (status " + statusText(status) + ")"})
+		what := "refused to continue the answer after a denial"
+		if t.exchange.count == 1 {
+			what = "refused the request"
+		}
+		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream " + what + " (status " + statusText(status) + ")"})
 	}
 	if redirects(status) {
 		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream sends the agent to another address, where nothing would be held; if it is the right one, name it in proxy.upstreams"})

@@ -35,9 +35,13 @@ var ErrOverloaded = &intercept.Error{Code: intercept.CodeOverloaded, Reason: "th
 
 // reserve reserves memory for the requests that are about to be recorded.
 func (r *review) reserve(agent Agent) *intercept.Error {
+	return reserve(r.requests, agent)
+}
+
+func reserve(requests []approvals.Request, agent Agent) *intercept.Error {
 	size := 0
-	for i := range r.requests {
-		size += r.requests[i].Size()
+	for i := range requests {
+		size += requests[i].Size()
 	}
 	if size > maxRequestBytes {
 		return &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: fmt.Sprintf("its calls need %d bytes to be shown to reviewers, the limit is %d; none of it is released", size, maxRequestBytes)}

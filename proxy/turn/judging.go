@@ -23,6 +23,12 @@ type Judge interface {
 	AllowsByName(who approvals.Principal, c intercept.Call) (policy.Verdict, bool)
 	// JudgeHosted returns the verdict on the offer of a tool that the provider runs.
 	JudgeHosted(who approvals.Principal, name string) policy.Verdict
+	// JudgesResults reports whether there are rules about results.
+	JudgesResults() bool
+	// JudgeResult returns the verdict on a result, which it remembers by the key.
+	JudgeResult(key policy.ResultKey, result func() judge.Result) *policy.ResultVerdict
+	// PolicyName is the name of the policy that judges results.
+	PolicyName() string
 }
 
 // originOf is the information for the judge beside the call itself.
@@ -30,6 +36,6 @@ func originOf(c *conversation.Conversation) judge.Origin {
 	who := c.Identity()
 	return judge.Origin{
 		Principal: who.Principal, Session: who.Session, Run: who.Run, Turn: c.Request.Turn, Model: who.Model, Dialect: c.Request.Dialect.Name(),
-		At: time.Now(),
+		Tainted: c.Judged.Taint() != "", At: time.Now(),
 	}
 }

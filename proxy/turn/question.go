@@ -20,7 +20,6 @@ import (
 func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.Request {
 	c := r.conversation
 	who, now := c.Identity(), time.Now().UTC()
-	timeout, onTimeout := r.timeoutFor(&j.verdict)
 	q := approvals.Request{
 		Kind: approvals.KindPermission, Principal: who.Principal,
 		SessionID: who.Session, RunID: who.Run, TurnID: c.Request.Turn,
@@ -32,16 +31,9 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 		SuggestedPatterns: j.verdict.Suggested,
 		Context:           approvals.Context{LastUserMessage: excerpt(c.Parsed.LastUser()), AssistantText: excerpt(answer.Text())},
 		AllowRemember:     j.verdict.AllowRemember, RememberScopes: j.verdict.RememberScopes,
-		Reviewers: j.verdict.Reviewers, RequiredApprovals: j.verdict.RequiredApprovals,
-		CreatedAt: now, ExpiresAt: now.Add(timeout), OnTimeout: onTimeout,
 		Details: approvals.Details{Flags: slices.Concat(j.call.Flags, j.verdict.Flags), Commands: j.verdict.Commands, FreeText: j.call.FreeText, Fixed: j.call.ReadOnly, Doubts: j.call.Ambiguous, Policy: j.policy},
 	}
-	q.Details.Escalation = escalation(j.verdict.Escalate, now)
-	for _, d := range j.verdict.Demands {
-		q.Demands = append(q.Demands, approvals.Demand{
-			Rule: d.Rule, Reviewers: d.Reviewers, RequiredApprovals: d.RequiredApprovals, Escalation: escalation(d.Escalate, now),
-		})
-	}
+	r.decidedBy(&q, &j.verdict, now)
 	if tool, ok := c.Parsed.Tool(j.call.Name); ok {
 		q.Description = strings.Clone(tool.Description) // pins no list of tools
 		q.Tool = approvals.Tool{Description: q.Description, Parameters: tool.Parameters}
@@ -54,6 +46,24 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 		q.Details.RawArguments = j.call.Arguments
 	}
 	return q
+}
+
+// decidedBy sets who decides a request that is made now, and until when. The request contains
+// why the run is tainted, if it is.
+func (r *review) decidedBy(q *approvals.Request, v *policy.Verdict, now time.Time) {
+	timeout, onTimeout := r.timeoutFor(v)
+	q.Reviewers, q.RequiredApprovals = v.Reviewers, v.RequiredApprovals
+	q.CreatedAt, q.ExpiresAt, q.OnTimeout = now, now.Add(timeout), onTimeout
+	q.Details.Escalation = escalation(v.Escalate, now)
+	for _, d := range v.Demands {
+		q.Demands = append(q.Demands, approvals.Demand{
+			Rule: d.Rule, Reviewers: d.Reviewers, RequiredApprovals: d.RequiredApprovals, Escalation: escalation(d.Escalate, now),
+		})
+	}
+	if cause := r.conversation.Judged.Taint(); cause != "" {
+		q.Details.Tainted = cause
+		q.Details.Flags = append(slices.Clip(q.Details.Flags), "The run is tainted: it has read "+cause+".")
+	}
 }
 
 // escalation is that of a request made now, nil for none.

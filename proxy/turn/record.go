@@ -17,6 +17,9 @@ import (
 // again.
 func (r *review) record(ctx context.Context, settled intercept.Resolution, passed []intercept.Call, n int, s *stored) error {
 	called := len(r.calls) > 0 || len(passed) > 0
+	if r.rules().JudgesResults() {
+		r.conversation.Hidden.Released(append(r.gotten(), passed...))
+	}
 	if err := r.conversation.Hidden.Remember(ctx, settled, called); err != nil {
 		return err
 	}
@@ -88,6 +91,7 @@ func (j *judgedCall) event(c *conversation.Conversation, t approvals.EventType) 
 		SessionID: who.Session, RunID: who.Run, TurnID: c.Request.Turn, Dialect: c.Request.Dialect.Name(), Model: who.Model,
 		ToolCallID: j.call.ID, ToolName: j.call.Name, Rule: j.verdict.Rule, Outcome: string(j.outcome), FreeText: j.call.FreeText, Doubts: j.call.Ambiguous,
 	}
+	e.Tainted = c.Judged.Taint() != ""
 	if j.request != nil {
 		e.RequestID = j.request.ID
 	}

@@ -218,6 +218,21 @@ func approvedAmong(calls []*judgedCall) (released []*approvals.Request) {
 	return released
 }
 
+// gotten returns the calls that the agent gets, as they run.
+func (r *review) gotten() (calls []intercept.Call) {
+	for _, j := range r.calls {
+		if !j.released() {
+			continue
+		}
+		c := j.call
+		if j.ruling.Action == intercept.Edit {
+			c.Arguments = j.ruling.Arguments
+		}
+		calls = append(calls, c)
+	}
+	return calls
+}
+
 // logShadowed logs the verdict of a policy in shadow mode.
 func (r *review) logShadowed(j *judgedCall) {
 	if v := &j.verdict; v.Shadowed != "" {

@@ -37,6 +37,7 @@ type Turn struct {
 	conversation conversation.Conversation
 	hosted       hostedTools
 	exchange     exchange
+	results      results
 	review       review
 	output       output
 	stored       stored
@@ -59,6 +60,7 @@ func (e *Engine) New(ctx context.Context, r *Request, agent Agent, up Upstream, 
 	if e.Keeper != nil {
 		t.exchange.kept = &keptAnswers{reserve: agent.Reserve}
 	}
+	t.results = results{turn: t}
 	t.review = review{engine: e, conversation: c, spans: spans}
 	t.output = output{engine: e, ctx: ctx, conversation: c, exchange: &t.exchange, stored: &t.stored, spans: spans, agent: agent}
 	return t
@@ -71,8 +73,6 @@ func (t *Turn) Prepare() *intercept.Error {
 		t.Close()
 		return refusal
 	}
-	t.exchange.next = t.conversation.Parsed.Envelope()
-	t.state = Preparing
 	t.enterRun(false)
 	t.engine.metrics.overhead.Observe(time.Since(t.request.Began).Seconds())
 	return nil
@@ -93,6 +93,9 @@ func (t *Turn) prepare() (refusal *intercept.Error) {
 		t.spans.Identified(who.Session, who.Run, who.Principal)
 	}
 	c.Results.Read()
+	if refusal := t.results.judge(t.ctx); refusal != nil {
+		return refusal
+	}
 	if refusal := c.Hidden.Splice(t.ctx); refusal != nil {
 		return refusal
 	}
@@ -107,8 +110,12 @@ func (t *Turn) prepare() (refusal *intercept.Error) {
 	if refusal != nil {
 		return refusal
 	}
+	if t.state = AskingResults; len(t.results.asked) == 0 {
+		t.state = Preparing
+		refusal = t.results.settle(t.ctx)
+	}
 	t.output.begin(t.passByName)
-	return nil
+	return refusal
 }
 
 // passByName reports whether the fragments of a call may pass before it is complete.
@@ -161,6 +168,7 @@ func (t *Turn) Close() {
 	if t.output.agent.Started() { // else the agent will probably send the request again
 		t.conversation.Results.Record(nil)
 	}
+	t.results.release()
 	t.review.release(t.stored.attachment != nil)
 	t.exchange.close()
 	t.exchange.kept.close()

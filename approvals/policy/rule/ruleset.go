@@ -29,6 +29,7 @@ type Set struct {
 	Rewrite   *Index
 	Limited   Limited
 	Hosted    hosted
+	Results   Results
 }
 
 // EmptySet returns the rules where there is no file: people are asked about everything.
@@ -88,15 +89,16 @@ func (p *Set) ByDefault(name string, k resource.Kind, t *resource.Tool) Basis {
 // Groups returns the groups that rules name, each with the place of one such rule.
 func (p *Set) Groups() map[string]string {
 	groups := map[string]string{}
+	all := slices.Clone(p.Results.Ask)
 	for _, list := range []*Index{p.Ask, p.Limited.Ask, p.Limited.Allow} {
-		if list == nil {
-			continue
+		if list != nil {
+			all = append(all, list.All...)
 		}
-		for _, pattern := range list.All {
-			for _, group := range slices.Concat(pattern.Rule.Reviewers, pattern.Rule.Escalate.To) {
-				if groups[group] == "" {
-					groups[group] = pattern.Where
-				}
+	}
+	for _, pattern := range all {
+		for _, group := range slices.Concat(pattern.Rule.Reviewers, pattern.Rule.Escalate.To) {
+			if groups[group] == "" {
+				groups[group] = pattern.Where
 			}
 		}
 	}

@@ -179,7 +179,7 @@ func (r *Request) rewrite(body []byte) error {
 	before := r.Ending()
 	e := r.envelope
 	e.Body = body
-	again, err := RequestSchema.Accept(e)
+	again, err := r.Rewritten(body)
 	if err == nil {
 		r.ParsedRequest, r.envelope, r.before, r.offers = again, e, before, nil
 		r.input = inputOf(r.Field("input"))

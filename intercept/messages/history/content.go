@@ -1,0 +1,45 @@
+package history
+
+import (
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/tidwall/gjson"
+)
+
+// ResultContents implements [intercept.Request].
+func (r *Request) ResultContents() []intercept.ResultContent {
+	at, _ := r.At("messages")
+	found := intercept.ResultContents{Offset: at.Start}
+	r.value("messages").ForEach(func(_, m gjson.Result) bool {
+		content := m.Get("content")
+		if !content.IsArray() {
+			return true
+		}
+		content.ForEach(func(_, b gjson.Result) bool {
+			switch b.Get("type").Str {
+			case "tool_use":
+				found.AddCall(b.Get("id").Str, b)
+			case "tool_result":
+				found.Add(b.Get("tool_use_id").Str, b.Get("content"))
+			}
+			return true
+		})
+		return true
+	})
+	return found.List
+}
+
+// ResultCall implements [intercept.Request].
+func (r *Request) ResultCall(raw string) intercept.Call {
+	v := gjson.Parse(raw)
+	return intercept.Call{ID: v.Get("id").Str, Name: v.Get("name").Str, Arguments: v.Get("input").Raw}
+}
+
+// SetBody implements [intercept.Request].
+func (r *Request) SetBody(body []byte) error {
+	ending := r.Ending()
+	next, err := r.Rewritten(body)
+	if err == nil {
+		r.ParsedRequest, r.ending = next, ending
+	}
+	return err
+}

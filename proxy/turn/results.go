@@ -1,0 +1,241 @@
+package turn
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/conversation"
+)
+
+// results are the results of calls in the agent's request, judged before upstream reads them;
+// resultask.go asks people about some.
+type results struct {
+	turn     *Turn
+	asked    []*askedResult      // that need a decision, each result once
+	requests []approvals.Request // about them, in the same order
+	hold     Hold                // nil when no people are asked
+	events   []approvals.Event   // to be recorded before the request is sent
+	taint    string              // the first result that taints the run, "" for none
+	fresh    map[string]bool     // the ids of the calls that the model has not answered yet; nil: see isFresh
+	settled  bool
+}
+
+// judgedResult is a result with its verdict.
+type judgedResult struct {
+	index   int // in the request
+	sent    *intercept.ResultContent
+	key     policy.ResultKey
+	verdict *policy.ResultVerdict
+}
+
+// judge judges every result of the request. Call it before the hidden turns are spliced in:
+// those contain texts of heldcall, which are no results.
+func (r *results) judge(ctx context.Context) *intercept.Error {
+	c, rules := &r.turn.conversation, r.turn.review.rules()
+	if !rules.JudgesResults() {
+		return nil
+	}
+	sent := c.Judged.Read()
+	for i := range sent {
+		j := judgedResult{index: i, sent: &sent[i], key: r.key(i, &sent[i])}
+		j.verdict = rules.JudgeResult(j.key, func() judge.Result {
+			call, known := c.Judged.Call(i)
+			texts, ok := j.sent.Texts()
+			return judge.Result{Call: call, Known: known, Texts: texts, Unreadable: !ok}
+		})
+		if j.verdict.Said() == policy.Allow && j.verdict.Taint == "" && j.verdict.Shadowed == "" {
+			continue
+		}
+		if refusal := r.take(ctx, &j); refusal != nil {
+			return refusal
+		}
+	}
+	return nil
+}
+
+// key identifies a result and its call. The call of a result whose request does not contain it
+// is that of the answer which the request continues.
+func (r *results) key(i int, sent *intercept.ResultContent) (key policy.ResultKey) {
+	call := sent.Call
+	if call == "" {
+		c, known := r.turn.conversation.Judged.Call(i)
+		call = fmt.Sprintf("%t%q%q%t%q", known, c.Name, c.Arguments, c.FreeText, c.Ambiguous)
+	}
+	sum := sha256.New()
+	var length [20]byte
+	sum.Write(append(strconv.AppendInt(length[:0], int64(len(call)), 10), ':'))
+	sum.Write([]byte(call))
+	sum.Write([]byte(sent.Raw))
+	sum.Sum(key[:0])
+	return key
+}
+
+// take takes the verdict on a result that does not pass without more.
+func (r *results) take(ctx context.Context, j *judgedResult) *intercept.Error {
+	c, v := &r.turn.conversation, j.verdict
+	call, known := c.Judged.Call(j.index)
+	switch v.Action {
+	case policy.Deny:
+		r.replace(j, &conversation.Replacement{Denied: intercept.ResultDeniedByRule(call.Name, v.Reason)})
+		r.record(j, approvals.Event{Type: approvals.EventResultDenied, Outcome: string(approvals.OutcomeDeniedByRule), Note: v.Reason})
+		return nil // the model does not read it, so it does not taint the run
+	case policy.Ask:
+		return r.ask(ctx, j)
+	}
+	if v.Redacted != nil {
+		r.replace(j, &conversation.Replacement{Texts: v.Redacted})
+		r.record(j, approvals.Event{Type: approvals.EventResultRedacted, Note: v.Reason})
+	}
+	if v.Shadowed != "" && r.isFresh(j) {
+		r.turn.engine.Log.Info("shadow: the policy would not have let the model read this result unchanged", "verdict", v.Shadowed, "tool", call.Name,
+			"rule", v.Rule, "reason", v.Reason, "turn", r.turn.request.Turn)
+	}
+	r.taintBy(j, call, known)
+	return nil
+}
+
+// taintBy notes that the model reads a result, which may taint the run.
+func (r *results) taintBy(j *judgedResult, call intercept.Call, known bool) {
+	if j.verdict.Taint == "" || r.taint != "" {
+		return
+	}
+	what := "the result of a call that is not known"
+	if known {
+		what = match.Preview("the result of " + call.Name + " " + call.Arguments)
+	}
+	r.taint = fmt.Sprintf("%s, which %s in the policy's taint list matches", what, j.verdict.Taint)
+}
+
+// replace sets what the model reads in place of a result; nil: what the verdict leaves of it.
+func (r *results) replace(j *judgedResult, with *conversation.Replacement) {
+	if with == nil && j.verdict.Redacted != nil {
+		with = &conversation.Replacement{Texts: j.verdict.Redacted}
+	}
+	if with != nil {
+		r.turn.conversation.Judged.Replace(j.index, *with)
+	}
+}
+
+// isFresh reports whether the model has not answered a result yet, so that what happens to it
+// is recorded.
+func (r *results) isFresh(j *judgedResult) bool {
+	if r.fresh == nil {
+		r.fresh = make(map[string]bool)
+		for _, one := range r.turn.conversation.Parsed.Results() {
+			r.fresh[one.CallID] = true
+		}
+	}
+	return r.fresh[j.sent.CallID]
+}
+
+// record notes an event about a result, unless the model has answered the result: the event
+// was recorded then.
+func (r *results) record(j *judgedResult, e approvals.Event) {
+	if !r.isFresh(j) {
+		return
+	}
+	call, _ := r.turn.conversation.Judged.Call(j.index)
+	e.ToolCallID, e.ToolName, e.Rule = j.sent.CallID, call.Name, j.verdict.Rule
+	r.events = append(r.events, e)
+}
+
+// settle changes the request as it was decided. What follows is recorded first.
+func (r *results) settle(ctx context.Context) *intercept.Error {
+	t := r.turn
+	c := &t.conversation
+	if t.review.rules().JudgesResults() {
+		if refusal := c.Judged.LoadTaint(ctx, r.taint); refusal != nil {
+			return refusal
+		}
+	}
+	if err := r.recordEvents(ctx); err != nil {
+		t.engine.metrics.storeError("record")
+		return c.StoreError(err)
+	}
+	if refusal := c.Judged.Apply(); refusal != nil {
+		return refusal
+	}
+	r.settled, r.asked, r.events, r.fresh = true, nil, nil, nil
+	t.exchange.next = c.Parsed.Envelope()
+	return nil
+}
+
+func (r *results) recordEvents(ctx context.Context) error {
+	if len(r.events) == 0 {
+		return nil
+	}
+	c := &r.turn.conversation
+	who := c.Identity()
+	for i := range r.events {
+		e := &r.events[i]
+		e.Tenant, e.Principal, e.SessionID, e.RunID, e.Model = who.Principal.Tenant, who.Principal, who.Session, who.Run, who.Model
+		e.TurnID, e.Dialect, e.Tainted = c.Request.Turn, c.Request.Dialect.Name(), c.Judged.Taint() != ""
+	}
+	return r.turn.engine.Gate.Record(ctx, r.events...)
+}
+
+// text is the text of a result as reviewers read it: what rules leave of it.
+func (j *judgedResult) text() string {
+	texts := j.verdict.Redacted
+	if texts == nil {
+		texts, _ = j.sent.Texts()
+	}
+	if len(texts) == 0 {
+		return "(no text)"
+	}
+	return strings.Join(texts, "\n")
+}
+
+// edited is what the model reads in place of a result that a reviewer has edited: images and
+// the form of the result stay.
+func (j *judgedResult) edited(text string) *conversation.Replacement {
+	if text == "" {
+		text = "[removed by a reviewer]" // some providers refuse empty texts
+	}
+	texts, _ := j.sent.Texts()
+	if len(texts) == 0 {
+		return &conversation.Replacement{Denied: text}
+	}
+	texts = slices.Repeat([]string{"[see the first text]"}, len(texts))
+	texts[0] = text
+	return &conversation.Replacement{Texts: texts}
+}
+
+// id is the key of a result in records.
+func (j *judgedResult) id() string { return hex.EncodeToString(j.key[:]) }
+
+// newRequest is the request to people whether the model may read a result.
+func (r *results) newRequest(j *judgedResult) approvals.Request {
+	c, v := &r.turn.conversation, &j.verdict.Question
+	who, now := c.Identity(), time.Now().UTC()
+	call, _ := c.Judged.Call(j.index)
+	text := j.text()
+	q := approvals.Request{
+		Kind: approvals.KindResult, Principal: who.Principal,
+		SessionID: who.Session, RunID: who.Run, TurnID: c.Request.Turn, Dialect: c.Request.Dialect.Name(), Model: who.Model,
+		ToolCallID: j.sent.CallID, ToolName: call.Name, Arguments: judge.ArgumentsValue(intercept.Call{Arguments: text, FreeText: true}),
+		Resource: v.Resource, ArgsPreview: match.Preview(text),
+		Title:       "May the model read the result of " + cmp.Or(call.Name, "a call") + "?",
+		Description: match.Preview("The call has run: " + call.Name + " " + call.Arguments),
+		RiskLevel:   v.Risk, Reason: v.Reason, Rule: v.Rule,
+		Context: approvals.Context{LastUserMessage: excerpt(c.Parsed.LastUser())},
+		Details: approvals.Details{FreeText: true, Policy: r.turn.review.rules().PolicyName()},
+	}
+	if j.verdict.Redacted != nil {
+		q.Details.Flags = []string{"Parts of the result are redacted by the policy. If it is approved, the model reads what is shown here."}
+	}
+	r.turn.review.decidedBy(&q, v, now)
+	return q
+}
