@@ -39,6 +39,10 @@ type responseRef struct {
 	// Calls are those of the answer, whose results the agent sends without them. They are
 	// recorded where a policy judges results.
 	Calls []releasedCall `json:"calls,omitempty"`
+	Parked  []string `json:"parked,omitempty"` // the requests about its parked calls
+	// Waiting are the requests about earlier parked calls that were pending when the model
+	// read their notices.
+	Waiting []string `json:"waiting,omitempty"`
 }
 
 // responseRefID is the id under which a responseRef is kept. There is one a key.
