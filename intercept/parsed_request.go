@@ -56,6 +56,9 @@ func (a *ParsedRequest) ConversationFields() []string { return a.form.Conversati
 // Field is the value of a field, nil if it is absent. It aliases the body.
 func (a *ParsedRequest) Field(name string) []byte { return a.fields.Raw(name) }
 
+// Text is the value of a field that is a string.
+func (a *ParsedRequest) Text(name string) string { return gjson.ParseBytes(a.Field(name)).String() }
+
 // At returns the place of the value of a field in the body.
 func (a *ParsedRequest) At(name string) (at strictjson.Span, ok bool) { return a.fields.At(name) }
 

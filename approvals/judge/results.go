@@ -9,7 +9,7 @@ import (
 type Result struct {
 	Call  intercept.Call
 	Known bool     // false: nothing is known of the call but perhaps its id
-	Texts []string // see [intercept.ResultContent]
+	Texts []string // see [toolresult.Content]
 	// Unreadable reports that not all texts were found.
 	Unreadable bool
 }

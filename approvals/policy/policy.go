@@ -109,15 +109,6 @@ type Shadow struct{ *Policy }
 // Judge allows a call and reports the action of the policy.
 func (s Shadow) Judge(c Call) Verdict { return shadowed(s.Policy.Judge(c)) }
 
-// JudgeResultOnce allows a result unchanged and reports the action of the policy.
-func (s Shadow) JudgeResultOnce(key ResultKey, result func() Result) *ResultVerdict {
-	v := s.Policy.JudgeResultOnce(key, result)
-	if v.Said() == Allow {
-		return v
-	}
-	return &ResultVerdict{Action: Allow, Rule: v.Rule, Reason: v.Reason, Taint: v.Taint, Shadowed: v.Said()}
-}
-
 // JudgeHosted allows a hosted tool and reports the action of the policy.
 func (s Shadow) JudgeHosted(principal approvals.Principal, name string) Verdict {
 	return shadowed(s.Policy.JudgeHosted(principal, name))

@@ -85,6 +85,26 @@ func (p *Policy) JudgeResult(r Result) *ResultVerdict {
 	return &v
 }
 
+// JudgeResultOnce is [Policy.JudgeResult] for a result with a key. What the policy remembers
+// is not judged again.
+func (p *Policy) JudgeResultOnce(key ResultKey, result func() Result) *ResultVerdict {
+	if v, ok := p.results.Get(key, (*ResultVerdict).size); ok {
+		return v
+	}
+	v := p.JudgeResult(result())
+	p.results.Put(key, v, v.size())
+	return v
+}
+
+// JudgeResultOnce allows a result unchanged and reports the action of the policy.
+func (s Shadow) JudgeResultOnce(key ResultKey, result func() Result) *ResultVerdict {
+	v := s.Policy.JudgeResultOnce(key, result)
+	if v.Said() == Allow {
+		return v
+	}
+	return &ResultVerdict{Action: Allow, Rule: v.Rule, Reason: v.Reason, Taint: v.Taint, Shadowed: v.Said()}
+}
+
 // ask makes the verdict that of ask rules, the strictest first.
 func (v *ResultVerdict) ask(e *evaluation, asking []*rule.Pattern) {
 	by := asking[0].Basis(Ask)
@@ -112,24 +132,7 @@ func matching(list []*rule.Pattern, c *resource.ParsedCall, texts []string) []*r
 
 // contains reports whether one of some detectors finds something in the texts.
 func contains(detectors []*detect.Detector, texts []string) bool {
-	return len(detectors) == 0 || slices.ContainsFunc(detectors, func(d *detect.Detector) bool { return len(findIn(d, texts)) > 0 })
-}
-
-// findIn finds parts of several texts, with their places in the joined text: parts may
-// continue from one text into the next, and begin or end with one.
-func findIn(d *detect.Detector, texts []string) []detect.Span {
-	found := d.Find(strings.Join(texts, ""))
-	if len(texts) == 1 {
-		return found
-	}
-	at := 0
-	for _, text := range texts {
-		for _, span := range d.Find(text) {
-			found = append(found, detect.Span{Start: at + span.Start, End: at + span.End, Kind: span.Kind})
-		}
-		at += len(text)
-	}
-	return found
+	return len(detectors) == 0 || slices.ContainsFunc(detectors, func(d *detect.Detector) bool { return len(d.FindIn(texts)) > 0 })
 }
 
 // redact replaces what the rules of patterns find.
@@ -141,7 +144,7 @@ func redact(v *ResultVerdict, by []*rule.Pattern, texts []string) {
 			continue
 		}
 		for _, d := range p.Rule.Contains {
-			found = append(found, findIn(d, texts)...)
+			found = append(found, d.FindIn(texts)...)
 		}
 		places = append(places, p.Where)
 		v.Reason = cmp.Or(v.Reason, p.Rule.Reason)
@@ -150,57 +153,5 @@ func redact(v *ResultVerdict, by []*rule.Pattern, texts []string) {
 		return
 	}
 	v.Rule, v.Reason = strings.Join(places, ", "), cmp.Or(v.Reason, "A policy rule redacts parts of such results.")
-	v.Redacted = redacted(texts, disjoint(found))
-}
-
-// disjoint joins the parts that overlap, in the order of their places.
-func disjoint(found []detect.Span) []detect.Span {
-	slices.SortFunc(found, func(a, b detect.Span) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End), cmp.Compare(b.Kind, a.Kind))
-	})
-	var all []detect.Span
-	for _, span := range found {
-		if n := len(all); n > 0 && span.Start < all[n-1].End {
-			all[n-1].End = max(all[n-1].End, span.End)
-			all[n-1].Kind = cmp.Or(all[n-1].Kind, span.Kind)
-			continue
-		}
-		all = append(all, span)
-	}
-	return all
-}
-
-// redacted returns texts without some parts of the joined text. Of a part in several texts
-// the first one names it.
-func redacted(texts []string, parts []detect.Span) []string {
-	out := make([]string, len(texts))
-	at := 0
-	for i, text := range texts {
-		var b strings.Builder
-		kept := at
-		for _, part := range parts {
-			if part.End <= at || part.Start >= at+len(text) {
-				continue
-			}
-			if part.Start > kept {
-				b.WriteString(text[kept-at : part.Start-at])
-			}
-			if part.Start >= at {
-				b.WriteString(replacement(part.Kind))
-			}
-			kept = min(part.End, at+len(text))
-		}
-		b.WriteString(text[kept-at:])
-		out[i] = b.String()
-		at += len(text)
-	}
-	return out
-}
-
-// replacement is the text in place of a part.
-func replacement(kind string) string {
-	if kind == "" {
-		return "[redacted]"
-	}
-	return "[redacted: " + kind + "]"
+	v.Redacted = detect.Redact(texts, found)
 }

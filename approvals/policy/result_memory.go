@@ -24,17 +24,6 @@ func newResultMemory() *resultMemory {
 	return recent.New[ResultKey, *ResultVerdict](maxRemembered, maxRememberedText)
 }
 
-// JudgeResultOnce is [Policy.JudgeResult] for a result with a key. What the policy remembers
-// is not judged again.
-func (p *Policy) JudgeResultOnce(key ResultKey, result func() Result) *ResultVerdict {
-	if v, ok := p.results.Get(key, (*ResultVerdict).size); ok {
-		return v
-	}
-	v := p.JudgeResult(result())
-	p.results.Put(key, v, v.size())
-	return v
-}
-
 // size is the number of bytes of the redacted texts.
 func (v *ResultVerdict) size() (n int) {
 	for _, text := range v.Redacted {

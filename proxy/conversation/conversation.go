@@ -38,8 +38,8 @@ type responseRef struct {
 	Again   []byte   `json:"again,omitempty"`  // the record for a request that asks for the answer again
 	// Calls are those of the answer, whose results the agent sends without them. They are
 	// recorded where a policy judges results.
-	Calls []releasedCall `json:"calls,omitempty"`
-	Parked  []string `json:"parked,omitempty"` // the requests about its parked calls
+	Calls  []releasedCall `json:"calls,omitempty"`
+	Parked []string       `json:"parked,omitempty"` // the requests about its parked calls
 	// Waiting are the requests about earlier parked calls that were pending when the model
 	// read their notices.
 	Waiting []string `json:"waiting,omitempty"`
@@ -129,6 +129,15 @@ func (c *Conversation) sessionIdentity() *Identity {
 		c.info.Opening = "" // would keep the conversation in memory
 	}
 	return &c.id
+}
+
+// NewEvent returns an event about the turn of the request.
+func NewEvent(c *Conversation, t approvals.EventType) approvals.Event {
+	who := c.Identity()
+	return approvals.Event{
+		Type: t, Tenant: who.Principal.Tenant, Principal: who.Principal, SessionID: who.Session, RunID: who.Run,
+		TurnID: c.Request.Turn, Dialect: c.Request.Dialect.Name(), Model: who.Model, Tainted: c.Judged.Taint() != "",
+	}
 }
 
 // userMessage identifies the user's last message: "" where the request continues without

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/notice"
 )
 
 // HiddenTurns are the hidden turns of the conversation, which are spliced into its
@@ -98,7 +99,7 @@ func (h *HiddenTurns) load(ctx context.Context) (records [][]byte, refusal *inte
 	}
 	texts, refusal := h.decidedLater(ctx)
 	if len(texts) > 0 {
-		records = append(records, intercept.DecidedLater(texts))
+		records = append(records, notice.DecidedLater(texts))
 	}
 	return records, refusal
 }

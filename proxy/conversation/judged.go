@@ -6,14 +6,16 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/toolresult"
+	"github.com/heldcall/heldcall/internal/recent"
 )
 
 // JudgedResults are the results of calls in the agent's request, what the model reads in place
 // of some of them, and what reviewers have decided about some of them before.
 type JudgedResults struct {
 	conversation *Conversation
-	sent         []intercept.ResultContent // as the agent has sent them
-	replaced     map[int]Replacement       // by the index in sent
+	sent         []toolresult.Content // as the agent has sent them
+	replaced     map[int]Replacement  // by the index in sent
 	taint        string
 }
 
@@ -22,6 +24,32 @@ type JudgedResults struct {
 type Replacement struct {
 	Denied string   `json:"denied,omitempty"`
 	Texts  []string `json:"texts,omitempty"`
+}
+
+// size is the number of bytes of its texts, 0 for nil.
+func (r *Replacement) size() (n int) {
+	if r == nil {
+		return 0
+	}
+	n = len(r.Denied)
+	for _, text := range r.Texts {
+		n += len(text)
+	}
+	return n
+}
+
+// The bounds of one generation of the memory of decisions about results: see package recent.
+const (
+	maxReviewed     = 10_000
+	maxReviewedText = 8 << 20
+)
+
+// ReviewedResults has what people have decided about results, by keys of session and result.
+type ReviewedResults = recent.Map[string, *Replacement]
+
+// NewReviewedResults returns an empty memory.
+func NewReviewedResults() *ReviewedResults {
+	return recent.New[string, *Replacement](maxReviewed, maxReviewedText)
 }
 
 // ReviewedResult is the record of a result about which people were asked.
@@ -33,7 +61,7 @@ type ReviewedResult struct {
 }
 
 // Read lists the results of the request. Call it before the hidden turns are spliced in.
-func (h *JudgedResults) Read() []intercept.ResultContent {
+func (h *JudgedResults) Read() []toolresult.Content {
 	h.sent = h.conversation.Parsed.ResultContents()
 	return h.sent
 }
@@ -51,8 +79,9 @@ func (h *JudgedResults) Apply() *intercept.Error {
 	if len(h.replaced) == 0 {
 		return nil
 	}
-	c := h.conversation
-	err := intercept.ReplaceResults(c.Parsed, h.sent, func(i int, now *intercept.ResultContent) string {
+	parsed := h.conversation.Parsed
+	body := parsed.Envelope().Body
+	replaced, err := toolresult.Replace(body, parsed.ResultContents(), h.sent, func(i int, now *toolresult.Content) string {
 		switch r, replaced := h.replaced[i]; {
 		case !replaced:
 			return ""
@@ -62,6 +91,9 @@ func (h *JudgedResults) Apply() *intercept.Error {
 			return now.Redacted(&h.sent[i], r.Texts)
 		}
 	})
+	if err == nil {
+		err = parsed.SetBody(replaced)
+	}
 	return asRefusal(err)
 }
 
@@ -70,7 +102,7 @@ func (h *JudgedResults) Apply() *intercept.Error {
 func (h *JudgedResults) Call(i int) (call intercept.Call, known bool) {
 	r := &h.sent[i]
 	if r.Call != "" {
-		return h.conversation.Parsed.ResultCall(r.Call), true
+		return h.conversation.Request.Dialect.ResultCall(r.Call), true
 	}
 	call.ID = r.CallID
 	found := 0
@@ -109,28 +141,34 @@ func (h *JudgedResults) LoadTaint(ctx context.Context, cause string) *intercept.
 // session.
 func (id *Identity) reviewedKey() string { return id.Key("results", id.Session) }
 
-// ReviewKey is a key of the session's own for the key of a result.
-func (h *JudgedResults) ReviewKey(result string) string {
-	return h.conversation.sessionIdentity().Key("results", h.conversation.sessionIdentity().Session, result)
-}
-
-// Reviewed returns the records of the results about which people were asked in the session.
-func (h *JudgedResults) Reviewed(ctx context.Context) (map[string]ReviewedResult, *intercept.Error) {
+// Reviewed returns the record of a result, by its key, if people were asked about it in the
+// session. The memory has those that are decided.
+func (h *JudgedResults) Reviewed(ctx context.Context, result string) (one ReviewedResult, known bool, refusal *intercept.Error) {
 	c := h.conversation
-	kept, refusal := c.records(ctx, c.sessionIdentity().reviewedKey())
-	if refusal != nil {
-		return nil, refusal
+	who := c.sessionIdentity()
+	if model, known := c.shared.Reviewed.Get(who.Key("results", who.Session, result), (*Replacement).size); known {
+		return ReviewedResult{Key: result, Decided: true, Model: model}, true, nil
 	}
-	found := make(map[string]ReviewedResult, len(kept))
+	kept, refusal := c.records(ctx, who.reviewedKey())
 	for _, text := range kept {
-		var one ReviewedResult
-		if err := json.Unmarshal(text, &one); err != nil {
+		var record ReviewedResult
+		if err := json.Unmarshal(text, &record); err != nil {
 			c.shared.Log.Error("cannot read the record of a result; people may be asked about it again", "session", c.KnownSession(), "error", err)
 			continue
 		}
-		found[one.Key] = one
+		if record.Decided {
+			h.remember(&record)
+		}
+		if record.Key == result {
+			one, known = record, true
+		}
 	}
-	return found, nil
+	return one, known, refusal
+}
+
+func (h *JudgedResults) remember(one *ReviewedResult) {
+	who := h.conversation.sessionIdentity()
+	h.conversation.shared.Reviewed.Put(who.Key("results", who.Session, one.Key), one.Model, one.Model.size())
 }
 
 // Review records that people are asked about a result, or what they have decided.
@@ -139,7 +177,11 @@ func (h *JudgedResults) Review(ctx context.Context, one ReviewedResult) *interce
 	if err != nil {
 		return asRefusal(err)
 	}
-	return h.conversation.put(ctx, h.conversation.sessionIdentity().reviewedKey(), one.Key, text)
+	refusal := h.conversation.put(ctx, h.conversation.sessionIdentity().reviewedKey(), one.Key, text)
+	if refusal == nil && one.Decided {
+		h.remember(&one)
+	}
+	return refusal
 }
 
 // Request reads a request about a result of the session.

@@ -5,8 +5,9 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/internal/recent"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/offers"
 	"github.com/prometheus/client_golang/prometheus"
@@ -47,12 +48,6 @@ type Limits struct {
 // writes at once.
 const maxOpening = 128
 
-// The bounds of one generation of the memory of decisions about results: see package recent.
-const (
-	maxReviewed     = 10_000
-	maxReviewedText = 8 << 20
-)
-
 // Engine makes turns and has what they share. It is safe for concurrent use.
 type Engine struct {
 	Options // not changed while turns run
@@ -61,7 +56,6 @@ type Engine struct {
 	Conversations conversation.Shared // not changed while turns run
 	opening       chan struct{}       // a place for each hold that is being recorded
 	Offers        offers.Offers
-	reviewed      *recent.Map[string, *conversation.Replacement] // what people have decided about results
 
 	draining context.Context // ends when holds have to end
 	drain    context.CancelFunc
@@ -71,13 +65,21 @@ type Engine struct {
 // metrics are not exported.
 func NewEngine(o Options, registerer prometheus.Registerer) *Engine {
 	e := &Engine{Options: o, metrics: newMetrics(registerer, o.Dialects), opening: make(chan struct{}, maxOpening)}
-	e.reviewed = recent.New[string, *conversation.Replacement](maxReviewed, maxReviewedText)
 	e.Conversations = conversation.Shared{
-		Store: o.Store, Runs: o.Gate, Requests: o.Gate, AbortRest: o.Limits.AbortRest, KeepRecords: o.Keeper != nil, Log: o.Log,
+		Store: o.Store, Runs: o.Gate, Requests: o.Gate, AbortRest: o.Limits.AbortRest, KeepRecords: o.Keeper != nil, Log: o.Log, Reviewed: conversation.NewReviewedResults(),
 		Metrics: conversation.Metrics{Spliced: e.metrics.spliced, Unplaced: e.metrics.unplaced, StoreErrors: e.metrics.storeErrors.WithLabelValues("turns")},
 	}
 	e.draining, e.drain = context.WithCancel(context.Background())
 	return e
+}
+
+// Record appends to the audit log, and counts a failure.
+func (e *Engine) Record(ctx context.Context, events ...approvals.Event) error {
+	err := e.Gate.Record(ctx, events...)
+	if err != nil && ctx.Err() == nil {
+		e.metrics.storeError("record")
+	}
+	return err
 }
 
 // stops reports whether heldcall stops.
@@ -86,3 +88,13 @@ func (e *Engine) stops() bool { return e.draining.Err() != nil }
 // Drain ends every hold with an error for the agent; its requests stay with the
 // reviewers. New turns are refused.
 func (e *Engine) Drain() { e.drain() }
+
+// JudgeHosted implements [hosted.Engine].
+func (e *Engine) JudgeHosted(client string, who approvals.Principal, tool string) policy.Verdict {
+	v := e.Judge(client).JudgeHosted(who, tool)
+	e.metrics.hosted.WithLabelValues(string(v.Said())).Inc()
+	return v
+}
+
+// FirstOffer implements [hosted.Engine].
+func (e *Engine) FirstOffer(key string) bool { return e.Offers.First(key) }

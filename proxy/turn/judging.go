@@ -9,6 +9,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/heldcall/heldcall/proxy/results"
 )
 
 // Judge returns the verdicts on the calls of a client. [judge.Rules] implements it.
@@ -23,12 +24,7 @@ type Judge interface {
 	AllowsByName(who approvals.Principal, c intercept.Call) (policy.Verdict, bool)
 	// JudgeHosted returns the verdict on the offer of a tool that the provider runs.
 	JudgeHosted(who approvals.Principal, name string) policy.Verdict
-	// JudgesResults reports whether there are rules about results.
-	JudgesResults() bool
-	// JudgeResult returns the verdict on a result, which it remembers by the key.
-	JudgeResult(key policy.ResultKey, result func() judge.Result) *policy.ResultVerdict
-	// PolicyName is the name of the policy that judges results.
-	PolicyName() string
+	results.Rules
 }
 
 // originOf is the information for the judge beside the call itself.

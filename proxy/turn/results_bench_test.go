@@ -11,6 +11,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat"
 	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/heldcall/heldcall/proxy/results"
 	"github.com/heldcall/heldcall/proxy/stateless"
 )
 
@@ -47,16 +48,15 @@ func BenchmarkResults(b *testing.B) {
 func prepareResults(tb testing.TB, e *Engine, body string) []byte {
 	t := &Turn{engine: e, request: &Request{Dialect: chat.Dialect{}, Envelope: intercept.Envelope{Body: []byte(body)}}}
 	t.conversation.Init(&e.Conversations, t.request)
-	t.results = results{turn: t}
-	t.review = review{engine: e, conversation: &t.conversation}
+	t.results = results.Results{Conversation: &t.conversation}
 	if refusal := t.conversation.Begin(context.Background()); refusal != nil {
 		tb.Fatal(refusal)
 	}
-	if refusal := t.results.judge(context.Background()); refusal != nil {
+	if refusal := t.results.Judge(context.Background(), e.Judge("")); refusal != nil {
 		tb.Fatal(refusal)
 	}
-	if refusal := t.results.settle(context.Background()); refusal != nil {
+	if refusal := t.results.Settle(context.Background()); refusal != nil {
 		tb.Fatal(refusal)
 	}
-	return t.exchange.next.Body
+	return t.conversation.Parsed.Envelope().Body
 }

@@ -14,13 +14,6 @@ type Detector struct {
 	rules []rule
 }
 
-// rule finds parts of one kind.
-type rule struct {
-	kind  string   // of what it finds, for the text that replaces it; "" for a regular expression of a policy
-	marks []string // a text without any of them has no match; none: any text may have
-	find  *regexp.Regexp
-}
-
 // Span is a part of a text: the bytes from Start up to End.
 type Span struct {
 	Start, End int
@@ -34,7 +27,7 @@ func Names() []string { return []string{"secrets"} }
 // package regexp, which ignores letter case.
 func New(text string) (*Detector, error) {
 	if slices.Contains(Names(), text) {
-		return secrets(), nil
+		return &Detector{secrets()}, nil
 	}
 	find, err := regexp.Compile("(?i)" + text)
 	if err != nil {

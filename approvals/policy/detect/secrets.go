@@ -1,8 +1,6 @@
 package detect
 
 import (
-	"regexp"
-	"strings"
 	"sync"
 )
 
@@ -13,8 +11,8 @@ import (
 // The patterns are those of gitleaks v8.30.1 (config/gitleaks.toml, MIT licence), by the id
 // in kind or several of one issuer together, without the delimiters after the token, which are given there for files of source
 // code. The others have their source beside them. gitleaks as a library would add 66 modules.
-var secrets = sync.OnceValue(func() *Detector {
-	return &Detector{[]rule{
+var secrets = sync.OnceValue(func() []rule {
+	return []rule{
 		token("1password-service-account-token", `ops_eyJ[a-zA-Z0-9+/]{250,}={0,3}`, "ops_eyJ"),
 		token("age-secret-key", `AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}`, "AGE-SECRET-KEY-1"),
 		token("anthropic-api-key", `\bsk-ant-(?:api03|admin01)-[a-zA-Z0-9_\-]{93}AA`, "sk-ant-"),
@@ -49,19 +47,5 @@ var secrets = sync.OnceValue(func() *Detector {
 		// RFC 3986 section 3.2.1: the password in the user information of a URL.
 		token("url-password", `\b[a-zA-Z][a-zA-Z0-9+.-]{0,30}://[^\s/:@"'<>]{0,200}:([^\s/@"'<>]{1,200})@[\w\[]`, "://"),
 		token("vault-service-token", `\bhvs\.[\w-]{90,120}`, "hvs."),
-	}}
-})
-
-func token(kind, pattern string, marks ...string) rule {
-	return rule{kind, marks, regexp.MustCompile(pattern)}
-}
-
-// mayMatch reports whether a text has one of the marks.
-func (r *rule) mayMatch(text string) bool {
-	for _, mark := range r.marks {
-		if strings.Contains(text, mark) {
-			return true
-		}
 	}
-	return len(r.marks) == 0
-}
+})

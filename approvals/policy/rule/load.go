@@ -66,7 +66,7 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 	}
 	p.Deny, p.Ask, p.Allow, p.Rewrite = NewIndex(lists.deny), NewIndex(lists.ask), NewAllowIndex(lists.allow), NewIndex(lists.rewrite)
 	p.Limited = newLimited(&lists)
-	r.results(results, taint, p)
+	readResults(r, results, taint, p)
 }
 
 func isEmpty(n *yaml.Node) bool {

@@ -27,11 +27,11 @@ func (r *Results) Any() bool {
 // resultSettings are the keys that rules about results share with those about calls.
 var resultSettings = []string{"deny", "ask", "allow", "match", "reason", "risk", "timeout", "on_timeout", "reviewers", "escalate", "required_approvals"}
 
-// results reads the rules about results, and the patterns of results that taint a run.
-func (r *reader) results(rules, taint *yaml.Node, in *Set) {
+// readResults reads the rules about results, and the patterns of results that taint a run.
+func readResults(r *reader, rules, taint *yaml.Node, in *Set) {
 	var found lists
 	if rules != nil && !isEmpty(rules) {
-		r.List(rules, "results", "rules", func(n *yaml.Node, path string) { r.resultRule(n, path, in, &found) })
+		r.List(rules, "results", "rules", func(n *yaml.Node, path string) { resultRule(r, n, path, in, &found) })
 	}
 	if taint != nil && !isEmpty(taint) {
 		r.patterns(taint, "taint", &Rule{}, in, false, &found.taint)
@@ -42,13 +42,13 @@ func (r *reader) results(rules, taint *yaml.Node, in *Set) {
 	in.Results = Results{found.deny, found.ask, found.redact, NewAllowIndex(found.allow), found.taint}
 }
 
-func (r *reader) resultRule(n *yaml.Node, path string, in *Set, to *lists) {
+func resultRule(r *reader, n *yaml.Node, path string, in *Set, to *lists) {
 	before := len(r.Errors)
 	rr := &ruleReader{reader: r, in: in, one: &Rule{}, to: to, found: map[*[]*Pattern]bool{}}
 	keys := slices.DeleteFunc(rr.keys(), func(k strictyaml.Key) bool { return !slices.Contains(resultSettings, k.Name) })
 	r.Mapping(n, path, append(keys,
 		strictyaml.Key{Name: "redact", Read: rr.patternList(&to.redact, false)},
-		strictyaml.Key{Name: "contains", Read: func(n *yaml.Node, path string) { rr.one.Contains = r.detectors(n, path) }},
+		strictyaml.Key{Name: "contains", Read: func(n *yaml.Node, path string) { rr.one.Contains = detectors(r, n, path) }},
 	))
 	for _, read := range rr.later {
 		read()
@@ -75,7 +75,7 @@ func (r *reader) resultRule(n *yaml.Node, path string, in *Set, to *lists) {
 }
 
 // detectors reads the regular expressions and the names of detectors of a rule.
-func (r *reader) detectors(n *yaml.Node, path string) (found []*detect.Detector) {
+func detectors(r *reader, n *yaml.Node, path string) (found []*detect.Detector) {
 	r.List(n, path, "regular expressions", func(item *yaml.Node, path string) {
 		text, ok := r.Text(item, path)
 		if !ok {

@@ -2,14 +2,15 @@ package history
 
 import (
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/toolresult"
 	"github.com/tidwall/gjson"
 )
 
 // ResultContents implements [intercept.Request]. The results of the old form name the tool in
 // place of the call.
-func (r *Request) ResultContents() []intercept.ResultContent {
+func (r *Request) ResultContents() []toolresult.Content {
 	at, _ := r.At("messages")
-	found := intercept.ResultContents{Offset: at.Start}
+	found := toolresult.Collector{Offset: at.Start}
 	for m := range r.items("messages") {
 		switch m.Get("role").Str {
 		case "assistant":
@@ -32,8 +33,8 @@ func (r *Request) ResultContents() []intercept.ResultContent {
 // legacyID is an id for a call of the old form, and for its result.
 func legacyID(v gjson.Result) string { return "function " + v.Get("name").Str }
 
-// ResultCall implements [intercept.Request].
-func (r *Request) ResultCall(raw string) intercept.Call {
+// ResultCall reads a [toolresult.Content.Call].
+func ResultCall(raw string) intercept.Call {
 	v := gjson.Parse(raw)
 	for _, input := range []struct{ of, field string }{{"function", "arguments"}, {"custom", "input"}} {
 		if made := v.Get(input.of); made.IsObject() {

@@ -2,13 +2,14 @@ package history
 
 import (
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/toolresult"
 	"github.com/tidwall/gjson"
 )
 
 // ResultContents implements [intercept.Request].
-func (r *Request) ResultContents() []intercept.ResultContent {
+func (r *Request) ResultContents() []toolresult.Content {
 	at, _ := r.At("messages")
-	found := intercept.ResultContents{Offset: at.Start}
+	found := toolresult.Collector{Offset: at.Start}
 	r.value("messages").ForEach(func(_, m gjson.Result) bool {
 		content := m.Get("content")
 		if !content.IsArray() {
@@ -28,8 +29,8 @@ func (r *Request) ResultContents() []intercept.ResultContent {
 	return found.List
 }
 
-// ResultCall implements [intercept.Request].
-func (r *Request) ResultCall(raw string) intercept.Call {
+// ResultCall reads a [toolresult.Content.Call].
+func ResultCall(raw string) intercept.Call {
 	v := gjson.Parse(raw)
 	return intercept.Call{ID: v.Get("id").Str, Name: v.Get("name").Str, Arguments: v.Get("input").Raw}
 }

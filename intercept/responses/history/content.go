@@ -5,13 +5,14 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/toolresult"
 	"github.com/tidwall/gjson"
 )
 
 // ResultContents implements [intercept.Request].
-func (r *Request) ResultContents() []intercept.ResultContent {
+func (r *Request) ResultContents() []toolresult.Content {
 	at, _ := r.At("input")
-	found := intercept.ResultContents{Offset: at.Start}
+	found := toolresult.Collector{Offset: at.Start}
 	for _, item := range r.input.list() {
 		typ := item.Get("type").Str
 		id := cmp.Or(item.Get("call_id").Str, item.Get("id").Str)
@@ -26,8 +27,8 @@ func (r *Request) ResultContents() []intercept.ResultContent {
 	return found.List
 }
 
-// ResultCall implements [intercept.Request].
-func (r *Request) ResultCall(raw string) intercept.Call {
+// ResultCall reads a [toolresult.Content.Call].
+func ResultCall(raw string) intercept.Call {
 	v := gjson.Parse(raw)
 	f := wire.Forms[v.Get("type").Str]
 	if f == nil {
@@ -42,6 +43,3 @@ func (r *Request) ResultCall(raw string) intercept.Call {
 	}
 	return c
 }
-
-// SetBody implements [intercept.Request].
-func (r *Request) SetBody(body []byte) error { return r.rewrite(body) }

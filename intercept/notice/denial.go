@@ -1,4 +1,6 @@
-package intercept
+// Package notice has the texts that models and agents read: about calls that were denied, changed,
+// parked or aborted, and about results that the model does not read.
+package notice
 
 import (
 	"fmt"

@@ -1,6 +1,9 @@
-package intercept
+// Package toolresult is the contents of the results of tool calls in an agent's request: where
+// they are, their texts, and the request with other contents in place of some.
+package toolresult
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -8,18 +11,18 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// ResultContent is the content of the result of a call in a request, as raw JSON of the body.
-type ResultContent struct {
+// Content is the content of the result of a call in a request, as raw JSON of the body.
+type Content struct {
 	CallID string
 	Call   string // the call that had it; "" if the request does not contain it, or two calls could be meant
 	Raw    string
 	At     strictjson.Span // of Raw in the body
 }
 
-// ResultContents collects the results of a history whose values are visited in order.
-type ResultContents struct {
+// Collector collects the results of a history whose values are visited in order.
+type Collector struct {
 	Offset int // of the values' document in the body
-	List   []ResultContent
+	List   []Content
 	calls  map[string]calledOnce
 }
 
@@ -31,7 +34,7 @@ type calledOnce struct {
 
 // AddCall notes a call. If an earlier one with the same id has no result yet, none of the two
 // is known as the cause of a result.
-func (c *ResultContents) AddCall(id string, call gjson.Result) {
+func (c *Collector) AddCall(id string, call gjson.Result) {
 	if c.calls == nil {
 		c.calls = make(map[string]calledOnce)
 	}
@@ -43,26 +46,26 @@ func (c *ResultContents) AddCall(id string, call gjson.Result) {
 }
 
 // Add adds a result. One without content has nothing to judge.
-func (c *ResultContents) Add(id string, content gjson.Result) {
+func (c *Collector) Add(id string, content gjson.Result) {
 	called := c.calls[id]
 	if called.open {
 		c.calls[id] = calledOnce{raw: called.raw}
 	}
 	if content.Exists() && content.Type != gjson.Null {
 		start := c.Offset + content.Index
-		c.List = append(c.List, ResultContent{id, called.raw, content.Raw, strictjson.Span{Start: start, End: start + len(content.Raw)}})
+		c.List = append(c.List, Content{id, called.raw, content.Raw, strictjson.Span{Start: start, End: start + len(content.Raw)}})
 	}
 }
 
 // Texts returns the texts in the content of a result, in their order. Images and other binary
 // parts have none. ok is false for a content that is nested deeper than any API has it.
-func (r *ResultContent) Texts() (texts []string, ok bool) {
+func (r *Content) Texts() (texts []string, ok bool) {
 	ok = eachText(gjson.Parse(r.Raw), 0, func(text gjson.Result) { texts = append(texts, text.Str) })
 	return texts, ok
 }
 
 // withTexts returns the content with other texts, as many as it has. All other bytes stay.
-func (r *ResultContent) withTexts(texts []string) string {
+func (r *Content) withTexts(texts []string) string {
 	var b strings.Builder
 	at, i := 0, 0
 	eachText(gjson.Parse(r.Raw), 0, func(text gjson.Result) {
@@ -79,7 +82,7 @@ func (r *ResultContent) withTexts(texts []string) string {
 
 // Redacted returns the content with texts in place of those that the agent has sent. A note
 // before them stays.
-func (r *ResultContent) Redacted(sent *ResultContent, texts []string) string {
+func (r *Content) Redacted(sent *Content, texts []string) string {
 	note := r.note(sent)
 	switch now, _ := r.Texts(); {
 	case note == "":
@@ -93,7 +96,7 @@ func (r *ResultContent) Redacted(sent *ResultContent, texts []string) string {
 
 // Denied returns a content of which the model reads only a text, after the note before the
 // content that the agent has sent. Nothing else is left.
-func (r *ResultContent) Denied(sent *ResultContent, text string) string {
+func (r *Content) Denied(sent *Content, text string) string {
 	if note := r.note(sent); note != "" {
 		text = note + "\n" + text
 	}
@@ -143,41 +146,41 @@ func eachText(v gjson.Result, depth int, visit func(gjson.Result)) (ok bool) {
 	return ok
 }
 
-// ReplaceResults replaces contents of results in a request to which hidden turns may have been
-// added. Sent are the results as the agent has sent them, with is the replacement for the i-th
-// of them, "" for none. It fails if a result is no longer found: nothing may be sent then.
-func ReplaceResults(r Request, sent []ResultContent, with func(i int, now *ResultContent) string) error {
-	body := r.Envelope().Body
+// Replace returns the body of a request to which hidden turns may have been added, with other
+// contents of results. Now are the results in the body, sent are those that the agent has sent,
+// with returns the replacement for the i-th of these, "" for none. It fails if a result is no
+// longer found: nothing may be sent then. The body is the same one if there is no replacement.
+func Replace(body []byte, now, sent []Content, with func(i int, now *Content) string) ([]byte, error) {
 	var out []byte
 	at, i := 0, 0
-	for _, now := range r.ResultContents() {
-		if i == len(sent) || !now.continues(&sent[i]) {
+	for _, content := range now {
+		if i == len(sent) || !content.continues(&sent[i]) {
 			continue // one of heldcall's own
 		}
-		if raw := with(i, &now); raw != "" {
-			out = append(append(out, body[at:now.At.Start]...), raw...)
-			at = now.At.End
+		if raw := with(i, &content); raw != "" {
+			out = append(append(out, body[at:content.At.Start]...), raw...)
+			at = content.At.End
 		}
 		i++
 	}
 	switch {
 	case i < len(sent):
-		return &Error{Code: CodeBadRequest, Reason: "the results of the request cannot be told from those that heldcall has added"}
+		return nil, errors.New("the results of the request cannot be distinguished from those that heldcall has added")
 	case at == 0:
-		return nil
+		return body, nil
 	}
-	return r.SetBody(append(out, body[at:]...))
+	return append(out, body[at:]...), nil
 }
 
 // continues reports whether a content is the one that the agent has sent, which may have a
 // note before its first text.
-func (r *ResultContent) continues(sent *ResultContent) bool {
+func (r *Content) continues(sent *Content) bool {
 	return r.CallID == sent.CallID && (r.Raw == sent.Raw || r.note(sent) != "")
 }
 
-// note is the text that [Request.Splice] has put before the content that the agent has sent,
+// note is the text that [intercept.Request.Splice] has put before the content that the agent has sent,
 // "" for none.
-func (r *ResultContent) note(sent *ResultContent) string {
+func (r *Content) note(sent *Content) string {
 	now, _ := r.Texts()
 	before, _ := sent.Texts()
 	switch {

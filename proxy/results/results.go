@@ -1,4 +1,7 @@
-package turn
+// Package results judges the results of tool calls in an agent's request before upstream reads
+// them: it denies and redacts some, finds what people have decided about others, and notes
+// what taints the run. It makes the requests to people; the turn waits for them.
+package results
 
 import (
 	"cmp"
@@ -6,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,35 +20,56 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/notice"
+	"github.com/heldcall/heldcall/intercept/toolresult"
+	"github.com/heldcall/heldcall/proxy/asking"
 	"github.com/heldcall/heldcall/proxy/conversation"
 )
 
-// results are the results of calls in the agent's request, judged before upstream reads them;
-// resultask.go asks people about some.
-type results struct {
-	turn     *Turn
+// Rules are the rules about results. [judge.Rules] implements it.
+type Rules interface {
+	// JudgesResults reports whether there are rules about results.
+	JudgesResults() bool
+	// JudgeResult returns the verdict on a result, which it remembers by the key.
+	JudgeResult(key policy.ResultKey, result func() judge.Result) *policy.ResultVerdict
+	// PolicyName is the name of the policy that judges results.
+	PolicyName() string
+}
+
+// Recorder writes the audit log.
+type Recorder interface {
+	Record(ctx context.Context, events ...approvals.Event) error
+}
+
+// Results are the results of calls in the request of one turn. The fields are set before
+// Judge. It is for one goroutine.
+type Results struct {
+	Conversation *conversation.Conversation
+	Recorder     Recorder
+	Log          *slog.Logger
+	MaxWait      time.Duration // see [asking.Request]
+
+	rules    Rules
 	asked    []*askedResult      // that need a decision, each result once
 	requests []approvals.Request // about them, in the same order
-	hold     Hold                // nil when no people are asked
 	events   []approvals.Event   // to be recorded before the request is sent
 	taint    string              // the first result that taints the run, "" for none
 	fresh    map[string]bool     // the ids of the calls that the model has not answered yet; nil: see isFresh
-	settled  bool
 }
 
 // judgedResult is a result with its verdict.
 type judgedResult struct {
 	index   int // in the request
-	sent    *intercept.ResultContent
+	sent    *toolresult.Content
 	key     policy.ResultKey
 	verdict *policy.ResultVerdict
 }
 
-// judge judges every result of the request. Call it before the hidden turns are spliced in:
+// Judge judges every result of the request. Call it before the hidden turns are spliced in:
 // those contain texts of heldcall, which are no results.
-func (r *results) judge(ctx context.Context) *intercept.Error {
-	c, rules := &r.turn.conversation, r.turn.review.rules()
-	if !rules.JudgesResults() {
+func (r *Results) Judge(ctx context.Context, rules Rules) *intercept.Error {
+	c := r.Conversation
+	if r.rules = rules; !rules.JudgesResults() {
 		return nil
 	}
 	sent := c.Judged.Read()
@@ -67,10 +92,10 @@ func (r *results) judge(ctx context.Context) *intercept.Error {
 
 // key identifies a result and its call. The call of a result whose request does not contain it
 // is that of the answer which the request continues.
-func (r *results) key(i int, sent *intercept.ResultContent) (key policy.ResultKey) {
+func (r *Results) key(i int, sent *toolresult.Content) (key policy.ResultKey) {
 	call := sent.Call
 	if call == "" {
-		c, known := r.turn.conversation.Judged.Call(i)
+		c, known := r.Conversation.Judged.Call(i)
 		call = fmt.Sprintf("%t%q%q%t%q", known, c.Name, c.Arguments, c.FreeText, c.Ambiguous)
 	}
 	sum := sha256.New()
@@ -83,12 +108,12 @@ func (r *results) key(i int, sent *intercept.ResultContent) (key policy.ResultKe
 }
 
 // take takes the verdict on a result that does not pass without more.
-func (r *results) take(ctx context.Context, j *judgedResult) *intercept.Error {
-	c, v := &r.turn.conversation, j.verdict
+func (r *Results) take(ctx context.Context, j *judgedResult) *intercept.Error {
+	c, v := r.Conversation, j.verdict
 	call, known := c.Judged.Call(j.index)
 	switch v.Action {
 	case policy.Deny:
-		r.replace(j, &conversation.Replacement{Denied: intercept.ResultDeniedByRule(call.Name, v.Reason)})
+		r.replace(j, &conversation.Replacement{Denied: notice.ResultDeniedByRule(call.Name, v.Reason)})
 		r.record(j, approvals.Event{Type: approvals.EventResultDenied, Outcome: string(approvals.OutcomeDeniedByRule), Note: v.Reason})
 		return nil // the model does not read it, so it does not taint the run
 	case policy.Ask:
@@ -99,15 +124,15 @@ func (r *results) take(ctx context.Context, j *judgedResult) *intercept.Error {
 		r.record(j, approvals.Event{Type: approvals.EventResultRedacted, Note: v.Reason})
 	}
 	if v.Shadowed != "" && r.isFresh(j) {
-		r.turn.engine.Log.Info("shadow: the policy would not have let the model read this result unchanged", "verdict", v.Shadowed, "tool", call.Name,
-			"rule", v.Rule, "reason", v.Reason, "turn", r.turn.request.Turn)
+		r.Log.Info("shadow: the policy would not have let the model read this result unchanged", "verdict", v.Shadowed, "tool", call.Name,
+			"rule", v.Rule, "reason", v.Reason, "turn", c.Request.Turn)
 	}
 	r.taintBy(j, call, known)
 	return nil
 }
 
 // taintBy notes that the model reads a result, which may taint the run.
-func (r *results) taintBy(j *judgedResult, call intercept.Call, known bool) {
+func (r *Results) taintBy(j *judgedResult, call intercept.Call, known bool) {
 	if j.verdict.Taint == "" || r.taint != "" {
 		return
 	}
@@ -119,21 +144,21 @@ func (r *results) taintBy(j *judgedResult, call intercept.Call, known bool) {
 }
 
 // replace sets what the model reads in place of a result; nil: what the verdict leaves of it.
-func (r *results) replace(j *judgedResult, with *conversation.Replacement) {
+func (r *Results) replace(j *judgedResult, with *conversation.Replacement) {
 	if with == nil && j.verdict.Redacted != nil {
 		with = &conversation.Replacement{Texts: j.verdict.Redacted}
 	}
 	if with != nil {
-		r.turn.conversation.Judged.Replace(j.index, *with)
+		r.Conversation.Judged.Replace(j.index, *with)
 	}
 }
 
 // isFresh reports whether the model has not answered a result yet, so that what happens to it
 // is recorded.
-func (r *results) isFresh(j *judgedResult) bool {
+func (r *Results) isFresh(j *judgedResult) bool {
 	if r.fresh == nil {
 		r.fresh = make(map[string]bool)
-		for _, one := range r.turn.conversation.Parsed.Results() {
+		for _, one := range r.Conversation.Parsed.Results() {
 			r.fresh[one.CallID] = true
 		}
 	}
@@ -142,48 +167,45 @@ func (r *results) isFresh(j *judgedResult) bool {
 
 // record notes an event about a result, unless the model has answered the result: the event
 // was recorded then.
-func (r *results) record(j *judgedResult, e approvals.Event) {
+func (r *Results) record(j *judgedResult, e approvals.Event) {
 	if !r.isFresh(j) {
 		return
 	}
-	call, _ := r.turn.conversation.Judged.Call(j.index)
+	call, _ := r.Conversation.Judged.Call(j.index)
 	e.ToolCallID, e.ToolName, e.Rule = j.sent.CallID, call.Name, j.verdict.Rule
 	r.events = append(r.events, e)
 }
 
-// settle changes the request as it was decided. What follows is recorded first.
-func (r *results) settle(ctx context.Context) *intercept.Error {
-	t := r.turn
-	c := &t.conversation
-	if t.review.rules().JudgesResults() {
-		if refusal := c.Judged.LoadTaint(ctx, r.taint); refusal != nil {
-			return refusal
-		}
+// Settle changes the request as it was decided. What follows is recorded first.
+func (r *Results) Settle(ctx context.Context) *intercept.Error {
+	c := r.Conversation
+	if !r.rules.JudgesResults() {
+		return nil
+	}
+	if refusal := c.Judged.LoadTaint(ctx, r.taint); refusal != nil {
+		return refusal
 	}
 	if err := r.recordEvents(ctx); err != nil {
-		t.engine.metrics.storeError("record")
 		return c.StoreError(err)
 	}
 	if refusal := c.Judged.Apply(); refusal != nil {
 		return refusal
 	}
-	r.settled, r.asked, r.events, r.fresh = true, nil, nil, nil
-	t.exchange.next = c.Parsed.Envelope()
+	r.asked, r.events, r.fresh = nil, nil, nil
 	return nil
 }
 
-func (r *results) recordEvents(ctx context.Context) error {
+func (r *Results) recordEvents(ctx context.Context) error {
 	if len(r.events) == 0 {
 		return nil
 	}
-	c := &r.turn.conversation
-	who := c.Identity()
-	for i := range r.events {
-		e := &r.events[i]
-		e.Tenant, e.Principal, e.SessionID, e.RunID, e.Model = who.Principal.Tenant, who.Principal, who.Session, who.Run, who.Model
-		e.TurnID, e.Dialect, e.Tainted = c.Request.Turn, c.Request.Dialect.Name(), c.Judged.Taint() != ""
+	for i, e := range r.events {
+		about := &r.events[i]
+		*about = conversation.NewEvent(r.Conversation, e.Type)
+		about.ToolCallID, about.ToolName, about.Rule, about.Outcome, about.Note = e.ToolCallID, e.ToolName, e.Rule, e.Outcome, e.Note
+		about.RequestID, about.ReviewerID, about.Channel, about.Action = e.RequestID, e.ReviewerID, e.Channel, e.Action
 	}
-	return r.turn.engine.Gate.Record(ctx, r.events...)
+	return r.Recorder.Record(ctx, r.events...)
 }
 
 // text is the text of a result as reviewers read it: what rules leave of it.
@@ -217,25 +239,18 @@ func (j *judgedResult) edited(text string) *conversation.Replacement {
 func (j *judgedResult) id() string { return hex.EncodeToString(j.key[:]) }
 
 // newRequest is the request to people whether the model may read a result.
-func (r *results) newRequest(j *judgedResult) approvals.Request {
-	c, v := &r.turn.conversation, &j.verdict.Question
-	who, now := c.Identity(), time.Now().UTC()
+func (r *Results) newRequest(j *judgedResult) approvals.Request {
+	c := r.Conversation
 	call, _ := c.Judged.Call(j.index)
 	text := j.text()
-	q := approvals.Request{
-		Kind: approvals.KindResult, Principal: who.Principal,
-		SessionID: who.Session, RunID: who.Run, TurnID: c.Request.Turn, Dialect: c.Request.Dialect.Name(), Model: who.Model,
-		ToolCallID: j.sent.CallID, ToolName: call.Name, Arguments: judge.ArgumentsValue(intercept.Call{Arguments: text, FreeText: true}),
-		Resource: v.Resource, ArgsPreview: match.Preview(text),
-		Title:       "May the model read the result of " + cmp.Or(call.Name, "a call") + "?",
-		Description: match.Preview("The call has run: " + call.Name + " " + call.Arguments),
-		RiskLevel:   v.Risk, Reason: v.Reason, Rule: v.Rule,
-		Context: approvals.Context{LastUserMessage: excerpt(c.Parsed.LastUser())},
-		Details: approvals.Details{FreeText: true, Policy: r.turn.review.rules().PolicyName()},
-	}
+	q := asking.Request(c, approvals.KindResult, &j.verdict.Question, r.MaxWait)
+	q.ToolCallID, q.ToolName = j.sent.CallID, call.Name
+	q.Arguments, q.ArgsPreview = judge.ArgumentsValue(intercept.Call{Arguments: text, FreeText: true}), match.Preview(text)
+	q.Title = "May the model read the result of " + cmp.Or(call.Name, "a call") + "?"
+	q.Description = match.Preview("The call has run: " + call.Name + " " + call.Arguments)
+	q.Details.FreeText, q.Details.Policy = true, r.rules.PolicyName()
 	if j.verdict.Redacted != nil {
-		q.Details.Flags = []string{"Parts of the result are redacted by the policy. If it is approved, the model reads what is shown here."}
+		q.Details.Flags = append(q.Details.Flags, "Parts of the result are redacted by the policy. If it is approved, the model reads what is shown here.")
 	}
-	r.turn.review.decidedBy(&q, v, now)
 	return q
 }

@@ -1,4 +1,4 @@
-package intercept
+package notice
 
 import "fmt"
 
@@ -14,8 +14,7 @@ func ResultDeniedByPerson(tool, note string) string {
 	return withheld(fmt.Sprintf("A human reviewer does not let you read the result of this call%s.", of(tool)), "Reviewer's note", note)
 }
 
-// ResultNotReviewed is the text where nobody has decided in time whether the model may read the
-// result.
+// ResultNotReviewed is the text where no reviewer has decided in time.
 func ResultNotReviewed(tool string) string {
 	return fmt.Sprintf("The result of this call%s needed a person's approval and nobody answered in time. The call has run; do not repeat it to get the result. Go on without it, or tell the user.", of(tool))
 }
