@@ -17,14 +17,27 @@ type Content struct {
 	Call   string // the call that had it; "" if the request does not contain it, or two calls could be meant
 	Raw    string
 	At     strictjson.Span // of Raw in the body
+	New    bool            // the model has not answered it yet
 }
 
 // Collector collects the results of a history whose values are visited in order.
 type Collector struct {
-	Offset int // of the values' document in the body
-	List   []Content
-	calls  map[string]calledOnce
+	Offset   int // of the values' document in the body
+	list     []Content
+	calls    map[string]calledOnce
+	answered int // so many of the list
 }
+
+// List returns the results.
+func (c *Collector) List() []Content {
+	for i := c.answered; i < len(c.list); i++ {
+		c.list[i].New = true
+	}
+	return c.list
+}
+
+// Answered notes that the model has answered the results so far.
+func (c *Collector) Answered() { c.answered = len(c.list) }
 
 // calledOnce is the latest call with an id.
 type calledOnce struct {
@@ -53,7 +66,7 @@ func (c *Collector) Add(id string, content gjson.Result) {
 	}
 	if content.Exists() && content.Type != gjson.Null {
 		start := c.Offset + content.Index
-		c.List = append(c.List, Content{id, called.raw, content.Raw, strictjson.Span{Start: start, End: start + len(content.Raw)}})
+		c.list = append(c.list, Content{CallID: id, Call: called.raw, Raw: content.Raw, At: strictjson.Span{Start: start, End: start + len(content.Raw)}})
 	}
 }
 
@@ -153,11 +166,15 @@ func eachText(v gjson.Result, depth int, visit func(gjson.Result)) (ok bool) {
 func Replace(body []byte, now, sent []Content, with func(i int, now *Content) string) ([]byte, error) {
 	var out []byte
 	at, i := 0, 0
-	for _, content := range now {
+	for k := range now {
+		content := &now[k]
 		if i == len(sent) || !content.continues(&sent[i]) {
 			continue // one of heldcall's own
 		}
-		if raw := with(i, &content); raw != "" {
+		if raw := with(i, content); raw != "" {
+			if out == nil {
+				out = make([]byte, 0, len(body)+len(raw))
+			}
 			out = append(append(out, body[at:content.At.Start]...), raw...)
 			at = content.At.End
 		}
@@ -181,10 +198,13 @@ func (r *Content) continues(sent *Content) bool {
 // note is the text that [intercept.Request.Splice] has put before the content that the agent has sent,
 // "" for none.
 func (r *Content) note(sent *Content) string {
+	if r.Raw == sent.Raw {
+		return ""
+	}
 	now, _ := r.Texts()
 	before, _ := sent.Texts()
 	switch {
-	case r.Raw == sent.Raw || len(now) == 0:
+	case len(now) == 0:
 	case len(now) == len(before)+1 && slices.Equal(now[1:], before):
 		return now[0]
 	case len(now) == len(before) && slices.Equal(now[1:], before[1:]) && strings.HasSuffix(now[0], "\n"+before[0]):

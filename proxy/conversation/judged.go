@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 
@@ -15,6 +16,7 @@ import (
 type JudgedResults struct {
 	conversation *Conversation
 	sent         []toolresult.Content // as the agent has sent them
+	read         []byte               // the body in which they are
 	replaced     map[int]Replacement  // by the index in sent
 	taint        string
 }
@@ -62,7 +64,7 @@ type ReviewedResult struct {
 
 // Read lists the results of the request. Call it before the hidden turns are spliced in.
 func (h *JudgedResults) Read() []toolresult.Content {
-	h.sent = h.conversation.Parsed.ResultContents()
+	h.sent, h.read = h.conversation.Parsed.ResultContents(), h.conversation.Parsed.Envelope().Body
 	return h.sent
 }
 
@@ -81,7 +83,11 @@ func (h *JudgedResults) Apply() *intercept.Error {
 	}
 	parsed := h.conversation.Parsed
 	body := parsed.Envelope().Body
-	replaced, err := toolresult.Replace(body, parsed.ResultContents(), h.sent, func(i int, now *toolresult.Content) string {
+	now := h.sent
+	if !bytes.Equal(body, h.read) {
+		now = parsed.ResultContents()
+	}
+	replaced, err := toolresult.Replace(body, now, h.sent, func(i int, now *toolresult.Content) string {
 		switch r, replaced := h.replaced[i]; {
 		case !replaced:
 			return ""
@@ -122,6 +128,9 @@ func (h *JudgedResults) Taint() string { return h.taint }
 // request that taints it, "" for none; it is recorded if it is the first.
 func (h *JudgedResults) LoadTaint(ctx context.Context, cause string) *intercept.Error {
 	c := h.conversation
+	if cause == "" && !c.shared.Store.AnyTurns() {
+		return nil
+	}
 	key := c.Identity().Key("tainted run", c.Identity().Run)
 	kept, refusal := c.records(ctx, key)
 	switch {

@@ -54,7 +54,7 @@ type Results struct {
 	requests []approvals.Request // about them, in the same order
 	events   []approvals.Event   // to be recorded before the request is sent
 	taint    string              // the first result that taints the run, "" for none
-	fresh    map[string]bool     // the ids of the calls that the model has not answered yet; nil: see isFresh
+	scratch  []byte
 }
 
 // judgedResult is a result with its verdict.
@@ -73,13 +73,15 @@ func (r *Results) Judge(ctx context.Context, rules Rules) *intercept.Error {
 		return nil
 	}
 	sent := c.Judged.Read()
+	var j judgedResult
+	result := func() judge.Result {
+		call, known := c.Judged.Call(j.index)
+		texts, ok := j.sent.Texts()
+		return judge.Result{Call: call, Known: known, Texts: texts, Unreadable: !ok}
+	}
 	for i := range sent {
-		j := judgedResult{index: i, sent: &sent[i], key: r.key(i, &sent[i])}
-		j.verdict = rules.JudgeResult(j.key, func() judge.Result {
-			call, known := c.Judged.Call(i)
-			texts, ok := j.sent.Texts()
-			return judge.Result{Call: call, Known: known, Texts: texts, Unreadable: !ok}
-		})
+		j = judgedResult{index: i, sent: &sent[i], key: r.key(i, &sent[i])}
+		j.verdict = rules.JudgeResult(j.key, result)
 		if j.verdict.Said() == policy.Allow && j.verdict.Taint == "" && j.verdict.Shadowed == "" {
 			continue
 		}
@@ -92,19 +94,16 @@ func (r *Results) Judge(ctx context.Context, rules Rules) *intercept.Error {
 
 // key identifies a result and its call. The call of a result whose request does not contain it
 // is that of the answer which the request continues.
-func (r *Results) key(i int, sent *toolresult.Content) (key policy.ResultKey) {
+func (r *Results) key(i int, sent *toolresult.Content) policy.ResultKey {
 	call := sent.Call
 	if call == "" {
 		c, known := r.Conversation.Judged.Call(i)
 		call = fmt.Sprintf("%t%q%q%t%q", known, c.Name, c.Arguments, c.FreeText, c.Ambiguous)
 	}
-	sum := sha256.New()
-	var length [20]byte
-	sum.Write(append(strconv.AppendInt(length[:0], int64(len(call)), 10), ':'))
-	sum.Write([]byte(call))
-	sum.Write([]byte(sent.Raw))
-	sum.Sum(key[:0])
-	return key
+	text := strconv.AppendInt(r.scratch[:0], int64(len(call)), 10)
+	text = append(append(append(text, ':'), call...), sent.Raw...)
+	r.scratch = text
+	return sha256.Sum256(text)
 }
 
 // take takes the verdict on a result that does not pass without more.
@@ -123,7 +122,7 @@ func (r *Results) take(ctx context.Context, j *judgedResult) *intercept.Error {
 		r.replace(j, &conversation.Replacement{Texts: v.Redacted})
 		r.record(j, approvals.Event{Type: approvals.EventResultRedacted, Note: v.Reason})
 	}
-	if v.Shadowed != "" && r.isFresh(j) {
+	if v.Shadowed != "" && j.sent.New {
 		r.Log.Info("shadow: the policy would not have let the model read this result unchanged", "verdict", v.Shadowed, "tool", call.Name,
 			"rule", v.Rule, "reason", v.Reason, "turn", c.Request.Turn)
 	}
@@ -153,22 +152,10 @@ func (r *Results) replace(j *judgedResult, with *conversation.Replacement) {
 	}
 }
 
-// isFresh reports whether the model has not answered a result yet, so that what happens to it
-// is recorded.
-func (r *Results) isFresh(j *judgedResult) bool {
-	if r.fresh == nil {
-		r.fresh = make(map[string]bool)
-		for _, one := range r.Conversation.Parsed.Results() {
-			r.fresh[one.CallID] = true
-		}
-	}
-	return r.fresh[j.sent.CallID]
-}
-
 // record notes an event about a result, unless the model has answered the result: the event
 // was recorded then.
 func (r *Results) record(j *judgedResult, e approvals.Event) {
-	if !r.isFresh(j) {
+	if !j.sent.New {
 		return
 	}
 	call, _ := r.Conversation.Judged.Call(j.index)
@@ -191,7 +178,7 @@ func (r *Results) Settle(ctx context.Context) *intercept.Error {
 	if refusal := c.Judged.Apply(); refusal != nil {
 		return refusal
 	}
-	r.asked, r.events, r.fresh = nil, nil, nil
+	r.asked, r.events = nil, nil
 	return nil
 }
 

@@ -12,22 +12,47 @@ func (r *Request) ResultContents() []toolresult.Content {
 	at, _ := r.At("messages")
 	found := toolresult.Collector{Offset: at.Start}
 	for m := range r.items("messages") {
-		switch m.Get("role").Str {
+		of := partsOf(m)
+		switch of.role.Str {
 		case "assistant":
-			m.Get("tool_calls").ForEach(func(_, c gjson.Result) bool {
+			found.Answered()
+			of.calls.ForEach(func(_, c gjson.Result) bool {
 				found.AddCall(c.Get("id").Str, c)
 				return true
 			})
-			if legacy := m.Get("function_call"); legacy.IsObject() {
+			if legacy := of.legacy; legacy.IsObject() {
 				found.AddCall(legacyID(legacy), legacy)
 			}
 		case "tool":
-			found.Add(m.Get("tool_call_id").Str, m.Get("content"))
+			found.Add(of.id.Str, of.content)
 		case "function":
-			found.Add(legacyID(m), m.Get("content"))
+			found.Add(legacyID(m), of.content)
 		}
 	}
-	return found.List
+	return found.List()
+}
+
+// parts are the members of a message that are about calls.
+type parts struct{ role, calls, legacy, id, content gjson.Result }
+
+// partsOf reads a message once.
+func partsOf(m gjson.Result) (of parts) {
+	m.ForEach(func(name, value gjson.Result) bool {
+		switch name.Str {
+		case "role":
+			of.role = value
+		case "tool_calls":
+			of.calls = value
+		case "function_call":
+			of.legacy = value
+		case "tool_call_id":
+			of.id = value
+		case "content":
+			of.content = value
+		}
+		return true
+	})
+	return of
 }
 
 // legacyID is an id for a call of the old form, and for its result.
@@ -46,10 +71,18 @@ func ResultCall(raw string) intercept.Call {
 
 // SetBody implements [intercept.Request].
 func (r *Request) SetBody(body []byte) error {
-	ending := r.Ending()
 	next, err := r.Rewritten(body)
 	if err == nil {
-		r.ParsedRequest, r.before = next, ending
+		r.sent = r.asSent()
+		r.ParsedRequest = next
 	}
 	return err
+}
+
+// asSent returns the messages that the agent sent.
+func (r *Request) asSent() []byte {
+	if r.sent != nil {
+		return r.sent
+	}
+	return r.Field("messages")
 }

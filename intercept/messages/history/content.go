@@ -11,6 +11,9 @@ func (r *Request) ResultContents() []toolresult.Content {
 	at, _ := r.At("messages")
 	found := toolresult.Collector{Offset: at.Start}
 	r.value("messages").ForEach(func(_, m gjson.Result) bool {
+		if m.Get("role").Str == "assistant" {
+			found.Answered()
+		}
 		content := m.Get("content")
 		if !content.IsArray() {
 			return true
@@ -26,7 +29,7 @@ func (r *Request) ResultContents() []toolresult.Content {
 		})
 		return true
 	})
-	return found.List
+	return found.List()
 }
 
 // ResultCall reads a [toolresult.Content.Call].
@@ -37,10 +40,18 @@ func ResultCall(raw string) intercept.Call {
 
 // SetBody implements [intercept.Request].
 func (r *Request) SetBody(body []byte) error {
-	ending := r.Ending()
 	next, err := r.Rewritten(body)
 	if err == nil {
-		r.ParsedRequest, r.ending = next, ending
+		r.sent = r.asSent()
+		r.ParsedRequest = next
 	}
 	return err
+}
+
+// asSent returns the messages that the agent sent.
+func (r *Request) asSent() []byte {
+	if r.sent != nil {
+		return r.sent
+	}
+	return r.Field("messages")
 }

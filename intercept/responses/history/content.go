@@ -22,9 +22,11 @@ func (r *Request) ResultContents() []toolresult.Content {
 			found.Add(id, item.Get("output"))
 		case wire.Forms[typ] != nil:
 			found.AddCall(id, item)
+		case isModels(item):
+			found.Answered()
 		}
 	}
-	return found.List
+	return found.List()
 }
 
 // ResultCall reads a [toolresult.Content.Call].
