@@ -54,7 +54,7 @@ func (p *Policy) With(g *Grants) *Policy {
 func Default() *Policy { return &Policy{rules: rule.EmptySet(), results: newResultMemory()} }
 
 // Warnings returns one sentence for each allow pattern that is only the name of a tool with a known
-// resource: it allows any arguments, including secrets.
+// resource: it allows any arguments, including secrets. Another is about run.tainted without taint.
 func (p *Policy) Warnings() []string { return p.rules.Warnings() }
 
 // Groups returns the groups that rules name as reviewers or for escalation, each with the place of

@@ -119,7 +119,25 @@ func (p *Set) Warnings() []string {
 		found = append(found, fmt.Sprintf("%s: %s allows any arguments of %s, also files that may hold secrets: write %s(...) to allow some.",
 			one.Where, one.Text, someOf(names), names[0]))
 	}
-	return found
+	return append(found, p.untainted()...)
+}
+
+// untainted warns of a condition on tainted runs where nothing taints one.
+func (p *Set) untainted() []string {
+	if len(p.Results.Taint) > 0 {
+		return nil
+	}
+	for _, list := range []*Index{p.Deny, p.Ask, p.Allow, p.Rewrite} {
+		if list == nil {
+			continue
+		}
+		for _, one := range list.All {
+			if one.Rule.When != nil && strings.Contains(one.Rule.When.source, "run.tainted") {
+				return []string{fmt.Sprintf("%s: run.tainted is never true: the policy has no taint list.", one.Where)}
+			}
+		}
+	}
+	return nil
 }
 
 // withResource returns the names of the tools of a pattern with a known resource, sorted.
