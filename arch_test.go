@@ -19,14 +19,15 @@ const module = "github.com/heldcall/heldcall"
 // floors are the packages from bottom to top. A package imports only what stands
 // on a lower floor. A name that ends in /... stands for a whole tree.
 var floors = [][]string{
-	{"approvals/toolschema", "internal/strictyaml", "internal/sanitize", "approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/testing/cassettes", "internal/testing/testdeps", "internal/humanize", "internal/testing/fakeslack", "internal/testing/golden", "internal/testing/fakeidp", "notify/webpush/pushtest", "console/query", "intercept/strictjson", "internal/memory", "proxy/mediatype", "proxy/ownstack"},
-	{"approvals/policy/match", "intercept", "approvals/audit", "approvals/grants", "approvals/heldturns", "approvals/reviewers", "console/problem", "console/live", "internal/testing/fakemodel", "notify", "approvals/store/natskv", "app/configfile", "approvals/results"},
-	{"proxy/packed", "approvals/policy/shell", "proxy/upstream", "proxy/conversation", "proxy/leakcheck", "intercept/intercepttest", "approvals/gate", "console/client", "console/oidc", "internal/schema", "approvals/store/subjects", "console/sessions", "console/inbox", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/webpush", "intercept/responses/wire", "intercept/chat/wire", "intercept/chat/history", "intercept/messages/history", "internal/testing/natscluster"},
-	{"intercept/messages", "proxy/route", "notify/nats", "console/watch", "internal/schema/schematest", "approvals/store/embedded", "console/openapi", "console/access", "approvals/policy/resource", "intercept/responses/history", "intercept/chat", "internal/auditreport", "proxy/offers", "proxy/stateless"},
-	{"approvals/store", "console", "approvals/policy/rule", "notify/nats/contract", "notify/nats/contract/contracttest", "intercept/responses"},
-	{"approvals/policy", "approvals/approvalstest", "notify/notifytest", "proxy/parking"},
-	{"proxy/trace", "approvals/judge", "internal/textview"},
-	{"proxy/turn", "internal/policyreplay"},
+	{"approvals/toolschema", "internal/strictyaml", "internal/sanitize", "approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/testing/cassettes", "internal/testing/testdeps", "internal/humanize", "internal/testing/fakeslack", "internal/testing/golden", "internal/testing/fakeidp", "notify/webpush/pushtest", "console/query", "intercept/strictjson", "internal/memory", "proxy/mediatype", "proxy/ownstack", "approvals/policy/detect", "internal/recent"},
+	{"approvals/policy/match", "approvals/audit", "approvals/grants", "approvals/heldturns", "approvals/reviewers", "console/problem", "console/live", "internal/testing/fakemodel", "notify", "approvals/store/natskv", "app/configfile", "approvals/results", "intercept/notice", "intercept/toolresult"},
+	{"intercept", "approvals/policy/shell", "approvals/gate", "console/client", "console/oidc", "internal/schema", "approvals/store/subjects", "console/sessions", "console/inbox", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/webpush", "internal/testing/natscluster"},
+	{"proxy/packed", "proxy/upstream", "proxy/conversation", "proxy/leakcheck", "intercept/intercepttest", "intercept/responses/wire", "intercept/chat/wire", "intercept/chat/history", "intercept/messages/history", "notify/nats", "console/watch", "internal/schema/schematest", "approvals/store/embedded", "console/openapi", "console/access", "approvals/policy/resource", "internal/auditreport", "proxy/stateless"},
+	{"intercept/messages", "proxy/route", "intercept/responses/history", "intercept/chat", "proxy/offers", "approvals/store", "console", "approvals/policy/rule", "notify/nats/contract", "notify/nats/contract/contracttest"},
+	{"intercept/responses", "approvals/policy", "approvals/approvalstest", "notify/notifytest", "proxy/parking"},
+	{"proxy/trace", "approvals/judge", "internal/textview", "proxy/asking", "proxy/hosted"},
+	{"internal/policyreplay", "proxy/exchange", "proxy/results"},
+	{"proxy/turn"},
 	{"proxy"},
 	{"app"},
 	{"internal/launch", "internal/demo"},
@@ -36,7 +37,7 @@ var floors = [][]string{
 
 // programs are what nobody imports: examples, and the checks that measure
 // heldcall from outside and bring plain servers and clients of their own.
-const programs = 12
+const programs = 13
 
 // tied are libraries that only some packages use, besides the programs.
 var tied = []struct {

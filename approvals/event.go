@@ -15,12 +15,14 @@ const (
 	EventApprovalEscalated EventType = "approval_escalated" // more groups may decide
 	EventApprovalExpired   EventType = "approval_expired"
 	EventApprovalCancelled EventType = "approval_cancelled"
-	EventCallAllowed       EventType = "call_allowed"  // by policy, without a request
-	EventCallDenied        EventType = "call_denied"   // by rule, person or time-out
-	EventCallModified      EventType = "call_modified" // arguments changed before release
-	EventCallReleased      EventType = "call_released" // recorded before the bytes leave
-	EventDenialTold        EventType = "denial_told"   // the model has been sent the denial
-	EventCallResult        EventType = "call_result"   // the agent has reported the result of an approved call
+	EventCallAllowed       EventType = "call_allowed"    // by policy, without a request
+	EventCallDenied        EventType = "call_denied"     // by rule, person or time-out
+	EventCallModified      EventType = "call_modified"   // arguments changed before release
+	EventCallReleased      EventType = "call_released"   // recorded before the bytes leave
+	EventDenialTold        EventType = "denial_told"     // the model has been sent the denial
+	EventCallResult        EventType = "call_result"     // the agent has reported the result of an approved call
+	EventResultDenied      EventType = "result_denied"   // the model reads a text in place of the result of a tool
+	EventResultRedacted    EventType = "result_redacted" // or the result without some parts
 	EventGrantCreated      EventType = "grant_created"
 	EventGrantRevoked      EventType = "grant_revoked"
 	EventRunPaused         EventType = "run_paused"
@@ -48,8 +50,10 @@ type Event struct {
 	Tenant     string          `json:"tenant"`
 	Principal  Principal       `json:"principal"`
 	RequestID  string          `json:"request_id,omitempty"`
+	Kind       Kind            `json:"kind,omitempty"` // of the request, where it is not about a call
 	SessionID  string          `json:"session_id,omitempty"`
 	RunID      string          `json:"run_id,omitempty"`
+	Tainted    bool            `json:"tainted,omitempty"` // the run has read a result that the policy does not trust
 	TurnID     string          `json:"turn_id,omitempty"`
 	Dialect    string          `json:"dialect,omitempty"`
 	Model      string          `json:"model,omitempty"`

@@ -22,6 +22,7 @@ const (
 	KindDecision      Kind = "decision"
 	KindEnvVar        Kind = "env_var"
 	KindCombined      Kind = "combined"
+	KindResult        Kind = "result" // may the model read this result of a tool? Arguments is the text
 )
 
 // Status is the state of a request. Every status but [StatusPending] is final.
@@ -148,6 +149,9 @@ type Details struct {
 	// Result is what happened to an approved call after its release; nil before that, and
 	// if results are not recorded.
 	Result *CallResult `json:"result,omitempty"`
+	// Tainted is the cause if the run has read a result that the policy does not trust: which
+	// result, and by which pattern. It is "" for other runs.
+	Tainted string `json:"tainted,omitempty"`
 	// FreeText is true if the input of the tool is free text by contract.
 	FreeText bool `json:"free_text,omitempty"`
 	// Fixed is true if the arguments cannot be edited: the provider runs the tool, or the

@@ -96,7 +96,7 @@ func isStrictObject(text json.RawMessage) bool {
 
 // requestEvent returns the nth event of a type about a request.
 func requestEvent(r *Request, typ EventType, nth int, at time.Time) Event {
-	return Event{
+	e := Event{
 		ID:         DerivedID(at, fmt.Sprintf("%s/%s/%d", r.ID, typ, nth)),
 		Type:       typ,
 		Time:       at.UTC(),
@@ -113,7 +113,12 @@ func requestEvent(r *Request, typ EventType, nth int, at time.Time) Event {
 		Rule:       r.Rule,
 		FreeText:   r.Details.FreeText,
 		Doubts:     r.Details.Doubts,
+		Tainted:    r.Details.Tainted != "",
 	}
+	if r.Kind == KindResult {
+		e.Kind = r.Kind
+	}
+	return e
 }
 
 // RequiredEvent returns the first event of a request, without Seq and the hashes.

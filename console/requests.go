@@ -71,7 +71,7 @@ func parseFilter(raw string) (f approvals.Filter, err error) {
 		query.Of("status", &f.Status, query.OneOf(approvals.StatusPending, approvals.StatusApproved,
 			approvals.StatusDenied, approvals.StatusAnswered, approvals.StatusExpired, approvals.StatusCancelled)),
 		query.Of("kind", &f.Kind, query.OneOf(approvals.KindPermission, approvals.KindClarification,
-			approvals.KindDecision, approvals.KindEnvVar, approvals.KindCombined)),
+			approvals.KindDecision, approvals.KindEnvVar, approvals.KindCombined, approvals.KindResult)),
 		query.Of("session_id", &f.SessionID, query.Text),
 		query.Of("run_id", &f.RunID, query.Text),
 		query.Of("risk", &f.Risk, query.OneOf(approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical)),

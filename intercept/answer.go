@@ -209,9 +209,18 @@ func (a *Answer) Shrink() {
 	a.templates, a.reading, a.plan = templates{}, Part{}, Plan{}
 }
 
+// Await readies the answer for heartbeats before upstream has sent a byte. From then on the
+// answer has this form.
+func (a *Answer) Await(streamed bool) {
+	a.body.Must = FormWhole
+	if streamed {
+		a.body.Must = FormStream
+	}
+}
+
 // Streamed reports whether the body is an event stream. It is false before the first
-// byte that decides.
-func (a *Answer) Streamed() bool { return a.body.Form() == FormStream }
+// byte that decides, unless the form was decided before.
+func (a *Answer) Streamed() bool { return a.body.Kind() == FormStream }
 
 // Complete reports whether the contents of the body have ended, although upstream has
 // not closed it yet.

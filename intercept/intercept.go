@@ -17,6 +17,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/heldcall/heldcall/intercept/toolresult"
 )
 
 // Dialect is one wire API. Implementations are stateless and safe for
@@ -33,6 +35,8 @@ type Dialect interface {
 	// Request reads an agent's request, whose path is canonical. The error is an
 	// [*Error] with code bad_request.
 	Request(Envelope) (Request, error)
+	// ResultCall reads the call of a [toolresult.Content]: its id, name and arguments.
+	ResultCall(raw string) Call
 	// SafeError reports whether the body of an unsuccessful answer can contain no call,
 	// so that it may pass unread.
 	SafeError(body []byte) bool
@@ -89,6 +93,10 @@ type Request interface {
 	// Results lists the results of calls that are new in the agent's request: those after
 	// the last answer of the model. Call it before Splice.
 	Results() []ToolResult
+	// ResultContents lists the results of calls in the whole history.
+	ResultContents() []toolresult.Content
+	// SetBody replaces the body by one that differs in the contents of results only.
+	SetBody(body []byte) error
 	// OneTimeApprovals lists the parts added by Splice that only one request may use. If
 	// another request has used one, Splice needs its record besides the others.
 	OneTimeApprovals() []OneTimeApproval

@@ -56,6 +56,9 @@ func (a *ParsedRequest) ConversationFields() []string { return a.form.Conversati
 // Field is the value of a field, nil if it is absent. It aliases the body.
 func (a *ParsedRequest) Field(name string) []byte { return a.fields.Raw(name) }
 
+// Text is the value of a field that is a string.
+func (a *ParsedRequest) Text(name string) string { return gjson.ParseBytes(a.Field(name)).String() }
+
 // At returns the place of the value of a field in the body.
 func (a *ParsedRequest) At(name string) (at strictjson.Span, ok bool) { return a.fields.At(name) }
 
@@ -81,6 +84,13 @@ func (a *ParsedRequest) With(body []byte) Envelope {
 	e := a.envelope
 	e.Body = body
 	return e
+}
+
+// Rewritten returns the request with another body, and the same placements.
+func (a *ParsedRequest) Rewritten(body []byte) (ParsedRequest, error) {
+	next, err := a.form.Accept(a.With(body))
+	next.placed = a.placed
+	return next, err
 }
 
 // MadeBy is the result of [Request.Made] for a history with these calls, of which only ID

@@ -3,6 +3,8 @@ package intercept
 import (
 	"cmp"
 	"fmt"
+
+	"github.com/heldcall/heldcall/intercept/notice"
 )
 
 // Plan is the outcome of the rulings for the calls of a body and the answer. With the zero
@@ -59,7 +61,9 @@ func (p *Plan) MayContinue(times, most int) bool {
 }
 
 // Denial is the text for the agent if all calls were denied, after so many denials.
-func (p *Plan) Denial(before int) string { return cmp.Or(p.UserMessage, TooManyDenials(before+1)) }
+func (p *Plan) Denial(before int) string {
+	return cmp.Or(p.UserMessage, notice.TooManyDenials(before+1))
+}
 
 // Store counts n bytes that are kept of earlier bodies, and refuses too many.
 func (p *Plan) Store(n int) error { return p.budget.store(n) }

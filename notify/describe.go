@@ -29,9 +29,9 @@ func AllEnded(requests []approvals.Request) bool {
 // Expiry describes the end of a pending request, which is at a time.
 func Expiry(r *approvals.Request, at string) string {
 	if r.OnTimeout == approvals.OnTimeoutApprove {
-		return "runs automatically at " + at
+		return approvals.WordsFor(r.Kind).Automatic + " at " + at
 	}
-	return "expires at " + at + " (won't run)"
+	return "expires at " + at + " (" + approvals.WordsFor(r.Kind).WillNot + ")"
 }
 
 // Origin joins labels with the names of those that make a call, such as "agent", its name,

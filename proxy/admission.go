@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/proxy/agentconn"
-	"github.com/heldcall/heldcall/proxy/turn"
+	"github.com/heldcall/heldcall/proxy/asking"
 	"github.com/valyala/fasthttp"
 )
 
@@ -75,7 +75,7 @@ func (p *Proxy) admit(conn *agentconn.Conn, n int, waits bool) error {
 	}
 	err := conn.AdmitBody(n, p.options.MaxBody, waits)
 	if errors.Is(err, agentconn.ErrNoMemory) {
-		return turn.ErrOverloaded
+		return asking.ErrOverloaded
 	}
 	return err
 }

@@ -188,6 +188,15 @@ func (c canaryJudge) AllowsByName(approvals.Principal, intercept.Call) (policy.V
 	return policy.Verdict{}, false
 }
 
+// JudgesResults returns false: the canary's requests have none.
+func (c canaryJudge) JudgesResults() bool { return false }
+
+func (c canaryJudge) JudgeResult(policy.ResultKey, func() judge.Result) *policy.ResultVerdict {
+	return &policy.ResultVerdict{Action: policy.Allow}
+}
+
+func (c canaryJudge) PolicyName() string { return "" }
+
 func (c canaryJudge) JudgeHosted(approvals.Principal, string) policy.Verdict {
 	return policy.Verdict{Action: policy.Allow}
 }

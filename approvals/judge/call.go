@@ -20,6 +20,7 @@ type Origin struct {
 	Principal approvals.Principal
 	Session   string
 	Run       string
+	Tainted   bool // see [policy.Call]
 	Turn      string
 	Model     string
 	Dialect   string
@@ -30,7 +31,7 @@ type Origin struct {
 func (o *Origin) call(c intercept.Call) policy.Call {
 	return policy.Call{
 		Tool: c.Name, Arguments: c.Arguments, FreeText: c.FreeText, Fixed: c.ReadOnly, Ambiguous: c.Ambiguous,
-		Principal: o.Principal, Session: o.Session, Run: o.Run, Turn: o.Turn, Model: o.Model, Dialect: o.Dialect, Now: o.At,
+		Principal: o.Principal, Session: o.Session, Run: o.Run, Tainted: o.Tainted, Turn: o.Turn, Model: o.Model, Dialect: o.Dialect, Now: o.At,
 	}
 }
 
@@ -86,7 +87,7 @@ func ArgumentsText(value json.RawMessage) string {
 // requested returns the call of a request with the arguments of the model.
 func requested(r *approvals.Request) (from Origin, c intercept.Call) {
 	from = Origin{
-		Principal: r.Principal, Session: r.SessionID, Run: r.RunID, Turn: r.TurnID, Model: r.Model, Dialect: r.Dialect,
+		Principal: r.Principal, Session: r.SessionID, Run: r.RunID, Tainted: r.Details.Tainted != "", Turn: r.TurnID, Model: r.Model, Dialect: r.Dialect,
 	}
 	c = intercept.Call{
 		Name: r.ToolName, Arguments: r.Details.RawArguments, FreeText: r.Details.FreeText, ReadOnly: r.Details.Fixed, Ambiguous: r.Details.Doubts,
@@ -112,7 +113,7 @@ func Approved(r *approvals.Request) intercept.Call {
 // call that was denied because a person had denied it before.
 func Recorded(e *approvals.Event) (from Origin, c intercept.Call, then policy.Action, ok bool) {
 	switch {
-	case e.Before == nil:
+	case e.Before == nil, e.Kind == approvals.KindResult:
 		return from, c, "", false
 	case e.Type == approvals.EventApprovalRequired:
 		then = policy.Ask
@@ -124,7 +125,7 @@ func Recorded(e *approvals.Event) (from Origin, c intercept.Call, then policy.Ac
 		return from, c, "", false
 	}
 	from = Origin{
-		Principal: e.Principal, Session: e.SessionID, Run: e.RunID, Turn: e.TurnID, Model: e.Model, Dialect: e.Dialect, At: e.Time,
+		Principal: e.Principal, Session: e.SessionID, Run: e.RunID, Tainted: e.Tainted, Turn: e.TurnID, Model: e.Model, Dialect: e.Dialect, At: e.Time,
 	}
 	c = intercept.Call{Name: e.ToolName, Arguments: ArgumentsText(e.Before), FreeText: e.FreeText, Ambiguous: e.Doubts}
 	return from, c, then, true

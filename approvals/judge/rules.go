@@ -23,6 +23,8 @@ type verdicts interface {
 	Judge(policy.Call) policy.Verdict
 	JudgeHosted(approvals.Principal, string) policy.Verdict
 	AllowsByName(approvals.Principal, string) (policy.Verdict, bool)
+	JudgesResults() bool
+	JudgeResultOnce(policy.ResultKey, func() policy.Result) *policy.ResultVerdict
 }
 
 // NewRules returns rules of one policy without grants. They have their own counts for

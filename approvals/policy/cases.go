@@ -1,10 +1,12 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -24,20 +26,24 @@ import (
 //	  - {given: "ls; rm x", expect: deny, rule: "policy.yaml:12", why: a list is its commands}
 //	  - given: {tool: transfer, args: {amount: 5000}, principal: {user: ann}}
 //	    expect: ask
+//	  - {given: {tool: read, args: {}, result: "ticket-7"}, expect: redact, reads: "[redacted]"}
 //
-// Given has tool, field, args (an object) or arguments (their exact text),
-// free_text, principal, session, run, model and dialect.
+// Given has tool, field, args (an object) or arguments (their exact text), free_text,
+// principal, session, run, tainted, model and dialect. With result, the text of the call's
+// result is judged, and not the call.
 type Cases struct {
 	Policy string // file, as the cases' file names it, from that file's folder; "": none is named
 	Cases  []Case
 }
 
-// Case is one call and its expected verdict.
+// Case is one call, or its result, and the expected verdict.
 type Case struct {
 	Where  string // file and line
 	Call   Call
+	Result *string // of the call, if it is judged; else nil
 	Expect Action
-	Rule   string // "": any
+	Reads  *string // what the model reads in place of a redacted result; nil: any
+	Rule   string  // "": any
 	Why    string
 }
 
@@ -71,12 +77,23 @@ func parseCases(file string, src []byte) (*Cases, error) {
 
 // Check returns how a policy's verdict differs from the expected one, or "".
 func (c *Case) Check(p *Policy) string {
-	v := p.Judge(c.Call)
+	var action Action
+	var rule, reason string
+	var reads []string
+	if c.Result == nil {
+		v := p.Judge(c.Call)
+		action, rule, reason = v.Action, v.Rule, v.Reason
+	} else {
+		v := p.JudgeResult(Result{Call: c.Call, Known: true, Texts: []string{*c.Result}})
+		action, rule, reason, reads = v.Said(), v.Rule, v.Reason, v.Redacted
+	}
 	switch {
-	case v.Action != c.Expect:
-		return fmt.Sprintf("is %s by %s, want %s: %s", v.Action, v.Rule, c.Expect, v.Reason)
-	case c.Rule != "" && v.Rule != c.Rule:
-		return fmt.Sprintf("is %s by %s, want %s", v.Action, v.Rule, c.Rule)
+	case action != c.Expect:
+		return fmt.Sprintf("is %s by %s, want %s: %s", action, cmp.Or(rule, "no rule"), c.Expect, reason)
+	case c.Rule != "" && rule != c.Rule:
+		return fmt.Sprintf("is %s by %s, want %s", action, rule, c.Rule)
+	case c.Reads != nil && !slices.Equal(reads, []string{*c.Reads}):
+		return fmt.Sprintf("the model reads %q, want %q", strings.Join(reads, ""), *c.Reads)
 	}
 	return ""
 }
@@ -85,8 +102,9 @@ type caseReader struct{ strictyaml.Reader }
 
 // given is the call of a case as it is written.
 type given struct {
-	call  Call
-	field string
+	call   Call
+	field  string
+	result *string
 }
 
 func (r *caseReader) cases(root *yaml.Node, all *Cases) {
@@ -108,14 +126,18 @@ func (r *caseReader) oneCase(n *yaml.Node, path string, one given) Case {
 	c := Case{Where: r.Place(n.Line)}
 	r.Mapping(n, path, []strictyaml.Key{
 		{Name: "given", Read: func(n *yaml.Node, path string) { r.given(n, path, &one) }},
-		{Name: "expect", Read: resource.SetAction(&r.Reader, &c.Expect)},
+		{Name: "expect", Read: resource.SetOneOf(&r.Reader, &c.Expect, Ask, Allow, Deny, Redact)},
 		{Name: "rule", Read: r.SetText(&c.Rule)},
+		{Name: "reads", Read: setOptional(r, &c.Reads)},
 		{Name: "why", Read: r.SetText(&c.Why)},
 	})
 	if n.Kind == yaml.MappingNode && c.Expect == "" && len(r.Errors) == 0 {
 		r.Fail(n, path, "has no expect: write expect: allow, deny or ask")
 	}
-	c.Call = one.call
+	c.Call, c.Result = one.call, one.result
+	if c.Result == nil && (c.Expect == Redact || c.Reads != nil) {
+		r.Fail(n, path, "expects something of a result, and given has none: write the text as result in given")
+	}
 	return c
 }
 
@@ -145,9 +167,21 @@ func (r *caseReader) given(n *yaml.Node, path string, one *given) {
 		{Name: "principal", Read: func(n *yaml.Node, path string) { one.call.Principal = r.principal(n, path) }},
 		{Name: "session", Read: r.SetText(&one.call.Session)},
 		{Name: "run", Read: r.SetText(&one.call.Run)},
+		{Name: "tainted", Read: r.SetBool(&one.call.Tainted)},
+		{Name: "result", Read: setOptional(r, &one.result)},
 		{Name: "model", Read: r.SetText(&one.call.Model)},
 		{Name: "dialect", Read: r.SetText(&one.call.Dialect)},
 	})
+}
+
+// setOptional returns a function that reads a text, which may be empty.
+func setOptional(r *caseReader, to **string) func(*yaml.Node, string) {
+	return func(n *yaml.Node, path string) {
+		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
+			r.Fail(n, path, "must be a text, and is %s: quote it", strictyaml.Describe(n))
+		}
+		*to = &n.Value
+	}
 }
 
 func (r *caseReader) principal(n *yaml.Node, path string) (who approvals.Principal) {

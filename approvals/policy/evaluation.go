@@ -187,7 +187,7 @@ func (e *evaluation) variables() map[string]any {
 	}
 	e.vars = map[string]any{
 		"tool": e.c.Call.Tool, "args": e.c.Args(), "resource": e.c.Text, "commands": e.c.CommandTexts(),
-		"principal": e.c.Call.Principal, "session": e.c.Call.Session, "run": e.c.Call.Run, "model": e.c.Call.Model,
+		"principal": e.c.Call.Principal, "session": e.c.Call.Session, "run": e.c.Call.Run, "run.tainted": e.c.Call.Tainted, "model": e.c.Call.Model,
 		"dialect": e.c.Call.Dialect, "risk": string(e.c.Tool.RiskOr("")),
 	}
 	if !e.c.Call.Now.IsZero() {

@@ -11,19 +11,21 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
-// Explanation is how a policy comes to its verdict on a call.
+// Explanation is how a policy comes to its verdict on a call, or on the result of one.
 type Explanation struct {
 	Verdict  Verdict
 	Known    string   // a sentence about the tool
 	Commands []string // of a shell command: those found, as in [Verdict]
 	Doubt    string   // why no allow pattern with an argument covers the call, or ""
 	Rules    []RuleExplanation
+	Reads    string // the result of a call as the model or a reviewer reads it, "" for a call
+	Taint    string // the pattern by which the result taints its run, "" for none
 }
 
 // RuleExplanation is the result of one pattern of the policy for a call.
 type RuleExplanation struct {
 	Where   string // file and line
-	List    Action // the list that the pattern is in, or "rewrite"
+	List    Action // the list that the pattern is in: [Deny], [Ask], [Allow], "rewrite", or of results also [Redact] and "taint"
 	Pattern string
 	Applies bool   // it matches, might match, or covers a part of the call
 	Says    string // that, or why not

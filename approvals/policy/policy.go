@@ -27,10 +27,11 @@ const (
 // Denied is how a call came to be denied.
 type Denied = rule.Denied
 
-// Policy judges calls. It is immutable and safe for concurrent use.
+// Policy judges calls and their results. It is immutable and safe for concurrent use.
 type Policy struct {
-	rules  *rule.Set
-	grants *Grants // that hold beside the rules
+	rules   *rule.Set
+	grants  *Grants       // that hold beside the rules
+	results *resultMemory // of rules
 }
 
 // Parse reads a policy. Errors contain the name as the file, verdicts its last element. It returns
@@ -40,18 +41,20 @@ func Parse(name string, src []byte) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Policy{rules: rules}, nil
+	return &Policy{rules: rules, results: newResultMemory()}, nil
 }
 
 // With returns the policy with grants in place of any before. A grant that denies is like a deny
 // rule, one that allows like an allow rule.
-func (p *Policy) With(g *Grants) *Policy { return &Policy{rules: p.rules, grants: g} }
+func (p *Policy) With(g *Grants) *Policy {
+	return &Policy{rules: p.rules, grants: g, results: p.results}
+}
 
 // Default returns the policy that asks about every call.
-func Default() *Policy { return &Policy{rules: rule.EmptySet()} }
+func Default() *Policy { return &Policy{rules: rule.EmptySet(), results: newResultMemory()} }
 
 // Warnings returns one sentence for each allow pattern that is only the name of a tool with a known
-// resource: it allows any arguments, including secrets.
+// resource: it allows any arguments, including secrets. Another is about run.tainted without taint.
 func (p *Policy) Warnings() []string { return p.rules.Warnings() }
 
 // Groups returns the groups that rules name as reviewers or for escalation, each with the place of
@@ -66,7 +69,7 @@ func (p *Policy) Protect(folder string, files ...string) *Policy {
 	if len(files) == 0 {
 		return p
 	}
-	return &Policy{rules: p.rules.Protect(folder, files...), grants: p.grants}
+	return &Policy{rules: p.rules.Protect(folder, files...), grants: p.grants, results: p.results}
 }
 
 // Judge returns the verdict on a call.

@@ -16,7 +16,7 @@ import (
 
 type policyCommand struct {
 	Check   policyCheckCommand   `cmd:"" help:"Check a policy file."`
-	Explain policyExplainCommand `cmd:"" help:"Show how a policy judges one call, and why."`
+	Explain policyExplainCommand `cmd:"" help:"Show how a policy judges one call or its result, and why."`
 	Test    policyTestCommand    `cmd:"" help:"Judge files of cases; fail if a verdict is not the expected one."`
 	Replay  policyReplayCommand  `cmd:"" help:"Judge recorded calls by a new policy and show what would have changed."`
 	Init    policyInitCommand    `cmd:"" help:"Write a policy to start from."`
@@ -58,6 +58,9 @@ type policyExplainCommand struct {
 	Agent   string `help:"Agent of the principal."`
 	Session string `help:"Session of the call."`
 	Model   string `help:"Model that made the call."`
+	Tainted bool   `help:"The run is tainted: it has read a result of the policy's taint list."`
+
+	Result *string `placeholder:"TEXT" help:"Judge this result of the call, and not the call."`
 	outputFlag
 }
 
@@ -67,10 +70,14 @@ func (c *policyExplainCommand) Run(s *streams) error {
 	if err != nil {
 		return err
 	}
-	e := rules.Explain(policy.Call{
+	call := policy.Call{
 		Tool: c.Tool, Arguments: cmp.Or(c.Text, c.Args), FreeText: c.Text != "",
-		Principal: approvals.Principal{Tenant: c.Tenant, User: c.User, Agent: c.Agent}, Session: c.Session, Model: c.Model,
-	})
+		Principal: approvals.Principal{Tenant: c.Tenant, User: c.User, Agent: c.Agent}, Session: c.Session, Tainted: c.Tainted, Model: c.Model,
+	}
+	e := rules.Explain(call)
+	if c.Result != nil {
+		e = rules.ExplainResult(policy.Result{Call: call, Known: true, Texts: []string{*c.Result}})
+	}
 	if c.json() {
 		return textview.JSON(s.out, textview.ExplanationJSON(e))
 	}

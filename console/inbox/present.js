@@ -6,6 +6,7 @@ import { diffLines } from './text/diff.js';
 import { isObject, show } from './text/json.js';
 import { isPatch, patchLines } from './text/patch.js';
 import { countHidden } from './text/visible.js';
+import { isResult, wordsFor } from './words.js';
 
 /** @typedef {import('./types.js').Request} Request */
 /** @typedef {import('./text/diff.js').DiffLine} DiffLine */
@@ -55,7 +56,7 @@ export function present(request) {
  * @returns {Presentation}
  */
 export function presentArguments(request, args) {
-	if (!isObject(args)) return presentText(show(args), request.details.free_text ?? false);
+	if (!isObject(args)) return presentText(request, show(args));
 	const rest = new Map(Object.entries(args));
 	const commands = (request.details.commands ?? []).length > 0;
 	const path = PATHS.find((name) => typeof args[name] === 'string');
@@ -66,10 +67,10 @@ export function presentArguments(request, args) {
 	return { does: found.does, lead, parts: found.parts, rest: [...rest] };
 }
 
-/** @param {string} text @param {boolean} free @returns {Presentation} */
-function presentText(text, free) {
-	if (isPatch(text)) return { does: 'apply a patch', lead: [], parts: [{ type: 'diff', label: 'Patch', lines: patchLines(text) }], rest: [] };
-	const label = free ? 'Input' : 'Arguments (not valid JSON; as the model wrote them)';
+/** @param {Request} request @param {string} text @returns {Presentation} */
+function presentText(request, text) {
+	if (isPatch(text) && !isResult(request)) return { does: 'apply a patch', lead: [], parts: [{ type: 'diff', label: 'Patch', lines: patchLines(text) }], rest: [] };
+	const label = request.details.free_text ? wordsFor(request).input : 'Arguments (not valid JSON; as the model wrote them)';
 	return { does: '', lead: [], parts: [{ type: 'text', label, text }], rest: [] };
 }
 

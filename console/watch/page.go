@@ -61,6 +61,10 @@ func (w *writer) field(name, value string) {
 func requestPage(r *approvals.Request, raw bool, width int) page {
 	w := &writer{width: width}
 	w.field("title", r.RuleTitle())
+	words := approvals.WordsFor(r.Kind)
+	if words.Effects != "" {
+		w.text("", styles.plain, words.Effects)
+	}
 	for _, flag := range r.Details.Flags {
 		w.text("! ", styles.warning, flag)
 	}
@@ -69,7 +73,7 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 		w.text("", styles.label, "Loading the whole call…")
 		w.field("preview", r.ArgsPreview)
 	case raw:
-		w.heading("arguments, as JSON")
+		w.heading(words.Subject + ", as JSON")
 		w.text("  ", styles.plain, sanitize.Spaces(sanitize.Indented(r.Arguments)))
 		if r.Details.RawArguments != "" {
 			w.heading("as the model wrote them")
@@ -137,7 +141,11 @@ func origin(r *approvals.Request) []string {
 
 func draftPage(r *approvals.Request, draft []byte, width int) page {
 	w := &writer{width: width}
-	w.heading("edited: these arguments would run in place of the model's")
+	if r.Kind == approvals.KindResult {
+		w.heading("edited: the model would read this in place of the result")
+	} else {
+		w.heading("edited: these arguments would run in place of the model's")
+	}
 	w.diff(diffLines(sanitize.Indented(r.Arguments), sanitize.Indented(bytes.TrimSpace(draft))))
 	return page{lines: w.lines, callEnd: len(w.lines)}
 }

@@ -39,11 +39,15 @@ func present(r *approvals.Request) []part {
 	members, ok := membersOf(r.Arguments)
 	if !ok {
 		text := plainText(r.Arguments)
-		if isPatch(text) {
+		if isPatch(text) && r.Kind != approvals.KindResult {
 			return []part{{label: "patch", diff: patchLines(text)}}
 		}
 		if r.Details.FreeText {
-			return []part{{label: "input", text: text}}
+			label := "input"
+			if r.Kind == approvals.KindResult {
+				label = approvals.WordsFor(r.Kind).Subject
+			}
+			return []part{{label: label, text: text}}
 		}
 		return []part{{label: "arguments (not valid JSON; as the model wrote them)", text: text}}
 	}

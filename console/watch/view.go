@@ -99,9 +99,9 @@ func (m *Model) headline() string {
 
 func expiry(r *approvals.Request, left string) string {
 	if r.OnTimeout == approvals.OnTimeoutApprove {
-		return "runs automatically in " + left
+		return approvals.WordsFor(r.Kind).Automatic + " in " + left
 	}
-	return "expires in " + left + " (won't run)"
+	return "expires in " + left + " (" + approvals.WordsFor(r.Kind).WillNot + ")"
 }
 
 // row is one line of the list. Its parts are safe for a terminal.

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -228,5 +229,20 @@ func TestEverySizeFits(t *testing.T) {
 				t.Errorf("%v %q: %d lines", size, keys, lines)
 			}
 		}
+	}
+}
+
+// A request about a result shows the result as text, and the effects of each decision.
+func TestRequestOfAResult(t *testing.T) {
+	r := &approvals.Request{ID: "1", Kind: approvals.KindResult, ToolName: "read", Arguments: json.RawMessage(`"14 lines"`)}
+	r.Details.FreeText = true
+	page := strings.Join(requestPage(r, false, 200).lines, "\n")
+	for _, want := range []string{"Approve: the model reads the result.", "result", "  14 lines"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("not shown: %q\n%s", want, page)
+		}
+	}
+	if page := strings.Join(draftPage(r, []byte(`"13 lines"`), 200).lines, "\n"); !strings.Contains(page, "the model would read this in place of the result") {
+		t.Errorf("the draft is shown as\n%s", page)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/notice"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -57,7 +58,7 @@ func release(int, intercept.Call) intercept.Ruling {
 }
 
 func deny(_ int, c intercept.Call) intercept.Ruling {
-	return intercept.Ruling{Action: intercept.Deny, ModelMessage: intercept.DeniedByPerson(c.Name, "no")}
+	return intercept.Ruling{Action: intercept.Deny, ModelMessage: notice.DeniedByPerson(c.Name, "no")}
 }
 
 var blocks = []int{1, 7, 64, 1 << 20}
@@ -102,7 +103,7 @@ func TestDeniedIsContinued(t *testing.T) {
 		}
 		next := gjson.ParseBytes(p.Last.Next.Body)
 		wantMessages := `[{"role":"user","content":"hi"},{"role":"assistant","content":"Let me look.","tool_calls":[{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}}]},` +
-			`{"role":"tool","tool_call_id":"call_a","content":` + strictjson.Quote(intercept.DeniedByPerson("bash", "no")) + `}]`
+			`{"role":"tool","tool_call_id":"call_a","content":` + strictjson.Quote(notice.DeniedByPerson("bash", "no")) + `}]`
 		if got := next.Get("messages").Raw; got != wantMessages {
 			t.Fatalf("messages:\n%s\nwant\n%s", got, wantMessages)
 		}
@@ -155,7 +156,7 @@ func TestMixedIsRenumbered(t *testing.T) {
 		t.Fatalf("%d spliced", n)
 	}
 	wantBody := `{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}},{"id":"call_b","type":"function","function":{"name":"read","arguments":"{\"path\":\"x\"}"}}]},{"role":"tool","tool_call_id":"call_a","content":` +
-		strictjson.Quote(intercept.DeniedByPerson("bash", "no")) + `},{"role":"tool","tool_call_id":"call_b","content":"data"}]}`
+		strictjson.Quote(notice.DeniedByPerson("bash", "no")) + `},{"role":"tool","tool_call_id":"call_b","content":"data"}]}`
 	if got := string(r.Envelope().Body); got != wantBody {
 		t.Fatalf("spliced\n%s\nwant\n%s", got, wantBody)
 	}
@@ -164,7 +165,7 @@ func TestMixedIsRenumbered(t *testing.T) {
 func TestEditedReplacesTheArguments(t *testing.T) {
 	p := newPlayer(t, request1, 50, intercept.Limits{})
 	p.Turn(listed, func(_ int, c intercept.Call) intercept.Ruling {
-		return intercept.Ruling{Action: intercept.Edit, Arguments: `{"command":"pwd"}`, ModelMessage: intercept.ArgumentsChanged("bash", "")}
+		return intercept.Ruling{Action: intercept.Edit, Arguments: `{"command":"pwd"}`, ModelMessage: notice.ArgumentsChanged("bash", "")}
 	})
 	want := role + speech + opening(0, "call_a", "bash", `{"command":"pwd"}`) + finish + usage + done
 	if got := p.Got.String(); got != want {
@@ -177,7 +178,7 @@ func TestEditedReplacesTheArguments(t *testing.T) {
 	}
 	r.Splice(p.Last.Hidden)
 	got := gjson.GetBytes(r.Envelope().Body, "messages.2.content").Str
-	if want := intercept.ArgumentsChanged("bash", "") + "\n/tmp"; got != want {
+	if want := notice.ArgumentsChanged("bash", "") + "\n/tmp"; got != want {
 		t.Fatalf("tool result %q, want %q", got, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/notice"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -170,7 +171,7 @@ func TestContinuationsAreBoundedByChoice(t *testing.T) {
 		t.Fatalf("%v in %s", err, p.Out())
 	}
 	for i, said := range []string{"One.", "Two."} {
-		want := said + "\n\nHm.\n\nHm.\n\n" + intercept.TooManyDenials(3)
+		want := said + "\n\nHm.\n\nHm.\n\n" + notice.TooManyDenials(3)
 		if c := m.choices[i]; c.content != want || c.finish != "stop" || c.role != "assistant" || len(c.calls) > 0 {
 			t.Errorf("choice %d: %+v, want the text %q", i, c, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/notice"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
@@ -123,7 +124,7 @@ func finalChoices(saids []map[int]*choiceSeen, fates map[string]intercept.Action
 		}
 		if l.turns == 2 {
 			both := *l.choiceSeen
-			both.content += strictjson.Paragraph(both.content, intercept.TooManyDenials(3))
+			both.content += strictjson.Paragraph(both.content, notice.TooManyDenials(3))
 			l.choiceSeen = &both
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/notice"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -100,10 +101,10 @@ func TestMixedIsRenumbered(t *testing.T) {
 func TestEditedReplacesTheArguments(t *testing.T) {
 	p := newPlayer(t, request1, 50, intercept.Limits{})
 	p.Turn(listed, func(int, intercept.Call) intercept.Ruling {
-		return intercept.Ruling{Action: intercept.Edit, Arguments: `{"command":"pwd"}`, ModelMessage: intercept.ArgumentsChanged("bash", "")}
+		return intercept.Ruling{Action: intercept.Edit, Arguments: `{"command":"pwd"}`, ModelMessage: notice.ArgumentsChanged("bash", "")}
 	})
 	equal(t, "agent", p.Got.String(), started("msg_1")+ping+speech+use(1, "toolu_a", "bash", `{"command":"pwd"}`)+ended("tool_use"))
-	note := strictjson.Quote(intercept.ArgumentsChanged("bash", ""))
+	note := strictjson.Quote(notice.ArgumentsChanged("bash", ""))
 	for _, tt := range []struct{ content, want string }{
 		{`"content":"/tmp"`, `"content":` + note[:len(note)-1] + `\n/tmp"`},
 		{`"content":[{"type":"text","text":"/tmp"}],"is_error":false`, `"content":[{"type":"text","text":` + note + `},{"type":"text","text":"/tmp"}],"is_error":false`},

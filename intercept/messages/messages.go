@@ -24,6 +24,9 @@ import (
 // Dialect implements [intercept.Dialect].
 type Dialect struct{}
 
+// ResultCall implements [intercept.Dialect].
+func (Dialect) ResultCall(raw string) intercept.Call { return history.ResultCall(raw) }
+
 // Name implements [intercept.Dialect].
 func (Dialect) Name() string { return "messages" }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/messages/history"
+	"github.com/heldcall/heldcall/intercept/notice"
 )
 
 // proceed sends the denials to the model, so that it continues the answer.
@@ -122,7 +123,7 @@ func (a *answer) notice(plan *intercept.Plan, denied bool) string {
 	case denied:
 		return plan.Denial(a.earlier.count)
 	case a.earlier.count > 0 && a.silent(plan):
-		return intercept.CallsDenied()
+		return notice.CallsDenied()
 	}
 	return ""
 }

@@ -110,7 +110,7 @@ func (a *answer) Verbatim(p *intercept.Part) bool {
 
 // Notice implements [intercept.Codec].
 func (a *answer) Notice(p *intercept.Plan) []byte {
-	return a.out.closingNotice(notice{a.limits.TurnID, p.Notice})
+	return a.out.closingNotice(closingText{a.limits.TurnID, p.Notice})
 }
 
 // Fail implements [intercept.Codec]: an error event and, where a response has begun, the

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/notice"
 	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
@@ -43,7 +44,7 @@ func release(int, intercept.Call) intercept.Ruling {
 }
 
 func deny(_ int, c intercept.Call) intercept.Ruling {
-	return intercept.Ruling{Action: intercept.Deny, ModelMessage: intercept.DeniedByPerson(c.Name, "no")}
+	return intercept.Ruling{Action: intercept.Deny, ModelMessage: notice.DeniedByPerson(c.Name, "no")}
 }
 
 // denying denies the calls of one tool.
@@ -123,7 +124,7 @@ func TestKindsOfCalls(t *testing.T) {
 }
 
 func TestDeniedIsContinued(t *testing.T) {
-	denied := strictjson.Quote(intercept.DeniedByPerson("bash", "no"))
+	denied := strictjson.Quote(notice.DeniedByPerson("bash", "no"))
 	output := `{"type":"function_call_output","call_id":"call_a","output":` + denied + "}"
 	for _, n := range blocks {
 		for _, stored := range []bool{true, false} {
@@ -172,7 +173,7 @@ func TestMixedIsRenumbered(t *testing.T) {
 		t.Fatalf("%d spliced", n)
 	}
 	want := `{"input":[{"role":"user","content":"hi"},` + function("a", "bash", ls) + "," + function("b", "read", `{"path":"x"}`) +
-		`,{"type":"function_call_output","call_id":"call_a","output":` + strictjson.Quote(intercept.DeniedByPerson("bash", "no")) + `},{"type":"function_call_output","call_id":"call_b","output":"data"}]}`
+		`,{"type":"function_call_output","call_id":"call_a","output":` + strictjson.Quote(notice.DeniedByPerson("bash", "no")) + `},{"type":"function_call_output","call_id":"call_b","output":"data"}]}`
 	if got := string(r.Envelope().Body); got != want {
 		t.Fatalf("spliced\n%s\nwant\n%s", got, want)
 	}
@@ -181,7 +182,7 @@ func TestMixedIsRenumbered(t *testing.T) {
 func TestEditedReplacesTheArguments(t *testing.T) {
 	edit := func(args string) func(int, intercept.Call) intercept.Ruling {
 		return func(_ int, c intercept.Call) intercept.Ruling {
-			return intercept.Ruling{Action: intercept.Edit, Arguments: args, ModelMessage: intercept.ArgumentsChanged(c.Name, "")}
+			return intercept.Ruling{Action: intercept.Edit, Arguments: args, ModelMessage: notice.ArgumentsChanged(c.Name, "")}
 		}
 	}
 	for _, tt := range []struct{ item, args, field, want string }{

@@ -56,7 +56,7 @@ func (b *body) responseID() string {
 // resumable reports whether the agent may ask for the events of the answer again. Then
 // their numbers have to be upstream's.
 func (b *body) resumable() bool {
-	return b.req.ID != "" || b.req.Background() || (b.object != nil && b.object.Background)
+	return b.req.ID != "" || string(b.req.Field("background")) == "true" || (b.object != nil && b.object.Background)
 }
 
 // stored reports whether upstream keeps the response. The request takes precedence over

@@ -98,7 +98,7 @@ func (s *resolution) record() *history.Record {
 		return rec
 	}
 	rec.Rounds = rounds
-	if n := (notice{s.answer.limits.TurnID, s.plan.Notice}); n.text != "" {
+	if n := (closingText{s.answer.limits.TurnID, s.plan.Notice}); n.text != "" {
 		part := history.Part{Seen: true, Raw: n.message(), Type: "message", ID: n.id(), Text: n.text, Unknown: true}
 		rec.Rounds = append(rec.Rounds, history.Round{Items: []history.Part{part}})
 		rec.Missing = append(rec.Missing, `{"type":"message","role":"assistant","content":`+strictjson.Quote(n.text)+"}")
@@ -119,7 +119,7 @@ func (s *resolution) seen(rec *history.Record, rounds []history.Round) {
 		}
 	}
 	if s.plan.Notice != "" {
-		rec.Items = append(rec.Items, notice{turn: s.answer.limits.TurnID}.id())
+		rec.Items = append(rec.Items, closingText{turn: s.answer.limits.TurnID}.id())
 	}
 	for _, it := range s.body.calls() {
 		if !s.reaches(it) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/heldcall/heldcall/intercept/notice"
 	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
@@ -222,7 +223,7 @@ var scenarios = []scenario{
 	{"the first denied", fakemodel.Answer{Parts: []fakemodel.Part{thought, calls("bash", ls), calls("read", "{}")}}, denying("bash"), "read", "bash:refused read:/tmp"},
 	{"the last denied", fakemodel.Answer{Parts: []fakemodel.Part{thought, calls("bash", ls), calls("read", "{}")}}, denying("read"), "bash", "bash:/tmp read:refused"},
 	{"edited", fakemodel.Answer{Parts: []fakemodel.Part{thought, calls("bash", ls)}}, func(_ int, c intercept.Call) intercept.Ruling {
-		return intercept.Ruling{Action: intercept.Edit, Arguments: `{"command":"pwd"}`, ModelMessage: intercept.ArgumentsChanged(c.Name, "")}
+		return intercept.Ruling{Action: intercept.Edit, Arguments: `{"command":"pwd"}`, ModelMessage: notice.ArgumentsChanged(c.Name, "")}
 	}, "bash", "bash:changed+/tmp"},
 	{"an approval given", fakemodel.Answer{Parts: []fakemodel.Part{thought, {Item: approval}}}, release, "", "mcp__zip__shorten:approved"},
 	{"an approval given beside a call", fakemodel.Answer{Parts: []fakemodel.Part{thought, {Item: approval}, calls("bash", ls)}}, release, "bash", "mcp__zip__shorten:approved bash:/tmp"},

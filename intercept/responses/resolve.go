@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/notice"
 	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/tidwall/gjson"
 )
@@ -77,7 +78,7 @@ func (s *resolution) notice() string {
 	case s.exhausted():
 		return s.plan.Denial(s.prior.denials)
 	}
-	return intercept.CallsDenied()
+	return notice.CallsDenied()
 }
 
 // Conclude implements [intercept.Codec].

@@ -153,7 +153,7 @@ func (w *edit) output(path string, o *wire.Object) {
 		}
 	}
 	if w.plan.Notice != "" {
-		items, changed = append(items, notice{a.limits.TurnID, w.plan.Notice}.message()), true
+		items, changed = append(items, closingText{a.limits.TurnID, w.plan.Notice}.message()), true
 	}
 	if changed {
 		w.Set(path+"output", string(list(items)))

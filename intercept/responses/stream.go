@@ -140,7 +140,7 @@ func (o *agentStream) previous() string {
 
 // closingNotice renders the notice as a message of the assistant, unless it is empty or
 // was sent.
-func (o *agentStream) closingNotice(n notice) (out []byte) {
+func (o *agentStream) closingNotice(n closingText) (out []byte) {
 	if n.text == "" || o.noticed {
 		return nil
 	}
@@ -162,15 +162,17 @@ func (o *agentStream) closingNotice(n notice) (out []byte) {
 	return out
 }
 
-// notice is the text that the agent gets in place of the calls of a turn.
-type notice struct{ turn, text string }
+// closingText is the text that the agent gets in place of the calls of a turn.
+type closingText struct{ turn, text string }
 
-func (n notice) id() string { return "msg_heldcall_" + n.turn }
+func (n closingText) id() string { return "msg_heldcall_" + n.turn }
 
 // message is the message with the notice.
-func (n notice) message() string { return n.item("completed", outputText(strictjson.Quote(n.text))) }
+func (n closingText) message() string {
+	return n.item("completed", outputText(strictjson.Quote(n.text)))
+}
 
-func (n notice) item(status, content string) string {
+func (n closingText) item(status, content string) string {
 	return fmt.Sprintf(`{"id":%s,"type":"message","status":%q,"role":"assistant","content":[%s]}`, strictjson.Quote(n.id()), status, content)
 }
 

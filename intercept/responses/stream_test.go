@@ -107,7 +107,7 @@ func TestHead(t *testing.T) {
 }
 
 func TestClosingNotice(t *testing.T) {
-	out, n := agentStream{numbered: true, next: 4, items: 2, after: -1}, notice{turn: "t1", text: "No \"call\"."}
+	out, n := agentStream{numbered: true, next: 4, items: 2, after: -1}, closingText{turn: "t1", text: "No \"call\"."}
 	text := string(out.closingNotice(n))
 	for i, want := range []string{"output_item.added", "content_part.added", "output_text.delta", "output_text.done", "content_part.done", "output_item.done"} {
 		_, line, _ := strings.Cut(strings.Split(text, "\n\n")[i], "data: ")
@@ -119,7 +119,7 @@ func TestClosingNotice(t *testing.T) {
 			t.Errorf("the item is %s, want %s", v.Get("item").Raw, n.message())
 		}
 	}
-	if out.items != 3 || len(out.closingNotice(n)) != 0 || len((&agentStream{}).closingNotice(notice{turn: "t1"})) != 0 {
+	if out.items != 3 || len(out.closingNotice(n)) != 0 || len((&agentStream{}).closingNotice(closingText{turn: "t1"})) != 0 {
 		t.Error("the notice is sent again, or an empty one is sent")
 	}
 }

@@ -13,7 +13,7 @@ func Values(t reflect.Type) []string { return values()[t] }
 func values() map[reflect.Type][]string {
 	return map[reflect.Type][]string{
 		reflect.TypeFor[approvals.Status]():       texts(approvals.StatusPending, approvals.StatusApproved, approvals.StatusDenied, approvals.StatusAnswered, approvals.StatusExpired, approvals.StatusCancelled),
-		reflect.TypeFor[approvals.Kind]():         texts(approvals.KindPermission, approvals.KindClarification, approvals.KindDecision, approvals.KindEnvVar, approvals.KindCombined),
+		reflect.TypeFor[approvals.Kind]():         texts(approvals.KindPermission, approvals.KindClarification, approvals.KindDecision, approvals.KindEnvVar, approvals.KindCombined, approvals.KindResult),
 		reflect.TypeFor[approvals.Action]():       texts(approvals.ActionApprove, approvals.ActionDeny, approvals.ActionModifyArgs, approvals.ActionAllowAlways, approvals.ActionDenyAlways, approvals.ActionAnswer, approvals.ActionAbortRun),
 		reflect.TypeFor[approvals.SignalAction](): texts(approvals.SignalPause, approvals.SignalResume, approvals.SignalAbort),
 		reflect.TypeFor[approvals.RunState]():     texts(approvals.RunRunning, approvals.RunPaused, approvals.RunAborted, approvals.RunEnded),
@@ -22,6 +22,7 @@ func values() map[reflect.Type][]string {
 		reflect.TypeFor[approvals.EventType](): texts(
 			approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventApprovalEscalated, approvals.EventApprovalExpired, approvals.EventApprovalCancelled,
 			approvals.EventCallAllowed, approvals.EventCallDenied, approvals.EventCallModified, approvals.EventCallReleased, approvals.EventDenialTold, approvals.EventCallResult,
+			approvals.EventResultDenied, approvals.EventResultRedacted,
 			approvals.EventGrantCreated, approvals.EventGrantRevoked, approvals.EventRunPaused, approvals.EventRunResumed, approvals.EventRunAborted, approvals.EventRunEnded,
 			approvals.EventDelegationCreated, approvals.EventDelegationRevoked,
 			approvals.EventTurnDetached, approvals.EventTurnReattached, approvals.EventTurnParked, approvals.EventTurnReady,

@@ -1,6 +1,7 @@
 package textview
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -17,10 +18,14 @@ func Explanation(e policy.Explanation) string {
 			fmt.Fprintf(&page, "%-9s %s\n", name, Indent(sanitize.Lines(value), 10))
 		}
 	}
-	line("Verdict", fmt.Sprintf("%s, by %s", e.Verdict.Action, e.Verdict.Rule))
+	line("Verdict", fmt.Sprintf("%s, by %s", e.Verdict.Action, cmp.Or(e.Verdict.Rule, "no rule")))
 	line("Why", e.Verdict.Reason)
 	line("Risk", string(e.Verdict.Risk))
 	line("Tool", e.Known)
+	line("Reads", e.Reads)
+	if e.Taint != "" {
+		line("Taint", "the run is tainted once the model reads the result ("+e.Taint+")")
+	}
 	for _, command := range e.Commands {
 		line("Runs", command)
 	}
@@ -75,11 +80,14 @@ func ExplanationJSON(e policy.Explanation) any {
 		Suggested []string       `json:"suggested_patterns"`
 		Limits    []limit        `json:"limits"`
 		Rules     []rule         `json:"rules"`
+		Reads     string         `json:"reads,omitempty"`
+		Taint     string         `json:"taint,omitempty"`
 	}{
 		e.Verdict.Action, e.Verdict.Rule, e.Verdict.Reason, e.Verdict.Risk, e.Verdict.Resource, e.Known,
 		notNil(e.Commands), e.Doubt, notNil(e.Verdict.Flags), notNil(e.Verdict.Suggested),
 		[]limit{},
 		[]rule{},
+		e.Reads, e.Taint,
 	}
 	for _, l := range e.Verdict.Limits {
 		shown.Limits = append(shown.Limits, limit{l.Where(), l.PerTurn, l.PerRun, l.PerMinute, l.Then})

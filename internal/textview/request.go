@@ -14,6 +14,7 @@ import (
 // Request is all of a request, for a terminal: nothing is cut.
 func Request(r *approvals.Request, now time.Time) string {
 	var page strings.Builder
+	words := approvals.WordsFor(r.Kind)
 	line := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(&page, "%-12s %s\n", name, Indent(sanitize.Lines(value), 13))
@@ -28,6 +29,7 @@ func Request(r *approvals.Request, now time.Time) string {
 	line("Agent", r.AgentNote(timeOf))
 	line("Asked by", Join(": ", r.Rule, r.Reason))
 	line("Decided by", deciders(r))
+	line("Decisions", words.Effects)
 	if r.Description != r.Tool.Description {
 		line("Description", r.Description)
 	}
@@ -52,14 +54,14 @@ func Request(r *approvals.Request, now time.Time) string {
 			line("--always", fmt.Sprintf("%s for %s, for %.0f hours", strings.Join(always.Patterns, " "), r.Whose(always.Scope), approvals.DefaultGrantTime.Hours()))
 		}
 	}
-	page.WriteString("Arguments\n  " + Indent(SpacedJSON(r.Arguments), 2) + "\n")
+	page.WriteString(capital(words.Subject) + "\n  " + Indent(SpacedJSON(r.Arguments), 2) + "\n")
 	if r.Details.RawArguments != "" {
 		page.WriteString("Arguments as the model wrote them\n  " + Indent(sanitize.Lines(r.Details.RawArguments), 2) + "\n")
 	}
 	for _, d := range r.Decisions {
 		line("Decision", Decision(&d))
 		if d.ModifiedArgs != nil {
-			page.WriteString("Edited arguments\n  " + Indent(SpacedJSON(d.ModifiedArgs), 2) + "\n")
+			page.WriteString("Edited " + words.Subject + "\n  " + Indent(SpacedJSON(d.ModifiedArgs), 2) + "\n")
 		}
 	}
 	if result := r.Details.Result; result != nil {
@@ -103,12 +105,15 @@ func statusText(r *approvals.Request, now time.Time) string {
 	if r.Status.Final() {
 		return Join(": ", string(r.Status), r.WhyCancelled())
 	}
-	then := fmt.Sprintf("expires in %s (will not run)", humanize.Left(r.ExpiresAt.Sub(now)))
+	words := approvals.WordsFor(r.Kind)
+	then := fmt.Sprintf("expires in %s (%s)", humanize.Left(r.ExpiresAt.Sub(now)), words.WillNot)
 	if r.OnTimeout == approvals.OnTimeoutApprove {
-		then = fmt.Sprintf("runs automatically in %s", humanize.Left(r.ExpiresAt.Sub(now)))
+		then = fmt.Sprintf("%s in %s", words.Automatic, humanize.Left(r.ExpiresAt.Sub(now)))
 	}
 	return fmt.Sprintf("%s, asked %s ago; %s", r.Status, humanize.Ago(now.Sub(r.CreatedAt)), then)
 }
+
+func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 
 // deciders names who may decide a request, and how many must approve, where that is not any
 // one reviewer.

@@ -41,7 +41,11 @@ func (c composer) text(d notify.Delivery) string {
 
 func (c composer) one(r *approvals.Request) string {
 	f := c.format
-	head := []string{fmt.Sprintf("heldcall holds a call of %s: %s risk.", f.word(r.ToolName), risk(r)), f.who(r)}
+	what, subject, verb := "a call", "Arguments", "are"
+	if r.Kind == approvals.KindResult {
+		what, subject, verb = "the result of a call", "Result", "is"
+	}
+	head := []string{fmt.Sprintf("heldcall holds %s of %s: %s risk.", what, f.word(r.ToolName), risk(r)), f.who(r)}
 	if r.RuleTitle() != "" {
 		title, _ := f.quote(r.Title, f.reason())
 		head = append(head, title)
@@ -59,10 +63,10 @@ func (c composer) one(r *approvals.Request) string {
 		head = append(head, "Warning: "+warning)
 	}
 	tail := []string{ends(r), "Open it to decide: " + c.link(r.ID)}
-	const cut = "The arguments are cut off."
-	room := f.most - size(head) - size(tail) - len("Arguments: \n"+cut+"\n")
+	cut := "The " + approvals.WordsFor(r.Kind).Subject + " " + verb + " cut off."
+	room := f.most - size(head) - size(tail) - len(subject+": \n"+cut+"\n")
 	arguments, whole := f.ending(sanitize.Blanks(string(r.Arguments)), max(room, minArguments))
-	head = append(head, "Arguments: "+arguments)
+	head = append(head, subject+": "+arguments)
 	if !whole {
 		head = append(head, cut)
 	}

@@ -2,6 +2,7 @@ package slack
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	slackapi "github.com/slack-go/slack"
@@ -22,7 +23,7 @@ const (
 // buttons returns the buttons of a pending call, nil for none. A call that is not shown
 // in full can only be denied.
 func (c *cards) buttons(r *approvals.Request, whole bool) *slackapi.ActionBlock {
-	if !c.clickable || (r.Kind != approvals.KindPermission && r.Kind != "") {
+	if !c.clickable || !slices.Contains([]approvals.Kind{"", approvals.KindPermission, approvals.KindResult}, r.Kind) {
 		return nil
 	}
 	var row []slackapi.BlockElement

@@ -140,6 +140,9 @@ func viewOf(r *approvals.Request, room int) view {
 			title += ": " + reason
 		}
 	}
+	if effects := approvals.WordsFor(r.Kind).Effects; effects != "" {
+		title += "\n" + effects
+	}
 	whole := wholeName
 	for _, flag := range r.Details.Flags {
 		text, wholeFlag := word(flag, maxText)

@@ -230,3 +230,19 @@ func TestCardsNameMissingApprovals(t *testing.T) {
 		t.Errorf("the number of missing approvals is not shown:\n%s", text)
 	}
 }
+
+// The card about a result names the effects of each decision.
+func TestCardOfAResult(t *testing.T) {
+	r := notifytest.Request(1)
+	r.Kind, r.Arguments, r.Details.FreeText = approvals.KindResult, json.RawMessage(`"14 lines"`), true
+	text := shown(t, r)
+	for _, want := range []string{"Approve: the model reads the result.", "14 lines", "(the model won't read it)"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("not shown: %s\n%s", want, text)
+		}
+	}
+	r.Status = approvals.StatusExpired
+	if text := shown(t, r); !strings.Contains(text, "expired, not read by the model") {
+		t.Errorf("the card is %s", text)
+	}
+}

@@ -41,9 +41,10 @@ func form(action string, r *approvals.Request, where string) slackapi.ModalViewR
 	}
 	if action == doEdit {
 		arguments := slackapi.NewPlainTextInputBlockElement(nil, partValue).WithMultiline(true).WithInitialValue(sanitize.Indented(r.Arguments))
-		view.Title, view.Submit = plain("Edit and approve"), plain("Approve these")
+		subject := approvals.WordsFor(r.Kind).Subject
+		view.Title, view.Submit = plain("Edit and approve"), plain("Approve")
 		reason.Optional = true
-		view.Blocks.BlockSet = append(view.Blocks.BlockSet, slackapi.NewInputBlock(partArguments, plain("Arguments, as JSON"), nil, arguments), reason)
+		view.Blocks.BlockSet = append(view.Blocks.BlockSet, slackapi.NewInputBlock(partArguments, plain(strings.ToUpper(subject[:1])+subject[1:]+", as JSON"), nil, arguments), reason)
 		return view
 	}
 	yes := slackapi.NewOptionBlockObject(answerApprove, plain("Approve"), nil)

@@ -25,7 +25,7 @@ func outcomeText(r *approvals.Request) string {
 	case !r.Status.Final():
 		return waits(r)
 	case r.Status == approvals.StatusExpired:
-		return ":hourglass: expired, not run"
+		return ":hourglass: expired, " + approvals.WordsFor(r.Kind).Unless
 	case r.Status == approvals.StatusCancelled:
 		text := ":no_entry_sign: cancelled"
 		if why, known := approvals.CancelReasons()[r.Details.CancelReason]; known {
@@ -139,7 +139,7 @@ func by(r *approvals.Request) string {
 	text := " by " + strings.Join(who, ", ")
 	switch d.Action {
 	case approvals.ActionModifyArgs:
-		text += " with other arguments"
+		text += " " + approvals.WordsFor(r.Kind).Edited
 	case approvals.ActionAllowAlways, approvals.ActionDenyAlways:
 		text += ", always: " + words(d.Patterns[:min(len(d.Patterns), maxPatterns)], " ", maxName)
 	}

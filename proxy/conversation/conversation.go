@@ -17,6 +17,7 @@ type Conversation struct {
 	Hidden  HiddenTurns
 	Denials Denials
 	Results Results
+	Judged  JudgedResults
 
 	shared *Shared
 
@@ -35,7 +36,10 @@ type responseRef struct {
 	User    string   `json:"user,omitempty"`   // see userMessage
 	Denied  []string `json:"denied,omitempty"` // the answers up to here of which calls were denied
 	Again   []byte   `json:"again,omitempty"`  // the record for a request that asks for the answer again
-	Parked  []string `json:"parked,omitempty"` // the requests about its parked calls
+	// Calls are those of the answer, whose results the agent sends without them. They are
+	// recorded where a policy judges results.
+	Calls  []releasedCall `json:"calls,omitempty"`
+	Parked []string       `json:"parked,omitempty"` // the requests about its parked calls
 	// Waiting are the requests about earlier parked calls that were pending when the model
 	// read their notices.
 	Waiting []string `json:"waiting,omitempty"`
@@ -50,7 +54,7 @@ func (id *Identity) responseRefKey(refer string) string { return id.Key("thread"
 // Init makes c the conversation of a request that is not read yet. c must not be copied.
 func (c *Conversation) Init(shared *Shared, r *Request) {
 	*c = Conversation{Request: r, shared: shared}
-	c.Hidden.conversation, c.Denials.conversation, c.Results.conversation = c, c, c
+	c.Hidden.conversation, c.Denials.conversation, c.Results.conversation, c.Judged.conversation = c, c, c, c
 }
 
 // read reads the request.
@@ -62,14 +66,18 @@ func (c *Conversation) read() (refusal *intercept.Error) {
 // parse reads the request for its dialect, as the agent sent it.
 func (c *Conversation) parse() (intercept.Request, *intercept.Error) {
 	r, err := c.Request.Dialect.Request(c.Request.Envelope)
-	if err == nil {
-		return r, nil
+	if err != nil {
+		return nil, asRefusal(err)
 	}
-	var refusal *intercept.Error
-	if !errors.As(err, &refusal) {
+	return r, nil
+}
+
+// asRefusal returns the error for the agent, nil for nil.
+func asRefusal(err error) (refusal *intercept.Error) {
+	if err != nil && !errors.As(err, &refusal) {
 		refusal = &intercept.Error{Code: intercept.CodeBadRequest, Reason: "the request could not be processed", Err: err}
 	}
-	return nil, refusal
+	return refusal
 }
 
 // resume finds session and run of a request that continues an answer by its id.
@@ -121,6 +129,15 @@ func (c *Conversation) sessionIdentity() *Identity {
 		c.info.Opening = "" // would keep the conversation in memory
 	}
 	return &c.id
+}
+
+// NewEvent returns an event about the turn of the request.
+func NewEvent(c *Conversation, t approvals.EventType) approvals.Event {
+	who := c.Identity()
+	return approvals.Event{
+		Type: t, Tenant: who.Principal.Tenant, Principal: who.Principal, SessionID: who.Session, RunID: who.Run,
+		TurnID: c.Request.Turn, Dialect: c.Request.Dialect.Name(), Model: who.Model, Tainted: c.Judged.Taint() != "",
+	}
 }
 
 // userMessage identifies the user's last message: "" where the request continues without

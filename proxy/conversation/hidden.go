@@ -8,6 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/notice"
 )
 
 // HiddenTurns are the hidden turns of the conversation, which are spliced into its
@@ -17,6 +18,40 @@ type HiddenTurns struct {
 	records      [][]byte // that were spliced in, if they are needed again
 	consumed     []string // keys under which this request has consumed one-time approvals
 	parked       []approvals.Request
+	released     []releasedCall // in this answer, for the request that continues it
+}
+
+// releasedCall is a call that the agent got.
+type releasedCall struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments,omitempty"`
+	FreeText  bool   `json:"free_text,omitempty"`
+	Cut       bool   `json:"cut,omitempty"` // the arguments were too long to be recorded
+}
+
+// maxReleasedArguments bounds the recorded arguments of one call, in bytes.
+const maxReleasedArguments = 4 << 10
+
+// Released sets the calls of the answer that the agent gets.
+func (h *HiddenTurns) Released(calls []intercept.Call) {
+	h.released = nil
+	for _, c := range calls {
+		one := releasedCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments, FreeText: c.FreeText}
+		if len(one.Arguments) > maxReleasedArguments {
+			one.Arguments, one.Cut = "", true
+		}
+		h.released = append(h.released, one)
+	}
+}
+
+// call is the call as policy judges it.
+func (r *releasedCall) call() intercept.Call {
+	c := intercept.Call{ID: r.ID, Name: r.Name, Arguments: r.Arguments, FreeText: r.FreeText}
+	if r.Cut {
+		c.Ambiguous = []string{"Its arguments are too long to be recorded."}
+	}
+	return c
 }
 
 // Splice puts the hidden turns of the conversation back into the request.
@@ -64,7 +99,7 @@ func (h *HiddenTurns) load(ctx context.Context) (records [][]byte, refusal *inte
 	}
 	texts, refusal := h.decidedLater(ctx)
 	if len(texts) > 0 {
-		records = append(records, intercept.DecidedLater(texts))
+		records = append(records, notice.DecidedLater(texts))
 	}
 	return records, refusal
 }
@@ -151,7 +186,7 @@ func (h *HiddenTurns) responseRef(settled intercept.Resolution) responseRef {
 	if c.Denials.any && !slices.Contains(denied, c.Request.Turn) {
 		denied = append(slices.Clip(denied), c.Request.Turn)
 	}
-	ref := responseRef{Session: who.Session, Run: who.Run, User: c.userMessage(), Denied: denied, Again: settled.AnswerRecord}
+	ref := responseRef{Session: who.Session, Run: who.Run, User: c.userMessage(), Denied: denied, Again: settled.AnswerRecord, Calls: h.released}
 	ref.Parked, ref.Waiting = h.parkedUpTo(settled)
 	return ref
 }

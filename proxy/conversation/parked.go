@@ -8,6 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/notice"
 )
 
 // ParkedApprovalTTL is for how long after the decision a parked call that was approved may
@@ -31,13 +32,13 @@ func (h *HiddenTurns) HasParked(request string) bool {
 // fillParked puts the state of the requests about parked calls into their records.
 func (h *HiddenTurns) fillParked(ctx context.Context, records [][]byte) *intercept.Error {
 	for i := range records {
-		for _, id := range intercept.ParkedRequests(records[i]) {
+		for _, id := range notice.ParkedRequests(records[i]) {
 			r, known, refusal := h.parkedRequest(ctx, id)
 			if refusal != nil {
 				return refusal
 			}
 			if known {
-				records[i] = intercept.FillParked(records[i], id, parkedText(&r))
+				records[i] = notice.FillParked(records[i], id, parkedText(&r))
 			}
 		}
 	}
@@ -75,7 +76,7 @@ func (h *HiddenTurns) decidedLater(ctx context.Context) (texts []string, refusal
 			return nil, refusal
 		}
 		if known && r.Status != approvals.StatusPending {
-			texts = append(texts, intercept.WaitedFor(r.ToolName, r.ToolCallID, id, parkedText(&r)))
+			texts = append(texts, notice.WaitedFor(r.ToolName, r.ToolCallID, id, parkedText(&r)))
 		}
 	}
 	return texts, nil
@@ -87,7 +88,7 @@ func (h *HiddenTurns) decidedLater(ctx context.Context) (texts []string, refusal
 func (h *HiddenTurns) parkedUpTo(settled intercept.Resolution) (parked, waiting []string) {
 	c := h.conversation
 	for _, record := range settled.Hidden {
-		parked = append(parked, intercept.ParkedRequests(record)...)
+		parked = append(parked, notice.ParkedRequests(record)...)
 	}
 	before := c.continues
 	if len(settled.Refers) > 0 && slices.Contains(c.Info().Refers, settled.Refers[0]) {
@@ -106,15 +107,15 @@ func parkedText(r *approvals.Request) string {
 	d, _ := r.FinalDecision()
 	switch r.Status {
 	case approvals.StatusPending:
-		return intercept.WaitsForApproval(r.ToolName, r.ID)
+		return notice.WaitsForApproval(r.ToolName, r.ID)
 	case approvals.StatusApproved:
-		return intercept.ApprovedLater(r.ToolName, r.ID, string(d.ModifiedArgs), d.Note, ApprovalEnd(r).Format(time.RFC3339))
+		return notice.ApprovedLater(r.ToolName, r.ID, string(d.ModifiedArgs), d.Note, ApprovalEnd(r).Format(time.RFC3339))
 	case approvals.StatusDenied:
-		return intercept.DeniedByPerson(r.ToolName, d.Note)
+		return notice.DeniedByPerson(r.ToolName, d.Note)
 	case approvals.StatusExpired:
-		return intercept.NobodyAnswered(r.ToolName)
+		return notice.NobodyAnswered(r.ToolName)
 	}
-	return intercept.CancelledLater(r.ToolName)
+	return notice.CancelledLater(r.ToolName)
 }
 
 // ApprovalEnd returns when the approval of a parked call ends.

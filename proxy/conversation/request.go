@@ -88,6 +88,8 @@ type Shared struct {
 	Log         *slog.Logger
 	Metrics     Metrics
 
+	Reviewed *ReviewedResults // what people have decided about results; needed where a policy asks about some
+
 	Released ReleasedCalls // whose results are recorded; nil: none are
 	// Redact removes the secrets that heldcall knows from a text that is recorded. It is
 	// needed with Released.

@@ -9,6 +9,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/notice"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -50,7 +51,7 @@ func (j *judgedCall) rewrite() {
 		return
 	}
 	why := fmt.Sprintf("the rule at %s", j.verdict.RewrittenBy)
-	j.ruling = intercept.Ruling{Action: intercept.Edit, Arguments: j.verdict.Arguments, ModelMessage: intercept.ArgumentsRewritten(j.call.Name, why)}
+	j.ruling = intercept.Ruling{Action: intercept.Edit, Arguments: j.verdict.Arguments, ModelMessage: notice.ArgumentsRewritten(j.call.Name, why)}
 }
 
 // release releases a call that people have approved unchanged.

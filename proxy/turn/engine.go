@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/offers"
@@ -64,11 +66,20 @@ type Engine struct {
 func NewEngine(o Options, registerer prometheus.Registerer) *Engine {
 	e := &Engine{Options: o, metrics: newMetrics(registerer, o.Dialects), opening: make(chan struct{}, maxOpening)}
 	e.Conversations = conversation.Shared{
-		Store: o.Store, Runs: o.Gate, Requests: o.Gate, AbortRest: o.Limits.AbortRest, KeepRecords: o.Keeper != nil, Log: o.Log,
+		Store: o.Store, Runs: o.Gate, Requests: o.Gate, AbortRest: o.Limits.AbortRest, KeepRecords: o.Keeper != nil, Log: o.Log, Reviewed: conversation.NewReviewedResults(),
 		Metrics: conversation.Metrics{Spliced: e.metrics.spliced, Unplaced: e.metrics.unplaced, StoreErrors: e.metrics.storeErrors.WithLabelValues("turns")},
 	}
 	e.draining, e.drain = context.WithCancel(context.Background())
 	return e
+}
+
+// Record appends to the audit log, and counts a failure.
+func (e *Engine) Record(ctx context.Context, events ...approvals.Event) error {
+	err := e.Gate.Record(ctx, events...)
+	if err != nil && ctx.Err() == nil {
+		e.metrics.storeError("record")
+	}
+	return err
 }
 
 // stops reports whether heldcall stops.
@@ -77,3 +88,13 @@ func (e *Engine) stops() bool { return e.draining.Err() != nil }
 // Drain ends every hold with an error for the agent; its requests stay with the
 // reviewers. New turns are refused.
 func (e *Engine) Drain() { e.drain() }
+
+// JudgeHosted implements [hosted.Engine].
+func (e *Engine) JudgeHosted(client string, who approvals.Principal, tool string) policy.Verdict {
+	v := e.Judge(client).JudgeHosted(who, tool)
+	e.metrics.hosted.WithLabelValues(string(v.Said())).Inc()
+	return v
+}
+
+// FirstOffer implements [hosted.Engine].
+func (e *Engine) FirstOffer(key string) bool { return e.Offers.First(key) }

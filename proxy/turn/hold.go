@@ -3,13 +3,14 @@ package turn
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/notice"
+	"github.com/heldcall/heldcall/proxy/asking"
 	"github.com/heldcall/heldcall/proxy/ownstack"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
@@ -18,35 +19,6 @@ const (
 	cancelTimeout = 5 * time.Second  // to cancel the requests of an agent that has disconnected
 	openTimeout   = 45 * time.Second // to record requests before anybody is asked: longer than a cluster elects leaders
 )
-
-const (
-	// maxRequestBytes bounds the size of the requests about one answer, each of which is
-	// recorded, published and shown many times.
-	maxRequestBytes = 8 << 20
-	// bytesRecording is about how many bytes of memory a byte of a request takes while it
-	// is recorded.
-	bytesRecording = 8
-	// freeRequestBytes is the size of requests that need no reservation.
-	freeRequestBytes = 16 << 10
-)
-
-// ErrOverloaded refuses requests for which there is no memory.
-var ErrOverloaded = &intercept.Error{Code: intercept.CodeOverloaded, Reason: "the requests being served need all of proxy.memory; send the request again later"}
-
-// reserve reserves memory for the requests that are about to be recorded.
-func (r *review) reserve(agent Agent) *intercept.Error {
-	size := 0
-	for i := range r.requests {
-		size += r.requests[i].Size()
-	}
-	if size > maxRequestBytes {
-		return &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: fmt.Sprintf("its calls need %d bytes to be shown to reviewers, the limit is %d; none of it is released", size, maxRequestBytes)}
-	}
-	if size > freeRequestBytes && !agent.Reserve(size*bytesRecording) {
-		return ErrOverloaded
-	}
-	return nil
-}
 
 // open records the requests and asks people.
 func (r *review) open(ctx context.Context) error {
@@ -106,8 +78,8 @@ func (r *review) decide() error {
 	}
 	requests := hold.Requests()
 	for i := range requests {
-		if why := requests[i].Details.CancelReason; requests[i].Status == approvals.StatusCancelled && why != approvals.CancelRunAborted {
-			return fmt.Errorf("%w: request %s: %s", errCancelled, requests[i].ID, why)
+		if err := cancelled(&requests[i]); err != nil && !errors.Is(err, approvals.ErrRunAborted) {
+			return err
 		}
 	}
 	r.rule(requests)
@@ -146,16 +118,16 @@ func (r *review) decideCall(j *judgedCall, rules Judge) {
 	case approvals.StatusApproved:
 		r.approved(j, d, rules)
 	case approvals.StatusDenied:
-		j.deny(approvals.OutcomeDeniedByPerson, d.Note, intercept.DeniedByPerson(j.call.Name, d.Note))
+		j.deny(approvals.OutcomeDeniedByPerson, d.Note, notice.DeniedByPerson(j.call.Name, d.Note))
 		if d.Action == approvals.ActionAbortRun {
-			j.rule(intercept.Abort, approvals.OutcomeAborted, intercept.RunAborted(d.Note))
+			j.rule(intercept.Abort, approvals.OutcomeAborted, notice.RunAborted(d.Note))
 		}
 	case approvals.StatusPending:
 		j.park()
 	case approvals.StatusExpired:
-		j.deny(approvals.OutcomeExpired, "", intercept.NobodyAnswered(j.call.Name))
+		j.deny(approvals.OutcomeExpired, "", notice.NobodyAnswered(j.call.Name))
 	default:
-		j.rule(intercept.Abort, approvals.OutcomeAborted, intercept.RunAborted(d.Note))
+		j.rule(intercept.Abort, approvals.OutcomeAborted, notice.RunAborted(d.Note))
 	}
 }
 
@@ -163,12 +135,12 @@ func (r *review) decideCall(j *judgedCall, rules Judge) {
 // the call is judged again; an edit was judged before the reviewer was answered.
 func (r *review) approved(j *judgedCall, d approvals.Decision, rules Judge) {
 	if d.Action == approvals.ActionModifyArgs {
-		j.rule(intercept.Edit, approvals.OutcomeModified, intercept.ArgumentsChanged(j.call.Name, d.Note))
+		j.rule(intercept.Edit, approvals.OutcomeModified, notice.ArgumentsChanged(j.call.Name, d.Note))
 		j.ruling.Arguments = judge.ArgumentsText(d.ModifiedArgs)
 		return
 	}
 	if v := rules.Verdict(originOf(r.conversation), j.shown()); v.Action == policy.Deny {
-		j.rule(intercept.Deny, approvals.OutcomeDeniedByRule, intercept.DeniedByRule(j.call.Name, v.Reason))
+		j.rule(intercept.Deny, approvals.OutcomeDeniedByRule, notice.DeniedByRule(j.call.Name, v.Reason))
 		return
 	}
 	j.release(d)
@@ -194,22 +166,30 @@ func (t *Turn) judge() State {
 	})
 }
 
+// openingPlace waits until requests of the turn may be recorded, within ctx. done ends that. An
+// agent that disconnects during a write is noticed after it: requests are recorded and
+// cancelled, not half recorded.
+func openingPlace(t *Turn) (ctx context.Context, done func(), err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), openTimeout)
+	select {
+	case t.engine.opening <- struct{}{}:
+		return ctx, func() { <-t.engine.opening; cancel() }, nil
+	case <-ctx.Done():
+		return ctx, cancel, ctx.Err()
+	}
+}
+
 // ask waits until it may record the requests, and asks people: a burst of holds is
 // recorded by a few turns at a time, which bounds the memory that it needs.
 func (t *Turn) ask() State {
-	if refusal := t.review.reserve(t.output.agent); refusal != nil {
+	if refusal := asking.Reserve(t.review.requests, t.output.agent.Reserve); refusal != nil {
 		return t.output.fail(refusal)
 	}
-	t.exchange.kept.Pack() // it may wait for its place
-	// An agent that disconnects during a write is noticed after it: requests are recorded and
-	// cancelled, not half recorded.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), openTimeout)
-	defer cancel()
-	select {
-	case t.engine.opening <- struct{}{}:
-		defer func() { <-t.engine.opening }()
-	case <-ctx.Done():
-		return t.output.storeFailed("open", ctx.Err())
+	t.exchange.Kept.Pack() // it may wait for its place
+	ctx, done, err := openingPlace(t)
+	defer done()
+	if err != nil {
+		return t.output.storeFailed("open", err)
 	}
 	return ownstack.Run(func() State {
 		t.engine.Gate.Prepare(t.review.requests)

@@ -8,13 +8,14 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses"
+	"github.com/heldcall/heldcall/proxy/hosted"
 )
 
 // What becomes of a request that offers the model tools that the provider runs.
 func TestHostedTools(t *testing.T) {
 	search, mcp := `{"type":"web_search"}`, `{"type":"mcp","server_label":"x","server_url":"https://x.example/mcp","require_approval":"never"}`
 	many := search
-	for i := range maxHosted {
+	for i := range 128 {
 		many += fmt.Sprintf(`,{"type":"mcp","server_label":"x","server_url":"https://x%d.example/mcp"}`, i)
 	}
 	for name, tt := range map[string]struct {
@@ -41,8 +42,8 @@ func TestHostedTools(t *testing.T) {
 			}
 			r := requestTo(responses.Dialect{}, "/responses", `{"model":"m","input":"do it","tools":[`+tt.tools+`]}`)
 			c := b.prepared(t, r)
-			hosted := hostedTools{engine: b.Engine, conversation: c}
-			refusal := hosted.judge(t.Context(), c.Parsed)
+			tools := hosted.Tools{Engine: b.Engine, Conversation: c}
+			refusal := tools.Judge(t.Context(), c.Parsed)
 			if (refusal == nil) != (tt.refused == "") || (refusal != nil && refusal.Code != tt.refused) {
 				t.Errorf("refused with %v", refusal)
 			}
@@ -53,7 +54,7 @@ func TestHostedTools(t *testing.T) {
 			if got := strings.Join(types, " "); got != tt.events {
 				t.Errorf("the audit log has %q", got)
 			}
-			if changed := string(c.Parsed.Envelope().Body) != string(r.Envelope.Body); changed != tt.changed || hosted.approval != tt.changed {
+			if changed := string(c.Parsed.Envelope().Body) != string(r.Envelope.Body); changed != tt.changed || tools.Approval != tt.changed {
 				t.Errorf("sent: %s", c.Parsed.Envelope().Body)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/heldcall/heldcall/proxy/results"
 )
 
 // Judge returns the verdicts on the calls of a client. [judge.Rules] implements it.
@@ -23,6 +24,7 @@ type Judge interface {
 	AllowsByName(who approvals.Principal, c intercept.Call) (policy.Verdict, bool)
 	// JudgeHosted returns the verdict on the offer of a tool that the provider runs.
 	JudgeHosted(who approvals.Principal, name string) policy.Verdict
+	results.Rules
 }
 
 // originOf is the information for the judge beside the call itself.
@@ -30,6 +32,6 @@ func originOf(c *conversation.Conversation) judge.Origin {
 	who := c.Identity()
 	return judge.Origin{
 		Principal: who.Principal, Session: who.Session, Run: who.Run, Turn: c.Request.Turn, Model: who.Model, Dialect: c.Request.Dialect.Name(),
-		At: time.Now(),
+		Tainted: c.Judged.Taint() != "", At: time.Now(),
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/heldcall/heldcall/proxy/exchange"
 	"github.com/heldcall/heldcall/proxy/mediatype"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
@@ -29,7 +30,7 @@ type output struct {
 	engine       *Engine
 	ctx          context.Context // of the turn
 	conversation *conversation.Conversation
-	exchange     *exchange
+	exchange     *exchange.Exchange
 	stored       *stored
 	spans        *trace.Spans
 
@@ -67,7 +68,7 @@ func (o *output) emit(p []byte) bool {
 		o.broken = errTakenOver
 		return false
 	}
-	if err := o.agent.Write(o.exchange.upstream.Redact(p)); err != nil {
+	if err := o.agent.Write(o.exchange.Upstream.Redact(p)); err != nil {
 		o.broken = errDisconnected
 		return false
 	}
@@ -99,7 +100,7 @@ func (o *output) finish(last []byte) State {
 	if o.outcome == "" {
 		o.outcome = outcomePassed
 	}
-	last = o.exchange.upstream.Redact(last)
+	last = o.exchange.Upstream.Redact(last)
 	if !o.agent.Started() {
 		o.agent.Finish(last)
 		return Ended
@@ -115,8 +116,8 @@ func (o *output) finish(last []byte) State {
 func (o *output) passError(body []byte) State {
 	o.outcome, o.stored.again = outcomeUpstreamError, true
 	o.agent.ResetHead()
-	o.exchange.response.CopyHead(o.agent.Head())
-	o.agent.Finish(o.exchange.upstream.Redact(body))
+	o.exchange.Response.CopyHead(o.agent.Head())
+	o.agent.Finish(o.exchange.Upstream.Redact(body))
 	return Ended
 }
 
@@ -135,7 +136,7 @@ func (o *output) fail(e *intercept.Error) State {
 		return Ended
 	}
 	last := o.answer.Fail(e)
-	if r := o.exchange.response; !o.answer.Streamed() && (r == nil || !mediatype.IsEventStream(r.ContentType())) {
+	if r := o.exchange.Response; !o.answer.Streamed() && (r == nil || !mediatype.IsEventStream(r.ContentType())) {
 		if e.Repeatable() {
 			o.broken = e
 			return Ended

@@ -11,13 +11,14 @@ import (
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/notice"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/parking"
 )
 
 // A call is parked when people have not decided on it in time: the answer ends with a
 // notice, and the request stays open. For the model it is a denied call of a hidden turn,
-// whose message has the state of the request: see [intercept.FillParked].
+// whose message has the state of the request: see [notice.FillParked].
 
 // parkedAt returns when a hold on the calls that begins now is parked.
 func parkedAt(asked []*judgedCall, limits *Limits, c *Request, now time.Time) parking.Deadline {
@@ -40,7 +41,7 @@ func park(t *Turn) State {
 	for _, j := range r.asked {
 		if j.outcome == approvals.OutcomeParked {
 			parked = append(parked, j)
-			notices = append(notices, cmp.Or(j.verdict.Notice.Parked(j.request.ID), intercept.ParkedNotice(j.call.Name, j.request.ID)))
+			notices = append(notices, cmp.Or(j.verdict.Notice.Parked(j.request.ID), notice.ParkedNotice(j.call.Name, j.request.ID)))
 		}
 	}
 	for _, j := range parked {
@@ -51,7 +52,7 @@ func park(t *Turn) State {
 
 // park gives the call the ruling of a parked one.
 func (j *judgedCall) park() {
-	j.rule(intercept.Deny, approvals.OutcomeParked, intercept.ParkedMark(j.request.ID))
+	j.rule(intercept.Deny, approvals.OutcomeParked, notice.ParkedMark(j.request.ID))
 }
 
 // rejoin looks for an equal call that was parked in the session. If it was approved, the

@@ -2,15 +2,13 @@ package turn
 
 import (
 	"context"
-	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/heldturns"
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/heldcall/heldcall/proxy/exchange"
 	"github.com/heldcall/heldcall/proxy/packed"
-	"github.com/heldcall/heldcall/proxy/trace"
 )
 
 // Request is an agent's request for an answer that may contain calls.
@@ -51,38 +49,11 @@ type Agent interface {
 // HeadWriter takes the head of an answer.
 type HeadWriter = packed.HeadWriter
 
-// Upstream is the model API, for the requests of one agent. It is safe for concurrent use.
-type Upstream interface {
-	// Addr is the host:port of the upstream.
-	Addr() string
-	// Send sends a request once and reads the head of its answer. It reports whether a byte
-	// of the request was sent; the error is the one for the agent.
-	Send(ctx context.Context, e intercept.Envelope, c trace.Context) (r Response, sent bool, err *intercept.Error)
-	// Redact returns p without the upstream's configured key.
-	Redact(p []byte) []byte
-}
+// Upstream is the model API, for the requests of one agent.
+type Upstream = exchange.Upstream
 
 // Response is an answer of the upstream whose body is still to be read.
-type Response interface {
-	Status() int
-	// ContentType and ContentEncoding are valid until Close.
-	ContentType() []byte
-	ContentEncoding() []byte
-	// CopyHead copies the part of the head that the agent may get.
-	CopyHead(to HeadWriter)
-	// Buffered reports whether bytes of the body have arrived with the head.
-	Buffered() bool
-	// Framed reports whether the framing marks the end of the body.
-	Framed() bool
-	// Next returns the next block of the body, valid until the next call, or io.EOF. After
-	// os.ErrDeadlineExceeded the next call continues.
-	Next() ([]byte, error)
-	// ReadAll reads the rest of a body of at most limit bytes.
-	ReadAll(limit int) ([]byte, error)
-	// SetReadDeadline bounds the reads from now on; the zero time removes the bound.
-	SetReadDeadline(time.Time)
-	Close()
-}
+type Response = exchange.Response
 
 // Gate asks people and writes the audit log. [gate.Gate] has these methods.
 type Gate interface {

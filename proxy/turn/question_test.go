@@ -1,27 +1,13 @@
 package turn
 
 import (
-	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept"
 )
-
-func TestExcerpt(t *testing.T) {
-	for _, n := range []int{0, 1, excerptLength, excerptLength + 1, 3 * excerptLength} {
-		text := strings.Repeat("é", n/2) + strings.Repeat("x", n%2)
-		got := excerpt(text)
-		if whole := got == text; whole != (n <= excerptLength) || !utf8.ValidString(got) || len(got) > excerptLength+50 {
-			t.Errorf("%d bytes become %d", n, len(got))
-		}
-		if n > excerptLength && !strings.Contains(got, "bytes left out") {
-			t.Errorf("%d bytes are cut without a mark", n)
-		}
-	}
-}
 
 func TestTimeoutFor(t *testing.T) {
 	for _, tt := range []struct {
@@ -34,9 +20,10 @@ func TestTimeoutFor(t *testing.T) {
 	} {
 		b := newBench(t, allowAll)
 		b.Limits.MaxWait = tt.bound
-		got, on := newReview(t, b).timeoutFor(&policy.Verdict{Timeout: tt.rule, OnTimeout: approvals.OnTimeoutApprove})
-		if got != tt.want || on != tt.onTimeout {
-			t.Errorf("bound %v, rule %v: %v, %s", tt.bound, tt.rule, got, on)
+		j := &judgedCall{verdict: policy.Verdict{Timeout: tt.rule, OnTimeout: approvals.OnTimeoutApprove}}
+		q := newReview(t, b).newRequest(j, intercept.NewAnswer(b.prepared(t, chatRequest(false)).Parsed, intercept.Limits{}))
+		if got := q.ExpiresAt.Sub(q.CreatedAt); got != tt.want || q.OnTimeout != tt.onTimeout {
+			t.Errorf("bound %v, rule %v: %v, %s", tt.bound, tt.rule, got, q.OnTimeout)
 		}
 	}
 }

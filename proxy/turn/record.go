@@ -17,6 +17,9 @@ import (
 // again.
 func (r *review) record(ctx context.Context, settled intercept.Resolution, passed []intercept.Call, n int, s *stored) error {
 	called := len(r.calls) > 0 || len(passed) > 0
+	if r.rules().JudgesResults() {
+		r.conversation.Hidden.Released(append(r.gotten(), passed...))
+	}
 	if err := r.conversation.Hidden.Remember(ctx, settled, called); err != nil {
 		return err
 	}
@@ -82,12 +85,9 @@ func (j *judgedCall) events(c *conversation.Conversation, continued bool) (event
 
 // event is an entry about the call.
 func (j *judgedCall) event(c *conversation.Conversation, t approvals.EventType) approvals.Event {
-	who := c.Identity()
-	e := approvals.Event{
-		Type: t, Tenant: who.Principal.Tenant, Principal: who.Principal,
-		SessionID: who.Session, RunID: who.Run, TurnID: c.Request.Turn, Dialect: c.Request.Dialect.Name(), Model: who.Model,
-		ToolCallID: j.call.ID, ToolName: j.call.Name, Rule: j.verdict.Rule, Outcome: string(j.outcome), FreeText: j.call.FreeText, Doubts: j.call.Ambiguous,
-	}
+	e := conversation.NewEvent(c, t)
+	e.ToolCallID, e.ToolName, e.Rule, e.Outcome = j.call.ID, j.call.Name, j.verdict.Rule, string(j.outcome)
+	e.FreeText, e.Doubts = j.call.FreeText, j.call.Ambiguous
 	if j.request != nil {
 		e.RequestID = j.request.ID
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/asking"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
@@ -57,7 +58,7 @@ func (p *repetition) rejoin(ctx context.Context) (*Turn, *intercept.Error) {
 	if len(session) == 0 {
 		return nil, nil
 	}
-	fingerprint := c.Fingerprint(p.turn.exchange.upstream.Addr())
+	fingerprint := c.Fingerprint(p.turn.exchange.Upstream.Addr())
 	chosen, err := p.find(ctx, fingerprint)
 	if err != nil {
 		return nil, p.failed(err)
@@ -179,7 +180,7 @@ func (p *repetition) endLeft(ctx context.Context, session []Candidate) {
 func (p *repetition) restore(ctx context.Context, id, fingerprint string, a Attachment, text []byte) (*Turn, *intercept.Error) {
 	if !p.turn.output.agent.Reserve(len(text) + len(p.request.Envelope.Body)) {
 		p.turn.stored.detach(a)
-		return nil, ErrOverloaded
+		return nil, asking.ErrOverloaded
 	}
 	held, err := p.decode(ctx, id, fingerprint, text)
 	if err != nil {
@@ -190,7 +191,7 @@ func (p *repetition) restore(ctx context.Context, id, fingerprint string, a Atta
 		}
 		return nil, nil
 	}
-	held.stored = stored{turn: held, attachment: a, answers: held.exchange.count, restored: true}
+	held.stored = stored{turn: held, attachment: a, answers: held.exchange.Count, restored: true}
 	held.enterRun(true)
 	if p.turn.spans != nil {
 		who := held.conversation.Identity()
@@ -210,11 +211,11 @@ func (p *repetition) decode(ctx context.Context, id, fingerprint string, text []
 	}
 	s.Request.Pulse, s.Request.Silent = p.request.Pulse, p.request.Silent
 	s.Request.Envelope.Query = p.request.Envelope.Query
-	held, err := p.engine.Restore(ctx, &s, Restored{Agent: p.turn.output.agent, Upstream: p.turn.exchange.upstream, Spans: p.turn.spans, Dialect: p.request.Dialect})
+	held, err := p.engine.Restore(ctx, &s, Restored{Agent: p.turn.output.agent, Upstream: p.turn.exchange.Upstream, Spans: p.turn.spans, Dialect: p.request.Dialect})
 	if err != nil {
 		return nil, err
 	}
-	if got := held.conversation.Fingerprint(p.turn.exchange.upstream.Addr()); got != fingerprint {
+	if got := held.conversation.Fingerprint(p.turn.exchange.Upstream.Addr()); got != fingerprint {
 		return nil, fmt.Errorf("it is of another request: its fingerprint is %s", got)
 	}
 	return held, nil

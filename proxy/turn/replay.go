@@ -29,7 +29,7 @@ func replay(k *packed.Answers, t *Turn) error {
 		}
 	}
 	k.Continue(t.output.agent.Reserve)
-	t.exchange.count, t.exchange.kept = len(k.Exchanges), k
+	t.exchange.Count, t.exchange.Kept = len(k.Exchanges), k
 	t.output.answer.Shrink()
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/notice"
+	"github.com/heldcall/heldcall/proxy/asking"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/parking"
 	"github.com/heldcall/heldcall/proxy/trace"
@@ -43,10 +45,7 @@ func (r *review) passByName(ctx context.Context, c intercept.Call) bool {
 	j := &judgedCall{call: c, verdict: verdict, outcome: approvals.OutcomeAllowedByRule}
 	e := j.event(r.conversation, approvals.EventCallAllowed)
 	e.Note = "allowed by name; the arguments pass as they stream"
-	if err := r.engine.Gate.Record(ctx, e); err != nil {
-		if ctx.Err() == nil {
-			r.engine.metrics.storeError("record")
-		}
+	if err := r.engine.Record(ctx, e); err != nil {
 		return false
 	}
 	r.engine.metrics.verdict(verdict.Action)
@@ -83,12 +82,12 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 		r.logShadowed(j)
 		switch {
 		case j.again:
-			j.rule(intercept.Deny, approvals.OutcomeDeniedByPerson, intercept.DeniedAgain(c.Name, one.Note))
+			j.rule(intercept.Deny, approvals.OutcomeDeniedByPerson, notice.DeniedAgain(c.Name, one.Note))
 		case j.verdict.Action == policy.Allow:
 			j.rule(intercept.Release, approvals.OutcomeAllowedByRule, "")
 			j.rewrite()
 		case j.verdict.Action == policy.Deny:
-			j.deny(approvals.OutcomeDeniedByRule, "", intercept.DeniedByRule(c.Name, j.verdict.Reason))
+			j.deny(approvals.OutcomeDeniedByRule, "", notice.DeniedByRule(c.Name, j.verdict.Reason))
 		default:
 			request, refusal := j.rejoin(ctx, &r.conversation.Hidden, r.requests)
 			if refusal != nil {
@@ -109,7 +108,7 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 // abort gives every call the ruling that ends the run.
 func (r *review) abort(note string) {
 	for _, j := range r.calls {
-		j.rule(intercept.Abort, approvals.OutcomeAborted, intercept.RunAborted(note))
+		j.rule(intercept.Abort, approvals.OutcomeAborted, notice.RunAborted(note))
 	}
 }
 
@@ -121,7 +120,7 @@ func (r *review) endAfterDenials() {
 		return
 	}
 	for _, j := range r.calls {
-		j.ruling.UserMessage = intercept.DeniedTooOften(all)
+		j.ruling.UserMessage = notice.DeniedTooOften(all)
 	}
 }
 
@@ -143,7 +142,7 @@ func deniedAmong(calls []*judgedCall) conversation.Denied {
 				denied.Notes = make(map[string]string)
 			}
 			d, _ := j.decision()
-			denied.Notes[judge.Key(j.call)] = excerpt(d.Note)
+			denied.Notes[judge.Key(j.call)] = asking.Excerpt(d.Note)
 		}
 	}
 	return denied
@@ -216,6 +215,21 @@ func approvedAmong(calls []*judgedCall) (released []*approvals.Request) {
 		}
 	}
 	return released
+}
+
+// gotten returns the calls that the agent gets, as they run.
+func (r *review) gotten() (calls []intercept.Call) {
+	for _, j := range r.calls {
+		if !j.released() {
+			continue
+		}
+		c := j.call
+		if j.ruling.Action == intercept.Edit {
+			c.Arguments = j.ruling.Arguments
+		}
+		calls = append(calls, c)
+	}
+	return calls
 }
 
 // logShadowed logs the verdict of a policy in shadow mode.

@@ -212,28 +212,6 @@ func TestEndAfterDenials(t *testing.T) {
 	}
 }
 
-// Requests that would need too much memory refuse the answer.
-func TestReserve(t *testing.T) {
-	for name, tt := range map[string]struct {
-		size   int
-		memory int
-		want   intercept.Code // "" for none
-	}{
-		"small":            {size: 100, memory: 0},
-		"large":            {size: 1 << 20, memory: 1 << 30},
-		"without memory":   {size: 1 << 20, memory: 1 << 20, want: intercept.CodeOverloaded},
-		"larger than ever": {size: maxRequestBytes + 1, memory: 1 << 30, want: intercept.CodeAnswerNotUnderstood},
-	} {
-		r, a := newReview(t, newBench(t, allowAll)), newRecorder()
-		a.memory = tt.memory
-		r.requests = []approvals.Request{{Arguments: json.RawMessage(strings.Repeat(" ", tt.size))}}
-		refusal := r.reserve(a)
-		if (refusal == nil) != (tt.want == "") || (refusal != nil && refusal.Code != tt.want) {
-			t.Errorf("%s: %v", name, refusal)
-		}
-	}
-}
-
 // The audit log of one call.
 func TestEventsOfACall(t *testing.T) {
 	call := intercept.Call{ID: "c", Name: "bash", Arguments: `{"a":1}`}

@@ -27,11 +27,11 @@ func (t *Turn) settle() State {
 	if err != nil {
 		return t.output.fail(notProcessed(err))
 	}
-	refusal := t.hosted.judgeRestated(t.ctx, settled.Next)
+	refusal := t.hosted.JudgeRestated(t.ctx, settled.Next)
 	if refusal != nil { // the model gets no continuation, and the rulings stay
 		settled.Next = nil
 	}
-	err = t.review.record(t.ctx, settled, t.output.answer.Passed(), t.exchange.count, &t.stored)
+	err = t.review.record(t.ctx, settled, t.output.answer.Passed(), t.exchange.Count, &t.stored)
 	t.review.traceDecided(began, err)
 	if err != nil {
 		if t.ctx.Err() != nil {
@@ -44,7 +44,7 @@ func (t *Turn) settle() State {
 	}
 	t.output.record(t.review.count())
 	t.review.keepCharges()
-	t.exchange.kept.Rule(rulings)
+	t.exchange.Kept.Rule(rulings)
 	t.engine.metrics.overhead.Observe(time.Since(began).Seconds())
 	switch {
 	case refusal != nil:
@@ -56,7 +56,7 @@ func (t *Turn) settle() State {
 	if !t.output.emit(settled.Bytes) {
 		return t.output.gone()
 	}
-	t.exchange.next = *settled.Next
+	t.exchange.Next = *settled.Next
 	return Sending
 }
 

@@ -54,7 +54,7 @@ type callState struct {
 // so encode it before the turn continues. It fails while an answer of the upstream is
 // incomplete, and for answers that are not kept: see [Options.Keeper].
 func (t *Turn) Snapshot() (*Snapshot, error) {
-	kept := t.exchange.kept
+	kept := t.exchange.Kept
 	if !kept.Complete() || !t.state.complete() {
 		return nil, fmt.Errorf("turn %s cannot be kept while it is %s", t.request.Turn, t.state)
 	}
@@ -62,7 +62,7 @@ func (t *Turn) Snapshot() (*Snapshot, error) {
 	r := &t.review
 	s := &Snapshot{
 		State: t.state, Outcome: t.output.outcome, Request: *t.request, Dialect: t.request.Dialect.Name(),
-		Conversation: t.conversation.State(), Approval: t.hosted.approval, Answers: *kept,
+		Conversation: t.conversation.State(), Approval: t.hosted.Approval, Answers: *kept,
 		Requests: r.requests, Decided: r.decided,
 	}
 	s.Request.KeyDigest = t.request.DigestKey()
@@ -102,7 +102,7 @@ func (e *Engine) Restore(ctx context.Context, s *Snapshot, with Restored) (*Turn
 	if refusal := t.conversation.Restore(s.Conversation); refusal != nil {
 		return nil, fmt.Errorf("restore turn %s: %w", request.Turn, refusal)
 	}
-	if t.hosted.approval = s.Approval; s.Approval {
+	if t.hosted.Approval = s.Approval; s.Approval {
 		t.conversation.Parsed.RequireApproval()
 	}
 	if err := replay(&s.Answers, t); err != nil {

@@ -2,6 +2,8 @@ package turn
 
 // State is where a turn is between two steps.
 //
+//	AskingResults ─> Screening ─┐
+//	                            v
 //	Preparing ─> Sending ─> Reading ─> Judging ─> Asking ─> Waiting ─> Deciding, Parking
 //	               │  ^       ^ │        │                                │
 //	               v  │       │ v        v                                │
@@ -12,47 +14,51 @@ package turn
 //	                            v      v
 //	                          Ending ─> Ended
 //
-// Settling goes back to Sending where the answer continues after a denial. Every state
+// A turn begins in AskingResults or in Preparing. Settling goes back to Sending where the answer continues after a denial. Every state
 // can go to Ending (an error that the agent can read) or Ended. A turn
-// in Awaiting, Waiting or Paused sends heartbeats and stays there.
+// in Screening, Awaiting, Waiting or Paused sends heartbeats and stays there.
 type State int
 
 // The states of a turn.
 const (
-	Ended     State = iota
-	Preparing       // requests that have to come first are sent
-	Sending         // the upstream request is sent
-	Awaiting        // the head of a continuation has not arrived
-	Reading         // the body of the answer is read, and text passes to the agent
-	Judging         // the answer is complete: policy judges its calls
-	Asking          // the requests to people are recorded
-	Waiting         // people decide
-	Parking         // people have not decided in time: the answer ends with a notice
-	Deciding        // their decisions become rulings
-	Paused          // every call has a ruling, and people have paused the run
-	Settling        // every call has a ruling: it is recorded, then it takes effect
-	Ending          // the last bytes have to be written
+	Ended         State = iota
+	AskingResults       // requests about results of calls are recorded
+	Screening           // people decide about results of calls
+	Preparing           // requests that have to come first are sent
+	Sending             // the upstream request is sent
+	Awaiting            // the head of a continuation has not arrived
+	Reading             // the body of the answer is read, and text passes to the agent
+	Judging             // the answer is complete: policy judges its calls
+	Asking              // the requests to people are recorded
+	Waiting             // people decide
+	Parking             // people have not decided in time: the answer ends with a notice
+	Deciding            // their decisions become rulings
+	Paused              // every call has a ruling, and people have paused the run
+	Settling            // every call has a ruling: it is recorded, then it takes effect
+	Ending              // the last bytes have to be written
 )
 
-// states are the steps of a turn. Only Awaiting, Reading, Waiting, Paused and Settling
+// states are the steps of a turn. Only Screening, Awaiting, Reading, Waiting, Paused and Settling
 // write to the agent, and every state that ends the turn with an error.
 var states = [...]struct {
 	name string
 	step func(*Turn) State
 }{
-	Ended:     {"ended", nil},
-	Preparing: {"preparing", (*Turn).sendBefore},
-	Sending:   {"sending", (*Turn).send},
-	Awaiting:  {"awaiting", await},
-	Reading:   {"reading", (*Turn).read},
-	Judging:   {"judging", (*Turn).judge},
-	Asking:    {"asking", (*Turn).ask},
-	Waiting:   {"waiting", (*Turn).wait},
-	Parking:   {"parking", park},
-	Deciding:  {"deciding", (*Turn).decide},
-	Paused:    {"paused", (*Turn).awaitResume},
-	Settling:  {"settling", (*Turn).settle},
-	Ending:    {"ending", func(*Turn) State { return Ended }},
+	Ended:         {"ended", nil},
+	AskingResults: {"asking about results", askResults},
+	Screening:     {"screening", screen},
+	Preparing:     {"preparing", (*Turn).sendBefore},
+	Sending:       {"sending", (*Turn).send},
+	Awaiting:      {"awaiting", await},
+	Reading:       {"reading", (*Turn).read},
+	Judging:       {"judging", (*Turn).judge},
+	Asking:        {"asking", (*Turn).ask},
+	Waiting:       {"waiting", (*Turn).wait},
+	Parking:       {"parking", park},
+	Deciding:      {"deciding", (*Turn).decide},
+	Paused:        {"paused", (*Turn).awaitResume},
+	Settling:      {"settling", (*Turn).settle},
+	Ending:        {"ending", func(*Turn) State { return Ended }},
 }
 
 // complete reports whether the upstream's answer was read to its end, so that a snapshot

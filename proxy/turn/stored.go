@@ -53,7 +53,7 @@ func (s *stored) taken() <-chan struct{} {
 // current reports whether the snapshot contains the last answer of the upstream, so that an
 // agent that comes back gets the decisions on its calls.
 func (s *stored) current() bool {
-	return s.attachment != nil && s.answers == s.turn.exchange.count
+	return s.attachment != nil && s.answers == s.turn.exchange.Count
 }
 
 // notStored is added to requests of turns that are not stored.
@@ -104,7 +104,7 @@ func (s *stored) write(ctx context.Context) error {
 	if s.attachment != nil {
 		err = s.attachment.Update(ctx, text)
 	} else {
-		held := approvals.HeldTurn{ID: s.turn.request.Turn, Conversation: s.turn.conversation.SessionDigest(), Fingerprint: s.turn.conversation.Fingerprint(s.turn.exchange.upstream.Addr())}
+		held := approvals.HeldTurn{ID: s.turn.request.Turn, Conversation: s.turn.conversation.SessionDigest(), Fingerprint: s.turn.conversation.Fingerprint(s.turn.exchange.Upstream.Addr())}
 		if held.Fingerprint == "" {
 			return approvals.ErrNoRoom
 		}
@@ -119,8 +119,8 @@ func (s *stored) write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.answers = s.turn.exchange.count
-	s.unloaded = s.turn.exchange.kept.Unload()
+	s.answers = s.turn.exchange.Count
+	s.unloaded = s.turn.exchange.Kept.Unload()
 	return nil
 }
 
@@ -136,7 +136,7 @@ func (s *stored) snapshot(ctx context.Context) (*Snapshot, error) {
 		if err := json.Unmarshal(text, &before); err != nil {
 			return nil, err
 		}
-		if err := s.turn.exchange.kept.Load(&before.Answers, s.unloaded); err != nil {
+		if err := s.turn.exchange.Kept.Load(&before.Answers, s.unloaded); err != nil {
 			return nil, err
 		}
 		s.unloaded = 0

@@ -23,7 +23,10 @@ import (
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/heldcall/heldcall/proxy/exchange"
+	"github.com/heldcall/heldcall/proxy/hosted"
 	"github.com/heldcall/heldcall/proxy/packed"
+	"github.com/heldcall/heldcall/proxy/results"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -36,8 +39,10 @@ type Turn struct {
 	spans   *trace.Spans
 
 	conversation conversation.Conversation
-	hosted       hostedTools
-	exchange     exchange
+	hosted       hosted.Tools
+	exchange     exchange.Exchange
+	results      results.Results
+	screening    Hold // about results; nil when no people are asked about any
 	review       review
 	output       output
 	stored       stored
@@ -55,11 +60,12 @@ func (e *Engine) New(ctx context.Context, r *Request, agent Agent, up Upstream, 
 	c := &t.conversation
 	c.Init(&e.Conversations, r)
 	t.stored.turn = t
-	t.hosted = hostedTools{engine: e, conversation: c}
-	t.exchange = exchange{upstream: up}
+	t.hosted = hosted.Tools{Engine: e, Conversation: c}
+	t.exchange = exchange.Exchange{Upstream: up}
 	if e.Keeper != nil {
-		t.exchange.kept = packed.NewAnswers(agent.Reserve)
+		t.exchange.Kept = packed.NewAnswers(agent.Reserve)
 	}
+	t.results = results.Results{Conversation: c, Recorder: e, Log: e.Log, MaxWait: e.Limits.MaxWait}
 	t.review = review{engine: e, conversation: c, spans: spans}
 	t.output = output{engine: e, ctx: ctx, conversation: c, exchange: &t.exchange, stored: &t.stored, spans: spans, agent: agent}
 	return t
@@ -72,8 +78,6 @@ func (t *Turn) Prepare() *intercept.Error {
 		t.Close()
 		return refusal
 	}
-	t.exchange.next = t.conversation.Parsed.Envelope()
-	t.state = Preparing
 	t.enterRun(false)
 	t.engine.metrics.overhead.Observe(time.Since(t.request.Began).Seconds())
 	return nil
@@ -94,22 +98,30 @@ func (t *Turn) prepare() (refusal *intercept.Error) {
 		t.spans.Identified(who.Session, who.Run, who.Principal)
 	}
 	c.Results.Read()
+	if refusal := t.results.Judge(t.ctx, t.review.rules()); refusal != nil {
+		return refusal
+	}
 	if refusal := c.Hidden.Splice(t.ctx); refusal != nil {
 		return refusal
 	}
 	t.engine.Offers.Count(t.request, c.Parsed, t.engine.Log)
-	if refusal := t.hosted.judge(t.ctx, c.Parsed); refusal != nil {
+	if refusal := t.hosted.Judge(t.ctx, c.Parsed); refusal != nil {
 		return refusal
 	}
 	remade, refusal := c.Hidden.Consume(t.ctx)
 	if refusal == nil && remade {
-		refusal = t.hosted.judge(t.ctx, c.Parsed)
+		refusal = t.hosted.Judge(t.ctx, c.Parsed)
 	}
 	if refusal != nil {
 		return refusal
 	}
+	if t.state = AskingResults; len(t.results.Requests()) == 0 {
+		t.state = Preparing
+		refusal = t.results.Settle(t.ctx)
+		t.exchange.Next = c.Parsed.Envelope()
+	}
 	t.output.begin(t.passByName)
-	return nil
+	return refusal
 }
 
 // passByName reports whether the fragments of a call may pass before it is complete.
@@ -118,7 +130,7 @@ func (t *Turn) passByName(c intercept.Call) bool {
 	if passes {
 		t.enterRun(true)
 	}
-	t.exchange.kept.AddPass(passes)
+	t.exchange.Kept.AddPass(passes)
 	return passes
 }
 
@@ -162,9 +174,13 @@ func (t *Turn) Close() {
 	if t.output.agent.Started() { // else the agent will probably send the request again
 		t.conversation.Results.Record(nil)
 	}
+	if t.screening != nil {
+		t.screening.Detach()
+	}
+	t.results.Release(t.ctx)
 	t.review.release(t.stored.attachment != nil)
-	t.exchange.close()
-	t.exchange.kept.Close()
+	t.exchange.Close()
+	t.exchange.Kept.Close()
 	if t.review.hold != nil {
 		t.review.cancel(t.ctx, approvals.CancelFault)
 	}

@@ -178,6 +178,7 @@ type Call struct {
 	Principal approvals.Principal
 	Session   string
 	Run       string
+	Tainted   bool // the run has read a result of the policy's taint list
 	Turn      string
 	Model     string
 	Dialect   string

@@ -49,6 +49,7 @@ var conditions = sync.OnceValues(func() (*cel.Env, error) {
 		cel.Variable("principal", cel.ObjectType("approvals.Principal")),
 		cel.Variable("session", cel.StringType),
 		cel.Variable("run", cel.StringType),
+		cel.Variable("run.tainted", cel.BoolType),
 		cel.Variable("model", cel.StringType),
 		cel.Variable("dialect", cel.StringType),
 		cel.Variable("risk", cel.StringType),

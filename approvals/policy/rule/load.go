@@ -30,7 +30,7 @@ func Parse(name string, src []byte) (*Set, error) {
 }
 
 func (r *reader) policy(root *yaml.Node, p *Set) {
-	var tools, rules *yaml.Node
+	var tools, rules, results, taint *yaml.Node
 	r.Mapping(root, "", []strictyaml.Key{
 		{Name: "default", Read: resource.SetAction(&r.Reader, &p.fallback)},
 		{Name: "ambiguous", Read: func(n *yaml.Node, path string) {
@@ -47,6 +47,8 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 		{Name: "rules", Read: func(n *yaml.Node, _ string) { rules = n }},
 		{Name: "hosted_tools", Read: func(n *yaml.Node, path string) { r.hostedTools(n, path, &p.Hosted) }},
 		{Name: "hosted_mcp", Read: resource.SetOneOf(&r.Reader, &p.Hosted.mcp, resource.Ask, resource.Allow)},
+		{Name: "results", Read: func(n *yaml.Node, _ string) { results = n }},
+		{Name: "taint", Read: func(n *yaml.Node, _ string) { taint = n }},
 	}, "denial", "grants", "limit", "limits", "mode")
 	if p.fallback != "" {
 		p.Known.Profiles = p.Known.Profiles.Without()
@@ -64,6 +66,7 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 	}
 	p.Deny, p.Ask, p.Allow, p.Rewrite = NewIndex(lists.deny), NewIndex(lists.ask), NewAllowIndex(lists.allow), NewIndex(lists.rewrite)
 	p.Limited = newLimited(&lists)
+	readResults(r, results, taint, p)
 }
 
 func isEmpty(n *yaml.Node) bool {

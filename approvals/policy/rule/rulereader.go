@@ -10,6 +10,7 @@ import (
 
 type lists struct {
 	deny, ask, allow, rewrite []*Pattern
+	redact, taint             []*Pattern // of results
 }
 
 type ruleReader struct {

@@ -29,6 +29,7 @@ type Set struct {
 	Rewrite   *Index
 	Limited   Limited
 	Hosted    hosted
+	Results   Results
 }
 
 // EmptySet returns the rules where there is no file: people are asked about everything.
@@ -88,15 +89,16 @@ func (p *Set) ByDefault(name string, k resource.Kind, t *resource.Tool) Basis {
 // Groups returns the groups that rules name, each with the place of one such rule.
 func (p *Set) Groups() map[string]string {
 	groups := map[string]string{}
+	all := slices.Clone(p.Results.Ask)
 	for _, list := range []*Index{p.Ask, p.Limited.Ask, p.Limited.Allow} {
-		if list == nil {
-			continue
+		if list != nil {
+			all = append(all, list.All...)
 		}
-		for _, pattern := range list.All {
-			for _, group := range slices.Concat(pattern.Rule.Reviewers, pattern.Rule.Escalate.To) {
-				if groups[group] == "" {
-					groups[group] = pattern.Where
-				}
+	}
+	for _, pattern := range all {
+		for _, group := range slices.Concat(pattern.Rule.Reviewers, pattern.Rule.Escalate.To) {
+			if groups[group] == "" {
+				groups[group] = pattern.Where
 			}
 		}
 	}
@@ -117,7 +119,25 @@ func (p *Set) Warnings() []string {
 		found = append(found, fmt.Sprintf("%s: %s allows any arguments of %s, also files that may hold secrets: write %s(...) to allow some.",
 			one.Where, one.Text, someOf(names), names[0]))
 	}
-	return found
+	return append(found, p.untainted()...)
+}
+
+// untainted warns of a condition on tainted runs where nothing taints one.
+func (p *Set) untainted() []string {
+	if len(p.Results.Taint) > 0 {
+		return nil
+	}
+	for _, list := range []*Index{p.Deny, p.Ask, p.Allow, p.Rewrite} {
+		if list == nil {
+			continue
+		}
+		for _, one := range list.All {
+			if one.Rule.When != nil && strings.Contains(one.Rule.When.source, "run.tainted") {
+				return []string{fmt.Sprintf("%s: run.tainted is never true: the policy has no taint list.", one.Where)}
+			}
+		}
+	}
+	return nil
 }
 
 // withResource returns the names of the tools of a pattern with a known resource, sorted.

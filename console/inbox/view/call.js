@@ -7,6 +7,7 @@ import { button, el, elapsed, hostile, riskBadge } from './dom.js';
 import { LOADING, alone, approvalsOf, hindrance, spent } from '../session.js';
 import { state } from '../store.js';
 import { plain } from '../text/visible.js';
+import { isResult, wordsFor } from '../words.js';
 import { drawEditor } from './edit.js';
 import { drawMemory } from './remember.js';
 import { Folds, drawPart, drawTable, drawText, plural } from './parts.js';
@@ -77,7 +78,7 @@ export class Card {
 		this.reader = state.me;
 		this.folds.closed.clear();
 		this.element.replaceChildren(drawHeading(this), drawBody(this), ...drawEnd(this));
-		this.element.setAttribute('aria-label', `Call of ${this.request.tool_name}`);
+		this.element.setAttribute('aria-label', `${isResult(this.request) ? 'Result' : 'Call'} of ${this.request.tool_name}`);
 		if (focus && focus !== this.element) this.refocus(focus);
 	}
 
@@ -91,7 +92,7 @@ export class Card {
 
 /** @param {Card} card */
 function drawHeading({ request }) {
-	const title = ruleTitle(request);
+	const title = isResult(request) ? 'Result of' : ruleTitle(request);
 	return el('header', {},
 		el('h2', {}, title && el('span', { class: 'title' }, hostile(title)), title && ' ', el('code', {}, hostile(request.tool_name || 'a call without a name'))),
 		riskBadge(request.risk_level));
@@ -113,15 +114,17 @@ function drawBody(card) {
 	const { request, folds } = card;
 	if (request.details.abridged) return el('div', { class: 'body' }, el('p', { class: 'muted', id: `loading-${request.id}`, role: 'status' }, LOADING), drawPreview(request));
 	const { lead, parts, rest } = present(request);
+	const words = wordsFor(request);
 	const flags = [...(request.details.flags ?? [])];
 	const unseen = hiddenIn(request.arguments);
 	if (unseen > 0) flags.push(`${plural(unseen, 'hidden or look-alike character')}, marked below.`);
-	const raw = button(card.raw ? 'Read as a call' : 'Raw JSON', () => {
+	const raw = button(card.raw ? (isResult(request) ? 'Read as text' : 'Read as a call') : 'Raw JSON', () => {
 		card.raw = !card.raw;
 		card.draw();
 	}, { class: 'quiet small', 'aria-pressed': String(card.raw) });
 	return el('div', { class: 'body' },
 		drawAgent(request),
+		words.effects && el('p', { class: 'prose' }, words.effects),
 		flags.length > 0 && el('ul', { class: 'flags', 'aria-label': 'Warnings' }, flags.map((flag) => el('li', {}, el('span', {}, hostile(flag))))),
 		card.raw
 			? drawRaw(request, folds)
@@ -144,7 +147,7 @@ function drawRest(beside, rest, folds) {
 function drawRaw(request, folds) {
 	const written = request.details.raw_arguments;
 	return [
-		el('section', { class: 'part' }, el('p', { class: 'label' }, 'Arguments as JSON'), drawText(write(request.arguments, 2), 'raw', folds)),
+		el('section', { class: 'part' }, el('p', { class: 'label' }, `${wordsFor(request).subject} as JSON`), drawText(write(request.arguments, 2), 'raw', folds)),
 		written && el('section', { class: 'part' }, el('p', { class: 'label' }, 'The text that the model wrote'), drawText(written, 'written', folds)),
 	];
 }
@@ -254,7 +257,7 @@ function drawOutcome(request) {
 	const why = request.details.cancel_reason;
 	const automatic = decision?.reviewer_id === TIMEOUT;
 	return el('div', { class: `outcome ${request.status}` },
-		el('strong', {}, automatic ? 'Ran automatically: nobody answered ' : edited ? 'Approved with changes' : ENDS[request.status]),
+		el('strong', {}, automatic ? wordsFor(request).ran : edited ? 'Approved with changes' : ENDS[request.status]),
 		decision && !automatic && el('span', {}, ' by ', hostile(byWhom(decision)), ' '),
 		decision?.patterns && el('span', {}, 'and from now on: ', decision.patterns.map((pattern) => [el('code', {}, hostile(pattern)), ' ']).flat()),
 		request.details.ended_at && elapsed(request.details.ended_at),

@@ -8,6 +8,7 @@ import { readWhole } from '../live.js';
 import { present } from '../present.js';
 import { counts, waits } from '../session.js';
 import { put, select, state } from '../store.js';
+import { isResult, wordsFor } from '../words.js';
 import { openBatch } from './batch.js';
 import { Card } from './call.js';
 import { button, countdown, el, elapsed, fill, hostile } from './dom.js';
@@ -97,20 +98,29 @@ function heading(turn) {
 	headed = turn;
 	const [first] = turn;
 	const open = turn.filter((request) => request.status === 'pending');
-	const agent = first.principal.agent || 'An agent';
-	const does = turn.length > 1 ? `make ${turn.length} calls` : present(first).does;
+	const words = wordsFor(open[0] ?? first);
 	fill(ask,
-		el('h1', {}, hostile(agent), ` wants to ${does || 'call '}`, !does && el('code', {}, hostile(first.tool_name || 'a tool without a name'))),
+		el('h1', {}, asks(turn)),
 		el('p', { class: 'facts' },
 			first.principal.user && el('span', {}, 'for ', el('strong', {}, hostile(first.principal.user))),
 			first.model && el('span', {}, hostile(first.model)),
 			el('span', {}, elapsed(first.created_at)),
 			first.agent && el('span', { class: 'agent' }, `Agent ${first.agent.state} `, elapsed(first.agent.since)),
 			open.length > 0 && (open[0].on_timeout === 'approve'
-				? el('span', {}, 'Runs automatically in ', countdown(open[0].expires_at))
-				: el('span', {}, 'Expires in ', countdown(open[0].expires_at), ' (won’t run)')),
+				? el('span', {}, `${words.automatic} in `, countdown(open[0].expires_at))
+				: el('span', {}, 'Expires in ', countdown(open[0].expires_at), ` (${words.willNot})`)),
 			...open.slice(0, 1).map((request) => whoDecides(request))),
 		open.length > 1 && el('div', { class: 'all' }, several('approve', open, turn), several('deny', open, turn)));
+}
+
+/** What people are asked. Results come before the calls of their turn. @param {Request[]} turn */
+function asks(turn) {
+	const calls = turn.filter((request) => !isResult(request));
+	const [{ principal, tool_name: tool }] = turn;
+	const named = el('code', {}, hostile(tool || 'a tool without a name'));
+	if (calls.length === 0) return turn.length > 1 ? `May the model read ${turn.length} results?` : ['May the model read the result of ', named, '?'];
+	const does = calls.length > 1 ? `make ${calls.length} calls` : present(calls[0]).does;
+	return [hostile(principal.agent || 'An agent'), ` wants to ${does || 'call '}`, !does && el('code', {}, hostile(calls[0].tool_name || 'a tool without a name'))];
 }
 
 /**

@@ -4,6 +4,7 @@
 
 import { diffLines } from '../text/diff.js';
 import { isObject, parse, write } from '../text/json.js';
+import { wordsFor } from '../words.js';
 import { button, el, hostile } from './dom.js';
 import { Folds, drawDiff } from './parts.js';
 
@@ -73,7 +74,7 @@ export function drawEditor(card, error) {
 		el('div', { class: 'buttons' }, send,
 			button('Cancel', () => { card.draft = null; card.enter('read'); }, { class: 'quiet' }),
 			switcher(card)),
-		el('p', { class: 'hint' }, 'The edited call runs in place of the model’s. The model gets the arguments that ran.'));
+		el('p', { class: 'hint' }, wordsFor(card.request).editHint));
 	reviewDraft(card, changes, send);
 	return form;
 }

@@ -19,9 +19,10 @@ func fingerprint(m gjson.Result) string {
 func (r *Request) Ending() string {
 	if r.before == "" {
 		var last gjson.Result
-		for m := range r.items("messages") {
+		gjson.ParseBytes(r.asSent()).ForEach(func(_, m gjson.Result) bool {
 			last = m
-		}
+			return true
+		})
 		r.before = fingerprint(last)
 	}
 	return r.before

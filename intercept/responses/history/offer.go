@@ -268,7 +268,7 @@ func (r *Request) RequireApproval() (changed int) {
 		body = append(append(body, r.envelope.Body[end:span.Start]...), `"always"`...)
 		end = span.End
 	}
-	if len(at) == 0 || r.rewrite(append(body, r.envelope.Body[end:]...)) != nil {
+	if len(at) == 0 || r.SetBody(append(body, r.envelope.Body[end:]...)) != nil {
 		return 0
 	}
 	return len(at)

@@ -32,7 +32,7 @@ type Record struct {
 	Spent string `json:"spent,omitempty"`
 	// Delivered are the answers of a conversation whose missing items upstream has.
 	Delivered []string `json:"told,omitempty"`
-	// Decided are texts about parked calls, in a record of [intercept.DecidedLater].
+	// Decided are texts about parked calls, in a record of [notice.DecidedLater].
 	Decided []string `json:"decided,omitempty"`
 }
 

@@ -110,9 +110,6 @@ func (r *Request) Info() intercept.Info {
 	return info
 }
 
-// Text is the value of a field that is a string.
-func (r *Request) Text(field string) string { return gjson.ParseBytes(r.Field(field)).String() }
-
 // previous is the response that the request continues, by the id that the agent knows.
 func (r *Request) previous() string {
 	if r.Known.Alias != "" {
@@ -128,9 +125,6 @@ func (r *Request) Conversation() string {
 
 // Unstored reports a request whose answer upstream must not keep.
 func (r *Request) Unstored() bool { return string(r.Field("store")) == "false" }
-
-// Background reports a request whose answer upstream makes without waiting for a reader.
-func (r *Request) Background() bool { return string(r.Field("background")) == "true" }
 
 // sessionOf returns the id of the conversation, from the fields in which agents send one.
 func sessionOf(r *Request) string {
@@ -174,12 +168,12 @@ func (r *Request) Begins() bool {
 	return r.Operation == create && r.previous() == "" && r.Conversation() == "" && r.input.begins()
 }
 
-// rewrite gives the request another body.
-func (r *Request) rewrite(body []byte) error {
+// SetBody implements [intercept.Request].
+func (r *Request) SetBody(body []byte) error {
 	before := r.Ending()
 	e := r.envelope
 	e.Body = body
-	again, err := RequestSchema.Accept(e)
+	again, err := r.Rewritten(body)
 	if err == nil {
 		r.ParsedRequest, r.envelope, r.before, r.offers = again, e, before, nil
 		r.input = inputOf(r.Field("input"))

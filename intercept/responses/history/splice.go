@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/notice"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -40,7 +41,7 @@ func (r *Request) Splice(records [][]byte) (spliced int) {
 	if err == nil && s.alias != "" {
 		body, err = strictjson.SetField(body, "previous_response_id", []byte(strictjson.Quote(s.upstreamID)))
 	}
-	if err != nil || r.rewrite(body) != nil {
+	if err != nil || r.SetBody(body) != nil {
 		return 0
 	}
 	r.Known = knowledge{Alias: s.alias, Delivered: s.delivered, hidden: s.hidden, spends: s.spends}
@@ -119,7 +120,7 @@ func (s *splicer) place(rec *Record, sure bool) {
 func (s *splicer) bring(rec *Record) {
 	for _, c := range rec.Calls {
 		if ran, ok := rec.Ran[c.ID]; ok && c.Note != "" {
-			s.note(c.ID, intercept.ArgumentsRan(c.Note, ran))
+			s.note(c.ID, notice.ArgumentsRan(c.Note, ran))
 		}
 	}
 	for _, item := range rec.Missing {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/notice"
 	"github.com/tidwall/gjson"
 )
 
@@ -291,7 +292,7 @@ func TestTurns(t *testing.T) {
 // and after what upstream lacks of the answer before.
 func TestSpliceOfDecisions(t *testing.T) {
 	const output = `{"type":"function_call_output","call_id":"c9","output":"ran"}`
-	records := append(encoded(t, denied()), intercept.DecidedLater([]string{`It was "approved".`, "Another."}))
+	records := append(encoded(t, denied()), notice.DecidedLater([]string{`It was "approved".`, "Another."}))
 	for _, tt := range []struct{ name, input, want string }{
 		{"a text", `"hi"`, "/call_output developer/message developer/message user/message"},
 		{"a message", `[` + userItem + `]`, "/call_output developer/message developer/message user/"},

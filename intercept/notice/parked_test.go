@@ -1,4 +1,4 @@
-package intercept
+package notice
 
 import (
 	"encoding/json"

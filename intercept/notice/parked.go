@@ -1,4 +1,4 @@
-package intercept
+package notice
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 )
 
 // parkedPrefix begins the message to the model about a parked call in a record of
-// [Resolution.Hidden]. The id of the request follows. What became of the request replaces
-// the message before [Request.Splice]: see [FillParked].
+// [intercept.Resolution.Hidden]. The id of the request follows. What became of the request replaces
+// the message before [intercept.Request.Splice]: see [FillParked].
 const parkedPrefix = "heldcall:parked:"
 
 // ParkedMark is the message to the model about a call that is parked, in its ruling.

@@ -1,4 +1,6 @@
-package intercept
+// Package notice has the texts that models and agents read: about calls that were denied, changed,
+// parked or aborted, and about results that the model does not read.
+package notice
 
 import (
 	"fmt"
@@ -90,11 +92,16 @@ func CallsDenied() string {
 }
 
 func denial(what, label, note string) string {
+	return sentence(what, label, note) + " Do not repeat the call unchanged: ask the user, or take another way that does not need it."
+}
+
+// sentence is what with a note after it, if there is one.
+func sentence(what, label, note string) string {
 	if note = strings.TrimSpace(note); note != "" {
 		what += " " + label + ": " + note
 		if !strings.ContainsAny(note[len(note)-1:], ".!?") {
 			what += "."
 		}
 	}
-	return what + " Do not repeat the call unchanged: ask the user, or take another way that does not need it."
+	return what
 }

@@ -1,7 +1,10 @@
-package turn
+// Package hosted judges the tools that a request offers the model and that the provider runs
+// itself: heldcall cannot hold their calls.
+package hosted
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -15,16 +18,27 @@ import (
 // is written to the audit log.
 const maxHosted = 128
 
-// hostedTools are the tools of a request that the provider runs itself.
-type hostedTools struct {
-	engine       *Engine
-	conversation *conversation.Conversation
-	approval     bool // calls of them have to be approved
+// Engine has what turns share.
+type Engine interface {
+	// JudgeHosted judges the offer of a tool to an agent of a client, and counts the verdict.
+	JudgeHosted(client string, who approvals.Principal, tool string) policy.Verdict
+	// FirstOffer reports whether a tool is offered for the first time in its run: the key is of
+	// both.
+	FirstOffer(key string) bool
+	// Record appends to the audit log.
+	Record(ctx context.Context, events ...approvals.Event) error
 }
 
-// judge judges the tools that a request offers and that the provider runs itself,
+// Tools are the tools of the requests of one turn that the provider runs itself.
+type Tools struct {
+	Engine       Engine
+	Conversation *conversation.Conversation
+	Approval     bool // calls of them have to be approved
+}
+
+// Judge judges the tools that a request offers and that the provider runs itself,
 // whose calls heldcall cannot hold.
-func (h *hostedTools) judge(ctx context.Context, req intercept.Request) *intercept.Error {
+func (h *Tools) Judge(ctx context.Context, req intercept.Request) *intercept.Error {
 	offered := req.Hosted()
 	if len(offered) == 0 {
 		return nil
@@ -32,12 +46,11 @@ func (h *hostedTools) judge(ctx context.Context, req intercept.Request) *interce
 	if n := countDifferent(offered); n > maxHosted {
 		return &intercept.Error{Code: intercept.CodeBadRequest, Reason: fmt.Sprintf("the request offers the model %d different tools that the provider runs; heldcall judges at most %d in one request", n, maxHosted)}
 	}
-	rules, who := h.engine.Judge(h.conversation.Request.Client), h.conversation.Identity()
+	client, who := h.Conversation.Request.Client, h.Conversation.Identity()
 	var refused []string
 	asks := false
 	for _, tool := range offered {
-		v := rules.JudgeHosted(who.Principal, tool.Name)
-		h.engine.metrics.hosted.WithLabelValues(string(v.Said())).Inc()
+		v := h.Engine.JudgeHosted(client, who.Principal, tool.Name)
 		switch {
 		case v.Action == policy.Deny:
 			refused = append(refused, tool.Name)
@@ -59,24 +72,27 @@ func (h *hostedTools) judge(ctx context.Context, req intercept.Request) *interce
 
 // requireApproval changes the offer of a request so that each call of a hosted tool has to
 // be approved. It reports false if nothing of it could be changed.
-func (h *hostedTools) requireApproval(req intercept.Request) bool {
+func (h *Tools) requireApproval(req intercept.Request) bool {
 	changed := req.RequireApproval() > 0
-	h.approval = h.approval || changed
+	h.Approval = h.Approval || changed
 	return changed
 }
 
-// judgeRestated judges the tools of a continuation that does not continue the agent's own
+// JudgeRestated judges the tools of a continuation that does not continue the agent's own
 // request: heldcall has made it of a fetched answer. What policy changes in it changes
 // next.
-func (h *hostedTools) judgeRestated(ctx context.Context, next *intercept.Envelope) *intercept.Error {
-	if next == nil || next.Method == h.conversation.Parsed.Envelope().Method {
+func (h *Tools) JudgeRestated(ctx context.Context, next *intercept.Envelope) *intercept.Error {
+	if next == nil || next.Method == h.Conversation.Parsed.Envelope().Method {
 		return nil
 	}
-	restated, err := h.conversation.Request.Dialect.Request(*next)
+	restated, err := h.Conversation.Request.Dialect.Request(*next)
 	if err != nil {
-		return notProcessed(err)
+		if refusal := (*intercept.Error)(nil); errors.As(err, &refusal) {
+			return refusal
+		}
+		return &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: "the answer could not be processed", Err: err}
 	}
-	if refusal := h.judge(ctx, restated); refusal != nil {
+	if refusal := h.Judge(ctx, restated); refusal != nil {
 		return refusal
 	}
 	*next = restated.Envelope()
@@ -95,14 +111,14 @@ func countDifferent(tools []intercept.HostedTool) int {
 
 // record writes to the audit log that a hosted tool was offered or refused, once for
 // each run.
-func (h *hostedTools) record(ctx context.Context, tool intercept.HostedTool, v policy.Verdict) *intercept.Error {
-	c := h.conversation
+func (h *Tools) record(ctx context.Context, tool intercept.HostedTool, v policy.Verdict) *intercept.Error {
+	c := h.Conversation
 	who := c.Identity()
-	if !h.engine.Offers.First(who.Key(who.Run, tool.Name, string(v.Action))) {
+	if !h.Engine.FirstOffer(who.Key(who.Run, tool.Name, string(v.Action))) {
 		return nil
 	}
-	j := &judgedCall{call: intercept.Call{Name: tool.Name}, verdict: v, outcome: approvals.OutcomeAllowedByRule}
-	e := j.event(c, approvals.EventCallAllowed)
+	e := conversation.NewEvent(c, approvals.EventCallAllowed)
+	e.ToolName, e.Rule, e.Outcome = tool.Name, v.Rule, string(approvals.OutcomeAllowedByRule)
 	e.Note = "a tool that the provider runs was offered to the model"
 	switch {
 	case v.Action == policy.Deny:
@@ -111,8 +127,7 @@ func (h *hostedTools) record(ctx context.Context, tool intercept.HostedTool, v p
 	case v.Action == policy.Ask:
 		e.Note += "; each call of it needs approval"
 	}
-	if err := h.engine.Gate.Record(ctx, e); err != nil {
-		h.engine.metrics.storeError("record")
+	if err := h.Engine.Record(ctx, e); err != nil {
 		return c.StoreError(err)
 	}
 	return nil

@@ -1,0 +1,31 @@
+package judge
+
+import (
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// Result is the result of a call in a request.
+type Result struct {
+	Call  intercept.Call
+	Known bool     // false: nothing is known of the call but perhaps its id
+	Texts []string // see [toolresult.Content]
+	// Unreadable reports that not all texts were found.
+	Unreadable bool
+}
+
+// JudgesResults reports whether the policy has rules about results.
+func (r *Rules) JudgesResults() bool { return r.policy.JudgesResults() }
+
+// JudgeResult returns the verdict on a result. The policy remembers it by the key, which must
+// be different for different results and calls.
+func (r *Rules) JudgeResult(key policy.ResultKey, result func() Result) *policy.ResultVerdict {
+	return r.policy.JudgeResultOnce(key, func() policy.Result {
+		var nowhere Origin
+		one := result()
+		return policy.Result{Call: nowhere.call(one.Call), Known: one.Known, Texts: one.Texts, Unreadable: one.Unreadable}
+	})
+}
+
+// PolicyName is the name of the policy: see [approvals.Details].
+func (r *Rules) PolicyName() string { return r.name }

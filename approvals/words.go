@@ -1,0 +1,23 @@
+package approvals
+
+// Words are texts for people that depend on what a request is about.
+type Words struct {
+	Subject   string // that people read and may edit, a plural noun or not: "arguments"
+	Automatic string // what happens if nobody answers and that approves: "runs automatically"
+	Unless    string // what does not happen after the request has expired: "not run"
+	WillNot   string // the same before: "won't run"
+	Edited    string // what an edit has approved: "with other arguments"
+	Effects   string // of the decisions, where they are not about a call, else ""
+}
+
+// WordsFor returns the texts for a kind of request.
+func WordsFor(k Kind) Words {
+	if k == KindResult {
+		return Words{
+			Subject: "result", Automatic: "the model reads it automatically", Unless: "not read by the model", WillNot: "the model won't read it",
+			Edited:  "with another text",
+			Effects: "The call has run. Approve: the model reads the result. Edit: it reads your text in its place. Deny: it reads that it was denied, and your note.",
+		}
+	}
+	return Words{Subject: "arguments", Automatic: "runs automatically", Unless: "not run", WillNot: "won't run", Edited: "with other arguments"}
+}

@@ -1,0 +1,20 @@
+// Texts that depend on what a request is about, as approvals.WordsFor has them.
+
+/** @typedef {import('./types.js').Request} Request */
+
+const CALL = {
+	subject: 'Arguments', input: 'Input', automatic: 'Runs automatically', willNot: 'won’t run', ran: 'Ran automatically: nobody answered ',
+	editHint: 'The edited call runs in place of the model’s. The model gets the arguments that ran.', effects: '',
+};
+
+const RESULT = {
+	subject: 'Result', input: 'Result', automatic: 'The model reads it automatically', willNot: 'the model won’t read it', ran: 'Read by the model: nobody answered ',
+	editHint: 'The model reads this text in place of the result, now and in every later request.',
+	effects: 'The call has run. Approve: the model reads the result. Edit: it reads your text in its place. Deny: it reads that it was denied, and your note.',
+};
+
+/** Whether people are asked about the result of a call. @param {Request} request */
+export const isResult = ({ kind }) => kind === 'result';
+
+/** @param {Request} request */
+export const wordsFor = (request) => (isResult(request) ? RESULT : CALL);

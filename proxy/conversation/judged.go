@@ -1,0 +1,199 @@
+package conversation
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/toolresult"
+	"github.com/heldcall/heldcall/internal/recent"
+)
+
+// JudgedResults are the results of calls in the agent's request, what the model reads in place
+// of some of them, and what reviewers have decided about some of them before.
+type JudgedResults struct {
+	conversation *Conversation
+	sent         []toolresult.Content // as the agent has sent them
+	read         []byte               // the body in which they are
+	replaced     map[int]Replacement  // by the index in sent
+	taint        string
+}
+
+// Replacement is what the model reads in place of a result: a text only, or the result with
+// other texts.
+type Replacement struct {
+	Denied string   `json:"denied,omitempty"`
+	Texts  []string `json:"texts,omitempty"`
+}
+
+// size is the number of bytes of its texts, 0 for nil.
+func (r *Replacement) size() (n int) {
+	if r == nil {
+		return 0
+	}
+	n = len(r.Denied)
+	for _, text := range r.Texts {
+		n += len(text)
+	}
+	return n
+}
+
+// The bounds of one generation of the memory of decisions about results: see package recent.
+const (
+	maxReviewed     = 10_000
+	maxReviewedText = 8 << 20
+)
+
+// ReviewedResults has what people have decided about results, by keys of session and result.
+type ReviewedResults = recent.Map[string, *Replacement]
+
+// NewReviewedResults returns an empty memory.
+func NewReviewedResults() *ReviewedResults {
+	return recent.New[string, *Replacement](maxReviewed, maxReviewedText)
+}
+
+// ReviewedResult is the record of a result about which people were asked.
+type ReviewedResult struct {
+	Key     string       `json:"key"`               // of the result
+	Request string       `json:"request"`           // the id of the request
+	Decided bool         `json:"decided,omitempty"` // Model is known
+	Model   *Replacement `json:"model,omitempty"`   // nil: the model reads the result as it is, or as rules redact it
+}
+
+// Read lists the results of the request. Call it before the hidden turns are spliced in.
+func (h *JudgedResults) Read() []toolresult.Content {
+	h.sent, h.read = h.conversation.Parsed.ResultContents(), h.conversation.Parsed.Envelope().Body
+	return h.sent
+}
+
+// Replace sets what the model reads in place of the i-th result.
+func (h *JudgedResults) Replace(i int, r Replacement) {
+	if h.replaced == nil {
+		h.replaced = make(map[int]Replacement)
+	}
+	h.replaced[i] = r
+}
+
+// Apply changes the request, to which the hidden turns were added.
+func (h *JudgedResults) Apply() *intercept.Error {
+	if len(h.replaced) == 0 {
+		return nil
+	}
+	parsed := h.conversation.Parsed
+	body := parsed.Envelope().Body
+	now := h.sent
+	if !bytes.Equal(body, h.read) {
+		now = parsed.ResultContents()
+	}
+	replaced, err := toolresult.Replace(body, now, h.sent, func(i int, now *toolresult.Content) string {
+		switch r, replaced := h.replaced[i]; {
+		case !replaced:
+			return ""
+		case r.Denied != "":
+			return now.Denied(&h.sent[i], r.Denied)
+		default:
+			return now.Redacted(&h.sent[i], r.Texts)
+		}
+	})
+	if err == nil {
+		err = parsed.SetBody(replaced)
+	}
+	return asRefusal(err)
+}
+
+// Call returns the call that had the i-th result. known is false where neither the request nor
+// the answer that it continues has one call of that id.
+func (h *JudgedResults) Call(i int) (call intercept.Call, known bool) {
+	r := &h.sent[i]
+	if r.Call != "" {
+		return h.conversation.Request.Dialect.ResultCall(r.Call), true
+	}
+	call.ID = r.CallID
+	found := 0
+	for _, c := range h.conversation.continues.Calls {
+		if c.ID == r.CallID {
+			call = c.call()
+			found++
+		}
+	}
+	return call, found == 1
+}
+
+// Taint returns the cause if the run is tainted, else "".
+func (h *JudgedResults) Taint() string { return h.taint }
+
+// LoadTaint reads whether an earlier request has tainted the run. Cause is the result of this
+// request that taints it, "" for none; it is recorded if it is the first.
+func (h *JudgedResults) LoadTaint(ctx context.Context, cause string) *intercept.Error {
+	c := h.conversation
+	if cause == "" && !c.shared.Store.AnyTurns() {
+		return nil
+	}
+	key := c.Identity().Key("tainted run", c.Identity().Run)
+	kept, refusal := c.records(ctx, key)
+	switch {
+	case refusal != nil:
+		return refusal
+	case len(kept) > 0:
+		h.taint = string(kept[0])
+		return nil
+	}
+	if h.taint = cause; cause == "" {
+		return nil
+	}
+	return c.put(ctx, key, onceID, []byte(cause))
+}
+
+// reviewedKey is the key of the records of results about which people were asked in the
+// session.
+func (id *Identity) reviewedKey() string { return id.Key("results", id.Session) }
+
+// Reviewed returns the record of a result, by its key, if people were asked about it in the
+// session. The memory has those that are decided.
+func (h *JudgedResults) Reviewed(ctx context.Context, result string) (one ReviewedResult, known bool, refusal *intercept.Error) {
+	c := h.conversation
+	who := c.sessionIdentity()
+	if model, known := c.shared.Reviewed.Get(who.Key("results", who.Session, result), (*Replacement).size); known {
+		return ReviewedResult{Key: result, Decided: true, Model: model}, true, nil
+	}
+	kept, refusal := c.records(ctx, who.reviewedKey())
+	for _, text := range kept {
+		var record ReviewedResult
+		if err := json.Unmarshal(text, &record); err != nil {
+			c.shared.Log.Error("cannot read the record of a result; people may be asked about it again", "session", c.KnownSession(), "error", err)
+			continue
+		}
+		if record.Decided {
+			h.remember(&record)
+		}
+		if record.Key == result {
+			one, known = record, true
+		}
+	}
+	return one, known, refusal
+}
+
+func (h *JudgedResults) remember(one *ReviewedResult) {
+	who := h.conversation.sessionIdentity()
+	h.conversation.shared.Reviewed.Put(who.Key("results", who.Session, one.Key), one.Model, one.Model.size())
+}
+
+// Review records that people are asked about a result, or what they have decided.
+func (h *JudgedResults) Review(ctx context.Context, one ReviewedResult) *intercept.Error {
+	text, err := json.Marshal(one)
+	if err != nil {
+		return asRefusal(err)
+	}
+	refusal := h.conversation.put(ctx, h.conversation.sessionIdentity().reviewedKey(), one.Key, text)
+	if refusal == nil && one.Decided {
+		h.remember(&one)
+	}
+	return refusal
+}
+
+// Request reads a request about a result of the session.
+func (h *JudgedResults) Request(ctx context.Context, id string) (approvals.Request, error) {
+	return h.conversation.shared.Requests.Request(ctx, id)
+}
