@@ -24,6 +24,7 @@ type Conversation struct {
 	info     intercept.Info // once it was needed: see Info
 	informed bool
 
+	offered   offered
 	continues responseRef // the answer that the request continues by the provider's id
 }
 
@@ -55,10 +56,12 @@ func (c *Conversation) read() (refusal *intercept.Error) {
 	return refusal
 }
 
-// parse reads the request for its dialect, as the agent sent it.
+// parse reads the request for its dialect, and adds the tools by which the model may ask
+// people.
 func (c *Conversation) parse() (intercept.Request, *intercept.Error) {
 	r, err := c.Request.Dialect.Request(c.Request.Envelope)
 	if err == nil {
+		c.offer(r)
 		return r, nil
 	}
 	var refusal *intercept.Error
