@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
@@ -16,6 +17,8 @@ type talk struct {
 	patience string // that it announces, in seconds
 	streamed bool
 	history  []any
+	fields   map[string]any // of its requests, beside the history
+	raw      string         // the last answer
 }
 
 func newTalk(w *world, api fakemodel.API, streamed bool) *talk {
@@ -46,11 +49,13 @@ func (k *talk) send() read {
 	if strings.HasSuffix(k.path, "/messages") {
 		body["max_tokens"] = 99
 	}
+	maps.Copy(body, k.fields)
 	raw, err := json.Marshal(body)
 	if err != nil {
 		k.w.t.Fatal(err)
 	}
-	got := k.read(k.w.post(k.path, string(raw), "X-Heldcall-Session", k.session, "X-Stainless-Timeout", k.patience).rest())
+	k.raw = k.w.post(k.path, string(raw), "X-Heldcall-Session", k.session, "X-Stainless-Timeout", k.patience).rest()
+	got := k.read(k.raw)
 	k.add(got)
 	return got
 }
