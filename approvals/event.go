@@ -100,8 +100,8 @@ const (
 	OutcomeDeniedByPerson   Outcome = "denied_by_person"
 	OutcomeExpired          Outcome = "expired"
 	OutcomeAnswered         Outcome = "answered"            // by a person, in place of a run
-	OutcomeDefault          Outcome = "answered_by_default" // a question that nobody answered in time
-	OutcomeInvalidQuestion  Outcome = "invalid_question"    // nobody was asked
+	OutcomeDefault          Outcome = "answered_by_default" // a question without an answer in time
+	OutcomeInvalidQuestion  Outcome = "invalid_question"    // without asking people
 	OutcomeCancelled        Outcome = "cancelled"
 	OutcomeParked           Outcome = "parked" // it may be called again after its approval
 	OutcomeAborted          Outcome = "aborted"

@@ -72,7 +72,7 @@ func (q *Question) Ranked() []Option {
 	return ranked
 }
 
-// HasDefault reports whether a question has an answer for the case that nobody answers in
+// HasDefault reports whether a question has an answer for the case that no person answers in
 // time: for env_var, each required field has a default.
 func (q *Question) HasDefault() bool {
 	if q.Kind != KindEnvVar {

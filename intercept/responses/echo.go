@@ -3,23 +3,25 @@ package responses
 import (
 	"slices"
 
+	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
-// Upstream repeats the tools of the request in each response. The agent gets the list
-// without those that heldcall has offered.
+// offered is [intercept.Limits.Offered]. Upstream repeats the tools of the request in each
+// response. The agent gets the list without those that heldcall has offered.
+type offered func(name, description string) bool
 
 // ownTools returns the list of a response without the tools of heldcall, "" if it has none
 // of them.
-func (a *answer) ownTools(o *wire.Object) string {
-	if a.limits.Offered == nil || o == nil || o.Tools == "" {
+func (is offered) ownTools(o *wire.Object) string {
+	if is == nil || o == nil || o.Tools == "" {
 		return ""
 	}
 	own := []string{}
 	all := gjson.Parse(o.Tools).Array()
 	for _, t := range all {
-		if !a.offered(t) {
+		if !is.tool(t) {
 			own = append(own, t.Raw)
 		}
 	}
@@ -29,21 +31,18 @@ func (a *answer) ownTools(o *wire.Object) string {
 	return string(list(own))
 }
 
-// offered reports whether a tool is one that heldcall has offered.
-func (a *answer) offered(t gjson.Result) bool {
-	return a.limits.Offered != nil && t.Get("type").Str == "function" && a.limits.Offered(t.Get("name").Str, t.Get("description").Str)
+// tool reports whether a tool is one that heldcall has offered.
+func (is offered) tool(t gjson.Result) bool {
+	return t.Get("type").Str == "function" && is(t.Get("name").Str, t.Get("description").Str)
 }
 
-// offeredCall reports whether a call is of a tool that heldcall has offered.
-func (a *answer) offeredCall(it *item) bool {
-	if a.limits.Offered == nil {
-		return false
-	}
-	tool := a.body.offers().Find(it.entry.Namespace, it.entry.Name)
-	return tool != nil && a.offered(tool.Result)
+// named reports whether heldcall has offered the tool of a call.
+func (is offered) named(e *wire.Entry, list history.Offers) bool {
+	tool := list.Find(e.Namespace, e.Name)
+	return tool != nil && is.tool(tool.Result)
 }
 
-// repeatsOffer reports whether one of some events repeats a tool of heldcall.
-func (a *answer) repeatsOffer(events []*wire.Event) bool {
-	return slices.ContainsFunc(events, func(e *wire.Event) bool { return a.ownTools(e.Response) != "" })
+// repeated reports whether one of some events repeats a tool of heldcall.
+func (is offered) repeated(events []*wire.Event) bool {
+	return slices.ContainsFunc(events, func(e *wire.Event) bool { return is.ownTools(e.Response) != "" })
 }

@@ -17,6 +17,7 @@ type Conversation struct {
 	Hidden  HiddenTurns
 	Denials Denials
 	Results Results
+	Offered Offered
 
 	shared *Shared
 
@@ -24,7 +25,6 @@ type Conversation struct {
 	info     intercept.Info // once it was needed: see Info
 	informed bool
 
-	offered   offered
 	continues responseRef // the answer that the request continues by the provider's id
 }
 
@@ -61,7 +61,11 @@ func (c *Conversation) read() (refusal *intercept.Error) {
 func (c *Conversation) parse() (intercept.Request, *intercept.Error) {
 	r, err := c.Request.Dialect.Request(c.Request.Envelope)
 	if err == nil {
-		c.offer(r)
+		var from Questions
+		if c.shared.Questions != nil {
+			from = c.shared.Questions(c.Request.Client)
+		}
+		c.Offered.add(r, from)
 		return r, nil
 	}
 	var refusal *intercept.Error

@@ -167,5 +167,5 @@ var corrections = [...]string{
 // message is one of a framework's corrections.
 func corrects(c *Conversation) bool {
 	message := strings.TrimSpace(c.Parsed.LastUser())
-	return c.forced() || slices.ContainsFunc(corrections[:], func(begins string) bool { return strings.HasPrefix(message, begins) })
+	return c.Offered.forces(c.Parsed) || slices.ContainsFunc(corrections[:], func(begins string) bool { return strings.HasPrefix(message, begins) })
 }

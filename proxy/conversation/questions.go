@@ -14,17 +14,18 @@ type Questions interface {
 	Questions() (offer []string, always bool)
 }
 
-// offered are the tools by which the model of a request may ask people. Once they are known
+// Offered are the tools by which the model of a request may ask people. Once they are known
 // they stay the same for the request, also after its policy has changed.
-type offered struct {
+type Offered struct {
 	names  []string // of the tools that were added to the request
 	chosen bool
 	forced bool // see [intercept.Request.Forced], of the agent's request
+	posts  bool // the request is for a new answer
 }
 
-// offer adds the tools that the policy offers to the request.
-func (c *Conversation) offer(r intercept.Request) {
-	o := &c.offered
+// add adds the tools of a policy, nil for none, to the request.
+func (o *Offered) add(r intercept.Request, from Questions) {
+	o.posts = r.Envelope().Method == http.MethodPost
 	if o.chosen {
 		if len(o.names) > 0 {
 			r.Offer(toolsNamed(func(t *questions.Tool) bool { return slices.Contains(o.names, t.Name) }), true)
@@ -32,10 +33,10 @@ func (c *Conversation) offer(r intercept.Request) {
 		return
 	}
 	o.chosen = true
-	if c.shared.Questions == nil {
+	if from == nil {
 		return
 	}
-	offer, always := c.shared.Questions(c.Request.Client).Questions()
+	offer, always := from.Questions()
 	if len(offer) == 0 {
 		return
 	}
@@ -52,29 +53,29 @@ func toolsNamed(is func(*questions.Tool) bool) (tools []intercept.OfferedTool) {
 	return tools
 }
 
-// Offers reports whether heldcall has offered the model the tool of a call.
-func (c *Conversation) Offers(call intercept.Call) bool {
-	return call.Offered || slices.Contains(c.offered.names, call.Name)
+// Has reports whether heldcall has offered the model the tool of a call.
+func (o *Offered) Has(call intercept.Call) bool {
+	return call.Offered || slices.Contains(o.names, call.Name)
 }
 
-// OfferedInAnswer is [intercept.Limits.Offered] for the answer. A request for an answer that
-// was made before offers nothing itself.
-func (c *Conversation) OfferedInAnswer() func(name, description string) bool {
+// InAnswer is [intercept.Limits.Offered] for the answer. A request for an answer that was
+// made before offers nothing itself.
+func (o *Offered) InAnswer() func(name, description string) bool {
 	switch {
-	case c.Parsed.Envelope().Method != http.MethodPost:
+	case !o.posts:
 		return questions.Defined
-	case len(c.offered.names) > 0:
+	case len(o.names) > 0:
 		return func(name, description string) bool {
-			return slices.Contains(c.offered.names, name) && questions.Defined(name, description)
+			return slices.Contains(o.names, name) && questions.Defined(name, description)
 		}
 	}
 	return nil
 }
 
-// forced reports whether the agent's request forces the call of a certain tool.
-func (c *Conversation) forced() bool {
-	if len(c.offered.names) > 0 {
-		return c.offered.forced
+// forces reports whether the agent's request forces the call of a certain tool.
+func (o *Offered) forces(r intercept.Request) bool {
+	if len(o.names) > 0 {
+		return o.forced
 	}
-	return c.Parsed.Forced()
+	return r.Forced()
 }

@@ -18,14 +18,14 @@ type State struct {
 
 // State returns the state. It shares memory with the conversation.
 func (c *Conversation) State() State {
-	return State{*c.Identity(), c.continues, c.Hidden.records, c.Hidden.parked, c.Denials.before, c.Denials.any, c.offered.names}
+	return State{*c.Identity(), c.continues, c.Hidden.records, c.Hidden.parked, c.Denials.before, c.Denials.any, c.Offered.names}
 }
 
 // Restore reads the request again and sets the state of the conversation.
 func (c *Conversation) Restore(s State) *intercept.Error {
 	c.id, c.continues, c.Hidden.records, c.Hidden.parked = s.Identity, s.Continues, s.Records, s.Parked
 	c.Denials.before, c.Denials.any = s.Before, s.Denied
-	c.offered = offered{names: s.Offered, chosen: true}
+	c.Offered = Offered{names: s.Offered, chosen: true}
 	if refusal := c.read(); refusal != nil {
 		return refusal
 	}

@@ -15,13 +15,13 @@ import (
 // and the answer goes to the model as a denial does.
 
 // asks reports whether a call is a question to people.
-func (r *review) asks(c intercept.Call) bool {
-	return r.conversation.Offers(c) || (c.Hosted == "" && r.rules().AsksPeople(c.Name))
+func asks(r *review, c intercept.Call) bool {
+	return r.conversation.Offered.Has(c) || (c.Hosted == "" && r.rules().AsksPeople(c.Name))
 }
 
-// question makes the request about a call that asks people. One without a valid question,
+// askQuestion makes the request about a call that asks people. One without a valid question,
 // and one that a person has refused to answer, is answered at once.
-func (r *review) question(ctx context.Context, c intercept.Call, declined map[string]string, answer *intercept.Answer) *intercept.Error {
+func askQuestion(ctx context.Context, r *review, c intercept.Call, declined map[string]string, answer *intercept.Answer) *intercept.Error {
 	j := &judgedCall{call: c, policy: r.rules().Name(), verdict: policy.Verdict{
 		Action: policy.Ask, Rule: approvals.RuleQuestions, Reason: "The model asks people.", Risk: approvals.RiskLow,
 		Timeout: questions.Timeout, OnTimeout: approvals.OnTimeoutDeny, RequiredApprovals: 1,

@@ -37,7 +37,7 @@ func (r *review) rules() Judge { return r.engine.Judge(r.conversation.Request.Cl
 func (r *review) passByName(ctx context.Context, c intercept.Call) bool {
 	who := r.conversation.Identity()
 	verdict, ok := r.rules().AllowsByName(who.Principal, c)
-	if !ok || r.asks(c) || r.conversation.RunState() != approvals.RunRunning {
+	if !ok || asks(r, c) || r.conversation.RunState() != approvals.RunRunning {
 		return false
 	}
 	j := &judgedCall{call: c, verdict: verdict, outcome: approvals.OutcomeAllowedByRule}
@@ -73,8 +73,8 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 	}
 	rules, from := r.rules(), originOf(r.conversation)
 	for _, c := range calls {
-		if r.asks(c) {
-			if refusal := r.question(ctx, c, denials.Notes(), answer); refusal != nil {
+		if asks(r, c) {
+			if refusal := askQuestion(ctx, r, c, denials.Notes(), answer); refusal != nil {
 				return refusal
 			}
 			continue
