@@ -76,7 +76,7 @@ func (r *Request) Offer(tools []intercept.OfferedTool, always bool) []string {
 	body, added := r.OfferTools(tools, known, func(t *intercept.OfferedTool) string {
 		return `{"type":"function","name":` + strictjson.Quote(t.Name) + `,"description":` + strictjson.Quote(t.Description) + `,"parameters":` + t.Strict + `,"strict":true}`
 	})
-	if added == nil || r.rewrite(body) != nil {
+	if added == nil || rewrite(r, body) != nil {
 		return nil
 	}
 	return added
@@ -285,7 +285,7 @@ func (r *Request) RequireApproval() (changed int) {
 		body = append(append(body, r.envelope.Body[end:span.Start]...), `"always"`...)
 		end = span.End
 	}
-	if len(at) == 0 || r.rewrite(append(body, r.envelope.Body[end:]...)) != nil {
+	if len(at) == 0 || rewrite(r, append(body, r.envelope.Body[end:]...)) != nil {
 		return 0
 	}
 	return len(at)
