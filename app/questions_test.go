@@ -226,6 +226,7 @@ func TestOfferedTools(t *testing.T) {
 			eachTalk(t, func(t *testing.T, talkTo func(*world) *talk) {
 				w := build(t, tt.policy, inOrder(fakemodel.Answer{Text: "Yes."}))
 				k := talkTo(w)
+				k.fields = map[string]any{"tools": nil}
 				if tt.tools != nil {
 					k.withTools(tt.tools...)
 				}

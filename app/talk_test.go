@@ -17,7 +17,7 @@ type talk struct {
 	patience string // that it announces, in seconds
 	streamed bool
 	history  []any
-	fields   map[string]any // of its requests, beside the history
+	fields   map[string]any // of its requests, beside the history; nil removes one
 	raw      string         // the last answer
 }
 
@@ -48,13 +48,15 @@ func (k *talk) send() read {
 	}
 	if strings.HasSuffix(k.path, "/messages") {
 		body["max_tokens"] = 99
+		body["tools"] = []any{map[string]any{"name": "bash", "input_schema": map[string]any{"type": "object"}}}
 	}
 	maps.Copy(body, k.fields)
+	maps.DeleteFunc(body, func(_ string, value any) bool { return value == nil })
 	raw, err := json.Marshal(body)
 	if err != nil {
 		k.w.t.Fatal(err)
 	}
-	k.raw = k.w.post(k.path, string(raw), "X-Heldcall-Session", k.session, "X-Stainless-Timeout", k.patience).rest()
+	k.raw = k.w.post(k.path, string(raw), "X-Heldcall-Session", k.session, "X-Stainless-Timeout", k.patience, "anthropic-version", "2023-06-01", "x-api-key", "k").rest()
 	got := k.read(k.raw)
 	k.add(got)
 	return got

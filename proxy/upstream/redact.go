@@ -34,10 +34,9 @@ func NewKeyRedactor(key string) (m KeyRedactor) {
 	if len(key) < minKeyLength {
 		return nil
 	}
-	escaped, _ := jsontext.AppendQuote(nil, key)
-	inJSON := string(escaped[1 : len(escaped)-1])
+	inJSON := quoted(key)
 	texts := []string{
-		key, inJSON, strings.ReplaceAll(inJSON, "/", `\/`),
+		key, inJSON, strings.ReplaceAll(inJSON, "/", `\/`), quoted(inJSON), // the arguments of a call are JSON in JSON
 		url.QueryEscape(key), url.PathEscape(key),
 	}
 	texts = append(texts, base64Forms(key)...)
@@ -49,6 +48,12 @@ func NewKeyRedactor(key string) (m KeyRedactor) {
 		}
 	}
 	return m
+}
+
+// quoted returns a text as the contents of a JSON string.
+func quoted(text string) string {
+	escaped, _ := jsontext.AppendQuote(nil, text)
+	return string(escaped[1 : len(escaped)-1])
 }
 
 // base64Forms returns the digits of base64 that encode a text inside a longer one, for
