@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 type answerCommand struct {
@@ -101,4 +102,25 @@ func setField(to *approvals.Response, field string, in *bufio.Reader) error {
 	}
 	to.Values[name] = value
 	return nil
+}
+
+// answerFlags returns the flags with which a question is answered, each after a space.
+func answerFlags(r *approvals.Request) string {
+	flags := ""
+	for i := range r.Details.Questions {
+		q := &r.Details.Questions[i]
+		id := ""
+		if q.ID != "" {
+			id = quoted(q.ID) + ":"
+		}
+		if len(q.Options) > 0 {
+			flags += " --select " + id + "OPTION"
+		} else if q.AllowFreeText {
+			flags += " --text " + id + "TEXT"
+		}
+		for _, f := range q.Fields {
+			flags += " --field " + id + f.Name + "=VALUE"
+		}
+	}
+	return sanitize.Line(flags)
 }
