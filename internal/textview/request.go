@@ -61,7 +61,7 @@ func Request(r *approvals.Request, now time.Time) string {
 	if r.Details.RawArguments != "" {
 		page.WriteString("Arguments as the model wrote them\n  " + Indent(sanitize.Lines(r.Details.RawArguments), 2) + "\n")
 	}
-	line("Answer", r.AnswerText())
+	line("Answer", approvals.AnswerText(r))
 	for _, d := range r.Decisions {
 		line("Decision", Decision(&d))
 		if d.ModifiedArgs != nil {
@@ -83,7 +83,7 @@ func Decided(w io.Writer, request *approvals.Request) error {
 		arguments = last.ModifiedArgs
 	}
 	about := sanitize.Spaces(sanitize.JSON(CompactJSON(arguments)))
-	if answer := request.AnswerText(); answer != "" {
+	if answer := approvals.AnswerText(request); answer != "" {
 		about = sanitize.Line(answer)
 	}
 	stands := string(request.Status)
