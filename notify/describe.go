@@ -31,6 +31,9 @@ func Expiry(r *approvals.Request, at string) string {
 	if r.OnTimeout == approvals.OnTimeoutApprove {
 		return approvals.WordsFor(r.Kind).Automatic + " at " + at
 	}
+	if r.Asks() {
+		return "expires at " + at + " (" + r.TimeoutOutcome() + ")"
+	}
 	return "expires at " + at + " (" + approvals.WordsFor(r.Kind).WillNot + ")"
 }
 

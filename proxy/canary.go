@@ -195,7 +195,11 @@ func (c canaryJudge) JudgeResult(policy.ResultKey, func() judge.Result) *policy.
 	return &policy.ResultVerdict{Action: policy.Allow}
 }
 
-func (c canaryJudge) PolicyName() string { return "" }
+func (canaryJudge) Questions() (offer []string, always bool) { return nil, false }
+
+func (canaryJudge) AsksPeople(string) bool { return false }
+
+func (canaryJudge) Name() string { return "" }
 
 func (c canaryJudge) JudgeHosted(approvals.Principal, string) policy.Verdict {
 	return policy.Verdict{Action: policy.Allow}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/grants"
+	"github.com/heldcall/heldcall/approvals/questions"
 )
 
 // decider applies decisions of reviewers to requests.
@@ -48,8 +49,13 @@ func (d *decider) apply(r *approvals.Request, one approvals.Decision) error {
 	if err := d.authorize(r, &one); err != nil {
 		return err
 	}
+	if err := questions.CheckFor(r, &one); err != nil {
+		return err
+	}
 	status := approvals.StatusApproved
 	switch one.Action {
+	case approvals.ActionAnswer:
+		status = approvals.StatusAnswered
 	case approvals.ActionDeny:
 		status = approvals.StatusDenied
 	case approvals.ActionAbortRun:

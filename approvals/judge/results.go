@@ -26,6 +26,3 @@ func (r *Rules) JudgeResult(key policy.ResultKey, result func() Result) *policy.
 		return policy.Result{Call: nowhere.call(one.Call), Known: one.Known, Texts: one.Texts, Unreadable: one.Unreadable}
 	})
 }
-
-// PolicyName is the name of the policy: see [approvals.Details].
-func (r *Rules) PolicyName() string { return r.name }

@@ -80,12 +80,16 @@ func (c *Case) Check(p *Policy) string {
 	var action Action
 	var rule, reason string
 	var reads []string
-	if c.Result == nil {
-		v := p.Judge(c.Call)
-		action, rule, reason = v.Action, v.Rule, v.Reason
-	} else {
+	switch {
+	case c.Result != nil:
 		v := p.JudgeResult(Result{Call: c.Call, Known: true, Texts: []string{*c.Result}})
 		action, rule, reason, reads = v.Said(), v.Rule, v.Reason, v.Redacted
+	case p.asks(c.Call.Tool) != "":
+		v := QuestionVerdict()
+		action, rule, reason = v.Action, v.Rule, v.Reason
+	default:
+		v := p.Judge(c.Call)
+		action, rule, reason = v.Action, v.Rule, v.Reason
 	}
 	switch {
 	case action != c.Expect:

@@ -54,7 +54,8 @@ func (p *Policy) With(g *Grants) *Policy {
 func Default() *Policy { return &Policy{rules: rule.EmptySet(), results: newResultMemory()} }
 
 // Warnings returns one sentence for each allow pattern that is only the name of a tool with a known
-// resource: it allows any arguments, including secrets. Another is about run.tainted without taint.
+// resource: it allows any arguments, including secrets. Others are for run.tainted without taint, and
+// for patterns of tools whose calls are questions to people: they have no effect.
 func (p *Policy) Warnings() []string { return p.rules.Warnings() }
 
 // Groups returns the groups that rules name as reviewers or for escalation, each with the place of
@@ -108,6 +109,12 @@ type Shadow struct{ *Policy }
 
 // Judge allows a call and reports the action of the policy.
 func (s Shadow) Judge(c Call) Verdict { return shadowed(s.Policy.Judge(c)) }
+
+// Questions returns nothing: a policy on trial holds no call.
+func (Shadow) Questions() (offer []string, always bool) { return nil, false }
+
+// AsksPeople returns false.
+func (Shadow) AsksPeople(string) bool { return false }
 
 // JudgeHosted allows a hosted tool and reports the action of the policy.
 func (s Shadow) JudgeHosted(principal approvals.Principal, name string) Verdict {

@@ -91,6 +91,10 @@ func CallsDenied() string {
 	return "The tool calls of this answer were denied and not run. Please tell me how to go on."
 }
 
+// NothingWritten is the end of an answer in which the model writes no text after heldcall
+// has answered its calls.
+func NothingWritten() string { return "The model wrote no more text." }
+
 func denial(what, label, note string) string {
 	return sentence(what, label, note) + " Do not repeat the call unchanged: ask the user, or take another way that does not need it."
 }

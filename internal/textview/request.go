@@ -42,7 +42,12 @@ func Request(r *approvals.Request, now time.Time) string {
 	for _, flag := range r.Details.Flags {
 		line("Warning", flag)
 	}
-	line("Resource", r.Resource)
+	for i := range r.Details.Questions {
+		line("Question", r.Details.Questions[i].Describe())
+	}
+	if !r.Asks() {
+		line("Resource", r.Resource)
+	}
 	for _, command := range r.Details.Commands {
 		line("Runs", command)
 	}
@@ -58,6 +63,7 @@ func Request(r *approvals.Request, now time.Time) string {
 	if r.Details.RawArguments != "" {
 		page.WriteString("Arguments as the model wrote them\n  " + Indent(sanitize.Lines(r.Details.RawArguments), 2) + "\n")
 	}
+	line("Answer", approvals.AnswerText(r))
 	for _, d := range r.Decisions {
 		line("Decision", Decision(&d))
 		if d.ModifiedArgs != nil {
@@ -78,12 +84,16 @@ func Decided(w io.Writer, request *approvals.Request) error {
 	if last, ok := request.FinalDecision(); ok && last.ModifiedArgs != nil {
 		arguments = last.ModifiedArgs
 	}
+	about := sanitize.Spaces(sanitize.JSON(CompactJSON(arguments)))
+	if answer := approvals.AnswerText(request); answer != "" {
+		about = sanitize.Line(answer)
+	}
 	stands := string(request.Status)
 	if !request.Status.Final() {
 		stands = "you approved, waiting for " + request.Missing() + ":"
 	}
 	_, err := fmt.Fprintf(w, "%s %s: %s %s\n", sanitize.Line(stands), sanitize.Line(request.ID),
-		sanitize.Line(request.ToolName), sanitize.Spaces(sanitize.JSON(CompactJSON(arguments))))
+		sanitize.Line(request.ToolName), about)
 	if after := request.AfterApproval(); after != "" && err == nil {
 		_, err = fmt.Fprintf(w, "%s\n", after)
 	}
@@ -107,6 +117,9 @@ func statusText(r *approvals.Request, now time.Time) string {
 	}
 	words := approvals.WordsFor(r.Kind)
 	then := fmt.Sprintf("expires in %s (%s)", humanize.Left(r.ExpiresAt.Sub(now)), words.WillNot)
+	if r.Asks() {
+		then = fmt.Sprintf("expires in %s (%s)", humanize.Left(r.ExpiresAt.Sub(now)), r.TimeoutOutcome())
+	}
 	if r.OnTimeout == approvals.OnTimeoutApprove {
 		then = fmt.Sprintf("%s in %s", words.Automatic, humanize.Left(r.ExpiresAt.Sub(now)))
 	}

@@ -18,6 +18,7 @@ type Conversation struct {
 	Denials Denials
 	Results Results
 	Judged  JudgedResults
+	Offered Offered
 
 	shared *Shared
 
@@ -63,12 +64,18 @@ func (c *Conversation) read() (refusal *intercept.Error) {
 	return refusal
 }
 
-// parse reads the request for its dialect, as the agent sent it.
+// parse reads the request for its dialect, and adds the tools by which the model may ask
+// people.
 func (c *Conversation) parse() (intercept.Request, *intercept.Error) {
 	r, err := c.Request.Dialect.Request(c.Request.Envelope)
 	if err != nil {
 		return nil, asRefusal(err)
 	}
+	var from Questions
+	if c.shared.Questions != nil {
+		from = c.shared.Questions(c.Request.Client)
+	}
+	c.Offered.add(r, from)
 	return r, nil
 }
 

@@ -15,11 +15,12 @@ type State struct {
 	Denied    bool                // calls of this turn were denied
 	Replaced  map[int]Replacement // of results in the request
 	Taint     string
+	Offered   []string // tools that were added to the request
 }
 
 // State returns the state. It shares memory with the conversation.
 func (c *Conversation) State() State {
-	return State{*c.Identity(), c.continues, c.Hidden.records, c.Hidden.parked, c.Denials.before, c.Denials.any, c.Judged.replaced, c.Judged.taint}
+	return State{*c.Identity(), c.continues, c.Hidden.records, c.Hidden.parked, c.Denials.before, c.Denials.any, c.Judged.replaced, c.Judged.taint, c.Offered.names}
 }
 
 // Restore reads the request again and sets the state of the conversation.
@@ -27,6 +28,7 @@ func (c *Conversation) Restore(s State) *intercept.Error {
 	c.id, c.continues, c.Hidden.records, c.Hidden.parked = s.Identity, s.Continues, s.Records, s.Parked
 	c.Denials.before, c.Denials.any = s.Before, s.Denied
 	c.Judged.replaced, c.Judged.taint = s.Replaced, s.Taint
+	c.Offered = Offered{names: s.Offered, chosen: true}
 	if refusal := c.read(); refusal != nil {
 		return refusal
 	}

@@ -32,8 +32,8 @@ type Rules interface {
 	JudgesResults() bool
 	// JudgeResult returns the verdict on a result, which it remembers by the key.
 	JudgeResult(key policy.ResultKey, result func() judge.Result) *policy.ResultVerdict
-	// PolicyName is the name of the policy that judges results.
-	PolicyName() string
+	// Name is the name of the policy that judges results.
+	Name() string
 }
 
 // Recorder writes the audit log.
@@ -235,7 +235,7 @@ func (r *Results) newRequest(j *judgedResult) approvals.Request {
 	q.Arguments, q.ArgsPreview = judge.ArgumentsValue(intercept.Call{Arguments: text, FreeText: true}), match.Preview(text)
 	q.Title = "May the model read the result of " + cmp.Or(call.Name, "a call") + "?"
 	q.Description = match.Preview("The call has run: " + call.Name + " " + call.Arguments)
-	q.Details.FreeText, q.Details.Policy = true, r.rules.PolicyName()
+	q.Details.FreeText, q.Details.Policy = true, r.rules.Name()
 	if j.verdict.Redacted != nil {
 		q.Details.Flags = append(q.Details.Flags, "Parts of the result are redacted by the policy. If it is approved, the model reads what is shown here.")
 	}

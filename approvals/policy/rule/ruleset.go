@@ -30,6 +30,7 @@ type Set struct {
 	Limited   Limited
 	Hosted    hosted
 	Results   Results
+	Questions Questions
 }
 
 // EmptySet returns the rules where there is no file: people are asked about everything.
@@ -113,13 +114,13 @@ func (p *Set) Warnings() []string {
 	var found []string
 	for _, one := range patterns {
 		names := p.withResource(one)
-		if !one.Any || len(names) == 0 {
+		if !one.Any || len(names) == 0 || p.onlyQuestions(one) {
 			continue
 		}
 		found = append(found, fmt.Sprintf("%s: %s allows any arguments of %s, also files that may hold secrets: write %s(...) to allow some.",
 			one.Where, one.Text, someOf(names), names[0]))
 	}
-	return append(found, p.untainted()...)
+	return append(append(found, p.untainted()...), p.questionWarnings()...)
 }
 
 // untainted warns of a condition on tainted runs where nothing taints one.

@@ -4,11 +4,12 @@ import { hiddenIn, present, ruleTitle } from '../present.js';
 import { TIMEOUT, afterApproval, byWhom } from '../decide.js';
 import { write } from '../text/json.js';
 import { button, el, elapsed, hostile, riskBadge } from './dom.js';
-import { LOADING, alone, approvalsOf, hindrance, spent } from '../session.js';
+import { LOADING, alone, asks, approvalsOf, hindrance, spent } from '../session.js';
 import { state } from '../store.js';
 import { plain } from '../text/visible.js';
 import { isResult, wordsFor } from '../words.js';
 import { drawEditor } from './edit.js';
+import { drawAnswer, drawQuestion } from './question.js';
 import { drawMemory } from './remember.js';
 import { Folds, drawPart, drawTable, drawText, plural } from './parts.js';
 
@@ -28,6 +29,8 @@ export class Card {
 	draft = null;
 	/** @type {import('./remember.js').Memory|null} */
 	memory = null;
+	/** What is entered, by the place of the question. @type {Map<number, import('./question.js').Entered>} */
+	answers = new Map();
 
 	/**
 	 * @param {Request} request
@@ -128,7 +131,7 @@ function drawBody(card) {
 		flags.length > 0 && el('ul', { class: 'flags', 'aria-label': 'Warnings' }, flags.map((flag) => el('li', {}, el('span', {}, hostile(flag))))),
 		card.raw
 			? drawRaw(request, folds)
-			: [drawTable(lead, folds, 'lead'), ...parts.map((part, i) => drawPart(part, `part ${i}`, folds)), drawCommands(request), drawRest(parts.length > 0, rest, folds)],
+			: request.details.questions ? request.status !== 'pending' && request.details.questions.map(drawQuestion) : [drawTable(lead, folds, 'lead'), ...parts.map((part, i) => drawPart(part, `part ${i}`, folds)), drawCommands(request), drawRest(parts.length > 0, rest, folds)],
 		el('div', {}, raw));
 }
 
@@ -168,6 +171,7 @@ function drawEnd(card) {
 	if (card.mode === 'deny') return [drawDenial(card, error)];
 	if (card.mode === 'edit') return [drawEditor(card, error)];
 	if (card.mode === 'remember') return [drawMemory(card, error)];
+	if (card.request.details.questions) return [drawAnswer(card, error)];
 	return [...votes(card.request), ...error, drawButtons(card)];
 }
 
@@ -217,10 +221,15 @@ function drawDenial(card, error) {
 		event.preventDefault();
 		if (!card.busy) card.decide(card, card.note.trim() ? { action: 'deny', note: card.note.trim() } : { action: 'deny' });
 	};
+	const answer = () => {
+		if (card.note.trim()) card.decide(card, { action: 'answer', answer: card.note.trim() });
+		else card.progress(false, 'Write the answer first.');
+	};
 	return el('form', { on: { submit } },
 		el('label', { for: id }, 'Reason (sent to the model) '), note, ...error,
 		el('div', { class: 'buttons' },
 			el('button', { type: 'submit', class: 'bad', disabled: card.busy }, 'Deny'),
+			!asks(card.request) && button('Answer without denying', answer, { class: 'quiet', disabled: card.busy, title: 'The call does not run, and the model reads your words as an answer.' }),
 			button('Cancel', () => card.enter('read'), { class: 'quiet' })));
 }
 
@@ -262,6 +271,7 @@ function drawOutcome(request) {
 		decision?.patterns && el('span', {}, 'and from now on: ', decision.patterns.map((pattern) => [el('code', {}, hostile(pattern)), ' ']).flat()),
 		request.details.ended_at && elapsed(request.details.ended_at),
 		why && el('span', {}, hostile(WHY_CANCELLED[why] ?? why.replaceAll('_', ' '))),
+		decision?.action === 'answer' && el('div', { class: 'note' }, drawText(write({ answer: decision.answer, selected: decision.selected, values: decision.values, responses: decision.responses }, 2), 'answer', new Folds(() => {}))),
 		decision?.note && el('p', { class: 'note' }, '“', hostile(decision.note), '”'),
 		decision?.modified_args !== undefined && el('div', { class: 'note' }, drawText(write(decision.modified_args, 2), 'edited', new Folds(() => {}))));
 }

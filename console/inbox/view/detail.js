@@ -6,7 +6,7 @@ import { decideSeveralOf, send } from '../decide.js';
 import { turnKey } from '../order.js';
 import { readWhole } from '../live.js';
 import { present } from '../present.js';
-import { counts, waits } from '../session.js';
+import { asks, counts, waits } from '../session.js';
 import { put, select, state } from '../store.js';
 import { isResult, wordsFor } from '../words.js';
 import { openBatch } from './batch.js';
@@ -99,8 +99,9 @@ function heading(turn) {
 	const [first] = turn;
 	const open = turn.filter((request) => request.status === 'pending');
 	const words = wordsFor(open[0] ?? first);
+	const questions = open.length > 0 && open.every(asks);
 	fill(ask,
-		el('h1', {}, asks(turn)),
+		el('h1', {}, wants(turn)),
 		el('p', { class: 'facts' },
 			first.principal.user && el('span', {}, 'for ', el('strong', {}, hostile(first.principal.user))),
 			first.model && el('span', {}, hostile(first.model)),
@@ -108,13 +109,14 @@ function heading(turn) {
 			first.agent && el('span', { class: 'agent' }, `Agent ${first.agent.state} `, elapsed(first.agent.since)),
 			open.length > 0 && (open[0].on_timeout === 'approve'
 				? el('span', {}, `${words.automatic} in `, countdown(open[0].expires_at))
-				: el('span', {}, 'Expires in ', countdown(open[0].expires_at), ` (${words.willNot})`)),
+				: el('span', {}, 'Expires in ', countdown(open[0].expires_at), questions ? '' : ` (${words.willNot})`)),
 			...open.slice(0, 1).map((request) => whoDecides(request))),
 		open.length > 1 && el('div', { class: 'all' }, several('approve', open, turn), several('deny', open, turn)));
 }
 
 /** What people are asked. Results come before the calls of their turn. @param {Request[]} turn */
-function asks(turn) {
+function wants(turn) {
+	if (turn.every(asks)) return [hostile(turn[0].principal.agent || 'An agent'), turn.length > 1 ? ` wants to ask ${turn.length} times` : ' wants to ask you something'];
 	const calls = turn.filter((request) => !isResult(request));
 	const [{ principal, tool_name: tool }] = turn;
 	const named = el('code', {}, hostile(tool || 'a tool without a name'));
@@ -129,7 +131,7 @@ function asks(turn) {
  * @param {'approve'|'deny'} action @param {Request[]} open @param {Request[]} turn
  */
 function several(action, open, turn) {
-	const own = open.filter((request) => counts(action, request, state.me));
+	const own = open.filter((request) => !asks(request) && counts(action, request, state.me));
 	if (own.length < 2) return false;
 	const which = own.length === turn.length ? 'all ' : own.length === open.length ? 'the other ' : '';
 	const words = { approve: 'Approve', deny: 'Deny' }[action];
@@ -151,8 +153,10 @@ function groupsOf(reviewers, escalation, before = 'Approvers: ') {
 		...(escalation.escalated_at ? ['escalated to ', others, ' ', elapsed(escalation.escalated_at)] : ['also ', others, ' in ', countdown(escalation.at)]));
 }
 
-/** @param {Request[]} turn */
-function why(turn) {
+/** The rules that ask about the calls of a turn, and what their tools do; nothing for questions. @param {Request[]} all */
+function why(all) {
+	const turn = all.filter((request) => !asks(request));
+	if (turn.length === 0) return [];
 	const reasons = new Map(turn.map((request) => [`${request.rule}\n${request.reason}`, request]));
 	const tools = new Map(turn.filter((request) => request.tool.description).map((request) => [request.tool_name, request.tool.description ?? '']));
 	return [

@@ -1,0 +1,110 @@
+package approvals
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Describe describes the question on several lines, which are not escaped: recommended
+// options are first.
+func (q *Question) Describe() string {
+	var lines []string
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if q.ID != "" {
+		add("[%s]", q.ID)
+	}
+	if q.Question != "" {
+		add("%s", q.Question)
+	}
+	if q.Tool != "" {
+		add("for %s", q.Tool)
+	}
+	for _, o := range q.Ranked() {
+		facts := []string{}
+		if o.Recommended {
+			facts = append(facts, "recommended")
+		}
+		for _, fact := range []struct{ name, value string }{{"risk", string(o.RiskLevel)}, {"time", o.EstimatedTime}, {"cost", o.EstimatedCost}} {
+			if fact.value != "" {
+				facts = append(facts, fact.name+" "+fact.value)
+			}
+		}
+		add("  %s: %s", o.ID, strings.TrimSuffix(o.Label+": "+o.Description, ": "))
+		if len(facts) > 0 {
+			add("    %s", strings.Join(facts, ", "))
+		}
+		for _, risk := range o.Risks {
+			add("    ! %s", risk)
+		}
+	}
+	if q.MaxSelections > 1 {
+		add("  select up to %d", q.MaxSelections)
+	}
+	if q.AllowFreeText && len(q.Options) > 0 {
+		add("  or answer in words")
+	}
+	for _, f := range q.Fields {
+		kind := "optional"
+		if f.Required {
+			kind = "required"
+		}
+		add("  %s (%s, %s)", f.Name, f.InputType, kind)
+		for _, fact := range []struct{ name, value string }{{"", f.Label}, {"", f.Description}, {"pattern ", f.Pattern}, {"default ", f.Default}, {"such as ", f.Placeholder}} {
+			if fact.value != "" {
+				add("    %s%s", fact.name, fact.value)
+			}
+		}
+	}
+	if q.Default != "" {
+		add("  default at time-out: %s", q.Default)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Words returns the answer to the question as a text: the words of a person after the
+// labels of the options that they have selected.
+func (q *Question) Words(a *Response) string {
+	var parts []string
+	for _, id := range a.Selected {
+		for _, o := range q.Options {
+			if o.ID == id {
+				parts = append(parts, o.Label)
+			}
+		}
+	}
+	if a.Answer != "" {
+		parts = append(parts, a.Answer)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// AnswerText returns the answer to an answered request on one line, "" for other requests.
+// Of values it has the names only.
+func AnswerText(r *Request) string {
+	d, _ := r.FinalDecision()
+	switch {
+	case d.Action != ActionAnswer:
+		return ""
+	case !r.Asks():
+		return d.Answer
+	}
+	var parts []string
+	for i := range r.Details.Questions {
+		q := &r.Details.Questions[i]
+		a := d.Response
+		if r.Kind == KindCombined {
+			a = d.Responses[q.ID]
+		}
+		text := q.Words(&a)
+		if q.Kind == KindEnvVar {
+			text = "values of " + strings.Join(slices.Sorted(maps.Keys(a.Values)), ", ")
+		}
+		if q.ID != "" {
+			text = q.ID + ": " + text
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ")
+}

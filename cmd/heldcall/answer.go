@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/sanitize"
+)
+
+type answerCommand struct {
+	oneRequest
+	Select []string `sep:"none" help:"Option to select, by its id. Repeat it for several." placeholder:"OPTION"`
+	Text   []string `sep:"none" help:"Answer in your own words. To a held call: a message to the model; the call does not run." placeholder:"TEXT"`
+	Field  []string `sep:"none" help:"Value of a field. NAME alone reads a line from standard input. Repeat it for several." placeholder:"NAME=VALUE"`
+	Note   string   `help:"Note stored with the decision." placeholder:"TEXT"`
+}
+
+// Help explains answers to several questions.
+func (answerCommand) Help() string {
+	return "A request with several questions takes the id of a question before each value: --select a:yes --text b:later --field c:HOST=example.org"
+}
+
+// Run answers a question of a model.
+func (c *answerCommand) Run(ctx context.Context, s *streams) error {
+	console, request, err := c.find(ctx)
+	if err != nil {
+		return err
+	}
+	if request.Status.Final() {
+		return &tooLate{&approvals.DecidedError{Request: request}}
+	}
+	d := approvals.Decision{RequestID: request.ID, Action: approvals.ActionAnswer, Note: c.Note}
+	if err := c.fill(&d, &request, bufio.NewReader(s.in)); err != nil {
+		return &usageError{err}
+	}
+	return decideOne(ctx, s, console, c.outputFlag, d)
+}
+
+// fill adds the flags to a decision.
+func (c *answerCommand) fill(d *approvals.Decision, r *approvals.Request, in *bufio.Reader) error {
+	for _, flag := range []struct {
+		name   string
+		values []string
+		set    func(to *approvals.Response, value string) error
+	}{
+		{"select", c.Select, func(to *approvals.Response, value string) error {
+			to.Selected = append(to.Selected, value)
+			return nil
+		}},
+		{"text", c.Text, func(to *approvals.Response, value string) error {
+			if to.Answer != "" {
+				return errors.New("a question has one --text")
+			}
+			to.Answer = value
+			return nil
+		}},
+		{"field", c.Field, func(to *approvals.Response, value string) error { return setField(to, value, in) }},
+	} {
+		for _, value := range flag.values {
+			id, value, err := questionOf(r, flag.name, value)
+			if err != nil {
+				return err
+			}
+			to := d.Response
+			if r.Kind == approvals.KindCombined {
+				to = d.Responses[id]
+			}
+			if err := flag.set(&to, value); err != nil {
+				return err
+			}
+			if r.Kind != approvals.KindCombined {
+				d.Response = to
+				continue
+			}
+			if d.Responses == nil {
+				d.Responses = make(map[string]approvals.Response)
+			}
+			d.Responses[id] = to
+		}
+	}
+	return nil
+}
+
+// questionOf splits the value of a flag into the id of one of several questions and the
+// rest.
+func questionOf(r *approvals.Request, flag, value string) (id, rest string, err error) {
+	if r.Kind != approvals.KindCombined {
+		return "", value, nil
+	}
+	for i := range r.Details.Questions {
+		if rest, found := strings.CutPrefix(value, r.Details.Questions[i].ID+":"); found {
+			return r.Details.Questions[i].ID, rest, nil
+		}
+	}
+	return "", "", fmt.Errorf("--%s %s: write the id of a question and a colon before it; `heldcall requests show` lists them", flag, value)
+}
+
+// setField sets NAME=VALUE, or NAME to the next line of the input.
+func setField(to *approvals.Response, field string, in *bufio.Reader) error {
+	name, value, given := strings.Cut(field, "=")
+	if !given {
+		line, err := in.ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("read the value of %s: %w", name, err)
+		}
+		value = strings.TrimRight(line, "\r\n")
+	}
+	if to.Values == nil {
+		to.Values = make(map[string]string)
+	}
+	to.Values[name] = value
+	return nil
+}
+
+// answerFlags returns the flags with which a question is answered, each after a space.
+func answerFlags(r *approvals.Request) string {
+	flags := ""
+	for i := range r.Details.Questions {
+		q := &r.Details.Questions[i]
+		id := ""
+		if q.ID != "" {
+			id = quoted(q.ID) + ":"
+		}
+		if len(q.Options) > 0 {
+			flags += " --select " + id + "OPTION"
+		} else if q.AllowFreeText {
+			flags += " --text " + id + "TEXT"
+		}
+		for _, f := range q.Fields {
+			flags += " --field " + id + f.Name + "=VALUE"
+		}
+	}
+	return sanitize.Line(flags)
+}
