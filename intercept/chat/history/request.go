@@ -46,7 +46,7 @@ func (r *Request) items(field string) iter.Seq[gjson.Result] {
 // Info implements [intercept.Request].
 func (r *Request) Info() intercept.Info {
 	info := intercept.Info{
-		Model:    r.text("model"),
+		Model:    r.Text("model"),
 		Streamed: string(r.Field("stream")) == "true",
 		Session:  r.session(),
 	}
@@ -56,8 +56,6 @@ func (r *Request) Info() intercept.Info {
 	return info
 }
 
-func (r *Request) text(field string) string { return gjson.ParseBytes(r.Field(field)).String() }
-
 // session returns the id of the conversation, from the fields in which agents send one.
 func (r *Request) session() string {
 	metadata := gjson.ParseBytes(r.Field("metadata"))
@@ -66,7 +64,7 @@ func (r *Request) session() string {
 			return v.Str
 		}
 	}
-	return r.text("prompt_cache_key")
+	return r.Text("prompt_cache_key")
 }
 
 // Opening is the text of the first user message, after the user whom it is for. It
@@ -74,7 +72,7 @@ func (r *Request) session() string {
 func (r *Request) Opening() string {
 	for m := range r.items("messages") {
 		if m.Get("role").Str == "user" {
-			return r.text("user") + "\n" + strictjson.ContentText(m.Get("content"))
+			return r.Text("user") + "\n" + strictjson.ContentText(m.Get("content"))
 		}
 	}
 	return ""
