@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,6 +41,9 @@ type Backend struct {
 	Log     *slog.Logger
 	metrics *metrics
 	writing chan struct{} // one for each write in progress
+
+	leaving sync.Mutex
+	left    time.Time // when another server was tried last
 }
 
 // NewBackend returns a backend without a connection.

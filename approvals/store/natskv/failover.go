@@ -56,7 +56,7 @@ func (b *Backend) FailOver(ctx context.Context, stream jetstream.Stream) {
 			return
 		case <-ticker.C:
 		}
-		if !b.state.up.Load() || len(b.Conn.Servers()) < 2 {
+		if !b.state.up.Load() {
 			failed = 0
 			continue
 		}
@@ -70,9 +70,20 @@ func (b *Backend) FailOver(ctx context.Context, stream jetstream.Stream) {
 			continue
 		}
 		failed = 0
-		b.Log.Warn("JetStream does not answer; trying another server", "server", b.Conn.ConnectedUrlRedacted(), "error", err)
-		if err := b.Conn.ForceReconnect(); err != nil {
-			b.Log.Debug("leave a server of NATS", "error", err)
-		}
+		b.leaveServer(err)
+	}
+}
+
+// leaveServer connects to another server of a cluster, unless it has just done so.
+func (b *Backend) leaveServer(reason error) {
+	b.leaving.Lock()
+	defer b.leaving.Unlock()
+	if len(b.Conn.Servers()) < 2 || time.Since(b.left) < failoverChecks*failoverInterval {
+		return
+	}
+	b.left = time.Now()
+	b.Log.Warn("JetStream does not answer; trying another server", "server", b.Conn.ConnectedUrlRedacted(), "error", reason)
+	if err := b.Conn.ForceReconnect(); err != nil {
+		b.Log.Debug("leave a server of NATS", "error", err)
 	}
 }

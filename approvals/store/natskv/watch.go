@@ -34,6 +34,9 @@ const (
 	// rewatchDelay is the delay after a watch that could not be opened, or has ended at once, if
 	// there is no reconnect.
 	rewatchDelay = 500 * time.Millisecond
+	// unopened is the time after which a watch that cannot be opened tries another server: a
+	// cluster elects a leader sooner.
+	unopened = 12 * time.Second
 	// openTimeout bounds an attempt to open a watch: while a cluster elects a leader, an
 	// attempt has no answer, but a later one has.
 	openTimeout = 2 * time.Second
@@ -60,17 +63,24 @@ var errMissed = errors.New("messages of the watch are missing")
 // of revisions.
 func (b Bucket) Watch(ctx context.Context, w Watched) error {
 	watch := &watch{bucket: b, Watched: w}
-	for level := slog.LevelWarn; ctx.Err() == nil; {
+	var failing time.Time // since when it cannot be opened
+	for ctx.Err() == nil {
 		reconnected, began := b.Backend.NextReconnect(), time.Now()
 		err := watch.follow(ctx, reconnected)
 		w.Current(false)
 		switch {
 		case ctx.Err() != nil:
 		case errors.As(err, new(*openError)):
-			b.Backend.Log.Log(ctx, level, "failed to watch; trying again", "error", b.Backend.Fail(opWatch, "watch "+b.KV.Bucket(), err))
-			level = slog.LevelDebug // until it has succeeded
+			err, level := b.Backend.Fail(opWatch, "watch "+b.KV.Bucket(), err), slog.LevelDebug
+			switch {
+			case failing.IsZero():
+				failing, level = began, slog.LevelWarn
+			case time.Since(failing) > unopened:
+				b.Backend.leaveServer(err)
+			}
+			b.Backend.Log.Log(ctx, level, "failed to watch; trying again", "error", err)
 		default:
-			level = slog.LevelWarn
+			failing = time.Time{}
 			b.Backend.Log.Debug("a watch has ended; opening it again", "bucket", b.KV.Bucket(), "error", err)
 			if time.Since(began) > rewatchDelay {
 				continue
