@@ -297,6 +297,10 @@ func (e *Error) Unwrap() error { return e.Err }
 // Repeatable reports whether a request that failed with the error may succeed when the
 // agent repeats it.
 func (e *Error) Repeatable() bool {
+	switch e.HTTP {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return false // upstream has refused the request itself
+	}
 	switch e.Code {
 	case CodeStoreUnavailable, CodeShuttingDown, CodeOverloaded, CodeUpstreamUnreachable, CodeUpstreamCut:
 		return true

@@ -131,19 +131,27 @@ func (h *JudgedResults) LoadTaint(ctx context.Context, cause string) *intercept.
 	if cause == "" && !c.shared.Store.AnyTurns() {
 		return nil
 	}
-	key := c.Identity().Key("tainted run", c.Identity().Run)
-	kept, refusal := c.records(ctx, key)
-	switch {
-	case refusal != nil:
-		return refusal
-	case len(kept) > 0:
-		h.taint = string(kept[0])
-		return nil
+	who := c.Identity()
+	key := func(run string) string { return who.Key("tainted run", run) }
+	for _, run := range []string{who.Run, c.continues.Run} { // the model remembers the run that the request continues
+		if run == "" {
+			continue
+		}
+		kept, refusal := c.records(ctx, key(run))
+		switch {
+		case refusal != nil:
+			return refusal
+		case len(kept) > 0 && run == who.Run:
+			h.taint = string(kept[0])
+			return nil
+		case len(kept) > 0:
+			cause = string(kept[0])
+		}
 	}
 	if h.taint = cause; cause == "" {
 		return nil
 	}
-	return c.put(ctx, key, onceID, []byte(cause))
+	return c.put(ctx, key(who.Run), onceID, []byte(cause))
 }
 
 // reviewedKey is the key of the records of results about which people were asked in the

@@ -111,11 +111,12 @@ func (t *Turn) upstreamError(status int) State {
 		t.conversation.Hidden.RestoreConsumed(t.ctx)
 	}
 	if t.output.agent.Started() {
-		what := "refused to continue the answer after a denial"
+		refused := &intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream refused to continue the answer after a denial"}
 		if t.exchange.Count == 1 {
-			what = "refused the request"
+			refused.Reason, refused.HTTP = "the upstream refused the request", status
 		}
-		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream " + what + " (status " + cmp.Or(http.StatusText(status), "Unknown Status Code") + ")"})
+		refused.Reason += " (status " + cmp.Or(http.StatusText(status), "Unknown Status Code") + ")"
+		return t.output.fail(refused)
 	}
 	if redirects(status) {
 		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream sends the agent to another address, where nothing would be held; if it is the right one, name it in proxy.upstreams"})
