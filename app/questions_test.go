@@ -353,15 +353,17 @@ func TestAnswersAreChecked(t *testing.T) {
 	}
 }
 
-// A permission request can be answered in words: the call does not run and is not denied.
+// A permission request can be answered in words: the call does not run and is not denied, so
+// the model may make it again.
 func TestPermissionAnsweredInWords(t *testing.T) {
 	t.Parallel()
 	eachTalk(t, func(t *testing.T, talkTo func(*world) *talk) {
-		w := build(t, askAll, inOrder(list("call_sesame1Xk9", sesame), fakemodel.Answer{Text: "Elsewhere, then."}))
+		w := build(t, askAll, inOrder(list("call_sesame1Xk9", sesame), list("call_sesame2Xk9", sesame), fakemodel.Answer{Text: "Elsewhere, then."}))
 		k := talkTo(w).withTools("bash")
 		answer := k.begin("do it")
-		r := w.pending(1)[0]
-		w.decide(r.ID, approvals.Decision{Action: approvals.ActionAnswer, Response: approvals.Response{Answer: "Use the other folder."}})
+		for range 2 { // the same call is asked about again
+			w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionAnswer, Response: approvals.Response{Answer: "Use the other folder."}})
+		}
 		if got := <-answer; leakOfQuestions(k.raw) != "" || len(got.calls) > 0 || !strings.Contains(got.text, "Elsewhere, then.") {
 			t.Errorf("the agent gets %s", k.raw)
 		}

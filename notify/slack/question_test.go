@@ -90,3 +90,21 @@ func TestCardsShowAnswers(t *testing.T) {
 		t.Errorf("the end is not shown:\n%s", text)
 	}
 }
+
+// Slack accepts a card of several questions at the first attempt.
+func TestCardsOfQuestionsFit(t *testing.T) {
+	for _, n := range []int{1, 4, 10} {
+		for _, length := range []int{10, 1000, 2600} {
+			w := newWorkspace(t)
+			var all []approvals.Request
+			for i := range n {
+				r := question(approvals.KindDecision, approvals.Question{Question: strings.Repeat("<", length/4), MaxSelections: 1, Options: options(5, 75), AllowFreeText: true})
+				r.ID = notifytest.Request(i + 1).ID
+				all = append(all, r)
+			}
+			if _, err := w.channel.Post(t.Context(), notifytest.Delivery(all...)); err != nil || len(w.Calls()) != 1 {
+				t.Errorf("%d questions of %d characters: %d calls, %v", n, length, len(w.Calls()), err)
+			}
+		}
+	}
+}
