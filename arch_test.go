@@ -21,7 +21,7 @@ const module = "github.com/heldcall/heldcall"
 var floors = [][]string{
 	{"approvals/toolschema", "internal/strictyaml", "internal/sanitize", "approvals", "intercept/sse", "proxy/agentconn", "proxy/packed", "internal/telemetry", "internal/testing/cassettes", "internal/testing/testdeps", "internal/humanize", "internal/testing/fakeslack", "internal/testing/golden", "internal/testing/fakeidp", "notify/webpush/pushtest", "console/query", "intercept/strictjson", "internal/memory", "proxy/mediatype", "proxy/ownstack"},
 	{"approvals/policy/match", "intercept", "internal/mask", "approvals/audit", "approvals/grants", "approvals/heldturns", "approvals/reviewers", "console/problem", "console/live", "internal/testing/fakemodel", "notify", "approvals/store/natskv", "app/configfile", "approvals/results"},
-	{"approvals/policy/shell", "proxy/upstream", "proxy/conversation", "proxy/leakcheck", "intercept/intercepttest", "approvals/gate", "console/client", "console/oidc", "internal/schema", "approvals/store/subjects", "console/sessions", "console/inbox", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/webpush", "intercept/responses/wire", "intercept/chat/wire", "intercept/chat/history", "intercept/messages/history", "internal/testing/natscluster"},
+	{"approvals/policy/shell", "proxy/upstream", "approvals/secrets", "proxy/conversation", "proxy/leakcheck", "intercept/intercepttest", "approvals/gate", "console/client", "console/oidc", "internal/schema", "approvals/store/subjects", "console/sessions", "console/inbox", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/webpush", "intercept/responses/wire", "intercept/chat/wire", "intercept/chat/history", "intercept/messages/history", "internal/testing/natscluster"},
 	{"intercept/messages", "proxy/route", "notify/nats", "console/watch", "internal/schema/schematest", "approvals/store/embedded", "console/openapi", "console/access", "approvals/policy/resource", "intercept/responses/history", "intercept/chat", "internal/auditreport", "proxy/offers", "proxy/stateless"},
 	{"approvals/store", "console", "approvals/policy/rule", "notify/nats/contract", "notify/nats/contract/contracttest", "intercept/responses"},
 	{"approvals/policy", "approvals/approvalstest", "notify/notifytest", "proxy/parking"},
@@ -50,6 +50,7 @@ var tied = []struct {
 	{"go.opentelemetry.io/otel/exporters", []string{"internal/telemetry"}},
 	{"github.com/slack-go/slack", []string{"notify/slack"}},
 	{"github.com/nicholas-fedor/shoutrrr", []string{"notify/shoutrrr"}},
+	{"filippo.io/age", []string{"approvals/secrets"}},
 	{"mvdan.cc/sh", []string{"approvals/policy/shell"}},
 	{"github.com/coreos/go-oidc", []string{"console/oidc"}},
 	{"golang.org/x/oauth2", []string{"console/oidc"}},

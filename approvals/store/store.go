@@ -30,6 +30,7 @@ type Store struct {
 	Deliveries  *Deliveries
 	Push        *Push
 	Limits      *Limits
+	Secrets     *Secrets
 	HeldTurns   *HeldTurns
 
 	backend *natskv.Backend
@@ -142,6 +143,7 @@ func (s *Store) makeParts(p provisioned, retention time.Duration) {
 	s.Events = newEventLog(eventStream{s.backend, p.events})
 	s.Deliveries = &Deliveries{bucket: of(BucketDeliveries), keys: keys{of(BucketPush)}, stream: p.events, inactive: retention}
 	s.Limits = &Limits{bucket: of(BucketLimits)}
+	s.Secrets = &Secrets{of(BucketSecrets)}
 	s.HeldTurns = newHeldTurns(of, p.held)
 	if s.server == nil {
 		s.HeldTurns.Leases = &Leases{of(BucketLeases)}
