@@ -53,6 +53,8 @@ type Options struct {
 	Turns    Turns
 	// Keeper stores held turns. Nil: a held turn ends with its connection.
 	Keeper Keeper
+	// Secrets has the secrets of agents. Nil: there are none.
+	Secrets Secrets
 	// Used is called with the ids of the grants that decided a call. It must not wait. It
 	// may be nil.
 	Used func(grants ...string)
@@ -82,6 +84,9 @@ type Turns = turn.Store
 
 // Keeper stores held turns.
 type Keeper = turn.Keeper
+
+// Secrets has the secrets of agents. [secrets.Secrets] implements it.
+type Secrets = turn.Secrets
 
 // Attachment is the connection of an agent to a stored turn.
 type Attachment = turn.Attachment

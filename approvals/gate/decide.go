@@ -1,13 +1,16 @@
 package gate
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/grants"
+	"github.com/heldcall/heldcall/internal/mask"
 )
 
 // decider applies decisions of reviewers to requests.
@@ -17,6 +20,7 @@ type decider struct {
 	grants         *grants.Grants // nil: decisions are not remembered
 	checkEdit      func(approvals.Request, json.RawMessage) ([]approvals.Demand, error)
 	noSelfApproval bool
+	masker         func(approvals.Principal) (*mask.Masker, error) // nil: nothing is masked
 	now            func() time.Time
 	ids            *approvals.IDSource
 }
@@ -33,6 +37,9 @@ func (d *decider) decide(ctx context.Context, one approvals.Decision) (approvals
 			return errOverdue
 		}
 		one.DecidedAt, one.GrantID = now, ""
+		if err := d.mask(r.Principal, &one); err != nil {
+			return err
+		}
 		return d.apply(r, one)
 	})
 	if errors.Is(err, errOverdue) {
@@ -41,6 +48,26 @@ func (d *decider) decide(ctx context.Context, one approvals.Decision) (approvals
 		}
 	}
 	return r, err
+}
+
+// mask replaces the secrets of a principal in what a reviewer has written: it is recorded,
+// and the model reads it.
+func (d *decider) mask(who approvals.Principal, one *approvals.Decision) error {
+	if d.masker == nil {
+		return nil
+	}
+	m, err := d.masker(who)
+	if m == nil || err != nil {
+		return err
+	}
+	text, err := json.Marshal(one)
+	if err != nil {
+		return fmt.Errorf("mask a decision: %w", err)
+	}
+	if masked := m.JSON(text); !bytes.Equal(masked, text) {
+		return json.Unmarshal(masked, one)
+	}
+	return nil
 }
 
 // apply makes a decision take effect on a pending request.

@@ -20,6 +20,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/results"
+	"github.com/heldcall/heldcall/internal/mask"
 )
 
 // Options configures a [Gate].
@@ -39,6 +40,9 @@ type Options struct {
 	// NoSelfApproval refuses approvals by the user for whom the agent acts. They may deny
 	// such requests.
 	NoSelfApproval bool
+	// Masker returns the masker of the secrets of a principal, which are replaced in what
+	// reviewers write. Nil: nothing is replaced.
+	Masker func(approvals.Principal) (*mask.Masker, error)
 	// Results records the results of released calls.
 	Results bool
 	// Profile returns the groups and the user of a reviewer, for decisions in their place.
@@ -104,7 +108,7 @@ func New(o Options) *Gate {
 	g.opener = &opener{store: o.Store, transitions: g.transitions, runs: g.runs, now: o.Now, ids: ids, turns: g.turns}
 	g.decider = &decider{
 		transitions: g.transitions, delegations: g.delegations, grants: o.Grants, checkEdit: o.CheckEdit,
-		noSelfApproval: o.NoSelfApproval, now: o.Now, ids: ids,
+		noSelfApproval: o.NoSelfApproval, masker: o.Masker, now: o.Now, ids: ids,
 	}
 	if o.Results {
 		g.Results = results.New(results.Options{

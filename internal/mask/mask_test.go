@@ -174,6 +174,9 @@ func TestStreamIsNotDelayed(t *testing.T) {
 		{event("ost", 0), event("gh", 0) + event("other", 1) + event("ost", 0)},
 		{event("g", 0), ""},
 		{strings.Repeat(event("-", 1), patience), event("g", 0) + strings.Repeat(event("-", 1), patience)},
+		{event("gh", 0), ""},
+		{"data: {\"type\":\"ping\"}\n\n: comment\n\n", ""},
+		{"data: [DONE]\n\n", event("gh", 0) + "data: {\"type\":\"ping\"}\n\n: comment\n\ndata: [DONE]\n\n"},
 		{event("ghp_", 0), ""},
 	} {
 		if got := string(s.Write([]byte(tt.write))); got != tt.want {

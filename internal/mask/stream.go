@@ -21,6 +21,7 @@ type Stream struct {
 	events sse.Splitter
 	held   []heldEvent
 	texts  map[string]*text // that continue from event to event, by their places
+	paused bool             // no text continues in the last event: one has ended, or all
 }
 
 // heldEvent is an event that waits.
@@ -101,6 +102,7 @@ func (s *Stream) End() (out []byte) {
 func (s *Stream) event(part []byte) []byte {
 	part = bytes.Clone(part)
 	s.held = append(s.held, heldEvent{part: part})
+	s.paused = false
 	for _, data := range sse.Parse(part).Data {
 		s.payload(data, cap(part)-cap(data))
 	}
@@ -109,7 +111,7 @@ func (s *Stream) event(part []byte) []byte {
 			s.settle(place)
 		}
 	}
-	if len(s.texts) > 0 {
+	if len(s.texts) > 0 && !s.paused {
 		return nil
 	}
 	return s.release()
@@ -147,7 +149,7 @@ func (s *Stream) release() (out []byte) {
 // whole.
 func (s *Stream) payload(payload []byte, offset int) {
 	event := len(s.held) - 1
-	pieces, place := map[string]span{}, ""
+	pieces, place, ping := map[string]span{}, "", false
 	r := newScanner(payload)
 	for {
 		at, ok := r.next()
@@ -160,6 +162,7 @@ func (s *Stream) payload(payload []byte, offset int) {
 		if r.kind != '"' {
 			continue
 		}
+		ping = ping || (r.name == "type" && string(payload[at.from:at.to]) == "ping")
 		at.from, at.to = at.from+offset, at.to+offset
 		if path := r.path(); r.name == "delta" || (r.name != "" && slices.Contains(r.names, "delta")) {
 			pieces[path] = at
@@ -171,8 +174,10 @@ func (s *Stream) payload(payload []byte, offset int) {
 	if !r.ended { // it is not JSON: its lines are a text
 		one := &s.held[event]
 		one.edits = s.masker.findIn(one.edits, one.part, span{offset, offset + len(payload)})
+		s.paused = true
 		return
 	}
+	s.paused = len(pieces) == 0 && !ping
 	for path, at := range pieces {
 		s.add(path+place, piece{event, at})
 	}

@@ -27,7 +27,9 @@ type Options struct {
 	// Keeper stores held turns. Nil: a held turn ends with its connection, and has no
 	// [Snapshot].
 	Keeper Keeper
-	Log    *slog.Logger
+	// Secrets has the secrets of agents. Nil: there are none.
+	Secrets Secrets
+	Log     *slog.Logger
 }
 
 // Limits bound a turn.
