@@ -49,21 +49,24 @@ func (w *world) awaitReady(want bool) {
 	}
 }
 
+// nodeFault is a fault of one server of NATS.
+type nodeFault struct {
+	name        string
+	begin, undo func(int)
+}
+
+// nodeFaults are the faults after which the other servers elect new leaders.
+func nodeFaults(c *natscluster.Cluster) []nodeFault {
+	return []nodeFault{{"killed", c.Kill, c.Restart}, {"cut off", c.Cut, c.Heal}, {"cut off from the others", c.CutRoutes, c.Heal}}
+}
+
 // Two of three servers of NATS are away, so nothing can be written: a held call waits, and
 // /readyz reports it and recovers by itself. A decision on another replica releases the call
 // afterwards.
 func TestHeldCallOutlivesAnOutage(t *testing.T) {
 	c := natscluster.Start(t, 3)
 	w := replicas(t, c, 2, askAll, callThenText)
-	for _, fault := range []struct {
-		name        string
-		begin, undo func(int)
-	}{
-		{"killed", c.Kill, c.Restart},
-		{"stopped", c.Stop, c.Cont},
-		{"cut off", c.Cut, c.Heal},
-		{"cut off from each other", c.CutRoutes, c.Heal},
-	} {
+	for _, fault := range append(nodeFaults(c), nodeFault{"stopped", c.Stop, c.Cont}) {
 		began := time.Now()
 		held := w[0].post("/v1/chat/completions", streamedRequest)
 		id := w[1].pending(1)[0].ID
@@ -97,14 +100,7 @@ func TestHeldCallOutlivesAnOutage(t *testing.T) {
 func TestHeldCallOutlivesANode(t *testing.T) {
 	c := natscluster.Start(t, 3)
 	w := replicas(t, c, 2, askAll, callThenText)
-	for _, fault := range []struct {
-		name        string
-		begin, undo func(int)
-	}{
-		{"killed", c.Kill, c.Restart},
-		{"cut off", c.Cut, c.Heal},
-		{"cut off from the others", c.CutRoutes, c.Heal},
-	} {
+	for _, fault := range nodeFaults(c) {
 		for i := range 3 {
 			held := w[0].post("/v1/chat/completions", streamedRequest)
 			id := w[1].pending(1)[0].ID

@@ -45,12 +45,13 @@ func (k *talk) send() read {
 	}
 	if strings.HasSuffix(k.path, "/messages") {
 		body["max_tokens"] = 99
+		body["tools"] = []any{map[string]any{"name": "bash", "input_schema": map[string]any{"type": "object"}}}
 	}
 	raw, err := json.Marshal(body)
 	if err != nil {
 		k.w.t.Fatal(err)
 	}
-	got := k.read(k.w.post(k.path, string(raw), "X-Heldcall-Session", k.session, "X-Stainless-Timeout", k.patience).rest())
+	got := k.read(k.w.post(k.path, string(raw), "X-Heldcall-Session", k.session, "X-Stainless-Timeout", k.patience, "anthropic-version", "2023-06-01", "x-api-key", "k").rest())
 	k.add(got)
 	return got
 }

@@ -1,23 +1,47 @@
 package approvals
 
-// AgentNote describes to reviewers the agent's side of a request, "" if the agent waits
-// for the decision.
-func (r *Request) AgentNote() string {
-	if r.Agent == nil {
+import "time"
+
+// AgentNote describes to reviewers the agent's side of a request: the state of its turn,
+// since when, and what follows. It is "" without a stored turn, and where the agent gets the
+// decision at once. at formats the time.
+func (r *Request) AgentNote(at func(time.Time) string) string {
+	note := ""
+	switch {
+	case r.Agent == nil:
+		return ""
+	case r.Agent.State == AgentAttached && !r.Status.Final():
+		note = "the agent waits for the decision"
+	case r.Agent.State == AgentDetached:
+		note = "an approved call is released when the agent reconnects"
+		if r.Status.Final() {
+			note = "the agent gets the decision when it reconnects"
+		}
+	case r.Agent.State == AgentParked:
+		note = "the agent goes on without the call"
+		if !r.Status.Final() {
+			note += "; after an approval it may make the call once"
+		}
+	default:
 		return ""
 	}
-	runs := r.Status == StatusPending || r.Status == StatusApproved
+	if r.Status == StatusApproved {
+		note = r.AfterApproval()
+	}
+	return string(r.Agent.State) + " since " + at(r.Agent.Since) + ": " + note
+}
+
+// AfterApproval describes to reviewers what happens to the approved call of a request, ""
+// if it is released at once.
+func (r *Request) AfterApproval() string {
+	if r.Status != StatusApproved || r.Agent == nil {
+		return ""
+	}
 	switch r.Agent.State {
 	case AgentDetached:
-		if runs {
-			return "the agent has disconnected; an approved call is released when the agent reconnects"
-		}
-		return "the agent has disconnected; it gets the decision when it reconnects"
+		return "the call is released when the agent reconnects"
 	case AgentParked:
-		if runs {
-			return "the agent goes on without the call; after an approval it may make the call once"
-		}
-		return "the agent goes on without the call"
+		return "the agent goes on, and may make the call once"
 	}
 	return ""
 }

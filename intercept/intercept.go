@@ -272,6 +272,16 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// Repeatable reports whether a request that failed with the error may succeed when the
+// agent repeats it.
+func (e *Error) Repeatable() bool {
+	switch e.Code {
+	case CodeStoreUnavailable, CodeShuttingDown, CodeOverloaded, CodeUpstreamUnreachable, CodeUpstreamCut:
+		return true
+	}
+	return false
+}
+
 // Status is the HTTP status of the error. It is none that SDKs retry (408, 409, 422, 429).
 func (e *Error) Status() int {
 	if e.HTTP != 0 {

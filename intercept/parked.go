@@ -2,6 +2,7 @@ package intercept
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -97,6 +98,19 @@ func ApprovedLater(tool, request, arguments, note, until string) string {
 		text += " Reviewer's note: " + note
 	}
 	return text
+}
+
+// WaitedFor is the text for a model about a call whose notice it has read before. State is
+// the text about the decision.
+func WaitedFor(tool, call, request, state string) string {
+	return fmt.Sprintf("About the call %s of %s, which waited for a person's approval (request %s): %s", call, tool, request, state)
+}
+
+// DecidedLater is the record of texts about parked calls. The next request contains them
+// after the results of the model's last calls.
+func DecidedLater(texts []string) []byte {
+	record, _ := json.Marshal(map[string][]string{"decided": texts})
+	return record
 }
 
 // CancelledLater is the text after its request was cancelled.

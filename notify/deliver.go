@@ -196,6 +196,8 @@ func (d *deliverer) post(ctx context.Context, p *post, delivery Delivery) (outco
 	return outcomePosted, err // an error: an update does the rest
 }
 
+func timeOf(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
 // contentDigest is a digest of the content of a card that can change: the states of its
 // requests.
 func contentDigest(requests []approvals.Request) string {
@@ -203,8 +205,8 @@ func contentDigest(requests []approvals.Request) string {
 	for i := range requests {
 		q := &requests[i]
 		fmt.Fprintf(h, "%s %s %d %q\n", q.ID, q.Status, len(q.Decisions), q.Reviewers)
-		if note := q.AgentNote(); note != "" {
-			fmt.Fprintln(h, note)
+		if q.Agent != nil && q.Agent.State != approvals.AgentAttached {
+			fmt.Fprintln(h, q.AgentNote(timeOf))
 		}
 		if len(q.Demands) > 0 { // one may escalate to groups that another has
 			fmt.Fprintf(h, "%d\n", q.EscalatedAt().UnixMilli())

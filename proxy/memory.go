@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -27,21 +28,31 @@ const (
 	// which costs the least time; beyond it less, so that very many holds fit.
 	manyBytes     = 128 << 20
 	normalGarbage = 100 // percent of live memory
-	littleGarbage = 40
+	littleGarbage = 20
+	otherBytes    = 32 << 20 // what Go needs beside the heap and stacks
 )
 
-// limitGarbage sets how much garbage Go may keep. It leaves GOGC of the environment as it is.
-func limitGarbage() {
-	if os.Getenv("GOGC") != "" {
-		return
-	}
-	live := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	runtimemetrics.Read(live)
-	percent := normalGarbage
-	if live[0].Value.Uint64() > manyBytes {
+// limitGarbage sets how much garbage Go may keep. While holds begin, it also limits the free
+// memory that Go keeps from the system. It leaves GOGC and GOMEMLIMIT of the environment as
+// they are.
+func limitGarbage(begin bool) {
+	used := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
+	runtimemetrics.Read(used)
+	live, stacks := used[0].Value.Uint64(), used[1].Value.Uint64()
+	many := live > manyBytes
+	percent, limit := normalGarbage, int64(math.MaxInt64)
+	if many {
 		percent = littleGarbage
 	}
-	debug.SetGCPercent(percent)
+	if many && begin {
+		limit = int64(live+stacks)*(100+littleGarbage)/100 + otherBytes
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(percent)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(limit)
+	}
 }
 
 // memoryReclaimer frees memory when a burst of holds is over. Go collects garbage after
@@ -76,8 +87,9 @@ func (r *memoryReclaimer) add(holds int) {
 
 // check frees memory if there was a burst and it is over.
 func (r *memoryReclaimer) check() {
-	limitGarbage()
-	if r.due() {
+	due := r.due()
+	limitGarbage(!due)
+	if due {
 		r.free()
 	}
 }

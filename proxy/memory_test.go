@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"math"
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
@@ -83,17 +84,25 @@ func TestMemoryReclaimer_EndsWithTheProxy(t *testing.T) {
 
 func TestLimitGarbage(t *testing.T) {
 	t.Setenv("GOGC", "")
-	before := debug.SetGCPercent(normalGarbage)
-	defer debug.SetGCPercent(before)
+	t.Setenv("GOMEMLIMIT", "")
+	before, limit := debug.SetGCPercent(normalGarbage), debug.SetMemoryLimit(-1)
+	defer func() { debug.SetGCPercent(before); debug.SetMemoryLimit(limit) }()
 	live := make([]byte, 2*manyBytes)
 	runtime.GC()
-	limitGarbage()
+	limitGarbage(true)
+	if got := debug.SetMemoryLimit(-1); got < 2*manyBytes || got > 4*manyBytes {
+		t.Errorf("with %d live bytes and holds that begin the limit is %d bytes", len(live), got)
+	}
+	limitGarbage(false)
+	if got := debug.SetMemoryLimit(-1); got != math.MaxInt64 {
+		t.Errorf("without holds that begin the limit is %d bytes", got)
+	}
 	if got := debug.SetGCPercent(normalGarbage); got != littleGarbage {
 		t.Errorf("with %d live bytes Go may keep %d%% of garbage, want %d%%", len(live), got, littleGarbage)
 	}
 	runtime.KeepAlive(live)
 	runtime.GC()
-	limitGarbage()
+	limitGarbage(true)
 	if got := debug.SetGCPercent(normalGarbage); got != normalGarbage {
 		t.Errorf("with little live memory Go may keep %d%% of garbage, want %d%%", got, normalGarbage)
 	}

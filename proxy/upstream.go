@@ -38,8 +38,8 @@ func send(ctx context.Context, u *upstream.Client, h *fasthttp.RequestHeader, e 
 	defer heads.Put(buffer)
 	head := u.AppendRequestHead((*buffer)[:0], h, e, gated, upstream.TraceContext(c))
 	r, err := u.Do(ctx, head, e.Body)
-	if r != nil {
-		r.Gated = gated
+	if r != nil && gated {
+		r.SetGated()
 	}
 	return r, err
 }

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -20,8 +23,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type memory struct {
 	mu      sync.Mutex
 	entries []Entry
-	batches int
-	lose    func() (before, after bool) // the append fails before or after it takes place
+	writes  int
+	// between, if it is set, is called before each entry with the number of entries of the
+	// write that are appended. The connection is lost before or after the entry is appended.
+	between func(appended int) (before, after bool)
 }
 
 func (m *memory) Head(context.Context) (Head, error) {
@@ -34,30 +39,37 @@ func (m *memory) Head(context.Context) (Head, error) {
 	return Head{Seq: last.Seq, Hash: last.Event.Hash}, nil
 }
 
-func (m *memory) AppendAfter(_ context.Context, seq uint64, entries []Entry) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	before, after := false, false
-	if m.lose != nil {
-		before, after = m.lose()
-	}
-	if before {
-		return errLost
-	}
-	if seq != uint64(len(m.entries)) {
-		return ErrMoved
-	}
-	for _, e := range entries {
-		for _, old := range m.entries {
-			if old.Event.ID == e.Event.ID {
-				return ErrDuplicate
-			}
+func (m *memory) AppendAfter(_ context.Context, seq uint64, entries []Entry) (int, error) {
+	for i, e := range entries {
+		before, after := false, false
+		if m.between != nil {
+			before, after = m.between(i)
+		}
+		if before {
+			return i, errLost
+		}
+		if err := m.append(seq+uint64(i), e, i == 0); err != nil {
+			return i, err
+		}
+		if after {
+			return i, errLost
 		}
 	}
-	m.entries = append(m.entries, entries...)
-	m.batches++
-	if after {
-		return errLost
+	return len(entries), nil
+}
+
+func (m *memory) append(after uint64, e Entry, first bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if after != uint64(len(m.entries)) {
+		return ErrMoved
+	}
+	if slices.ContainsFunc(m.entries, func(old Entry) bool { return old.Event.ID == e.Event.ID }) {
+		return ErrDuplicate
+	}
+	m.entries = append(m.entries, e)
+	if first {
+		m.writes++
 	}
 	return nil
 }
@@ -91,7 +103,7 @@ func event(id string) approvals.Event {
 	return approvals.Event{ID: id, Type: approvals.EventCallReleased, Note: `</b> "hash":"x"}` + "\u2028\xff", Before: []byte(`{"a": 9007199254740993 , "b":"\u0041"}`)}
 }
 
-func TestConcurrentAppendsShareBatches(t *testing.T) {
+func TestConcurrentAppendsShareWrites(t *testing.T) {
 	m := &memory{}
 	logs := []*Log{newLog(m), newLog(m)}
 	var all sync.WaitGroup
@@ -110,26 +122,113 @@ func TestConcurrentAppendsShareBatches(t *testing.T) {
 	if err != nil || report.Count != 500 || report.First.Seq != 1 || report.Last.Seq != 500 {
 		t.Fatalf("%+v, %v", report, err)
 	}
-	if m.batches >= 500 {
-		t.Errorf("%d batches for 500 appends", m.batches)
+	if m.writes >= 500 {
+		t.Errorf("%d writes for 500 appends", m.writes)
 	}
 }
 
-func TestAppendWhoseAnswerIsLost(t *testing.T) {
-	for _, after := range []bool{false, true} {
-		m := &memory{lose: func() (bool, bool) { return !after, after }}
-		err := newLog(m).Append(t.Context(), event("1"), event("2"))
-		if landed := err == nil; landed != after || len(m.entries) != map[bool]int{true: 2}[after] {
-			t.Errorf("lost after=%t: %v, %d entries", after, err, len(m.entries))
-		}
-		m.lose = nil
-		if err := newLog(m).Append(t.Context(), event("2"), event("3")); err != nil {
-			t.Fatal(err)
-		}
-		if report, err := Verify(m.all()); err != nil || report.Count != map[bool]uint64{false: 2, true: 3}[after] {
-			t.Errorf("%+v, %v", report, err)
+// The connection is lost before and after each event of a group: the events up to there are
+// in the log, the caller gets an error unless all are, and a second append adds the others
+// once.
+func TestAppendWhoseReplyIsLost(t *testing.T) {
+	group := []approvals.Event{event("1"), event("2"), event("3")}
+	for at := range group {
+		for _, after := range []bool{false, true} {
+			m := &memory{between: func(appended int) (bool, bool) { return appended == at && !after, appended == at && after }}
+			stored := at
+			if after {
+				stored++
+			}
+			if err := newLog(m).Append(t.Context(), group...); (err == nil) != (stored == len(group)) || len(m.entries) != stored {
+				t.Errorf("event %d, after it is stored: %t: %v, %d entries", at, after, err, len(m.entries))
+			}
+			m.between = nil
+			if err := newLog(m).Append(t.Context(), append(group, event("4"))...); err != nil {
+				t.Fatal(err)
+			}
+			wantIDs(t, m, "1", "2", "3", "4")
 		}
 	}
+}
+
+// wantIDs verifies the chain and compares the ids of its events.
+func wantIDs(t *testing.T, m *memory, want ...string) {
+	t.Helper()
+	if _, err := Verify(m.all()); err != nil {
+		t.Error(err)
+	}
+	var ids []string
+	for _, e := range m.entries {
+		ids = append(ids, e.Event.ID)
+	}
+	if diff := cmp.Diff(want, ids); diff != "" {
+		t.Errorf("the log differs (-want +got):\n%s", diff)
+	}
+}
+
+// Of the calls that one write contains, those whose events are stored succeed although the
+// connection is lost after them.
+func TestCallsOfOneWriteEndAlone(t *testing.T) {
+	m, entered, goOn := &memory{}, make(chan struct{}), make(chan struct{})
+	first := true
+	m.between = func(appended int) (bool, bool) {
+		if first {
+			first = false
+			close(entered)
+			<-goOn
+		}
+		return appended == 3, false
+	}
+	l := newLog(m)
+	results := make([]chan error, 4)
+	for i, ids := range [][]string{{"a"}, {"b1", "b2"}, {"c1", "c2"}, {"d"}} {
+		results[i] = make(chan error, 1)
+		var events []approvals.Event
+		for _, id := range ids {
+			events = append(events, event(id))
+		}
+		go func() { results[i] <- l.Append(t.Context(), events...) }()
+		if i == 0 {
+			<-entered
+			continue
+		}
+		for queued := 0; queued < i; runtime.Gosched() { // the order of the queue
+			l.mu.Lock()
+			queued = len(l.queue)
+			l.mu.Unlock()
+		}
+	}
+	close(goOn)
+	for i, want := range []error{nil, nil, errLost, errLost} {
+		if err := <-results[i]; !errors.Is(err, want) {
+			t.Errorf("call %d: %v, want %v", i, err, want)
+		}
+	}
+	l.Wait()
+	wantIDs(t, m, "a", "b1", "b2", "c1")
+}
+
+// Another writer appends before each event of a group: each event is in the chain once, in
+// the order of its group.
+func TestAppendBetweenTheEventsOfAGroup(t *testing.T) {
+	m := &memory{}
+	other, n := newLog(m), 0
+	m.between = func(int) (bool, bool) {
+		between := m.between
+		m.between = nil
+		if n++; n%2 == 1 { // else no write would succeed
+			if err := other.Append(t.Context(), event(fmt.Sprint("other", n))); err != nil {
+				t.Error(err)
+			}
+			other.Wait()
+		}
+		m.between = between
+		return false, false
+	}
+	if err := newLog(m).Append(t.Context(), event("1"), event("2"), event("3")); err != nil {
+		t.Fatal(err)
+	}
+	wantIDs(t, m, "other1", "1", "other3", "2", "other5", "3")
 }
 
 func TestVerifyNamesTheFirstBrokenLink(t *testing.T) {

@@ -12,11 +12,11 @@ import (
 )
 
 var (
-	// ErrMoved is returned by [Stream.AppendAfter] if the log does not end at the given
-	// sequence.
+	// ErrMoved is returned by [Stream.AppendAfter] if the log does not end with the entry
+	// before the next one.
 	ErrMoved = errors.New("the log has grown")
 	// ErrDuplicate is returned by [Stream.AppendAfter] if the log has an entry with the
-	// id of one of the events; nothing was appended.
+	// id of one of the remaining events.
 	ErrDuplicate = errors.New("the event is in the log already")
 	// ErrNoEntry is returned by [Stream.Entry] for a sequence that has no entry.
 	ErrNoEntry = errors.New("no such entry")
@@ -27,10 +27,11 @@ var (
 type Stream interface {
 	// Head returns the end of the log.
 	Head(ctx context.Context) (Head, error)
-	// AppendAfter appends all entries or none if the log ends at seq, and returns when
-	// they are durable. After errors other than [ErrMoved] and [ErrDuplicate] it is
-	// unknown whether they were appended.
-	AppendAfter(ctx context.Context, seq uint64, entries []Entry) error
+	// AppendAfter appends entries in their order, each only if the log ends with the one
+	// before it; the first if the log ends at seq. It returns how many of them are durable:
+	// all, unless there is an error. After [ErrMoved] and [ErrDuplicate] the others were not
+	// appended, after other errors that is unknown.
+	AppendAfter(ctx context.Context, seq uint64, entries []Entry) (int, error)
 	// Entry reads one entry, or fails with [ErrNoEntry].
 	Entry(ctx context.Context, seq uint64) (Entry, error)
 }
@@ -42,8 +43,8 @@ const (
 	entryOverhead = 1 << 10 // sequence, hashes and headers
 )
 
-// Log appends events to the chain. Concurrent calls are written together, with one wait for
-// the disk. It is safe for concurrent use.
+// Log appends events to the chain. Calls that wait while others are written are written
+// together. It is safe for concurrent use.
 type Log struct {
 	stream   Stream
 	maxBytes func() int
@@ -68,10 +69,10 @@ func NewLog(stream Stream, maxBytes func() int) *Log {
 	return &Log{stream: stream, maxBytes: maxBytes}
 }
 
-// Append appends events and returns when they are durable. Up to 200 events are written
-// without others between them. After an error it is unknown whether the events will be in
-// the log; do not do what they record then. The error for an event that is too large is
-// [approvals.ErrTooLarge].
+// Append appends events in their order and returns when they are durable. Events of other
+// writers may be between them. After an error or a crash the log may have the first of them,
+// or will have them later; do not do what they record then. The error for an event that is
+// too large is [approvals.ErrTooLarge].
 func (l *Log) Append(ctx context.Context, events ...approvals.Event) error {
 	for len(events) > maxBatch {
 		if err := l.Append(ctx, events[:maxBatch]...); err != nil {
@@ -122,7 +123,7 @@ func (l *Log) Ensure(ctx context.Context, e approvals.Event, exists func(context
 		if err != nil {
 			return err
 		}
-		err = l.stream.AppendAfter(ctx, head.Seq, []Entry{entry})
+		_, err = l.stream.AppendAfter(ctx, head.Seq, []Entry{entry})
 		if errors.Is(err, ErrDuplicate) {
 			return nil
 		}
@@ -147,10 +148,14 @@ func (l *Log) writeQueue() {
 			events = append(events, a.events...)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), batchTimeout)
-		err := l.write(ctx, events)
+		done, err := l.write(ctx, events)
 		cancel()
 		for _, a := range batch {
-			a.done <- err
+			if done -= len(a.events); done >= 0 {
+				a.done <- nil
+			} else {
+				a.done <- err
+			}
 		}
 	}
 }
@@ -179,42 +184,40 @@ func (l *Log) takeBatch() []*appending {
 	return batch
 }
 
-// write appends events at the current end of the log.
-func (l *Log) write(ctx context.Context, events []approvals.Event) error {
-	for {
-		entries, err := l.sealAll(ctx, events)
+// write appends events at the current end of the log, and returns how many of them are
+// durable: all, unless there is an error.
+func (l *Log) write(ctx context.Context, events []approvals.Event) (done int, err error) {
+	singly := false // some of the events are in the log already
+	for done < len(events) {
+		rest := events[done:]
+		if singly {
+			rest = rest[:1]
+		}
+		entries, err := l.sealAll(ctx, rest)
 		if err != nil {
-			return err
+			return done, err
 		}
-		err = l.stream.AppendAfter(ctx, l.head.Seq, entries)
-		switch {
-		case err == nil:
-			last := entries[len(entries)-1].Event
+		n, err := l.stream.AppendAfter(ctx, l.head.Seq, entries)
+		done += n
+		if n > 0 {
+			last := entries[n-1].Event
 			l.head = Head{Seq: last.Seq, Hash: last.Hash}
-			return nil
-		case errors.Is(err, ErrMoved):
-			l.known = false
-		case errors.Is(err, ErrDuplicate) && len(events) == 1:
-			l.known = false
-			return nil
+		}
+		l.known = err == nil
+		switch {
+		case err == nil || errors.Is(err, ErrMoved):
+		case errors.Is(err, ErrDuplicate) && len(rest) == 1:
+			done++
 		case errors.Is(err, ErrDuplicate):
-			return l.writeSingly(ctx, events)
+			singly = true
 		default:
-			l.known = false
-			return l.landed(ctx, entries[0], err)
+			landed := l.landed(ctx, entries[n:])
+			if done += landed; n+landed < len(entries) {
+				return done, err
+			}
 		}
 	}
-}
-
-// writeSingly appends events one by one: some of them are in the log already.
-func (l *Log) writeSingly(ctx context.Context, events []approvals.Event) error {
-	l.known = false
-	for i := range events {
-		if err := l.write(ctx, events[i:i+1]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return done, nil
 }
 
 // sealAll returns the entries of events after the end of the log.
@@ -239,11 +242,14 @@ func (l *Log) sealAll(ctx context.Context, events []approvals.Event) ([]Entry, e
 	return entries, nil
 }
 
-// landed returns nil if an append whose reply was lost was done.
-func (l *Log) landed(ctx context.Context, first Entry, lost error) error {
-	there, err := l.stream.Entry(ctx, first.Seq)
-	if err == nil && bytes.Equal(there.Data, first.Data) {
-		return nil
+// landed returns how many entries are in the log of those whose append had no reply.
+func (l *Log) landed(ctx context.Context, entries []Entry) (n int) {
+	for _, e := range entries {
+		there, err := l.stream.Entry(ctx, e.Seq)
+		if err != nil || !bytes.Equal(there.Data, e.Data) {
+			break
+		}
+		n++
 	}
-	return lost
+	return n
 }

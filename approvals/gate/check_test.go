@@ -24,6 +24,7 @@ func fieldOf(t *testing.T, err error) string {
 }
 
 func TestCheckDecision(t *testing.T) {
+	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	args := json.RawMessage(`{}`)
 	for name, c := range map[string]struct {
@@ -60,6 +61,7 @@ func TestCheckDecision(t *testing.T) {
 }
 
 func TestCheckArguments(t *testing.T) {
+	t.Parallel()
 	schema := json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false}`)
 	free := approvals.Details{FreeText: true}
 	for name, c := range map[string]struct {

@@ -16,6 +16,7 @@ import (
 )
 
 func TestPromise10_SilenceIsNotRefusal_Timeouts(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	deny, approve := approvalstest.Request("deny"), approvalstest.Request("approve")
@@ -39,6 +40,7 @@ func TestPromise10_SilenceIsNotRefusal_Timeouts(t *testing.T) {
 
 // A decision after the deadline loses, even if the gate does not run.
 func TestPromise5_DecidedOnce_LateDecisionLoses(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := gate.New(gate.Options{Store: s})
 	r := approvalstest.Request("x")
@@ -54,6 +56,7 @@ func TestPromise5_DecidedOnce_LateDecisionLoses(t *testing.T) {
 }
 
 func TestDecisionsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s, CheckEdit: func(_ approvals.Request, args json.RawMessage) ([]approvals.Demand, error) {
 		switch text := string(args); {
@@ -123,6 +126,7 @@ func TestDecisionsThatAreRefused(t *testing.T) {
 }
 
 func TestModifyRecordsBothArguments(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	text := approvalstest.Request("text")
@@ -148,6 +152,7 @@ func TestModifyRecordsBothArguments(t *testing.T) {
 }
 
 func TestUnusableSchemasAreFlagged(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	for schema, usable := range map[string]bool{
@@ -176,6 +181,7 @@ func TestUnusableSchemasAreFlagged(t *testing.T) {
 }
 
 func TestPromise5_DecidedOnce_QuorumNeedsDifferentReviewers(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	r := approvalstest.Request("x")
@@ -211,6 +217,7 @@ func TestPromise5_DecidedOnce_QuorumNeedsDifferentReviewers(t *testing.T) {
 }
 
 func TestPromise7_NothingHangs_CancelAndDetach(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	h := approvalstest.Open(t, g, approvalstest.Request("a"), approvalstest.Request("b"))
@@ -244,6 +251,7 @@ func TestPromise7_NothingHangs_CancelAndDetach(t *testing.T) {
 }
 
 func TestRequestsPages(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	var want []string
@@ -282,6 +290,7 @@ func TestRequestsPages(t *testing.T) {
 
 // A search over several pages finds each request once.
 func TestRequestsAreSearchedByText(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	var want []string

@@ -21,6 +21,7 @@ func directory(name string) (approvals.ReviewerProfile, bool) {
 }
 
 func TestDelegatesDecideInAnothersPlace(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	var later atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
@@ -108,6 +109,7 @@ func alices(name string) (approvals.ReviewerProfile, bool) {
 // A decision in the place of alice and one of alice count as one approval, under each of
 // her names.
 func TestPromise5_DecidedOnce_QuorumCountsDelegators(t *testing.T) {
+	t.Parallel()
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: alices})
 	if _, err := g.Delegate(t.Context(), approvals.Delegation{From: "alice-phone", To: "bob", Until: time.Now().Add(time.Hour), CreatedBy: "alice-phone"}); err != nil {
 		t.Fatal(err)
@@ -141,6 +143,7 @@ func TestPromise5_DecidedOnce_QuorumCountsDelegators(t *testing.T) {
 
 // A reviewer who may decide for several decides for one who still may.
 func TestDelegateOfSeveralReviewers(t *testing.T) {
+	t.Parallel()
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: alices, NoSelfApproval: true})
 	for _, from := range []string{"alice-phone", "ann", "alice-phone"} { // ann is neither the first nor the last
 		if _, err := g.Delegate(t.Context(), approvals.Delegation{From: from, To: "bob", Until: time.Now().Add(time.Hour), CreatedBy: from}); err != nil {
@@ -173,6 +176,7 @@ func TestDelegateOfSeveralReviewers(t *testing.T) {
 
 // A grant names the reviewer in whose place it was made, unless it was made by hand.
 func TestGrantsOfDelegates(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	book, _ := approvalstest.RunGrants(t, grants.Options{Store: s})
 	g := approvalstest.RunGate(t, gate.Options{Store: s, Profile: alices, Grants: book})
@@ -201,6 +205,7 @@ func TestGrantsOfDelegates(t *testing.T) {
 // An admin may let others decide in the place of a reviewer, but not themselves: an admin
 // would get the rights of every group.
 func TestAdminsDoNotDelegateToThemselves(t *testing.T) {
+	t.Parallel()
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: alices})
 	for _, tt := range []struct {
 		from, to, by string
@@ -221,6 +226,7 @@ func TestAdminsDoNotDelegateToThemselves(t *testing.T) {
 }
 
 func TestInvalidDelegations(t *testing.T) {
+	t.Parallel()
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: directory})
 	soon := time.Now().Add(time.Hour)
 	for field, wrong := range map[string][]approvals.Delegation{
@@ -246,6 +252,7 @@ func TestInvalidDelegations(t *testing.T) {
 // Finding 15: the error for a reviewer who has approved already, and may decide for the
 // agent's user, names the approval.
 func TestSecondApprovalBesideADelegation(t *testing.T) {
+	t.Parallel()
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: directory, NoSelfApproval: true})
 	asked := approvalstest.Request("x")
 	asked.Reviewers, asked.RequiredApprovals, asked.Principal.User = []string{"finance"}, 2, "ann@example.com"

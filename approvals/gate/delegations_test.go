@@ -10,6 +10,7 @@ import (
 // Delegations that have ended are removed. A revoked one is kept until its end: an older
 // state of it may arrive later.
 func TestEndedDelegationsAreRemoved(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2199, 1, 1, 0, 0, 0, 0, time.UTC)
 	g := &delegations{now: func() time.Time { return now }, byID: map[string]approvals.Delegation{}}
 	revoked := approvals.Delegation{ID: "revoked", From: "ann", To: "bob", Until: now.Add(2 * time.Hour), RevokedAt: &now}

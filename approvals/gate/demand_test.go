@@ -18,6 +18,7 @@ import (
 // A call that several rules ask about needs approvals of the groups of every rule. A person
 // counts once for each rule.
 func TestPromise5_DecidedOnce_EveryRuleHasItsApprovals(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	taken, forbidden, invalid := "", "forbidden", "invalid"
@@ -74,6 +75,7 @@ func TestPromise5_DecidedOnce_EveryRuleHasItsApprovals(t *testing.T) {
 // One denial by a member of any group ends the request. Only a member of all groups may
 // edit it or remember the decision.
 func TestDemandsLeaveRoomForTheOthers(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	book, _ := approvalstest.RunGrants(t, grants.Options{Store: s})
 	g := approvalstest.RunGate(t, gate.Options{Store: s, Grants: book})
@@ -116,6 +118,7 @@ func TestDemandsLeaveRoomForTheOthers(t *testing.T) {
 
 // A decision in the place of another reviewer counts for the demands of their groups.
 func TestDemandsByDelegation(t *testing.T) {
+	t.Parallel()
 	team := map[string]approvals.ReviewerProfile{"dan": {Groups: []string{"dba"}, User: "dan"}, "sue": {Groups: []string{"security"}, User: "sue"}}
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: func(name string) (approvals.ReviewerProfile, bool) {
 		who, known := team[name]
@@ -152,6 +155,7 @@ func TestDemandsByDelegation(t *testing.T) {
 
 // Replicas count concurrent approvals once each.
 func TestPromise5_DecidedOnce_ReplicasCountEveryDemand(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	replicas := []*gate.Gate{approvalstest.RunGate(t, gate.Options{Store: s}), approvalstest.RunGate(t, gate.Options{Store: s})}
 	for range 20 {
@@ -175,6 +179,7 @@ func TestPromise5_DecidedOnce_ReplicasCountEveryDemand(t *testing.T) {
 
 // Each demand has its own escalation: the added groups count for no other demand.
 func TestDemandsEscalateEachForItself(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	later := time.Now().Add(time.Hour).UTC()
 	r := approvalstest.Demanding()
@@ -221,6 +226,7 @@ func TestDemandsEscalateEachForItself(t *testing.T) {
 
 // A demand that has its approvals does not escalate.
 func TestCompleteDemandsDoNotEscalate(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	later := time.Now().Add(time.Hour).UTC()
 	r := approvalstest.Demanding()
@@ -245,6 +251,7 @@ func TestCompleteDemandsDoNotEscalate(t *testing.T) {
 
 // The lines of demands name the approvals that each rule has and needs.
 func TestDemandLines(t *testing.T) {
+	t.Parallel()
 	r := approvalstest.Demanding()
 	r.Status = approvals.StatusPending
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

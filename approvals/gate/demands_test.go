@@ -11,6 +11,7 @@ import (
 // An escalation happens at its planned time, even if the clock has gone back since. One
 // that is planned for later does not happen.
 func TestEscalationByTheTimeItWasPlannedFor(t *testing.T) {
+	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, c := range map[string]struct {
 		now, due time.Time
@@ -28,6 +29,7 @@ func TestEscalationByTheTimeItWasPlannedFor(t *testing.T) {
 }
 
 func TestNormalizeDemands(t *testing.T) {
+	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	to := func(groups ...string) *approvals.Escalation { return &approvals.Escalation{At: at, To: groups} }
 	given := []approvals.Demand{

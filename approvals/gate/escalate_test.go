@@ -28,6 +28,7 @@ func escalating() approvals.Request {
 // An escalation whose time passes while no process runs happens once in the next one.
 // Earlier approvals still count.
 func TestEscalationOutlivesARestart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	first, err := store.Open(t.Context(), store.Options{Dir: dir, Listen: "-"})
 	if err != nil {
@@ -78,6 +79,7 @@ func TestEscalationOutlivesARestart(t *testing.T) {
 
 // A request that is decided before its escalation does not escalate.
 func TestDecidedRequestsDoNotEscalate(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	var h *gate.Hold

@@ -20,6 +20,7 @@ import (
 
 // If a process dies between a decision and its event, the next start adds the event, once.
 func TestPromise4_RecordedFirst_MissingEventIsAddedAtStart(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	var down atomic.Bool
 	dying := &faulty{Store: s, appendFails: down.Load, publishFails: down.Load}
@@ -55,6 +56,7 @@ func TestPromise4_RecordedFirst_MissingEventIsAddedAtStart(t *testing.T) {
 
 // If a replica dies during Open, another replica publishes the request.
 func TestPromise4_RecordedFirst_AnotherReplicaPublishes(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	ctx := t.Context()
 	r := approvalstest.Request("x")
@@ -89,41 +91,10 @@ func (p *publishSpy) PublishRequest(ctx context.Context, r approvals.Request) er
 	return err
 }
 
-func TestPromise3_FailClosed_OpenThatCannotBeRecorded(t *testing.T) {
-	for name, fault := range map[string]func(*faulty, func() bool){
-		"create": func(f *faulty, now func() bool) { f.createFails = now },
-		"event":  func(f *faulty, now func() bool) { f.appendFails = now },
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := approvalstest.OpenStore(t, t.TempDir())
-			f := &faulty{Store: s}
-			g := approvalstest.RunGate(t, gate.Options{Store: f})
-			var calls atomic.Int32
-			fault(f, func() bool { return calls.Add(1) == 1 }) // the first of two fails
-			h, err := g.Open(t.Context(), []approvals.Request{approvalstest.Request("a"), approvalstest.Request("b")})
-			if h != nil || !errors.Is(err, approvals.ErrStoreUnavailable) {
-				t.Fatalf("%v, %v", h, err)
-			}
-			approvalstest.Eventually(t, "nothing is pending", func() bool {
-				page, err := g.Requests(t.Context(), approvals.Filter{Status: approvals.StatusPending})
-				return err == nil && len(page.Items) == 0
-			})
-			page, err := g.Requests(t.Context(), approvals.Filter{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, r := range page.Items {
-				if r.Status != approvals.StatusCancelled || r.Details.CancelReason != approvals.CancelNotRecorded {
-					t.Errorf("%s: %s (%s)", r.ToolName, r.Status, r.Details.CancelReason)
-				}
-			}
-		})
-	}
-}
-
 // A request that is recorded is held although it could not be published: people can decide
 // it, and bots get it later.
 func TestPromise12_AskedOnce_PublicationIsRepeated(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	published := make(chan string, 10)
 	f := &faulty{Store: s}
@@ -160,6 +131,7 @@ func (p publishedBy) PublishRequest(ctx context.Context, r approvals.Request) er
 
 // A request that was decided before its event failed gets its event later.
 func TestPromise4_RecordedFirst_EventOfADecidedRequest(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	f := &faulty{Store: s}
 	g := approvalstest.RunGate(t, gate.Options{Store: f})
@@ -193,6 +165,7 @@ func TestPromise4_RecordedFirst_EventOfADecidedRequest(t *testing.T) {
 
 // While the store cannot be reached, nothing is decided. Requests expire when it is back.
 func TestPromise7_NothingHangs_StoreAwayOverTheDeadline(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	var down atomic.Bool
 	f := &faulty{Store: s, getFails: down.Load}
@@ -219,6 +192,7 @@ func TestPromise7_NothingHangs_StoreAwayOverTheDeadline(t *testing.T) {
 
 // If the store cannot be reached for long, the hold ends with an error.
 func TestPromise7_NothingHangs_StoreNeverComesBack(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	var down atomic.Bool
 	var ahead atomic.Int64
@@ -234,6 +208,7 @@ func TestPromise7_NothingHangs_StoreNeverComesBack(t *testing.T) {
 }
 
 func TestPromise7_NothingHangs_CancelIsRetried(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	var down atomic.Bool
 	f := &faulty{Store: s, getFails: down.Load}
@@ -253,6 +228,7 @@ func TestPromise7_NothingHangs_CancelIsRetried(t *testing.T) {
 var manyHolds = flag.Int("many", 300, "calls that are held at once; make load sets 2000")
 
 func TestPromise7_NothingHangs_ManyHolds(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	n := *manyHolds
@@ -306,6 +282,7 @@ func TestPromise7_NothingHangs_ManyHolds(t *testing.T) {
 
 // A request whose deadline passes while it is recorded ends by its on_timeout.
 func TestADeadlineBeforeTheRecord(t *testing.T) {
+	t.Parallel()
 	looked := make(chan struct{}, 8)
 	s := &faulty{Store: approvalstest.OpenStore(t, t.TempDir())}
 	s.getFails = func() bool { looked <- struct{}{}; return false }
@@ -331,6 +308,7 @@ func TestADeadlineBeforeTheRecord(t *testing.T) {
 
 // A request that was never recorded is removed when the store is back.
 func TestPromise7_NothingHangs_UnrecordedRequestIsRemoved(t *testing.T) {
+	t.Parallel()
 	var down atomic.Bool
 	f := &faulty{Store: approvalstest.OpenStore(t, t.TempDir()), createFails: down.Load, getFails: down.Load}
 	registry := prometheus.NewRegistry()

@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestOpenAndApprove(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	h := approvalstest.Open(t, g, approvalstest.Request("write_file"), approvalstest.Request("delete_file"))
@@ -57,6 +58,7 @@ func TestOpenAndApprove(t *testing.T) {
 }
 
 func TestPromise5_DecidedOnce_FiftyAtOnceOneWins(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	id := approvalstest.Open(t, g, approvalstest.Request("x")).Requests()[0].ID

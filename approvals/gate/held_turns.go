@@ -24,6 +24,15 @@ func (t heldTurns) describe(r *approvals.Request) {
 	}
 }
 
+// stored reports whether a turn is stored.
+func (t heldTurns) stored(turn string) bool {
+	if t.HeldTurns == nil {
+		return false
+	}
+	_, ok := t.AgentState(turn)
+	return ok
+}
+
 // changed reports the state of a request.
 func (t heldTurns) changed(r *approvals.Request) {
 	if t.HeldTurns != nil {

@@ -19,6 +19,7 @@ import (
 // Decisions are counted by channel, action and group of the request, holds by tool. A
 // deadline is not a decision of a reviewer.
 func TestMetricsOfDecisions(t *testing.T) {
+	t.Parallel()
 	registry := prometheus.NewRegistry()
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Registerer: registry})
 	first, second := approvalstest.Request("bash"), approvalstest.Request("bash")
@@ -59,6 +60,7 @@ func TestMetricsOfDecisions(t *testing.T) {
 
 // Tool names that a model invents create few series.
 func TestToolsInMetricsAreFew(t *testing.T) {
+	t.Parallel()
 	registry := prometheus.NewRegistry()
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Registerer: registry})
 	undescribed := approvalstest.Request("made_up")

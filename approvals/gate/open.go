@@ -175,9 +175,14 @@ func eachRequest(ctx context.Context, requests []approvals.Request, write func(c
 }
 
 // rollBack cancels the requests that were created for a hold that could not be opened.
-// Requests that cannot be cancelled now are cancelled later.
+// Requests that cannot be cancelled now are cancelled later. Those of a stored turn stay: the
+// agent's next request opens them again.
 func (o *opener) rollBack(ctx context.Context, h *Hold, created []approvals.Request) {
 	h.Detach()
+	if o.turns.stored(h.requests[0].TurnID) {
+		o.repairLater(created...)
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
 	defer cancel()
 	for _, r := range created {

@@ -43,6 +43,7 @@ func ended(r approvals.Request, s approvals.Status) *approvals.Request {
 // A request is news when it is first pending and when it is first final. It has timers only
 // while it is pending.
 func TestPendingApply(t *testing.T) {
+	t.Parallel()
 	r := pendingRequests("a")[0]
 	final := ended(r, approvals.StatusDenied)
 	for name, c := range map[string]struct {
@@ -82,6 +83,7 @@ func TestPendingApply(t *testing.T) {
 }
 
 func TestPendingRecording(t *testing.T) {
+	t.Parallel()
 	p := newPending(newScheduler(func() time.Time { return opened }))
 	h := newTestHold(p, "a", "b")
 	if p.isRecording("a") {
@@ -100,6 +102,7 @@ func TestPendingRecording(t *testing.T) {
 
 // A hold fails only long after the deadline of a pending request.
 func TestPendingFail(t *testing.T) {
+	t.Parallel()
 	lost := errors.New("lost")
 	deadline := opened.Add(time.Minute)
 	for name, c := range map[string]struct {
@@ -132,6 +135,7 @@ func TestPendingFail(t *testing.T) {
 // A hold ends with the last of its requests, keeps the first final state of each, and
 // does not change after it was detached.
 func TestHoldUpdate(t *testing.T) {
+	t.Parallel()
 	pending := pendingRequests("a", "b")
 	approved := pending[0]
 	approved.Decisions = []approvals.Decision{{ReviewerID: "ann"}}

@@ -10,6 +10,7 @@ import (
 
 // An edit is for the reviewers whom rules ask about the edited call.
 func TestEditsThatWidenACall(t *testing.T) {
+	t.Parallel()
 	when := time.Now()
 	asked := approvals.Request{Rule: "p:1", Reviewers: []string{"dba", "ops"}}
 	escalated := approvals.Request{Rule: "p:1", Reviewers: []string{"dba", "oncall"}}

@@ -9,6 +9,7 @@ import (
 
 // An abort by principal is stronger than a pause, and a signal to a run does not weaken it.
 func TestEffectiveState(t *testing.T) {
+	t.Parallel()
 	who := approvals.Principal{Tenant: "acme", User: "ann", Agent: "coder"}
 	const pause, resume, abort = approvals.SignalPause, approvals.SignalResume, approvals.SignalAbort
 	for _, c := range []struct {
@@ -48,6 +49,7 @@ func TestEffectiveState(t *testing.T) {
 
 // An older signal does not replace a newer one, and the number of those in force is exact.
 func TestPrincipalsApply(t *testing.T) {
+	t.Parallel()
 	p, who := newPrincipals(), approvals.Principal{User: "ann"}
 	for _, step := range []struct {
 		action approvals.SignalAction

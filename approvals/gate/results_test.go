@@ -52,6 +52,7 @@ func resultOf(t *testing.T, s approvalstest.Store, id string) (result approvals.
 // A result is recorded on any replica, once, of a call that was released in the same
 // session of the same principal.
 func TestResults(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s, Results: true})
 	other := approvalstest.RunGate(t, gate.Options{Store: s, Results: true})
@@ -101,6 +102,7 @@ func TestResults(t *testing.T) {
 // The reported result of a denied call is not recorded, and a nil *Results records
 // nothing.
 func TestResultsOfCallsThatWereNotReleased(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s, Results: true})
 	r := decided(t, g, "call_1", approvals.ActionDeny)
@@ -122,6 +124,7 @@ func TestResultsOfCallsThatWereNotReleased(t *testing.T) {
 
 // An event that cannot be written is written later.
 func TestResultWhoseEventFails(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	var down atomic.Bool
 	g := approvalstest.RunGate(t, gate.Options{Store: &faulty{Store: s, appendFails: down.Load}, Results: true})

@@ -12,6 +12,7 @@ import (
 )
 
 func TestOnlyTheGroupsOfARequestDecideIt(t *testing.T) {
+	t.Parallel()
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir())})
 	limited := approvalstest.Request("x")
 	limited.Reviewers = []string{"finance", "oncall"}
@@ -48,6 +49,7 @@ func TestOnlyTheGroupsOfARequestDecideIt(t *testing.T) {
 }
 
 func TestReviewersDoNotApproveForTheirOwnAgent(t *testing.T) {
+	t.Parallel()
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), NoSelfApproval: true})
 	own := approvalstest.Request("x")
 	own.Principal.User = "ann"
@@ -77,6 +79,7 @@ func TestReviewersDoNotApproveForTheirOwnAgent(t *testing.T) {
 
 // One person under two names counts as one approval.
 func TestPromise5_DecidedOnce_QuorumCountsPeople(t *testing.T) {
+	t.Parallel()
 	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir())})
 	r := approvalstest.Request("x")
 	r.RequiredApprovals = 2

@@ -62,6 +62,7 @@ func newTestRuns(s *memoryRuns) *runs {
 
 // A signal changes the state and writes one event, or changes nothing; an abort is final.
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	const (
 		none    = approvals.RunState("")
 		running = approvals.RunRunning
@@ -118,6 +119,7 @@ func TestSignals(t *testing.T) {
 
 // The first signal to a run finds its principal and session in its requests.
 func TestSignalToANewRun(t *testing.T) {
+	t.Parallel()
 	who := approvals.Principal{Tenant: "acme", User: "ann", Agent: "coder"}
 	s := &memoryRuns{requests: []approvals.Request{{RunID: "other"}, {RunID: "r", Status: approvals.StatusDenied, Principal: who, SessionID: "s1"}}}
 	answer, err := newTestRuns(s).signal(t.Context(), approvals.Signal{RunID: "r", Action: approvals.SignalPause, ReviewerID: "rita"}, approvals.Run{})
@@ -128,6 +130,7 @@ func TestSignalToANewRun(t *testing.T) {
 
 // A state of a run that is older than the known one is ignored.
 func TestRunsApply(t *testing.T) {
+	t.Parallel()
 	r := newTestRuns(&memoryRuns{})
 	at := func(state approvals.RunState, after time.Duration) approvals.Run {
 		return approvals.Run{ID: "r", State: state, UpdatedAt: opened.Add(after)}

@@ -21,6 +21,7 @@ func signal(t testing.TB, g *gate.Gate, run string, action approvals.SignalActio
 }
 
 func TestPauseAndResume(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	const run = "run 1 / with. odd > name"
@@ -59,6 +60,7 @@ func TestPauseAndResume(t *testing.T) {
 }
 
 func TestAbort(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	other := approvalstest.Request("other")
@@ -100,6 +102,7 @@ func TestAbort(t *testing.T) {
 }
 
 func TestSubscribeResumes(t *testing.T) {
+	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	id := approvalstest.Open(t, g, approvalstest.Request("x")).Requests()[0].ID

@@ -9,6 +9,7 @@ import (
 )
 
 func TestSchedulerOrder(t *testing.T) {
+	t.Parallel()
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	in := func(id string, after time.Duration) *timer { return &timer{id: id, at: start.Add(after)} }
 	for name, c := range map[string]struct {

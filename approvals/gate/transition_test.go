@@ -63,6 +63,7 @@ func newTestTransitions(s *memoryStore) *transitions {
 }
 
 func TestTransition(t *testing.T) {
+	t.Parallel()
 	lost := approvals.Unavailable("write", errors.New("lost"))
 	stop := errors.New("stop")
 	pending := pendingRequests(requestID)[0]
@@ -122,6 +123,7 @@ func repairs(s *scheduler) (n int) {
 // A revision that the watch reports during a transition is applied after it, if it is newer
 // than the transition.
 func TestTransitionAndWatch(t *testing.T) {
+	t.Parallel()
 	pending := pendingRequests(requestID)[0]
 	for name, c := range map[string]struct {
 		seen []uint64 // revisions; 9 is a denial
@@ -166,6 +168,7 @@ func TestTransitionAndWatch(t *testing.T) {
 // repaired. Later ones are repaired when they become final: at once if they were written
 // before the start, else after a delay.
 func TestReconcile(t *testing.T) {
+	t.Parallel()
 	tr := newTestTransitions(&memoryStore{})
 	tr.recent = []finished{}
 	final := *ended(pendingRequests(requestID)[0], approvals.StatusDenied)

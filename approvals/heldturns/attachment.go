@@ -40,19 +40,19 @@ func (a *Attachment) errTaken() error {
 // stored: the old one would release the calls before again.
 func (a *Attachment) Update(ctx context.Context, snapshot []byte) error {
 	k := a.keeper
-	key, stored := k.index.key(a.turn)
+	t, stored := k.index.get(a.turn)
 	if _, ok := k.index.holds(a); !ok || !stored {
 		return a.errTaken()
 	}
-	put, err := k.store.Put(ctx, key, snapshot)
+	put, err := k.store.Put(ctx, t.key, snapshot)
 	if errors.Is(err, approvals.ErrNoRoom) {
 		return errors.Join(err, a.End(ctx))
 	}
-	if err != nil || put == key {
+	if err != nil || put == t.key {
 		return err
 	}
 	k.index.setKey(put)
-	return k.store.Withdraw(ctx, key, k.orphanTTL)
+	return k.store.Withdraw(ctx, t.key, k.orphanTTL)
 }
 
 // Opened marks that people are asked. A turn that ends before is not reported as ended: it

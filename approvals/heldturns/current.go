@@ -8,7 +8,7 @@ import (
 
 // maxStale is the time after which requests no longer wait for an index that is not current:
 // the store is lost, not only one of its servers.
-const maxStale = 10 * time.Second
+const maxStale = 15 * time.Second
 
 // watches knows whether the watches of the store have all changes of other processes.
 type watches struct {

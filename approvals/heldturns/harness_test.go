@@ -140,10 +140,7 @@ func (f faulty) RemoveState(ctx context.Context, id string, revision uint64) err
 }
 
 func (f faulty) AppendEvents(ctx context.Context, events ...approvals.Event) error {
-	if err := f.writes("AppendEvents"); err != nil {
-		return err
-	}
-	return f.Store.AppendEvents(ctx, events...)
+	return appendSingly(ctx, f.Store.AppendEvents, f.writes, events)
 }
 
 func (f faulty) EnsureEvent(ctx context.Context, e approvals.Event) error {
@@ -151,6 +148,19 @@ func (f faulty) EnsureEvent(ctx context.Context, e approvals.Event) error {
 		return err
 	}
 	return f.Store.EnsureEvent(ctx, e)
+}
+
+// appendSingly appends each event by a write of its own: a process may die between two events.
+func appendSingly(ctx context.Context, to func(context.Context, ...approvals.Event) error, writes func(name string) error, events []approvals.Event) error {
+	for _, e := range events {
+		if err := writes("AppendEvents"); err != nil {
+			return err
+		}
+		if err := to(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // faultyGate is a gate's store whose writes fail likewise.
@@ -181,10 +191,7 @@ func (f faultyGate) PublishRequest(ctx context.Context, r approvals.Request) err
 }
 
 func (f faultyGate) AppendEvents(ctx context.Context, events ...approvals.Event) error {
-	if err := f.writes("AppendEvents"); err != nil {
-		return err
-	}
-	return f.Store.AppendEvents(ctx, events...)
+	return appendSingly(ctx, f.Store.AppendEvents, f.writes, events)
 }
 
 func (f faultyGate) EnsureEvent(ctx context.Context, e approvals.Event) error {

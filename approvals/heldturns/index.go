@@ -148,24 +148,14 @@ func (x *index) forgetLocked(t *heldTurn) {
 	}
 }
 
-// removal returns the key of a stored turn, and whether it was withdrawn.
-func (x *index) removal(id string) (key Key, withdrawn, ok bool) {
+// get returns a stored turn.
+func (x *index) get(id string) (t heldTurn, ok bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if t := x.turns[id]; t != nil && !t.ended {
-		return t.key, t.opening, true
+		return *t, true
 	}
-	return Key{}, false, false
-}
-
-// key returns the key of a stored turn.
-func (x *index) key(id string) (key Key, ok bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	if t := x.turns[id]; t != nil && !t.ended {
-		return t.key, true
-	}
-	return Key{}, false
+	return t, false
 }
 
 // setKey replaces the key of a turn.
@@ -182,13 +172,10 @@ func (x *index) setKey(key Key) {
 func (x *index) begin(id string) (done func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if t := x.turns[id]; t != nil {
-		return x.beginLocked(t)
+	t := x.turns[id]
+	if t == nil {
+		return func() {}
 	}
-	return func() {}
-}
-
-func (x *index) beginLocked(t *heldTurn) (done func()) {
 	t.busy++
 	return func() {
 		x.mu.Lock()
@@ -368,7 +355,7 @@ func (x *index) all(before time.Time) (ids []string) {
 
 // wants reports whether a turn is stored.
 func (x *index) wants(id string) bool {
-	_, ok := x.key(id)
+	_, ok := x.get(id)
 	return ok
 }
 

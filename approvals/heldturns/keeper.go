@@ -135,11 +135,11 @@ func (k *Keeper) RequestChanged(r *approvals.Request) {
 // Load reads the snapshot of a stored turn. It fails with [approvals.ErrUnknownTurn] or
 // [approvals.ErrStoreUnavailable].
 func (k *Keeper) Load(ctx context.Context, id string) ([]byte, error) {
-	key, ok := k.index.key(id)
+	t, ok := k.index.get(id)
 	if !ok {
 		return nil, fmt.Errorf("load held turn %s: %w", id, approvals.ErrUnknownTurn)
 	}
-	return k.store.Get(ctx, key)
+	return k.store.Get(ctx, t.key)
 }
 
 // Keep stores a turn before its requests are recorded, for the connection that waits for
@@ -167,7 +167,7 @@ func (k *Keeper) Keep(ctx context.Context, t approvals.HeldTurn, snapshot []byte
 // with [approvals.ErrTaken] if another connection has claimed the turn since, else with
 // [approvals.ErrUnknownTurn] if the turn has ended, or [approvals.ErrStoreUnavailable].
 func (k *Keeper) Claim(ctx context.Context, c Candidate) (*Attachment, []byte, error) {
-	key, ok := k.index.key(c.ID)
+	t, ok := k.index.get(c.ID)
 	if !ok {
 		return nil, nil, fmt.Errorf("claim held turn %s: %w", c.ID, approvals.ErrUnknownTurn)
 	}
@@ -180,7 +180,7 @@ func (k *Keeper) Claim(ctx context.Context, c Candidate) (*Attachment, []byte, e
 		return nil, nil, err
 	}
 	k.index.attach(a)
-	snapshot, err := k.store.Get(ctx, key)
+	snapshot, err := k.store.Get(ctx, t.key)
 	switch {
 	case errors.Is(err, approvals.ErrUnknownTurn): // it has ended meanwhile
 		k.index.end(c.ID, k.now().UTC())

@@ -278,18 +278,18 @@ func (r *reconciler) finish(ctx context.Context, id, reason string) error {
 
 // remove removes a turn from the store, then its state.
 func (k *Keeper) remove(ctx context.Context, id string) error {
-	key, withdrawn, ok := k.index.removal(id)
+	t, ok := k.index.get(id)
 	if !ok {
 		return nil
 	}
-	if withdrawn {
-		err := k.store.Withdraw(ctx, key, k.orphanTTL)
+	if t.opening {
+		err := k.store.Withdraw(ctx, t.key, k.orphanTTL)
 		if err == nil {
 			k.index.forget(id)
 		}
 		return err
 	}
-	if err := k.store.End(ctx, key, k.orphanTTL); err != nil {
+	if err := k.store.End(ctx, t.key, k.orphanTTL); err != nil {
 		return err
 	}
 	if revision := k.index.end(id, k.now().UTC()); revision > 0 {

@@ -19,10 +19,16 @@ type requests struct {
 
 // asked are the requests of a turn.
 type asked struct {
-	about   approvals.Event // the fields of the turn's events that its requests have
+	about   about
 	pending map[string]bool // whether a request is pending, by its id
 	waits   int             // pending requests
 	ended   time.Time       // when the last request became final; zero: none has
+}
+
+// about has the fields of the turn's events that its requests have.
+type about struct {
+	principal                          approvals.Principal
+	session, run, turn, dialect, model string
 }
 
 // changed applies the state of a request. It reports whether all known requests of a stored
@@ -39,9 +45,7 @@ func (x *requests) changed(r *approvals.Request, stored func(turn string) bool) 
 		if r.Status.Final() && !held {
 			return false
 		}
-		q = &asked{pending: map[string]bool{}, about: approvals.Event{
-			Tenant: r.Principal.Tenant, Principal: r.Principal, SessionID: r.SessionID, RunID: r.RunID, TurnID: r.TurnID, Dialect: r.Dialect, Model: r.Model,
-		}}
+		q = &asked{pending: map[string]bool{}, about: about{r.Principal, r.SessionID, r.RunID, r.TurnID, r.Dialect, r.Model}}
 		x.byTurn[r.TurnID] = q
 	}
 	q.set(r.ID, !r.Status.Final())
@@ -139,8 +143,9 @@ func (x *requests) readyEvents(s State) []approvals.Event {
 }
 
 func (q *asked) event(s State, typ approvals.EventType, request string, at time.Time) approvals.Event {
-	e := q.about
-	e.Type, e.RequestID, e.Time = typ, request, at.UTC()
-	e.ID = approvals.DerivedID(at, fmt.Sprintf("%s/%s/%s", request, typ, s.Attachment))
-	return e
+	a := &q.about
+	return approvals.Event{
+		ID: approvals.DerivedID(at, fmt.Sprintf("%s/%s/%s", request, typ, s.Attachment)), Type: typ, Time: at.UTC(), RequestID: request,
+		Tenant: a.principal.Tenant, Principal: a.principal, SessionID: a.session, RunID: a.run, TurnID: a.turn, Dialect: a.dialect, Model: a.model,
+	}
 }

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -49,6 +50,13 @@ func ArgumentsValue(c intercept.Call) json.RawMessage {
 		return text
 	}
 	return json.RawMessage(strictjson.Quote(c.Arguments))
+}
+
+// SameArguments reports whether a value is the [ArgumentsValue] of a call. It may have been
+// encoded again.
+func SameArguments(value json.RawMessage, c intercept.Call) bool {
+	x, y := jsontext.Value(bytes.Clone(value)), jsontext.Value(bytes.Clone(ArgumentsValue(c)))
+	return x.Canonicalize() == nil && y.Canonicalize() == nil && bytes.Equal(x, y)
 }
 
 func isObject(text []byte) bool {

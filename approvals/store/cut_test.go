@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -19,11 +20,26 @@ type cut struct {
 
 func newCut(t *testing.T, url string) *cut {
 	t.Helper()
+	c := &cut{conns: map[net.Conn]bool{}}
+	c.url = startRelay(t, url, func(relays *sync.WaitGroup, client, server net.Conn) {
+		if !c.add(client, server) {
+			_ = errors.Join(client.Close(), server.Close())
+			return
+		}
+		relays.Go(func() { _, _ = io.Copy(server, client); c.close(client, server) })
+		relays.Go(func() { _, _ = io.Copy(client, server); c.close(client, server) })
+	}, func() { c.set(true) })
+	return c
+}
+
+// startRelay accepts connections for a NATS server until the test ends, and returns its own
+// URL. serve begins to relay a connection; end ends all of them.
+func startRelay(t *testing.T, url string, serve func(relays *sync.WaitGroup, client, server net.Conn), end func()) string {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cut{url: "nats://" + listener.Addr().String(), conns: map[net.Conn]bool{}}
 	var relays sync.WaitGroup
 	relays.Go(func() {
 		for {
@@ -32,16 +48,15 @@ func newCut(t *testing.T, url string) *cut {
 				return
 			}
 			server, err := net.Dial("tcp", strings.TrimPrefix(url, "nats://"))
-			if err != nil || !c.add(client, server) {
+			if err != nil {
 				_ = client.Close()
 				continue
 			}
-			relays.Go(func() { _, _ = io.Copy(server, client); c.close(client, server) })
-			relays.Go(func() { _, _ = io.Copy(client, server); c.close(client, server) })
+			serve(&relays, client, server)
 		}
 	})
-	t.Cleanup(func() { _ = listener.Close(); c.set(true); relays.Wait() })
-	return c
+	t.Cleanup(func() { _ = listener.Close(); end(); relays.Wait() })
+	return "nats://" + listener.Addr().String()
 }
 
 func (c *cut) add(conns ...net.Conn) bool {

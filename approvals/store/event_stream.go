@@ -81,44 +81,88 @@ const (
 	headerBatchCommit = "Nats-Batch-Commit"
 )
 
-// AppendAfter publishes entries as one atomic batch: one wait for the disk.
-func (e eventStream) AppendAfter(ctx context.Context, seq uint64, entries []audit.Entry) error {
+// maxSingle is the number of entries up to which each is a message of its own. NATS keeps a
+// batch of a stream with one copy in files that it creates and removes, which costs as much
+// as about 12 synced messages; with several copies in memory.
+const maxSingle = 3
+
+// AppendAfter publishes few entries one after the other, and others as an atomic batch. It
+// does not send an entry before the reply to the one before it: after a conflict, the
+// expected sequence of the next entry can be that of an entry of another writer, and the
+// chain would fork.
+func (e eventStream) AppendAfter(ctx context.Context, seq uint64, entries []audit.Entry) (int, error) {
 	defer e.backend.TimeWrite()()
-	conn := e.backend.Conn
+	if len(entries) > maxSingle || (len(entries) > 1 && e.stream.CachedInfo().Config.Replicas > 1) {
+		if err := e.appendBatch(ctx, seq, entries); err != nil {
+			return 0, err
+		}
+		return len(entries), nil
+	}
+	for i, entry := range entries {
+		msg := message(entry)
+		msg.Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(seq+uint64(i), 10))
+		if err := e.commit(ctx, msg, entry.Seq); err != nil {
+			return i, err
+		}
+	}
+	return len(entries), nil
+}
+
+// message returns the message of an entry.
+func message(entry audit.Entry) *natsgo.Msg {
+	msg := natsgo.NewMsg(subjects.OfEvent(entry.Event))
+	msg.Data = entry.Data
+	msg.Header.Set(jetstream.MsgIDHeader, entry.Event.ID)
+	msg.Header.Set(jetstream.ExpectedStreamHeader, subjects.StreamEvents)
+	return msg
+}
+
+// appendBatch appends all entries or none.
+func (e eventStream) appendBatch(ctx context.Context, seq uint64, entries []audit.Entry) error {
 	batch := nuid.Next()
 	for i, entry := range entries {
-		msg := natsgo.NewMsg(subjects.OfEvent(entry.Event))
-		msg.Data = entry.Data
-		msg.Header.Set(jetstream.MsgIDHeader, entry.Event.ID)
-		msg.Header.Set(jetstream.ExpectedStreamHeader, subjects.StreamEvents)
+		msg := message(entry)
+		msg.Header.Set(headerBatch, batch)
+		msg.Header.Set(headerBatchSeq, strconv.Itoa(i+1))
 		if i == 0 {
 			msg.Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(seq, 10))
 		}
-		if len(entries) > 1 {
-			msg.Header.Set(headerBatch, batch)
-			msg.Header.Set(headerBatchSeq, strconv.Itoa(i+1))
-		}
-		if i < len(entries)-1 {
-			if err := conn.PublishMsg(msg); err != nil {
-				return e.backend.Fail(natskv.OpAppend, "append to the audit log", err)
-			}
-			continue
-		}
-		if len(entries) > 1 {
+		if i == len(entries)-1 {
 			msg.Header.Set(headerBatchCommit, "1")
+			return e.commit(ctx, msg, entry.Seq)
 		}
-		return e.commit(ctx, msg)
+		if err := e.backend.Conn.PublishMsg(msg); err != nil {
+			return e.backend.Fail(natskv.OpAppend, "append to the audit log", err)
+		}
 	}
 	return nil
 }
 
-// commit publishes the last message of a batch and reads the reply.
-func (e eventStream) commit(ctx context.Context, msg *natsgo.Msg) error {
+// errReconnected is the error of a write whose connection was lost before the reply.
+var errReconnected = errors.New("the connection to NATS was lost before the reply")
+
+// commit publishes a message, or the last one of a batch, and waits until the server has
+// stored it with the sequence seq. It does not wait longer than until a reconnect: the reply
+// was for the connection that is lost.
+func (e eventStream) commit(ctx context.Context, msg *natsgo.Msg, seq uint64) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	reconnected := e.backend.NextReconnect()
+	go func() {
+		select {
+		case <-reconnected:
+			cancel(errReconnected)
+		case <-ctx.Done():
+		}
+	}()
 	var reply *natsgo.Msg
 	err := e.backend.Bounded(ctx, func(ctx context.Context) (err error) {
 		reply, err = natskv.Await(ctx, func(ctx context.Context) (*natsgo.Msg, error) { return e.backend.Conn.RequestMsgWithContext(ctx, msg) })
 		return err
 	})
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, errReconnected) {
+		err = cause
+	}
 	if err != nil {
 		return e.backend.Fail(natskv.OpAppend, "append to the audit log", err)
 	}
@@ -130,17 +174,17 @@ func (e eventStream) commit(ctx context.Context, msg *natsgo.Msg) error {
 	if err := json.Unmarshal(reply.Data, &ack); err != nil {
 		return e.backend.Fail(natskv.OpAppend, "append to the audit log", err)
 	}
-	const duplicateInBatch, duplicateInProcess = 10201, 10158
+	const duplicateInBatch = 10201 // 10158 is one in process, which may not be stored in the end
 	switch {
 	case ack.Duplicate:
 		return audit.ErrDuplicate
-	case ack.Error == nil && ack.Sequence > 0:
+	case ack.Error == nil && ack.Sequence == seq:
 		return nil
 	case ack.Error == nil:
-		return e.backend.Fail(natskv.OpAppend, "append to the audit log", errors.New("the reply has no sequence"))
+		return e.backend.Fail(natskv.OpAppend, "append to the audit log", fmt.Errorf("the reply has the sequence %d, not %d", ack.Sequence, seq))
 	case natskv.WrongSequence(ack.Error):
 		return audit.ErrMoved
-	case ack.Error.ErrorCode == duplicateInBatch || ack.Error.ErrorCode == duplicateInProcess:
+	case ack.Error.ErrorCode == duplicateInBatch:
 		return audit.ErrDuplicate
 	}
 	return e.backend.Fail(natskv.OpAppend, "append to the audit log", ack.Error)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/approvalstest"
@@ -58,6 +60,7 @@ func (r *keeping) keep(t *testing.T, id string) (*heldturns.Attachment, *gate.Ho
 	if err != nil {
 		t.Fatal(err)
 	}
+	a.Opened()
 	return a, h
 }
 
@@ -67,6 +70,44 @@ func (r *keeping) is(id string, want approvals.AttachState) func() bool {
 		all := r.keeper.Candidates(id)
 		return len(all) == 1 && !all[0].Ended && all[0].State == want
 	}
+}
+
+// A watch whose consumer is lost with its server is opened again, and misses nothing.
+func TestAWatchWithoutItsConsumerIsOpenedAgain(t *testing.T) {
+	t.Parallel()
+	e := startExternal(t, 0, t.TempDir())
+	one, two := keepingReplica(t, e.url), keepingReplica(t, e.url)
+	conn, err := natsgo.Connect(e.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deleted := 0
+	for _, bucket := range []string{store.BucketHeld, store.BucketHeldStates} {
+		stream, err := js.Stream(t.Context(), "KV_"+bucket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name := range stream.ConsumerNames(t.Context()).Name() {
+			if err := stream.DeleteConsumer(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+			deleted++
+		}
+	}
+	if deleted != 4 {
+		t.Fatalf("two replicas have %d consumers", deleted)
+	}
+	a, _ := one.keep(t, "t1")
+	approvalstest.Eventually(t, "the other replica knows the turn", two.is("t1", approvals.AgentAttached))
+	if err := a.Detach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	approvalstest.Eventually(t, "the other replica knows that it is detached", two.is("t1", approvals.AgentDetached))
 }
 
 // A replica sees the turns of another, with the state in the request, and takes over what

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -29,37 +28,7 @@ func TestKilledWhileWriting(t *testing.T) {
 	dir := t.TempDir()
 	var acknowledged []string
 	for round := range 3 {
-		writer := exec.Command(os.Args[0], "-test.run=^TestKilledWhileWriting$")
-		writer.Env = append(os.Environ(), writerFolder+"="+dir)
-		out, err := writer.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := writer.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(out)
-		for n := 0; n < 20*(round+1) && lines.Scan(); {
-			if id, ok := strings.CutPrefix(lines.Text(), "wrote "); ok {
-				acknowledged = append(acknowledged, id)
-				n++
-			} else {
-				t.Log(lines.Text())
-			}
-		}
-		if err := writer.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		rest, err := io.ReadAll(out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = writer.Wait() // it reports that it was killed
-		for line := range strings.Lines(string(rest)) {
-			if id, ok := strings.CutPrefix(line, "wrote "); ok && strings.HasSuffix(id, "\n") {
-				acknowledged = append(acknowledged, strings.TrimSpace(id))
-			}
-		}
+		acknowledged = append(acknowledged, killWriter(t, dir, 20*(round+1), 0)...)
 		s := open(t, store.Options{Dir: dir})
 		for _, id := range acknowledged {
 			if r, err := s.Requests.GetRequest(t.Context(), id); err != nil || r.Request.Status != approvals.StatusApproved {
@@ -69,6 +38,96 @@ func TestKilledWhileWriting(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// killWriter starts a process that runs the test and writes, and kills it a moment after it
+// has written n times. It returns what was written.
+func killWriter(t *testing.T, dir string, n int, moment time.Duration) (written []string) {
+	t.Helper()
+	writer := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	writer.Env = append(os.Environ(), writerFolder+"="+dir)
+	out, err := writer.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		id, ok := strings.CutPrefix(lines.Text(), "wrote ")
+		if !ok {
+			t.Log(lines.Text())
+			continue
+		}
+		if written = append(written, id); len(written) == n {
+			time.Sleep(moment)
+			if err := writer.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_ = writer.Wait() // it reports that it was killed
+	if len(written) < n {
+		t.Fatalf("the process has ended after %d writes", len(written))
+	}
+	return written
+}
+
+// A process is killed while it appends groups of events, often within one. The chain
+// is intact, acknowledged groups are whole, and the others are whole and not doubled after
+// they were appended again.
+func TestKilledWithinAGroup(t *testing.T) {
+	if dir := os.Getenv(writerFolder); dir != "" {
+		appendUntilKilled(t, dir)
+		return
+	}
+	dir, groups, within := t.TempDir(), [][]approvals.Event{}, 0
+	for round := range 8 {
+		for _, name := range killWriter(t, dir, 3, time.Duration(round)*300*time.Microsecond) {
+			groups = append(groups, group(name, killedGroup))
+		}
+		s := open(t, store.Options{Dir: dir})
+		entries := wantOnce(t, s, groups...)
+		if entries%killedGroup != 0 {
+			within++
+		}
+		if entries > uint64(len(groups)*killedGroup) { // a group whose end was not acknowledged
+			unfinished, err := s.Events.Entry(t.Context(), entries)
+			if err != nil {
+				t.Fatal(err)
+			}
+			groups = append(groups, group(unfinished.Event.RunID, killedGroup))
+			if err := s.Events.AppendEvents(t.Context(), groups[len(groups)-1]...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := wantOnce(t, s, groups...); n != uint64(len(groups)*killedGroup) {
+			t.Fatalf("%d entries of %d groups", n, len(groups))
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d kills within a group", within)
+}
+
+// killedGroup is the number of events in a group of the process that is killed.
+const killedGroup = 3
+
+// appendUntilKilled appends groups of events, and prints the names of those that are recorded.
+func appendUntilKilled(t *testing.T, dir string) {
+	s, err := store.Open(t.Context(), store.Options{Dir: dir, Listen: "-"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids approvals.IDSource
+	for {
+		name := ids.Next(time.Now())
+		if err := s.Events.AppendEvents(t.Context(), group(name, killedGroup)...); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("wrote", name)
 	}
 }
 

@@ -184,7 +184,7 @@ export async function signOut() {
 	localStorage.removeItem(KEY);
 }
 
-/** The runs that were paused, resumed or stopped, the latest first. @returns {Promise<{items: import('./types.js').Run[]}>} */
+/** The runs that have not ended and those that ended last, the most recently active first. @returns {Promise<{items: import('./types.js').Run[]}>} */
 export function listRuns() {
 	return ask('GET', '/api/v1/runs');
 }
@@ -202,6 +202,16 @@ export async function getRun(id) {
 /** @param {string} id @param {'pause_run'|'resume_run'|'abort_run'} action @returns {Promise<import('./types.js').Run>} the run after the signal */
 export function steer(id, action) {
 	return ask('POST', `/api/v1/runs/${encodeURIComponent(id)}/signal`, { action });
+}
+
+/** The signals by principal that are in force. @returns {Promise<{items: import('./types.js').Signal[]}>} */
+export function listSignals() {
+	return ask('GET', '/api/v1/signals');
+}
+
+/** Pauses, stops or resumes all runs of a principal. @param {Pick<import('./types.js').Signal, 'principal'|'action'>} signal @returns {Promise<import('./types.js').Signal>} */
+export function sendSignal(signal) {
+	return ask('POST', '/api/v1/signals', signal);
 }
 
 /** A page of the grants in force, newest first. @param {string} cursor @returns {Promise<{items: import('./types.js').Grant[], next_cursor: string}>} */

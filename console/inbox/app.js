@@ -17,14 +17,16 @@ import { drawGrants } from './view/grants.js';
 import { drawHistory } from './view/history.js';
 import { buildList, drawList, inOrder } from './view/list.js';
 import { drawRun, drawRuns } from './view/run.js';
+import { drawNewSignal } from './view/signals.js';
 
 const NARROW = matchMedia('(max-width: 800px)');
 
 /** The pages beside the inbox itself, by the beginning of their address. */
 const PAGES = [
 	{ name: 'History', path: /^#\/history(?:\?(.*))?$/, address: '#/history', draw: (/** @type {HTMLElement} */ place, query = '') => drawHistory(place, new URLSearchParams(query)) },
-	{ name: 'Runs', path: /^#\/runs$/, address: '#/runs', draw: (/** @type {HTMLElement} */ place) => void drawRuns(place) },
-	{ name: 'Runs', path: /^#\/runs\/(.+)$/, address: '#/runs', draw: (/** @type {HTMLElement} */ place, id = '') => void drawRun(place, decoded(id)) },
+	{ name: 'Runs', path: /^#\/runs$/, address: '#/runs', draw: (/** @type {HTMLElement} */ place) => void drawRuns(place), live: true },
+	{ name: 'Runs', path: /^#\/runs\/(.+)$/, address: '#/runs', draw: (/** @type {HTMLElement} */ place, id = '') => void drawRun(place, decoded(id)), live: true },
+	{ name: 'Runs', path: /^#\/signals\/new(?:\?(.*))?$/, address: '#/runs', draw: (/** @type {HTMLElement} */ place, query = '') => void drawNewSignal(place, new URLSearchParams(query)) },
 	{ name: 'Grants', path: /^#\/grants\/new$/, address: '#/grants', draw: (/** @type {HTMLElement} */ place) => void drawNewGrant(place) },
 	{ name: 'Grants', path: /^#\/grants$/, address: '#/grants', draw: (/** @type {HTMLElement} */ place) => void drawGrants(place) },
 	{ name: 'Delegations', path: /^#\/delegations\/new$/, address: '#/delegations', draw: (/** @type {HTMLElement} */ place) => drawNewDelegation(place) },
@@ -52,12 +54,19 @@ function route() {
 	byId('page').hidden = page === undefined;
 	drawNav(page?.address ?? '#/');
 	if (page) {
+		fill(byId('page'));
 		page.draw(byId('page'), page.path.exec(location.hash)?.[1]);
 		return byId('page').focus({ preventScroll: true });
 	}
 	const [, id = ''] = /^#\/requests\/([\w-]+)$/.exec(location.hash) ?? [];
 	byId('inbox').classList.toggle('reading', id !== '');
 	void show(id);
+}
+
+/** Draws the pages of runs again when a run has changed. */
+function redraw() {
+	const page = PAGES.find(({ path }) => path.test(location.hash));
+	if (page?.live) page.draw(byId('page'), page.path.exec(location.hash)?.[1]);
 }
 
 /** @param {string} here */
@@ -112,6 +121,7 @@ function begin() {
 	buildDetail(byId('main'), moveOn);
 	keys.listen(go);
 	subscribe(draw);
+	live.onRunChange(redraw);
 	window.addEventListener('hashchange', route);
 	setInterval(tick, 1000);
 	const worker = startWorker();

@@ -26,7 +26,7 @@ export async function send(request, choice) {
 		const decided = await decide(request.id, choice);
 		put([decided]);
 		const open = decided.status === 'pending';
-		toast(open ? `You approved. Waiting for ${plain(missing(decided))}.` : `${done(choice)}: ${plain(request.tool_name)}`);
+		toast(open ? `You approved. Waiting for ${plain(missing(decided))}.` : [`${done(choice)}: ${plain(request.tool_name)}`, afterApproval(decided)].filter(Boolean).join('. '));
 		return !open;
 	} catch (error) {
 		if (!(error instanceof Failure)) throw error;
@@ -38,6 +38,12 @@ export async function send(request, choice) {
 		if (error.code === 'store_unavailable') put([await getRequest(request.id)]);
 		throw error;
 	}
+}
+
+/** What happens to an approved call that is not released at once, as approvals.Request.AfterApproval has it; '' for others. @param {Request} request */
+export function afterApproval({ agent, status }) {
+	if (status !== 'approved' || !agent || agent.state === 'attached') return '';
+	return agent.state === 'detached' ? 'The call is released when the agent reconnects.' : 'The agent goes on, and may make the call once.';
 }
 
 /** @param {Choice} choice */
@@ -70,7 +76,8 @@ export async function decideSeveralOf(requests, choice) {
 		const failed = outcomes.find((outcome) => outcome.problem);
 		const open = outcomes.filter((outcome) => outcome.request?.status === 'pending').length;
 		const rest = open > 0 ? ` ${open} of them ${open === 1 ? 'waits' : 'wait'} for more approvals.` : '';
-		toast(`${open > 0 ? 'You approved' : done(choice)}: ${well} of ${outcomes.length}.${rest}${failed ? ` ${plain(failed.problem?.detail ?? '')}` : ''}`, Boolean(failed));
+		const later = [...new Set(outcomes.map((outcome) => outcome.request && afterApproval(outcome.request)))].filter(Boolean).map((text) => ` ${text}`).join('');
+		toast(`${open > 0 ? 'You approved' : done(choice)}: ${well} of ${outcomes.length}.${rest}${later}${failed ? ` ${plain(failed.problem?.detail ?? '')}` : ''}`, Boolean(failed));
 	} catch (error) {
 		toast(error instanceof Failure ? plain(error.message) : 'Something went wrong. Reload the page.', true);
 	}

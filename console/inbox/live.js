@@ -13,11 +13,12 @@ const SILENCE = 40_000; // the server sends a comment every 15 s
 const RETRY = { least: 500, most: 10_000 };
 const SETTLE = 2_000; // after it the list is read once more: requests may have come while the stream began
 const RECHECK = 120_000; // the list is read again this often, whatever the stream reports
-const AGAIN = 1_000; // a request that could not be read is read again
+const AGAIN = 1_000; // a request that could not be read, or is about to change, is read again
 const FEW = 3; // so many requests are read one by one, more as a list
 const SPARE = 5; // additional length of a list, for requests that came meanwhile
 
 const DELEGATIONS = new Set(['delegation_created', 'delegation_revoked']);
+const AFTERWARDS = new Set(['turn_detached', 'turn_reattached', 'call_released']); // the stream has no request after those of one that has ended
 const REQUEST = 'request'; // the present state of a request, after each event about it
 
 let lastEventID = '';
@@ -35,6 +36,14 @@ const arrivals = [];
 /** Calls a function for each request that begins to wait from now on. @param {(request: Request) => void} listener */
 export function onArrival(listener) {
 	arrivals.push(listener);
+}
+
+/** @type {(() => void)[]} */
+const runChanges = [];
+
+/** Calls a function when a run was paused, resumed or stopped, or has ended. @param {() => void} listener */
+export function onRunChange(listener) {
+	runChanges.push(listener);
 }
 
 /** Connects, and keeps connected as long as the page is open. */
@@ -108,7 +117,15 @@ async function follow(signal) {
 function take(event) {
 	if (event.id) lastEventID = event.id;
 	if (DELEGATIONS.has(event.name)) void readMe();
+	if (event.name.startsWith('run_')) for (const listener of runChanges) listener();
+	if (AFTERWARDS.has(event.name)) readAfterwards(parse(event.data).request_id);
 	if (event.name === REQUEST) takeOver([parse(event.data)]);
+}
+
+/** Reads an ended request that is shown once more, when its release is recorded. @param {string} id */
+function readAfterwards(id) {
+	const known = state.requests.get(id);
+	if (known && known.status !== 'pending') setTimeout(() => want(id), AGAIN);
 }
 
 /** Reads the rights of the person at the page again. */

@@ -109,13 +109,24 @@
  */
 
 /**
- * @typedef {Object} Run one task of one agent, as far as people have steered it
+ * @typedef {Object} Run one task of one agent
  * @property {string} id
- * @property {'running'|'paused'|'aborted'} state
+ * @property {'running'|'paused'|'aborted'|'ended'} state
  * @property {{tenant: string, user: string, agent: string}} principal
  * @property {string} session_id
- * @property {string} [reviewer_id]
- * @property {string} updated_at
+ * @property {string} [reviewer_id] of the last signal to this run
+ * @property {string} updated_at when the state changed
+ * @property {string} [active_at] of the agent's last request
+ * @property {string} [last_outcome] of the latest call
+ * @property {Signal[]} [signals] by principal, that are in force for it
+ */
+
+/**
+ * @typedef {Object} Signal what pauses or stops all runs of a principal
+ * @property {{tenant: string, user: string, agent: string}} principal empty fields match all
+ * @property {'pause_run'|'resume_run'|'abort_run'} action
+ * @property {string} reviewer_id
+ * @property {string} since
  */
 
 /**

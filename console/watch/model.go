@@ -123,6 +123,9 @@ func (m *Model) decided(msg decidedMsg) tea.Cmd {
 		return nil
 	}
 	m.review.notice = fmt.Sprintf("%s %s", msg.request.ToolName, ending(&msg.request))
+	if after := msg.request.AfterApproval(); after != "" {
+		m.review.notice += "; " + after + "."
+	}
 	if !msg.request.Status.Final() {
 		m.review.notice = "You approved. Waiting for " + msg.request.Missing() + "."
 	}

@@ -99,12 +99,12 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 		if d.OnBehalfOf != "" {
 			who += " for " + d.OnBehalfOf
 		}
-		w.field("decided", fmt.Sprintf("%s by %s over %s %s %s", d.Action, who, d.Channel, d.DecidedAt.UTC().Format(time.RFC3339), d.Note))
+		w.field("decided", fmt.Sprintf("%s by %s over %s %s %s", d.Action, who, d.Channel, timeOf(d.DecidedAt), d.Note))
 		if d.ModifiedArgs != nil {
 			w.diff(diffLines(sanitize.Indented(r.Arguments), sanitize.Indented(d.ModifiedArgs)))
 		}
 	}
-	w.field("agent", r.AgentNote())
+	w.field("agent", r.AgentNote(timeOf))
 	if result := r.Details.Result; result != nil {
 		w.field("released", result.Release())
 		w.field("result", result.Describe())
@@ -120,6 +120,8 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 	made.lines = w.lines
 	return made
 }
+
+func timeOf(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func origin(r *approvals.Request) []string {
 	var known []string

@@ -26,7 +26,7 @@ func (p *pager) toggleRaw() {
 
 // draw makes the page of a request, or of an edit of it, if it is another one than before.
 func (p *pager) draw(r *approvals.Request, draft []byte, width int) {
-	of := pageOf{r.ID, r.Status, len(r.Decisions), r.EscalatedAt(), r.AgentNote(), r.Details.Result.Received(), r.Details.Abridged, p.raw, string(draft), width}
+	of := pageOf{r.ID, r.Status, len(r.Decisions), r.EscalatedAt(), r.AgentNote(timeOf), r.Details.Result.Received(), r.Details.Abridged, p.raw, string(draft), width}
 	if p.page.of == of {
 		return
 	}

@@ -149,6 +149,9 @@ func requestRow(r *approvals.Request, sameTurn bool, now time.Time) string {
 	if r.RuleTitle() != "" {
 		preview = r.Title + " · " + preview
 	}
+	if r.Agent != nil && r.Agent.State != approvals.AgentAttached {
+		preview = string(r.Agent.State) + " " + humanize.Ago(now.Sub(r.Agent.Since)) + " · " + preview
+	}
 	if len(r.Details.Flags) > 0 {
 		preview = "! " + preview
 	}

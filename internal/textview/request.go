@@ -25,7 +25,7 @@ func Request(r *approvals.Request, now time.Time) string {
 	line("Tool", r.ToolName)
 	line("", r.Tool.Description)
 	line("Risk", string(r.RiskLevel))
-	line("Agent", r.AgentNote())
+	line("Agent", r.AgentNote(timeOf))
 	line("Asked by", Join(": ", r.Rule, r.Reason))
 	line("Decided by", deciders(r))
 	if r.Description != r.Tool.Description {
@@ -82,6 +82,9 @@ func Decided(w io.Writer, request *approvals.Request) error {
 	}
 	_, err := fmt.Fprintf(w, "%s %s: %s %s\n", sanitize.Line(stands), sanitize.Line(request.ID),
 		sanitize.Line(request.ToolName), sanitize.Spaces(sanitize.JSON(CompactJSON(arguments))))
+	if after := request.AfterApproval(); after != "" && err == nil {
+		_, err = fmt.Fprintf(w, "%s\n", after)
+	}
 	if last, ok := request.FinalDecision(); ok && last.GrantID != "" && err == nil {
 		g := approvals.Grant{
 			Effect: approvals.GrantAllow, Scope: last.Scope, Principal: request.Principal, SessionID: request.SessionID,

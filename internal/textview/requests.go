@@ -23,17 +23,25 @@ func Requests(w io.Writer, list approvals.Page, status approvals.Status, now tim
 		return err
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "ID\tAGE\tRISK\tTOOL\tPREVIEW\t%s\n", last)
+	fmt.Fprintf(table, "ID\tAGE\tRISK\tTOOL\tPREVIEW\tAGENT\t%s\n", last)
 	for i := range list.Items {
 		r := &list.Items[i]
 		stands := shortStatus(r, now)
 		if status == approvals.StatusPending {
 			stands = humanize.Left(r.ExpiresAt.Sub(now))
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", sanitize.Line(r.ID), humanize.Ago(now.Sub(r.CreatedAt)), sanitize.Line(string(r.RiskLevel)),
-			sanitize.Line(r.ToolName), Shorten(sanitize.Line(previewOf(r)), PreviewWidth), sanitize.Line(stands))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", sanitize.Line(r.ID), humanize.Ago(now.Sub(r.CreatedAt)), sanitize.Line(string(r.RiskLevel)),
+			sanitize.Line(r.ToolName), Shorten(sanitize.Line(previewOf(r)), PreviewWidth), agentOf(r, now), sanitize.Line(stands))
 	}
 	return endTable(w, table, list.NextCursor)
+}
+
+// agentOf is the agent's side of a request and for how long, "-" without a stored turn.
+func agentOf(r *approvals.Request, now time.Time) string {
+	if r.Agent == nil {
+		return "-"
+	}
+	return sanitize.Line(string(r.Agent.State)) + " " + humanize.Ago(now.Sub(r.Agent.Since))
 }
 
 // previewOf is a request in a few words: the title that its rule gives it, then its

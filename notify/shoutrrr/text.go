@@ -123,7 +123,7 @@ func (f format) who(r *approvals.Request) string {
 func ends(r *approvals.Request) string {
 	text := notify.Expiry(r, moment(r.ExpiresAt))
 	text = strings.ToUpper(text[:1]) + text[1:] + "."
-	if note := r.AgentNote(); note != "" {
+	if note := r.AgentNote(moment); note != "" && r.Agent.State != approvals.AgentAttached {
 		text += " " + strings.ToUpper(note[:1]) + note[1:] + "."
 	}
 	return text

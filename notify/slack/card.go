@@ -29,7 +29,7 @@ func (c *cards) message(d notify.Delivery, blocks []slackapi.Block) []slackapi.M
 
 func (c *cards) headline(d notify.Delivery) string {
 	if len(d.Requests) == 1 {
-		return fmt.Sprintf("%s: %s", named(&d.Requests[0]), statusText(&d.Requests[0]))
+		return fmt.Sprintf("%s: %s", named(&d.Requests[0]), outcomeText(&d.Requests[0]))
 	}
 	waiting := 0
 	for i := range d.Requests {

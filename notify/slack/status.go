@@ -14,7 +14,7 @@ const channelName = "slack"
 
 func statusText(r *approvals.Request) string {
 	text := outcomeText(r)
-	if note := r.AgentNote(); note != "" {
+	if note := r.AgentNote(date); note != "" {
 		text += "; " + note
 	}
 	return text
@@ -48,6 +48,9 @@ func shortStatus(r *approvals.Request) string {
 	if d, ok := r.FinalDecision(); ok {
 		text += " by " + reviewer(d)
 	}
+	if r.Agent != nil && r.Agent.State != approvals.AgentAttached {
+		text += ", " + string(r.Agent.State)
+	}
 	return text
 }
 
@@ -69,8 +72,13 @@ func waits(r *approvals.Request) string {
 	if e := r.Details.Escalation; e != nil && e.EscalatedAt != nil {
 		who += ", escalated to " + words(e.To, " or ", maxName)
 	}
-	at := r.ExpiresAt.UTC()
-	return who + "; " + notify.Expiry(r, fmt.Sprintf("<!date^%d^{time}|%s>", at.Unix(), at.Format(time.TimeOnly+" UTC")))
+	return who + "; " + notify.Expiry(r, date(r.ExpiresAt))
+}
+
+// date is a time of day, which Slack shows in the reader's zone.
+func date(at time.Time) string {
+	at = at.UTC()
+	return fmt.Sprintf("<!date^%d^{time}|%s>", at.Unix(), at.Format(time.TimeOnly+" UTC"))
 }
 
 // waitsForDemands lists the demands of a request that are open, then those that are met.

@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -30,6 +31,7 @@ type page struct {
 	Done     approvals.Action
 	Problem  string
 	Ended    string // how the request ended, and by whom
+	After    string // see [approvals.Request.AfterApproval]
 	Missing  string // the approvals that it still waits for
 }
 
@@ -181,10 +183,12 @@ func (l *Links) words(err error) string {
 	return "heldcall failed, and the decision may or may not be recorded: look in the inbox."
 }
 
+func moment(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 MST") }
+
 func ended(r *approvals.Request) string {
 	text := string(r.Status)
 	if d, ok := r.FinalDecision(); ok {
-		text += " by " + d.ReviewerID + " at " + d.DecidedAt.UTC().Format("2006-01-02 15:04:05 MST")
+		text += " by " + d.ReviewerID + " at " + moment(d.DecidedAt)
 	} else if why := r.WhyCancelled(); why != "" {
 		text += ": " + why
 	}
@@ -192,7 +196,7 @@ func ended(r *approvals.Request) string {
 }
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"line": sanitize.Line, "lines": sanitize.Lines, "json": func(text []byte) string { return sanitize.Spaces(sanitize.Indented(text)) },
+	"line": sanitize.Line, "lines": sanitize.Lines, "agent": func(r *approvals.Request) string { return r.AgentNote(moment) }, "json": func(text []byte) string { return sanitize.Spaces(sanitize.Indented(text)) },
 }).Parse(pageText))
 
 // render answers a browser. A call is shown as long as its link may still decide it:
@@ -208,7 +212,7 @@ func (l *Links) render(w http.ResponseWriter, status int, request approvals.Requ
 		p.Problem, p.Done = l.words(err), ""
 	}
 	if request.Status.Final() {
-		p.Ended = ended(&request)
+		p.Ended, p.After = ended(&request), request.AfterApproval()
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)

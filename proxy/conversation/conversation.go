@@ -35,6 +35,10 @@ type responseRef struct {
 	User    string   `json:"user,omitempty"`   // see userMessage
 	Denied  []string `json:"denied,omitempty"` // the answers up to here of which calls were denied
 	Again   []byte   `json:"again,omitempty"`  // the record for a request that asks for the answer again
+	Parked  []string `json:"parked,omitempty"` // the requests about its parked calls
+	// Waiting are the requests about earlier parked calls that were pending when the model
+	// read their notices.
+	Waiting []string `json:"waiting,omitempty"`
 }
 
 // responseRefID is the id under which a responseRef is kept. There is one a key.

@@ -59,7 +59,14 @@ func (h *HiddenTurns) load(ctx context.Context) (records [][]byte, refusal *inte
 	if c.continues.Again != nil {
 		records = append(records, c.continues.Again)
 	}
-	return records, h.fillParked(ctx, records)
+	if refusal := h.fillParked(ctx, records); refusal != nil {
+		return nil, refusal
+	}
+	texts, refusal := h.decidedLater(ctx)
+	if len(texts) > 0 {
+		records = append(records, intercept.DecidedLater(texts))
+	}
+	return records, refusal
 }
 
 func containsRecord(records [][]byte, record []byte) bool {
@@ -125,7 +132,7 @@ func (h *HiddenTurns) Remember(ctx context.Context, settled intercept.Resolution
 	if !known {
 		return nil
 	}
-	value, err := json.Marshal(h.responseRef(settled.AnswerRecord))
+	value, err := json.Marshal(h.responseRef(settled))
 	if err != nil {
 		return err
 	}
@@ -137,15 +144,16 @@ func (h *HiddenTurns) Remember(ctx context.Context, settled intercept.Resolution
 	return nil
 }
 
-// responseRef is where this answer belongs; again is the record for a request that asks
-// for it again.
-func (h *HiddenTurns) responseRef(again []byte) responseRef {
+// responseRef is where this answer belongs.
+func (h *HiddenTurns) responseRef(settled intercept.Resolution) responseRef {
 	c := h.conversation
 	who, denied := c.Identity(), c.continues.Denied
 	if c.Denials.any && !slices.Contains(denied, c.Request.Turn) {
 		denied = append(slices.Clip(denied), c.Request.Turn)
 	}
-	return responseRef{Session: who.Session, Run: who.Run, User: c.userMessage(), Denied: denied, Again: again}
+	ref := responseRef{Session: who.Session, Run: who.Run, User: c.userMessage(), Denied: denied, Again: settled.AnswerRecord}
+	ref.Parked, ref.Waiting = h.parkedUpTo(settled)
+	return ref
 }
 
 // suffix makes an id from that of a turn for the i-th record of it.

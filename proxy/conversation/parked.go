@@ -65,6 +65,42 @@ func (h *HiddenTurns) parkedRequest(ctx context.Context, id string) (r approvals
 	return r, true, nil
 }
 
+// decidedLater returns the texts about parked calls that were decided after the model had
+// read their notices, in an answer that the request continues by the provider's id. The
+// provider keeps the notices, so they cannot be changed there.
+func (h *HiddenTurns) decidedLater(ctx context.Context) (texts []string, refusal *intercept.Error) {
+	for _, id := range h.conversation.continues.Waiting {
+		r, known, refusal := h.parkedRequest(ctx, id)
+		if refusal != nil {
+			return nil, refusal
+		}
+		if known && r.Status != approvals.StatusPending {
+			texts = append(texts, intercept.WaitedFor(r.ToolName, r.ToolCallID, id, parkedText(&r)))
+		}
+	}
+	return texts, nil
+}
+
+// parkedUpTo returns the requests about the parked calls of this answer, and those about
+// earlier parked calls that were pending when the model read their notices. The model reads
+// nothing in a request that only fetches an answer.
+func (h *HiddenTurns) parkedUpTo(settled intercept.Resolution) (parked, waiting []string) {
+	c := h.conversation
+	for _, record := range settled.Hidden {
+		parked = append(parked, intercept.ParkedRequests(record)...)
+	}
+	before := c.continues
+	if len(settled.Refers) > 0 && slices.Contains(c.Info().Refers, settled.Refers[0]) {
+		return append(parked, before.Parked...), before.Waiting
+	}
+	for _, id := range slices.Concat(before.Parked, before.Waiting) {
+		if slices.ContainsFunc(h.parked, func(r approvals.Request) bool { return r.ID == id && r.Status == approvals.StatusPending }) {
+			waiting = append(waiting, id)
+		}
+	}
+	return parked, waiting
+}
+
 // parkedText is the text for the model about a parked call.
 func parkedText(r *approvals.Request) string {
 	d, _ := r.FinalDecision()

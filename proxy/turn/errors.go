@@ -1,7 +1,6 @@
 package turn
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 
@@ -23,10 +22,7 @@ func Explain(err error) *intercept.Error {
 	if errors.Is(err, ErrShuttingDown) {
 		return errRestarting()
 	}
-	if e := (*intercept.Error)(nil); errors.As(err, &e) {
-		return e
-	}
-	return &intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the answer ended early", Err: err}
+	return asError(err, intercept.CodeUpstreamCut, "the answer ended early")
 }
 
 // errRestarting is the error for an agent whose turn ends because heldcall stops.
@@ -34,21 +30,20 @@ func errRestarting() *intercept.Error {
 	return &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "heldcall is restarting; retry the request"}
 }
 
-// asError returns the *intercept.Error that err wraps, else one with a code.
-func asError(err error, code intercept.Code) *intercept.Error {
-	var e *intercept.Error
-	if errors.As(err, &e) {
+// notProcessed returns the error for an answer that the dialect has refused.
+func notProcessed(err error) *intercept.Error {
+	return asError(err, intercept.CodeAnswerNotUnderstood, "the answer could not be processed")
+}
+
+// asError returns the *intercept.Error that err wraps, else one of its own.
+func asError(err error, code intercept.Code, reason string) *intercept.Error {
+	if e := (*intercept.Error)(nil); errors.As(err, &e) {
 		return e
 	}
-	return &intercept.Error{Code: code, Reason: "the answer could not be processed", Err: err}
+	return &intercept.Error{Code: code, Reason: reason, Err: err}
 }
 
 // redirects reports the statuses that clients follow to another address.
 func redirects(status int) bool {
 	return status >= 300 && status < 400 && status != http.StatusNotModified
-}
-
-// statusText is the text of a status.
-func statusText(status int) string {
-	return cmp.Or(http.StatusText(status), "Unknown Status Code")
 }

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/leakcheck"
 	"github.com/heldcall/heldcall/proxy/mediatype"
+	"github.com/heldcall/heldcall/proxy/packed"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -31,7 +33,7 @@ type exchange struct {
 	unread   bool // nothing of the body was read, and the answer does not know of it
 	draining bool // the body is complete; it has drainFor to end
 
-	kept *keptAnswers // nil: answers are not kept
+	kept *packed.Answers // nil: answers are not kept
 }
 
 // reply is how an upstream request ended.
@@ -180,7 +182,9 @@ func (t *Turn) answered(r reply) State {
 	}
 	if t.exchange.count == 1 {
 		r.response.CopyHead(t.output.agent.Head())
-		t.exchange.kept.keepHead(r.response)
+		if t.exchange.kept != nil {
+			r.response.CopyHead(&t.exchange.kept.Head)
+		}
 	}
 	return Reading
 }
@@ -204,7 +208,7 @@ func (t *Turn) upstreamError(status int) State {
 		t.conversation.Hidden.RestoreConsumed(t.ctx)
 	}
 	if t.output.agent.Started() {
-		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream refused to continue the answer after a denial (status " + statusText(status) + ")"})
+		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream refused to continue the answer after a denial (status " + cmp.Or(http.StatusText(status), "Unknown Status Code") + ")"})
 	}
 	if redirects(status) {
 		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream sends the agent to another address, where nothing would be held; if it is the right one, name it in proxy.upstreams"})
@@ -241,13 +245,13 @@ func (t *Turn) read() State {
 	if x.unread { // until now a heartbeat had to suit the body before it
 		t.output.answer.Begin(string(body.ContentType()))
 		x.unread = false
-		x.kept.begin(body)
+		x.kept.Begin(body.ContentType())
 		t.spans.UpstreamBody()
 	}
 	if err != nil {
 		return t.endOfBody(err)
 	}
-	x.kept.keep(p)
+	x.kept.Add(p)
 	if failed, state := t.output.pass(t.output.answer.Write(p)); failed {
 		return state
 	}
@@ -271,7 +275,7 @@ func (t *Turn) endOfBody(err error) State {
 		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's answer was cut off before its end; what was held of it is void", Err: err})
 	}
 	framed := body.Framed() || complete
-	t.exchange.kept.end(framed)
+	t.exchange.kept.End(framed)
 	if failed, state := t.output.pass(t.output.answer.End(framed)); failed {
 		return state
 	}

@@ -200,7 +200,7 @@ func (t *Turn) ask() State {
 	if refusal := t.review.reserve(t.output.agent); refusal != nil {
 		return t.output.fail(refusal)
 	}
-	t.exchange.kept.pack() // it may wait for its place
+	t.exchange.kept.Pack() // it may wait for its place
 	// An agent that disconnects during a write is noticed after it: requests are recorded and
 	// cancelled, not half recorded.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), openTimeout)
@@ -218,14 +218,12 @@ func (t *Turn) ask() State {
 		}
 		switch {
 		case t.engine.stops():
-			return t.output.shutDown() // the turn is stored: the agent's next request asks
+			return t.output.shutDown() // the agent's next request asks
 		case t.ctx.Err() != nil:
 			return t.disconnected()
 		}
 		if err := t.review.open(ctx); err != nil {
-			state := t.output.storeFailed("open", err)
-			t.stored.again = t.stored.again && t.stored.restored // else its requests are cancelled
-			return state
+			return t.output.storeFailed("open", err)
 		}
 		t.stored.opened()
 		t.output.answer.Shrink()

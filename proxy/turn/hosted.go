@@ -74,7 +74,7 @@ func (h *hostedTools) judgeRestated(ctx context.Context, next *intercept.Envelop
 	}
 	restated, err := h.conversation.Request.Dialect.Request(*next)
 	if err != nil {
-		return asError(err, intercept.CodeAnswerNotUnderstood)
+		return notProcessed(err)
 	}
 	if refusal := h.judge(ctx, restated); refusal != nil {
 		return refusal

@@ -88,7 +88,7 @@ func (o *output) pass(out []byte, refused error) (failed bool, next State) {
 		return true, o.gone()
 	}
 	if refused != nil {
-		return true, o.fail(asError(refused, intercept.CodeAnswerNotUnderstood))
+		return true, o.fail(notProcessed(refused))
 	}
 	return false, Reading
 }
@@ -129,14 +129,14 @@ func (o *output) fail(e *intercept.Error) State {
 	o.engine.Log.Warn("answer refused", "turn", c.Request.Turn, "session", c.KnownSession(), "code", e.Code, "error", e)
 	o.spans.Failed(e)
 	o.outcome = outcomeFailed
-	o.stored.again = o.stored.again || repeatable(e.Code)
+	o.stored.again = o.stored.again || e.Repeatable()
 	if !o.agent.Started() {
 		o.agent.Refuse(e.Status(), c.Request.Dialect.Error(e))
 		return Ended
 	}
 	last := o.answer.Fail(e)
 	if r := o.exchange.response; !o.answer.Streamed() && (r == nil || !mediatype.IsEventStream(r.ContentType())) {
-		if repeatable(e.Code) {
+		if e.Repeatable() {
 			o.broken = e
 			return Ended
 		}

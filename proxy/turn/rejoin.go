@@ -209,6 +209,7 @@ func (p *repetition) decode(ctx context.Context, id, fingerprint string, text []
 		return nil, errors.New("it is the snapshot of another turn")
 	}
 	s.Request.Pulse, s.Request.Silent = p.request.Pulse, p.request.Silent
+	s.Request.Envelope.Query = p.request.Envelope.Query
 	held, err := p.engine.Restore(ctx, &s, Restored{Agent: p.turn.output.agent, Upstream: p.turn.exchange.upstream, Spans: p.turn.spans, Dialect: p.request.Dialect})
 	if err != nil {
 		return nil, err

@@ -148,9 +148,9 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// Copies that contradict themselves or are of another turn are never continued: their
+// Snapshots that contradict themselves or are of another turn are never continued: their
 // requests are cancelled, and the agent gets a turn of its own.
-func TestRejoinRefusesAlteredCopies(t *testing.T) {
+func TestRejoinRefusesAlteredSnapshots(t *testing.T) {
 	for name, alter := range map[string]func(*Snapshot){
 		"another turn":                 func(s *Snapshot) { s.Request.Turn = "turn9" },
 		"another dialect":              func(s *Snapshot) { s.Dialect = "messages" },

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/intercept"
 )
 
 // settle makes the rulings take effect. What follows from them is recorded before a byte
@@ -26,7 +25,7 @@ func (t *Turn) settle() State {
 	rulings := t.review.rulings()
 	settled, err := t.output.answer.Resolve(rulings)
 	if err != nil {
-		return t.output.fail(asError(err, intercept.CodeAnswerNotUnderstood))
+		return t.output.fail(notProcessed(err))
 	}
 	refusal := t.hosted.judgeRestated(t.ctx, settled.Next)
 	if refusal != nil { // the model gets no continuation, and the rulings stay
@@ -45,7 +44,7 @@ func (t *Turn) settle() State {
 	}
 	t.output.record(t.review.count())
 	t.review.keepCharges()
-	t.exchange.kept.keepRulings(rulings)
+	t.exchange.kept.Rule(rulings)
 	t.engine.metrics.overhead.Observe(time.Since(began).Seconds())
 	switch {
 	case refusal != nil:

@@ -1,16 +1,13 @@
 package turn
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
@@ -29,12 +26,12 @@ import (
 type Snapshot struct {
 	State   State
 	Outcome string
-	Request Request // its body is compressed
+	Request Request // its body is compressed; it has no query
 	Dialect string
 
 	Conversation conversation.State
 	Approval     bool // calls of hosted tools have to be approved
-	keptAnswers
+	packed.Answers
 
 	Calls    []callState
 	Requests []approvals.Request // that are to be recorded: in the state Asking
@@ -58,17 +55,18 @@ type callState struct {
 // incomplete, and for answers that are not kept: see [Options.Keeper].
 func (t *Turn) Snapshot() (*Snapshot, error) {
 	kept := t.exchange.kept
-	if kept == nil || kept.dropped || !t.state.complete() {
+	if !kept.Complete() || !t.state.complete() {
 		return nil, fmt.Errorf("turn %s cannot be kept while it is %s", t.request.Turn, t.state)
 	}
-	kept.pack()
+	kept.Pack()
 	r := &t.review
 	s := &Snapshot{
 		State: t.state, Outcome: t.output.outcome, Request: *t.request, Dialect: t.request.Dialect.Name(),
-		Conversation: t.conversation.State(), Approval: t.hosted.approval, keptAnswers: *kept,
+		Conversation: t.conversation.State(), Approval: t.hosted.approval, Answers: *kept,
 		Requests: r.requests, Decided: r.decided,
 	}
 	s.Request.KeyDigest = t.request.DigestKey()
+	s.Request.Envelope.Query = "" // it may have a key, and the agent that comes back sends an equal one
 	s.Request.Envelope.Body = packed.Encode(t.request.Envelope.Body)
 	for _, j := range r.calls {
 		v := j.verdict
@@ -107,7 +105,7 @@ func (e *Engine) Restore(ctx context.Context, s *Snapshot, with Restored) (*Turn
 	if t.hosted.approval = s.Approval; s.Approval {
 		t.conversation.Parsed.RequireApproval()
 	}
-	if err := s.keptAnswers.replay(t); err != nil {
+	if err := replay(&s.Answers, t); err != nil {
 		return nil, fmt.Errorf("restore turn %s: %w", request.Turn, err)
 	}
 	t.review.restore(s, with.Hold)
@@ -152,17 +150,11 @@ func checkRequests(r *review, requests []approvals.Request) error {
 	for i, j := range r.asked {
 		q := &requests[i]
 		own := q.TurnID == r.conversation.Request.Turn && q.ToolCallID == j.call.ID
-		if (!own && !r.conversation.Hidden.HasParked(q.ID)) || q.ToolName != j.call.Name || !sameJSON(q.Arguments, judge.ArgumentsValue(j.shown())) {
+		if (!own && !r.conversation.Hidden.HasParked(q.ID)) || q.ToolName != j.call.Name || !judge.SameArguments(q.Arguments, j.shown()) {
 			return fmt.Errorf("request %s is about another call", q.ID)
 		}
 	}
 	return nil
-}
-
-// sameJSON compares values that may have been encoded again.
-func sameJSON(a, b json.RawMessage) bool {
-	x, y := jsontext.Value(bytes.Clone(a)), jsontext.Value(bytes.Clone(b))
-	return x.Canonicalize() == nil && y.Canonicalize() == nil && bytes.Equal(x, y)
 }
 
 // restore takes over the calls of a snapshot.

@@ -54,7 +54,7 @@ func heldTurn(t *testing.T, e *Engine, r *Request, a *recorder, m *model) *Turn 
 // decoded returns the snapshot of a turn after it was encoded and decoded.
 func decoded(t *testing.T, turn *Turn) *Snapshot {
 	t.Helper()
-	s, err := turn.Snapshot()
+	s, err := turn.stored.snapshot(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func decoded(t *testing.T, turn *Turn) *Snapshot {
 		t.Fatal(err)
 	}
 	ignore := cmpopts.IgnoreFields(Request{}, "Dialect", "APIKey")
-	if diff := cmp.Diff(s, &again, cmpopts.EquateEmpty(), ignore, cmpopts.IgnoreUnexported(keptAnswers{}, packed.Buffer{}), cmp.AllowUnexported(conversation.Denied{}, Snapshot{})); diff != "" {
+	if diff := cmp.Diff(s, &again, cmpopts.EquateEmpty(), ignore, cmpopts.IgnoreUnexported(packed.Answers{}, packed.Buffer{}), cmp.AllowUnexported(conversation.Denied{}, Snapshot{})); diff != "" {
 		t.Errorf("the snapshot changes when it is encoded and decoded:\n%s", diff)
 	}
 	return &again

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/packed"
 )
 
 // stored is the snapshot of a held turn in the store. An agent that repeats the request
@@ -17,6 +17,7 @@ type stored struct {
 	turn       *Turn
 	attachment Attachment // nil: the turn is not stored
 	answers    int        // of the upstream, in the snapshot
+	unloaded   int        // of them, whose bytes are in the store only
 	restored   bool       // the turn was made of the snapshot: what follows from its calls may be recorded
 	again      bool       // it ended with an error after which the agent may repeat the request
 }
@@ -85,7 +86,10 @@ func (s *stored) opened() {
 
 // write writes the snapshot, or a newer one.
 func (s *stored) write(ctx context.Context) error {
-	snapshot, err := s.turn.Snapshot()
+	snapshot, err := s.snapshot(ctx)
+	if errors.Is(err, approvals.ErrStoreUnavailable) {
+		return err
+	}
 	if err != nil {
 		if s.attachment != nil {
 			s.report("remove a held turn", s.attachment.End)
@@ -116,7 +120,28 @@ func (s *stored) write(ctx context.Context) error {
 		return err
 	}
 	s.answers = s.turn.exchange.count
+	s.unloaded = s.turn.exchange.kept.Unload()
 	return nil
+}
+
+// snapshot returns a snapshot with all answers of the upstream, also those that are in the
+// store only.
+func (s *stored) snapshot(ctx context.Context) (*Snapshot, error) {
+	if s.unloaded > 0 {
+		text, err := s.turn.engine.Keeper.Load(ctx, s.turn.request.Turn)
+		if err != nil {
+			return nil, err
+		}
+		var before struct{ packed.Answers }
+		if err := json.Unmarshal(text, &before); err != nil {
+			return nil, err
+		}
+		if err := s.turn.exchange.kept.Load(&before.Answers, s.unloaded); err != nil {
+			return nil, err
+		}
+		s.unloaded = 0
+	}
+	return s.turn.Snapshot()
 }
 
 // confirm makes sure that a stored turn belongs to this connection and that its snapshot is
@@ -179,14 +204,4 @@ func (s *stored) report(what string, write func(context.Context) error) {
 		s.turn.engine.Log.Error("failed to "+what, "turn", s.turn.request.Turn, "error", err)
 		s.turn.engine.metrics.storeError("turns")
 	}
-}
-
-// repeatable reports whether a request that failed with an error may succeed when the
-// agent repeats it.
-func repeatable(code intercept.Code) bool {
-	switch code {
-	case intercept.CodeStoreUnavailable, intercept.CodeShuttingDown, intercept.CodeOverloaded, intercept.CodeUpstreamUnreachable, intercept.CodeUpstreamCut:
-		return true
-	}
-	return false
 }

@@ -8,7 +8,7 @@
 // conversation (session, run, hidden turns, earlier denials), exchange.go (requests to the
 // upstream and their answers), review.go (calls become requests to people, decisions
 // become rulings; hold.go, hosted.go and record.go are about it; park.go ends a wait in
-// time, see package parking). snapshot.go and kept.go have the whole state of a turn as a
+// time, see package parking). snapshot.go and replay.go have the whole state of a turn as a
 // value; stored.go keeps it while people decide, and rejoin.go continues it for an agent
 // that repeats the request.
 package turn
@@ -23,6 +23,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/heldcall/heldcall/proxy/packed"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -57,7 +58,7 @@ func (e *Engine) New(ctx context.Context, r *Request, agent Agent, up Upstream, 
 	t.hosted = hostedTools{engine: e, conversation: c}
 	t.exchange = exchange{upstream: up}
 	if e.Keeper != nil {
-		t.exchange.kept = &keptAnswers{reserve: agent.Reserve}
+		t.exchange.kept = packed.NewAnswers(agent.Reserve)
 	}
 	t.review = review{engine: e, conversation: c, spans: spans}
 	t.output = output{engine: e, ctx: ctx, conversation: c, exchange: &t.exchange, stored: &t.stored, spans: spans, agent: agent}
@@ -117,7 +118,7 @@ func (t *Turn) passByName(c intercept.Call) bool {
 	if passes {
 		t.enterRun(true)
 	}
-	t.exchange.kept.keepPass(passes)
+	t.exchange.kept.AddPass(passes)
 	return passes
 }
 
@@ -163,7 +164,7 @@ func (t *Turn) Close() {
 	}
 	t.review.release(t.stored.attachment != nil)
 	t.exchange.close()
-	t.exchange.kept.close()
+	t.exchange.kept.Close()
 	if t.review.hold != nil {
 		t.review.cancel(t.ctx, approvals.CancelFault)
 	}

@@ -163,10 +163,12 @@ func (b *Body) read() ([]byte, error) {
 }
 
 // ReadAll reads the rest of the body, up to a limit.
-func (b *Body) ReadAll(limit int) ([]byte, error) {
+func (b *Body) ReadAll(limit int) ([]byte, error) { return readAll(b.Next, limit) }
+
+func readAll(next func() ([]byte, error), limit int) ([]byte, error) {
 	var all []byte
 	for {
-		p, err := b.Next()
+		p, err := next()
 		all = append(all, p...)
 		switch {
 		case errors.Is(err, io.EOF):

@@ -35,10 +35,9 @@ func NewKeyRedactor(key string) (m KeyRedactor) {
 	if len(key) < minKeyLength {
 		return nil
 	}
-	escaped, _ := jsontext.AppendQuote(nil, key)
-	inJSON := string(escaped[1 : len(escaped)-1])
+	inJSON := quoted(key)
 	texts := []string{
-		key, inJSON, strings.ReplaceAll(inJSON, "/", `\/`),
+		key, inJSON, strings.ReplaceAll(inJSON, "/", `\/`), quoted(inJSON), // the arguments of a call are JSON in JSON
 		url.QueryEscape(key), url.PathEscape(key),
 	}
 	texts = append(texts, mask.Base64Forms(key)...)
@@ -50,6 +49,12 @@ func NewKeyRedactor(key string) (m KeyRedactor) {
 		}
 	}
 	return m
+}
+
+// quoted returns a text as the contents of a JSON string.
+func quoted(text string) string {
+	escaped, _ := jsontext.AppendQuote(nil, text)
+	return string(escaped[1 : len(escaped)-1])
 }
 
 // frequent are the bytes of a key from the most frequent in answers on. Capitals

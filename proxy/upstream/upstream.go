@@ -102,9 +102,9 @@ func New(u Config) (*Client, error) {
 type Response struct {
 	Head *fasthttp.ResponseHeader // nil once the response is closed
 	Body
-	Gated bool // the answer is one to a gated request: see [Response.CopyHead]
 
 	heads *heads
+	gated *gatedBody // nil for the answer to a request that is not gated
 }
 
 // Status returns the status of the answer.
@@ -117,7 +117,7 @@ func (r *Response) ContentType() []byte { return r.Head.ContentType() }
 func (r *Response) ContentEncoding() []byte { return r.Head.ContentEncoding() }
 
 // CopyHead copies the head as CopyResponseHead does.
-func (r *Response) CopyHead(to HeadWriter) { r.heads.CopyResponseHead(to, r.Head, r.Gated) }
+func (r *Response) CopyHead(to HeadWriter) { r.heads.CopyResponseHead(to, r.Head, r.gated != nil) }
 
 // responseHeads are used again: a new one needs an allocation or two a header.
 var responseHeads = sync.Pool{New: func() any { return new(fasthttp.ResponseHeader) }}

@@ -30,8 +30,12 @@ func Loaded(loaded func()) func(current bool) {
 }
 
 const (
-	// rewatchDelay is the delay before a failed watch is opened again, if there is no reconnect.
+	// rewatchDelay is the delay after a watch that could not be opened, or has ended at once, if
+	// there is no reconnect.
 	rewatchDelay = 500 * time.Millisecond
+	// openTimeout bounds an attempt to open a watch: while a cluster elects a leader, an
+	// attempt has no answer, but a later one has.
+	openTimeout = 2 * time.Second
 	// watchHeartbeat is the time between two heartbeats of an idle watch. A watch without two
 	// is opened again: the server of a cluster that had its consumer may be lost.
 	watchHeartbeat = time.Second
@@ -56,14 +60,18 @@ var errMissed = errors.New("messages of the watch are missing")
 func (b Bucket) Watch(ctx context.Context, w Watched) error {
 	watch := &watch{bucket: b, Watched: w}
 	for ctx.Err() == nil {
-		reconnected := b.Backend.NextReconnect()
+		reconnected, began := b.Backend.NextReconnect(), time.Now()
 		err := watch.follow(ctx, reconnected)
 		w.Current(false)
-		if err == nil {
-			continue
-		}
-		if ctx.Err() == nil {
+		switch {
+		case ctx.Err() != nil:
+		case errors.As(err, new(*openError)):
 			b.Backend.Log.Warn("failed to watch; trying again", "error", b.Backend.Fail(opWatch, "watch "+b.KV.Bucket(), err))
+		default:
+			b.Backend.Log.Debug("a watch has ended; opening it again", "bucket", b.KV.Bucket(), "error", err)
+			if time.Since(began) > rewatchDelay {
+				continue
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -95,7 +103,7 @@ func (w *watch) follow(ctx context.Context, reconnected <-chan struct{}) error {
 	}()
 	consumer, err := w.open(ctx)
 	if err != nil {
-		return unlessEnded(ctx, err)
+		return unlessEnded(ctx, &openError{err})
 	}
 	heartbeat := watchHeartbeat
 	if w.bucket.Backend.Disk != nil {
@@ -103,7 +111,7 @@ func (w *watch) follow(ctx context.Context, reconnected <-chan struct{}) error {
 	}
 	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(watchAhead, watchBytes), jetstream.PullHeartbeat(heartbeat), jetstream.PullExpiry(4*heartbeat))
 	if err != nil {
-		return err
+		return &openError{err}
 	}
 	defer messages.Stop()
 	left := consumer.CachedInfo().NumPending // entries until the watch is current
@@ -133,7 +141,7 @@ func (w *watch) follow(ctx context.Context, reconnected <-chan struct{}) error {
 // open creates the consumer of a watch. It has its state in the memory of one server, and is
 // removed by it.
 func (w *watch) open(ctx context.Context) (jetstream.Consumer, error) {
-	ctx, cancel := Bounded(ctx)
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	return w.bucket.Backend.JS.CreateConsumer(ctx, "KV_"+w.bucket.KV.Bucket(), jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: w.last + 1, HeadersOnly: w.Keys,
@@ -141,12 +149,17 @@ func (w *watch) open(ctx context.Context) (jetstream.Consumer, error) {
 	})
 }
 
+// openError is the error of a watch that could not be opened.
+type openError struct{ error }
+
+func (e *openError) Unwrap() error { return e.error }
+
 // unlessEnded returns err, or nil if the context has ended.
 func unlessEnded(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 // Entry is a message of a bucket's stream as an entry of the bucket, a
@@ -157,13 +170,23 @@ type Entry struct {
 	meta   *jetstream.MsgMetadata
 }
 
-// The methods of jetstream.KeyValueEntry.
-func (e *Entry) Bucket() string     { return e.bucket }
-func (e *Entry) Key() string        { return e.msg.Subject()[len("$KV.")+len(e.bucket)+1:] }
-func (e *Entry) Value() []byte      { return e.msg.Data() }
-func (e *Entry) Revision() uint64   { return e.meta.Sequence.Stream }
+// Bucket returns the name of the bucket.
+func (e *Entry) Bucket() string { return e.bucket }
+
+// Key returns the key.
+func (e *Entry) Key() string { return e.msg.Subject()[len("$KV.")+len(e.bucket)+1:] }
+
+// Value returns the value, nil in a watch of names.
+func (e *Entry) Value() []byte { return e.msg.Data() }
+
+// Revision returns the revision of the bucket that wrote the entry.
+func (e *Entry) Revision() uint64 { return e.meta.Sequence.Stream }
+
+// Created returns when the entry was written.
 func (e *Entry) Created() time.Time { return e.meta.Timestamp }
-func (e *Entry) Delta() uint64      { return e.meta.NumPending }
+
+// Delta returns the number of later entries that the watch has still to read.
+func (e *Entry) Delta() uint64 { return e.meta.NumPending }
 
 // Operation returns the operation of a marker. The server itself writes markers of values
 // that it has removed.

@@ -1,7 +1,7 @@
 // One call of a request: its arguments, and its buttons or its outcome.
 
 import { hiddenIn, present, ruleTitle } from '../present.js';
-import { TIMEOUT, byWhom } from '../decide.js';
+import { TIMEOUT, afterApproval, byWhom } from '../decide.js';
 import { write } from '../text/json.js';
 import { button, el, elapsed, hostile, riskBadge } from './dom.js';
 import { LOADING, alone, approvalsOf, hindrance, spent } from '../session.js';
@@ -97,14 +97,15 @@ function drawHeading({ request }) {
 		riskBadge(request.risk_level));
 }
 
-/** The agent's side of a request whose agent does not wait, with the texts of approvals.AgentNote. @param {Request} request */
-export function drawAgent({ agent, status }) {
+/** What follows for a call whose agent does not wait, with the texts of approvals.AgentNote. @param {Request} request */
+function drawAgent(request) {
+	const { agent, status } = request;
 	if (!agent || agent.state === 'attached') return false;
-	const runs = status === 'pending' || status === 'approved';
-	const [what, then] = agent.state === 'detached'
-		? ['The agent has disconnected', runs ? 'An approved call is released when the agent reconnects.' : 'It gets the decision when it reconnects.']
-		: ['The agent goes on without the call', runs ? 'After an approval it may make the call once.' : ''];
-	return el('p', { class: 'agent-state' }, `${what} (`, elapsed(agent.since), '). ', then);
+	const pending = agent.state === 'detached'
+		? 'The agent has disconnected. An approved call is released when the agent reconnects.'
+		: 'The agent goes on without the call. After an approval it may make the call once.';
+	const ended = agent.state === 'detached' ? 'The agent gets the decision when it reconnects.' : 'The agent goes on without the call.';
+	return el('p', { class: 'agent-state' }, status === 'pending' ? pending : afterApproval(request) || ended);
 }
 
 /** @param {Card} card */

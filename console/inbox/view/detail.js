@@ -105,6 +105,7 @@ function heading(turn) {
 			first.principal.user && el('span', {}, 'for ', el('strong', {}, hostile(first.principal.user))),
 			first.model && el('span', {}, hostile(first.model)),
 			el('span', {}, elapsed(first.created_at)),
+			first.agent && el('span', { class: 'agent' }, `Agent ${first.agent.state} `, elapsed(first.agent.since)),
 			open.length > 0 && (open[0].on_timeout === 'approve'
 				? el('span', {}, 'Runs automatically in ', countdown(open[0].expires_at))
 				: el('span', {}, 'Expires in ', countdown(open[0].expires_at), ' (won’t run)')),

@@ -69,6 +69,16 @@ export function fill(element, ...children) {
 	element.replaceChildren(.../** @type {Node[]} */ (children.filter((child) => child !== null && child !== undefined && child !== false)));
 }
 
+/** Draws a place again; the focus stays on the control of the same name. @param {HTMLElement} place @param {...Child} children */
+export function refill(place, ...children) {
+	const name = (/** @type {Element|null} */ control) => control?.getAttribute('aria-label') ?? control?.getAttribute('href') ?? control?.textContent;
+	const focused = place.contains(document.activeElement) ? document.activeElement : null;
+	fill(place, ...children);
+	if (!focused || focused === place) return;
+	const same = [...place.querySelectorAll('a, button')].find((control) => name(control) === name(focused));
+	/** @type {HTMLElement} */ (same ?? place).focus({ preventScroll: true });
+}
+
 /** An element that index.html has. @param {string} id @returns {HTMLElement} */
 export function byId(id) {
 	const element = document.getElementById(id);

@@ -172,7 +172,7 @@ function drawRow({ requests }, check) {
 			lines,
 			el('span', { class: 'meta' },
 				el('span', { class: 'level' }, worst.risk_level), warned && el('span', { class: 'warned' }, '! warning'),
-				first.agent && first.agent.state !== 'attached' && el('span', { class: 'agent-away' }, first.agent.state),
+				first.agent && first.agent.state !== 'attached' && el('span', { class: 'agent-away' }, `${first.agent.state} `, elapsed(first.agent.since)),
 				el('span', { class: 'who' }, plain(who)), elapsed(first.created_at))));
 }
 

@@ -1,12 +1,13 @@
 // A run: one task of one agent, its requests, and the buttons to pause and stop it.
 
-import { Failure, getRun, listRequests, listRuns, steer } from '../api.js';
+import { Failure, getRun, listRequests, listRuns, listSignals, steer } from '../api.js';
 import { exact } from '../clock.js';
 import { state } from '../store.js';
 import { plain } from '../text/visible.js';
-import { button, el, elapsed, fill, hostile } from './dom.js';
+import { button, el, elapsed, fill, hostile, refill } from './dom.js';
 import { drawEntry } from './history.js';
 import { plural } from './parts.js';
+import { drawSignals } from './signals.js';
 import { toast } from './toast.js';
 
 /** @typedef {import('../types.js').Request} Request */
@@ -14,22 +15,42 @@ import { toast } from './toast.js';
 
 const RECENT = 500; // the newest requests, whose runs are listed
 
-const STATES = { running: 'Running', paused: 'Paused', aborted: 'Stopped' };
+const STATES = { running: 'Running', paused: 'Paused', aborted: 'Stopped', ended: 'Ended' };
+
+let drawings = 0;
+
+/**
+ * Reads what a page shows, then draws it, unless another drawing has begun or another page
+ * is open.
+ * @template T
+ * @param {HTMLElement} place
+ * @param {Promise<T>} reading
+ * @param {(read: T) => HTMLElement} draw
+ */
+async function drawRead(place, reading, draw) {
+	const [mine, here] = [++drawings, location.hash];
+	if (!place.hasChildNodes()) fill(place, el('div', { class: 'column' }, el('p', { class: 'muted', role: 'status' }, 'Looking…')));
+	/** @type {HTMLElement} */
+	let drawn;
+	try {
+		drawn = draw(await reading);
+	} catch (error) {
+		drawn = el('div', { class: 'column' }, el('p', { class: 'error' }, hostile(error instanceof Failure ? error.message : 'The runs could not be read.')));
+	}
+	if (mine === drawings && here === location.hash) refill(place, drawn);
+}
 
 /** Draws the list of runs. @param {HTMLElement} place */
-export async function drawRuns(place) {
-	const results = el('ol', { class: 'entries' });
-	const foot = el('p', { class: 'muted', role: 'status' }, 'Looking…');
-	fill(place, el('div', { class: 'column' }, el('h1', {}, 'Runs'),
-		el('p', { class: 'muted' }, 'A run is one task of one agent. It can be paused, or stopped as a whole.'), results, foot));
-	try {
-		const [{ items: steered }, { items: requests }] = await Promise.all([listRuns(), listRequests({ limit: String(RECENT) })]);
-		const runs = runsOf(requests, steered);
-		results.replaceChildren(...runs.map(drawRunEntry));
-		foot.textContent = runs.length === 0 ? 'No runs yet.' : `${plural(runs.length, 'run')}: those of the last ${RECENT} requests, and all that were paused, resumed or stopped.`;
-	} catch (error) {
-		fill(foot, hostile(error instanceof Failure ? error.message : 'The runs could not be read.'));
-	}
+export function drawRuns(place) {
+	return drawRead(place, Promise.all([listRuns(), listSignals(), listRequests({ limit: String(RECENT) })]), ([{ items: known }, { items: signals }, { items: requests }]) => {
+		const runs = runsOf(requests, known);
+		return el('div', { class: 'column' },
+			el('div', { class: 'head' }, el('h1', {}, 'Runs'), state.me?.role === 'admin' && el('a', { class: 'button', href: '#/signals/new' }, 'Pause or stop runs')),
+			el('p', { class: 'muted' }, 'A run is one task of one agent. It can be paused, or stopped as a whole.'),
+			drawSignals(signals, () => void drawRuns(place)),
+			el('ol', { class: 'entries' }, runs.map(drawRunEntry)),
+			el('p', { class: 'muted', role: 'status' }, runs.length === 0 ? 'No runs yet.' : `${plural(runs.length, 'run')}: all that have not ended, and the last that have.`));
+	});
 }
 
 /**
@@ -40,28 +61,32 @@ export async function drawRuns(place) {
  * @property {string} task the user's first message, if it is known
  * @property {number} requests
  * @property {number} waiting
+ * @property {string} outcome of its latest call, '' if it is not known
  * @property {string} last time of the latest request or signal
  */
 
 /**
- * The runs of requests and those that were steered, the latest first.
+ * The runs of requests and those that the API lists, the latest first. A run that the API
+ * does not list has ended.
  * @param {Request[]} requests newest first
- * @param {Run[]} steered
+ * @param {Run[]} known
  * @returns {Summary[]}
  */
-export function runsOf(requests, steered) {
+export function runsOf(requests, known) {
 	/** @type {Map<string, Summary>} */
 	const runs = new Map();
 	const who = (/** @type {Request['principal']} */ principal) => [principal.agent, principal.user].filter(Boolean).join(' · ');
-	for (const run of steered) {
-		runs.set(run.id, { id: run.id, state: run.state, who: who(run.principal), task: '', requests: 0, waiting: 0, last: run.updated_at });
+	for (const run of known) {
+		const last = run.active_at && run.active_at > run.updated_at ? run.active_at : run.updated_at;
+		runs.set(run.id, { id: run.id, state: run.state, who: who(run.principal), task: '', requests: 0, waiting: 0, outcome: run.last_outcome ?? '', last });
 	}
 	for (const request of requests) {
-		const run = runs.get(request.run_id) ?? { id: request.run_id, state: 'running', who: '', task: '', requests: 0, waiting: 0, last: request.created_at };
+		const run = runs.get(request.run_id) ?? { id: request.run_id, state: 'ended', who: '', task: '', requests: 0, waiting: 0, outcome: '', last: request.created_at };
 		run.who ||= who(request.principal);
 		run.task = request.context.last_user_message || run.task;
 		run.requests++;
 		if (request.status === 'pending') run.waiting++;
+		if (request.status === 'pending' && run.state === 'ended') run.state = 'running';
 		if (request.created_at > run.last) run.last = request.created_at;
 		runs.set(run.id, run);
 	}
@@ -72,18 +97,18 @@ export function runsOf(requests, steered) {
 function drawRunEntry(run) {
 	return el('li', {}, el('a', { class: 'entry', href: `#/runs/${encodeURIComponent(run.id)}` },
 		el('span', { class: 'what' }, plain(run.task).slice(0, 200) || plain(run.id)),
-		el('span', { class: 'how' }, el('strong', { class: `end ${run.state}` }, STATES[run.state]), ` ${plural(run.requests, 'request')}`, run.waiting > 0 && `, ${run.waiting} waiting`),
+		el('span', { class: 'how' }, el('strong', { class: `end ${run.state}` }, STATES[run.state]), ` ${plural(run.requests, 'request')}`, run.waiting > 0 && `, ${run.waiting} waiting`, lastCall(run.outcome)),
 		el('span', { class: 'when' }, el('span', {}, plain(run.who)), elapsed(run.last))));
 }
 
+/** The outcome of the latest call, such as denied_by_person, in words. @param {string|undefined} outcome */
+function lastCall(outcome) {
+	return outcome && ` · last call: ${outcome.replaceAll('_', ' ')}`;
+}
+
 /** Draws one run. @param {HTMLElement} place @param {string} id */
-export async function drawRun(place, id) {
-	try {
-		const [run, requests] = await Promise.all([getRun(id), requestsOf(id)]);
-		drawStory(place, id, run, requests);
-	} catch (error) {
-		fill(place, el('div', { class: 'column' }, el('p', { class: 'error' }, hostile(error instanceof Failure ? error.message : 'The run could not be read.'))));
-	}
+export function drawRun(place, id) {
+	return drawRead(place, Promise.all([getRun(id), requestsOf(id)]), ([run, requests]) => drawStory(place, id, run, requests));
 }
 
 /** Every request of a run, oldest first. @param {string} id */
@@ -101,23 +126,34 @@ async function requestsOf(id) {
 
 /** @param {HTMLElement} place @param {string} id @param {Run|null} run @param {Request[]} requests */
 function drawStory(place, id, run, requests) {
-	const now = run?.state ?? 'running';
+	const now = run?.state ?? (requests.some((request) => request.status === 'pending') ? 'running' : 'ended');
 	const first = requests[0];
 	const principal = first?.principal ?? run?.principal;
-	fill(place, el('div', { class: 'column' },
+	const signals = run?.signals ?? [];
+	return el('div', { class: 'column' },
 		el('a', { class: 'back always', href: '#/runs' }, '‹ All runs'),
 		el('h1', {}, 'Run ', el('code', {}, hostile(id))),
 		el('p', { class: 'facts' },
-			el('strong', { class: `end ${now}` }, STATES[now]), run?.reviewer_id && el('span', {}, ' by ', hostile(run.reviewer_id)),
+			el('strong', { class: `end ${now}` }, STATES[now]), signals.length === 0 && (now === 'paused' || now === 'aborted') && run?.reviewer_id && el('span', {}, ' by ', hostile(run.reviewer_id)),
 			principal && el('span', {}, hostile([principal.agent, principal.user].filter(Boolean).join(' for '))),
-			first && el('span', {}, `since ${exact(first.created_at)}`)),
-		drawBrakes(place, id, now),
+			run && el('span', {}, 'since ', el('time', { datetime: run.updated_at }, exact(run.updated_at))),
+			run?.last_outcome && el('span', {}, `last call: ${run.last_outcome.replaceAll('_', ' ')}`)),
+		drawSignals(signals, () => void drawRun(place, id)),
+		drawBrakes(place, id, now, signals),
+		principal && state.me?.role === 'admin' && el('p', {}, el('a', { href: `#/signals/new?${widest(principal)}` }, 'Pause or stop all runs of this agent, user or tenant')),
 		el('ol', { class: 'story' }, chapters(requests).map(drawChapter)),
-		requests.length === 0 && el('p', { class: 'muted' }, 'No calls in this run needed approval.')));
+		requests.length === 0 && el('p', { class: 'muted' }, 'No calls in this run needed approval.'));
 }
 
-/** @param {HTMLElement} place @param {string} id @param {Run['state']} now */
-function drawBrakes(place, id, now) {
+/** The first name of a principal that is known, as a query. @param {Request['principal']} principal */
+function widest(principal) {
+	const name = /** @type {const} */ (['agent', 'user', 'tenant']).find((each) => principal[each]) ?? 'agent';
+	return new URLSearchParams({ [name]: principal[name] });
+}
+
+/** @param {HTMLElement} place @param {string} id @param {Run['state']} now @param {import('../types.js').Signal[]} signals that apply to the run */
+function drawBrakes(place, id, now, signals) {
+	if (signals.some(({ action }) => action === 'abort_run')) return null; // the signal is lifted instead
 	if (now === 'aborted') return el('p', { class: 'muted' }, 'This run is stopped. Model calls of its agent fail.');
 	if (state.me?.role !== 'admin') return null;
 	const pull = async (/** @type {'pause_run'|'resume_run'|'abort_run'} */ action) => {
@@ -130,7 +166,7 @@ function drawBrakes(place, id, now) {
 		await drawRun(place, id);
 	};
 	return el('div', { class: 'brakes' },
-		now === 'paused' ? button('Resume', () => void pull('resume_run'), { class: 'good' }) : button('Pause', () => void pull('pause_run')),
+		now === 'paused' && signals.length > 0 ? null : now === 'paused' ? button('Resume', () => void pull('resume_run'), { class: 'good' }) : button('Pause', () => void pull('pause_run')),
 		button('Stop the run…', () => confirmStop(() => void pull('abort_run')), { class: 'bad' }));
 }
 

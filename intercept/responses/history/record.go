@@ -32,6 +32,8 @@ type Record struct {
 	Spent string `json:"spent,omitempty"`
 	// Delivered are the answers of a conversation whose missing items upstream has.
 	Delivered []string `json:"told,omitempty"`
+	// Decided are texts about parked calls, in a record of [intercept.DecidedLater].
+	Decided []string `json:"decided,omitempty"`
 }
 
 // Round is one answer of upstream: all of the model's items, and the outputs from

@@ -25,12 +25,15 @@ func (r *Request) Splice(records [][]byte) (spliced int) {
 	for _, rec := range known {
 		s.spent[rec.Spent] = true
 		maps.Copy(s.ran, rec.HostedRuns)
+		for _, text := range rec.Decided {
+			s.decided = append(s.decided, Developer(text))
+		}
 	}
 	s.followResponse(known)
 	s.followConversation(known)
 	s.merge(known)
 	items := s.render()
-	if len(s.placed) == 0 {
+	if len(s.placed)+len(s.decided) == 0 {
 		return 0
 	}
 	body, err := strictjson.SetField(r.envelope.Body, "input", items)
@@ -54,6 +57,7 @@ type splicer struct {
 	alias      string               // the response that the agent continues, where upstream has another id of it
 	upstreamID string               // that id
 	missing    []string             // items that upstream lacks before the input
+	decided    []string             // items about parked calls, after the outputs at the beginning of the input
 	merged     map[int][]string     // the items in place of one, by its place
 	notes      map[string]string    // on edited calls, before their outputs
 	delivered  []string             // answers whose missing items the request brings
@@ -194,13 +198,23 @@ func (s *splicer) overlaps(t *turn) bool {
 // render is the input with all its changes. Items that do not change keep their bytes.
 func (s *splicer) render() []byte {
 	raw, items := s.req.input.raw, s.req.input.list()
+	for _, item := range s.decided {
+		s.hide(item)
+	}
 	if len(items) == 0 {
-		return strictjson.AppendItems(raw, s.missing...)
+		return strictjson.AppendItems(raw, slices.Concat(s.missing, s.decided)...)
+	}
+	after := slices.IndexFunc(items, func(item gjson.Result) bool { return !IsOutput(item.Get("type").Str) })
+	if after < 0 {
+		raw = strictjson.AppendItems(raw, s.decided...)
 	}
 	return intercept.RewriteItems(raw, items, func(i int, item gjson.Result) []string {
 		texts, merged := s.merged[i]
 		if !merged {
 			texts = []string{s.annotated(item)}
+		}
+		if i == after {
+			texts = slices.Concat(s.decided, texts)
 		}
 		if i == 0 {
 			texts = slices.Concat(s.missing, texts)

@@ -286,3 +286,25 @@ func TestTurns(t *testing.T) {
 		}
 	}
 }
+
+// What became of parked calls is after the results of the calls that the request answers,
+// and after what upstream lacks of the answer before.
+func TestSpliceOfDecisions(t *testing.T) {
+	const output = `{"type":"function_call_output","call_id":"c9","output":"ran"}`
+	records := append(encoded(t, denied()), intercept.DecidedLater([]string{`It was "approved".`, "Another."}))
+	for _, tt := range []struct{ name, input, want string }{
+		{"a text", `"hi"`, "/call_output developer/message developer/message user/message"},
+		{"a message", `[` + userItem + `]`, "/call_output developer/message developer/message user/"},
+		{"results", `[` + output + `]`, "/call_output /call_output developer/message developer/message"},
+		{"results and a message", `[` + output + `,` + userItem + `,` + output + `]`, "/call_output /call_output developer/message developer/message user/ /call_output"},
+		{"nothing", `[]`, "/call_output developer/message developer/message"},
+	} {
+		r := accept(t, intercept.Envelope{Method: http.MethodPost, Path: Root, Body: []byte(`{"model":"m","previous_response_id":"resp_1","input":` + tt.input + `}`)})
+		if r.Splice(records); kinds(r) != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, kinds(r), tt.want)
+		}
+		if text := gjson.GetBytes(r.Envelope().Body, `input.#(role=="developer").content`).Str; text != `It was "approved".` {
+			t.Errorf("%s: the model reads %q", tt.name, text)
+		}
+	}
+}

@@ -39,15 +39,17 @@ func (h *hop) pid() int {
 
 // policies are the policies that heldcall is measured with. A tool that is allowed by
 // its name streams; under a default of allow, calls of path and shell tools are
-// compared with the list of secrets, and so held until they are complete.
+// compared with the list of secrets, and so held until they are complete. A tool that is
+// allowed by a pattern is held until the call is judged.
 var policies = map[string]string{
 	"allow": "default: allow\nrules: [{allow: [read_file, bash]}]\n",
 	"ask":   "default: ask\n",
+	"judge": "default: ask\ntools: {read_file: {resource: path, as: path}}\nrules: [{allow: [\"read_file(./src/**)\", \"read_file(./**/main.go)\"]}]\n",
 }
 
 // heldcallOptions configure one instance of heldcall.
 type heldcallOptions struct {
-	policy    string        // of policies: allow or ask
+	policy    string        // of policies
 	keepalive time.Duration // while held
 	profiles  string        // folder; empty for none
 	more      string        // of the configuration

@@ -85,6 +85,7 @@ func (s *suite) measure() {
 	for _, w := range workloads() {
 		s.step(w.Name, func() error { return s.noise.listen(s.hops, s.upstream, func() error { return s.load(w) }) })
 	}
+	s.step("allowed calls", s.allowedCalls)
 	for _, streams := range []int{50, 200} {
 		s.step(fmt.Sprintf("paced, %d streams", streams), func() error {
 			return s.noise.listen(s.hops, s.upstream, func() error { return s.paced(streams) })

@@ -26,6 +26,7 @@ const (
 	heldStreamBytes   = 24 << 10
 	leaveMilliseconds = 50.0
 	decisionMillis    = 20.0
+	stoppedSeconds    = 5.0
 	readySeconds      = 3.0
 	channelMillis     = 250.0
 	judgingMicros     = 20.0
@@ -60,6 +61,7 @@ func judge(r *results) []target {
 		name := fmt.Sprintf("%d held: ", m.Held)
 		ts = append(ts, atMost(name+"peak memory", float64(m.Peak>>20), peakMany>>20, "%.0f MiB"),
 			atMost(name+"decision to bytes, p99", m.Decision.P99, decisionMillis, "%.2f ms"),
+			atMost(name+"ended after SIGTERM", m.Stopped.Seconds(), stoppedSeconds, "%.2f s"),
 			atMost(name+"ready again after kill -9", m.Ready.Seconds(), readySeconds, "%.2f s"))
 	}
 	for _, l := range r.Leaving {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -141,10 +142,10 @@ func play(t *testing.T, s *site, gosdk string, p *plan) *outcome {
 	stop()
 	deciding.Wait()
 	o.reviews = reviewers.reviews
-	if o.requests, err = s.requestsOf(t.Context(), p, began); err != nil {
+	o.events, o.chain = s.log.read(t.Context(), s.bot)
+	if o.requests, err = s.requestsOf(t.Context(), p, began, recorded(o.events)); err != nil {
 		o.recovery = errors.Join(o.recovery, err)
 	}
-	o.events, o.chain = s.log.read(t.Context(), s.bot)
 	o.ended = time.Now()
 	return o
 }
@@ -172,8 +173,20 @@ func (s *site) causeAll(ctx context.Context, all []fault) error {
 	return nil
 }
 
-// requestsOf lists the requests of a plan's calls, by call id, oldest first.
-func (s *site) requestsOf(ctx context.Context, p *plan, since time.Time) (map[string][]approvals.Request, error) {
+// recorded returns the ids of the requests in the audit log.
+func recorded(events []approvals.Event) map[string]bool {
+	ids := map[string]bool{}
+	for _, e := range events {
+		if e.Type == approvals.EventApprovalRequired {
+			ids[e.RequestID] = true
+		}
+	}
+	return ids
+}
+
+// requestsOf lists the requests of a plan's calls, by call id, oldest first. It waits until
+// all that are in the audit log are listed: a replica that was stopped learns of them late.
+func (s *site) requestsOf(ctx context.Context, p *plan, since time.Time, recorded map[string]bool) (map[string][]approvals.Request, error) {
 	planned := map[string]bool{}
 	for _, c := range p.conversations {
 		for _, call := range c.calls {
@@ -182,7 +195,7 @@ func (s *site) requestsOf(ctx context.Context, p *plan, since time.Time) (map[st
 	}
 	var last error
 	for start := time.Now(); time.Since(start) < patience; time.Sleep(100 * time.Millisecond) {
-		all := map[string][]approvals.Request{}
+		all, missing := map[string][]approvals.Request{}, maps.Clone(recorded)
 		filter := approvals.Filter{Limit: 500}
 		for {
 			page, err := s.replicas[0].console.Requests(ctx, filter)
@@ -190,13 +203,18 @@ func (s *site) requestsOf(ctx context.Context, p *plan, since time.Time) (map[st
 				break
 			}
 			for _, r := range page.Items {
+				delete(missing, r.ID)
 				if planned[r.ToolCallID] {
 					all[r.ToolCallID] = append([]approvals.Request{r}, all[r.ToolCallID]...)
 				}
 			}
 			filter.Cursor = page.NextCursor
 			if n := len(page.Items); filter.Cursor == "" || (n > 0 && page.Items[n-1].CreatedAt.Before(since)) {
-				return all, nil
+				if len(missing) == 0 {
+					return all, nil
+				}
+				last = fmt.Errorf("%d requests of the audit log are not listed", len(missing))
+				break
 			}
 		}
 	}

@@ -158,7 +158,6 @@ flows('deciding', {
 		const answer = stage.held.hold([push, edit, patch], around);
 		const page = await stage.open();
 		await stage.look(page, '3 calls');
-		await stage.settled(page);
 		assert.equal(await page.locator('.row').count(), 1);
 		assert.equal(await page.locator('.call').count(), 3);
 		await stage.check(page);

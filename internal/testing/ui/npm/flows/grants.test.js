@@ -155,7 +155,7 @@ flows('grants', {
 		await page.getByText('Denied and always denied').waitFor();
 		assert.match((await answer).choices[0].message.content, /Understood/);
 	},
-}, { grants: `
+}, { config: `
 grants:
   templates:
     - {name: scripts, title: Scripts of the project, action: allow, patterns: ["bash(npm run *)"], scope: session, expires: 90m}

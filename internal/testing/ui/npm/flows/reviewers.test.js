@@ -1,87 +1,10 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
-import { createServer } from 'node:http';
 import { around, push, transfer } from '../stage/calls.js';
 import { flows } from '../stage/browser.js';
+import { signIn, tokenOf, withReviewers } from '../stage/reviewers.js';
 import { localTime } from '../inbox/view/delegations.js';
 
-const hash = (token) => createHash('sha256').update(token).digest('hex');
-
-const reviewers = `
-  reviewers:
-    - {name: ann, user: ann, token_sha256: ${hash('token-of-ann-which-is-long-enough')}, role: reviewer, groups: [finance]}
-    - {name: carla, token_sha256: ${hash('token-of-carla-which-is-long-enough')}, role: reviewer, groups: [finance]}
-    - {name: eve, token_sha256: ${hash('token-of-eve-which-is-long-enough')}, role: reviewer}
-    - {name: dan, token_sha256: ${hash('token-of-dan-which-is-long-enough')}, role: viewer}
-    - {name: root, token_sha256: ${hash('token-of-root-which-is-long-enough')}, role: admin, groups: ["*"]}
-`;
-
-async function signIn(page, name) {
-	await page.getByLabel('Token').fill(`token-of-${name}-which-is-long-enough`);
-	await page.getByRole('button', { name: 'Sign in' }).click();
-	await page.locator('#connection.live').waitFor();
-}
-
 flows('reviewers', {
-	async 'who is not signed in sees nothing, and a wrong token is told'(stage) {
-		const page = await stage.open('/', { outside: true });
-		await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-		await stage.check(page);
-		await stage.shot(page, 'sign-in');
-		await page.getByLabel('Token').fill('nonsense');
-		await page.getByRole('button', { name: 'Sign in' }).click();
-		await page.locator('.door .error').waitFor();
-		await signIn(page, 'ann');
-		await page.locator('#me', { hasText: 'ann' }).waitFor();
-		await page.getByRole('button', { name: 'Sign out' }).click();
-		await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-	},
-
-	async 'a link with a token signs in, and the token leaves the address'(stage) {
-		const page = await stage.open('/#token=token-of-ann-which-is-long-enough', { outside: true });
-		await page.locator('#me', { hasText: 'ann' }).waitFor();
-		assert.equal(await page.evaluate(() => location.hash), '#/');
-		await page.getByRole('button', { name: 'Sign out' }).click();
-		await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-		await page.goto(`${stage.held.console}/#token=nonsense`);
-		await page.locator('.door .error').waitFor();
-		assert.doesNotMatch(page.url(), /nonsense/);
-		await page.goto(`${stage.held.console}/#token=token-of-dan-which-is-long-enough`);
-		await page.locator('#me', { hasText: 'dan' }).waitFor();
-	},
-
-	async 'another port of the host gets the cookie, and nothing by it'(stage) {
-		let cookie = '';
-		const neighbour = createServer((request, response) => {
-			cookie = request.headers.cookie ?? '';
-			response.end();
-		});
-		await new Promise((resolve) => neighbour.listen(0, '127.0.0.1', resolve));
-		try {
-			const page = await stage.open('/', { outside: true });
-			await signIn(page, 'ann');
-			await page.reload();
-			await page.locator('#connection.live').waitFor();
-			const other = await page.context().newPage();
-			await other.goto(`http://127.0.0.1:${neighbour.address().port}/`);
-			assert.match(cookie, /heldcall_session=/);
-			assert.equal((await fetch(`${stage.held.console}/api/v1/me`, { headers: { Cookie: cookie } })).status, 401);
-			await page.getByRole('button', { name: 'Sign out' }).click();
-			await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-			assert.equal(await page.evaluate(() => localStorage.getItem('session_key')), null);
-		} finally {
-			neighbour.close();
-			neighbour.closeAllConnections();
-		}
-	},
-
-	async 'an address that no page wrote breaks nothing'(stage) {
-		const page = await stage.open('/#/runs/%', { outside: true });
-		await signIn(page, 'ann');
-		await page.getByRole('link', { name: 'Inbox' }).click();
-		await page.locator('#inbox').waitFor();
-	},
-
 	async 'a viewer looks on'(stage) {
 		stage.held.begin([push], around);
 		const page = await stage.open('/', { outside: true });
@@ -154,7 +77,7 @@ flows('reviewers', {
 	},
 
 	async 'who decides in the place of another gets the buttons'(stage) {
-		const as = (name) => ({ Authorization: `Bearer token-of-${name}-which-is-long-enough`, 'Content-Type': 'application/json' });
+		const as = (name) => ({ Authorization: `Bearer ${tokenOf(name)}`, 'Content-Type': 'application/json' });
 		stage.held.begin([transfer], { ...around, key: 'key-of-bob' });
 		const page = await stage.open('/', { outside: true });
 		await signIn(page, 'eve');
@@ -220,17 +143,4 @@ flows('reviewers', {
 		await page.locator('.grant', { hasText: 'eve decides for ann' }).getByRole('button', { name: 'Revoke' }).click();
 		await page.getByText('Revoked.').waitFor();
 	},
-
-	async 'a session that ends leads back to the door'(stage) {
-		stage.held.begin([push], around);
-		const page = await stage.open('/', { outside: true });
-		await signIn(page, 'ann');
-		await page.locator('.row', { hasText: 'bash' }).waitFor();
-		await stage.held.halt();
-		await stage.held.start();
-		await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-		await page.locator('.row').waitFor({ state: 'detached' }); // nothing of it is left on the page
-		await signIn(page, 'ann');
-		await page.locator('.row', { hasText: 'bash' }).waitFor();
-	},
-}, { console: reviewers, token: 'token-of-root-which-is-long-enough' });
+}, withReviewers);

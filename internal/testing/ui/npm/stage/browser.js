@@ -92,12 +92,13 @@ export class Stage {
 		return page;
 	}
 
-	/** Looks at the request with this text in its row. */
+	/** Looks at the request with this text in its row, until it can be decided. */
 	async look(page, text) {
 		const row = page.locator('.row', { hasText: text });
 		const id = await row.getAttribute('data-id');
 		await row.locator('a').click();
 		await page.locator(`#main [id="call-${id}"]`).waitFor();
+		await this.settled(page);
 	}
 
 	/** Waits until the page heeds a press again: for a moment after calls have moved it does not. */

@@ -30,6 +30,9 @@ rules:
   - ask: ["urgent_thing"]
     reviewers: [finance]
     escalate: {after: 2s, to: [oncall]}
+  - ask: ["parked_tool"]
+    hold: park
+    notice: "The tool waits for a reviewer."
   - ask: ["one_conversation"]
     remember: [session]
   - deny: ["bash(rm -rf /)"]
@@ -55,7 +58,7 @@ async function freePort() {
 
 /**
  * Starts a heldcall; stop ends it for good, and halt only until start.
- * @param {{console?: string, port?: string, grants?: string, token?: string}} [options] more of the console's configuration, its port, that of grants, and the token of somebody who may do all
+ * @param {{console?: string, port?: string, config?: string, token?: string}} [options] more of the console's configuration, its port, other keys of the configuration, and the token of somebody who may do all
  */
 export async function startHeldcall(options = {}) {
 	const dir = mkdtempSync(join(tmpdir(), 'heldcall-ui-'));
@@ -72,7 +75,7 @@ console:
   listen: "127.0.0.1:${console}"${options.console ?? ''}
 nats: {listen: "", dir: "${join(dir, "data")}"}
 log: {level: warn}
-${options.grants ?? ''}`);
+${options.config ?? ''}`);
 	const held = new Heldcall(dir, `http://127.0.0.1:${proxy}`, `http://127.0.0.1:${console}`, options.token);
 	await held.start();
 	return held;
@@ -118,12 +121,12 @@ class Heldcall {
 	 * Sends a request as an agent whose model then makes calls. It returns what
 	 * the agent gets in the end.
 	 * @param {{name: string, arguments: object|string}[]} calls
-	 * @param {{user?: string, text?: string, key?: string, tools?: object[], run?: string}} [about]
+	 * @param {{user?: string, text?: string, key?: string, tools?: object[], run?: string, signal?: AbortSignal}} [about] signal ends the agent's connection
 	 */
 	async hold(calls, about = {}) {
 		const response = await fetch(`${this.proxy}/v1/chat/completions`, {
 			method: 'POST',
-			signal: this.leaving.signal,
+			signal: about.signal ? AbortSignal.any([this.leaving.signal, about.signal]) : this.leaving.signal,
 			headers: {
 				Authorization: `Bearer ${about.key ?? 'key-of-ann'}`, 'Content-Type': 'application/json',
 				'X-Heldcall-Session': about.session ?? this.session, ...(about.run ? { 'X-Heldcall-Run': about.run } : {}),

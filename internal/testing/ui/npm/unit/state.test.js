@@ -190,6 +190,10 @@ describe('history and runs', () => {
 		const [run] = runsOf([request('2', { context: { last_user_message: 'Then ship' } }), one], [{ id: 'run', state: 'paused', principal: one.principal, updated_at: '2025-01-01T00:00:00Z' }]);
 		assert.deepEqual([run.state, run.requests, run.waiting, run.task], ['paused', 2, 2, 'Pay']);
 	});
+	test('a run that the API does not list has ended, unless a request of it waits', () => {
+		const states = (...requests) => runsOf(requests, []).map((run) => run.state);
+		assert.deepEqual([states(one), states({ ...one, status: 'approved' })], [['running'], ['ended']]);
+	});
 	test('chapters begin where the user speaks again', () => {
 		const said = (text) => request('1', { context: { last_user_message: text } });
 		assert.deepEqual(chapters([said('a'), said('a'), said('b')]).map((chapter) => chapter.requests.length), [2, 1]);

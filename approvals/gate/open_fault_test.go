@@ -1,0 +1,91 @@
+package gate_test
+
+import (
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/approvalstest"
+	"github.com/heldcall/heldcall/approvals/gate"
+)
+
+// openFaults fail the first write of a kind.
+var openFaults = map[string]func(*faulty, func() bool){
+	"create": func(f *faulty, now func() bool) { f.createFails = now },
+	"event":  func(f *faulty, now func() bool) { f.appendFails = now },
+}
+
+func TestPromise3_FailClosed_OpenThatCannotBeRecorded(t *testing.T) {
+	t.Parallel()
+	for name, fault := range openFaults {
+		t.Run(name, func(t *testing.T) {
+			s := approvalstest.OpenStore(t, t.TempDir())
+			f := &faulty{Store: s}
+			g := approvalstest.RunGate(t, gate.Options{Store: f})
+			var calls atomic.Int32
+			fault(f, func() bool { return calls.Add(1) == 1 }) // the first of two fails
+			h, err := g.Open(t.Context(), []approvals.Request{approvalstest.Request("a"), approvalstest.Request("b")})
+			if h != nil || !errors.Is(err, approvals.ErrStoreUnavailable) {
+				t.Fatalf("%v, %v", h, err)
+			}
+			approvalstest.Eventually(t, "nothing is pending", func() bool {
+				page, err := g.Requests(t.Context(), approvals.Filter{Status: approvals.StatusPending})
+				return err == nil && len(page.Items) == 0
+			})
+			page, err := g.Requests(t.Context(), approvals.Filter{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range page.Items {
+				if r.Status != approvals.StatusCancelled || r.Details.CancelReason != approvals.CancelNotRecorded {
+					t.Errorf("%s: %s (%s)", r.ToolName, r.Status, r.Details.CancelReason)
+				}
+			}
+		})
+	}
+}
+
+// The requests of a stored turn stay when they could not all be recorded: the agent's next
+// request opens the same ones, and nobody is asked twice.
+func TestPromise12_AskedOnce_OpenOfAStoredTurnIsRepeated(t *testing.T) {
+	for name, fault := range openFaults {
+		t.Run(name, func(t *testing.T) {
+			s := approvalstest.OpenStore(t, t.TempDir())
+			f := &faulty{Store: s}
+			g := approvalstest.RunGate(t, gate.Options{Store: f, Turns: storedTurns{}})
+			var calls atomic.Int32
+			fault(f, func() bool { return calls.Add(1) == 1 })
+			requests := []approvals.Request{approvalstest.Request("a"), approvalstest.Request("b")}
+			g.Prepare(requests)
+			if h, err := g.Open(t.Context(), requests); h != nil || !errors.Is(err, approvals.ErrStoreUnavailable) {
+				t.Fatalf("%v, %v", h, err)
+			}
+			h := approvalstest.Open(t, g, requests...)
+			for _, r := range h.Requests() {
+				if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: r.ID, Action: approvals.ActionApprove, ReviewerID: "bob"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			approvalstest.Await(t, h.Done(), "the decisions")
+			want := []approvals.EventType{approvals.EventApprovalRequired, approvals.EventApprovalDecision}
+			for _, r := range requests {
+				approvalstest.Eventually(t, "the events of "+r.ID, func() bool {
+					got := approvalstest.EventTypes(approvalstest.EventsOf(t, s, r.ID))
+					slices.Sort(got)
+					return cmp.Equal(got, slices.Sorted(slices.Values(want)))
+				})
+			}
+		})
+	}
+}
+
+// storedTurns has every turn.
+type storedTurns struct{}
+
+func (storedTurns) AgentState(string) (approvals.AgentState, bool) {
+	return approvals.AgentState{State: approvals.AgentAttached}, true
+}
+func (storedTurns) RequestChanged(*approvals.Request) {}

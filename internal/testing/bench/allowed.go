@@ -1,0 +1,73 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+)
+
+const (
+	// allowedLen is the number of events of an answer with a call that policy allows.
+	allowedLen = 26
+	// hopDisk is the row of the disk among the hops: what one durable write costs at least.
+	hopDisk = "write and sync"
+	// diskBytes is the size of that write, about that of an entry of the audit log.
+	diskBytes = 1 << 10
+)
+
+// allowedCalls measures short answers that end with a call. Policy judges the call and allows it, and the audit log records that before the
+// call leaves: so the table also has the time of one synced write to the same disk.
+func (s *suite) allowedCalls() error {
+	all := s.hops
+	defer func() { s.hops = all }()
+	measure := func() error {
+		for _, conns := range []int{1, 8, 32} {
+			w := workload{fmt.Sprintf("chat: answers with an allowed call, connections: %d", conns), chat, shapeTool, conns, allowedLen, promptSize}
+			if err := s.noise.listen(s.hops, s.upstream, func() error { return s.load(w) }); err != nil {
+				return err
+			}
+			disk, err := timeDisk(s.dir, s.duration)
+			if err != nil {
+				return err
+			}
+			last := &s.results.Load[len(s.results.Load)-1]
+			last.Hops = append(last.Hops, disk)
+		}
+		return nil
+	}
+	if !s.has(hopHeldcall) {
+		return measure()
+	}
+	return s.fresh(hopHeldcall, heldcallOptions{policy: "judge", keepalive: defaultKeepalive}, func(h *hop) error {
+		s.hops = append(slices.DeleteFunc(slices.Clone(all), func(other *hop) bool { return other.name == hopHeldcall }), h)
+		return measure()
+	})
+}
+
+// timeDisk appends to a file in a folder for about d, and syncs it after each write.
+func timeDisk(dir string, d time.Duration) (row hopLoad, err error) {
+	file, err := os.CreateTemp(dir, "disk-")
+	if err != nil {
+		return row, fmt.Errorf("time the disk: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close(), os.Remove(file.Name())) }()
+	data := make([]byte, diskBytes)
+	var times []int64
+	start := time.Now()
+	for at := start; at.Sub(start) < d; {
+		_, err := file.Write(data)
+		if err := cmp.Or(err, file.Sync()); err != nil {
+			return row, fmt.Errorf("time the disk: %w", err)
+		}
+		end := time.Now()
+		times = append(times, int64(end.Sub(at)))
+		at = end
+	}
+	return hopLoad{
+		Hop: hopDisk, Exchanges: len(times), PerSecond: spreadOf([]float64{float64(len(times)) / time.Since(start).Seconds()}),
+		P50: spreadOf([]float64{percentile(times, 0.50) / 1e3}), P99: spreadOf([]float64{percentile(times, 0.99) / 1e3}),
+	}, nil
+}

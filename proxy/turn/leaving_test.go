@@ -1,0 +1,92 @@
+package turn
+
+import (
+	"context"
+	"testing"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
+)
+
+// unsure is a keeper whose turns are attached until the third look; then it is known that
+// their agents have left.
+type unsure struct {
+	*keeper
+	looks int
+}
+
+func (u *unsure) Candidates(f string) []Candidate {
+	all := u.keeper.Candidates(f)
+	if u.looks++; u.looks < 3 {
+		for i := range all {
+			all[i].State, all[i].Unsure = approvals.AgentAttached, true
+		}
+	}
+	return all
+}
+
+// A request without evidence of a retry waits until it is known whether the agent of an
+// equal turn has left, and continues that turn.
+func TestPromise12_AskedOnce_AgentMayHaveLeft(t *testing.T) {
+	e, k, _ := orphan(t)
+	e.Keeper = &unsure{keeper: k}
+	m, r := &model{}, chatRequest(true)
+	r.Turn = "turn2"
+	if _, refusal := e.Begin(t.Context(), r, newRecorder(), m, nil); refusal != nil || r.Turn != "turn1" || m.requests() > 0 {
+		t.Errorf("turn %s, %v; upstream got %d requests", r.Turn, refusal, m.requests())
+	}
+}
+
+// leftWhileStored is a keeper during whose writes the agent leaves.
+type leftWhileStored struct {
+	*keeper
+	leave context.CancelFunc
+}
+
+func (l leftWhileStored) Keep(ctx context.Context, held approvals.HeldTurn, snapshot []byte) (Attachment, error) {
+	l.leave()
+	return l.keeper.Keep(ctx, held, snapshot)
+}
+
+// People are not asked for an agent that has left while its turn was stored. Its next
+// request continues the turn, and asks.
+func TestPromise12_AskedOnce_AgentLeavesWhileItsTurnIsStored(t *testing.T) {
+	g, s := newGate(t)
+	e := NewEngine(options(t, "default: ask\n", g, s), nil)
+	k := e.Keeper.(*keeper)
+	ctx, leave := context.WithCancel(t.Context())
+	e.Keeper = leftWhileStored{k, leave}
+	r := chatRequest(true)
+	m := &model{answers: []canned{answerTo(r.Envelope, callBash(`{"command":"ls"}`))}}
+	turn, refusal := e.Begin(ctx, r, newRecorder(), m, nil)
+	if refusal != nil {
+		t.Fatal(refusal)
+	}
+	for turn.state != Ended {
+		turn.state = states[turn.state].step(turn)
+	}
+	turn.Close()
+	if n := pendingRequests(t, g); n != 0 || k.turns["turn1"].state != approvals.AgentDetached {
+		t.Fatalf("%d requests are pending, the turn is %s", n, k.turns["turn1"].state)
+	}
+	e.Keeper = k
+	again := repeated()
+	turn, refusal = e.Begin(t.Context(), again, newRecorder(), m, nil)
+	if refusal != nil || again.Turn != "turn1" {
+		t.Fatal(again.Turn, refusal)
+	}
+	turn.stepTo(t, Waiting)
+	if n := pendingRequests(t, g); n != 1 || m.requests() != 1 {
+		t.Errorf("%d requests are pending; upstream got %d requests", n, m.requests())
+	}
+	turn.Disconnected()
+}
+
+func pendingRequests(t *testing.T, g *gate.Gate) int {
+	t.Helper()
+	page, err := g.Requests(t.Context(), approvals.Filter{Status: approvals.StatusPending})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(page.Items)
+}

@@ -1,0 +1,64 @@
+package turn
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/packed"
+)
+
+// replay reads the answers again, which restores the state of the answer, and sends the
+// agent the bytes that may pass.
+func replay(k *packed.Answers, t *Turn) error {
+	if len(k.Exchanges) == 0 {
+		return errors.New("it has no answer")
+	}
+	k.Head.CopyTo(t.output.agent.Head())
+	asked := 0
+	t.output.begin(func(c intercept.Call) bool {
+		if asked < len(k.Passes) {
+			asked++
+			return k.Passes[asked-1]
+		}
+		return t.passByName(c)
+	})
+	for i := range k.Exchanges {
+		if err := replayAnswer(&k.Exchanges[i], &t.output); err != nil {
+			return err
+		}
+	}
+	k.Continue(t.output.agent.Reserve)
+	t.exchange.count, t.exchange.kept = len(k.Exchanges), k
+	t.output.answer.Shrink()
+	return nil
+}
+
+func replayAnswer(kept *packed.Answer, o *output) error {
+	body, err := kept.Body.Bytes(packed.MaxAnswers)
+	if err != nil {
+		return err
+	}
+	o.answer.Begin(kept.ContentType)
+	out, err := o.answer.Write(body)
+	if err != nil {
+		return err
+	}
+	o.emit(bytes.Clone(out))
+	if out, err = o.answer.End(kept.Framed); err != nil {
+		return err
+	}
+	o.emit(bytes.Clone(out))
+	if kept.Rulings == nil {
+		return nil
+	}
+	if len(kept.Rulings) != len(o.answer.Calls()) {
+		return errors.New("it has rulings on other calls")
+	}
+	settled, err := o.answer.Resolve(kept.Rulings)
+	if err != nil {
+		return err
+	}
+	o.emit(settled.Bytes)
+	return nil
+}
