@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
@@ -16,6 +17,8 @@ type talk struct {
 	patience string // that it announces, in seconds
 	streamed bool
 	history  []any
+	fields   map[string]any // of its requests, beside the history; nil removes one
+	raw      string         // the last answer
 }
 
 func newTalk(w *world, api fakemodel.API, streamed bool) *talk {
@@ -47,11 +50,14 @@ func (k *talk) send() read {
 		body["max_tokens"] = 99
 		body["tools"] = []any{map[string]any{"name": "bash", "input_schema": map[string]any{"type": "object"}}}
 	}
+	maps.Copy(body, k.fields)
+	maps.DeleteFunc(body, func(_ string, value any) bool { return value == nil })
 	raw, err := json.Marshal(body)
 	if err != nil {
 		k.w.t.Fatal(err)
 	}
-	got := k.read(k.w.post(k.path, string(raw), "X-Heldcall-Session", k.session, "X-Stainless-Timeout", k.patience, "anthropic-version", "2023-06-01", "x-api-key", "k").rest())
+	k.raw = k.w.post(k.path, string(raw), "X-Heldcall-Session", k.session, "X-Stainless-Timeout", k.patience, "anthropic-version", "2023-06-01", "x-api-key", "k").rest()
+	got := k.read(k.raw)
 	k.add(got)
 	return got
 }

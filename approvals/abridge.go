@@ -16,8 +16,8 @@ const (
 )
 
 // Abridged returns the request for lists and event streams. A large request loses its
-// arguments (they are JSON null), the text that the model wrote, the parameters of the
-// tool and the arguments of decisions. Its other long texts are shortened, and
+// arguments (they are JSON null), the text that the model wrote, its questions, the
+// parameters of the tool, and the arguments and answers of decisions. Its other long texts are shortened, and
 // [Details.Abridged] is true. Do not decide by the arguments of an abridged request.
 func (r *Request) Abridged() Request {
 	short := *r
@@ -25,6 +25,7 @@ func (r *Request) Abridged() Request {
 		return short
 	}
 	short.Arguments, short.Details.RawArguments, short.Details.Abridged = nil, "", true
+	short.Details.Questions = nil
 	short.Tool.Description, short.Tool.Parameters = beginning(r.Tool.Description), nil
 	short.Resource = beginning(r.Resource)
 	short.Details.Commands = slices.Clone(r.Details.Commands[:min(len(r.Details.Commands), abridgedCommands)])
@@ -34,6 +35,7 @@ func (r *Request) Abridged() Request {
 	short.Decisions = slices.Clone(r.Decisions)
 	for i := range short.Decisions {
 		short.Decisions[i].ModifiedArgs = nil
+		short.Decisions[i].Response, short.Decisions[i].Responses = Response{}, nil
 		short.Decisions[i].Note = beginning(short.Decisions[i].Note)
 	}
 	return short
@@ -56,13 +58,14 @@ func (r *Request) Restored(whole *Request) Request {
 		return full
 	}
 	full.Arguments, full.Tool, full.Resource = whole.Arguments, whole.Tool, whole.Resource
+	full.Details.Questions = whole.Details.Questions
 	full.Details.RawArguments, full.Details.Commands, full.Details.Abridged = whole.Details.RawArguments, whole.Details.Commands, false
 	full.Decisions = slices.Clone(r.Decisions)
 	for i := range full.Decisions {
 		switch {
 		case i < len(whole.Decisions):
 			full.Decisions[i] = whole.Decisions[i]
-		case full.Decisions[i].Action == ActionModifyArgs:
+		case full.Decisions[i].Action == ActionModifyArgs, full.Decisions[i].Action == ActionAnswer:
 			full.Details.Abridged = true
 		}
 	}

@@ -35,26 +35,45 @@ const ReviewerTimeout = "timeout"
 // Decision is one answer to a request. The fields that begin with Reviewer are
 // set by the channel that authenticated the reviewer; a payload does not set them.
 type Decision struct {
-	RequestID      string            `json:"request_id"`
-	Action         Action            `json:"action"`
-	ModifiedArgs   json.RawMessage   `json:"modified_args,omitempty"`
-	Note           string            `json:"note,omitempty"`
-	ReviewerID     string            `json:"reviewer_id"`
-	ReviewerUser   string            `json:"reviewer_user,omitempty"`    // as principals name the same person
-	ReviewerGroups []string          `json:"reviewer_groups,omitempty"`  // that give the right to decide
-	OnBehalfOf     string            `json:"on_behalf_of,omitempty"`     // the reviewer in whose place they decide, set by the gate
-	OnBehalfUser   string            `json:"on_behalf_user,omitempty"`   // as principals name that person, set by the gate
-	OnBehalfGroups []string          `json:"on_behalf_groups,omitempty"` // that then give the right to decide, set by the gate
-	Fills          []int             `json:"fills,omitempty"`            // of an approval: indexes of the demands that it counts for, set by the gate
-	Channel        string            `json:"channel,omitempty"`          // "rest", "nats", ...
-	Patterns       []string          `json:"patterns,omitempty"`
-	GrantExpiresAt *time.Time        `json:"grant_expires_at,omitempty"` // of the grant; given to the gate, nil is DefaultGrantTime from now and NeverExpires no end; recorded, nil is no end
-	Scope          GrantScope        `json:"scope,omitempty"`            // of the grant
-	Template       string            `json:"template,omitempty"`         // of the grant
-	GrantID        string            `json:"grant_id,omitempty"`         // of the grant that was written, set by the gate
-	Answer         string            `json:"answer,omitempty"`
-	Selected       []string          `json:"selected,omitempty"`
-	Values         map[string]string `json:"values,omitempty"`
-	Save           bool              `json:"save,omitempty"`
-	DecidedAt      time.Time         `json:"decided_at"` // UTC, set by the gate
+	RequestID      string              `json:"request_id"`
+	Action         Action              `json:"action"`
+	ModifiedArgs   json.RawMessage     `json:"modified_args,omitempty"`
+	Note           string              `json:"note,omitempty"`
+	ReviewerID     string              `json:"reviewer_id"`
+	ReviewerUser   string              `json:"reviewer_user,omitempty"`    // as principals name the same person
+	ReviewerGroups []string            `json:"reviewer_groups,omitempty"`  // that give the right to decide
+	OnBehalfOf     string              `json:"on_behalf_of,omitempty"`     // the reviewer in whose place they decide, set by the gate
+	OnBehalfUser   string              `json:"on_behalf_user,omitempty"`   // as principals name that person, set by the gate
+	OnBehalfGroups []string            `json:"on_behalf_groups,omitempty"` // that then give the right to decide, set by the gate
+	Fills          []int               `json:"fills,omitempty"`            // of an approval: indexes of the demands that it counts for, set by the gate
+	Channel        string              `json:"channel,omitempty"`          // "rest", "nats", ...
+	Patterns       []string            `json:"patterns,omitempty"`
+	GrantExpiresAt *time.Time          `json:"grant_expires_at,omitempty"` // of the grant; given to the gate, nil is DefaultGrantTime from now and NeverExpires no end; recorded, nil is no end
+	Scope          GrantScope          `json:"scope,omitempty"`            // of the grant
+	Template       string              `json:"template,omitempty"`         // of the grant
+	GrantID        string              `json:"grant_id,omitempty"`         // of the grant that was written, set by the gate
+	Response                           // of answer
+	Responses      map[string]Response `json:"responses,omitempty"` // of answer, to a combined request: by the ids of the questions
+	Save           bool                `json:"save,omitempty"`
+	DecidedAt      time.Time           `json:"decided_at"` // UTC, set by the gate
+}
+
+// answerSize returns the bytes of an answer.
+func (d *Decision) answerSize() int {
+	n := d.Response.size()
+	for _, r := range d.Responses {
+		n += r.size()
+	}
+	return n
+}
+
+func (r *Response) size() int {
+	n := len(r.Answer)
+	for _, one := range r.Selected {
+		n += len(one)
+	}
+	for name, value := range r.Values {
+		n += len(name) + len(value)
+	}
+	return n
 }

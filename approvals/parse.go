@@ -12,22 +12,23 @@ import (
 // DecisionPayload is a decision as reviewers write it, with the fields that other tools
 // use for yes and no. Unknown fields are ignored.
 type DecisionPayload struct {
-	RequestID      string            `json:"request_id"`
-	ExecutionID    string            `json:"execution_id"` // the name of request_id in other tools
-	Action         string            `json:"action"`
-	Allow          *bool             `json:"allow"`
-	Approved       *bool             `json:"approved"`
-	Confirmed      *bool             `json:"confirmed"`
-	ModifiedArgs   jsontext.Value    `json:"modified_args"`
-	Note           string            `json:"note"`
-	Patterns       []string          `json:"patterns"`
-	GrantExpiresAt *GrantEnd         `json:"grant_expires_at"`
-	Scope          GrantScope        `json:"scope"`
-	Template       string            `json:"template"`
-	Answer         string            `json:"answer"`
-	Selected       []string          `json:"selected"`
-	Values         map[string]string `json:"values"`
-	Save           bool              `json:"save"`
+	RequestID      string              `json:"request_id"`
+	ExecutionID    string              `json:"execution_id"` // the name of request_id in other tools
+	Action         string              `json:"action"`
+	Allow          *bool               `json:"allow"`
+	Approved       *bool               `json:"approved"`
+	Confirmed      *bool               `json:"confirmed"`
+	ModifiedArgs   jsontext.Value      `json:"modified_args"`
+	Note           string              `json:"note"`
+	Patterns       []string            `json:"patterns"`
+	GrantExpiresAt *GrantEnd           `json:"grant_expires_at"`
+	Scope          GrantScope          `json:"scope"`
+	Template       string              `json:"template"`
+	Answer         string              `json:"answer"`
+	Selected       []string            `json:"selected"`
+	Values         map[string]string   `json:"values"`
+	Responses      map[string]Response `json:"responses"`
+	Save           bool                `json:"save"`
 }
 
 // ParseDecision parses a decision. The action "allow", and allow, approved or confirmed
@@ -57,9 +58,8 @@ func ParseDecision(payload []byte) (Decision, error) {
 		Patterns:  p.Patterns,
 		Scope:     p.Scope,
 		Template:  p.Template,
-		Answer:    p.Answer,
-		Selected:  p.Selected,
-		Values:    p.Values,
+		Response:  Response{Answer: p.Answer, Selected: p.Selected, Values: p.Values},
+		Responses: p.Responses,
 		Save:      p.Save,
 	}
 	if p.GrantExpiresAt != nil {
@@ -104,7 +104,7 @@ func (p *DecisionPayload) action() (Action, error) {
 		}
 	}
 	if action == "" {
-		return "", Invalid("action", "it is missing: approve, deny, modify_args, allow_always, deny_always or abort_run")
+		return "", Invalid("action", "it is missing: approve, deny, modify_args, allow_always, deny_always, answer or abort_run")
 	}
 	return action, nil
 }

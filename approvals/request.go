@@ -150,6 +150,9 @@ type Details struct {
 	Result *CallResult `json:"result,omitempty"`
 	// FreeText is true if the input of the tool is free text by contract.
 	FreeText bool `json:"free_text,omitempty"`
+	// Questions are those of a model to people, in a request of another kind than
+	// permission. They are nil if the request is abridged.
+	Questions []Question `json:"questions,omitempty"`
 	// Fixed is true if the arguments cannot be edited: the provider runs the tool, or the
 	// wire format has no place for others.
 	Fixed bool `json:"fixed,omitempty"`
@@ -171,8 +174,11 @@ func (r *Request) Size() int {
 	for _, command := range r.Details.Commands {
 		n += len(command)
 	}
+	if r.Asks() {
+		n += len(r.Arguments) // the questions have the texts of the arguments
+	}
 	for i := range r.Decisions {
-		n += len(r.Decisions[i].ModifiedArgs) + len(r.Decisions[i].Note)
+		n += len(r.Decisions[i].ModifiedArgs) + len(r.Decisions[i].Note) + r.Decisions[i].answerSize()
 	}
 	return n
 }
@@ -197,9 +203,14 @@ func (r *Request) FinalDecision() (Decision, bool) {
 }
 
 // TimeoutOutcome returns the end of the call if the request is not decided in time: "not
-// run" or "run".
+// run" or "run", and of a question "answered with the default" or "not answered".
 func (r *Request) TimeoutOutcome() string {
-	if r.OnTimeout == OnTimeoutApprove {
+	switch {
+	case r.HasDefaults():
+		return "answered with the default"
+	case r.Asks():
+		return "not answered"
+	case r.OnTimeout == OnTimeoutApprove:
 		return "run"
 	}
 	return "not run"

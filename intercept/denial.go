@@ -89,6 +89,10 @@ func CallsDenied() string {
 	return "The tool calls of this answer were denied and not run. Please tell me how to go on."
 }
 
+// NothingWritten is the end of an answer in which the model writes no text after heldcall
+// has answered its calls.
+func NothingWritten() string { return "The model wrote no more text." }
+
 func denial(what, label, note string) string {
 	if note = strings.TrimSpace(note); note != "" {
 		what += " " + label + ": " + note

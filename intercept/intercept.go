@@ -69,6 +69,10 @@ type Request interface {
 	// OffersTools reports whether the request offers any tool, so that the answer may have
 	// calls.
 	OffersTools() bool
+	// Offer adds tools to those that the request offers, at their end, except those whose
+	// name a tool of the agent has. A request that offers none gets some only with always.
+	// It returns the names of those that it added. Call it before Splice.
+	Offer(tools []OfferedTool, always bool) (added []string)
 	// RequireApproval changes the offer of hosted tools that run without approval, if the
 	// wire has a field for it, so that each call of them has to be approved. It returns
 	// how many it changed.
@@ -136,8 +140,18 @@ type Tool struct {
 	FreeText    bool   // its input is free text by contract
 }
 
+// OfferedTool is a tool that heldcall offers the model beside those of the agent.
+type OfferedTool struct {
+	Name, Description string
+	Parameters        string // JSON Schema
+	Strict            string // the same for providers whose strict schemas require each property
+}
+
 // Limits bound one answer.
 type Limits struct {
+	// Offered reports whether heldcall offered a tool of a name and a description. Upstream
+	// may repeat the offer in its answer, and the agent must not see it. Nil: none.
+	Offered func(name, description string) bool
 	// Pass reports whether a tool is allowed by its name alone, so that the fragments of
 	// a call of it need not be buffered. It is called once for each such call, before its
 	// first byte leaves. Nil: no tool is.
@@ -165,6 +179,9 @@ type Call struct {
 	// ReadOnly reports that the arguments cannot be changed on the wire: the call is
 	// released or denied as it is.
 	ReadOnly bool
+	// Offered reports that [Limits.Offered] holds for the tool, as far as upstream repeats
+	// the offer.
+	Offered bool
 	// Hosted is the [HostedTool.Name] of the MCP server at which the provider will run the
 	// call, "" if the agent runs it.
 	Hosted string
@@ -178,7 +195,8 @@ const (
 	Deny Action = iota
 	Release
 	Edit
-	Abort // of the whole run
+	Abort    // of the whole run
+	Answered // by heldcall, in place of a run; it is no denial
 )
 
 // Ruling is the verdict on one call.
@@ -189,8 +207,8 @@ type Ruling struct {
 	// model is shown have handles of secrets; "" where they are the same. They are in no
 	// record.
 	Released string `json:"-"`
-	// ModelMessage is the text for the model: with Deny the denial, with Edit the note that
-	// the arguments were changed. With Abort it is the text for the agent.
+	// ModelMessage is the text for the model: with Deny the denial, with Answered the answer,
+	// with Edit the note that the arguments were changed. With Abort it is the text for the agent.
 	ModelMessage string
 	// UserMessage, with Deny, is the text for the agent with which the answer ends. If it
 	// is "", the answer continues after the denial.

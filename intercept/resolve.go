@@ -3,6 +3,7 @@ package intercept
 import (
 	"cmp"
 	"fmt"
+	"slices"
 )
 
 // Plan is the outcome of the rulings for the calls of a body and the answer. With the zero
@@ -65,10 +66,19 @@ func (p *Plan) AllDenied(calls []*Unit) bool {
 	return len(calls) > 0
 }
 
-// MayContinue reports whether heldcall may continue an answer that it has continued so many
-// times.
-func (p *Plan) MayContinue(times, most int) bool {
-	return p.Aborted == nil && p.UserMessage == "" && times < most
+// MaxContinuations bounds how often heldcall continues an answer for any reason: answers
+// and approvals are not denials.
+const MaxContinuations = 1000
+
+// MayContinue reports whether heldcall may continue an answer after these calls. It has
+// continued it so many times, and after so many denials, of which most are possible.
+func (p *Plan) MayContinue(calls []*Unit, times, denials, most int) bool {
+	return p.Aborted == nil && p.UserMessage == "" && times < MaxContinuations && (denials < most || !Denies(calls))
+}
+
+// Denies reports whether one of the calls was denied.
+func Denies(calls []*Unit) bool {
+	return slices.ContainsFunc(calls, func(u *Unit) bool { return u.ruled && u.ruling.Action == Deny })
 }
 
 // Denial is the text for the agent if all calls were denied, after so many denials.

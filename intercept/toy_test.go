@@ -232,7 +232,7 @@ func (t *toy) Disposed(p *intercept.Part, d intercept.Disposition) {
 
 func (t *toy) Plan(p *intercept.Plan) error {
 	denied := p.AllDenied(t.Calls())
-	switch p.Open = denied && p.MayContinue(t.turns, t.limits.MaxContinuations); {
+	switch p.Open = denied && p.MayContinue(t.Calls(), t.turns, t.turns, t.limits.MaxContinuations); {
 	case p.Open:
 	case p.Aborted != nil:
 		p.Notice = p.Aborted.ModelMessage

@@ -188,6 +188,12 @@ func (c canaryJudge) AllowsByName(approvals.Principal, intercept.Call) (policy.V
 	return policy.Verdict{}, false
 }
 
+func (canaryJudge) Questions() (offer []string, always bool) { return nil, false }
+
+func (canaryJudge) AsksPeople(string) bool { return false }
+
+func (canaryJudge) Name() string { return "" }
+
 func (c canaryJudge) JudgeHosted(approvals.Principal, string) policy.Verdict {
 	return policy.Verdict{Action: policy.Allow}
 }

@@ -22,7 +22,7 @@ func checkDecision(d *approvals.Decision) error {
 	}
 	edited := len(d.ModifiedArgs) > 0
 	switch d.Action {
-	case approvals.ActionApprove, approvals.ActionDeny, approvals.ActionAbortRun, approvals.ActionAllowAlways, approvals.ActionDenyAlways:
+	case approvals.ActionApprove, approvals.ActionDeny, approvals.ActionAbortRun, approvals.ActionAllowAlways, approvals.ActionDenyAlways, approvals.ActionAnswer:
 		if edited {
 			return approvals.Invalid(editedField, "they need the action %q, not %q", approvals.ActionModifyArgs, d.Action)
 		}
@@ -32,12 +32,10 @@ func checkDecision(d *approvals.Decision) error {
 			return approvals.Invalid(editedField, "the action modify_args needs them")
 		}
 		return nil
-	case approvals.ActionAnswer:
-		return approvals.Invalid("action", "this version cannot ask questions, so it takes no \"answer\"; use approve or deny")
 	case "":
 		return approvals.Invalid("action", "it is missing")
 	}
-	return approvals.Invalid("action", "%q is not known; use approve, deny, modify_args, allow_always, deny_always or abort_run", d.Action)
+	return approvals.Invalid("action", "%q is not known; use approve, deny, modify_args, allow_always, deny_always, answer or abort_run", d.Action)
 }
 
 // checkRemember refuses terms of a grant in a decision that makes none.

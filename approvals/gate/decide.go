@@ -10,6 +10,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/grants"
+	"github.com/heldcall/heldcall/approvals/questions"
 	"github.com/heldcall/heldcall/internal/mask"
 )
 
@@ -75,8 +76,13 @@ func (d *decider) apply(r *approvals.Request, one approvals.Decision) error {
 	if err := d.authorize(r, &one); err != nil {
 		return err
 	}
+	if err := questions.CheckFor(r, &one); err != nil {
+		return err
+	}
 	status := approvals.StatusApproved
 	switch one.Action {
+	case approvals.ActionAnswer:
+		status = approvals.StatusAnswered
 	case approvals.ActionDeny:
 		status = approvals.StatusDenied
 	case approvals.ActionAbortRun:

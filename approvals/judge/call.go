@@ -112,7 +112,7 @@ func Approved(r *approvals.Request) intercept.Call {
 // call that was denied because a person had denied it before.
 func Recorded(e *approvals.Event) (from Origin, c intercept.Call, then policy.Action, ok bool) {
 	switch {
-	case e.Before == nil:
+	case e.Before == nil, e.Rule == approvals.RuleQuestions:
 		return from, c, "", false
 	case e.Type == approvals.EventApprovalRequired:
 		then = policy.Ask

@@ -23,6 +23,8 @@ type verdicts interface {
 	Judge(policy.Call) policy.Verdict
 	JudgeHosted(approvals.Principal, string) policy.Verdict
 	AllowsByName(approvals.Principal, string) (policy.Verdict, bool)
+	Questions() (offer []string, always bool)
+	AsksPeople(tool string) bool
 }
 
 // NewRules returns rules of one policy without grants. They have their own counts for
@@ -105,6 +107,16 @@ func (r *Rules) AllowsByName(who approvals.Principal, c intercept.Call) (policy.
 	}
 	return r.policy.AllowsByName(who, c.Name)
 }
+
+// Questions returns the names of the tools by which the model may ask people: see
+// [policy.Policy.Questions].
+func (r *Rules) Questions() (offer []string, always bool) { return r.policy.Questions() }
+
+// AsksPeople reports whether the calls of an agent's own tool are questions to people.
+func (r *Rules) AsksPeople(tool string) bool { return r.policy.AsksPeople(tool) }
+
+// Name returns the name of the policy: see [approvals.Details].
+func (r *Rules) Name() string { return r.name }
 
 // JudgeHosted returns the verdict on a hosted tool, which the provider runs.
 func (r *Rules) JudgeHosted(who approvals.Principal, name string) policy.Verdict {

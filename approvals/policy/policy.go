@@ -58,6 +58,15 @@ func (p *Policy) Warnings() []string { return p.rules.Warnings() }
 // one such rule.
 func (p *Policy) Groups() map[string]string { return p.rules.Groups() }
 
+// Questions returns the names of the tools by which models may ask people, and whether they
+// are offered to agents without tools too.
+func (p *Policy) Questions() (offer []string, always bool) {
+	return p.rules.Questions.Offer, p.rules.Questions.Always
+}
+
+// AsksPeople reports whether the calls of an agent's own tool are questions to people.
+func (p *Policy) AsksPeople(tool string) bool { return p.rules.AsksPeople(tool) }
+
 // Protect returns the policy with rules for files and folders that calls must not write: a call of
 // a tool for paths or patches on them is denied unless the tool's risk is low; a shell command that
 // names one is asked about, and no grant overrides that. Relative paths of calls are relative to
@@ -105,6 +114,12 @@ type Shadow struct{ *Policy }
 
 // Judge allows a call and reports the action of the policy.
 func (s Shadow) Judge(c Call) Verdict { return shadowed(s.Policy.Judge(c)) }
+
+// Questions returns nothing: a policy on trial holds no call.
+func (Shadow) Questions() (offer []string, always bool) { return nil, false }
+
+// AsksPeople returns false.
+func (Shadow) AsksPeople(string) bool { return false }
 
 // JudgeHosted allows a hosted tool and reports the action of the policy.
 func (s Shadow) JudgeHosted(principal approvals.Principal, name string) Verdict {

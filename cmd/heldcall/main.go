@@ -32,6 +32,7 @@ type program struct {
 	Requests    requestsCommand    `cmd:"" help:"List requests, or show one."`
 	Approve     approveCommand     `cmd:"" help:"Approve requests."`
 	Deny        denyCommand        `cmd:"" help:"Deny requests, with a reason for the model."`
+	Answer      answerCommand      `cmd:"" help:"Answer a question of a model, or a held call in words."`
 	Modify      modifyCommand      `cmd:"" help:"Edit the arguments of a call, then release it."`
 	Runs        runsCommand        `cmd:"" help:"List, pause, resume and abort runs of agents."`
 	Stop        stopCommand        `cmd:"" help:"Abort all runs of an agent, a user or a tenant, until they are resumed."`

@@ -141,6 +141,7 @@ func decisionBody(d approvals.Decision) map[string]any {
 	add("answer", d.Answer != "", d.Answer)
 	add("selected", d.Selected != nil, d.Selected)
 	add("values", d.Values != nil, d.Values)
+	add("responses", d.Responses != nil, d.Responses)
 	add("save", d.Save, d.Save)
 	return payload
 }

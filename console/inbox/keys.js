@@ -39,6 +39,7 @@ function press(key, go) {
 	if (!card || card.busy || card.mode !== 'read' || card.request.status !== 'pending' || hindrance(card.request, state.me)) return false;
 	if (key === 'd') return card.enter('deny'), true;
 	if (spent(card.request, state.me) || card.request.details.abridged) return false;
+	if (card.request.details.questions) return key === 'a' && card.mode === 'read' && focusAnswer(card);
 	if (key === 'a') return approve(card);
 	if (key === 'r' && card.request.allow_remember && alone(card.request, state.me)) return card.enter('remember'), true;
 	if (key === 'e' && !card.request.details.fixed && alone(card.request, state.me)) return card.enter('edit'), true;
@@ -58,6 +59,12 @@ function approve(card) {
 	} else {
 		card.decide(card, { action: 'approve' });
 	}
+	return true;
+}
+
+/** @param {import('./view/call.js').Card} card */
+function focusAnswer(card) {
+	/** @type {HTMLElement|null} */ (card.element.querySelector('form input, form textarea'))?.focus();
 	return true;
 }
 

@@ -57,8 +57,48 @@
  * @property {{at: string, to: string[], escalated_at?: string}} [escalation]
  * @property {CallResult} [result] what happened to the call after it was approved
  * @property {boolean} [free_text]
+ * @property {Question[]} [questions] of a model, which people answer; none: the request is about a call
  * @property {boolean} [fixed]
  * @property {boolean} [abridged] it came in a list without its arguments; read by its id it has them
+ */
+
+/**
+ * @typedef {Object} Question one question of a model; all texts are the model's
+ * @property {string} [id] in a request of the kind combined
+ * @property {'clarification'|'decision'|'env_var'} kind
+ * @property {string} [type]
+ * @property {string} question
+ * @property {Option[]} [options]
+ * @property {number} [max_selections]
+ * @property {boolean} [allow_free_text]
+ * @property {string} [default] the answer at time-out
+ * @property {string} [tool]
+ * @property {QuestionField[]} [fields]
+ */
+
+/**
+ * @typedef {Object} Option
+ * @property {string} id
+ * @property {string} label
+ * @property {string} [description]
+ * @property {boolean} [recommended]
+ * @property {'low'|'medium'|'high'|'critical'} [risk_level]
+ * @property {string} [estimated_time]
+ * @property {string} [estimated_cost]
+ * @property {string[]} [risks]
+ */
+
+/**
+ * @typedef {Object} QuestionField
+ * @property {string} name
+ * @property {string} [label]
+ * @property {string} [description]
+ * @property {boolean} [required]
+ * @property {boolean} [secret]
+ * @property {string} [input_type]
+ * @property {string} [default]
+ * @property {string} [placeholder]
+ * @property {string} [pattern]
  */
 
 /**
@@ -82,6 +122,10 @@
  * @property {string} [channel]
  * @property {string} [note]
  * @property {any} [modified_args]
+ * @property {string} [answer] to a question, in words
+ * @property {string[]} [selected] ids of options
+ * @property {Record<string, string>} [values]
+ * @property {Record<string, {answer?: string, selected?: string[], values?: Record<string, string>}>} [responses] by the ids of the questions
  * @property {string[]} [patterns] of the grant that it made
  * @property {string} decided_at
  */

@@ -202,6 +202,8 @@ func (m *Model) pressed(key tea.KeyPressMsg) tea.Cmd {
 	switch v.question.mode {
 	case noting:
 		return v.typeNote(r, key)
+	case answering:
+		return v.typeAnswer(r, key)
 	case filtering:
 		m.typeFilter(key)
 		return nil

@@ -75,6 +75,10 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 			w.heading("as the model wrote them")
 			w.text("  ", styles.plain, r.Details.RawArguments)
 		}
+	case r.Asks():
+		for i := range r.Details.Questions {
+			w.text("  ", styles.plain, r.Details.Questions[i].Describe())
+		}
 	default:
 		for _, p := range present(r) {
 			w.heading(p.label)

@@ -20,6 +20,7 @@ const (
 	patterning       // one more of them is typed
 	confirming       // an edit is shown
 	helping          // the keys are shown
+	answering        // the answer to a question is typed
 )
 
 type question struct {
@@ -30,7 +31,7 @@ type question struct {
 
 // asks reports whether the question is about the selected request.
 func (q *question) asks() bool {
-	return q.mode == noting || q.mode == remembering || q.mode == patterning || q.mode == confirming
+	return q.mode == noting || q.mode == remembering || q.mode == patterning || q.mode == confirming || q.mode == answering
 }
 
 func (q *question) ask(mode mode) { q.mode, q.input = mode, "" }
@@ -46,11 +47,11 @@ func (q *question) close() {
 // writesOn reports whether the reviewer writes something else than the note that was
 // sent.
 func (q *question) writesOn(note string) bool {
-	return q.mode == patterning || (q.mode == noting && strings.TrimSpace(q.input) != note)
+	return q.mode == patterning || q.mode == answering || (q.mode == noting && strings.TrimSpace(q.input) != note)
 }
 
 func (q *question) paste(text string) {
-	if q.mode == noting || q.mode == filtering || q.mode == patterning {
+	if q.mode == noting || q.mode == filtering || q.mode == patterning || q.mode == answering {
 		q.input += text
 	}
 }
@@ -90,6 +91,9 @@ func (q *question) prompt(f *footer, r *approvals.Request) (keys string) {
 	case noting:
 		f.add(styles.label, "Reason (sent to the model): "+q.input+"▏")
 		return "Enter deny · Esc cancel"
+	case answering:
+		f.add(styles.label, answerPrompt(r)+q.input+"▏")
+		return "Enter answer · Esc cancel"
 	case filtering:
 		f.add(styles.label, "Filter: "+q.input+"▏")
 		return "Enter apply · Esc show all"

@@ -97,6 +97,10 @@ func (v *review) key(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 	case "v":
 		v.pager.toggleRaw()
 	case "a":
+		if r != nil && r.Asks() {
+			v.beginAnswering(r)
+			return nil
+		}
 		return v.release(r, approvals.Decision{Action: approvals.ActionApprove})
 	case "d":
 		if v.mayDecide(r, false) {
@@ -187,6 +191,10 @@ func (v *review) arguments(r *approvals.Request) []byte {
 
 func (v *review) edit(r *approvals.Request, arguments []byte) tea.Cmd {
 	if !v.mayDecide(r, true) {
+		return nil
+	}
+	if r.Asks() {
+		v.notice = "A question has no arguments to edit: a answers it, d declines."
 		return nil
 	}
 	if r.Details.Fixed {
@@ -318,6 +326,9 @@ func (v *review) rights(f *footer, r *approvals.Request) (keys string) {
 			f.add(styles.label, sentence(why))
 			return "d deny · v JSON · Esc list · ? keys"
 		}
+	}
+	if r != nil && r.Asks() {
+		return "a answer · d decline · v JSON · Esc list · ? keys"
 	}
 	return "a approve · d deny · e edit · r remember · v JSON · Esc list · ? keys"
 }

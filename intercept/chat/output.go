@@ -36,6 +36,7 @@ type outputChoice struct {
 // priorTurns is the model's output in a choice in earlier bodies.
 type priorTurns struct {
 	count     int // of continuations
+	denials   int // of those that followed a denial
 	text      string
 	spoken    string               // in sound
 	extras    []string             // names of the other fields
@@ -71,7 +72,7 @@ func (o *output) assign(c *choice, b *upstreamBody) error {
 	}
 	c.output = &outputChoice{index: o.free(c.index), now: c}
 	if l != nil {
-		c.output.prior = priorTurns{count: l.prior.count, hidden: slices.Clone(l.prior.hidden)}
+		c.output.prior = priorTurns{count: l.prior.count, denials: l.prior.denials, hidden: slices.Clone(l.prior.hidden)}
 	}
 	o.choices = append(o.choices, c.output)
 	return nil
@@ -141,16 +142,19 @@ func (o *output) advance(l *outputChoice, b *upstreamBody) {
 	o.continuing = l
 }
 
-// deny lets the choice continue after messages that the agent does not see.
-func (l *outputChoice) deny(messages []string, speech []history.SpokenTurn) {
+// proceed lets the choice continue after messages that the agent does not see. Denied
+// reports that one of them is a denial.
+func (l *outputChoice) proceed(messages []string, speech []history.SpokenTurn, denied bool) {
 	l.prior.hidden = append(l.prior.hidden, messages...)
 	l.prior.speech = append(l.prior.speech, speech...)
-	l.prior.count++
+	if l.prior.count++; denied {
+		l.prior.denials++
+	}
 	l.continues = true
 }
 
 // close gives the choice the notice of calls that were all denied.
-func (l *outputChoice) close(p *intercept.Plan) { l.notice = p.Denial(l.prior.count) }
+func (l *outputChoice) close(p *intercept.Plan) { l.notice = p.Denial(l.prior.denials) }
 
 // plan decides whether another body follows. Failed reports that upstream has failed.
 func (o *output) plan(failed bool) (open bool) {

@@ -16,8 +16,8 @@ func (a *answer) Plan(p *intercept.Plan) error {
 	for _, c := range a.body.choices {
 		l := c.output
 		lost := !l.sent.finish && p.AllDenied(c.units()) // after its end the agent can get nothing more
-		if lost && !a.body.failed && p.MayContinue(l.prior.count, a.limits.MaxContinuations) {
-			if err := a.deny(c, p); err != nil {
+		if lost && !a.body.failed && p.MayContinue(c.units(), l.prior.count, l.prior.denials, a.limits.MaxContinuations) {
+			if err := a.proceed(c, p); err != nil {
 				return err
 			}
 			continue
@@ -38,8 +38,8 @@ func (a *answer) Plan(p *intercept.Plan) error {
 	return nil
 }
 
-// deny lets a choice continue after the denial of its calls.
-func (a *answer) deny(c *choice, p *intercept.Plan) error {
+// proceed lets a choice continue after its calls were denied or answered.
+func (a *answer) proceed(c *choice, p *intercept.Plan) error {
 	messages := c.denied(c.ids(a.limits.TurnID))
 	for _, m := range messages {
 		if err := p.Store(len(m)); err != nil {
@@ -49,7 +49,7 @@ func (a *answer) deny(c *choice, p *intercept.Plan) error {
 	if a.body.whole {
 		c.output.keepReasoning(p)
 	}
-	c.output.deny(messages, c.message().audio.speech())
+	c.output.proceed(messages, c.message().audio.speech(), intercept.Denies(c.units()))
 	return nil
 }
 
@@ -84,7 +84,7 @@ func (a *answer) Conclude(p *intercept.Plan) (resolution intercept.Resolution, e
 		return resolution, err
 	}
 	next := a.out.unfinished()
-	request, err := a.records.req.Extend(next.prior.hidden)
+	request, err := a.records.req.Extend(next.prior.hidden, next.prior.denials > 0)
 	if err != nil {
 		return resolution, fmt.Errorf("continue after a denial: %w", err)
 	}

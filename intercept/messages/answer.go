@@ -143,6 +143,7 @@ type output struct {
 // earlier describes the upstream bodies before the current one.
 type earlier struct {
 	count     int    // how many
+	denials   int    // how many of them with a denied call
 	request   []byte // the body of the request that upstream is answering
 	id, model string // of the first body that is one JSON value, raw
 	messages  []string
@@ -172,5 +173,7 @@ func (e *earlier) add(b *body, plan *intercept.Plan, messages []string) {
 		}
 	}
 	e.messages = append(e.messages, messages...)
-	e.count++
+	if e.count++; intercept.Denies(b.blocks.calls()) {
+		e.denials++
+	}
 }

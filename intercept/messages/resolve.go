@@ -12,7 +12,7 @@ import (
 // proceed sends the denials to the model, so that it continues the answer.
 func (a *answer) proceed(plan *intercept.Plan) (intercept.Resolution, error) {
 	messages := a.body.blocks.messages()
-	body, err := history.Extend(a.earlier.request, messages, a.body.progress.container)
+	body, err := history.Extend(a.earlier.request, messages, a.body.progress.container, intercept.Denies(a.Calls()))
 	if err != nil {
 		return intercept.Resolution{}, fmt.Errorf("continue after a denial: %w", err)
 	}
@@ -106,7 +106,7 @@ func (a *answer) Plan(plan *intercept.Plan) error {
 		return nil
 	}
 	denied := plan.AllDenied(a.Calls())
-	if plan.Open = denied && plan.MayContinue(a.earlier.count, a.limits.MaxContinuations); !plan.Open {
+	if plan.Open = denied && plan.MayContinue(a.Calls(), a.earlier.count, a.earlier.denials, a.limits.MaxContinuations); !plan.Open {
 		plan.Notice = a.notice(plan, denied)
 	}
 	return nil
@@ -120,8 +120,11 @@ func (a *answer) notice(plan *intercept.Plan, denied bool) string {
 	case plan.Aborted != nil:
 		return plan.Aborted.ModelMessage
 	case denied:
-		return plan.Denial(a.earlier.count)
+		return plan.Denial(a.earlier.denials)
 	case a.earlier.count > 0 && a.silent(plan):
+		if a.earlier.denials == 0 {
+			return intercept.NothingWritten()
+		}
 		return intercept.CallsDenied()
 	}
 	return ""

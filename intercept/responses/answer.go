@@ -105,7 +105,9 @@ func (a *answer) Disposed(p *intercept.Part, d intercept.Disposition) {
 // Verbatim implements [intercept.Codec].
 func (a *answer) Verbatim(p *intercept.Part) bool {
 	changed := p == nil && slices.ContainsFunc(a.body.items, func(it *item) bool { return it.Void })
-	return a.out.verbatim() && !changed
+	is := offered(a.limits.Offered)
+	repeats := (p != nil && is.repeated(a.batch.events)) || (p == nil && is.ownTools(a.body.object) != "")
+	return a.out.verbatim() && !changed && !repeats
 }
 
 // Notice implements [intercept.Codec].

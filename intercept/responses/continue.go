@@ -26,7 +26,7 @@ func (s *resolution) continues() bool {
 // exhausted reports whether the answer must not be continued again.
 func (s *resolution) exhausted() bool {
 	tooOften := s.denies() && s.prior.denials >= s.answer.limits.MaxContinuations
-	return s.plan.UserMessage != "" || tooOften || len(s.prior.rounds) >= maxContinuations
+	return s.plan.UserMessage != "" || tooOften || len(s.prior.rounds) >= intercept.MaxContinuations
 }
 
 // outputs are the outputs of the calls that the agent does not get.
@@ -76,7 +76,7 @@ func (s *resolution) continuation(outputs []string) (*intercept.Envelope, error)
 	if fetched {
 		next = s.restate()
 	}
-	body, err := history.Relax(next.Body)
+	body, err := history.Relax(next.Body, !s.answers())
 	if err != nil {
 		return nil, err
 	}

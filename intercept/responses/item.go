@@ -134,11 +134,12 @@ func (it *item) fingerprint() string {
 }
 
 // Call implements [intercept.Codec].
-func (*answer) Call(u *intercept.Unit) intercept.Call {
+func (a *answer) Call(u *intercept.Unit) intercept.Call {
 	it := itemOf(u)
 	f := it.call.form
 	return intercept.Call{
-		ID: it.callID(), Name: it.name(), Arguments: it.input(), FreeText: f.Free,
+		Offered: a.limits.Offered != nil && offered(a.limits.Offered).named(it.entry, a.body.offers()),
+		ID:      it.callID(), Name: it.name(), Arguments: it.input(), FreeText: f.Free,
 		Ambiguous: u.Ambiguities, ReadOnly: f.Fixed, Hosted: it.call.hosted,
 	}
 }

@@ -9,10 +9,6 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// maxContinuations bounds how often heldcall continues an answer for any reason:
-// approvals are not denials.
-const maxContinuations = 1000
-
 // resolution is the work on what follows from the rulings on one body.
 type resolution struct {
 	answer *answer
@@ -56,11 +52,11 @@ func (a *answer) Plan(p *intercept.Plan) error {
 func (s *resolution) reaches(it *item) bool { return s.plan.Reaches(&it.Unit) }
 
 // denies reports whether a call of the turn was denied.
-func (s *resolution) denies() bool {
-	return slices.ContainsFunc(s.body.calls(), func(it *item) bool {
-		r, ruled := it.Ruling()
-		return ruled && r.Action == intercept.Deny
-	})
+func (s *resolution) denies() bool { return intercept.Denies(s.answer.Calls()) }
+
+// answers reports whether heldcall has answered all calls of the turn.
+func (s *resolution) answers() bool {
+	return !slices.ContainsFunc(s.body.calls(), func(it *item) bool { return it.ruling().Action != intercept.Answered })
 }
 
 // allDenied reports whether the turn has calls, and the agent gets none of them.

@@ -120,6 +120,9 @@ func (w *edit) response(path string, o *wire.Object, ends bool) {
 			w.Set(path+f.name, f.agent)
 		}
 	}
+	if own := offered(w.answer.limits.Offered).ownTools(o); own != "" {
+		w.Set(path+"tools", own)
+	}
 	if !ends {
 		return
 	}

@@ -40,7 +40,12 @@ func Request(r *approvals.Request, now time.Time) string {
 	for _, flag := range r.Details.Flags {
 		line("Warning", flag)
 	}
-	line("Resource", r.Resource)
+	for i := range r.Details.Questions {
+		line("Question", r.Details.Questions[i].Describe())
+	}
+	if !r.Asks() {
+		line("Resource", r.Resource)
+	}
 	for _, command := range r.Details.Commands {
 		line("Runs", command)
 	}
@@ -104,6 +109,9 @@ func statusText(r *approvals.Request, now time.Time) string {
 		return Join(": ", string(r.Status), r.WhyCancelled())
 	}
 	then := fmt.Sprintf("expires in %s (will not run)", humanize.Left(r.ExpiresAt.Sub(now)))
+	if r.Asks() {
+		then = fmt.Sprintf("expires in %s (%s)", humanize.Left(r.ExpiresAt.Sub(now)), r.TimeoutOutcome())
+	}
 	if r.OnTimeout == approvals.OnTimeoutApprove {
 		then = fmt.Sprintf("runs automatically in %s", humanize.Left(r.ExpiresAt.Sub(now)))
 	}

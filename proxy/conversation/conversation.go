@@ -17,6 +17,7 @@ type Conversation struct {
 	Hidden  HiddenTurns
 	Denials Denials
 	Results Results
+	Offered Offered
 
 	shared *Shared
 
@@ -59,10 +60,16 @@ func (c *Conversation) read() (refusal *intercept.Error) {
 	return refusal
 }
 
-// parse reads the request for its dialect, as the agent sent it.
+// parse reads the request for its dialect, and adds the tools by which the model may ask
+// people.
 func (c *Conversation) parse() (intercept.Request, *intercept.Error) {
 	r, err := c.Request.Dialect.Request(c.Request.Envelope)
 	if err == nil {
+		var from Questions
+		if c.shared.Questions != nil {
+			from = c.shared.Questions(c.Request.Client)
+		}
+		c.Offered.add(r, from)
 		return r, nil
 	}
 	var refusal *intercept.Error

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/questions"
 	"github.com/heldcall/heldcall/intercept"
 )
 
@@ -104,6 +105,10 @@ func (h *HiddenTurns) parkedUpTo(settled intercept.Resolution) (parked, waiting 
 // parkedText is the text for the model about a parked call.
 func parkedText(r *approvals.Request) string {
 	d, _ := r.FinalDecision()
+	if r.Asks() || r.Status == approvals.StatusAnswered {
+		text, _ := questions.Message(r)
+		return text
+	}
 	switch r.Status {
 	case approvals.StatusPending:
 		return intercept.WaitsForApproval(r.ToolName, r.ID)

@@ -83,8 +83,9 @@ type Shared struct {
 	Store       Store
 	Runs        Runs
 	Requests    Requests
-	AbortRest   time.Duration // after an abort, for which the same conversation is not taken for a new one
-	KeepRecords bool          // for [Conversation.State]
+	Questions   func(client string) Questions // of the policy of a client; nil: none
+	AbortRest   time.Duration                 // after an abort, for which the same conversation is not taken for a new one
+	KeepRecords bool                          // for [Conversation.State]
 	Log         *slog.Logger
 	Metrics     Metrics
 

@@ -11,19 +11,21 @@ type State struct {
 	Continues responseRef
 	Records   [][]byte // of hidden turns, that are spliced into the request
 	Parked    []approvals.Request
-	Before    Denied // in the conversation, before the current answer
-	Denied    bool   // calls of this turn were denied
+	Before    Denied   // in the conversation, before the current answer
+	Denied    bool     // calls of this turn were denied
+	Offered   []string // tools that were added to the request
 }
 
 // State returns the state. It shares memory with the conversation.
 func (c *Conversation) State() State {
-	return State{*c.Identity(), c.continues, c.Hidden.records, c.Hidden.parked, c.Denials.before, c.Denials.any}
+	return State{*c.Identity(), c.continues, c.Hidden.records, c.Hidden.parked, c.Denials.before, c.Denials.any, c.Offered.names}
 }
 
 // Restore reads the request again and sets the state of the conversation.
 func (c *Conversation) Restore(s State) *intercept.Error {
 	c.id, c.continues, c.Hidden.records, c.Hidden.parked = s.Identity, s.Continues, s.Records, s.Parked
 	c.Denials.before, c.Denials.any = s.Before, s.Denied
+	c.Offered = Offered{names: s.Offered, chosen: true}
 	if refusal := c.read(); refusal != nil {
 		return refusal
 	}

@@ -142,6 +142,11 @@ func (r *review) decideCall(j *judgedCall, rules Judge) {
 	if d.DecidedAt.After(r.decided) {
 		r.decided = d.DecidedAt
 	}
+	ended := j.request.Status.Final() && j.request.Status != approvals.StatusCancelled
+	if j.request.Status == approvals.StatusAnswered || (j.request.Asks() && ended) {
+		j.answered()
+		return
+	}
 	switch j.request.Status {
 	case approvals.StatusApproved:
 		r.approved(j, d, rules)

@@ -21,6 +21,11 @@ type Judge interface {
 	Verdict(from judge.Origin, c intercept.Call) policy.Verdict
 	// AllowsByName returns the verdict on all calls of a tool, if it allows them.
 	AllowsByName(who approvals.Principal, c intercept.Call) (policy.Verdict, bool)
+	// AsksPeople reports whether the calls of an agent's own tool are questions to people.
+	AsksPeople(tool string) bool
+	conversation.Questions
+	// Name is that of the policy.
+	Name() string
 	// JudgeHosted returns the verdict on the offer of a tool that the provider runs.
 	JudgeHosted(who approvals.Principal, name string) policy.Verdict
 }

@@ -67,6 +67,7 @@ func (m *metrics) zero(dialects []intercept.Dialect) {
 	for _, o := range []approvals.Outcome{
 		approvals.OutcomeAllowedByRule, approvals.OutcomeAllowedByPerson, approvals.OutcomeAllowedByTimeout, approvals.OutcomeModified,
 		approvals.OutcomeDeniedByRule, approvals.OutcomeDeniedByPerson, approvals.OutcomeExpired, approvals.OutcomeCancelled, approvals.OutcomeParked, approvals.OutcomeAborted,
+		approvals.OutcomeAnswered, approvals.OutcomeDefault, approvals.OutcomeInvalidQuestion,
 	} {
 		m.outcomes.WithLabelValues(string(o))
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
+	"github.com/heldcall/heldcall/approvals/questions"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/parking"
@@ -40,13 +41,21 @@ func park(t *Turn) State {
 	for _, j := range r.asked {
 		if j.outcome == approvals.OutcomeParked {
 			parked = append(parked, j)
-			notices = append(notices, cmp.Or(j.verdict.Notice.Parked(j.request.ID), intercept.ParkedNotice(j.call.Name, j.request.ID)))
+			notices = append(notices, parkedNotice(j))
 		}
 	}
 	for _, j := range parked {
 		j.ruling.UserMessage = strings.Join(notices, "\n\n")
 	}
 	return Settling
+}
+
+// parkedNotice is the text for the user about a parked call.
+func parkedNotice(j *judgedCall) string {
+	if j.request.Asks() {
+		return questions.ParkedNotice(j.request.ID)
+	}
+	return cmp.Or(j.verdict.Notice.Parked(j.request.ID), intercept.ParkedNotice(j.call.Name, j.request.ID))
 }
 
 // park gives the call the ruling of a parked one.

@@ -60,6 +60,11 @@ func (j *judgedCall) events(c *conversation.Conversation, continued bool) (event
 		add(approvals.EventTurnParked)
 		return events
 	}
+	if j.ruling.Action == intercept.Answered {
+		e := add(approvals.EventQuestionAnswered)
+		e.Before, e.Note = judge.ArgumentsValue(j.call), j.ruling.ModelMessage
+		return events
+	}
 	if !j.released() {
 		e := add(approvals.EventCallDenied)
 		e.Before, e.Note = judge.ArgumentsValue(j.call), j.ruling.ModelMessage

@@ -37,7 +37,7 @@ func (r *review) rules() Judge { return r.engine.Judge(r.conversation.Request.Cl
 func (r *review) passByName(ctx context.Context, c intercept.Call) bool {
 	who := r.conversation.Identity()
 	verdict, ok := r.rules().AllowsByName(who.Principal, c)
-	if !ok || r.conversation.RunState() != approvals.RunRunning {
+	if !ok || asks(r, c) || r.conversation.RunState() != approvals.RunRunning {
 		return false
 	}
 	j := &judgedCall{call: c, verdict: verdict, outcome: approvals.OutcomeAllowedByRule}
@@ -73,6 +73,12 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 	}
 	rules, from := r.rules(), originOf(r.conversation)
 	for _, c := range calls {
+		if asks(r, c) {
+			if refusal := askQuestion(ctx, r, c, denials.Notes(), answer); refusal != nil {
+				return refusal
+			}
+			continue
+		}
 		one, err := rules.Judge(ctx, from, c, denials.Notes())
 		if err != nil {
 			return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "the limits of the policy cannot be counted; try again", Err: err}

@@ -50,6 +50,8 @@ type Tool struct {
 	Kinded    bool // an entry names the kind
 	AnyFolder bool // an entry names the working folder of a shell, so any folder is meant
 
+	Question bool // an entry gives its calls to people, who answer them in place of the agent
+
 	Risk     approvals.Risk
 	Fallback Action
 	Builtin  bool // the risk is that of a profile
@@ -63,6 +65,7 @@ func (t *Tool) over(known *Tool) *Tool {
 	if t.Replace {
 		both = *t
 	}
+	both.Question = t.Question
 	both.Name, both.Names, both.Where, both.Own = t.Name, t.Names, t.Where, true
 	both.Risk, both.Fallback = cmp.Or(t.Risk, known.Risk), t.Fallback
 	both.Builtin = t.Risk == ""
@@ -210,6 +213,9 @@ func find(tools []*Tool, name string) *Tool {
 	}
 	return nil
 }
+
+// Question is the value of as for a tool whose calls are questions to people.
+const Question = "question"
 
 // KindNames are the kinds as policies name them. A patch is the paths in it.
 var KindNames = []string{"plain", "path", "shell", "url", "patch"}

@@ -45,6 +45,7 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 		}},
 		{Name: "tools", Read: func(n *yaml.Node, _ string) { tools = n }},
 		{Name: "rules", Read: func(n *yaml.Node, _ string) { rules = n }},
+		{Name: "questions", Read: func(n *yaml.Node, path string) { readQuestions(r, n, path, &p.Questions) }},
 		{Name: "hosted_tools", Read: func(n *yaml.Node, path string) { r.hostedTools(n, path, &p.Hosted) }},
 		{Name: "hosted_mcp", Read: resource.SetOneOf(&r.Reader, &p.Hosted.mcp, resource.Ask, resource.Allow)},
 	}, "denial", "grants", "limit", "limits", "mode")

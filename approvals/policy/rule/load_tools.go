@@ -26,6 +26,10 @@ func (r *reader) tools(n *yaml.Node, path string, known *resource.Known) {
 		r.Mapping(value, path, []strictyaml.Key{
 			{Name: "resource", Read: func(n *yaml.Node, path string) { t.Fields, t.Typed = r.fields(n, path), true }},
 			{Name: "as", Read: func(n *yaml.Node, path string) {
+				if n.Value == resource.Question {
+					t.Question = true
+					return
+				}
 				resource.ReadKind(&r.Reader, n, path, t)
 				t.Typed, t.Kinded = true, true
 			}},

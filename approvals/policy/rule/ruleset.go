@@ -29,6 +29,7 @@ type Set struct {
 	Rewrite   *Index
 	Limited   Limited
 	Hosted    hosted
+	Questions Questions
 }
 
 // EmptySet returns the rules where there is no file: people are asked about everything.

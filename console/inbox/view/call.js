@@ -8,6 +8,7 @@ import { LOADING, alone, approvalsOf, hindrance, spent } from '../session.js';
 import { state } from '../store.js';
 import { plain } from '../text/visible.js';
 import { drawEditor } from './edit.js';
+import { drawAnswer, drawQuestion } from './question.js';
 import { drawMemory } from './remember.js';
 import { Folds, drawPart, drawTable, drawText, plural } from './parts.js';
 
@@ -27,6 +28,8 @@ export class Card {
 	draft = null;
 	/** @type {import('./remember.js').Memory|null} */
 	memory = null;
+	/** What is entered, by the place of the question. @type {Map<number, import('./question.js').Entered>} */
+	answers = new Map();
 
 	/**
 	 * @param {Request} request
@@ -125,7 +128,7 @@ function drawBody(card) {
 		flags.length > 0 && el('ul', { class: 'flags', 'aria-label': 'Warnings' }, flags.map((flag) => el('li', {}, el('span', {}, hostile(flag))))),
 		card.raw
 			? drawRaw(request, folds)
-			: [drawTable(lead, folds, 'lead'), ...parts.map((part, i) => drawPart(part, `part ${i}`, folds)), drawCommands(request), drawRest(parts.length > 0, rest, folds)],
+			: request.details.questions ? request.status !== 'pending' && request.details.questions.map(drawQuestion) : [drawTable(lead, folds, 'lead'), ...parts.map((part, i) => drawPart(part, `part ${i}`, folds)), drawCommands(request), drawRest(parts.length > 0, rest, folds)],
 		el('div', {}, raw));
 }
 
@@ -165,6 +168,7 @@ function drawEnd(card) {
 	if (card.mode === 'deny') return [drawDenial(card, error)];
 	if (card.mode === 'edit') return [drawEditor(card, error)];
 	if (card.mode === 'remember') return [drawMemory(card, error)];
+	if (card.request.details.questions) return [drawAnswer(card, error)];
 	return [...votes(card.request), ...error, drawButtons(card)];
 }
 
@@ -259,6 +263,7 @@ function drawOutcome(request) {
 		decision?.patterns && el('span', {}, 'and from now on: ', decision.patterns.map((pattern) => [el('code', {}, hostile(pattern)), ' ']).flat()),
 		request.details.ended_at && elapsed(request.details.ended_at),
 		why && el('span', {}, hostile(WHY_CANCELLED[why] ?? why.replaceAll('_', ' '))),
+		decision?.action === 'answer' && el('div', { class: 'note' }, drawText(write({ answer: decision.answer, selected: decision.selected, values: decision.values, responses: decision.responses }, 2), 'answer', new Folds(() => {}))),
 		decision?.note && el('p', { class: 'note' }, '“', hostile(decision.note), '”'),
 		decision?.modified_args !== undefined && el('div', { class: 'note' }, drawText(write(decision.modified_args, 2), 'edited', new Folds(() => {}))));
 }

@@ -84,15 +84,21 @@ func TestMade(t *testing.T) {
 }
 
 func TestContinuationRequest(t *testing.T) {
-	for _, tt := range []struct{ body, path, want string }{
-		{`{"messages":[ ]}`, "messages.#", "2"},
-		{`{"messages":[],"tool_choice":{"type":"function","function":{"name":"x"}}}`, "tool_choice", `"auto"`},
-		{`{"messages":[],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[1]}}}`, "tool_choice", `{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[1]}}`},
-		{`{"messages":[],"tool_choice":"none"}`, "tool_choice", `"none"`},
-		{`{"messages":[],"function_call":{"name":"x"}}`, "function_call", `"auto"`},
-		{`{"messages":[],"tool\u005fchoice":"any"}`, "tool_choice", `"auto"`},
+	for _, tt := range []struct {
+		body, path, want string
+		answered         bool
+	}{
+		{`{"messages":[],"tool_choice":"required"}`, "tool_choice", `"required"`, true},
+		{`{"messages":[],"tool_choice":{"type":"function","function":{"name":"x"}}}`, "tool_choice", `"auto"`, true},
+		{`{"messages":[],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[1]}}}`, "tool_choice.allowed_tools.mode", `"required"`, true},
+		{`{"messages":[ ]}`, "messages.#", "2", false},
+		{`{"messages":[],"tool_choice":{"type":"function","function":{"name":"x"}}}`, "tool_choice", `"auto"`, false},
+		{`{"messages":[],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[1]}}}`, "tool_choice", `{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[1]}}`, false},
+		{`{"messages":[],"tool_choice":"none"}`, "tool_choice", `"none"`, false},
+		{`{"messages":[],"function_call":{"name":"x"}}`, "function_call", `"auto"`, false},
+		{`{"messages":[],"tool\u005fchoice":"any"}`, "tool_choice", `"auto"`, false},
 	} {
-		next, err := parse(t, tt.body).Extend([]string{"{}", "{}"})
+		next, err := parse(t, tt.body).Extend([]string{"{}", "{}"}, !tt.answered)
 		if err != nil || strictjson.Strict(next.Body) != nil {
 			t.Errorf("%s: %v: %s", tt.body, err, next.Body)
 			continue

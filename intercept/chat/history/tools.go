@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -35,6 +36,26 @@ func newTool(def gjson.Result, free bool) intercept.Tool {
 		tool.Parameters = []byte(p.Raw)
 	}
 	return tool
+}
+
+// Offer implements [intercept.Request]. Requests with functions in the old form get none.
+func (r *Request) Offer(tools []intercept.OfferedTool, always bool) []string {
+	if gjson.GetBytes(r.Field("functions"), "0").Exists() || (!always && !gjson.GetBytes(r.Field("tools"), "0").Exists()) {
+		return nil
+	}
+	known := func(name string) bool { _, found := r.Tool(name); return found }
+	body, added := r.OfferTools(tools, known, func(t *intercept.OfferedTool) string {
+		return `{"type":"function","function":{"name":` + strictjson.Quote(t.Name) + `,"description":` + strictjson.Quote(t.Description) + `,"parameters":` + t.Parameters + "}}"
+	})
+	if added == nil {
+		return nil
+	}
+	offering, err := ParseRequest(r.With(body))
+	if err != nil {
+		return nil
+	}
+	*r = *offering
+	return added
 }
 
 // Forced implements [intercept.Request].

@@ -9,16 +9,17 @@ import (
 )
 
 // Extend returns the body of a request with messages appended. It relaxes a tool choice
-// that forces a call, so that the model may answer otherwise, and names the container
-// of the answer, raw JSON, "" for none. All other bytes are kept.
-func Extend(body []byte, messages []string, container string) ([]byte, error) {
+// that forces a certain call, and after a denial one that forces any call, so that the model
+// may answer otherwise. It names the container of the answer, raw JSON, "" for none. All
+// other bytes are kept.
+func Extend(body []byte, messages []string, container string, denied bool) ([]byte, error) {
 	r, err := ParseRequest(intercept.Envelope{Body: body})
 	if err != nil {
 		return nil, err
 	}
 	at, _ := r.At("messages")
 	p := strictjson.Patch{JSON: string(strictjson.Replace(body, at, strictjson.AppendItems(r.Field("messages"), messages...)))}
-	r.relaxChoice(&p)
+	r.relaxChoice(&p, denied)
 	r.keepContainer(&p, container)
 	if p.Err != nil {
 		return nil, fmt.Errorf("extend the request: %w", p.Err)
@@ -26,8 +27,9 @@ func Extend(body []byte, messages []string, container string) ([]byte, error) {
 	return []byte(p.JSON), nil
 }
 
-func (r *Request) relaxChoice(p *strictjson.Patch) {
+func (r *Request) relaxChoice(p *strictjson.Patch, denied bool) {
 	switch choice := r.value("tool_choice"); {
+	case !denied && choice.Get("type").Str != "tool":
 	case choice.Str == "any", choice.Str == "required":
 		p.Set("tool_choice", `{"type":"auto"}`)
 	case choice.Get("type").Str == "any", choice.Get("type").Str == "tool":

@@ -18,7 +18,7 @@ func TestExtend(t *testing.T) {
 		{`{"messages":[],"container":{"skills":[1]}}`, `"c1"`, "container", `{"skills":[1],"id":"c1"}`},
 		{`{"messages":[],"container":"mine"}`, `"c1"`, "container", "mine"},
 	} {
-		next, err := Extend([]byte(tt.body), []string{"{}", "{}"}, tt.container)
+		next, err := Extend([]byte(tt.body), []string{"{}", "{}"}, tt.container, true)
 		if err != nil || strictjson.Strict(next) != nil {
 			t.Errorf("%s: %v: %s", tt.body, err, next)
 			continue
@@ -32,11 +32,21 @@ func TestExtend(t *testing.T) {
 func TestExtendKeepsOtherBytes(t *testing.T) {
 	const body = `{ "messages" : [ {"role":"user","content":"hi"} ],"temperature":0.10,"tool_choice":{"type":"auto"} }`
 	const want = `{ "messages" : [ {"role":"user","content":"hi"} ,{"role":"x"}],"temperature":0.10,"tool_choice":{"type":"auto"} }`
-	got, err := Extend([]byte(body), []string{`{"role":"x"}`}, "")
+	got, err := Extend([]byte(body), []string{`{"role":"x"}`}, "", true)
 	if err != nil || string(got) != want {
 		t.Errorf("%v: %s", err, got)
 	}
-	if _, err := Extend([]byte(`{"messages":[],"messages":[]}`), nil, ""); err == nil {
+	if _, err := Extend([]byte(`{"messages":[],"messages":[]}`), nil, "", true); err == nil {
 		t.Error("a request with two arrays of messages is extended")
+	}
+}
+
+// After an answer the model has still not made the call that the agent forces.
+func TestExtendAfterAnAnswer(t *testing.T) {
+	for choice, want := range map[string]string{`{"type":"any"}`: `{"type":"any"}`, `{"type":"tool","name":"x"}`: `{"type":"auto"}`} {
+		next, err := Extend([]byte(`{"messages":[],"tool_choice":`+choice+`}`), nil, "", false)
+		if got := gjson.GetBytes(next, "tool_choice").Raw; err != nil || got != want {
+			t.Errorf("%s: %s (%v)", choice, got, err)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -97,6 +98,28 @@ func (r *Request) Hosted() (list []intercept.HostedTool) {
 // OffersTools implements [intercept.Request].
 func (r *Request) OffersTools() bool {
 	return gjson.GetBytes(r.Field("tools"), "0").Exists() || len(r.offered()) > 0 || len(r.Hosted()) > 0
+}
+
+// Offer implements [intercept.Request].
+func (r *Request) Offer(tools []intercept.OfferedTool, always bool) []string {
+	if !always && len(r.offered()) == 0 {
+		return nil
+	}
+	known := func(name string) bool {
+		return slices.ContainsFunc(r.offered(), func(t gjson.Result) bool { return t.Get("name").Str == name })
+	}
+	body, added := r.OfferTools(tools, known, func(t *intercept.OfferedTool) string {
+		return `{"name":` + strictjson.Quote(t.Name) + `,"description":` + strictjson.Quote(t.Description) + `,"input_schema":` + t.Parameters + "}"
+	})
+	if added == nil {
+		return nil
+	}
+	offering, err := ParseRequest(r.With(body))
+	if err != nil {
+		return nil
+	}
+	*r = *offering
+	return added
 }
 
 // InToolset reports whether the request offers the toolset that a call of a tool

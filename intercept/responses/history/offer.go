@@ -65,6 +65,23 @@ func (r *Request) Offered() Offers {
 // OffersTools implements [intercept.Request].
 func (r *Request) OffersTools() bool { return len(r.Offered()) > 0 || len(r.Hosted()) > 0 }
 
+// Offer implements [intercept.Request]. Only a request for a new answer gets tools.
+func (r *Request) Offer(tools []intercept.OfferedTool, always bool) []string {
+	if r.Operation != create || (!always && len(r.Offered()) == 0) {
+		return nil
+	}
+	known := func(name string) bool {
+		return slices.ContainsFunc(r.Offered(), func(o Offer) bool { return o.Get("name").Str == name })
+	}
+	body, added := r.OfferTools(tools, known, func(t *intercept.OfferedTool) string {
+		return `{"type":"function","name":` + strictjson.Quote(t.Name) + `,"description":` + strictjson.Quote(t.Description) + `,"parameters":` + t.Strict + `,"strict":true}`
+	})
+	if added == nil || rewrite(r, body) != nil {
+		return nil
+	}
+	return added
+}
+
 // Tool implements [intercept.Request]. A tool in a namespace is called by both
 // names, with a point between them.
 func (r *Request) Tool(name string) (tool intercept.Tool, found bool) {
@@ -268,7 +285,7 @@ func (r *Request) RequireApproval() (changed int) {
 		body = append(append(body, r.envelope.Body[end:span.Start]...), `"always"`...)
 		end = span.End
 	}
-	if len(at) == 0 || r.rewrite(append(body, r.envelope.Body[end:]...)) != nil {
+	if len(at) == 0 || rewrite(r, append(body, r.envelope.Body[end:]...)) != nil {
 		return 0
 	}
 	return len(at)

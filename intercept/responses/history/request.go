@@ -175,7 +175,7 @@ func (r *Request) Begins() bool {
 }
 
 // rewrite gives the request another body.
-func (r *Request) rewrite(body []byte) error {
+func rewrite(r *Request, body []byte) error {
 	before := r.Ending()
 	e := r.envelope
 	e.Body = body

@@ -119,9 +119,17 @@ func TestRelax(t *testing.T) {
 		`"auto"`: `"auto"`, `"none"`: `"none"`, `"required"`: `"auto"`, `"any"`: `"auto"`, `{"type":"function","name":"x"}`: `"auto"`,
 		`{"type":"allowed_tools","mode":"required","tools":[1]}`: `{"type":"allowed_tools","mode":"auto","tools":[1]}`,
 	} {
-		got, err := Relax([]byte(`{"tool_choice":` + choice + `}`))
+		got, err := Relax([]byte(`{"tool_choice":`+choice+`}`), true)
 		if err != nil || string(got) != `{"tool_choice":`+want+`}` {
 			t.Errorf("%s: %s, %v", choice, got, err)
+		}
+	}
+	for choice, want := range map[string]string{ // after an answer the model has not made the forced call
+		`"required"`: `"required"`, `{"type":"function","name":"x"}`: `"auto"`, `{"type":"allowed_tools","mode":"required","tools":[1]}`: `{"type":"allowed_tools","mode":"required","tools":[1]}`,
+	} {
+		got, err := Relax([]byte(`{"tool_choice":`+choice+`}`), false)
+		if err != nil || string(got) != `{"tool_choice":`+want+`}` {
+			t.Errorf("after an answer, %s: %s, %v", choice, got, err)
 		}
 	}
 }

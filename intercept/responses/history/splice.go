@@ -40,7 +40,7 @@ func (r *Request) Splice(records [][]byte) (spliced int) {
 	if err == nil && s.alias != "" {
 		body, err = strictjson.SetField(body, "previous_response_id", []byte(strictjson.Quote(s.upstreamID)))
 	}
-	if err != nil || r.rewrite(body) != nil {
+	if err != nil || rewrite(r, body) != nil {
 		return 0
 	}
 	r.Known = knowledge{Alias: s.alias, Delivered: s.delivered, hidden: s.hidden, spends: s.spends}

@@ -1,0 +1,35 @@
+package rule
+
+import (
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/approvals/questions"
+	"github.com/heldcall/heldcall/internal/strictyaml"
+)
+
+// Questions are the settings of tools by which models ask people.
+type Questions struct {
+	Offer  []string // of [questions.Offers], in their order; none: no tool is offered
+	Always bool     // also to agents that offer the model no tools
+}
+
+func readQuestions(r *reader, n *yaml.Node, path string, to *Questions) {
+	known := questions.Offers()
+	var named []string
+	r.Mapping(n, path, []strictyaml.Key{
+		{Name: "offer", Read: func(n *yaml.Node, path string) {
+			r.List(n, path, "questions", func(n *yaml.Node, path string) { named = append(named, r.OneOf(n, path, known)) })
+		}},
+		{Name: "always", Read: r.SetBool(&to.Always)},
+	})
+	to.Offer = slices.DeleteFunc(known, func(name string) bool { return !slices.Contains(named, name) })
+}
+
+// AsksPeople reports whether the policy gives the calls of an agent's own tool to people as
+// questions.
+func (p *Set) AsksPeople(tool string) bool {
+	t := p.Known.Tool(tool)
+	return t != nil && t.Question
+}

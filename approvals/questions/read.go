@@ -1,0 +1,348 @@
+package questions
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// The limits of one call.
+const (
+	maxQuestions = 10
+	maxOptions   = 30
+	maxFields    = 20
+	maxID        = 64      // bytes of an id
+	maxText      = 8 << 10 // bytes of any other text
+	maxPattern   = 256     // bytes of a pattern
+)
+
+// arguments are those of all tools, and of the questions of request_input.
+type arguments struct {
+	ID            string     `json:"id"`
+	Kind          string     `json:"kind"`
+	Question      string     `json:"question"`
+	Type          string     `json:"type"`
+	Options       []option   `json:"options"`
+	MaxSelections *int       `json:"max_selections"`
+	AllowFreeText *bool      `json:"allow_free_text"`
+	Default       string     `json:"default"`
+	Tool          string     `json:"tool"`
+	Fields        []argField `json:"fields"`
+	Message       string     `json:"message"`
+}
+
+type option struct {
+	ID            string   `json:"id"`
+	Label         string   `json:"label"`
+	Description   string   `json:"description"`
+	Recommended   bool     `json:"recommended"`
+	RiskLevel     string   `json:"risk_level"`
+	EstimatedTime string   `json:"estimated_time"`
+	EstimatedCost string   `json:"estimated_cost"`
+	Risks         []string `json:"risks"`
+}
+
+type argField struct {
+	Name        string `json:"name"`
+	Label       string `json:"label"`
+	Description string `json:"description"`
+	Required    bool   `json:"required"`
+	Secret      *bool  `json:"secret"`
+	InputType   string `json:"input_type"`
+	Default     string `json:"default"`
+	Placeholder string `json:"placeholder"`
+	Pattern     string `json:"pattern"`
+}
+
+// Read reads the questions in the arguments of a call of one of [Tools], or of an agent's
+// own question tool. The error, for the model, names the argument that is not valid. The
+// arguments of an agent's tool that are of no known form are one question.
+func Read(tool, args string) (approvals.Kind, []approvals.Question, error) {
+	t := find(tool)
+	if t == nil {
+		kind, list := readForeign(args)
+		return kind, list, nil
+	}
+	if t.Kind != approvals.KindCombined {
+		var one arguments
+		if err := decode(args, &one); err != nil {
+			return "", nil, err
+		}
+		if one.ID != "" || one.Kind != "" {
+			return "", nil, errors.New("id and kind: only questions of request_input have them")
+		}
+		q, err := one.read(t.Kind)
+		return t.Kind, []approvals.Question{q}, err
+	}
+	var all struct {
+		Questions []arguments `json:"questions"`
+	}
+	if err := decode(args, &all); err != nil {
+		return "", nil, err
+	}
+	list, err := readAll(all.Questions)
+	return t.Kind, list, err
+}
+
+func readAll(all []arguments) ([]approvals.Question, error) {
+	if n := len(all); n == 0 || n > maxQuestions {
+		return nil, fmt.Errorf("questions: it has %d, 1 to %d are possible", n, maxQuestions)
+	}
+	var list []approvals.Question
+	for i := range all {
+		one := &all[i]
+		where := fmt.Sprintf("questions/%d/", i)
+		kind := approvals.Kind(one.Kind)
+		taken := slices.ContainsFunc(list, func(q approvals.Question) bool { return q.ID == one.ID })
+		if err := checkID(one.ID, taken); err != nil {
+			return nil, fmt.Errorf("%sid: %w", where, err)
+		}
+		if kind != approvals.KindClarification && kind != approvals.KindDecision && kind != approvals.KindEnvVar {
+			return nil, fmt.Errorf("%skind: it must be clarification, decision or env_var", where)
+		}
+		q, err := one.read(kind)
+		if err != nil {
+			return nil, fmt.Errorf("%s%w", where, err)
+		}
+		q.ID = one.ID
+		list = append(list, q)
+	}
+	return list, nil
+}
+
+// decode reads arguments strictly: one JSON object, with known members only.
+func decode(args string, to any) error {
+	err := json.Unmarshal([]byte(args), to, json.RejectUnknownMembers(true))
+	var semantic *json.SemanticError
+	switch {
+	case err == nil && !strings.HasPrefix(strings.TrimLeft(args, " \t\r\n"), "{"):
+		return errors.New("the arguments are not a JSON object")
+	case err == nil:
+		return nil
+	case errors.As(err, &semantic):
+		at := strings.TrimPrefix(string(semantic.JSONPointer), "/")
+		if errors.Is(err, json.ErrUnknownName) {
+			return fmt.Errorf("%s: there is no such argument", at)
+		}
+		return fmt.Errorf("%s: it has the wrong type of value", at)
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return errors.New("an argument is there twice")
+	}
+	return errors.New("the arguments are not strict JSON")
+}
+
+// read checks one question of a kind.
+func (a *arguments) read(kind approvals.Kind) (approvals.Question, error) {
+	q := approvals.Question{Kind: kind, Question: a.Question}
+	if err := a.checkMembers(kind); err != nil {
+		return q, err
+	}
+	if kind == approvals.KindEnvVar {
+		q.Question, q.Tool = a.Message, a.Tool
+		return q, a.readFields(&q)
+	}
+	if strings.TrimSpace(a.Question) == "" {
+		return q, errors.New("question: it is missing")
+	}
+	types := clarificationTypes
+	q.AllowFreeText = true
+	if kind == approvals.KindDecision {
+		types, q.AllowFreeText = decisionTypes, false
+	}
+	if a.AllowFreeText != nil {
+		q.AllowFreeText = *a.AllowFreeText
+	}
+	if q.Type = a.Type; q.Type == "" {
+		q.Type = typeCustom
+	}
+	if !slices.Contains(types, q.Type) {
+		return q, fmt.Errorf("type: it must be one of %s", strings.Join(types, ", "))
+	}
+	if err := a.readOptions(&q); err != nil {
+		return q, err
+	}
+	return q, a.readDefault(&q)
+}
+
+// checkMembers refuses the arguments of other kinds, and texts that are too long.
+func (a *arguments) checkMembers(kind approvals.Kind) error {
+	env := kind == approvals.KindEnvVar
+	for _, m := range []struct {
+		name        string
+		given, fits bool
+	}{
+		{"question", a.Question != "", !env}, {"type", a.Type != "", !env}, {"options", a.Options != nil, !env}, {"default", a.Default != "", !env},
+		{"allow_free_text", a.AllowFreeText != nil, !env}, {"max_selections", a.MaxSelections != nil, kind == approvals.KindDecision},
+		{"tool", a.Tool != "", env}, {"fields", a.Fields != nil, env}, {"message", a.Message != "", env},
+	} {
+		if m.given && !m.fits {
+			return fmt.Errorf("%s: a question of the kind %s does not have it", m.name, kind)
+		}
+	}
+	return checkTexts(a.Question, a.Default, a.Tool, a.Message)
+}
+
+func checkTexts(texts ...string) error {
+	if slices.ContainsFunc(texts, func(one string) bool { return len(one) > maxText }) {
+		return fmt.Errorf("a text is longer than %d bytes", maxText)
+	}
+	return nil
+}
+
+func checkID(id string, taken bool) error {
+	switch {
+	case strings.TrimSpace(id) == "":
+		return errors.New("it is missing")
+	case len(id) > maxID:
+		return fmt.Errorf("it is longer than %d bytes", maxID)
+	case taken:
+		return errors.New("another has the same id")
+	}
+	return nil
+}
+
+func (a *arguments) readOptions(q *approvals.Question) error {
+	if q.Type == typeConfirmation && len(a.Options) == 0 && !q.AllowFreeText {
+		a.Options = []option{{ID: "yes", Label: "Yes"}, {ID: "no", Label: "No"}}
+	}
+	if n := len(a.Options); n > maxOptions || (!q.AllowFreeText && n < 2) {
+		return fmt.Errorf("options: it has %d; without free text 2 to %d are possible", n, maxOptions)
+	}
+	for i := range a.Options {
+		o, where := &a.Options[i], fmt.Sprintf("options/%d/", i)
+		taken := slices.ContainsFunc(q.Options, func(other approvals.Option) bool { return other.ID == o.ID })
+		if err := checkID(o.ID, taken); err != nil {
+			return fmt.Errorf("%sid: %w", where, err)
+		}
+		switch {
+		case strings.TrimSpace(o.Label) == "":
+			return fmt.Errorf("%slabel: it is missing", where)
+		case o.RiskLevel != "" && !slices.Contains(risks, o.RiskLevel):
+			return fmt.Errorf("%srisk_level: it must be one of %s", where, strings.Join(risks, ", "))
+		case len(o.Risks) > maxOptions:
+			return fmt.Errorf("%srisks: at most %d are possible", where, maxOptions)
+		}
+		if err := checkTexts(append(o.Risks, o.Label, o.Description, o.EstimatedTime, o.EstimatedCost)...); err != nil {
+			return fmt.Errorf("%s: %w", where, err)
+		}
+		q.Options = append(q.Options, approvals.Option{
+			ID: o.ID, Label: o.Label, Description: o.Description, Recommended: o.Recommended, RiskLevel: approvals.Risk(o.RiskLevel),
+			EstimatedTime: o.EstimatedTime, EstimatedCost: o.EstimatedCost, Risks: o.Risks,
+		})
+	}
+	q.MaxSelections = min(1, len(q.Options))
+	if q.Type == typeMultiChoice {
+		q.MaxSelections = len(q.Options)
+	}
+	if a.MaxSelections != nil {
+		if n := *a.MaxSelections; n < 1 || n > max(1, len(q.Options)) {
+			return fmt.Errorf("max_selections: it must be 1 to %d, the number of options", len(q.Options))
+		}
+		q.MaxSelections = min(*a.MaxSelections, len(q.Options))
+	}
+	return nil
+}
+
+func (a *arguments) readDefault(q *approvals.Question) error {
+	known := slices.ContainsFunc(q.Options, func(o approvals.Option) bool { return o.ID == a.Default })
+	if q.Default = a.Default; q.Default != "" && !known && !q.AllowFreeText {
+		return errors.New("default: it must be the id of an option")
+	}
+	return nil
+}
+
+var fieldName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+
+func (a *arguments) readFields(q *approvals.Question) error {
+	if n := len(a.Fields); n == 0 || n > maxFields {
+		return fmt.Errorf("fields: it has %d, 1 to %d are possible", n, maxFields)
+	}
+	for i := range a.Fields {
+		f, err := a.Fields[i].read()
+		if err == nil && slices.ContainsFunc(q.Fields, func(other approvals.QuestionField) bool { return other.Name == f.Name }) {
+			err = errors.New("name: another field has the same name")
+		}
+		if err == nil && f.Secret {
+			err = takesSecret(&f)
+		}
+		if err != nil {
+			return fmt.Errorf("fields/%d/%w", i, err)
+		}
+		q.Fields = append(q.Fields, f)
+	}
+	return nil
+}
+
+// takesSecret is the place for secrets: it refuses a field until heldcall keeps secrets.
+func takesSecret(f *approvals.QuestionField) error {
+	return fmt.Errorf("secret: heldcall cannot take the secret %s here, and no secret may reach you as text; set secret to false only for a value that is none, and let the user provide %s where it is used", f.Name, f.Name)
+}
+
+func (f *argField) read() (approvals.QuestionField, error) {
+	field := approvals.QuestionField{
+		Name: f.Name, Label: f.Label, Description: f.Description, Required: f.Required, Secret: f.Secret == nil || *f.Secret,
+		InputType: f.InputType, Default: f.Default, Placeholder: f.Placeholder, Pattern: f.Pattern,
+	}
+	if field.InputType == "" {
+		field.InputType = "text"
+	}
+	switch {
+	case !fieldName.MatchString(f.Name):
+		return field, errors.New("name: it must be a name like that of an environment variable")
+	case !slices.Contains(inputTypes, field.InputType):
+		return field, fmt.Errorf("input_type: it must be one of %s", strings.Join(inputTypes, ", "))
+	case !field.Secret && (field.InputType == "password" || field.InputType == "api_key"):
+		return field, fmt.Errorf("secret: a value of the type %s is a secret", field.InputType)
+	case field.Secret && f.Default != "":
+		return field, errors.New("default: a secret has none")
+	case len(f.Pattern) > maxPattern:
+		return field, fmt.Errorf("pattern: it is longer than %d bytes", maxPattern)
+	}
+	if _, err := wholePattern(f.Pattern); err != nil {
+		return field, errors.New("pattern: it is not a regular expression of the syntax RE2")
+	}
+	if f.Default != "" {
+		if reason := valueFault(&field, f.Default); reason != "" {
+			return field, errors.New("default: " + reason)
+		}
+	}
+	return field, checkTexts(f.Label, f.Description, f.Default, f.Placeholder)
+}
+
+// wholePattern compiles a pattern for whole values.
+func wholePattern(pattern string) (*regexp.Regexp, error) {
+	if _, err := regexp.Compile(pattern); err != nil { // else its brackets could end ours
+		return nil, err
+	}
+	return regexp.Compile(`^(?:` + pattern + `)$`)
+}
+
+// valueFault returns the reason why a value does not fit a field, "" if it does.
+func valueFault(f *approvals.QuestionField, value string) string {
+	switch {
+	case !utf8.ValidString(value) || strings.ContainsRune(value, 0):
+		return "it is not text in UTF-8"
+	case len(value) > maxText:
+		return fmt.Sprintf("it is longer than %d bytes", maxText)
+	}
+	if f.Pattern != "" {
+		if pattern, err := wholePattern(f.Pattern); err != nil || !pattern.MatchString(value) {
+			return "it does not match the pattern " + f.Pattern
+		}
+	}
+	if f.InputType == "url" {
+		if u, err := url.Parse(value); err != nil || u.Scheme == "" || u.Host == "" {
+			return "it is not a URL with a scheme and a host"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,115 @@
+// Questions of a model: their options and fields, and the form with which people answer.
+
+import { hindrance } from '../session.js';
+import { state } from '../store.js';
+import { button, el, hostile, riskBadge } from './dom.js';
+
+/** @typedef {import('./call.js').Card} Card */
+/** @typedef {import('../types.js').Request} Request */
+/** @typedef {import('../types.js').Question} Question */
+
+/**
+ * What a person has entered for one question.
+ * @typedef {{selected: Set<string>, text: string, values: Map<string, string>}} Entered
+ */
+
+/** Recommended options are first. @param {Question} question */
+function ranked({ options = [] }) {
+	return [...options.filter((option) => option.recommended), ...options.filter((option) => !option.recommended)];
+}
+
+/** A question that has ended: its text and its options. @param {Question} question */
+export function drawQuestion(question) {
+	return el('section', { class: 'part question' },
+		el('p', { class: 'prose' }, hostile(question.question || 'Values')),
+		(question.options ?? []).length > 0 && el('ul', {}, ranked(question).map((option) => el('li', {}, describe(option)))),
+		(question.fields ?? []).length > 0 && el('ul', {}, (question.fields ?? []).map((field) => el('li', {}, el('code', {}, hostile(field.name))))));
+}
+
+/** @param {import('../types.js').Option} option */
+function describe(option) {
+	return el('span', { class: 'option' },
+		el('strong', {}, hostile(option.label)), option.recommended && el('span', { class: 'muted' }, ' recommended'), ' ',
+		option.risk_level && riskBadge(option.risk_level),
+		option.description && el('span', { class: 'prose' }, ' ', hostile(option.description)),
+		option.estimated_time && el('span', { class: 'muted' }, ' Time: ', hostile(option.estimated_time)),
+		option.estimated_cost && el('span', { class: 'muted' }, ' Cost: ', hostile(option.estimated_cost)),
+		(option.risks ?? []).length > 0 && el('ul', { 'aria-label': 'Risks' }, (option.risks ?? []).map((risk) => el('li', {}, hostile(risk)))));
+}
+
+/** The form of a pending request. @param {Card} card @param {HTMLElement[]} error */
+export function drawAnswer(card, error) {
+	const { request } = card;
+	const questions = request.details.questions ?? [];
+	const hindered = hindrance(request, state.me);
+	const submit = (/** @type {Event} */ event) => {
+		event.preventDefault();
+		if (!card.busy && !hindered) card.decide(card, /** @type {any} */ (answer(card, questions)));
+	};
+	return el('form', { class: 'answer', on: { submit } },
+		questions.map((question, i) => drawFields(card, question, i)), ...error,
+		hindered && el('p', { class: 'why' }, hostile(hindered)),
+		el('div', { class: 'buttons' },
+			el('button', { type: 'submit', class: 'good', disabled: card.busy || Boolean(hindered) }, 'Answer'),
+			button('Decline…', () => card.enter('deny'), { class: 'bad deny', disabled: card.busy || Boolean(hindered), 'aria-keyshortcuts': 'd' })));
+}
+
+/** @param {Card} card @param {number} i @returns {Entered} */
+function entered(card, i) {
+	let one = card.answers.get(i);
+	if (!one) card.answers.set(i, (one = { selected: new Set(), text: '', values: new Map() }));
+	return one;
+}
+
+/** @param {Card} card @param {Question} question @param {number} i */
+function drawFields(card, question, i) {
+	const own = entered(card, i);
+	const most = question.max_selections ?? 0;
+	const id = `answer-${card.request.id}-${i}`;
+	const several = most > 1;
+	const options = ranked(question).map((option, n) => el('label', { class: 'choice', for: `${id}-${n}` },
+		el('input', { type: several ? 'checkbox' : 'radio', name: id, id: `${id}-${n}`, checked: own.selected.has(option.id), on: { change: (/** @type {Event} */ event) => {
+			if (!several) own.selected.clear();
+			if (/** @type {HTMLInputElement} */ (event.target).checked) own.selected.add(option.id);
+			else own.selected.delete(option.id);
+			card.draw();
+		} }, disabled: several && own.selected.size >= most && !own.selected.has(option.id) }), describe(option)));
+	return el('fieldset', { class: 'question' },
+		el('legend', { class: 'prose' }, hostile(question.question || 'Values that the agent asks for')),
+		question.tool && el('p', { class: 'hint' }, 'For ', hostile(question.tool)),
+		several && el('p', { class: 'hint' }, `Select up to ${most}.`), options,
+		question.allow_free_text && drawText(own, `${id}-text`, options.length > 0 ? 'Or answer in your own words' : 'Your answer'),
+		(question.fields ?? []).map((field, n) => drawField(own, field, `${id}-field-${n}`)),
+		question.default && el('p', { class: 'hint' }, 'If nobody answers in time: ', hostile(question.default)));
+}
+
+/** @param {Entered} own @param {string} id @param {string} label */
+function drawText(own, id, label) {
+	const text = /** @type {HTMLTextAreaElement} */ (el('textarea', { id, rows: 3, maxlength: 8000, on: { input: () => { own.text = text.value; } } }));
+	text.value = own.text;
+	return el('div', {}, el('label', { for: id }, label), text);
+}
+
+/** @param {Entered} own @param {import('../types.js').QuestionField} field @param {string} id */
+function drawField(own, field, id) {
+	const input = /** @type {HTMLInputElement} */ (el('input', {
+		id, type: 'text', autocomplete: 'off', spellcheck: 'false', placeholder: field.placeholder, 'aria-describedby': `${id}-about`,
+		on: { input: () => { own.values.set(field.name, input.value); } },
+	}));
+	input.value = own.values.get(field.name) ?? field.default ?? '';
+	return el('div', {},
+		el('label', { for: id }, hostile(field.label || field.name), field.required ? ' (required)' : '', ' ', el('code', {}, hostile(field.name))), input,
+		el('p', { class: 'hint', id: `${id}-about` }, hostile([field.description, field.pattern && `Pattern: ${field.pattern}`].filter(Boolean).join(' '))));
+}
+
+/** The decision with what was entered. @param {Card} card @param {Question[]} questions */
+function answer(card, questions) {
+	const responses = questions.map((question, i) => {
+		const own = entered(card, i);
+		const values = (question.fields ?? []).map(({ name }) => [name, own.values.get(name) ?? '']).filter(([, value]) => value);
+		if (question.fields) return { values: Object.fromEntries(values) };
+		return { ...(own.text.trim() ? { answer: own.text.trim() } : {}), ...(own.selected.size > 0 ? { selected: [...own.selected] } : {}) };
+	});
+	if (card.request.kind !== 'combined') return { action: 'answer', ...responses[0] };
+	return { action: 'answer', responses: Object.fromEntries(questions.map((question, i) => [question.id, responses[i]])) };
+}

@@ -1,0 +1,48 @@
+package responses
+
+import (
+	"slices"
+
+	"github.com/heldcall/heldcall/intercept/responses/history"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/tidwall/gjson"
+)
+
+// offered is [intercept.Limits.Offered]. Upstream repeats the tools of the request in each
+// response. The agent gets the list without those that heldcall has offered.
+type offered func(name, description string) bool
+
+// ownTools returns the list of a response without the tools of heldcall, "" if it has none
+// of them.
+func (is offered) ownTools(o *wire.Object) string {
+	if is == nil || o == nil || o.Tools == "" {
+		return ""
+	}
+	own := []string{}
+	all := gjson.Parse(o.Tools).Array()
+	for _, t := range all {
+		if !is.tool(t) {
+			own = append(own, t.Raw)
+		}
+	}
+	if len(own) == len(all) {
+		return ""
+	}
+	return string(list(own))
+}
+
+// tool reports whether a tool is one that heldcall has offered.
+func (is offered) tool(t gjson.Result) bool {
+	return t.Get("type").Str == "function" && is(t.Get("name").Str, t.Get("description").Str)
+}
+
+// named reports whether heldcall has offered the tool of a call.
+func (is offered) named(e *wire.Entry, list history.Offers) bool {
+	tool := list.Find(e.Namespace, e.Name)
+	return tool != nil && is.tool(tool.Result)
+}
+
+// repeated reports whether one of some events repeats a tool of heldcall.
+func (is offered) repeated(events []*wire.Event) bool {
+	return slices.ContainsFunc(events, func(e *wire.Event) bool { return is.ownTools(e.Response) != "" })
+}

@@ -1,0 +1,64 @@
+package turn
+
+import (
+	"context"
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/approvals/questions"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// A call by which the model asks people is never released: it is held like another call,
+// and the answer goes to the model as a denial does.
+
+// asks reports whether a call is a question to people.
+func asks(r *review, c intercept.Call) bool {
+	return r.conversation.Offered.Has(c) || (c.Hosted == "" && r.rules().AsksPeople(c.Name))
+}
+
+// askQuestion makes the request about a call that asks people. One without a valid question,
+// and one that a person has refused to answer, is answered at once.
+func askQuestion(ctx context.Context, r *review, c intercept.Call, declined map[string]string, answer *intercept.Answer) *intercept.Error {
+	j := &judgedCall{call: c, policy: r.rules().Name(), verdict: policy.Verdict{
+		Action: policy.Ask, Rule: approvals.RuleQuestions, Reason: "The model asks people.", Risk: approvals.RiskLow,
+		Timeout: questions.Timeout, OnTimeout: approvals.OnTimeoutDeny, RequiredApprovals: 1,
+	}}
+	r.calls = append(r.calls, j)
+	r.engine.metrics.verdict(policy.Ask)
+	kind, asked, err := questions.Read(c.Name, c.Arguments)
+	if err != nil {
+		j.rule(intercept.Deny, approvals.OutcomeInvalidQuestion, questions.Invalid(c.Name, err))
+		return nil
+	}
+	if note, again := declined[judge.Key(c)]; again {
+		j.again = true
+		j.rule(intercept.Deny, approvals.OutcomeDeniedByPerson, questions.Declined(note))
+		return nil
+	}
+	j.verdict.Title, j.verdict.Preview, j.verdict.Resource = questions.Title(kind, asked), questions.Preview(asked), asked[0].Question
+	request, refusal := j.rejoin(ctx, &r.conversation.Hidden, r.requests)
+	if refusal != nil {
+		return refusal
+	}
+	if request == nil {
+		request = new(r.newRequest(j, answer))
+		request.Kind, request.Details.Questions = kind, asked
+	}
+	r.asked, r.requests = append(r.asked, j), append(r.requests, *request)
+	return nil
+}
+
+// answered rules on a call by the answer of people, or by the end of the request without
+// one.
+func (j *judgedCall) answered() {
+	text, outcome := questions.Message(j.request)
+	action := intercept.Deny
+	if outcome == approvals.OutcomeAnswered || outcome == approvals.OutcomeDefault {
+		action = intercept.Answered
+	}
+	// A person's words are no record of a parked call.
+	j.rule(action, outcome, strings.ReplaceAll(text, intercept.ParkedMark(""), ""))
+}
