@@ -148,6 +148,8 @@ type Details struct {
 	// Result is what happened to an approved call after its release; nil before that, and
 	// if results are not recorded.
 	Result *CallResult `json:"result,omitempty"`
+	// Secrets are the names of the secrets whose values the call gets if it is approved.
+	Secrets []string `json:"secrets,omitempty"`
 	// FreeText is true if the input of the tool is free text by contract.
 	FreeText bool `json:"free_text,omitempty"`
 	// Questions are those of a model to people, in a request of another kind than

@@ -192,6 +192,12 @@ func (canaryJudge) Questions() (offer []string, always bool) { return nil, false
 
 func (canaryJudge) AsksPeople(string) bool { return false }
 
+func (canaryJudge) PermitsSecret(judge.Origin, intercept.Call, string) bool { return false }
+
+func (canaryJudge) InsertSecrets(_ judge.Origin, c intercept.Call, _ map[string]string) (string, error) {
+	return c.Arguments, nil
+}
+
 func (canaryJudge) Name() string { return "" }
 
 func (c canaryJudge) JudgeHosted(approvals.Principal, string) policy.Verdict {

@@ -25,6 +25,8 @@ type verdicts interface {
 	AllowsByName(approvals.Principal, string) (policy.Verdict, bool)
 	Questions() (offer []string, always bool)
 	AsksPeople(tool string) bool
+	PermitsSecret(c policy.Call, name string) bool
+	InsertSecrets(c policy.Call, values map[string]string) (string, error)
 }
 
 // NewRules returns rules of one policy without grants. They have their own counts for

@@ -20,7 +20,7 @@ const (
 )
 
 // namePattern is the form of names, which are those of environment variables.
-var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
+var namePattern = regexp.MustCompile("^" + mask.Name + "$")
 
 // Keep stores a value for a principal and a session, and returns its handle: what a
 // question of the kind env_var is answered with. The value replaces one of the same name.

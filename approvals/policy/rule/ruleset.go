@@ -30,6 +30,7 @@ type Set struct {
 	Limited   Limited
 	Hosted    hosted
 	Questions Questions
+	Secrets   map[string]*Index // of the calls that get the value of a secret, by its name
 }
 
 // EmptySet returns the rules where there is no file: people are asked about everything.
