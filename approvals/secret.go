@@ -27,6 +27,15 @@ type SecretPayload struct {
 	Name      string     `json:"name"`
 	Value     string     `json:"value"`
 	Principal Principal  `json:"principal"`
-	SessionID string     `json:"session_id"`
-	ExpiresAt *time.Time `json:"expires_at"` // nil: in 90 days
+	SessionID string     `json:"session_id,omitempty"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"` // nil: in 90 days
+}
+
+// By returns the secret of a payload that a reviewer has written.
+func (p *SecretPayload) By(reviewer string) Secret {
+	one := Secret{Name: p.Name, Principal: p.Principal, SessionID: p.SessionID, CreatedBy: reviewer}
+	if p.ExpiresAt != nil {
+		one.ExpiresAt = p.ExpiresAt.UTC()
+	}
+	return one
 }

@@ -1,17 +1,15 @@
 package gate
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"sync"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/questions"
-	"github.com/heldcall/heldcall/internal/mask"
 )
 
 // decider applies decisions of reviewers to requests.
@@ -21,7 +19,8 @@ type decider struct {
 	grants         *grants.Grants // nil: decisions are not remembered
 	checkEdit      func(approvals.Request, json.RawMessage) ([]approvals.Demand, error)
 	noSelfApproval bool
-	masker         func(approvals.Principal) (*mask.Masker, error) // nil: nothing is masked
+	conceal        func(context.Context, *approvals.Request, *approvals.Decision) error
+	answering      sync.Mutex // while values of a decision may be stored: that of a decision that is too late must not replace the first
 	now            func() time.Time
 	ids            *approvals.IDSource
 }
@@ -32,16 +31,17 @@ func (d *decider) decide(ctx context.Context, one approvals.Decision) (approvals
 	if err := checkDecision(&one); err != nil {
 		return approvals.Request{}, err
 	}
+	if len(one.Values)+len(one.Responses) > 0 {
+		d.answering.Lock()
+		defer d.answering.Unlock()
+	}
 	r, err := d.transitions.do(ctx, one.RequestID, func(r *approvals.Request) error {
 		now := d.now().UTC()
 		if !now.Before(r.ExpiresAt) {
 			return errOverdue
 		}
 		one.DecidedAt, one.GrantID = now, ""
-		if err := d.mask(r.Principal, &one); err != nil {
-			return err
-		}
-		return d.apply(r, one)
+		return d.apply(ctx, r, one)
 	})
 	if errors.Is(err, errOverdue) {
 		if r, err = d.transitions.expire(ctx, one.RequestID); err == nil {
@@ -51,32 +51,15 @@ func (d *decider) decide(ctx context.Context, one approvals.Decision) (approvals
 	return r, err
 }
 
-// mask replaces the secrets of a principal in what a reviewer has written: it is recorded,
-// and the model reads it.
-func (d *decider) mask(who approvals.Principal, one *approvals.Decision) error {
-	if d.masker == nil {
-		return nil
-	}
-	m, err := d.masker(who)
-	if m == nil || err != nil {
-		return err
-	}
-	text, err := json.Marshal(one)
-	if err != nil {
-		return fmt.Errorf("mask a decision: %w", err)
-	}
-	if masked := m.JSON(text); !bytes.Equal(masked, text) {
-		return json.Unmarshal(masked, one)
-	}
-	return nil
-}
-
 // apply makes a decision take effect on a pending request.
-func (d *decider) apply(r *approvals.Request, one approvals.Decision) error {
+func (d *decider) apply(ctx context.Context, r *approvals.Request, one approvals.Decision) error {
 	if err := d.authorize(r, &one); err != nil {
 		return err
 	}
 	if err := questions.CheckFor(r, &one); err != nil {
+		return err
+	}
+	if err := d.conceal(ctx, r, &one); err != nil {
 		return err
 	}
 	status := approvals.StatusApproved

@@ -94,11 +94,11 @@ func TestSecretsOfPrincipalsAndSessions(t *testing.T) {
 	if len(list) != 2 || list[0].Name != "TOKEN" || list[0].ExpiresAt.IsZero() {
 		t.Errorf("the list is %+v", list)
 	}
-	if err := s.Delete(t.Context(), approvals.Secret{Name: "TOKEN", Principal: alice}, "rita"); err != nil {
+	if _, err := s.Delete(t.Context(), approvals.Secret{Name: "TOKEN", Principal: alice}, "rita"); err != nil {
 		t.Error(err)
 	}
 	wantValue(t, s, "two", "TOKEN", "")
-	if err := s.Delete(t.Context(), approvals.Secret{Name: "TOKEN", Principal: alice}, "rita"); !errors.Is(err, approvals.ErrUnknownSecret) {
+	if _, err := s.Delete(t.Context(), approvals.Secret{Name: "TOKEN", Principal: alice}, "rita"); !errors.Is(err, approvals.ErrUnknownSecret) {
 		t.Errorf("deleted twice: %v", err)
 	}
 	set(t, s, approvals.Secret{Name: "TOKEN", Principal: alice}, "again-A-Value-77")

@@ -134,24 +134,24 @@ func (s *Secrets) put(ctx context.Context, id string, one stored, write func(con
 	return nil
 }
 
-// Delete deletes a secret: calls cannot use it, and its value is no longer masked. It
+// Delete deletes a secret and returns it: calls cannot use it, and its value is no longer masked. It
 // fails with [approvals.ErrUnknownSecret].
-func (s *Secrets) Delete(ctx context.Context, one approvals.Secret, reviewer string) error {
+func (s *Secrets) Delete(ctx context.Context, one approvals.Secret, reviewer string) (approvals.Secret, error) {
 	id := idOf(one)
 	s.mu.RLock()
-	_, known := s.byID[id]
+	known, exists := s.byID[id]
 	s.mu.RUnlock()
-	if !known {
-		return fmt.Errorf("secret %s: %w", one.Name, approvals.ErrUnknownSecret)
+	if !exists {
+		return one, fmt.Errorf("secret %s: %w", one.Name, approvals.ErrUnknownSecret)
 	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if err := s.store.DeleteSecret(ctx, id); err != nil {
-		return fmt.Errorf("delete the secret %s: %w", one.Name, err)
+		return one, fmt.Errorf("delete the secret %s: %w", one.Name, err)
 	}
 	s.remove(id)
 	s.log.Info("secret deleted", "name", one.Name, "principal", one.Principal, "session", one.SessionID, "by", reviewer)
-	return nil
+	return known.Secret, nil
 }
 
 // sweepEvery is the time between two looks for secrets that have ended long ago.

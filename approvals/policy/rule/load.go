@@ -44,9 +44,9 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 			p.Known.Programs = p.Known.Programs.With(options)
 		}},
 		{Name: "tools", Read: func(n *yaml.Node, _ string) { tools = n }},
-		{Name: "secrets", Read: func(n *yaml.Node, _ string) { secrets = n }},
 		{Name: "rules", Read: func(n *yaml.Node, _ string) { rules = n }},
 		{Name: "questions", Read: func(n *yaml.Node, path string) { readQuestions(r, n, path, &p.Questions) }},
+		{Name: "secrets", Read: func(n *yaml.Node, _ string) { secrets = n }},
 		{Name: "hosted_tools", Read: func(n *yaml.Node, path string) { r.hostedTools(n, path, &p.Hosted) }},
 		{Name: "hosted_mcp", Read: resource.SetOneOf(&r.Reader, &p.Hosted.mcp, resource.Ask, resource.Allow)},
 	}, "denial", "grants", "limit", "limits", "mode")

@@ -1,0 +1,36 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// Secrets lists the stored secrets, without their values.
+func (c *Client) Secrets(ctx context.Context) ([]approvals.Secret, error) {
+	list, err := call[listOf[approvals.Secret]](ctx, c, http.MethodGet, "/api/v1/secrets", nil)
+	return list.Items, err
+}
+
+// SetSecret stores a secret, or replaces its value. It fails with
+// [*approvals.InvalidError].
+func (c *Client) SetSecret(ctx context.Context, p approvals.SecretPayload) (approvals.Secret, error) {
+	return call[approvals.Secret](ctx, c, http.MethodPost, "/api/v1/secrets", p)
+}
+
+// DeleteSecret deletes the secret with the name, principal and session of one. It fails
+// with [approvals.ErrUnknownSecret].
+func (c *Client) DeleteSecret(ctx context.Context, one approvals.Secret) (approvals.Secret, error) {
+	fields := url.Values{}
+	for name, value := range map[string]string{
+		"name": one.Name, "tenant": one.Principal.Tenant, "user": one.Principal.User, "agent": one.Principal.Agent, "session_id": one.SessionID,
+	} {
+		if value != "" {
+			fields.Set(name, value)
+		}
+	}
+	deleted, err := call[approvals.Secret](ctx, c, http.MethodDelete, "/api/v1/secrets?"+fields.Encode(), nil)
+	return deleted, notFound(err, approvals.ErrUnknownSecret)
+}
