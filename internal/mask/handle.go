@@ -1,6 +1,9 @@
 package mask
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+)
 
 // Name is the form of the names of secrets, which are those of environment variables.
 const Name = `[A-Za-z_][A-Za-z0-9_]{0,63}`
@@ -20,4 +23,12 @@ func Handles(text string) []Place {
 		found = append(found, Place{at[0], at[1], text[at[2]:at[3]]})
 	}
 	return found
+}
+
+// WithoutHandles returns a text with an x in place of each handle.
+func WithoutHandles(text string) string {
+	if !strings.Contains(text, Scheme) {
+		return text
+	}
+	return handles.ReplaceAllLiteralString(text, "x")
 }
