@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/heldturns"
@@ -47,7 +46,6 @@ type parts struct {
 
 	tracer   trace.Tracer // nil without tracing
 	store    *store.Store
-	changes  *audit.Changes // of the configuration
 	grants   *grants.Grants
 	secrets  *secrets.Secrets
 	held     *heldturns.Keeper

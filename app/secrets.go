@@ -24,6 +24,7 @@ func (p *parts) startSecrets(ctx context.Context, running *lifecycle) (err error
 	if err != nil {
 		return err
 	}
+	p.judge.UseSecrets(p.secrets)
 	running.background("secrets", p.secrets.Run)
 	if err := running.awaitReady(ctx, p.secrets.Ready()); err != nil {
 		return err

@@ -191,7 +191,7 @@ func TestPromise8_NothingButTheReleasedCallHasASecret(t *testing.T) {
 // setSecret stores a secret of the agents without a name.
 func (w *world) setSecret(name, value string) {
 	w.t.Helper()
-	if _, err := w.console.SetSecret(w.t.Context(), approvals.SecretPayload{Name: name, Value: value, Principal: approvals.Principal{Tenant: "default"}}); err != nil {
+	if _, err := w.console.Secrets().Set(w.t.Context(), approvals.SecretPayload{Name: name, Value: value, Principal: approvals.Principal{Tenant: "default"}}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -252,14 +252,14 @@ func TestGuessableSecretsAreRefused(t *testing.T) {
 	}
 	w.decide(r.ID, approvals.Decision{Action: approvals.ActionAnswer, Save: true, Response: approvals.Response{Values: map[string]string{"API_TOKEN": "q7Zk1-Lw0o-99"}}})
 	<-answer
-	list, err := w.console.Secrets(t.Context())
+	list, err := w.console.Secrets().List(t.Context())
 	if err != nil || len(list) != 1 || list[0].Name != "API_TOKEN" || list[0].SessionID != "" || list[0].CreatedBy != "local" {
 		t.Fatalf("the secrets are %+v, %v", list, err)
 	}
-	if _, err := w.console.DeleteSecret(t.Context(), list[0]); err != nil {
+	if _, err := w.console.Secrets().Delete(t.Context(), list[0]); err != nil {
 		t.Error(err)
 	}
-	if list, err := w.console.Secrets(t.Context()); err != nil || len(list) != 0 {
+	if list, err := w.console.Secrets().List(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("the secrets are %+v, %v", list, err)
 	}
 }

@@ -87,8 +87,8 @@ func (r *Request) HasDefaults() bool {
 }
 
 // AsksSecret reports whether a field of a name is for a secret.
-func (r *Request) AsksSecret(name string) bool {
-	return slices.ContainsFunc(r.Details.Questions, func(q Question) bool {
+func (d *Details) AsksSecret(name string) bool {
+	return slices.ContainsFunc(d.Questions, func(q Question) bool {
 		return slices.ContainsFunc(q.Fields, func(f QuestionField) bool { return f.Secret && f.Name == name })
 	})
 }

@@ -62,7 +62,7 @@ func (p *Proxy) serve(a agent) {
 func (x *exchange) start(req *fasthttp.Request) (refusal *intercept.Error) {
 	var r agentRequest
 	r.read(req)
-	if refusal = x.proxy.mask(&r, &req.Header); refusal == nil {
+	if refusal = maskRequest(x.proxy.options.Secrets, x.proxy.principal(x.proxy.client(&r), &r), &r, &req.Header); refusal == nil {
 		x.route, refusal = x.proxy.route(&r)
 	}
 	x.beginSpans(&r, &req.Header)
@@ -77,7 +77,7 @@ func (x *exchange) start(req *fasthttp.Request) (refusal *intercept.Error) {
 		return badRequest("the character set of the request body is not UTF-8")
 	}
 	x.request = x.turnRequest(&r)
-	x.upstream = maskedUpstream{gatedUpstream: gatedUpstream{x.route.Upstream, &req.Header}, proxy: x.proxy, who: x.request.Principal, masked: r.body}
+	x.upstream = maskedUpstream{gatedUpstream: gatedUpstream{x.route.Upstream, &req.Header}, secrets: x.proxy.options.Secrets, limit: x.proxy.options.MaxBody, who: x.request.Principal, masked: r.body}
 	if x.turn, refusal = x.proxy.turns.Begin(x.agent.ctx, &x.request, &x.agent, &x.upstream, x.spans); refusal != nil {
 		return refusal
 	}

@@ -13,23 +13,23 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// masker returns the masker of a principal's secrets, nil if it has none.
-func (p *Proxy) masker(who approvals.Principal) (*mask.Masker, *intercept.Error) {
-	if p.options.Secrets == nil {
+// maskerOf returns the masker of a principal's secrets, nil if it has none.
+func maskerOf(secrets Secrets, who approvals.Principal) (*mask.Masker, *intercept.Error) {
+	if secrets == nil {
 		return nil, nil
 	}
-	m, err := p.options.Secrets.Masker(who)
+	m, err := secrets.Masker(who)
 	if err != nil {
 		return nil, &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "the stored secrets cannot be read, so that they cannot be kept from the model; heldcall's log has the cause", Err: err}
 	}
 	return m, nil
 }
 
-// mask replaces the secrets of the agent's principal in the body of its request, before
+// maskRequest replaces the secrets of the agent's principal in the body of its request, before
 // anything of it is recorded or sent. They must not be in the URL, which is not changed,
 // nor in headers.
-func (p *Proxy) mask(r *agentRequest, h *fasthttp.RequestHeader) *intercept.Error {
-	m, refusal := p.masker(p.principal(p.client(r), r))
+func maskRequest(secrets Secrets, who approvals.Principal, r *agentRequest, h *fasthttp.RequestHeader) *intercept.Error {
+	m, refusal := maskerOf(secrets, who)
 	if m == nil || refusal != nil {
 		return refusal
 	}
@@ -56,14 +56,15 @@ func hasCredentials(name []byte) bool {
 // older than a secret.
 type maskedUpstream struct {
 	gatedUpstream
-	proxy  *Proxy
-	who    approvals.Principal
-	masked []byte // a body that has no secrets
+	secrets Secrets
+	limit   int // bytes of a buffered answer
+	who     approvals.Principal
+	masked  []byte // a body that has no secrets
 }
 
 // Send implements [turn.Upstream].
 func (u *maskedUpstream) Send(ctx context.Context, e intercept.Envelope, c trace.Context) (turn.Response, bool, *intercept.Error) {
-	m, refusal := u.proxy.masker(u.who)
+	m, refusal := maskerOf(u.secrets, u.who)
 	if refusal != nil {
 		return nil, false, refusal
 	}
@@ -77,7 +78,7 @@ func (u *maskedUpstream) Send(ctx context.Context, e intercept.Envelope, c trace
 	if refusal != nil {
 		return nil, sent, refusal
 	}
-	return &maskedResponse{Response: r, masker: m, stream: m.NewStream(u.proxy.options.MaxBody)}, sent, nil
+	return &maskedResponse{Response: r, masker: m, stream: m.NewStream(u.limit)}, sent, nil
 }
 
 // maskedResponse is an answer of upstream without secrets.

@@ -97,7 +97,7 @@ func (p *Proxy) newEngine() *turn.Engine {
 			MaxBody: o.MaxBody, MaxContinuations: o.MaxContinuations, MaxDenials: o.MaxDenials,
 			Keepalive: o.Keepalive, MaxWait: o.MaxWait, AbortRest: o.AbortRest, Park: o.Park, ParkAfter: o.ParkAfter,
 		},
-		Gate: o.Gate, Store: o.Turns, Keeper: o.Keeper, Secrets: o.Secrets, Dialects: o.Dialects,
+		Gate: o.Gate, Store: o.Turns, Keeper: o.Keeper, Dialects: o.Dialects,
 		Judge: o.Judge,
 		Used:  o.Used, Held: p.reclaimer.holdBegan, Log: p.log,
 	}, o.Registerer)

@@ -23,14 +23,15 @@ type Origin struct {
 	Turn      string
 	Model     string
 	Dialect   string
-	Secrets   []string  // names of stored secrets that the caller may use
 	At        time.Time // when the call is judged; zero: unknown, so that conditions on it fail
+
+	secrets []string // whose handles the call has
 }
 
 // call returns a call as policy reads it.
 func (o *Origin) call(c intercept.Call) policy.Call {
 	return policy.Call{
-		Tool: c.Name, Arguments: c.Arguments, FreeText: c.FreeText, Fixed: c.ReadOnly, Ambiguous: c.Ambiguous, Secrets: o.Secrets,
+		Tool: c.Name, Arguments: c.Arguments, FreeText: c.FreeText, Fixed: c.ReadOnly, Ambiguous: c.Ambiguous, Secrets: o.secrets,
 		Principal: o.Principal, Session: o.Session, Run: o.Run, Turn: o.Turn, Model: o.Model, Dialect: o.Dialect, Now: o.At,
 	}
 }

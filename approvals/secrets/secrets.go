@@ -224,6 +224,12 @@ func (s *Secrets) ordered() []string {
 	return ids
 }
 
+// Has reports whether a principal may have secrets.
+func (s *Secrets) Has(who approvals.Principal) bool {
+	m, err := s.Masker(who)
+	return m != nil || err != nil
+}
+
 // Value returns the value of a secret for a call: that of the session, else that of the
 // principal. It is false if there is none, or if it has ended.
 func (s *Secrets) Value(who approvals.Principal, session, name string) (value string, ok bool) {

@@ -89,7 +89,7 @@ func (c *answerCommand) fill(d *approvals.Decision, r *approvals.Request, s *str
 // read command lines, so that secrets are always read.
 func setField(to *approvals.Response, field string, r *approvals.Request, s *streams, in *bufio.Reader) error {
 	name, value, given := strings.Cut(field, "=")
-	if given && r.AsksSecret(name) {
+	if given && r.Details.AsksSecret(name) {
 		return fmt.Errorf("--field %s: it is a secret: write the name alone, and enter the value in the terminal or on standard input", name)
 	}
 	if !given {

@@ -19,7 +19,7 @@ import (
 
 type secretsCommand struct {
 	List   secretsListCommand   `cmd:"" default:"withargs" help:"List secrets, without their values (the default)."`
-	Set    secretsSetCommand    `cmd:"" help:"Store a secret, or replace its value."`
+	Set    secretsSetCommand    `cmd:"" help:"Store a secret, or replace its value. The value is read from the terminal, or a line of standard input."`
 	Delete secretsDeleteCommand `cmd:"" help:"Delete secrets. Their values are no longer kept from models."`
 }
 
@@ -34,7 +34,7 @@ func (c *secretsListCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	list, err := console.Secrets(ctx)
+	list, err := console.Secrets().List(ctx)
 	if err != nil {
 		return err
 	}
@@ -64,16 +64,8 @@ type secretsSetCommand struct {
 	Name    string        `arg:"" help:"Name, like that of an environment variable."`
 }
 
-// Help explains where the value comes from.
-func (secretsSetCommand) Help() string {
-	return "The value is read from the terminal without being shown, or is the first line of standard input. An agent uses it as secret://NAME."
-}
-
 // Run stores a secret.
 func (c *secretsSetCommand) Run(ctx context.Context, s *streams) error {
-	if c.Expires < 0 {
-		return usagef("--expires %s is in the past", c.Expires)
-	}
 	console, err := c.dial()
 	if err != nil {
 		return err
@@ -83,11 +75,11 @@ func (c *secretsSetCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	p := approvals.SecretPayload{Name: c.Name, Value: value, Principal: c.principal(), SessionID: c.SessionID}
-	if c.Expires > 0 {
+	if c.Expires != 0 {
 		end := time.Now().Add(c.Expires).UTC()
 		p.ExpiresAt = &end
 	}
-	one, err := console.SetSecret(ctx, p)
+	one, err := console.Secrets().Set(ctx, p)
 	if invalid := (*approvals.InvalidError)(nil); errors.As(err, &invalid) {
 		return fmt.Errorf("nothing was stored: %w", invalid)
 	}
@@ -134,7 +126,7 @@ func (c *secretsDeleteCommand) Run(ctx context.Context, s *streams) error {
 	}
 	var failures []error
 	for _, name := range c.Names {
-		_, err := console.DeleteSecret(ctx, approvals.Secret{Name: name, Principal: c.principal(), SessionID: c.SessionID})
+		_, err := console.Secrets().Delete(ctx, approvals.Secret{Name: name, Principal: c.principal(), SessionID: c.SessionID})
 		switch {
 		case errors.Is(err, approvals.ErrUnknownSecret):
 			err = fmt.Errorf("no secret %s of this agent; `heldcall secrets` lists all: %w", name, err)

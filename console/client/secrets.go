@@ -8,21 +8,27 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Secrets lists the stored secrets, without their values.
-func (c *Client) Secrets(ctx context.Context) ([]approvals.Secret, error) {
-	list, err := call[listOf[approvals.Secret]](ctx, c, http.MethodGet, "/api/v1/secrets", nil)
+// Secrets lists, stores and deletes secrets of agents.
+type Secrets struct{ client *Client }
+
+// Secrets returns the secrets of the console.
+func (c *Client) Secrets() Secrets { return Secrets{c} }
+
+// List lists the stored secrets, without their values.
+func (s Secrets) List(ctx context.Context) ([]approvals.Secret, error) {
+	list, err := call[listOf[approvals.Secret]](ctx, s.client, http.MethodGet, "/api/v1/secrets", nil)
 	return list.Items, err
 }
 
-// SetSecret stores a secret, or replaces its value. It fails with
+// Set stores a secret, or replaces its value. It fails with
 // [*approvals.InvalidError].
-func (c *Client) SetSecret(ctx context.Context, p approvals.SecretPayload) (approvals.Secret, error) {
-	return call[approvals.Secret](ctx, c, http.MethodPost, "/api/v1/secrets", p)
+func (s Secrets) Set(ctx context.Context, p approvals.SecretPayload) (approvals.Secret, error) {
+	return call[approvals.Secret](ctx, s.client, http.MethodPost, "/api/v1/secrets", p)
 }
 
-// DeleteSecret deletes the secret with the name, principal and session of one. It fails
+// Delete deletes the secret with the name, principal and session of one. It fails
 // with [approvals.ErrUnknownSecret].
-func (c *Client) DeleteSecret(ctx context.Context, one approvals.Secret) (approvals.Secret, error) {
+func (s Secrets) Delete(ctx context.Context, one approvals.Secret) (approvals.Secret, error) {
 	fields := url.Values{}
 	for name, value := range map[string]string{
 		"name": one.Name, "tenant": one.Principal.Tenant, "user": one.Principal.User, "agent": one.Principal.Agent, "session_id": one.SessionID,
@@ -31,6 +37,6 @@ func (c *Client) DeleteSecret(ctx context.Context, one approvals.Secret) (approv
 			fields.Set(name, value)
 		}
 	}
-	deleted, err := call[approvals.Secret](ctx, c, http.MethodDelete, "/api/v1/secrets?"+fields.Encode(), nil)
+	deleted, err := call[approvals.Secret](ctx, s.client, http.MethodDelete, "/api/v1/secrets?"+fields.Encode(), nil)
 	return deleted, notFound(err, approvals.ErrUnknownSecret)
 }

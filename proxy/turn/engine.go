@@ -27,9 +27,7 @@ type Options struct {
 	// Keeper stores held turns. Nil: a held turn ends with its connection, and has no
 	// [Snapshot].
 	Keeper Keeper
-	// Secrets has the secrets of agents. Nil: there are none.
-	Secrets Secrets
-	Log     *slog.Logger
+	Log    *slog.Logger
 }
 
 // Limits bound a turn.

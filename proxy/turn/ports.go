@@ -8,7 +8,6 @@ import (
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/heldturns"
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/internal/mask"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/packed"
 	"github.com/heldcall/heldcall/proxy/trace"
@@ -108,15 +107,6 @@ type Hold interface {
 	Cancel(ctx context.Context, reason string) error
 	// Detach leaves the requests with the reviewers.
 	Detach()
-}
-
-// Secrets has the secrets of agents. [secrets.Secrets] implements it.
-type Secrets interface {
-	// Masker returns the masker of the secrets of a principal, nil if it has none. It fails
-	// while stored secrets cannot be read.
-	Masker(who approvals.Principal) (*mask.Masker, error)
-	// Value returns the value of a secret for a call, if there is one.
-	Value(who approvals.Principal, session, name string) (value string, ok bool)
 }
 
 // Candidate is a held turn that a repeated request may join.

@@ -37,7 +37,7 @@ func (r *review) rules() Judge { return r.engine.Judge(r.conversation.Request.Cl
 func (r *review) passByName(ctx context.Context, c intercept.Call) bool {
 	who := r.conversation.Identity()
 	verdict, ok := r.rules().AllowsByName(who.Principal, c)
-	if !ok || asks(r, c) || r.mayUseSecrets() || r.conversation.RunState() != approvals.RunRunning {
+	if !ok || asks(r, c) || r.conversation.RunState() != approvals.RunRunning {
 		return false
 	}
 	j := &judgedCall{call: c, verdict: verdict, outcome: approvals.OutcomeAllowedByRule}
@@ -79,7 +79,6 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 			}
 			continue
 		}
-		from.Secrets = r.secretsOf(c)
 		one, err := rules.Judge(ctx, from, c, denials.Notes())
 		if err != nil {
 			return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "the limits of the policy cannot be counted; try again", Err: err}
@@ -106,7 +105,7 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 			}
 			if request == nil {
 				request = new(r.newRequest(j, answer))
-				showSecrets(request, r.secretsOf(j.shown()))
+				showSecrets(request, rules.Secrets(from, j.shown()))
 			}
 			r.asked, r.requests = append(r.asked, j), append(r.requests, *request)
 		}

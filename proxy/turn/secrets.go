@@ -11,31 +11,6 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// secretsOf returns the names of the stored secrets whose handles a call has. A call that
-// the provider runs gets no values.
-func (r *review) secretsOf(c intercept.Call) (names []string) {
-	if r.engine.Secrets == nil || c.ReadOnly {
-		return nil
-	}
-	who := r.conversation.Identity()
-	for _, name := range handles.Names(c.Arguments, c.FreeText) {
-		if _, ok := r.engine.Secrets.Value(who.Principal, who.Session, name); ok {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// mayUseSecrets reports whether the calls of the agent have to be complete before they
-// pass, because of handles in them.
-func (r *review) mayUseSecrets() bool {
-	if r.engine.Secrets == nil {
-		return false
-	}
-	m, err := r.engine.Secrets.Masker(r.conversation.Identity().Principal)
-	return m != nil || err != nil
-}
-
 // showSecrets names the secrets of a call in the request about it. Approval gives the call
 // their values, so that silence does not approve it.
 func showSecrets(q *approvals.Request, names []string) {
@@ -49,7 +24,8 @@ func showSecrets(q *approvals.Request, names []string) {
 // insertSecrets gives the calls that the agent gets the values of their secrets: those that
 // policy or the approval of the call permits. Other handles stay. A call whose value would
 // change more than one literal is denied.
-func (r *review) insertSecrets() {
+func insertSecrets(r *review) {
+	rules, from := r.rules(), originOf(r.conversation)
 	for _, j := range r.calls {
 		if j.ruling.Released, j.secrets = "", nil; !j.released() {
 			continue
@@ -58,22 +34,15 @@ func (r *review) insertSecrets() {
 		if j.ruling.Action == intercept.Edit {
 			c.Arguments = j.ruling.Arguments
 		}
-		used := r.secretsOf(c)
-		if len(used) == 0 {
-			continue
-		}
-		rules, from := r.rules(), originOf(r.conversation)
-		values := map[string]string{}
-		for _, name := range used {
+		for _, name := range rules.Secrets(from, c) {
 			if rules.PermitsSecret(from, c, name) || j.consented(name) {
-				values[name], _ = r.engine.Secrets.Value(from.Principal, from.Session, name)
 				j.secrets = append(j.secrets, name)
 			}
 		}
-		if len(values) == 0 {
+		if len(j.secrets) == 0 {
 			continue
 		}
-		text, err := rules.InsertSecrets(from, c, values)
+		text, err := rules.InsertSecrets(from, c, j.secrets)
 		if err != nil {
 			names := strings.Join(j.secrets, ", ")
 			j.secrets, j.verdict.Rule, j.verdict.Denial = nil, policy.RuleSecrets, nil
