@@ -353,20 +353,27 @@ func TestAnswersAreChecked(t *testing.T) {
 	}
 }
 
-// A permission request can be answered in words: the call does not run and is not denied.
+// A permission request can be answered in words: the call does not run and is not denied, so
+// the model may make it again.
 func TestPermissionAnsweredInWords(t *testing.T) {
 	t.Parallel()
-	w := build(t, askAll, callThenText)
-	answer := make(chan string, 1)
-	go func() { answer <- w.post("/v1/chat/completions", streamedRequest).rest() }()
-	r := w.pending(1)[0]
-	w.decide(r.ID, approvals.Decision{Action: approvals.ActionAnswer, Response: approvals.Response{Answer: "Use the other folder."}})
-	if got := <-answer; leaks(got) != "" || !strings.Contains(got, "Under") {
-		t.Errorf("the agent gets %s", got)
-	}
-	if body := string(w.upstream.Requests()[1].Body); !strings.Contains(body, "not refused either. They answer: Use the other folder.") {
-		t.Errorf("the model gets %s", body)
-	}
+	eachTalk(t, func(t *testing.T, talkTo func(*world) *talk) {
+		w := build(t, askAll, inOrder(list("call_sesame1Xk9", sesame), list("call_sesame2Xk9", sesame), fakemodel.Answer{Text: "Elsewhere, then."}))
+		k := talkTo(w).withTools("bash")
+		answer := k.begin("do it")
+		for range 2 { // the same call is asked about again
+			w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionAnswer, Response: approvals.Response{Answer: "Use the other folder."}})
+		}
+		if got := <-answer; leakOfQuestions(k.raw) != "" || len(got.calls) > 0 || !strings.Contains(got.text, "Elsewhere, then.") {
+			t.Errorf("the agent gets %s", k.raw)
+		}
+		if body := string(w.upstream.Requests()[1].Body); !strings.Contains(body, "not refused either. They answer: Use the other folder.") {
+			t.Errorf("the model gets %s", body)
+		}
+		if types := w.audited(); !slices.Contains(types, "question_answered") || slices.Contains(types, "call_denied") || slices.Contains(types, "call_released") {
+			t.Errorf("the audit log has %s", types)
+		}
+	})
 }
 
 // A forced choice of any tool stays after an answer: the agent still expects a call.

@@ -54,8 +54,14 @@ type Response struct {
 }
 
 // Asks reports whether the request is a question of a model, which people answer, and not
-// a call that they permit.
-func (r *Request) Asks() bool { return len(r.Details.Questions) > 0 }
+// a call that they permit. An abridged one lacks its questions.
+func (r *Request) Asks() bool {
+	switch r.Kind {
+	case KindClarification, KindDecision, KindEnvVar, KindCombined:
+		return true
+	}
+	return false
+}
 
 // Ranked returns the options for people: recommended ones first.
 func (q *Question) Ranked() []Option {
@@ -83,7 +89,7 @@ func (q *Question) HasDefault() bool {
 
 // HasDefaults reports whether all questions of the request have a default.
 func (r *Request) HasDefaults() bool {
-	return r.Asks() && !slices.ContainsFunc(r.Details.Questions, func(q Question) bool { return !q.HasDefault() })
+	return len(r.Details.Questions) > 0 && !slices.ContainsFunc(r.Details.Questions, func(q Question) bool { return !q.HasDefault() })
 }
 
 // AsksSecret reports whether a field of a name is for a secret.

@@ -2,6 +2,8 @@ package approvals
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -62,4 +64,50 @@ func (q *Question) Describe() string {
 		add("  default at time-out: %s", q.Default)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Words returns the answer to the question as a text: the words of a person after the
+// labels of the options that they have selected.
+func (q *Question) Words(a *Response) string {
+	var parts []string
+	for _, id := range a.Selected {
+		for _, o := range q.Options {
+			if o.ID == id {
+				parts = append(parts, o.Label)
+			}
+		}
+	}
+	if a.Answer != "" {
+		parts = append(parts, a.Answer)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// AnswerText returns the answer to an answered request on one line, "" for other requests.
+// Of values it has the names only.
+func AnswerText(r *Request) string {
+	d, _ := r.FinalDecision()
+	switch {
+	case d.Action != ActionAnswer:
+		return ""
+	case !r.Asks():
+		return d.Answer
+	}
+	var parts []string
+	for i := range r.Details.Questions {
+		q := &r.Details.Questions[i]
+		a := d.Response
+		if r.Kind == KindCombined {
+			a = d.Responses[q.ID]
+		}
+		text := q.Words(&a)
+		if q.Kind == KindEnvVar {
+			text = "values of " + strings.Join(slices.Sorted(maps.Keys(a.Values)), ", ")
+		}
+		if q.ID != "" {
+			text = q.ID + ": " + text
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, "; ")
 }

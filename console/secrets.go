@@ -38,14 +38,7 @@ func (h secretHandlers) set(w http.ResponseWriter, r *http.Request) error {
 
 // delete deletes the secret of a name, a principal and a session.
 func (h secretHandlers) delete(w http.ResponseWriter, r *http.Request) error {
-	one := approvals.Secret{}
-	err := query.Read(r.URL.RawQuery, "parameter", []query.Parameter{
-		query.Of("name", &one.Name, query.Text),
-		query.Of("tenant", &one.Principal.Tenant, query.Text),
-		query.Of("user", &one.Principal.User, query.Text),
-		query.Of("agent", &one.Principal.Agent, query.Text),
-		query.Of("session_id", &one.SessionID, query.Text),
-	})
+	one, err := parseSecretQuery(r.URL.RawQuery)
 	if err != nil {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, err.Error())
 	}
@@ -53,4 +46,15 @@ func (h secretHandlers) delete(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("delete a secret: %w", err)
 	}
 	return answer(w, one)
+}
+
+func parseSecretQuery(raw string) (one approvals.Secret, err error) {
+	err = query.Read(raw, "parameter", []query.Parameter{
+		query.Of("name", &one.Name, query.Text),
+		query.Of("tenant", &one.Principal.Tenant, query.Text),
+		query.Of("user", &one.Principal.User, query.Text),
+		query.Of("agent", &one.Principal.Agent, query.Text),
+		query.Of("session_id", &one.SessionID, query.Text),
+	})
+	return one, err
 }

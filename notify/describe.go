@@ -31,6 +31,9 @@ func Expiry(r *approvals.Request, at string) string {
 	if r.OnTimeout == approvals.OnTimeoutApprove {
 		return "runs automatically at " + at
 	}
+	if r.Asks() {
+		return "expires at " + at + " (" + r.TimeoutOutcome() + ")"
+	}
 	return "expires at " + at + " (won't run)"
 }
 

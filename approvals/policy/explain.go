@@ -31,6 +31,9 @@ type RuleExplanation struct {
 
 // Explain judges a call and explains the verdict. The rules are in the order of the file.
 func (p *Policy) Explain(c Call) Explanation {
+	if why := p.asks(c.Tool); why != "" {
+		return explainQuestion(c, why)
+	}
 	evaluation := p.evaluate(c)
 	x := &explainer{evaluation, evaluation.c}
 	e := Explanation{Verdict: p.Judge(c), Known: x.known(), Commands: x.c.ShownCommands(), Doubt: x.doubt()}

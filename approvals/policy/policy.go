@@ -51,21 +51,13 @@ func (p *Policy) With(g *Grants) *Policy { return &Policy{rules: p.rules, grants
 func Default() *Policy { return &Policy{rules: rule.EmptySet()} }
 
 // Warnings returns one sentence for each allow pattern that is only the name of a tool with a known
-// resource: it allows any arguments, including secrets.
+// resource: it allows any arguments, including secrets. Others are for patterns of tools whose calls
+// are questions to people: they have no effect.
 func (p *Policy) Warnings() []string { return p.rules.Warnings() }
 
 // Groups returns the groups that rules name as reviewers or for escalation, each with the place of
 // one such rule.
 func (p *Policy) Groups() map[string]string { return p.rules.Groups() }
-
-// Questions returns the names of the tools by which models may ask people, and whether they
-// are offered to agents without tools too.
-func (p *Policy) Questions() (offer []string, always bool) {
-	return p.rules.Questions.Offer, p.rules.Questions.Always
-}
-
-// AsksPeople reports whether the calls of an agent's own tool are questions to people.
-func (p *Policy) AsksPeople(tool string) bool { return p.rules.AsksPeople(tool) }
 
 // Protect returns the policy with rules for files and folders that calls must not write: a call of
 // a tool for paths or patches on them is denied unless the tool's risk is low; a shell command that

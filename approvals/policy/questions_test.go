@@ -52,3 +52,47 @@ func TestAsksPeople(t *testing.T) {
 		}
 	}
 }
+
+// explain, check and test know that the calls of a tool are questions, and those of the
+// tools that are offered.
+func TestQuestionsAreExplained(t *testing.T) {
+	p, err := policy.Parse("p.yaml", []byte(`questions: {offer: [decision]}
+tools:
+  AskUserQuestion: {as: question}
+rules:
+  - deny: ["AskUserQuestion", "request_clarification"]
+  - allow: ["AskUserQuestion(x)", "Ask*"]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ tool, args, rule, preview, known, flag string }{
+		{tool: "AskUserQuestion", args: `{"questions":[{"question":"Which one?","options":["a","b"]}]}`, rule: "questions", preview: "Which one?", known: "tool AskUserQuestion (p.yaml:3)"},
+		{tool: "AskUserQuestion", rule: "questions", known: "questions to people"},
+		{tool: "request_decision", args: `{"question":"Which?","options":[{"id":"a","label":"A"},{"id":"b","label":"B"}]}`, rule: "questions", preview: "Which?", known: "questions.offer"},
+		{tool: "request_decision", args: `{"question":"Which?"}`, rule: "questions", known: "questions.offer", flag: "Nobody is asked, and the model gets the error: options: it has 0"},
+		{tool: "request_clarification", args: `{"question":"Which?"}`, rule: "p.yaml:5"},
+	} {
+		e := p.Explain(policy.Call{Tool: tt.tool, Arguments: tt.args})
+		if flags := strings.Join(e.Verdict.Flags, " "); e.Verdict.Rule != tt.rule || !strings.Contains(e.Known, tt.known) || (tt.rule == "questions" && e.Verdict.Preview != tt.preview) || !strings.Contains(flags, tt.flag) || (tt.flag == "" && flags != "") {
+			t.Errorf("%s %s: by %s, %q, %q, %q", tt.tool, tt.args, e.Verdict.Rule, e.Verdict.Preview, e.Known, e.Verdict.Flags)
+		}
+		want := policy.Case{Call: policy.Call{Tool: tt.tool, Arguments: tt.args}, Expect: e.Verdict.Action, Rule: tt.rule}
+		if problem := want.Check(p); problem != "" {
+			t.Errorf("%s as a case: %s", tt.tool, problem)
+		}
+	}
+	want := []string{
+		"p.yaml:5: AskUserQuestion has no effect: calls of this tool are questions to people.",
+		"p.yaml:6: AskUserQuestion(x) has no effect: calls of this tool are questions to people.",
+	}
+	var got []string
+	for _, one := range p.Warnings() {
+		if strings.Contains(one, "no effect") {
+			got = append(got, one)
+		}
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("the warnings are %q", got)
+	}
+}

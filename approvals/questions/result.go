@@ -137,7 +137,7 @@ func defaultOf(q *approvals.Question) approvals.Response {
 // render renders the answer to one question of heldcall's own tools as a JSON object.
 func render(q *approvals.Question, a *approvals.Response, by string) string {
 	if q.Kind != approvals.KindEnvVar {
-		return fmt.Sprintf(`{"answer":%s,"selected":%s,"answered_by":%s}`, strictjson.Quote(words(q, a)), quoteAll(a.Selected), strictjson.Quote(by))
+		return fmt.Sprintf(`{"answer":%s,"selected":%s,"answered_by":%s}`, strictjson.Quote(q.Words(a)), quoteAll(a.Selected), strictjson.Quote(by))
 	}
 	var members []string
 	for _, f := range q.Fields {
@@ -152,29 +152,12 @@ func render(q *approvals.Question, a *approvals.Response, by string) string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// words is an answer as a text: the words of a person after the labels of the options that
-// they have selected.
-func words(q *approvals.Question, a *approvals.Response) string {
-	var parts []string
-	for _, id := range a.Selected {
-		for _, o := range q.Options {
-			if o.ID == id {
-				parts = append(parts, o.Label)
-			}
-		}
-	}
-	if a.Answer != "" {
-		parts = append(parts, a.Answer)
-	}
-	return strings.Join(parts, ", ")
-}
-
 // foreignResult renders answers as agents do: Codex by the ids that its model has given,
 // others as sentences.
 func foreignResult(list []approvals.Question, answers []approvals.Response) string {
 	var pairs, byID []string
 	for i := range list {
-		text := words(&list[i], &answers[i])
+		text := list[i].Words(&answers[i])
 		pairs = append(pairs, strictjson.Quote(list[i].Question)+"="+strictjson.Quote(text))
 		if id := list[i].ID; id != "" {
 			byID = append(byID, strictjson.Quote(id)+`:{"answers":[`+strictjson.Quote(text)+"]}")

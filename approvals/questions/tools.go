@@ -36,6 +36,14 @@ func Offers() []string {
 	return names
 }
 
+// OfferOf returns the name in a policy of one of [Tools], "" for other tools.
+func OfferOf(tool string) string {
+	if t := find(tool); t != nil {
+		return t.Offer
+	}
+	return ""
+}
+
 // Defined reports whether a tool with this name and description is one of [Tools].
 func Defined(name, description string) bool {
 	t := find(name)

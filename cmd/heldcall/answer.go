@@ -3,18 +3,19 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 type answerCommand struct {
 	oneRequest
-	Select []string `help:"Option to select, by its id. Repeat it for several." placeholder:"OPTION"`
-	Text   string   `help:"Answer in your own words. To a held call: a message to the model, which does not run." placeholder:"TEXT"`
-	Field  []string `help:"Value of a field. NAME alone reads it from the terminal, or a line from standard input: secrets are taken in no other way. Repeat it for several." placeholder:"NAME=VALUE"`
+	Select []string `sep:"none" help:"Option to select, by its id. Repeat it for several." placeholder:"OPTION"`
+	Text   []string `sep:"none" help:"Answer in your own words. To a held call: a message to the model; the call does not run." placeholder:"TEXT"`
+	Field  []string `sep:"none" help:"Value of a field. NAME alone reads it from the terminal, or a line from standard input: secrets are taken in no other way. Repeat it for several." placeholder:"NAME=VALUE"`
 	Save   bool     `help:"Keep secrets for all sessions of the agent."`
 	Note   string   `help:"Note stored with the decision." placeholder:"TEXT"`
 }
@@ -42,47 +43,61 @@ func (c *answerCommand) Run(ctx context.Context, s *streams) error {
 
 // fill adds the flags to a decision.
 func (c *answerCommand) fill(d *approvals.Decision, r *approvals.Request, s *streams, in *bufio.Reader) error {
-	several := r.Kind == approvals.KindCombined
-	change := func(flag, value string, set func(to *approvals.Response, value string) error) error {
-		if !several {
-			return set(&d.Response, value)
-		}
-		id, rest, found := strings.Cut(value, ":")
-		if !found || !slices.ContainsFunc(r.Details.Questions, func(q approvals.Question) bool { return q.ID == id }) {
-			return fmt.Errorf("--%s %s: write the id of a question and a colon before it; `heldcall requests show` lists them", flag, value)
-		}
-		response := d.Responses[id]
-		if err := set(&response, rest); err != nil {
-			return err
-		}
-		if d.Responses == nil {
-			d.Responses = make(map[string]approvals.Response)
-		}
-		d.Responses[id] = response
-		return nil
-	}
-	for _, one := range c.Select {
-		if err := change("select", one, func(to *approvals.Response, value string) error {
+	for _, flag := range []struct {
+		name   string
+		values []string
+		set    func(to *approvals.Response, value string) error
+	}{
+		{"select", c.Select, func(to *approvals.Response, value string) error {
 			to.Selected = append(to.Selected, value)
 			return nil
-		}); err != nil {
-			return err
-		}
-	}
-	if c.Text != "" {
-		if err := change("text", c.Text, func(to *approvals.Response, value string) error {
+		}},
+		{"text", c.Text, func(to *approvals.Response, value string) error {
+			if to.Answer != "" {
+				return errors.New("a question has one --text")
+			}
 			to.Answer = value
 			return nil
-		}); err != nil {
-			return err
-		}
-	}
-	for _, one := range c.Field {
-		if err := change("field", one, func(to *approvals.Response, value string) error { return setField(to, value, r, s, in) }); err != nil {
-			return err
+		}},
+		{"field", c.Field, func(to *approvals.Response, value string) error { return setField(to, value, r, s, in) }},
+	} {
+		for _, value := range flag.values {
+			id, value, err := questionOf(r, flag.name, value)
+			if err != nil {
+				return err
+			}
+			to := d.Response
+			if r.Kind == approvals.KindCombined {
+				to = d.Responses[id]
+			}
+			if err := flag.set(&to, value); err != nil {
+				return err
+			}
+			if r.Kind != approvals.KindCombined {
+				d.Response = to
+				continue
+			}
+			if d.Responses == nil {
+				d.Responses = make(map[string]approvals.Response)
+			}
+			d.Responses[id] = to
 		}
 	}
 	return nil
+}
+
+// questionOf splits the value of a flag into the id of one of several questions and the
+// rest.
+func questionOf(r *approvals.Request, flag, value string) (id, rest string, err error) {
+	if r.Kind != approvals.KindCombined {
+		return "", value, nil
+	}
+	for i := range r.Details.Questions {
+		if rest, found := strings.CutPrefix(value, r.Details.Questions[i].ID+":"); found {
+			return r.Details.Questions[i].ID, rest, nil
+		}
+	}
+	return "", "", fmt.Errorf("--%s %s: write the id of a question and a colon before it; `heldcall requests show` lists them", flag, value)
 }
 
 // setField sets NAME=VALUE, or NAME to a value that is read. Other users of the machine can
@@ -103,4 +118,25 @@ func setField(to *approvals.Response, field string, r *approvals.Request, s *str
 	}
 	to.Values[name] = value
 	return nil
+}
+
+// answerFlags returns the flags with which a question is answered, each after a space.
+func answerFlags(r *approvals.Request) string {
+	flags := ""
+	for i := range r.Details.Questions {
+		q := &r.Details.Questions[i]
+		id := ""
+		if q.ID != "" {
+			id = quoted(q.ID) + ":"
+		}
+		if len(q.Options) > 0 {
+			flags += " --select " + id + "OPTION"
+		} else if q.AllowFreeText {
+			flags += " --text " + id + "TEXT"
+		}
+		for _, f := range q.Fields {
+			flags += " --field " + id + f.Name + "=VALUE"
+		}
+	}
+	return sanitize.Line(flags)
 }

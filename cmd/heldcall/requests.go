@@ -81,7 +81,11 @@ func (c *showCommand) Run(ctx context.Context, s *streams) error {
 // are those that the commands need.
 func printRequest(w io.Writer, r *approvals.Request, flags string, now time.Time) error {
 	page := textview.Request(r, now)
-	if !r.Status.Final() {
+	switch {
+	case r.Status.Final():
+	case r.Asks():
+		page += fmt.Sprintf("\nheldcall answer %[1]s%[3]s%[2]s\nheldcall deny %[1]s --note WHY%[2]s\n", sanitize.Line(r.ID), sanitize.Line(flags), answerFlags(r))
+	default:
 		page += fmt.Sprintf("\nheldcall approve %[1]s%[2]s\nheldcall deny %[1]s --note WHY%[2]s\nheldcall modify %[1]s%[2]s\n", sanitize.Line(r.ID), sanitize.Line(flags))
 		if r.AllowRemember {
 			page += fmt.Sprintf("heldcall approve %s --always%s\n", sanitize.Line(r.ID), sanitize.Line(flags))

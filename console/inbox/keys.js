@@ -38,8 +38,8 @@ function press(key, go) {
 	const card = currentCard();
 	if (!card || card.busy || card.mode !== 'read' || card.request.status !== 'pending' || hindrance(card.request, state.me)) return false;
 	if (key === 'd') return card.enter('deny'), true;
+	if (card.request.details.questions) return key === 'a' && focusAnswer(card);
 	if (spent(card.request, state.me) || card.request.details.abridged) return false;
-	if (card.request.details.questions) return key === 'a' && card.mode === 'read' && focusAnswer(card);
 	if (key === 'a') return approve(card);
 	if (key === 'r' && card.request.allow_remember && alone(card.request, state.me)) return card.enter('remember'), true;
 	if (key === 'e' && !card.request.details.fixed && alone(card.request, state.me)) return card.enter('edit'), true;

@@ -203,13 +203,16 @@ export function spent(request, me) {
 	return `Your groups approved. Waiting for ${missing(request)}.`;
 }
 
+/** Whether a request is a question of a model: it is answered, not approved. @param {Request} request */
+export const asks = ({ kind }) => ['clarification', 'decision', 'env_var', 'combined'].includes(kind);
+
 /**
  * Whether a decision of the person at the page may count, as far as the page knows.
  * @param {'approve'|'deny'} action
  * @param {Request} request
  * @param {Me|null} me
  */
-export const counts = (action, request, me) => !hindrance(request, me) && (action === 'deny' || !spent(request, me));
+export const counts = (action, request, me) => !hindrance(request, me) && (action === 'deny' || !(asks(request) || spent(request, me)));
 
 /** Whether a decision is that of a person, by any of their names. @param {import('./types.js').Decision} decision @param {string[]} people */
 function isOne({ reviewer_id, reviewer_user, on_behalf_of, on_behalf_user }, people) {

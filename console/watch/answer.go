@@ -12,6 +12,9 @@ import (
 
 // answerPrompt names what an answer to the request is made of.
 func answerPrompt(r *approvals.Request) string {
+	if len(r.Details.Questions) == 0 { // abridged
+		return ""
+	}
 	switch q := &r.Details.Questions[0]; {
 	case isOneSecret(r):
 		return "Value of " + sanitize.Line(q.Fields[0].Name) + ": "
@@ -28,6 +31,8 @@ func answerPrompt(r *approvals.Request) string {
 func (v *review) beginAnswering(r *approvals.Request) {
 	switch {
 	case !v.mayDecide(r, false):
+	case len(r.Details.Questions) == 0:
+		v.notice = "The question is loading."
 	case r.Kind == approvals.KindCombined:
 		v.notice = "Answer several questions in the inbox, or with heldcall answer."
 	case hasSecret(r) && !isOneSecret(r):
@@ -42,7 +47,7 @@ func (v *review) typeAnswer(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 	case "esc":
 		v.question.ask(browsing)
 	case "enter":
-		if v.mayDecide(r, false) {
+		if v.mayDecide(r, false) && len(r.Details.Questions) > 0 {
 			return v.send(r, approvals.Decision{Action: approvals.ActionAnswer, Response: responseOf(&r.Details.Questions[0], v.question.input)})
 		}
 	default:

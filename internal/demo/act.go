@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -166,6 +167,9 @@ func (r ruling) describe() string {
 		channel = "NATS"
 	}
 	text := fmt.Sprintf("over %s: %s", channel, r.Action)
+	if len(r.Selected) > 0 {
+		text += " " + strings.Join(r.Selected, ", ")
+	}
 	if r.ModifiedArgs != nil {
 		text += " " + string(r.ModifiedArgs)
 	}

@@ -2,18 +2,21 @@ package demo
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/heldcall/heldcall/approvals"
 )
 
 // What the model asks for, as reviewers see it.
 const (
-	listFiles   = `list_files {}`
-	removeBoth  = `run_command {"command":"rm -r cache drafts"}`
-	removeCache = `run_command {"command":"rm -r cache"}`
-	writeNotes  = `write_file {"path":"notes.txt","content":"The cache was removed.\n"}`
-	copyReport  = `run_command {"command":"cp report.txt report.bak"}`
-	readSecret  = `read_file {"path":".env"}`
+	listFiles    = `list_files {}`
+	removeBoth   = `run_command {"command":"rm -r cache drafts"}`
+	removeCache  = `run_command {"command":"rm -r cache"}`
+	writeNotes   = `write_file {"path":"notes.txt","content":"The cache was removed.\n"}`
+	copyReport   = `run_command {"command":"cp report.txt report.bak"}`
+	whatToRemove = `{"question":"What may be removed?","options":[{"id":"cache","label":"The cache","recommended":true,"risk_level":"low"},{"id":"drafts","label":"The drafts","risk_level":"high"}]}`
+	askWhat      = "request_decision " + whatToRemove
+	readSecret   = `read_file {"path":".env"}`
 
 	// In the audit log: a call that passes as it streams, and then what it was.
 	letThrough = "call_allowed list_files allowed_by_rule"
@@ -28,7 +31,7 @@ var (
 
 // acts are every way a call can end. Each is followed up by a question that the
 // model can answer only if it still knows what the agent never saw.
-func acts() []act { return append(answered(), unasked()...) }
+func acts() []act { return slices.Concat(answered(), unasked(), asking()) }
 
 // answered are the acts in which a person decides.
 func answered() []act {
@@ -119,6 +122,29 @@ func unasked() []act {
 			files: untouched, made: []string{readSecret}, told: []string{"Secrets stay where they are."},
 			says:   `- read_file: refused, so I leave it. ({"path":".env"})`,
 			events: []string{"call_denied read_file denied_by_rule", "denial_told read_file denied_by_rule"},
+		},
+	}}
+}
+
+// asking are the acts in which the model asks people.
+func asking() []act {
+	return []act{{
+		name: "question", title: "7. The model asks a person to decide: the agent sees neither the question nor the answer",
+		says: []string{TaskSpace, TaskAccount},
+		rulings: map[string]ruling{
+			askWhat:     {Decision: approvals.Decision{Action: approvals.ActionAnswer, Response: approvals.Response{Selected: []string{"cache"}}}},
+			removeCache: {Decision: approve, overNATS: true},
+		},
+		want: outcome{
+			received: []string{removeCache}, files: withoutCache,
+			made: []string{askWhat, removeCache}, told: []string{`"selected":["cache"],"answered_by":"person"`, "ran rm -r cache"},
+			says: "- request_decision: answered. (" + whatToRemove + ")",
+			events: []string{
+				"approval_required request_decision", "approval_decision request_decision answer by local over rest",
+				"question_answered request_decision answered",
+				"approval_required run_command", "approval_decision run_command approve by local over nats",
+				"call_released run_command allowed_by_person", "call_result run_command",
+			},
 		},
 	}}
 }

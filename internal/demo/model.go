@@ -15,6 +15,7 @@ const (
 	TaskTwo      = "Clean up the cache, and write into the notes that you did."
 	TaskBackUp   = "Back up the report."
 	TaskSettings = "Which settings does this project have?"
+	TaskSpace    = "Free some space."
 	TaskAccount  = "What did you do, and what not?"
 )
 
@@ -32,6 +33,8 @@ func scriptedModel() *fakemodel.Model {
 			command("rm -r cache"), call("write_file", `{"path":"notes.txt","content":"The cache was removed.\n"}`))},
 		{When: fakemodel.UserSays(TaskBackUp), Say: say("I copy it.", command("cp report.txt report.bak"))},
 		{When: fakemodel.UserSays(TaskSettings), Say: say("They are in .env.", call("read_file", `{"path":".env"}`))},
+		{When: fakemodel.UserSays(TaskSpace), Say: say("I should not choose alone.", call("request_decision", whatToRemove))},
+		{When: fakemodel.ToolAnswers("request_decision", `"selected":["cache"]`), Say: say("Then I remove the cache.", command("rm -r cache"))},
 		{When: fakemodel.UserSays(TaskAccount), Say: account},
 		{When: anyResult, Say: conclude},
 	}, Otherwise: fakemodel.Answer{Text: "I am a script and know only the demo's tasks.\n"}}
@@ -89,6 +92,8 @@ func verdictOf(r fakemodel.Result) string {
 	switch told := strings.ToLower(r.Content); {
 	case strings.Contains(told, "nobody answered"):
 		return r.Tool + ": no answer in time, so it was not run."
+	case strings.Contains(told, `"answered_by":"person"`):
+		return r.Tool + ": answered."
 	case refused(told):
 		return r.Tool + ": refused, so I leave it."
 	case strings.Contains(told, "reviewer changed"):

@@ -26,6 +26,7 @@ import (
 
 // Policy is what the demo's heldcall allows, asks about and denies.
 const Policy = `default: ask
+questions: {offer: [decision]}
 tools:
   list_files:  {default: allow}
   read_file:   {resource: path, as: path, risk: low}

@@ -60,6 +60,9 @@ func (r *Replay) Take(e *approvals.Event) {
 	r.Judged++
 	judged, _ := r.rules.Judge(context.Background(), from, call, nil) // counts in memory do not fail
 	v := judged.Verdict
+	if r.rules.AsksPeople(call.Name) {
+		v = policy.QuestionVerdict()
+	}
 	if v.Action == was {
 		r.Same++
 		return

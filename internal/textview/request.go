@@ -61,6 +61,7 @@ func Request(r *approvals.Request, now time.Time) string {
 	if r.Details.RawArguments != "" {
 		page.WriteString("Arguments as the model wrote them\n  " + Indent(sanitize.Lines(r.Details.RawArguments), 2) + "\n")
 	}
+	line("Answer", approvals.AnswerText(r))
 	for _, d := range r.Decisions {
 		line("Decision", Decision(&d))
 		if d.ModifiedArgs != nil {
@@ -81,12 +82,16 @@ func Decided(w io.Writer, request *approvals.Request) error {
 	if last, ok := request.FinalDecision(); ok && last.ModifiedArgs != nil {
 		arguments = last.ModifiedArgs
 	}
+	about := sanitize.Spaces(sanitize.JSON(CompactJSON(arguments)))
+	if answer := approvals.AnswerText(request); answer != "" {
+		about = sanitize.Line(answer)
+	}
 	stands := string(request.Status)
 	if !request.Status.Final() {
 		stands = "you approved, waiting for " + request.Missing() + ":"
 	}
 	_, err := fmt.Fprintf(w, "%s %s: %s %s\n", sanitize.Line(stands), sanitize.Line(request.ID),
-		sanitize.Line(request.ToolName), sanitize.Spaces(sanitize.JSON(CompactJSON(arguments))))
+		sanitize.Line(request.ToolName), about)
 	if after := request.AfterApproval(); after != "" && err == nil {
 		_, err = fmt.Fprintf(w, "%s\n", after)
 	}

@@ -22,7 +22,12 @@ const (
 // buttons returns the buttons of a pending call, nil for none. A call that is not shown
 // in full can only be denied.
 func (c *cards) buttons(r *approvals.Request, whole bool) *slackapi.ActionBlock {
-	if !c.clickable || (r.Kind != approvals.KindPermission && r.Kind != "") {
+	switch {
+	case !c.clickable:
+		return nil
+	case r.Asks():
+		return slackapi.NewActionBlock("", questionButtons(r, whole)...)
+	case r.Kind != approvals.KindPermission && r.Kind != "":
 		return nil
 	}
 	var row []slackapi.BlockElement

@@ -107,7 +107,10 @@ func (c *cards) row(r *approvals.Request, room int) []slackapi.Block {
 	}
 	status := statusText(r)
 	if !r.Status.Final() {
-		if !v.whole {
+		switch {
+		case r.Asks() && !(v.whole && answerable(r)):
+			status = c.notAnswerable(r)
+		case !v.whole:
 			status = "*This call is too long for Slack and cannot be approved here:* " + c.link(r.ID, "open it in the inbox")
 		}
 		if buttons := c.buttons(r, v.whole); buttons != nil {
@@ -132,7 +135,7 @@ func viewOf(r *approvals.Request, room int) view {
 		own, _ := word(r.Title, maxText)
 		title = "*" + own + "*\n" + title
 	}
-	if r.Rule != "" || r.Reason != "" {
+	if !r.Asks() && (r.Rule != "" || r.Reason != "") {
 		rule, _ := word(r.Rule, maxName)
 		title += "\nasked by " + rule
 		if r.Reason != "" {
@@ -152,7 +155,12 @@ func viewOf(r *approvals.Request, room int) view {
 	if room < maxLine {
 		return view{title: title}
 	}
-	arguments, wholeArguments := fenceJSON(r.Arguments, room)
+	arguments, wholeArguments := "", false
+	if r.Asks() {
+		arguments, wholeArguments = describe(r, room)
+	} else {
+		arguments, wholeArguments = fenceJSON(r.Arguments, room)
+	}
 	return view{title, arguments, whole && wholeArguments}
 }
 

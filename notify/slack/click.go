@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	slackapi "github.com/slack-go/slack"
@@ -55,10 +56,13 @@ func (c *clicks) handle(ctx context.Context, click *slackapi.InteractionCallback
 }
 
 func (c *clicks) press(ctx context.Context, click *slackapi.InteractionCallback, action *slackapi.BlockAction) error {
+	option, isOption := strings.CutPrefix(action.ActionID, doOption)
 	switch action.ActionID {
-	case doApprove, doDeny, doAlways, doEdit, doNote:
+	case doApprove, doDeny, doAlways, doEdit, doNote, doAnswer:
 	default:
-		return nil // the link to the inbox
+		if !isOption {
+			return nil // the link to the inbox
+		}
 	}
 	who, err := c.reviewer(ctx, click)
 	if err != nil {
@@ -72,6 +76,12 @@ func (c *clicks) press(ctx context.Context, click *slackapi.InteractionCallback,
 		return &approvals.DecidedError{Request: r}
 	case !c.cards.offered(action.ActionID, &r):
 		return refuse("Not possible from Slack: %s.", c.cards.link(r.ID, "decide in the inbox"))
+	}
+	if isOption {
+		_, err := c.decide(ctx, who, r.ID, approvals.Decision{
+			Action: approvals.ActionAnswer, Response: approvals.Response{Selected: []string{optionOf(&r.Details.Questions[0], option)}},
+		})
+		return err
 	}
 	if decided, ok := decisions[action.ActionID]; ok {
 		r, err := c.decide(ctx, who, r.ID, approvals.Decision{Action: decided})

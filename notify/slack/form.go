@@ -17,10 +17,13 @@ const (
 	partArguments = "arguments"
 	partNote      = "note"
 	partAnswer    = "answer"
-	partValue     = "value" // of each of them
+	partSelected  = "selected"
+	partValues    = "values." // and the name of a field
+	partValue     = "value"   // of each of them
 
 	answerApprove = "approve"
 	answerDeny    = "deny"
+	answerWords   = "words"
 
 	maxNote = 2000
 )
@@ -39,6 +42,11 @@ func form(action string, r *approvals.Request, where string) slackapi.ModalViewR
 		Type: slackapi.VTModal, CallbackID: action, PrivateMetadata: string(carried), Close: plain("Back"),
 		Blocks: slackapi.Blocks{BlockSet: []slackapi.Block{section("*" + name + "*")}},
 	}
+	if action == doAnswer {
+		view.Title, view.Submit = plain("Answer the question"), plain("Answer")
+		view.Blocks.BlockSet = questionBlocks(r)
+		return view
+	}
 	if action == doEdit {
 		arguments := slackapi.NewPlainTextInputBlockElement(nil, partValue).WithMultiline(true).WithInitialValue(sanitize.Indented(r.Arguments))
 		view.Title, view.Submit = plain("Edit and approve"), plain("Approve these")
@@ -48,25 +56,47 @@ func form(action string, r *approvals.Request, where string) slackapi.ModalViewR
 	}
 	yes := slackapi.NewOptionBlockObject(answerApprove, plain("Approve"), nil)
 	no := slackapi.NewOptionBlockObject(answerDeny, plain("Deny"), nil)
+	neither := slackapi.NewOptionBlockObject(answerWords, plain("Do not run it, and answer with the note"), nil)
 	view.Title, view.Submit = plain("Decide with a note"), plain("Decide")
 	view.Blocks.BlockSet = append(view.Blocks.BlockSet,
-		slackapi.NewInputBlock(partAnswer, plain("Decision"), nil, slackapi.NewRadioButtonsBlockElement(partValue, no, yes)), reason)
+		slackapi.NewInputBlock(partAnswer, plain("Decision"), nil, slackapi.NewRadioButtonsBlockElement(partValue, no, neither, yes)), reason)
 	return view
 }
 
 // submit handles a form that was sent. Errors are shown in it, at the part to correct.
 func (c *clicks) submit(ctx context.Context, click *slackapi.InteractionCallback) *slackapi.ViewSubmissionResponse {
-	part := partNote
-	if click.View.CallbackID == doEdit {
-		part = partArguments
-	}
 	err := c.take(ctx, click)
 	if err == nil {
 		return nil
 	}
+	part := partNote
+	switch click.View.CallbackID {
+	case doEdit:
+		part = partArguments
+	case doAnswer:
+		part = partOf(click, err)
+	}
 	// An error in a form is plain text: our mark-up of it is taken off.
 	text := strings.NewReplacer("`", "", "&amp;", "&", "&lt;", "<", "&gt;", ">").Replace(c.formExcuse(err))
 	return slackapi.NewErrorsViewSubmissionResponse(map[string]string{part: text})
+}
+
+// partOf returns the part of the form for an answer that an error is about, else the first.
+func partOf(click *slackapi.InteractionCallback, err error) string {
+	var invalid *approvals.InvalidError
+	about := errors.As(err, &invalid)
+	first := ""
+	for _, block := range click.View.Blocks.BlockSet {
+		input, ok := block.(*slackapi.InputBlock)
+		switch {
+		case !ok:
+		case about && input.BlockID == invalid.Field:
+			return input.BlockID
+		case first == "":
+			first = input.BlockID
+		}
+	}
+	return first
 }
 
 // formExcuse is excuse for a form, where nothing can be linked.
@@ -104,14 +134,18 @@ func (c *clicks) take(ctx context.Context, click *slackapi.InteractionCallback) 
 	values := click.View.State.Values
 	d := approvals.Decision{Note: values[partNote][partValue].Value}
 	switch {
+	case click.View.CallbackID == doAnswer:
+		d = answerOf(&r, values)
 	case click.View.CallbackID == doEdit:
 		d.Action, d.ModifiedArgs = approvals.ActionModifyArgs, json.RawMessage(strings.TrimSpace(values[partArguments][partValue].Value))
 	case values[partAnswer][partValue].SelectedOption.Value == answerApprove:
 		d.Action = approvals.ActionApprove
 	case values[partAnswer][partValue].SelectedOption.Value == answerDeny:
 		d.Action = approvals.ActionDeny
+	case values[partAnswer][partValue].SelectedOption.Value == answerWords:
+		d = approvals.Decision{Action: approvals.ActionAnswer, Response: approvals.Response{Answer: d.Note}}
 	default:
-		return &approvals.InvalidError{Field: partAnswer, Reason: "choose approve or deny"}
+		return &approvals.InvalidError{Field: partAnswer, Reason: "choose approve, deny or answer"}
 	}
 	if len(d.ModifiedArgs) > 0 && !json.Valid(d.ModifiedArgs) {
 		return &approvals.InvalidError{Field: "modified_args", Reason: "not valid JSON: look for a missing or curly quote, or an extra comma"}

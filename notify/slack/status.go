@@ -25,7 +25,7 @@ func outcomeText(r *approvals.Request) string {
 	case !r.Status.Final():
 		return waits(r)
 	case r.Status == approvals.StatusExpired:
-		return ":hourglass: expired, not run"
+		return ":hourglass: expired, " + r.TimeoutOutcome()
 	case r.Status == approvals.StatusCancelled:
 		text := ":no_entry_sign: cancelled"
 		if why, known := approvals.CancelReasons()[r.Details.CancelReason]; known {
@@ -146,6 +146,10 @@ func by(r *approvals.Request) string {
 	if d.Channel != "" && d.Channel != channelName {
 		over, _ := word(d.Channel, maxName)
 		text += " over " + over
+	}
+	if r.Status == approvals.StatusAnswered {
+		answer, _ := word(approvals.AnswerText(r), maxText)
+		text += ": " + answer
 	}
 	if d.Note != "" {
 		why, _ := word(d.Note, maxText)

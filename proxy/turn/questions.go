@@ -22,10 +22,7 @@ func asks(r *review, c intercept.Call) bool {
 // askQuestion makes the request about a call that asks people. One without a valid question,
 // and one that a person has refused to answer, is answered at once.
 func askQuestion(ctx context.Context, r *review, c intercept.Call, declined map[string]string, answer *intercept.Answer) *intercept.Error {
-	j := &judgedCall{call: c, policy: r.rules().Name(), verdict: policy.Verdict{
-		Action: policy.Ask, Rule: approvals.RuleQuestions, Reason: "The model asks people.", Risk: approvals.RiskLow,
-		Timeout: questions.Timeout, OnTimeout: approvals.OnTimeoutDeny, RequiredApprovals: 1,
-	}}
+	j := &judgedCall{call: c, policy: r.rules().Name(), verdict: policy.QuestionVerdict()}
 	r.calls = append(r.calls, j)
 	r.engine.metrics.verdict(policy.Ask)
 	kind, asked, err := questions.Read(c.Name, c.Arguments)

@@ -1,6 +1,8 @@
 package rule
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -32,4 +34,22 @@ func readQuestions(r *reader, n *yaml.Node, path string, to *Questions) {
 func (p *Set) AsksPeople(tool string) bool {
 	t := p.Known.Tool(tool)
 	return t != nil && t.Question
+}
+
+// onlyQuestions reports whether a pattern is for a tool whose calls are questions: no rule
+// judges them.
+func (p *Set) onlyQuestions(of *Pattern) bool {
+	return of.Tool.Literal() && p.AsksPeople(of.Tool.Text())
+}
+
+// questionWarnings returns one sentence for each pattern without effect.
+func (p *Set) questionWarnings() (found []string) {
+	patterns := slices.Concat(p.Deny.All, p.Ask.All, p.Allow.All, p.Rewrite.All)
+	slices.SortStableFunc(patterns, func(a, b *Pattern) int { return cmp.Compare(a.Line, b.Line) })
+	for _, one := range patterns {
+		if p.onlyQuestions(one) {
+			found = append(found, fmt.Sprintf("%s: %s has no effect: calls of this tool are questions to people.", one.Where, one.Text))
+		}
+	}
+	return found
 }

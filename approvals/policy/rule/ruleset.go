@@ -113,13 +113,13 @@ func (p *Set) Warnings() []string {
 	var found []string
 	for _, one := range patterns {
 		names := p.withResource(one)
-		if !one.Any || len(names) == 0 {
+		if !one.Any || len(names) == 0 || p.onlyQuestions(one) {
 			continue
 		}
 		found = append(found, fmt.Sprintf("%s: %s allows any arguments of %s, also files that may hold secrets: write %s(...) to allow some.",
 			one.Where, one.Text, someOf(names), names[0]))
 	}
-	return found
+	return append(found, p.questionWarnings()...)
 }
 
 // withResource returns the names of the tools of a pattern with a known resource, sorted.

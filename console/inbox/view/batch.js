@@ -3,7 +3,7 @@
 
 import { Failure, getRequest } from '../api.js';
 import { present, ruleTitle } from '../present.js';
-import { LOADING, counts } from '../session.js';
+import { LOADING, asks, counts } from '../session.js';
 import { state } from '../store.js';
 import { drawPreview } from './call.js';
 import { button, el, fill, hostile, riskBadge } from './dom.js';
@@ -23,7 +23,8 @@ const AT_ONCE = 100; // calls of one dialog
 export function openBatch(action, requests, decide) {
 	const own = requests.filter((request) => counts(action, request, state.me));
 	const some = own.slice(0, AT_ONCE);
-	const others = requests.length - own.length;
+	const questions = action === 'approve' ? requests.filter(asks).length : 0;
+	const others = requests.length - own.length - questions;
 	const note = /** @type {HTMLTextAreaElement} */ (el('textarea', { id: 'batch-note', rows: 2, maxlength: 4000, placeholder: 'Say what to do instead.' }));
 	const send = /** @type {HTMLButtonElement} */ (el('button', { type: 'submit', class: action === 'approve' ? 'good' : 'bad' },
 		`${action === 'approve' ? 'Approve' : 'Deny'} ${plural(some.length, 'call')}`));
@@ -38,6 +39,7 @@ export function openBatch(action, requests, decide) {
 			action === 'approve' && unread > 0 && `${plural(unread, 'call')} not loaded yet. `,
 			...(action === 'approve' && folded > 0 ? [`${plural(folded, 'section')} collapsed. `, button('Expand everything', () => { for (const folds of all) folds.openAll(); }, { class: 'link' }), ' '] : []),
 			some.length < own.length && `The first ${AT_ONCE} of ${own.length}. `,
+			questions > 0 && `${plural(questions, 'question')} left out: answer ${questions === 1 ? 'it' : 'them'} one by one. `,
 			others > 0 && `${plural(others, 'call')} left out: ${others === 1 ? 'it waits' : 'they wait'} for other reviewers.`);
 	};
 	const calls = some.map((request) => drawCall(request, action, all, review));

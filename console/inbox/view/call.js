@@ -4,7 +4,7 @@ import { hiddenIn, present, ruleTitle } from '../present.js';
 import { TIMEOUT, afterApproval, byWhom } from '../decide.js';
 import { write } from '../text/json.js';
 import { button, el, elapsed, hostile, riskBadge } from './dom.js';
-import { LOADING, alone, approvalsOf, hindrance, spent } from '../session.js';
+import { LOADING, alone, asks, approvalsOf, hindrance, spent } from '../session.js';
 import { state } from '../store.js';
 import { plain } from '../text/visible.js';
 import { drawEditor } from './edit.js';
@@ -223,10 +223,15 @@ function drawDenial(card, error) {
 		event.preventDefault();
 		if (!card.busy) card.decide(card, card.note.trim() ? { action: 'deny', note: card.note.trim() } : { action: 'deny' });
 	};
+	const answer = () => {
+		if (card.note.trim()) card.decide(card, { action: 'answer', answer: card.note.trim() });
+		else card.progress(false, 'Write the answer first.');
+	};
 	return el('form', { on: { submit } },
 		el('label', { for: id }, 'Reason (sent to the model) '), note, ...error,
 		el('div', { class: 'buttons' },
 			el('button', { type: 'submit', class: 'bad', disabled: card.busy }, 'Deny'),
+			!asks(card.request) && button('Answer without denying', answer, { class: 'quiet', disabled: card.busy, title: 'The call does not run, and the model reads your words as an answer.' }),
 			button('Cancel', () => card.enter('read'), { class: 'quiet' })));
 }
 

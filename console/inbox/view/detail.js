@@ -6,7 +6,7 @@ import { decideSeveralOf, send } from '../decide.js';
 import { turnKey } from '../order.js';
 import { readWhole } from '../live.js';
 import { present } from '../present.js';
-import { counts, waits } from '../session.js';
+import { asks, counts, waits } from '../session.js';
 import { put, select, state } from '../store.js';
 import { openBatch } from './batch.js';
 import { Card } from './call.js';
@@ -98,8 +98,8 @@ function heading(turn) {
 	const [first] = turn;
 	const open = turn.filter((request) => request.status === 'pending');
 	const agent = first.principal.agent || 'An agent';
-	const asks = open.length > 0 && open.every((request) => request.details.questions);
-	const does = turn.every((request) => request.details.questions) ? (turn.length > 1 ? `ask ${turn.length} times` : 'ask you something') : turn.length > 1 ? `make ${turn.length} calls` : present(first).does;
+	const questions = open.length > 0 && open.every(asks);
+	const does = turn.every(asks) ? (turn.length > 1 ? `ask ${turn.length} times` : 'ask you something') : turn.length > 1 ? `make ${turn.length} calls` : present(first).does;
 	fill(ask,
 		el('h1', {}, hostile(agent), ` wants to ${does || 'call '}`, !does && el('code', {}, hostile(first.tool_name || 'a tool without a name'))),
 		el('p', { class: 'facts' },
@@ -109,7 +109,7 @@ function heading(turn) {
 			first.agent && el('span', { class: 'agent' }, `Agent ${first.agent.state} `, elapsed(first.agent.since)),
 			open.length > 0 && (open[0].on_timeout === 'approve'
 				? el('span', {}, 'Runs automatically in ', countdown(open[0].expires_at))
-				: el('span', {}, 'Expires in ', countdown(open[0].expires_at), asks ? '' : ' (won’t run)')),
+				: el('span', {}, 'Expires in ', countdown(open[0].expires_at), questions ? '' : ' (won’t run)')),
 			...open.slice(0, 1).map((request) => whoDecides(request))),
 		open.length > 1 && el('div', { class: 'all' }, several('approve', open, turn), several('deny', open, turn)));
 }
@@ -120,7 +120,7 @@ function heading(turn) {
  * @param {'approve'|'deny'} action @param {Request[]} open @param {Request[]} turn
  */
 function several(action, open, turn) {
-	const own = open.filter((request) => !request.details.questions && counts(action, request, state.me));
+	const own = open.filter((request) => !asks(request) && counts(action, request, state.me));
 	if (own.length < 2) return false;
 	const which = own.length === turn.length ? 'all ' : own.length === open.length ? 'the other ' : '';
 	const words = { approve: 'Approve', deny: 'Deny' }[action];
@@ -142,8 +142,10 @@ function groupsOf(reviewers, escalation, before = 'Approvers: ') {
 		...(escalation.escalated_at ? ['escalated to ', others, ' ', elapsed(escalation.escalated_at)] : ['also ', others, ' in ', countdown(escalation.at)]));
 }
 
-/** @param {Request[]} turn */
-function why(turn) {
+/** The rules that ask about the calls of a turn, and what their tools do; nothing for questions. @param {Request[]} all */
+function why(all) {
+	const turn = all.filter((request) => !asks(request));
+	if (turn.length === 0) return [];
 	const reasons = new Map(turn.map((request) => [`${request.rule}\n${request.reason}`, request]));
 	const tools = new Map(turn.filter((request) => request.tool.description).map((request) => [request.tool_name, request.tool.description ?? '']));
 	return [

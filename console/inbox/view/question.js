@@ -34,7 +34,7 @@ function describe(option) {
 		option.description && el('span', { class: 'prose' }, ' ', hostile(option.description)),
 		option.estimated_time && el('span', { class: 'muted' }, ' Time: ', hostile(option.estimated_time)),
 		option.estimated_cost && el('span', { class: 'muted' }, ' Cost: ', hostile(option.estimated_cost)),
-		(option.risks ?? []).length > 0 && el('ul', { 'aria-label': 'Risks' }, (option.risks ?? []).map((risk) => el('li', {}, hostile(risk)))));
+		(option.risks ?? []).length > 0 && el('ul', { 'aria-label': 'Risks' }, (option.risks ?? []).map((risk) => el('li', {}, 'Risk: ', hostile(risk)))));
 }
 
 /** The form of a pending request. @param {Card} card @param {HTMLElement[]} error */
@@ -44,7 +44,7 @@ export function drawAnswer(card, error) {
 	const hindered = hindrance(request, state.me);
 	const submit = (/** @type {Event} */ event) => {
 		event.preventDefault();
-		if (!card.busy && !hindered) card.decide(card, /** @type {any} */ (answer(card, questions)));
+		if (!card.busy && !hindered) card.decide(card, answer(card, questions));
 	};
 	return el('form', { class: 'answer', on: { submit } },
 		questions.map((question, i) => drawFields(card, question, i)),
@@ -75,7 +75,7 @@ function drawFields(card, question, i) {
 			else own.selected.delete(option.id);
 			card.draw();
 		} }, disabled: several && own.selected.size >= most && !own.selected.has(option.id) }), describe(option)));
-	return el('fieldset', { class: 'question' },
+	return el('fieldset', { class: 'question tall' },
 		el('legend', { class: 'prose' }, hostile(question.question || 'Values that the agent asks for')),
 		question.tool && el('p', { class: 'hint' }, 'For ', hostile(question.tool)),
 		several && el('p', { class: 'hint' }, `Select up to ${most}.`), options,

@@ -55,7 +55,9 @@ func TestConformance(t *testing.T) {
 	allowing := conformance.StartHeldcall(t, options)
 	options.Policy = "default: ask\n"
 	asking := conformance.StartHeldcall(t, options)
-	stop := review(t, u, allowing, asking)
+	options.Policy = "default: allow\ntools: {'*': {as: question}}\n"
+	questioning := conformance.StartHeldcall(t, options)
+	stop := review(t, u, allowing, asking, questioning)
 
 	table := newTable()
 	trials := make(chan *trial)
@@ -65,8 +67,11 @@ func TestConformance(t *testing.T) {
 		workers.Go(func() {
 			for x := range trials {
 				base := asking.Proxy
-				if x.outcome == allowed {
+				switch x.outcome {
+				case allowed:
 					base = allowing.Proxy
+				case answered:
+					base = questioning.Proxy
 				}
 				x.run(agent, base, u)
 			}

@@ -27,13 +27,14 @@ const (
 	allowed    outcome = "allowed"    // by policy; what policy may not allow, a reviewer approves
 	approved   outcome = "approved"   // all, by a reviewer
 	denied     outcome = "denied"     // all, by a reviewer
+	answered   outcome = "answered"   // all, by a reviewer: they are questions to people
 	edited     outcome = "edited"     // all, by a reviewer
 	firstOnly  outcome = "first only" // the first approved, the second denied, the rest approved
 	secondOnly outcome = "not first"  // the first denied, the rest approved
 	compressed outcome = "compressed" // sent with a content coding that was not asked for
 )
 
-var outcomes = []outcome{allowed, approved, denied, edited, firstOnly, secondOnly, compressed}
+var outcomes = []outcome{allowed, approved, denied, answered, edited, firstOnly, secondOnly, compressed}
 
 // patience bounds one answer. Nothing waits that long unless something hangs.
 const patience = time.Minute
@@ -124,7 +125,7 @@ func inapplicable(e cassettes.Exchange, o outcome) string {
 	switch {
 	case o == compressed && e.Encoded == nil:
 		return "plain"
-	case (o == denied || o == edited) && len(calls) == 0:
+	case (o == denied || o == answered || o == edited) && len(calls) == 0:
 		return "no call"
 	case o == edited && fixed:
 		return "fixed"
@@ -143,7 +144,7 @@ func (x *trial) fail(format string, args ...any) {
 // lets reports whether the trial's outcome lets call number i through.
 func (x *trial) lets(i int) bool {
 	switch x.outcome {
-	case denied:
+	case denied, answered:
 		return false
 	case firstOnly:
 		return i != 1
@@ -233,6 +234,8 @@ func (x *trial) rule(r approvals.Request) *fakemodel.Ruling {
 	}
 	x.ruled[i] = true
 	switch {
+	case x.outcome == answered && r.Asks():
+		return &fakemodel.Ruling{Action: approvals.ActionAnswer, Answer: x.note()}
 	case !x.lets(i):
 		return &fakemodel.Ruling{Action: approvals.ActionDeny, Note: x.note()}
 	case x.outcome == edited:

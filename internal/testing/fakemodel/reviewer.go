@@ -17,6 +17,7 @@ type Ruling struct {
 	Action       approvals.Action `json:"action"`
 	ModifiedArgs json.RawMessage  `json:"modified_args,omitempty"`
 	Note         string           `json:"note,omitempty"`
+	Answer       string           `json:"answer,omitempty"`
 }
 
 // Reviewer is a reviewer that follows a script. It decides over the console's

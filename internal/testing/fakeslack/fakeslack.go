@@ -261,7 +261,11 @@ func (s *Server) do(method string, r *http.Request, fields map[string]string) ma
 		if fields["trigger_id"] == "" {
 			return refused("invalid_trigger_id")
 		}
-		s.views = append(s.views, View{fields["trigger_id"], json.RawMessage(fields["view"])})
+		view := View{fields["trigger_id"], json.RawMessage(fields["view"])}
+		if !view.fits() {
+			return refused("invalid_arguments")
+		}
+		s.views = append(s.views, view)
 		return map[string]any{"ok": true, "view": json.RawMessage(fields["view"])}
 	case "apps.connections.open":
 		return map[string]any{"ok": true, "url": "ws" + strings.TrimPrefix(s.http.URL, "http") + "/socket"}

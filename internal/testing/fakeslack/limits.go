@@ -82,6 +82,13 @@ func (b block) length() int {
 	return n
 }
 
+// labelLength is the length of the text of a button.
+func (e element) labelLength() int {
+	var label text
+	_ = json.Unmarshal(e.Text, &label)
+	return length(label.Text)
+}
+
 // fits holds the limits of one block.
 func (b block) fits() bool {
 	if b.Text != nil && (b.Text.Text == "" || length(b.Text.Text) > 3000) {
@@ -92,7 +99,7 @@ func (b block) fits() bool {
 	}
 	for _, e := range b.Elements {
 		switch {
-		case length(e.Value) > 2000, length(e.ActionID) > 255, e.Confirm != nil && length(e.Confirm.Text.Text) > 300:
+		case e.Type == "button" && e.labelLength() > 75, length(e.Value) > 2000, length(e.ActionID) > 255, e.Confirm != nil && length(e.Confirm.Text.Text) > 300:
 			return false
 		case e.Type == "mrkdwn" && len(e.Text) <= len(`""`):
 			return false
@@ -103,3 +110,64 @@ func (b block) fits() bool {
 
 // length is how long Slack takes a text to be.
 func length(s string) int { return len(utf16.Encode([]rune(s))) }
+
+// part is a block of a form.
+type part struct {
+	Type    string `json:"type"`
+	BlockID string `json:"block_id"`
+	Text    *text  `json:"text"`
+	Label   text   `json:"label"`
+	Element struct {
+		Type        string `json:"type"`
+		Placeholder text   `json:"placeholder"`
+		Options     []struct {
+			Text  text   `json:"text"`
+			Value string `json:"value"`
+		} `json:"options"`
+	} `json:"element"`
+}
+
+// parts are the blocks of the form.
+func (v View) parts() (parts []part) {
+	var form struct {
+		Blocks []part `json:"blocks"`
+	}
+	if json.Unmarshal(v.View, &form) != nil {
+		return nil
+	}
+	return form.Blocks
+}
+
+// element is the type of the input of a part of the form, "" without one.
+func (v View) element(name string) string {
+	for _, p := range v.parts() {
+		if p.BlockID == name {
+			return p.Element.Type
+		}
+	}
+	return ""
+}
+
+// fits holds the limits of a form.
+func (v View) fits() bool {
+	parts := v.parts()
+	if len(parts) == 0 || len(parts) > 100 {
+		return false
+	}
+	taken := map[string]bool{}
+	for _, p := range parts {
+		switch {
+		case p.Text != nil && (p.Text.Text == "" || length(p.Text.Text) > 3000), p.BlockID != "" && taken[p.BlockID], length(p.BlockID) > 255,
+			length(p.Label.Text) > 2000, length(p.Element.Placeholder.Text) > 150, len(p.Element.Options) > 100,
+			p.Type == "input" && p.Label.Text == "":
+			return false
+		}
+		taken[p.BlockID] = true
+		for _, o := range p.Element.Options {
+			if o.Text.Text == "" || length(o.Text.Text) > 75 || length(o.Value) > 150 {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -104,7 +105,7 @@ func Press(user string, m Message, action, value string) map[string]any {
 }
 
 // Submit is the interaction of a user who sends a form, with the value of each of its
-// parts.
+// parts. Commas separate the selected options of a part with several.
 func Submit(user string, v View, values map[string]string) (map[string]any, error) {
 	var view map[string]any
 	if err := json.Unmarshal(v.View, &view); err != nil {
@@ -112,7 +113,18 @@ func Submit(user string, v View, values map[string]string) (map[string]any, erro
 	}
 	state := map[string]any{}
 	for part, value := range values {
-		state[part] = map[string]any{"value": map[string]any{"type": "plain_text_input", "value": value, "selected_option": map[string]any{"value": value}}}
+		several := []any{}
+		for _, one := range strings.Split(value, ",") {
+			several = append(several, map[string]any{"value": one})
+		}
+		input := map[string]any{"type": "plain_text_input", "value": value}
+		switch {
+		case strings.HasPrefix(string(v.element(part)), "multi_"):
+			input = map[string]any{"type": "multi_static_select", "selected_options": several}
+		case v.element(part) != "plain_text_input":
+			input = map[string]any{"type": v.element(part), "selected_option": several[0]}
+		}
+		state[part] = map[string]any{"value": input}
 	}
 	view["id"], view["state"] = "V1", map[string]any{"values": state}
 	return map[string]any{

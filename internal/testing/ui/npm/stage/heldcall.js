@@ -11,6 +11,7 @@ const { HELDCALL, UPSTREAM } = process.env;
 /** The policy that the tests judge with: nearly everything is asked about. */
 const policy = (options) => `
 default: ask
+questions: {offer: [clarification, decision, env_var, input]}
 tools:
   terminal: {resource: command, as: shell}
 rules:
