@@ -51,9 +51,9 @@ func (p *parts) startAudit(ctx context.Context, running *lifecycle) error {
 		return nil
 	})
 	running.background("audit", keeper.Run)
-	p.changes = audit.NewChanges(p.store.Events)
+	changes := audit.NewChanges(p.store.Events)
 	all, settings := c.Console.reviewerRights()
-	return p.untilAnswered(ctx, func(ctx context.Context) error { return p.changes.Reviewers(ctx, all, settings) })
+	return p.untilAnswered(ctx, func(ctx context.Context) error { return changes.Reviewers(ctx, all, settings) })
 }
 
 // answersWithin bounds the time for which the servers of a cluster that has just started

@@ -26,6 +26,7 @@ type Config struct {
 	NATS    NATSConfig    `yaml:"nats"`
 	Policy  PolicyConfig  `yaml:"policy"`
 	Grants  GrantsConfig  `yaml:"grants"`
+	Secrets SecretsConfig `yaml:"secrets"`
 	Notify  NotifyConfig  `yaml:"notify"`
 	Audit   AuditConfig   `yaml:"audit"`
 	Log     LogConfig     `yaml:"log"`

@@ -81,7 +81,7 @@ func readConfig(file string, lookup func(string) (string, bool)) (Config, strict
 func (c *Config) resolvePaths(folder string) {
 	paths := []*string{
 		&c.Policy.File, &c.NATS.Dir, &c.NATS.Creds, &c.NATS.NKey,
-		&c.NATS.TLS.CA, &c.NATS.TLS.Cert, &c.NATS.TLS.Key, &c.Audit.Dir,
+		&c.NATS.TLS.CA, &c.NATS.TLS.Cert, &c.NATS.TLS.Key, &c.Audit.Dir, &c.Secrets.KeyFile,
 	}
 	for i := range c.Proxy.Clients {
 		paths = append(paths, &c.Proxy.Clients[i].Policy)

@@ -11,12 +11,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/heldturns"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/approvals/secrets"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/console"
 	"github.com/heldcall/heldcall/intercept"
@@ -46,8 +46,8 @@ type parts struct {
 
 	tracer   trace.Tracer // nil without tracing
 	store    *store.Store
-	changes  *audit.Changes // of the configuration
 	grants   *grants.Grants
+	secrets  *secrets.Secrets
 	held     *heldturns.Keeper
 	gate     *gate.Gate
 	push     *webpush.Push
@@ -155,7 +155,7 @@ func (p *parts) startGate(ctx context.Context, running *lifecycle) error {
 	p.held = heldturns.New(turns)
 	o := gate.Options{
 		Store: noticed{p.store.ForGate(), p.options.Notice}, Log: p.log("gate"), Registerer: p.registry, CheckEdit: p.judge.Edit,
-		Grants: p.grants, Results: p.options.Config.Audit.Results, Turns: p.held, Idle: p.options.Config.Runs.Idle,
+		Grants: p.grants, Results: p.options.Config.Audit.Results, Turns: p.held, Idle: p.options.Config.Runs.Idle, Conceal: p.secrets.Conceal,
 	}
 	if p.reviewers != nil {
 		o.NoSelfApproval, o.Profile = !p.options.Config.Console.SelfApproval, p.reviewers.Profile
@@ -193,7 +193,7 @@ func (p *parts) startProxy(ctx context.Context, running *lifecycle) (err error) 
 	o := proxy.Options{
 		Listen: c.Listen, TrustHeaders: c.TrustHeaders, Keepalive: c.Keepalive, Heartbeat: proxy.Heartbeat(c.Heartbeat),
 		MaxBody: int(c.MaxBody), Memory: cmp.Or(int64(c.Memory), max(memory.Available()/4, int64(c.MaxBody))), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: p.options.Config.Hold.MaxWait, Park: p.options.Config.Hold.Mode == "park", ParkAfter: p.options.Config.Hold.ParkAfter, Routes: c.Routes.Allow,
-		Dialects: dialects(), Judge: func(client string) proxy.Judge { return p.judge.For(client) }, Gate: p.gate, Results: p.gate.Results, Turns: p.store.Turns, Keeper: heldTurns{p.held}, Used: p.grants.Used,
+		Dialects: dialects(), Judge: func(client string) proxy.Judge { return p.judge.For(client) }, Gate: p.gate, Results: p.gate.Results, Turns: p.store.Turns, Keeper: heldTurns{p.held}, Used: p.grants.Used, Secrets: p.secrets,
 		Tracing: proxy.Tracing{Tracer: p.tracer, Arguments: p.options.Config.Tracing.Arguments},
 		Log:     p.log("proxy"), Registerer: p.registry,
 	}
@@ -221,10 +221,11 @@ func (p *parts) startConsole(_ context.Context, running *lifecycle) (err error) 
 	c := p.options.Config.Console
 	provider := c.provider(p.reviewers)
 	p.console, err = console.New(console.Options{
-		Listen: c.Listen, URL: c.URL, Gate: p.gate, Signals: p.gate.Signals(), Grants: p.grants, Audit: p.store.Events, Templates: p.options.Config.Grants.templates(), Reviewers: p.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Push: p.push,
+		Listen: c.Listen, URL: c.URL, Gate: p.gate, Signals: p.gate.Signals(), Grants: p.grants, Secrets: p.secrets, Audit: p.store.Events, Templates: p.options.Config.Grants.templates(), Reviewers: p.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Push: p.push,
 		Checks: []console.Check{
 			{Name: "store", Check: p.store.Healthy},
 			{Name: "canary", Check: p.canary.check},
+			{Name: "secrets", Check: p.secrets.Check},
 		},
 		Hooks: p.channels.hooks,
 		Log:   p.log("console"), Registerer: p.registry, Gatherer: p.registry,

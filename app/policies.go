@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,7 +41,8 @@ type policies struct {
 	log       *slog.Logger
 	metrics   policyMetrics
 	requested chan struct{}
-	parts     *parts // with the audit log
+	parts     *parts         // with the audit log
+	changes   *audit.Changes // since the start
 }
 
 func newPolicies(p *parts) *policies {
@@ -49,6 +51,7 @@ func newPolicies(p *parts) *policies {
 
 // start records the policies that have changed since heldcall last ran, and watches the files.
 func (p *policies) start(ctx context.Context, running *lifecycle) error {
+	p.changes = audit.NewChanges(p.parts.store.Events)
 	if err := p.parts.untilAnswered(ctx, p.record); err != nil {
 		return err
 	}
@@ -65,7 +68,7 @@ func (p *policies) record(ctx context.Context) error {
 	for _, s := range p.judge.Sources() {
 		inForce[s.Name()] = s.SHA256()
 	}
-	return p.parts.changes.Policies(ctx, inForce)
+	return p.changes.Policies(ctx, inForce)
 }
 
 // reload reads the files again at the next opportunity, whether they have changed or not.

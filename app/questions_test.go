@@ -168,7 +168,7 @@ func TestQuestionsWithoutAnAnswer(t *testing.T) {
 		"by default":  {call: []string{"request_clarification", `{"question":"How much sesame?","default":"two spoons"}`}, told: `Nobody answered in time. These are the defaults that you gave: {\"answer\":\"two spoons\",\"selected\":[],\"answered_by\":\"default\"}`, outcome: "answered_by_default"},
 		"not valid":   {call: []string{"request_decision", `{"question":"Which sesame?"}`}, nobody: true, told: "is not valid, so nobody was asked: options: it has 0", outcome: "invalid_question"},
 		"not JSON":    {call: []string{"request_decision", `{"question":"Which sesame?"`}, nobody: true, told: "not strict JSON", outcome: "invalid_question"},
-		"of a secret": {call: []string{"request_env_var", `{"fields":[{"name":"SESAME_KEY"}]}`}, nobody: true, told: "heldcall cannot take the secret SESAME_KEY here", outcome: "invalid_question"},
+		"of a secret": {call: []string{"request_env_var", `{"fields":[{"name":"SESAME_KEY","required":true}]}`}, told: "Nobody answered this question in time", outcome: "expired"},
 	} {
 		for path, body := range dialectRequests {
 			if name == "not JSON" && path == "/v1/messages" {

@@ -21,6 +21,7 @@ const (
 	EventCallReleased      EventType = "call_released"     // recorded before the bytes leave
 	EventDenialTold        EventType = "denial_told"       // the model has been sent the denial
 	EventQuestionAnswered  EventType = "question_answered" // the model gets an answer of a person, or its own default; Note has the text for the model
+	EventSecretUsed        EventType = "secret_used"       // a released call has the values of secrets; Note has their names
 	EventCallResult        EventType = "call_result"       // the agent has reported the result of an approved call
 	EventResultDenied      EventType = "result_denied"     // the model reads a text in place of the result of a tool
 	EventResultRedacted    EventType = "result_redacted"   // or the result without some parts

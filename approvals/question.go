@@ -91,3 +91,10 @@ func (q *Question) HasDefault() bool {
 func (r *Request) HasDefaults() bool {
 	return len(r.Details.Questions) > 0 && !slices.ContainsFunc(r.Details.Questions, func(q Question) bool { return !q.HasDefault() })
 }
+
+// AsksSecret reports whether a field of a name is for a secret.
+func (d *Details) AsksSecret(name string) bool {
+	return slices.ContainsFunc(d.Questions, func(q Question) bool {
+		return slices.ContainsFunc(q.Fields, func(f QuestionField) bool { return f.Secret && f.Name == name })
+	})
+}

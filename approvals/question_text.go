@@ -50,6 +50,9 @@ func (q *Question) Describe() string {
 		if f.Required {
 			kind = "required"
 		}
+		if f.Secret {
+			kind += ", secret"
+		}
 		add("  %s (%s, %s)", f.Name, f.InputType, kind)
 		for _, fact := range []struct{ name, value string }{{"", f.Label}, {"", f.Description}, {"pattern ", f.Pattern}, {"default ", f.Default}, {"such as ", f.Placeholder}} {
 			if fact.value != "" {

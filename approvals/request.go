@@ -152,6 +152,8 @@ type Details struct {
 	// Tainted is the cause if the run has read a result that the policy does not trust: which
 	// result, and by which pattern. It is "" for other runs.
 	Tainted string `json:"tainted,omitempty"`
+	// Secrets are the names of the secrets whose values the call gets if it is approved.
+	Secrets []string `json:"secrets,omitempty"`
 	// FreeText is true if the input of the tool is free text by contract.
 	FreeText bool `json:"free_text,omitempty"`
 	// Questions are those of a model to people, in a request of another kind than

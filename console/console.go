@@ -55,6 +55,7 @@ type Options struct {
 	Signals   Signals // by principal
 	Grants    Grants
 	Audit     Audit
+	Secrets   Secrets
 	Templates []approvals.GrantTemplate // of grants, as the configuration has them
 	Reviewers *reviewers.Directory      // nil: every sender is the reviewer "local"
 	OIDC      *oidc.Provider            // by which people sign in in a browser, besides tokens; with Reviewers and URL; nil: none
@@ -143,6 +144,7 @@ func newHandlers(o Options, policy access.BindPolicy, auth *access.Authenticator
 		requests:    requests,
 		runs:        runHandlers{o.Gate, o.Signals},
 		grants:      grantHandlers{o.Grants, o.Templates},
+		secrets:     secretHandlers{o.Secrets},
 		delegations: delegationHandlers{o.Gate, o.Reviewers},
 		audit:       auditHandlers{o.Audit},
 		live:        newLiveHandlers(o, requests, m),

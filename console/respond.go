@@ -53,6 +53,7 @@ var unknownRecords = map[error]string{
 	approvals.ErrUnknownRequest:    "there is no request with this id; GET /api/v1/requests lists them",
 	approvals.ErrUnknownDelegation: "there is no delegation with this id; GET /api/v1/delegations lists those in force",
 	approvals.ErrUnknownRun:        "no run with this id had a call or a signal; GET /api/v1/runs lists runs",
+	approvals.ErrUnknownSecret:     "there is no such secret of this principal and session; GET /api/v1/secrets lists them",
 	approvals.ErrUnknownGrant:      "there is no grant with this id, or it was revoked; GET /api/v1/grants lists them",
 }
 

@@ -25,6 +25,7 @@ type handlers struct {
 	requests    requestHandlers
 	runs        runHandlers
 	grants      grantHandlers
+	secrets     secretHandlers
 	delegations delegationHandlers
 	audit       auditHandlers
 	live        *liveHandlers
@@ -51,6 +52,9 @@ func (h *handlers) routes() []route {
 		{"POST", "/api/v1/grants/preview", viewer, "which recent calls a grant with this body would have covered", h.grants.preview},
 		{"GET", "/api/v1/grants/{id}", viewer, "one grant", h.grants.show},
 		{"DELETE", "/api/v1/grants/{id}", admin, "revoke a grant", h.grants.revoke},
+		{"GET", "/api/v1/secrets", viewer, "secrets of agents, without their values", h.secrets.list},
+		{"POST", "/api/v1/secrets", admin, `store a secret, or replace its value: {"name": "GITHUB_TOKEN", "value": "...", "principal": {"tenant": "default"}}`, h.secrets.set},
+		{"DELETE", "/api/v1/secrets", admin, "delete a secret: name, tenant, user, agent, session_id", h.secrets.delete},
 		{"GET", "/api/v1/grant-templates", viewer, "grant templates of the configuration", h.grants.listTemplates},
 		{"GET", "/api/v1/events", viewer, "all events, as server-sent events; resumes after Last-Event-ID; with requests=true each event about a request is followed by the request, until it has ended", h.live.events},
 		{"GET", live.Path, viewer, "pending requests and decisions, over a WebSocket; resumes after last_event_id", h.live.websocket},

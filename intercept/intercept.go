@@ -211,6 +211,10 @@ const (
 type Ruling struct {
 	Action    Action
 	Arguments string // with Edit: the arguments that replace the model's
+	// Released, with Release or Edit, are the arguments for the agent where those that the
+	// model is shown have handles of secrets; "" where they are the same. They are in no
+	// record.
+	Released string `json:"-"`
 	// ModelMessage is the text for the model: with Deny the denial, with Answered the answer,
 	// with Edit the note that the arguments were changed. With Abort it is the text for the agent.
 	ModelMessage string

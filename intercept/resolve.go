@@ -37,12 +37,25 @@ func (p *Plan) Reaches(u *Unit) bool {
 	return p.Aborted == nil && u.ruled && (u.ruling.Action == Release || u.ruling.Action == Edit)
 }
 
-// Edit returns the arguments that replace those of a call, if it is edited.
+// Edit returns the arguments that replace those of a call for the agent, if others do.
 func (p *Plan) Edit(u *Unit) (arguments string, edited bool) {
-	if u == nil || !u.ruled || u.ruling.Action != Edit || p.Aborted != nil {
+	if u == nil || !u.Call || u.passed || !p.Reaches(u) {
 		return "", false
 	}
-	return u.ruling.Arguments, true
+	arguments, edited = u.ruling.ForAgent()
+	return arguments, edited
+}
+
+// ForAgent returns the arguments that replace those of a call for the agent, if others do.
+func (r *Ruling) ForAgent() (arguments string, replaced bool) {
+	return cmp.Or(r.Released, r.Arguments), r.Action == Edit || r.Released != ""
+}
+
+// Edited returns the arguments that replace those of a call in the conversation, as the
+// model reads it, if it is edited.
+func (p *Plan) Edited(u *Unit) (arguments string, edited bool) {
+	_, edited = p.Edit(u)
+	return u.ruling.Arguments, edited && u.ruling.Action == Edit
 }
 
 // AllDenied reports whether there are calls and the agent gets none of them.
@@ -153,7 +166,7 @@ func (a *Answer) unchanged(plan *Plan) bool {
 		return false
 	}
 	for _, u := range a.filter.calls {
-		refused := u.ruled && u.ruling.Action != Release
+		refused := u.ruled && (u.ruling.Action != Release || u.ruling.Released != "")
 		if u.Void || u.Hidden || refused || (!u.passed && a.codec.Canonical(u)) {
 			return false
 		}

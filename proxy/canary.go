@@ -199,6 +199,14 @@ func (canaryJudge) Questions() (offer []string, always bool) { return nil, false
 
 func (canaryJudge) AsksPeople(string) bool { return false }
 
+func (canaryJudge) Secrets(judge.Origin, intercept.Call) []string { return nil }
+
+func (canaryJudge) PermitsSecret(judge.Origin, intercept.Call, string) bool { return false }
+
+func (canaryJudge) InsertSecrets(_ judge.Origin, c intercept.Call, _ []string) (string, error) {
+	return c.Arguments, nil
+}
+
 func (canaryJudge) Name() string { return "" }
 
 func (c canaryJudge) JudgeHosted(approvals.Principal, string) policy.Verdict {

@@ -26,7 +26,7 @@ type exchange struct {
 	began time.Time
 	spans *trace.Spans // nil while tracing is off
 
-	upstream gatedUpstream
+	upstream maskedUpstream
 	request  turn.Request
 	turn     *turn.Turn         // nil on a route without calls
 	copied   *upstream.Response // whose body is copied, nil on a gated route
@@ -62,7 +62,9 @@ func (p *Proxy) serve(a agent) {
 func (x *exchange) start(req *fasthttp.Request) (refusal *intercept.Error) {
 	var r agentRequest
 	r.read(req)
-	x.route, refusal = x.proxy.route(&r)
+	if refusal = maskRequest(x.proxy.options.Secrets, x.proxy.principal(x.proxy.client(&r), &r), &r, &req.Header); refusal == nil {
+		x.route, refusal = x.proxy.route(&r)
+	}
 	x.beginSpans(&r, &req.Header)
 	if refusal != nil {
 		return refusal
@@ -74,8 +76,8 @@ func (x *exchange) start(req *fasthttp.Request) (refusal *intercept.Error) {
 	if r.otherCharset {
 		return badRequest("the character set of the request body is not UTF-8")
 	}
-	x.upstream = gatedUpstream{x.route.Upstream, &req.Header}
 	x.request = x.turnRequest(&r)
+	x.upstream = maskedUpstream{gatedUpstream: gatedUpstream{x.route.Upstream, &req.Header}, secrets: x.proxy.options.Secrets, limit: x.proxy.options.MaxBody, who: x.request.Principal, masked: r.body}
 	if x.turn, refusal = x.proxy.turns.Begin(x.agent.ctx, &x.request, &x.agent, &x.upstream, x.spans); refusal != nil {
 		return refusal
 	}

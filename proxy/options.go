@@ -20,6 +20,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/internal/mask"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
 	"github.com/heldcall/heldcall/proxy/turn"
@@ -53,6 +54,8 @@ type Options struct {
 	Turns    Turns
 	// Keeper stores held turns. Nil: a held turn ends with its connection.
 	Keeper Keeper
+	// Secrets masks the secrets of agents. Nil: there are none.
+	Secrets Secrets
 	// Used is called with the ids of the grants that decided a call. It must not wait. It
 	// may be nil.
 	Used func(grants ...string)
@@ -82,6 +85,13 @@ type Turns = turn.Store
 
 // Keeper stores held turns.
 type Keeper = turn.Keeper
+
+// Secrets masks the secrets of agents. [secrets.Secrets] implements it.
+type Secrets interface {
+	// Masker returns the masker of the secrets of a principal, nil if it has none. It fails
+	// while stored secrets cannot be read.
+	Masker(who approvals.Principal) (*mask.Masker, error)
+}
 
 // Attachment is the connection of an agent to a stored turn.
 type Attachment = turn.Attachment

@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/toolschema"
 )
 
@@ -17,7 +18,7 @@ func checkDecision(d *approvals.Decision) error {
 	if d.ReviewerID == "" || d.ReviewerID == approvals.ReviewerTimeout {
 		return approvals.Invalid("reviewer_id", "%q cannot decide", d.ReviewerID)
 	}
-	if err := checkRemember(d); err != nil {
+	if err := grants.CheckTerms(d); err != nil {
 		return err
 	}
 	edited := len(d.ModifiedArgs) > 0
@@ -36,27 +37,6 @@ func checkDecision(d *approvals.Decision) error {
 		return approvals.Invalid("action", "it is missing")
 	}
 	return approvals.Invalid("action", "%q is not known; use approve, deny, modify_args, allow_always, deny_always, answer or abort_run", d.Action)
-}
-
-// checkRemember refuses terms of a grant in a decision that makes none.
-func checkRemember(d *approvals.Decision) error {
-	if d.Action == approvals.ActionAllowAlways || d.Action == approvals.ActionDenyAlways {
-		return nil
-	}
-	for _, one := range []struct {
-		field string
-		given bool
-	}{
-		{"patterns", len(d.Patterns) > 0},
-		{"grant_expires_at", d.GrantExpiresAt != nil},
-		{"scope", d.Scope != ""},
-		{"template", d.Template != ""},
-	} {
-		if one.given {
-			return approvals.Invalid(one.field, "only allow_always and deny_always take it, not %q", d.Action)
-		}
-	}
-	return nil
 }
 
 // checkArguments refuses edited arguments that are not strict JSON of the right kind, or

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -18,6 +19,8 @@ type decider struct {
 	grants         *grants.Grants // nil: decisions are not remembered
 	checkEdit      func(approvals.Request, json.RawMessage) ([]approvals.Demand, error)
 	noSelfApproval bool
+	conceal        func(context.Context, *approvals.Request, *approvals.Decision) error
+	answering      sync.Mutex // while values of a decision may be stored: that of a decision that is too late must not replace the first
 	now            func() time.Time
 	ids            *approvals.IDSource
 }
@@ -28,13 +31,17 @@ func (d *decider) decide(ctx context.Context, one approvals.Decision) (approvals
 	if err := checkDecision(&one); err != nil {
 		return approvals.Request{}, err
 	}
+	if len(one.Values)+len(one.Responses) > 0 {
+		d.answering.Lock()
+		defer d.answering.Unlock()
+	}
 	r, err := d.transitions.do(ctx, one.RequestID, func(r *approvals.Request) error {
 		now := d.now().UTC()
 		if !now.Before(r.ExpiresAt) {
 			return errOverdue
 		}
 		one.DecidedAt, one.GrantID = now, ""
-		return d.apply(r, one)
+		return d.apply(ctx, r, one)
 	})
 	if errors.Is(err, errOverdue) {
 		if r, err = d.transitions.expire(ctx, one.RequestID); err == nil {
@@ -45,11 +52,14 @@ func (d *decider) decide(ctx context.Context, one approvals.Decision) (approvals
 }
 
 // apply makes a decision take effect on a pending request.
-func (d *decider) apply(r *approvals.Request, one approvals.Decision) error {
+func (d *decider) apply(ctx context.Context, r *approvals.Request, one approvals.Decision) error {
 	if err := d.authorize(r, &one); err != nil {
 		return err
 	}
 	if err := questions.CheckFor(r, &one); err != nil {
+		return err
+	}
+	if err := d.conceal(ctx, r, &one); err != nil {
 		return err
 	}
 	status := approvals.StatusApproved

@@ -19,6 +19,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/grants"
+	"github.com/heldcall/heldcall/approvals/questions"
 	"github.com/heldcall/heldcall/approvals/results"
 )
 
@@ -39,6 +40,9 @@ type Options struct {
 	// NoSelfApproval refuses approvals by the user for whom the agent acts. They may deny
 	// such requests.
 	NoSelfApproval bool
+	// Conceal replaces secrets by their handles in a valid decision, before it is recorded.
+	// Nil: questions for secrets cannot be answered.
+	Conceal func(context.Context, *approvals.Request, *approvals.Decision) error
 	// Results records the results of released calls.
 	Results bool
 	// Profile returns the groups and the user of a reviewer, for decisions in their place.
@@ -102,9 +106,12 @@ func New(o Options) *Gate {
 		store: o.Store.Delegations(), recorder: g.recorder, now: o.Now, ids: ids, profile: o.Profile, byID: map[string]approvals.Delegation{},
 	}
 	g.opener = &opener{store: o.Store, transitions: g.transitions, runs: g.runs, now: o.Now, ids: ids, turns: g.turns}
+	if o.Conceal == nil {
+		o.Conceal = questions.RefuseSecrets
+	}
 	g.decider = &decider{
 		transitions: g.transitions, delegations: g.delegations, grants: o.Grants, checkEdit: o.CheckEdit,
-		noSelfApproval: o.NoSelfApproval, now: o.Now, ids: ids,
+		noSelfApproval: o.NoSelfApproval, conceal: o.Conceal, now: o.Now, ids: ids,
 	}
 	if o.Results {
 		g.Results = results.New(results.Options{

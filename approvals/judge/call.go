@@ -25,12 +25,14 @@ type Origin struct {
 	Model     string
 	Dialect   string
 	At        time.Time // when the call is judged; zero: unknown, so that conditions on it fail
+
+	secrets []string // whose handles the call has
 }
 
 // call returns a call as policy reads it.
 func (o *Origin) call(c intercept.Call) policy.Call {
 	return policy.Call{
-		Tool: c.Name, Arguments: c.Arguments, FreeText: c.FreeText, Fixed: c.ReadOnly, Ambiguous: c.Ambiguous,
+		Tool: c.Name, Arguments: c.Arguments, FreeText: c.FreeText, Fixed: c.ReadOnly, Ambiguous: c.Ambiguous, Secrets: o.secrets,
 		Principal: o.Principal, Session: o.Session, Run: o.Run, Tainted: o.Tainted, Turn: o.Turn, Model: o.Model, Dialect: o.Dialect, Now: o.At,
 	}
 }

@@ -55,6 +55,7 @@ type Judge struct {
 	templates []approvals.GrantTemplate
 	counter   *policy.Counter
 	grants    grantSet
+	secrets   Secrets // nil: there are none
 	now       func() time.Time
 	log       *slog.Logger
 }
@@ -126,7 +127,7 @@ func (j *Judge) For(keySHA256 string) *Rules {
 		}
 	}
 	p := source.Policy().With(j.grants.current())
-	r := &Rules{policy: p, name: source.name, counter: j.counter}
+	r := &Rules{policy: p, name: source.name, counter: j.counter, secrets: j.secrets}
 	if j.shadow {
 		r.policy = policy.Shadow{Policy: p}
 	}

@@ -16,6 +16,7 @@ type Rules struct {
 	policy  verdicts
 	name    string // of the policy
 	counter *policy.Counter
+	secrets Secrets // nil: there are none
 }
 
 // verdicts is a [policy.Policy] or a [policy.Shadow].
@@ -27,6 +28,8 @@ type verdicts interface {
 	JudgeResultOnce(policy.ResultKey, func() policy.Result) *policy.ResultVerdict
 	Questions() (offer []string, always bool)
 	AsksPeople(tool string) bool
+	PermitsSecret(c policy.Call, name string) bool
+	InsertSecrets(c policy.Call, values map[string]string) (string, error)
 }
 
 // NewRules returns rules of one policy without grants. They have their own counts for
@@ -73,6 +76,7 @@ func (r *Rules) Judge(ctx context.Context, from Origin, c intercept.Call, denied
 // others gets the strictest verdict on them. People are asked about one that cannot be
 // parsed.
 func (r *Rules) Verdict(from Origin, c intercept.Call) policy.Verdict {
+	from.secrets = r.Secrets(from, c)
 	c.Ambiguous = append(slices.Clip(c.Ambiguous), r.doubts(from.Principal, c)...)
 	wrapped, wraps := c.Wrapped()
 	switch {
@@ -102,9 +106,10 @@ func (r *Rules) doubts(who approvals.Principal, c intercept.Call) []string {
 }
 
 // AllowsByName returns the verdict that allows every call of a tool whatever its arguments,
-// if there is one. It is false for a call that wraps others.
+// if there is one. It is false for a call that wraps others, and for a principal with
+// secrets, whose calls may have handles.
 func (r *Rules) AllowsByName(who approvals.Principal, c intercept.Call) (policy.Verdict, bool) {
-	if _, wraps := c.Wrapped(); wraps {
+	if _, wraps := c.Wrapped(); wraps || (r.secrets != nil && r.secrets.Has(who)) {
 		return policy.Verdict{}, false
 	}
 	return r.policy.AllowsByName(who, c.Name)

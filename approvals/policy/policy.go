@@ -76,7 +76,7 @@ func (p *Policy) Protect(folder string, files ...string) *Policy {
 // Judge returns the verdict on a call.
 func (p *Policy) Judge(c Call) Verdict {
 	q := newQuestion(p.evaluate(c))
-	v := q.rewritten(q.judge())
+	v := q.rewritten(q.askAboutSecrets(q.judge()))
 	v.Limits = q.e.limits(&v)
 	return v
 }

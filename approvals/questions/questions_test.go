@@ -40,7 +40,9 @@ func TestRead(t *testing.T) {
 		{"request_decision", `null`, "not a JSON object"},
 		{"request_decision", `{"id":"x","question":"q",` + options + `}`, "id and kind"},
 		{"request_env_var", `{"fields":[{"name":"HOST","secret":false,"pattern":"[a-z]+","default":"abc"}],"message":"m","tool":"gh"}`, ""},
-		{"request_env_var", `{"fields":[{"name":"TOKEN"}]}`, "fields/0/secret: heldcall cannot take the secret TOKEN"},
+		{"request_env_var", `{"fields":[{"name":"TOKEN"}]}`, ""},
+		{"request_env_var", `{"fields":[{"name":"TOKEN","default":"abcdefgh1"}]}`, "fields/0/default: a secret has none"},
+		{"request_env_var", `{"fields":[{"name":"` + strings.Repeat("A", 65) + `"}]}`, "fields/0/name: it must be"},
 		{"request_env_var", `{"fields":[{"name":"TOKEN","secret":false,"input_type":"api_key"}]}`, "fields/0/secret: a value of the type api_key"},
 		{"request_env_var", `{"fields":[{"name":"a b","secret":false}]}`, "fields/0/name: it must be"},
 		{"request_env_var", `{"fields":[{"name":"A","secret":false},{"name":"A","secret":false}]}`, "fields/1/name: another"},
@@ -155,8 +157,8 @@ func FuzzRead(f *testing.F) {
 				t.Fatalf("beyond the limits: %+v", q)
 			}
 			for _, field := range q.Fields {
-				if field.Secret {
-					t.Fatal("a secret is asked for")
+				if field.Secret && field.Default != "" {
+					t.Fatal("a secret has a default")
 				}
 			}
 			if kind != approvals.KindCombined {

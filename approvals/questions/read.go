@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/mask"
 )
 
 // The limits of one call.
@@ -260,7 +261,7 @@ func (a *arguments) readDefault(q *approvals.Question) error {
 	return nil
 }
 
-var fieldName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+var fieldName = regexp.MustCompile("^" + mask.Name + "$")
 
 func (a *arguments) readFields(q *approvals.Question) error {
 	if n := len(a.Fields); n == 0 || n > maxFields {
@@ -271,20 +272,12 @@ func (a *arguments) readFields(q *approvals.Question) error {
 		if err == nil && slices.ContainsFunc(q.Fields, func(other approvals.QuestionField) bool { return other.Name == f.Name }) {
 			err = errors.New("name: another field has the same name")
 		}
-		if err == nil && f.Secret {
-			err = takesSecret(&f)
-		}
 		if err != nil {
 			return fmt.Errorf("fields/%d/%w", i, err)
 		}
 		q.Fields = append(q.Fields, f)
 	}
 	return nil
-}
-
-// takesSecret is the place for secrets: it refuses a field until heldcall keeps secrets.
-func takesSecret(f *approvals.QuestionField) error {
-	return fmt.Errorf("secret: heldcall cannot take the secret %s here, and no secret may reach you as text; set secret to false only for a value that is none, and let the user provide %s where it is used", f.Name, f.Name)
 }
 
 func (f *argField) read() (approvals.QuestionField, error) {
@@ -297,7 +290,7 @@ func (f *argField) read() (approvals.QuestionField, error) {
 	}
 	switch {
 	case !fieldName.MatchString(f.Name):
-		return field, errors.New("name: it must be a name like that of an environment variable")
+		return field, errors.New("name: it must be a name like that of an environment variable, of at most 64 characters")
 	case !slices.Contains(inputTypes, field.InputType):
 		return field, fmt.Errorf("input_type: it must be one of %s", strings.Join(inputTypes, ", "))
 	case !field.Secret && (field.InputType == "password" || field.InputType == "api_key"):

@@ -66,7 +66,7 @@ var tools = []Tool{
 		"Let the people who supervise you decide between options that you describe. The result has the ids of the selected options. Use it before a choice that is hard to undo or that is not yours.",
 		append([]parameter{text("question", "What is to be decided, and why.").needed()}, decision...)),
 	newTool("request_env_var", "env_var", approvals.KindEnvVar,
-		"Ask the people who supervise you for values that you need and do not have, such as an address, an account name or a path. The result has the values by name. Never ask for a value in plain text in your answer instead.",
+		"Ask the people who supervise you for values that you need and do not have, such as a password, a token, an address or an account name. The result has the values by name; of a secret it has a handle, secret://NAME. Write the handle where the value belongs in the arguments of a tool call: the tool gets the value. You never see it. Never ask for a value in plain text in your answer instead.",
 		envVar),
 	newTool("request_input", "input", approvals.KindCombined,
 		"Ask the people who supervise you several questions at once: clarifications, decisions and values. The result has an entry for each question by its id.",

@@ -19,10 +19,11 @@ const (
 	BucketRuns        = "heldcall_runs"
 	BucketSignals     = "heldcall_signals" // by principal
 	BucketDelegations = "heldcall_delegations"
-	BucketDeliveries  = "heldcall_notify" // the state of channels
-	BucketPush        = "heldcall_push"   // subscriptions to Web Push, and keys
-	BucketLimits      = "heldcall_limits" // counts of policy limits
-	BucketHeld        = "heldcall_held"   // snapshots of held turns
+	BucketDeliveries  = "heldcall_notify"  // the state of channels
+	BucketPush        = "heldcall_push"    // subscriptions to Web Push, and keys
+	BucketLimits      = "heldcall_limits"  // counts of policy limits
+	BucketSecrets     = "heldcall_secrets" // encrypted
+	BucketHeld        = "heldcall_held"    // snapshots of held turns
 	BucketHeldStates  = "heldcall_held_states"
 	BucketLeases      = "heldcall_leases"       // of processes
 	BucketHeldObjects = "heldcall_held_objects" // an object store: large snapshots of held turns

@@ -71,6 +71,7 @@ func provisionedBuckets(retention time.Duration) []provisionedBucket {
 		{BucketDeliveries, retention},
 		{BucketPush, 0},
 		{BucketLimits, LimitTTL},
+		{BucketSecrets, 0},
 	}
 }
 

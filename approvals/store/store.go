@@ -30,12 +30,12 @@ type Store struct {
 	Deliveries  *Deliveries
 	Push        *Push
 	Limits      *Limits
+	Secrets     *Secrets
 	HeldTurns   *HeldTurns
 
 	backend *natskv.Backend
 	server  *localServer // nil with an external server
 	workers workers
-	close   func() error
 }
 
 // GateStore has the parts of a store that a gate needs: it is an [approvals.Store].
@@ -86,7 +86,7 @@ func (s *Store) ForHeldTurns() HeldTurnStore { return HeldTurnStore{s.HeldTurns,
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
 	s := &Store{backend: natskv.NewBackend(o.Log, o.Registerer)}
-	s.close = sync.OnceValue(s.shutDown)
+	s.workers.shutDown = sync.OnceValue(s.shutDown)
 	if err := s.open(ctx, o); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -142,6 +142,7 @@ func (s *Store) makeParts(p provisioned, retention time.Duration) {
 	s.Events = newEventLog(eventStream{s.backend, p.events})
 	s.Deliveries = &Deliveries{bucket: of(BucketDeliveries), keys: keys{of(BucketPush)}, stream: p.events, inactive: retention}
 	s.Limits = &Limits{bucket: of(BucketLimits)}
+	s.Secrets = &Secrets{of(BucketSecrets)}
 	s.HeldTurns = newHeldTurns(of, p.held)
 	if s.server == nil {
 		s.HeldTurns.Leases = &Leases{of(BucketLeases)}
@@ -151,7 +152,7 @@ func (s *Store) makeParts(p provisioned, retention time.Duration) {
 
 // Close waits for the writes in progress, and closes the connection, then the embedded
 // server. The store cannot be used afterwards. Later calls return the result of the first.
-func (s *Store) Close() error { return s.close() }
+func (s *Store) Close() error { return s.workers.shutDown() }
 
 func (s *Store) shutDown() error {
 	s.workers.end()
@@ -182,6 +183,8 @@ func (s *Store) Conn() *natsgo.Conn { return s.backend.Conn }
 
 // workers are the goroutines of a store. They end with it.
 type workers struct {
+	shutDown func() error // of the store, once
+
 	stop context.CancelFunc
 	sync.WaitGroup
 }

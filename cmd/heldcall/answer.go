@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -16,7 +15,8 @@ type answerCommand struct {
 	oneRequest
 	Select []string `sep:"none" help:"Option to select, by its id. Repeat it for several." placeholder:"OPTION"`
 	Text   []string `sep:"none" help:"Answer in your own words. To a held call: a message to the model; the call does not run." placeholder:"TEXT"`
-	Field  []string `sep:"none" help:"Value of a field. NAME alone reads a line from standard input. Repeat it for several." placeholder:"NAME=VALUE"`
+	Field  []string `sep:"none" help:"Value of a field. NAME alone reads it from the terminal, or a line from standard input: secrets are taken in no other way. Repeat it for several." placeholder:"NAME=VALUE"`
+	Save   bool     `help:"Keep secrets for all sessions of the agent."`
 	Note   string   `help:"Note stored with the decision." placeholder:"TEXT"`
 }
 
@@ -34,15 +34,15 @@ func (c *answerCommand) Run(ctx context.Context, s *streams) error {
 	if request.Status.Final() {
 		return &tooLate{&approvals.DecidedError{Request: request}}
 	}
-	d := approvals.Decision{RequestID: request.ID, Action: approvals.ActionAnswer, Note: c.Note}
-	if err := c.fill(&d, &request, bufio.NewReader(s.in)); err != nil {
+	d := approvals.Decision{RequestID: request.ID, Action: approvals.ActionAnswer, Note: c.Note, Save: c.Save}
+	if err := c.fill(&d, &request, s, bufio.NewReader(s.in)); err != nil {
 		return &usageError{err}
 	}
 	return decideOne(ctx, s, console, c.outputFlag, d)
 }
 
 // fill adds the flags to a decision.
-func (c *answerCommand) fill(d *approvals.Decision, r *approvals.Request, in *bufio.Reader) error {
+func (c *answerCommand) fill(d *approvals.Decision, r *approvals.Request, s *streams, in *bufio.Reader) error {
 	for _, flag := range []struct {
 		name   string
 		values []string
@@ -59,7 +59,7 @@ func (c *answerCommand) fill(d *approvals.Decision, r *approvals.Request, in *bu
 			to.Answer = value
 			return nil
 		}},
-		{"field", c.Field, func(to *approvals.Response, value string) error { return setField(to, value, in) }},
+		{"field", c.Field, func(to *approvals.Response, value string) error { return setField(to, value, r, s, in) }},
 	} {
 		for _, value := range flag.values {
 			id, value, err := questionOf(r, flag.name, value)
@@ -100,15 +100,18 @@ func questionOf(r *approvals.Request, flag, value string) (id, rest string, err 
 	return "", "", fmt.Errorf("--%s %s: write the id of a question and a colon before it; `heldcall requests show` lists them", flag, value)
 }
 
-// setField sets NAME=VALUE, or NAME to the next line of the input.
-func setField(to *approvals.Response, field string, in *bufio.Reader) error {
+// setField sets NAME=VALUE, or NAME to a value that is read. Other users of the machine can
+// read command lines, so that secrets are always read.
+func setField(to *approvals.Response, field string, r *approvals.Request, s *streams, in *bufio.Reader) error {
 	name, value, given := strings.Cut(field, "=")
+	if given && r.Details.AsksSecret(name) {
+		return fmt.Errorf("--field %s: it is a secret: write the name alone, and enter the value in the terminal or on standard input", name)
+	}
 	if !given {
-		line, err := in.ReadString('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("read the value of %s: %w", name, err)
+		var err error
+		if value, err = readSecret(s, in, name); err != nil {
+			return err
 		}
-		value = strings.TrimRight(line, "\r\n")
 	}
 	if to.Values == nil {
 		to.Values = make(map[string]string)

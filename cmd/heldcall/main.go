@@ -37,6 +37,7 @@ type program struct {
 	Runs        runsCommand        `cmd:"" help:"List, pause, resume and abort runs of agents."`
 	Stop        stopCommand        `cmd:"" help:"Abort all runs of an agent, a user or a tenant, until they are resumed."`
 	Grants      grantsCommand      `cmd:"" help:"List and write grants: decisions that are remembered."`
+	Secrets     secretsCommand     `cmd:"" help:"List, store and delete secrets that agents use without reading them."`
 	Delegations delegationsCommand `cmd:"" help:"Let another reviewer decide in your place, or list who does."`
 	Audit       auditCommand       `cmd:"" help:"Read, verify and export the audit log."`
 	Policy      policyCommand      `cmd:"" help:"Manage policy files."`

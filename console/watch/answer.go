@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 // answerPrompt names what an answer to the request is made of.
@@ -15,6 +16,8 @@ func answerPrompt(r *approvals.Request) string {
 		return ""
 	}
 	switch q := &r.Details.Questions[0]; {
+	case isOneSecret(r):
+		return "Value of " + sanitize.Line(q.Fields[0].Name) + ": "
 	case q.Kind == approvals.KindEnvVar:
 		return "Values, NAME=VALUE with commas between: "
 	case len(q.Options) == 0:
@@ -32,6 +35,8 @@ func (v *review) beginAnswering(r *approvals.Request) {
 		v.notice = "The question is loading."
 	case r.Kind == approvals.KindCombined:
 		v.notice = "Answer several questions in the inbox, or with heldcall answer."
+	case hasSecret(r) && !isOneSecret(r):
+		v.notice = "Enter several values with a secret in the inbox, or with heldcall answer."
 	default:
 		v.question.ask(answering)
 	}
@@ -54,6 +59,10 @@ func (v *review) typeAnswer(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 // responseOf reads an answer as it was typed: values, the ids of options or, if a part is
 // no such id, words. The server checks it.
 func responseOf(q *approvals.Question, input string) (a approvals.Response) {
+	if q.Kind == approvals.KindEnvVar && len(q.Fields) == 1 && q.Fields[0].Secret {
+		a.Values = map[string]string{q.Fields[0].Name: input}
+		return a
+	}
 	input = strings.TrimSpace(input)
 	parts := strings.Split(input, ",")
 	for i := range parts {
@@ -77,4 +86,17 @@ func responseOf(q *approvals.Question, input string) (a approvals.Response) {
 	}
 	a.Answer = input
 	return a
+}
+
+// hasSecret reports whether a request asks for a secret.
+func hasSecret(r *approvals.Request) bool {
+	return slices.ContainsFunc(r.Details.Questions, func(q approvals.Question) bool {
+		return slices.ContainsFunc(q.Fields, func(f approvals.QuestionField) bool { return f.Secret })
+	})
+}
+
+// isOneSecret reports whether a request asks for one value, which is a secret: then it is
+// typed alone, and not shown.
+func isOneSecret(r *approvals.Request) bool {
+	return r.Kind == approvals.KindEnvVar && hasSecret(r) && len(r.Details.Questions[0].Fields) == 1
 }

@@ -92,7 +92,11 @@ func (q *question) prompt(f *footer, r *approvals.Request) (keys string) {
 		f.add(styles.label, "Reason (sent to the model): "+q.input+"▏")
 		return "Enter deny · Esc cancel"
 	case answering:
-		f.add(styles.label, answerPrompt(r)+q.input+"▏")
+		shown := q.input
+		if isOneSecret(r) {
+			shown = strings.Repeat("•", utf8.RuneCountInString(q.input))
+		}
+		f.add(styles.label, answerPrompt(r)+shown+"▏")
 		return "Enter answer · Esc cancel"
 	case filtering:
 		f.add(styles.label, "Filter: "+q.input+"▏")

@@ -192,7 +192,7 @@ func (b *upstreamBody) uniform(c *choice) bool {
 func (b *upstreamBody) canonical(c *choice, p *intercept.Plan) bool {
 	return !b.uniform(c) || slices.ContainsFunc(c.calls(), func(call *call) bool {
 		ruling, judged := call.Ruling()
-		return judged && (p.Aborted != nil || ruling.Action != intercept.Release)
+		return judged && (p.Aborted != nil || ruling.Action != intercept.Release || ruling.Released != "")
 	})
 }
 

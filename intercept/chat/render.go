@@ -150,9 +150,11 @@ func (c *call) next(fragment string) (added string) {
 
 // arguments are those of the canonical form. A call without any gets an empty object.
 func (c *call) arguments() string {
-	switch r := c.ruling(); {
-	case r.Action == intercept.Edit:
-		return r.Arguments
+	r := c.ruling()
+	replaced, replaces := r.ForAgent()
+	switch {
+	case replaces:
+		return replaced
 	case c.args.Len() == 0 && c.kind != wire.KindCustom:
 		return "{}"
 	}

@@ -90,7 +90,7 @@ func newRecord(a *answer, plan *intercept.Plan) (rec *history.Record, changed bo
 // appendCall appends a call as the agent got it, and reports whether it was edited.
 func appendCall(list []intercept.CallFingerprint, b *block, plan *intercept.Plan) (_ []intercept.CallFingerprint, edited bool) {
 	arguments := b.call.arguments()
-	replaced, edited := plan.Edit(&b.Unit)
+	replaced, edited := plan.Edited(&b.Unit)
 	if edited {
 		arguments = replaced
 	}

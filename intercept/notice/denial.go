@@ -30,6 +30,11 @@ func NobodyAnswered(tool string) string {
 	return fmt.Sprintf("This call of %s needed a person's approval and nobody answered in time. It was not run, and nobody has refused it. Go on without it, or tell the user that it waits for approval and may be asked again later.", tool)
 }
 
+// SecretRefused is the text after the value of a secret could not be put into the call.
+func SecretRefused(tool, names string, why error) string {
+	return denial(fmt.Sprintf("This call of %s was not run: heldcall could not put the value of the secret %s in place of its handle.", tool, names), "Reason", why.Error())
+}
+
 // RunAborted is the text for the agent after a person stopped its run.
 func RunAborted(note string) string {
 	text := "This run was stopped by a human reviewer. No further tool calls are possible in it."

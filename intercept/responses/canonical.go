@@ -37,6 +37,14 @@ func agentInput(p *intercept.Plan, it *item) string {
 	return it.input()
 }
 
+// modelInput is the input of a call as the model reads it, with handles of secrets.
+func modelInput(p *intercept.Plan, it *item) string {
+	if input, edited := p.Edited(&it.Unit); edited {
+		return input
+	}
+	return it.input()
+}
+
 // canonicalEvents returns the events of a call in canonical form, in place of the first
 // of upstream's. No other event is between them, so that all clients read them alike.
 func (w *edit) canonicalEvents(it *item) (out []byte) {

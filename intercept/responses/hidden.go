@@ -125,7 +125,7 @@ func (s *resolution) seen(rec *history.Record, rounds []history.Round) {
 		if !s.reaches(it) {
 			continue
 		}
-		c := history.SeenCall(it.entry.Type, it.entry.CallID, it.entry.Name, agentInput(s.plan, it))
+		c := history.SeenCall(it.entry.Type, it.entry.CallID, it.entry.Name, modelInput(s.plan, it))
 		if r := it.ruling(); r.Action == intercept.Edit {
 			c.Note = r.ModelMessage
 			if rec.Ran == nil {

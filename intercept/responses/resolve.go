@@ -28,7 +28,8 @@ func (a *answer) Plan(p *intercept.Plan) error {
 	a.body.identify(a.limits.TurnID, len(a.prior.rounds))
 	s := newResolution(a, p)
 	for _, it := range a.body.calls() {
-		if r := it.ruling(); r.Action == intercept.Edit && !it.recalled && !it.call.form.Takes(r.Arguments) {
+		r := it.ruling()
+		if replaced, replaces := r.ForAgent(); replaces && !it.recalled && !it.call.form.Takes(replaced) {
 			return intercept.NotUnderstood("a call of it was changed that cannot be, or to arguments that it cannot have")
 		}
 	}

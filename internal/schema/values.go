@@ -21,8 +21,8 @@ func values() map[reflect.Type][]string {
 		reflect.TypeFor[approvals.GrantScope]():   texts(approvals.GrantSession, approvals.GrantAgent, approvals.GrantUser, approvals.GrantTenant),
 		reflect.TypeFor[approvals.EventType](): texts(
 			approvals.EventApprovalRequired, approvals.EventApprovalDecision, approvals.EventApprovalEscalated, approvals.EventApprovalExpired, approvals.EventApprovalCancelled,
-			approvals.EventCallAllowed, approvals.EventCallDenied, approvals.EventCallModified, approvals.EventCallReleased, approvals.EventDenialTold, approvals.EventQuestionAnswered, approvals.EventCallResult,
-			approvals.EventResultDenied, approvals.EventResultRedacted,
+			approvals.EventCallAllowed, approvals.EventCallDenied, approvals.EventCallModified, approvals.EventCallReleased, approvals.EventDenialTold, approvals.EventQuestionAnswered, approvals.EventSecretUsed,
+			approvals.EventCallResult, approvals.EventResultDenied, approvals.EventResultRedacted,
 			approvals.EventGrantCreated, approvals.EventGrantRevoked, approvals.EventRunPaused, approvals.EventRunResumed, approvals.EventRunAborted, approvals.EventRunEnded,
 			approvals.EventDelegationCreated, approvals.EventDelegationRevoked,
 			approvals.EventTurnDetached, approvals.EventTurnReattached, approvals.EventTurnParked, approvals.EventTurnReady,

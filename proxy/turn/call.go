@@ -22,6 +22,7 @@ type judgedCall struct {
 	policy  string             // that judged it: see [approvals.Details]
 	again   bool               // a person has denied an equal call before
 	charge  policy.Charge      // against the limits of rules
+	secrets []string           // whose values the agent gets with it
 	request *approvals.Request // in its final state, nil if people were not asked
 }
 

@@ -25,6 +25,13 @@ type Judge interface {
 	// AsksPeople reports whether the calls of an agent's own tool are questions to people.
 	AsksPeople(tool string) bool
 	conversation.Questions
+	// Secrets returns the names of the stored secrets whose handles a call has.
+	Secrets(from judge.Origin, c intercept.Call) []string
+	// PermitsSecret reports whether policy lets a call get the value of a secret.
+	PermitsSecret(from judge.Origin, c intercept.Call, name string) bool
+	// InsertSecrets returns the arguments of a call with values in place of the handles of
+	// some secrets.
+	InsertSecrets(from judge.Origin, c intercept.Call, names []string) (string, error)
 	// Name is that of the policy.
 	Name() string
 	// JudgeHosted returns the verdict on the offer of a tool that the provider runs.

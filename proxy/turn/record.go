@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -83,6 +84,9 @@ func (j *judgedCall) events(c *conversation.Conversation, continued bool) (event
 	if j.ruling.Action == intercept.Edit {
 		e := add(approvals.EventCallModified)
 		e.Before, e.After = judge.ArgumentsValue(j.call), j.edited()
+	}
+	if len(j.secrets) > 0 {
+		add(approvals.EventSecretUsed).Note = strings.Join(j.secrets, ", ")
 	}
 	add(approvals.EventCallReleased)
 	return events

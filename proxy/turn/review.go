@@ -104,6 +104,7 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 			}
 			if request == nil {
 				request = new(r.newRequest(j, answer))
+				showSecrets(request, rules.Secrets(from, j.shown()))
 			}
 			r.asked, r.requests = append(r.asked, j), append(r.requests, *request)
 		}

@@ -2,11 +2,12 @@ package upstream
 
 import (
 	"bytes"
-	"encoding/base64"
 	"net/url"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/heldcall/heldcall/internal/mask"
 )
 
 const (
@@ -39,7 +40,7 @@ func NewKeyRedactor(key string) (m KeyRedactor) {
 		key, inJSON, strings.ReplaceAll(inJSON, "/", `\/`), quoted(inJSON), // the arguments of a call are JSON in JSON
 		url.QueryEscape(key), url.PathEscape(key),
 	}
-	texts = append(texts, base64Forms(key)...)
+	texts = append(texts, mask.Base64Forms(key)...)
 	seen := make(map[string]bool)
 	for _, text := range texts {
 		if !seen[text] {
@@ -54,19 +55,6 @@ func NewKeyRedactor(key string) (m KeyRedactor) {
 func quoted(text string) string {
 	escaped, _ := jsontext.AppendQuote(nil, text)
 	return string(escaped[1 : len(escaped)-1])
-}
-
-// base64Forms returns the digits of base64 that encode a text inside a longer one, for
-// each of the three alignments, without those that the text around it changes.
-func base64Forms(text string) (digits []string) {
-	for before := range 3 {
-		padded := strings.Repeat("\x00", before) + text
-		from, to := (before*8+5)/6, len(padded)*8/6
-		digits = append(digits,
-			base64.StdEncoding.EncodeToString([]byte(padded))[from:to],
-			base64.URLEncoding.EncodeToString([]byte(padded))[from:to])
-	}
-	return digits
 }
 
 // frequent are the bytes of a key from the most frequent in answers on. Capitals

@@ -175,6 +175,9 @@ type Call struct {
 	// Ambiguous are the reasons, one sentence each, why the wire format has several readings.
 	Ambiguous []string
 
+	// Secrets are the names of stored secrets whose values the call may get.
+	Secrets []string
+
 	Principal approvals.Principal
 	Session   string
 	Run       string

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
+	"github.com/heldcall/heldcall/internal/mask"
 )
 
 // Calls that may access secrets are asked about, even if a default, a risk, or a rule or grant that
@@ -111,6 +112,7 @@ func (p *Profiles) isSecretWord(word string, searched bool) bool {
 	if len(word) > maxPath {
 		return true
 	}
+	word = mask.WithoutHandles(word)
 	if strings.ContainsAny(word, match.GlobSigns) && p.selects(word) {
 		return true
 	}

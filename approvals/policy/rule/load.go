@@ -30,7 +30,7 @@ func Parse(name string, src []byte) (*Set, error) {
 }
 
 func (r *reader) policy(root *yaml.Node, p *Set) {
-	var tools, rules, results, taint *yaml.Node
+	var tools, rules, secrets, results, taint *yaml.Node
 	r.Mapping(root, "", []strictyaml.Key{
 		{Name: "default", Read: resource.SetAction(&r.Reader, &p.fallback)},
 		{Name: "ambiguous", Read: func(n *yaml.Node, path string) {
@@ -46,6 +46,7 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 		{Name: "tools", Read: func(n *yaml.Node, _ string) { tools = n }},
 		{Name: "rules", Read: func(n *yaml.Node, _ string) { rules = n }},
 		{Name: "questions", Read: func(n *yaml.Node, path string) { readQuestions(r, n, path, &p.Questions) }},
+		{Name: "secrets", Read: func(n *yaml.Node, _ string) { secrets = n }},
 		{Name: "hosted_tools", Read: func(n *yaml.Node, path string) { r.hostedTools(n, path, &p.Hosted) }},
 		{Name: "hosted_mcp", Read: resource.SetOneOf(&r.Reader, &p.Hosted.mcp, resource.Ask, resource.Allow)},
 		{Name: "results", Read: func(n *yaml.Node, _ string) { results = n }},
@@ -57,6 +58,9 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 	if tools != nil {
 		r.tools(tools, "tools", &p.Known)
 		slices.SortFunc(p.Known.Tools, resource.BySpecificity)
+	}
+	if secrets != nil {
+		readSecrets(r, secrets, "secrets", p)
 	}
 	var lists lists
 	if rules != nil && !isEmpty(rules) { // after tools and profiles, which determine what the patterns' arguments are

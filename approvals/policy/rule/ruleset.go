@@ -31,6 +31,7 @@ type Set struct {
 	Hosted    hosted
 	Results   Results
 	Questions Questions
+	Secrets   map[string]*Index // of the calls that get the value of a secret, by its name
 }
 
 // EmptySet returns the rules where there is no file: people are asked about everything.

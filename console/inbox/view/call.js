@@ -31,6 +31,8 @@ export class Card {
 	memory = null;
 	/** What is entered, by the place of the question. @type {Map<number, import('./question.js').Entered>} */
 	answers = new Map();
+	/** Whether secrets are kept for all sessions. */
+	save = false;
 
 	/**
 	 * @param {Request} request
@@ -50,7 +52,10 @@ export class Card {
 	update(request) {
 		if (request === this.request && state.me === this.reader) return;
 		this.request = request;
-		if (request.status !== 'pending') this.mode = 'read';
+		if (request.status !== 'pending') {
+			this.mode = 'read';
+			this.answers.clear();
+		}
 		this.draw();
 	}
 

@@ -10,7 +10,7 @@ import { button, el, hostile, riskBadge } from './dom.js';
 
 /**
  * What a person has entered for one question.
- * @typedef {{selected: Set<string>, text: string, values: Map<string, string>}} Entered
+ * @typedef {{selected: Set<string>, text: string, values: Map<string, string>, shown: Set<string>}} Entered
  */
 
 /** Recommended options are first. @param {Question} question */
@@ -47,7 +47,8 @@ export function drawAnswer(card, error) {
 		if (!card.busy && !hindered) card.decide(card, answer(card, questions));
 	};
 	return el('form', { class: 'answer', on: { submit } },
-		questions.map((question, i) => drawFields(card, question, i)), ...error,
+		questions.map((question, i) => drawFields(card, question, i)),
+		questions.some((question) => (question.fields ?? []).some((field) => field.secret)) && drawSave(card), ...error,
 		hindered && el('p', { class: 'why' }, hostile(hindered)),
 		el('div', { class: 'buttons' },
 			el('button', { type: 'submit', class: 'good', disabled: card.busy || Boolean(hindered) }, 'Answer'),
@@ -57,7 +58,7 @@ export function drawAnswer(card, error) {
 /** @param {Card} card @param {number} i @returns {Entered} */
 function entered(card, i) {
 	let one = card.answers.get(i);
-	if (!one) card.answers.set(i, (one = { selected: new Set(), text: '', values: new Map() }));
+	if (!one) card.answers.set(i, (one = { selected: new Set(), text: '', values: new Map(), shown: new Set() }));
 	return one;
 }
 
@@ -79,7 +80,7 @@ function drawFields(card, question, i) {
 		question.tool && el('p', { class: 'hint' }, 'For ', hostile(question.tool)),
 		several && el('p', { class: 'hint' }, `Select up to ${most}.`), options,
 		question.allow_free_text && drawText(own, `${id}-text`, options.length > 0 ? 'Or answer in your own words' : 'Your answer'),
-		(question.fields ?? []).map((field, n) => drawField(own, field, `${id}-field-${n}`)),
+		(question.fields ?? []).map((field, n) => drawField(card, own, field, `${id}-field-${n}`)),
 		question.default && el('p', { class: 'hint' }, 'If nobody answers in time: ', hostile(question.default)));
 }
 
@@ -90,16 +91,31 @@ function drawText(own, id, label) {
 	return el('div', {}, el('label', { for: id }, label), text);
 }
 
-/** @param {Entered} own @param {import('../types.js').QuestionField} field @param {string} id */
-function drawField(own, field, id) {
+/** A secret is in the property of its field only, never in an attribute. @param {Card} card @param {Entered} own @param {import('../types.js').QuestionField} field @param {string} id */
+function drawField(card, own, field, id) {
+	const shown = !field.secret || own.shown.has(field.name);
 	const input = /** @type {HTMLInputElement} */ (el('input', {
-		id, type: 'text', autocomplete: 'off', spellcheck: 'false', placeholder: field.placeholder, 'aria-describedby': `${id}-about`,
+		id, type: shown ? 'text' : 'password', autocomplete: field.secret ? 'new-password' : 'off', spellcheck: 'false', placeholder: field.placeholder, 'aria-describedby': `${id}-about`,
 		on: { input: () => { own.values.set(field.name, input.value); } },
 	}));
 	input.value = own.values.get(field.name) ?? field.default ?? '';
 	return el('div', {},
 		el('label', { for: id }, hostile(field.label || field.name), field.required ? ' (required)' : '', ' ', el('code', {}, hostile(field.name))), input,
-		el('p', { class: 'hint', id: `${id}-about` }, hostile([field.description, field.pattern && `Pattern: ${field.pattern}`].filter(Boolean).join(' '))));
+		field.secret && button(shown ? 'Hide' : 'Show', () => {
+			if (shown) own.shown.delete(field.name);
+			else own.shown.add(field.name);
+			card.draw();
+		}, { id: `${id}-show`, class: 'quiet small', 'aria-pressed': String(shown), 'aria-label': `Show the value of ${field.name}` }),
+		el('p', { class: 'hint', id: `${id}-about` }, hostile([field.description, field.secret && 'A secret: the model gets a handle, never the value.', field.pattern && `Pattern: ${field.pattern}`].filter(Boolean).join(' '))));
+}
+
+/** @param {Card} card */
+function drawSave(card) {
+	const id = `answer-${card.request.id}-save`;
+	return el('label', { class: 'choice', for: id },
+		el('input', { type: 'checkbox', id, checked: card.save, on: { change: (/** @type {Event} */ event) => {
+			card.save = /** @type {HTMLInputElement} */ (event.target).checked;
+		} } }), 'Keep the secret for all sessions of this agent');
 }
 
 /** The decision with what was entered. @param {Card} card @param {Question[]} questions */
@@ -110,6 +126,7 @@ function answer(card, questions) {
 		if (question.fields) return { values: Object.fromEntries(values) };
 		return { ...(own.text.trim() ? { answer: own.text.trim() } : {}), ...(own.selected.size > 0 ? { selected: [...own.selected] } : {}) };
 	});
-	if (card.request.kind !== 'combined') return { action: 'answer', ...responses[0] };
-	return { action: 'answer', responses: Object.fromEntries(questions.map((question, i) => [question.id, responses[i]])) };
+	const action = { action: 'answer', ...(card.save ? { save: true } : {}) };
+	if (card.request.kind !== 'combined') return { ...action, ...responses[0] };
+	return { ...action, responses: Object.fromEntries(questions.map((question, i) => [question.id, responses[i]])) };
 }

@@ -1,0 +1,63 @@
+package judge
+
+import (
+	"errors"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/approvals/policy/handles"
+	"github.com/heldcall/heldcall/intercept"
+)
+
+// Secrets are the stored secrets of agents. [secrets.Secrets] implements it.
+type Secrets interface {
+	// Value returns the value of a secret for a call, if there is one.
+	Value(who approvals.Principal, session, name string) (value string, ok bool)
+	// Has reports whether a principal may have secrets.
+	Has(who approvals.Principal) bool
+}
+
+// UseSecrets sets the secrets that calls may get. It must be called before the first call
+// is judged.
+func (j *Judge) UseSecrets(s Secrets) { j.secrets = s }
+
+// Secrets returns the names of the stored secrets whose handles a call has. A call that the
+// provider runs gets no values.
+func (r *Rules) Secrets(from Origin, c intercept.Call) (names []string) {
+	if r.secrets == nil || c.ReadOnly {
+		return nil
+	}
+	for _, name := range handles.Names(c.Arguments, c.FreeText) {
+		if _, ok := r.secrets.Value(from.Principal, from.Session, name); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// PermitsSecret reports whether policy lets a call get the value of a secret.
+func (r *Rules) PermitsSecret(from Origin, c intercept.Call, name string) bool {
+	return r.policy.PermitsSecret(from.call(c), name)
+}
+
+// InsertSecrets returns the arguments of a call with the values of secrets in place of their
+// handles, by the names that [Rules.Secrets] has returned. Deny rules judge the result. The error, for the model,
+// does not contain a value.
+func (r *Rules) InsertSecrets(from Origin, c intercept.Call, names []string) (string, error) {
+	if _, wraps := c.Wrapped(); wraps {
+		return "", errors.New("the call wraps other calls; make each of them a call of its own")
+	}
+	values := map[string]string{}
+	for _, name := range names {
+		values[name], _ = r.secrets.Value(from.Principal, from.Session, name)
+	}
+	text, err := r.policy.InsertSecrets(from.call(c), values)
+	if err != nil {
+		return "", err
+	}
+	c.Arguments = text
+	if r.Verdict(from, c).Action == policy.Deny {
+		return "", errors.New("a rule denies the call with the value")
+	}
+	return text, nil
+}

@@ -1,0 +1,42 @@
+package rule
+
+import (
+	"regexp"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/internal/mask"
+	"github.com/heldcall/heldcall/internal/strictyaml"
+)
+
+var secretName = regexp.MustCompile("^" + mask.Name + "$")
+
+// readSecrets reads which calls get the value of a secret without a reviewer's consent.
+func readSecrets(r *reader, n *yaml.Node, path string, in *Set) {
+	lists := map[string][]*Pattern{}
+	r.List(n, path, "secrets", func(n *yaml.Node, path string) {
+		var name string
+		var found []*Pattern
+		before := len(r.Errors)
+		r.Mapping(n, path, []strictyaml.Key{
+			{Name: "name", Read: func(n *yaml.Node, path string) {
+				if name, _ = r.Text(n, path); !secretName.MatchString(name) {
+					r.Fail(n, path, "%q is not the name of a secret: write a name like that of an environment variable", name)
+				}
+			}},
+			{Name: "tools", Read: func(n *yaml.Node, path string) { r.patterns(n, path, &Rule{}, in, true, &found) }},
+		})
+		switch {
+		case len(r.Errors) > before:
+		case name == "":
+			r.Fail(n, path, "names no secret: write name")
+		case len(found) == 0:
+			r.Fail(n, path, "has no tools: write patterns of calls that get the value")
+		}
+		lists[name] = append(lists[name], found...)
+	})
+	in.Secrets = make(map[string]*Index, len(lists))
+	for name, list := range lists {
+		in.Secrets[name] = NewAllowIndex(list)
+	}
+}

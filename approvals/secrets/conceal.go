@@ -1,0 +1,62 @@
+package secrets
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/questions"
+	"github.com/heldcall/heldcall/internal/mask"
+)
+
+// noSecretsOver are the channels that keep what people write.
+var noSecretsOver = map[string]string{"slack": "Slack keeps messages: answer in the inbox"}
+
+// Conceal replaces secrets by their handles in a valid decision: it is recorded, and the
+// model reads it. It stores the values of secret fields for the principal of the request, or
+// for its session. It fails with [*approvals.InvalidError] if a value is refused.
+func (s *Secrets) Conceal(ctx context.Context, r *approvals.Request, d *approvals.Decision) error {
+	err := questions.ReplaceSecrets(r, d, func(at, name, value string) (string, error) {
+		if why := noSecretsOver[d.Channel]; why != "" {
+			return "", approvals.Invalid(at, "%s", why)
+		}
+		session := r.SessionID
+		if d.Save {
+			session = ""
+		}
+		if known, ok := strings.CutPrefix(value, mask.Scheme); ok {
+			if _, ok := s.Value(r.Principal, r.SessionID, known); !ok {
+				return "", approvals.Invalid(at, "there is no secret %s for this agent", known)
+			}
+			return value, nil
+		}
+		if err := CheckValue(at, value); err != nil {
+			return "", err
+		}
+		return s.Keep(ctx, r.Principal, session, name, value, d.ReviewerID)
+	})
+	if err != nil {
+		return err
+	}
+	m, err := s.Masker(r.Principal)
+	if m == nil || err != nil {
+		return err
+	}
+	text, err := json.Marshal(d)
+	if err != nil {
+		return fmt.Errorf("mask a decision: %w", err)
+	}
+	masked := m.JSON(text)
+	if bytes.Equal(masked, text) {
+		return nil
+	}
+	var without approvals.Decision
+	if err := json.Unmarshal(masked, &without); err != nil {
+		return fmt.Errorf("mask a decision: %w", err)
+	}
+	*d = without
+	return nil
+}

@@ -1,0 +1,259 @@
+// Package secrets keeps values that agents use without reading them: encrypted in the
+// store, each bound to a principal, or to a principal and a session. [Secrets] has them
+// decrypted in memory, for the masks and for the release of calls.
+//
+// Read secrets.go, then write.go (storing and deleting), keys.go (the key file) and
+// guess.go (values that are refused).
+package secrets
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/mask"
+)
+
+// Store has encrypted records by their ids. Failures wrap [approvals.ErrStoreUnavailable].
+type Store interface {
+	// GetSecret fails with [approvals.ErrUnknownSecret].
+	GetSecret(ctx context.Context, id string) (sealed []byte, revision uint64, err error)
+	// CreateSecret writes a record whose id never had one, else it fails with
+	// [approvals.ErrConflict].
+	CreateSecret(ctx context.Context, id string, sealed []byte) (revision uint64, err error)
+	// PutSecret writes a record, or replaces it.
+	PutSecret(ctx context.Context, id string, sealed []byte) (revision uint64, err error)
+	DeleteSecret(ctx context.Context, id string) error
+	// WatchSecrets calls changed with every record and every change of one, gone with the
+	// ids of deleted ones, and loaded once after the records of the start.
+	WatchSecrets(ctx context.Context, changed func(id string, sealed []byte, revision uint64), gone func(id string), loaded func()) error
+}
+
+// Options configures [New].
+type Options struct {
+	Store   Store
+	KeyFile string           // made when the first secret is stored
+	Now     func() time.Time // nil: time.Now
+	Log     *slog.Logger     // nil: discards
+}
+
+// Secrets has all secrets. It is safe for concurrent use.
+type Secrets struct {
+	store   Store
+	keyFile string
+	now     func() time.Time
+	log     *slog.Logger
+	ready   chan struct{}
+
+	writing sync.Mutex // one write at a time
+
+	mu      sync.RWMutex
+	keys    *keys // nil: none is needed yet
+	byID    map[string]stored
+	broken  map[string]error // records that cannot be read
+	maskers map[approvals.Principal]*mask.Masker
+}
+
+// stored is a decrypted record.
+type stored struct {
+	approvals.Secret
+	Value string `json:"value"`
+
+	revision uint64
+	old      bool // it is encrypted with an older key
+}
+
+// keptAfter is how long a value is masked after its end: conversations that contain it go
+// on.
+const keptAfter = 30 * 24 * time.Hour
+
+// checkID is the id of the record by which replicas compare their keys.
+const checkID = "key"
+
+// New reads the key file, if there is one, and returns Secrets without secrets;
+// [Secrets.Run] reads them.
+func New(o Options) (*Secrets, error) {
+	s := &Secrets{
+		store: o.Store, keyFile: o.KeyFile, now: o.Now, log: o.Log, ready: make(chan struct{}),
+		byID: map[string]stored{}, broken: map[string]error{}, maskers: map[approvals.Principal]*mask.Masker{},
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	if s.keys, err = openKeys(s.keyFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Run watches the store, and removes secrets that have ended, until the context ends. Call
+// it once.
+func (s *Secrets) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.store.WatchSecrets(ctx, s.apply, s.remove, func() { close(s.ready) }) })
+	group.Go(func() error {
+		s.sweep(ctx)
+		return nil
+	})
+	if err := group.Wait(); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("watch the secrets: %w", err)
+	}
+	return nil
+}
+
+// Ready is closed when all records have been read.
+func (s *Secrets) Ready() <-chan struct{} { return s.ready }
+
+// Check returns why the secrets cannot be used: a record is encrypted with a key that
+// is not in the key file. What cannot be decrypted cannot be masked either.
+func (s *Secrets) Check(context.Context) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, err := range s.broken {
+		return err
+	}
+	return nil
+}
+
+// apply takes a record of the store.
+func (s *Secrets) apply(id string, sealed []byte, revision uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one, err := s.decode(id, sealed)
+	if err != nil && s.keys == nil { // another replica may have shared its new file
+		if k, opened := openKeys(s.keyFile); opened == nil {
+			s.keys = k
+			one, err = s.decode(id, sealed)
+		}
+	}
+	delete(s.broken, id)
+	if err != nil {
+		s.broken[id] = err
+		clear(s.maskers)
+		s.log.Error("a stored secret cannot be read: requests of agents are refused", "error", err)
+		return
+	}
+	one.revision = revision
+	if known, exists := s.byID[id]; !exists || known.revision < revision {
+		s.byID[id] = one
+		clear(s.maskers)
+	}
+}
+
+// decode decrypts a record.
+func (s *Secrets) decode(id string, sealed []byte) (one stored, err error) {
+	text, old, err := s.keys.open(sealed)
+	if err != nil {
+		return one, err
+	}
+	if err := json.Unmarshal(text, &one); err != nil {
+		return one, fmt.Errorf("read a secret: its record is not valid: %w", err)
+	}
+	if one.old = old; id != checkID && id != idOf(one.Secret) {
+		return one, fmt.Errorf("read the secret %s: its record is under the key of another one", one.Name)
+	}
+	return one, nil
+}
+
+// remove removes a deleted record.
+func (s *Secrets) remove(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byID, id)
+	delete(s.broken, id)
+	clear(s.maskers)
+}
+
+// idOf returns the id of a secret: one principal and session have one of a name.
+func idOf(s approvals.Secret) string {
+	p := s.Principal
+	text, _ := json.Marshal([]string{p.Tenant, p.User, p.Agent, s.SessionID, s.Name})
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+// Masker returns the masker of the secrets of a principal, of all its sessions: nil if
+// there are none. It fails while any stored secret cannot be read.
+func (s *Secrets) Masker(who approvals.Principal) (*mask.Masker, error) {
+	s.mu.RLock()
+	none := len(s.byID) == 0 && len(s.broken) == 0
+	m, known := s.maskers[who]
+	s.mu.RUnlock()
+	if none || known {
+		return m, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, err := range s.broken {
+		return nil, err
+	}
+	var all []mask.Secret
+	for _, id := range s.ordered() {
+		if one := s.byID[id]; one.Principal == who && id != checkID {
+			all = append(all, mask.Secret{Name: one.Name, Value: one.Value})
+		}
+	}
+	m = mask.New(all)
+	s.maskers[who] = m
+	return m, nil
+}
+
+// ordered returns the ids of all records, always in the same order.
+func (s *Secrets) ordered() []string {
+	ids := make([]string, 0, len(s.byID))
+	for id := range s.byID {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Has reports whether a principal may have secrets.
+func (s *Secrets) Has(who approvals.Principal) bool {
+	m, err := s.Masker(who)
+	return m != nil || err != nil
+}
+
+// Value returns the value of a secret for a call: that of the session, else that of the
+// principal. It is false if there is none, or if it has ended.
+func (s *Secrets) Value(who approvals.Principal, session, name string) (value string, ok bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, of := range []string{session, ""} {
+		one, exists := s.byID[idOf(approvals.Secret{Name: name, Principal: who, SessionID: of})]
+		if exists && s.now().Before(one.ExpiresAt) {
+			return one.Value, true
+		}
+	}
+	return "", false
+}
+
+// List returns all secrets without their values, by name.
+func (s *Secrets) List() []approvals.Secret {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	list := []approvals.Secret{}
+	for _, id := range s.ordered() {
+		if id != checkID {
+			list = append(list, s.byID[id].Secret)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b approvals.Secret) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}

@@ -1,0 +1,56 @@
+package store
+
+import (
+	"context"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/store/natskv"
+)
+
+// Secrets are the encrypted records of secrets.
+type Secrets struct{ bucket natskv.Bucket }
+
+// GetSecret reads a record, or fails with [approvals.ErrUnknownSecret].
+func (s *Secrets) GetSecret(ctx context.Context, id string) ([]byte, uint64, error) {
+	entry, err := s.bucket.Get(ctx, id, approvals.ErrUnknownSecret)
+	if err != nil {
+		return nil, 0, err
+	}
+	return entry.Value(), entry.Revision(), nil
+}
+
+// CreateSecret writes a record whose id never had one, else it fails with
+// [approvals.ErrConflict].
+func (s *Secrets) CreateSecret(ctx context.Context, id string, sealed []byte) (uint64, error) {
+	return s.bucket.CompareAndSet(ctx, id, sealed, 0)
+}
+
+// PutSecret writes a record, or replaces it.
+func (s *Secrets) PutSecret(ctx context.Context, id string, sealed []byte) (revision uint64, err error) {
+	err = s.bucket.Backend.Write(ctx, natskv.OpWrite, "record secret "+id, func(ctx context.Context) error {
+		revision, err = s.bucket.KV.Put(ctx, id, sealed)
+		return err
+	})
+	return revision, err
+}
+
+// DeleteSecret deletes a record, and the bytes of all its versions.
+func (s *Secrets) DeleteSecret(ctx context.Context, id string) error {
+	return s.bucket.Backend.Write(ctx, natskv.OpWrite, "delete secret "+id, func(ctx context.Context) error {
+		return s.bucket.KV.Purge(ctx, id)
+	})
+}
+
+// WatchSecrets calls changed with every record and every change of one, and gone with the
+// ids of deleted ones.
+func (s *Secrets) WatchSecrets(ctx context.Context, changed func(id string, sealed []byte, revision uint64), gone func(id string), loaded func()) error {
+	return s.bucket.Watch(ctx, natskv.Watched{Current: natskv.Loaded(loaded), Entry: func(entry *natskv.Entry) {
+		if entry.Operation() != jetstream.KeyValuePut {
+			gone(entry.Key())
+			return
+		}
+		changed(entry.Key(), entry.Value(), entry.Revision())
+	}})
+}

@@ -1,0 +1,127 @@
+package mask
+
+import (
+	"bytes"
+	"iter"
+	"slices"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// view is a text without its escapes, and where its bytes come from.
+type view struct {
+	text   []byte
+	parent *view   // with the escapes; nil: the text is the source itself
+	places []place // after each escape
+}
+
+// place maps a byte of a view to its parent. The bytes after it follow one by one.
+type place struct{ at, parent int }
+
+// source returns the offset in the source of an offset in the view.
+func (v *view) source(at int) int {
+	if v.parent == nil {
+		return at
+	}
+	i, exact := slices.BinarySearchFunc(v.places, at, func(p place, at int) int { return p.at - at })
+	if !exact {
+		i--
+	}
+	if i >= 0 {
+		at = v.places[i].parent + at - v.places[i].at
+	}
+	return v.parent.source(at)
+}
+
+// maxNested is how often a text may be encoded as a JSON string: arguments of a call are a
+// string in the body, and may have JSON in their strings.
+const maxNested = 4
+
+// views returns a text without its JSON escapes, from none to all levels, and each of
+// these without the escapes of URLs.
+func views(text []byte) iter.Seq[*view] {
+	return func(yield func(*view) bool) {
+		v := &view{text: text}
+		for level := 0; ; level++ {
+			if !yield(v) || (bytes.IndexByte(v.text, '%') >= 0 && !yield(unescaped(v, '%'))) {
+				return
+			}
+			if level == maxNested || bytes.IndexByte(v.text, '\\') < 0 {
+				return
+			}
+			v = unescaped(v, '\\')
+		}
+	}
+}
+
+// unescaped returns a view without the escapes that begin with a byte: \ for those of
+// JSON strings, % for those of URLs.
+func unescaped(parent *view, escape byte) *view {
+	text := parent.text
+	v := &view{text: make([]byte, 0, len(text)), parent: parent, places: make([]place, 0, bytes.Count(text, []byte{escape}))}
+	for from := 0; ; {
+		i := bytes.IndexByte(text[from:], escape)
+		if i < 0 {
+			v.text = append(v.text, text[from:]...)
+			return v
+		}
+		v.text = append(v.text, text[from:from+i]...)
+		var n int
+		v.text, n = appendUnescaped(v.text, text[from+i:])
+		from += i + n
+		v.places = append(v.places, place{len(v.text), from})
+	}
+}
+
+// appendUnescaped appends what the escape at the beginning of a text stands for, and
+// returns the length of the escape. A byte that begins no escape stands for itself.
+func appendUnescaped(dst, text []byte) ([]byte, int) {
+	if text[0] == '%' {
+		if b, ok := hex(text[1:], 2); ok {
+			return append(dst, byte(b)), 3
+		}
+		return append(dst, '%'), 1
+	}
+	if len(text) == 1 {
+		return append(dst, '\\'), 1
+	}
+	switch c := text[1]; c {
+	case 'b', 'f', 'n', 'r', 't':
+		return append(dst, "\b\f\n\r\t"[bytes.IndexByte([]byte("bfnrt"), c)]), 2
+	case '"', '\\', '/':
+		return append(dst, c), 2
+	case 'u':
+		r, ok := hex(text[2:], 4)
+		if !ok {
+			break
+		}
+		if utf16.IsSurrogate(r) && len(text) > 7 && text[6] == '\\' && text[7] == 'u' {
+			if low, ok := hex(text[8:], 4); ok && utf16.DecodeRune(r, low) != utf8.RuneError {
+				return utf8.AppendRune(dst, utf16.DecodeRune(r, low)), 12
+			}
+		}
+		return utf8.AppendRune(dst, r), 6
+	}
+	return append(dst, '\\'), 1
+}
+
+// hex reads a number of n hexadecimal digits.
+func hex(text []byte, n int) (value rune, ok bool) {
+	if len(text) < n {
+		return 0, false
+	}
+	for _, c := range text[:n] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		value = value<<4 | rune(c)
+	}
+	return value, true
+}

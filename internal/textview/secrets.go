@@ -1,0 +1,38 @@
+package textview
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/sanitize"
+)
+
+// Secrets writes a table of secrets, which does not contain their values.
+func Secrets(w io.Writer, list []approvals.Secret) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, "No secrets.")
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tTENANT\tUSER\tAGENT\tSESSION\tENDS\tBY")
+	for i := range list {
+		s := &list[i]
+		p := s.Principal
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", sanitize.Line(s.Name), sanitize.Line(p.Tenant), orDash(p.User), orDash(p.Agent), orDash(s.SessionID), timeOr(&s.ExpiresAt, ""), sanitize.Line(s.CreatedBy))
+	}
+	return endTable(w, table, "")
+}
+
+// Secret describes a secret on one line.
+func Secret(s *approvals.Secret) string {
+	return fmt.Sprintf("%s until %s: agents use it as secret://%s", sanitize.Line(s.Name), timeOr(&s.ExpiresAt, ""), sanitize.Line(s.Name))
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return sanitize.Line(text)
+}

@@ -1,0 +1,122 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/internal/mask"
+	"github.com/heldcall/heldcall/proxy/trace"
+	"github.com/heldcall/heldcall/proxy/turn"
+	"github.com/valyala/fasthttp"
+)
+
+// maskerOf returns the masker of a principal's secrets, nil if it has none.
+func maskerOf(secrets Secrets, who approvals.Principal) (*mask.Masker, *intercept.Error) {
+	if secrets == nil {
+		return nil, nil
+	}
+	m, err := secrets.Masker(who)
+	if err != nil {
+		return nil, &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "the stored secrets cannot be read, so that they cannot be kept from the model; heldcall's log has the cause", Err: err}
+	}
+	return m, nil
+}
+
+// maskRequest replaces the secrets of the agent's principal in the body of its request, before
+// anything of it is recorded or sent. They must not be in the URL, which is not changed,
+// nor in headers.
+func maskRequest(secrets Secrets, who approvals.Principal, r *agentRequest, h *fasthttp.RequestHeader) *intercept.Error {
+	m, refusal := maskerOf(secrets, who)
+	if m == nil || refusal != nil {
+		return refusal
+	}
+	if m.Contains([]byte(r.path)) || m.Contains([]byte(r.query)) {
+		r.path, r.query = m.Text(r.path), m.Text(r.query) // for the log and the spans
+		return badRequest("the URL of the request has the value of a secret that heldcall keeps from the model; use its handle in a body")
+	}
+	for k, v := range h.All() {
+		if !hasCredentials(k) && m.Contains(v) {
+			return badRequest("a header of the request has the value of a secret that heldcall keeps from the model: " + string(k))
+		}
+	}
+	r.body = m.JSON(r.body)
+	return nil
+}
+
+// hasCredentials reports whether a header has a key of the agent for the model's API.
+func hasCredentials(name []byte) bool {
+	return is(name, "Authorization") || is(name, "X-Api-Key") || is(name, "Api-Key")
+}
+
+// maskedUpstream is the upstream of a gated request of a principal. It replaces the
+// principal's secrets in what upstream gets and in what it answers: hidden turns may be
+// older than a secret.
+type maskedUpstream struct {
+	gatedUpstream
+	secrets Secrets
+	limit   int // bytes of a buffered answer
+	who     approvals.Principal
+	masked  []byte // a body that has no secrets
+}
+
+// Send implements [turn.Upstream].
+func (u *maskedUpstream) Send(ctx context.Context, e intercept.Envelope, c trace.Context) (turn.Response, bool, *intercept.Error) {
+	m, refusal := maskerOf(u.secrets, u.who)
+	if refusal != nil {
+		return nil, false, refusal
+	}
+	if m == nil {
+		return u.gatedUpstream.Send(ctx, e, c)
+	}
+	if len(e.Body) > 0 && (len(u.masked) != len(e.Body) || &u.masked[0] != &e.Body[0]) {
+		e.Body = m.JSON(e.Body)
+	}
+	r, sent, refusal := u.gatedUpstream.Send(ctx, e, c)
+	if refusal != nil {
+		return nil, sent, refusal
+	}
+	return &maskedResponse{Response: r, masker: m, stream: m.NewStream(u.limit)}, sent, nil
+}
+
+// maskedResponse is an answer of upstream without secrets.
+type maskedResponse struct {
+	turn.Response
+	masker *mask.Masker
+	stream *mask.Stream
+	end    error // of the body, when the stream has ended
+}
+
+// Next implements [turn.Response].
+func (r *maskedResponse) Next() ([]byte, error) {
+	for {
+		if r.end != nil {
+			return nil, r.end
+		}
+		p, err := r.Response.Next()
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return nil, err
+		case err != nil:
+			r.end, p = err, r.stream.End()
+		default:
+			p = r.stream.Write(p)
+		}
+		if len(p) > 0 {
+			return p, nil
+		}
+	}
+}
+
+// ReadAll implements [turn.Response].
+func (r *maskedResponse) ReadAll(limit int) ([]byte, error) {
+	body, err := r.Response.ReadAll(limit)
+	if err != nil {
+		return nil, err
+	}
+	return r.masker.JSON(body), nil
+}
+
+var _ turn.Upstream = (*maskedUpstream)(nil)

@@ -1,0 +1,66 @@
+package turn
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/approvals/policy/handles"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/notice"
+)
+
+// showSecrets names the secrets of a call in the request about it. Approval gives the call
+// their values, so that silence does not approve it.
+func showSecrets(q *approvals.Request, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	q.Details.Secrets, q.OnTimeout = names, approvals.OnTimeoutDeny
+	q.Details.Flags = append(slices.Clip(q.Details.Flags), fmt.Sprintf("If it is approved, the agent gets the value of the secret %s in place of its handle.", strings.Join(names, ", ")))
+}
+
+// insertSecrets gives the calls that the agent gets the values of their secrets: those that
+// policy or the approval of the call permits. Other handles stay. A call whose value would
+// change more than one literal is denied.
+func insertSecrets(r *review) {
+	rules, from := r.rules(), originOf(r.conversation)
+	for _, j := range r.calls {
+		if j.ruling.Released, j.secrets = "", nil; !j.released() {
+			continue
+		}
+		c := j.call
+		if j.ruling.Action == intercept.Edit {
+			c.Arguments = j.ruling.Arguments
+		}
+		for _, name := range rules.Secrets(from, c) {
+			if rules.PermitsSecret(from, c, name) || j.consented(name) {
+				j.secrets = append(j.secrets, name)
+			}
+		}
+		if len(j.secrets) == 0 {
+			continue
+		}
+		text, err := rules.InsertSecrets(from, c, j.secrets)
+		if err != nil {
+			names := strings.Join(j.secrets, ", ")
+			j.secrets, j.verdict.Rule, j.verdict.Denial = nil, policy.RuleSecrets, nil
+			j.deny(approvals.OutcomeDeniedByRule, "", notice.SecretRefused(j.call.Name, names, err))
+			continue
+		}
+		j.ruling.Released = text
+	}
+}
+
+// consented reports whether a person has approved that the call gets a secret: they were
+// shown its name, or have written its handle.
+func (j *judgedCall) consented(name string) bool {
+	d, decided := j.decision()
+	if !decided || d.ReviewerID == approvals.ReviewerTimeout {
+		return false
+	}
+	written := d.Action == approvals.ActionModifyArgs && !slices.Contains(handles.Names(j.call.Arguments, j.call.FreeText), name)
+	return written || slices.Contains(j.request.Details.Secrets, name)
+}
