@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -282,4 +283,11 @@ func (t *Turn) endOfBody(err error) State {
 	t.exchange.end()
 	t.spans.UpstreamEnded("")
 	return Judging
+}
+
+// hasKey reports whether a call contains the upstream's key. Each event of the answer has
+// lost it, so the call has it in pieces, which no person, log or agent may read as a whole.
+func (x *exchange) hasKey(c intercept.Call) bool {
+	text := []byte(c.Name + "\n" + c.Arguments)
+	return !bytes.Equal(x.upstream.Redact(text), text)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -181,6 +182,9 @@ func (t *Turn) judge() State {
 	calls := t.output.answer.Calls()
 	if len(calls) == 0 {
 		return Settling
+	}
+	if slices.ContainsFunc(calls, t.exchange.hasKey) {
+		return t.output.fail(intercept.NotUnderstood("a call contains the upstream's key"))
 	}
 	t.enterRun(true)
 	return ownstack.Run(func() State {

@@ -33,7 +33,7 @@ const (
 	silent     scenario = "silent"  // the same, before any text of the model
 	restart    scenario = "restart" // approve it after heldcall was restarted
 	// The client has a total time-out: see TestImpatientClients.
-	announced scenario = "announced"   // nobody decides
+	announced scenario = "announced"   // no person decides
 	givesUp   scenario = "gives-up"    // approve it after the client has asked again
 	sdkAsks   scenario = "sdk-retries" // the same
 )
