@@ -246,3 +246,27 @@ func TestRequestOfAResult(t *testing.T) {
 		t.Errorf("the draft is shown as\n%s", page)
 	}
 }
+
+// The agent's state and since when is in the list, unless the agent waits, and on the page
+// of the request, also if it changes while the page is shown.
+func TestAgentStateIsShown(t *testing.T) {
+	r := bash("01A", "ls")
+	r.Agent = &approvals.AgentState{State: approvals.AgentAttached, Since: noon.Add(-3 * time.Minute)}
+	s := begin(t, r)
+	if screen := s.screen(); strings.Contains(screen, "attached") {
+		t.Errorf("an agent that waits is in the list:\n%s", screen)
+	}
+	s.press("enter")
+	s.shows("attached since 2026-11-21T11:57:00Z: the agent waits for the decision")
+	for state, note := range map[approvals.AttachState]string{
+		approvals.AgentDetached: "an approved call is released",
+		approvals.AgentParked:   "the agent goes on without the call",
+	} {
+		r.Agent = &approvals.AgentState{State: state, Since: noon.Add(-2 * time.Minute)}
+		s.send(requestMsg{r})
+		s.shows(string(state)+" since 2026-11-21T11:58:00Z", note)
+		s.press("esc")
+		s.shows(string(state) + " 2m · ")
+		s.press("enter")
+	}
+}

@@ -104,7 +104,7 @@ function drawHeading({ request }) {
 /** What follows for a call whose agent does not wait, with the texts of approvals.AgentNote. @param {Request} request */
 function drawAgent(request) {
 	const { agent, status } = request;
-	if (!agent || agent.state === 'attached') return false;
+	if (!agent || agent.state === 'attached' || request.details.result) return false;
 	const pending = agent.state === 'detached'
 		? 'The agent has disconnected. An approved call is released when the agent reconnects.'
 		: 'The agent goes on without the call. After an approval it may make the call once.';

@@ -169,6 +169,23 @@ class Heldcall {
 		return response.json();
 	}
 
+	/** The same for a result that the agent declares an error, which only the Messages API can do. */
+	async reportError(request, content, next) {
+		const response = await fetch(`${this.proxy}/v1/messages`, {
+			method: 'POST',
+			headers: { Authorization: 'Bearer key-of-ann', 'Content-Type': 'application/json', 'X-Heldcall-Session': request.session_id, 'anthropic-version': '2023-06-01' },
+			body: JSON.stringify({
+				model: 'claude-5', max_tokens: 99, metadata: { next },
+				messages: [
+					{ role: 'user', content: 'Please do it.' },
+					{ role: 'assistant', content: [{ type: 'tool_use', id: request.tool_call_id, name: request.tool_name, input: request.arguments }] },
+					{ role: 'user', content: [{ type: 'tool_result', tool_use_id: request.tool_call_id, is_error: true, content }] },
+				],
+			}),
+		});
+		return response.json();
+	}
+
 	/** What the API answers. */
 	async api(method, path, body) {
 		const response = await fetch(this.console + path, { method, headers: { 'Content-Type': 'application/json', ...(this.token ? { Authorization: `Bearer ${this.token}` } : {}) }, body: body && JSON.stringify(body) });
