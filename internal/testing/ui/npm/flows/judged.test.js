@@ -11,7 +11,7 @@ flows('judged results', {
 		const [request] = await stage.asked('read_page');
 		const page = await stage.open(`/#/requests/${request.id}`);
 		await page.getByRole('heading', { name: 'May the model read the result of read_page?' }).waitFor();
-		await page.getByText('Approve: the model reads the result. Edit: it reads your text in its place.').waitFor();
+		await page.getByText('The call has run: read_page {}').waitFor();
 		await page.getByText('(the model won’t read it)').waitFor();
 		await page.locator('.call pre', { hasText: 'review this result: <b>1</b>' }).waitFor();
 		await stage.check(page);
