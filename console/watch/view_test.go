@@ -234,10 +234,10 @@ func TestEverySizeFits(t *testing.T) {
 
 // A request about a result shows the result as text, and the effects of each decision.
 func TestRequestOfAResult(t *testing.T) {
-	r := &approvals.Request{ID: "1", Kind: approvals.KindResult, ToolName: "read", Arguments: json.RawMessage(`"14 lines"`)}
+	r := &approvals.Request{ID: "1", Kind: approvals.KindResult, ToolName: "read", Description: "The call has run: read {}", Arguments: json.RawMessage(`"14 lines"`)}
 	r.Details.FreeText = true
 	page := strings.Join(requestPage(r, false, 200).lines, "\n")
-	for _, want := range []string{"Approve: the model reads the result.", "result", "  14 lines"} {
+	for _, want := range []string{"The call has run: read {}", "Approve: the model reads the result.", "result", "  14 lines"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("not shown: %q\n%s", want, page)
 		}

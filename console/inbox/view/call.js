@@ -127,7 +127,7 @@ function drawBody(card) {
 	}, { class: 'quiet small', 'aria-pressed': String(card.raw) });
 	return el('div', { class: 'body' },
 		drawAgent(request),
-		words.effects && el('p', { class: 'prose' }, words.effects),
+		words.effects && el('p', { class: 'prose' }, hostile(request.description), el('br'), words.effects),
 		flags.length > 0 && el('ul', { class: 'flags', 'aria-label': 'Warnings' }, flags.map((flag) => el('li', {}, el('span', {}, hostile(flag))))),
 		card.raw
 			? drawRaw(request, folds)

@@ -38,6 +38,9 @@ rules:
     remember: [session]
   - deny: ["bash(rm -rf /)"]
     reason: Nothing removes the root.
+results:
+  - ask: ["*"]
+    contains: [review this result]
 `;
 
 let lastPort = 15000 + Math.floor(15000 * Math.random());
@@ -159,12 +162,13 @@ class Heldcall {
 	 * @param {{tool_call_id: string, session_id: string}} request
 	 * @param {any} content of the result
 	 * @param {string} next the model's answer
+	 * @param {object[]} [before] messages before the result
 	 */
-	async report(request, content, next) {
+	async report(request, content, next, before = []) {
 		const response = await fetch(`${this.proxy}/v1/chat/completions`, {
 			method: 'POST',
 			headers: { Authorization: 'Bearer key-of-ann', 'Content-Type': 'application/json', 'X-Heldcall-Session': request.session_id },
-			body: JSON.stringify({ model: 'gpt-5', messages: [{ role: 'user', content: 'Please do it.' }, { role: 'tool', tool_call_id: request.tool_call_id, content }], metadata: { next } }),
+			body: JSON.stringify({ model: 'gpt-5', messages: [{ role: 'user', content: 'Please do it.' }, ...before, { role: 'tool', tool_call_id: request.tool_call_id, content }], metadata: { next } }),
 		});
 		return response.json();
 	}
