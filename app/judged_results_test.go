@@ -448,3 +448,30 @@ func TestJudgedResultsStayTheSame(t *testing.T) {
 		}
 	})
 }
+
+// TestTaintOfAContinuedAnswer: an agent that continues an answer by its id, with a new message of
+// the user, begins another run. What the model remembers still taints it.
+func TestTaintOfAContinuedAnswer(t *testing.T) {
+	t.Parallel()
+	w := build(t, "default: allow\ntaint: [read]\nrules:\n  - ask: [bash]\n    when: run.tainted\n", func(r *fakemodel.Request) fakemodel.Reply {
+		switch {
+		case strings.Contains(string(r.Body), "list it"):
+			return fakemodel.Answer{Calls: []fakemodel.Call{lsCall}}.Reply(r)
+		case strings.Contains(string(r.Body), "call_output"):
+			return fakemodel.Answer{Text: "I have read it."}.Reply(r)
+		}
+		return fakemodel.Answer{Calls: []fakemodel.Call{{ID: resultCall, Name: "read", Arguments: "{}"}}}.Reply(r)
+	})
+	next := func(previous, input string) string {
+		return fmt.Sprintf(`{"model":"m","previous_response_id":%q,"input":%s}`, gjson.Get(previous, "id").Str, input)
+	}
+	first := w.post("/v1/responses", `{"model":"m","input":"read it"}`).rest()
+	second := w.post("/v1/responses", next(first, fmt.Sprintf(`[{"type":"function_call_output","call_id":%q,"output":"14 lines"}]`, resultCall))).rest()
+	third := w.post("/v1/responses", next(second, `"list it"`))
+	held := w.pending(1)[0]
+	if !strings.Contains(held.Details.Tainted, "the result of read {}") {
+		t.Errorf("the cause is %q", held.Details.Tainted)
+	}
+	w.decide(held.ID, approvals.Decision{Action: approvals.ActionApprove})
+	third.rest()
+}

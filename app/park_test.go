@@ -259,3 +259,39 @@ func TestParkedTurnBecomesReady(t *testing.T) {
 		t.Errorf("ready: %+v", ready)
 	}
 }
+
+// The result of a parked call that the model has made again, with another id, is shown with
+// its request, also if the agent reports it after a restart.
+func TestParkedCallHasAResult(t *testing.T) {
+	t.Parallel()
+	for _, restarted := range []bool{false, true} {
+		var config app.Config
+		w := build(t, askAll, inOrder(list("call_sesame1Xk9", sesame), list("call_sesame2Xk9", sesame), fakemodel.Answer{Text: "I see."}), parks, func(c *app.Config) { config = *c })
+		k := newTalk(w, fakemodel.Chat, true)
+		k.say("do it")
+		request := w.pending(1)[0]
+		w.decide(request.ID, approvals.Decision{Action: approvals.ActionApprove})
+		again := k.say("and now?")
+		if len(again.calls) != 1 {
+			t.Fatalf("after the approval: %+v", again)
+		}
+		released := func(ok func(*approvals.CallResult) bool) func() bool {
+			return func() bool {
+				r, err := w.console.Request(t.Context(), request.ID)
+				return err == nil && r.Details.Result != nil && ok(r.Details.Result)
+			}
+		}
+		w.until("the release is recorded", released(func(r *approvals.CallResult) bool { return r.ToolCallID == "call_sesame2Xk9" }))
+		if restarted {
+			if err := w.stop(); err != nil {
+				t.Fatal(err)
+			}
+			w.start(config)
+		}
+		k.result(again.calls[0].ID, "a.txt")
+		k.send()
+		w.until("the result is recorded", released(func(r *approvals.CallResult) bool {
+			return r.ReceivedAt != nil && r.Preview == "a.txt" && r.NextText == "I see."
+		}))
+	}
+}

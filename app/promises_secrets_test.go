@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
@@ -202,5 +203,35 @@ func TestPromise8_NoKeyNoAuthorization(t *testing.T) {
 	}
 	if got := w.upstream.Requests()[1].Get("X-Api-Key"); got != "own" {
 		t.Errorf("the agent's own key did not pass: %q", got)
+	}
+}
+
+// A call whose arguments spread the upstream's key over several events is not released, and
+// no person is asked about it: each event alone does not have the key.
+func TestPromise8_KeyInPiecesOfACall(t *testing.T) {
+	t.Parallel()
+	for _, s := range speeches {
+		if strings.HasPrefix(s.name, "responses") {
+			continue // an event of Responses repeats the arguments whole, and the call is that one
+		}
+		for _, policy := range []string{askAll, "rules:\n  - allow: [\"bash(ls *)\"]\n"} {
+			model := lister()
+			model.Rules[0].Say = fakemodel.Say(fakemodel.Answer{
+				Text: "Let me look.", Fragment: 4,
+				Calls: []fakemodel.Call{{ID: lsCall.ID, Name: lsCall.Name, Arguments: `{"command":"ls ` + spelt()["JSON"] + `"}`}},
+			})
+			w := build(t, policy, model.Reply, withKey)
+			got := <-w.begin(s.path, s.body(true), s.header...)
+			if !strings.Contains(got.body, "is not understood") || secretOf(got.body) != "" {
+				t.Errorf("%s: %s, %v", s.name, got.body, got.err)
+			}
+			page, err := w.console.Requests(t.Context(), approvals.Filter{})
+			if err != nil || len(page.Items) != 0 {
+				t.Errorf("%s: people were asked %d times, %v", s.name, len(page.Items), err)
+			}
+			if showsKey(w.log.String()) {
+				t.Errorf("%s: the log shows the key", s.name)
+			}
+		}
 	}
 }

@@ -3,12 +3,12 @@ package approvals
 import "time"
 
 // AgentNote describes to reviewers the agent's side of a request: the state of its turn,
-// since when, and what follows. It is "" without a stored turn, and where the agent gets the
-// decision at once. at formats the time.
+// since when, and what follows. It is "" without a stored turn, where the agent gets the
+// decision at once, and once the call is released. at formats the time.
 func (r *Request) AgentNote(at func(time.Time) string) string {
 	note := ""
 	switch {
-	case r.Agent == nil:
+	case r.Agent == nil, r.Details.Result != nil:
 		return ""
 	case r.Agent.State == AgentAttached && !r.Status.Final():
 		note = "the agent waits for the decision"
@@ -32,9 +32,9 @@ func (r *Request) AgentNote(at func(time.Time) string) string {
 }
 
 // AfterApproval describes to reviewers what happens to the approved call of a request, ""
-// if it is released at once.
+// if it is released at once or has been released.
 func (r *Request) AfterApproval() string {
-	if r.Status != StatusApproved || r.Agent == nil {
+	if r.Status != StatusApproved || r.Agent == nil || r.Details.Result != nil {
 		return ""
 	}
 	switch r.Agent.State {

@@ -32,5 +32,9 @@ func TestAgentNote(t *testing.T) {
 		if got := r.AfterApproval(); got != tt.after {
 			t.Errorf("%s, %s: after an approval %q, want %q", tt.state, tt.status, got, tt.after)
 		}
+		r.Details.Result = &CallResult{ReleasedAt: since}
+		if got := r.AgentNote(time.Time.String) + r.AfterApproval(); got != "" {
+			t.Errorf("%s, %s: after the release %q", tt.state, tt.status, got)
+		}
 	}
 }

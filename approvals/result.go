@@ -13,6 +13,9 @@ const (
 type CallResult struct {
 	// ReleasedAt is the time at which the agent got the call, UTC.
 	ReleasedAt time.Time `json:"released_at"`
+	// ToolCallID is the id of the released call, "" for that of the request: the model makes a
+	// parked call again, with another id.
+	ToolCallID string `json:"tool_call_id,omitempty"`
 	// ReceivedAt is the time at which the agent's request with the result arrived, UTC.
 	// Nil: none has, and the fields below are empty.
 	ReceivedAt *time.Time `json:"received_at,omitempty"`

@@ -16,7 +16,7 @@ func WordsFor(k Kind) Words {
 		return Words{
 			Subject: "result", Automatic: "the model reads it automatically", Unless: "not read by the model", WillNot: "the model won't read it",
 			Edited:  "with another text",
-			Effects: "The call has run. Approve: the model reads the result. Edit: it reads your text in its place. Deny: it reads that it was denied, and your note.",
+			Effects: "Approve: the model reads the result. Edit: it reads your text in its place. Deny: it reads that it was denied, and your note.",
 		}
 	}
 	return Words{Subject: "arguments", Automatic: "runs automatically", Unless: "not run", WillNot: "won't run", Edited: "with other arguments"}

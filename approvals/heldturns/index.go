@@ -38,8 +38,8 @@ type heldTurn struct {
 	at     time.Time   // when it was stored, or ended
 	ended  bool        // it is kept in memory to be counted
 	local  *Attachment // of this process
-	left   time.Time   // when the agent of leftBy has left, zero if none has
-	leftBy string      // id of the last attachment of this process
+	left   time.Time   // when the last agent has left, zero if none has
+	leftBy []string    // ids of the attachments of this process that may be recorded and have no agent
 	busy   int         // operations in progress, which the work in the background leaves alone
 	remove bool        // it is being removed from the store
 	// opening is whether this process records the turn: people are not asked yet, and whether
@@ -196,7 +196,7 @@ func (x *index) attach(a *Attachment) {
 		return
 	}
 	t.loseLocked()
-	t.local = a
+	t.local, t.leftBy = a, nil
 }
 
 // leave marks that the agent of an attachment has left. It reports false if the attachment
@@ -208,7 +208,7 @@ func (x *index) leave(a *Attachment, at time.Time) bool {
 	if t == nil || t.local != a {
 		return false
 	}
-	t.local, t.left, t.leftBy = nil, at, a.id
+	t.local, t.left, t.leftBy = nil, at, append(t.leftBy, a.id)
 	return true
 }
 
@@ -217,7 +217,7 @@ func (x *index) failed(a *Attachment, at time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if t := x.turns[a.turn]; t != nil {
-		t.left, t.leftBy = at, a.id
+		t.left, t.leftBy = at, append(t.leftBy, a.id)
 	}
 }
 
@@ -293,7 +293,7 @@ func stateOf(t *heldTurn, recorded stateRecord, p *processes) approvals.AgentSta
 	}
 	if ended, dead := p.dead(owner); dead {
 		state = approvals.AgentState{State: approvals.AgentDetached, Since: ended}
-	} else if has := recorded.revision > 0; owner == p.self && t.local == nil && !t.left.IsZero() && (!has || recorded.Attachment == t.leftBy) {
+	} else if has := recorded.revision > 0; owner == p.self && t.local == nil && !t.left.IsZero() && (!has || slices.Contains(t.leftBy, recorded.Attachment)) {
 		state = approvals.AgentState{State: approvals.AgentDetached, Since: t.left}
 	}
 	return state

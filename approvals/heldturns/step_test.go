@@ -25,7 +25,7 @@ func TestSteps(t *testing.T) {
 	}
 	unlogged := func(r stateRecord) stateRecord { r.logged = false; return r }
 	left := turn("me", nil)
-	left.left = recent
+	left.left, left.leftBy = recent, []string{""}
 	busy, ended, removed := left, turn("me", nil), turn("me", nil)
 	busy.busy, ended.ended, removed.remove = 1, true, true
 	pending := &asked{pending: map[string]bool{"r1": true}, waits: 1}
@@ -132,5 +132,19 @@ func TestDeadProcesses(t *testing.T) {
 	alone := newProcesses("me", false, func() time.Time { return now })
 	if since, dead := alone.dead("before"); !dead || !since.Equal(now) {
 		t.Errorf("without replicas: %v, %v", since, dead)
+	}
+}
+
+// A claim that fails does not hide that the agent of another attachment has left.
+func TestAFailedClaimAfterAnAgentHasLeft(t *testing.T) {
+	now := time.Now()
+	x := newIndex(newProcesses("me", false, time.Now), &requests{byTurn: map[string]*asked{}})
+	has, late := &Attachment{turn: "t1", id: "a", lost: make(chan struct{})}, &Attachment{turn: "t1", id: "b", lost: make(chan struct{})}
+	x.open(Key{HeldTurn: approvals.HeldTurn{ID: "t1"}, Owner: "me"}, now, has)
+	x.applyState(State{ID: "t1", State: approvals.AgentAttached, Owner: "me", Attachment: "a"}, 1)
+	x.leave(has, now)
+	x.failed(late, now)
+	if state, _, ok := x.current("t1"); !ok || state.State != approvals.AgentDetached {
+		t.Errorf("the turn is %s", state.State)
 	}
 }

@@ -3,6 +3,7 @@
 package results
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,7 +86,8 @@ func New(o Options) *Results {
 	}
 }
 
-// Released records that the agent gets the calls of approved requests now.
+// Released records that the agent gets the calls of approved requests now. A request whose
+// call has another id on the wire has that in details.result.
 func (x *Results) Released(requests ...*approvals.Request) {
 	if x == nil {
 		return
@@ -93,7 +95,11 @@ func (x *Results) Released(requests ...*approvals.Request) {
 	now := x.now().UTC()
 	for _, r := range requests {
 		x.await(r, now)
-		x.enqueue(&approvals.RequestResult{Request: r.ID, Result: approvals.CallResult{ReleasedAt: now}})
+		result := approvals.CallResult{ReleasedAt: now}
+		if r.Details.Result != nil {
+			result.ToolCallID = r.Details.Result.ToolCallID
+		}
+		x.enqueue(&approvals.RequestResult{Request: r.ID, Result: result})
 	}
 }
 
@@ -193,7 +199,11 @@ func (x *Results) removeLocked(call releasedCall) {
 }
 
 func callOf(r *approvals.Request) releasedCall {
-	return releasedCall{conversation{r.Principal, r.SessionID}, r.ToolCallID}
+	id := r.ToolCallID
+	if result := r.Details.Result; result != nil {
+		id = cmp.Or(result.ToolCallID, id)
+	}
+	return releasedCall{conversation{r.Principal, r.SessionID}, id}
 }
 
 // Run writes results until the context ends, and then those that are left.
@@ -273,7 +283,7 @@ func addResult(r *approvals.Request, c *approvals.RequestResult) bool {
 	}
 	result := c.Result
 	if known != nil {
-		result.ReleasedAt = known.ReleasedAt
+		result.ReleasedAt, result.ToolCallID = known.ReleasedAt, known.ToolCallID
 	}
 	r.Details.Result = &result
 	return true

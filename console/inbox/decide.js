@@ -41,8 +41,8 @@ export async function send(request, choice) {
 }
 
 /** What happens to an approved call that is not released at once, as approvals.Request.AfterApproval has it; '' for others. @param {Request} request */
-export function afterApproval({ agent, status }) {
-	if (status !== 'approved' || !agent || agent.state === 'attached') return '';
+export function afterApproval({ agent, status, details }) {
+	if (status !== 'approved' || !agent || agent.state === 'attached' || details?.result) return '';
 	return agent.state === 'detached' ? 'The call is released when the agent reconnects.' : 'The agent goes on, and may make the call once.';
 }
 

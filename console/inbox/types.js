@@ -104,6 +104,7 @@
 /**
  * @typedef {Object} CallResult what happened to a released call, as the agent reports it
  * @property {string} released_at
+ * @property {string} [tool_call_id] of the released call, if it is not that of the request: a parked call is made again
  * @property {string} [received_at] none: the agent has not reported a result yet
  * @property {string} [preview] the beginning of the result
  * @property {boolean} [error] the agent reports that the call failed

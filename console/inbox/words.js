@@ -10,7 +10,7 @@ const CALL = {
 const RESULT = {
 	subject: 'Result', input: 'Result', automatic: 'The model reads it automatically', willNot: 'the model won’t read it', ran: 'Read by the model: nobody answered ',
 	editHint: 'The model reads this text in place of the result, now and in every later request.',
-	effects: 'The call has run. Approve: the model reads the result. Edit: it reads your text in its place. Deny: it reads that it was denied, and your note.',
+	effects: 'Approve: the model reads the result. Edit: it reads your text in its place. Deny: it reads that it was denied, and your note.',
 };
 
 /** Whether people are asked about the result of a call. @param {Request} request */

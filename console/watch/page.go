@@ -63,6 +63,7 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 	w.field("title", r.RuleTitle())
 	words := approvals.WordsFor(r.Kind)
 	if words.Effects != "" {
+		w.text("", styles.plain, r.Description)
 		w.text("", styles.plain, words.Effects)
 	}
 	for _, flag := range r.Details.Flags {

@@ -234,15 +234,39 @@ func TestEverySizeFits(t *testing.T) {
 
 // A request about a result shows the result as text, and the effects of each decision.
 func TestRequestOfAResult(t *testing.T) {
-	r := &approvals.Request{ID: "1", Kind: approvals.KindResult, ToolName: "read", Arguments: json.RawMessage(`"14 lines"`)}
+	r := &approvals.Request{ID: "1", Kind: approvals.KindResult, ToolName: "read", Description: "The call has run: read {}", Arguments: json.RawMessage(`"14 lines"`)}
 	r.Details.FreeText = true
 	page := strings.Join(requestPage(r, false, 200).lines, "\n")
-	for _, want := range []string{"Approve: the model reads the result.", "result", "  14 lines"} {
+	for _, want := range []string{"The call has run: read {}", "Approve: the model reads the result.", "result", "  14 lines"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("not shown: %q\n%s", want, page)
 		}
 	}
 	if page := strings.Join(draftPage(r, []byte(`"13 lines"`), 200).lines, "\n"); !strings.Contains(page, "the model would read this in place of the result") {
 		t.Errorf("the draft is shown as\n%s", page)
+	}
+}
+
+// The agent's state and since when is in the list, unless the agent waits, and on the page
+// of the request, also if it changes while the page is shown.
+func TestAgentStateIsShown(t *testing.T) {
+	r := bash("01A", "ls")
+	r.Agent = &approvals.AgentState{State: approvals.AgentAttached, Since: noon.Add(-3 * time.Minute)}
+	s := begin(t, r)
+	if screen := s.screen(); strings.Contains(screen, "attached") {
+		t.Errorf("an agent that waits is in the list:\n%s", screen)
+	}
+	s.press("enter")
+	s.shows("attached since 2026-11-21T11:57:00Z: the agent waits for the decision")
+	for state, note := range map[approvals.AttachState]string{
+		approvals.AgentDetached: "an approved call is released",
+		approvals.AgentParked:   "the agent goes on without the call",
+	} {
+		r.Agent = &approvals.AgentState{State: state, Since: noon.Add(-2 * time.Minute)}
+		s.send(requestMsg{r})
+		s.shows(string(state)+" since 2026-11-21T11:58:00Z", note)
+		s.press("esc")
+		s.shows(string(state) + " 2m · ")
+		s.press("enter")
 	}
 }

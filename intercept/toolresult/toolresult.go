@@ -49,7 +49,7 @@ type calledOnce struct {
 // is known as the cause of a result.
 func (c *Collector) AddCall(id string, call gjson.Result) {
 	if c.calls == nil {
-		c.calls = make(map[string]calledOnce)
+		c.calls = make(map[string]calledOnce, 64)
 	}
 	raw := call.Raw
 	if c.calls[id].open {

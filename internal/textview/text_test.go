@@ -130,3 +130,26 @@ func TestRequestOfAResult(t *testing.T) {
 		}
 	}
 }
+
+// Lists and requests have the agent's state and since when.
+func TestShowAgentState(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for state, note := range map[approvals.AttachState]string{
+		approvals.AgentAttached: "the agent waits for the decision",
+		approvals.AgentDetached: "an approved call is released when the agent reconnects",
+		approvals.AgentParked:   "the agent goes on without the call",
+	} {
+		r := approvals.Request{ID: "01A", Status: approvals.StatusPending, Arguments: []byte("{}"), Agent: &approvals.AgentState{State: state, Since: now.Add(-2 * time.Minute)}}
+		if got, want := Request(&r, now), string(state)+" since 2026-11-21T11:58:00Z: "+note; !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+		var list strings.Builder
+		if err := Requests(&list, approvals.Page{Items: []approvals.Request{r, {ID: "01B", Status: approvals.StatusPending}}}, approvals.StatusPending, now); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(list.String(), "\n")
+		if !strings.Contains(lines[1], " "+string(state)+" 2m ") || !strings.Contains(lines[2], " - ") {
+			t.Errorf("%s: the list is\n%s", state, list.String())
+		}
+	}
+}

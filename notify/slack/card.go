@@ -144,7 +144,8 @@ func viewOf(r *approvals.Request, room int) view {
 		}
 	}
 	if effects := approvals.WordsFor(r.Kind).Effects; effects != "" {
-		title += "\n" + effects
+		call, _ := word(r.Description, maxText)
+		title += "\n" + call + "\n" + effects
 	}
 	whole := wholeName
 	for _, flag := range r.Details.Flags {

@@ -246,3 +246,19 @@ func TestCardOfAResult(t *testing.T) {
 		t.Errorf("the card is %s", text)
 	}
 }
+
+// Cards have the agent's state and since when.
+func TestCardsHaveTheAgentsState(t *testing.T) {
+	r := notifytest.Request(1)
+	for state, note := range map[approvals.AttachState]string{
+		approvals.AgentAttached: ": the agent waits for the decision",
+		approvals.AgentDetached: ": an approved call is released when the agent reconnects",
+		approvals.AgentParked:   ": the agent goes on without the call",
+	} {
+		r.Agent = &approvals.AgentState{State: state, Since: r.CreatedAt}
+		text := shown(t, r)
+		if since := fmt.Sprintf("; %s since <!date^%d^", state, r.CreatedAt.Unix()); !strings.Contains(text, since) || !strings.Contains(text, note) {
+			t.Errorf("no %q and %q in\n%s", since, note, text)
+		}
+	}
+}

@@ -352,3 +352,37 @@ func TestALinkDeclinesAQuestion(t *testing.T) {
 		t.Errorf("declining answers %d: %s", w.Code, w.Body)
 	}
 }
+
+// turns are held turns in one state.
+type turns approvals.AgentState
+
+func (s *turns) AgentState(string) (approvals.AgentState, bool) {
+	return approvals.AgentState(*s), true
+}
+func (*turns) RequestChanged(*approvals.Request) {}
+
+// The page has the agent's state and since when, before and after the decision.
+func TestThePageHasTheAgentsState(t *testing.T) {
+	state := &turns{Since: time.Date(2026, 11, 23, 9, 30, 0, 0, time.UTC)}
+	s := newStage(t)
+	s.close()
+	s.turns = state
+	s.open()
+	l := s.links(bob)
+	link := s.link(l, s.ask(nil))
+	for to, note := range map[approvals.AttachState]string{
+		approvals.AgentAttached: "the agent waits for the decision",
+		approvals.AgentDetached: "an approved call is released when the agent reconnects",
+		approvals.AgentParked:   "the agent goes on without the call",
+	} {
+		state.State = to
+		body := browse(l, http.MethodGet, link, "").Body.String()
+		if want := "<dt>Agent</dt><dd>" + string(to) + " since "; !strings.Contains(body, want) || !strings.Contains(body, ": "+note) {
+			t.Errorf("no %q and %q in %s", want, note, body)
+		}
+	}
+	state.State = approvals.AgentDetached
+	if body := browse(l, http.MethodPost, link, "action=approve").Body.String(); !strings.Contains(body, "Then the call is released when the agent reconnects.") {
+		t.Errorf("after an approval: %s", body)
+	}
+}

@@ -194,6 +194,7 @@ type stage struct {
 	keep  time.Duration // for how long records are kept; 0: as the store has it
 	store *store.Store
 	gate  *gate.Gate
+	turns gate.HeldTurns // nil: none
 	close func()
 }
 
@@ -206,7 +207,7 @@ func newStage(t *testing.T) *stage {
 
 func (s *stage) open() {
 	s.t.Helper()
-	s.store, s.gate, s.close = notifytest.OpenGate(s.t, store.Options{Dir: s.dir, Retention: s.keep}, gate.Options{NoSelfApproval: true})
+	s.store, s.gate, s.close = notifytest.OpenGate(s.t, store.Options{Dir: s.dir, Retention: s.keep}, gate.Options{NoSelfApproval: true, Turns: s.turns})
 }
 
 func (s *stage) ask(change func(*approvals.Request)) approvals.Request {

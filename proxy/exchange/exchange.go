@@ -3,6 +3,7 @@
 package exchange
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -139,4 +140,11 @@ func (x *Exchange) Trace(spans *trace.Spans, c *conversation.Conversation, e int
 func (x *Exchange) Heartbeats(started, holding bool) bool {
 	waits := x.Count > 1 || (started && holding)
 	return waits && !x.Draining
+}
+
+// HasKey reports whether a call contains the upstream's key. Each event of the answer has
+// lost it, so the call has it in pieces, which no person, log or agent may read as a whole.
+func (x *Exchange) HasKey(c intercept.Call) bool {
+	text := []byte(c.Name + "\n" + c.Arguments)
+	return !bytes.Equal(x.Upstream.Redact(text), text)
 }

@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -158,6 +159,9 @@ func (t *Turn) judge() State {
 	calls := t.output.answer.Calls()
 	if len(calls) == 0 {
 		return Settling
+	}
+	if slices.ContainsFunc(calls, t.exchange.HasKey) {
+		return t.output.fail(intercept.NotUnderstood("a call contains the upstream's key"))
 	}
 	t.enterRun(true)
 	return ownstack.Run(func() State {

@@ -59,22 +59,18 @@ func (p *repetition) rejoin(ctx context.Context) (*Turn, *intercept.Error) {
 		return nil, nil
 	}
 	fingerprint := c.Fingerprint(p.turn.exchange.Upstream.Addr())
-	chosen, err := p.find(ctx, fingerprint)
-	if err != nil {
-		return nil, p.failed(err)
-	}
-	if chosen == nil {
-		p.endLeft(ctx, session)
-		return nil, nil
-	}
-	attachment, text, err := k.Claim(ctx, *chosen)
+	claimed, err := p.claim(ctx, fingerprint)
 	switch {
-	case errors.Is(err, approvals.ErrTaken), errors.Is(err, approvals.ErrUnknownTurn):
-		return nil, nil // another request was faster
+	case err != nil && ctx.Err() != nil: // nothing may be asked for an agent that has left
+		return nil, Explain(context.Cause(ctx))
 	case err != nil:
 		return nil, p.failed(err)
 	}
-	return p.restore(ctx, chosen.ID, fingerprint, attachment, text)
+	if claimed == nil {
+		p.endLeft(ctx, session)
+		return nil, nil
+	}
+	return p.restore(ctx, fingerprint, claimed)
 }
 
 func (p *repetition) failed(err error) *intercept.Error {
@@ -88,42 +84,61 @@ const maxCompared = 16
 const (
 	// leftKnown is longer than it takes until the other replicas know that one has died.
 	leftKnown = 8 * time.Second
+	// leftNoticed is longer than it takes to notice that a connection has ended.
+	leftNoticed = time.Second
 	// leftLook is the time between two looks.
 	leftLook = 200 * time.Millisecond
 )
 
-// find returns the turn that the request continues, nil for none. The agent of a turn that
-// would fit may have just left, with its process or while the turn is recorded: find waits
-// until that is known.
-func (p *repetition) find(ctx context.Context, fingerprint string) (*Candidate, error) {
-	for deadline := time.Now().Add(leftKnown); ; {
-		candidates := p.engine.Keeper.Candidates(fingerprint)
-		chosen, err := p.choose(ctx, candidates, false)
+// claim is a held turn that a request has claimed.
+type claim struct {
+	id         string
+	attachment Attachment
+	text       []byte // the snapshot
+}
+
+// claim claims the turn that the request continues. It returns nil for none. The agent of a
+// turn that would fit may have just left: with its process, while the turn is recorded, or a
+// moment before it sends the request again. claim waits until that is known.
+func (p *repetition) claim(ctx context.Context, fingerprint string) (*claim, error) {
+	for began := time.Now(); ; {
+		candidates, waited := p.engine.Keeper.Candidates(fingerprint), time.Since(began)
+		chosen, err := p.choose(ctx, candidates, func(*Candidate) bool { return false })
 		if err != nil {
 			return nil, err
 		}
 		if chosen >= 0 {
-			return &candidates[chosen], nil
+			id := candidates[chosen].ID
+			a, text, err := p.engine.Keeper.Claim(ctx, candidates[chosen])
+			switch {
+			case err == nil:
+				return &claim{id, a, text}, nil
+			case !errors.Is(err, approvals.ErrTaken) && !errors.Is(err, approvals.ErrUnknownTurn):
+				return nil, err
+			case waited > leftNoticed:
+				return nil, nil // other requests were faster
+			}
 		}
-		likely, err := p.choose(ctx, candidates, true)
-		if err != nil || likely < 0 || time.Now().After(deadline) {
+		likely, err := p.choose(ctx, candidates, func(c *Candidate) bool { return c.Unsure || waited < leftNoticed })
+		if err != nil || likely < 0 || waited > leftKnown {
 			return nil, err
 		}
 		select {
 		case <-time.After(leftLook):
 		case <-ctx.Done():
-			return nil, nil
+			return nil, context.Cause(ctx)
 		}
 	}
 }
 
 // choose returns the index of the turn that the request continues, -1 for none. Left
-// takes turns whose agent may have left for turns without an agent.
-func (p *repetition) choose(ctx context.Context, candidates []Candidate, left bool) (int, error) {
+// reports whether an attached turn counts as one whose agent has left.
+func (p *repetition) choose(ctx context.Context, candidates []Candidate, left func(*Candidate) bool) (int, error) {
 	turns := make([]conversation.HeldTurn, len(candidates))
 	for i, candidate := range candidates {
 		held := &turns[i]
-		held.Ended, held.Detached = candidate.Ended || candidate.State == approvals.AgentParked, candidate.State == approvals.AgentDetached || (left && candidate.Unsure)
+		held.Ended = candidate.Ended || candidate.State == approvals.AgentParked
+		held.Detached = candidate.State == approvals.AgentDetached || (candidate.State == approvals.AgentAttached && left(&candidate))
 		if held.Ended || i >= maxCompared {
 			continue
 		}
@@ -177,21 +192,21 @@ func (p *repetition) endLeft(ctx context.Context, session []Candidate) {
 
 // restore makes the turn of a snapshot that this request has claimed. A snapshot of another
 // request, or one that contradicts itself, is never continued.
-func (p *repetition) restore(ctx context.Context, id, fingerprint string, a Attachment, text []byte) (*Turn, *intercept.Error) {
-	if !p.turn.output.agent.Reserve(len(text) + len(p.request.Envelope.Body)) {
-		p.turn.stored.detach(a)
+func (p *repetition) restore(ctx context.Context, fingerprint string, c *claim) (*Turn, *intercept.Error) {
+	if !p.turn.output.agent.Reserve(len(c.text) + len(p.request.Envelope.Body)) {
+		p.turn.stored.detach(c.attachment)
 		return nil, asking.ErrOverloaded
 	}
-	held, err := p.decode(ctx, id, fingerprint, text)
+	held, err := p.decode(ctx, c.id, fingerprint, c.text)
 	if err != nil {
-		p.engine.Log.Error("a held turn cannot be continued and ends", "turn", id, "error", err)
-		p.turn.stored.detach(a)
-		if err := p.engine.Keeper.Cancel(ctx, id, approvals.CancelFault); err != nil {
+		p.engine.Log.Error("a held turn cannot be continued and ends", "turn", c.id, "error", err)
+		p.turn.stored.detach(c.attachment)
+		if err := p.engine.Keeper.Cancel(ctx, c.id, approvals.CancelFault); err != nil {
 			return nil, p.failed(err)
 		}
 		return nil, nil
 	}
-	held.stored = stored{turn: held, attachment: a, answers: held.exchange.Count, restored: true}
+	held.stored = stored{turn: held, attachment: c.attachment, answers: held.exchange.Count, restored: true}
 	held.enterRun(true)
 	if p.turn.spans != nil {
 		who := held.conversation.Identity()

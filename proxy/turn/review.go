@@ -217,9 +217,16 @@ func (r *review) count() (outcome string) {
 // approvedAmong returns the requests about calls that people have approved and the agent gets.
 func approvedAmong(calls []*judgedCall) (released []*approvals.Request) {
 	for _, j := range calls {
-		if j.request != nil && j.released() {
-			released = append(released, j.request)
+		if j.request == nil || !j.released() {
+			continue
 		}
+		r := j.request
+		if r.ToolCallID != j.call.ID { // it was parked, and the model has made it again
+			again := *r
+			again.Details.Result = &approvals.CallResult{ToolCallID: j.call.ID}
+			r = &again
+		}
+		released = append(released, r)
 	}
 	return released
 }

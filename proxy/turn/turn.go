@@ -5,10 +5,11 @@
 //
 // Read it from turn.go (a turn and how it begins and ends) by states.go (its steps as one
 // table with a diagram) to its collaborators, each with its own fields: package
-// conversation (session, run, hidden turns, earlier denials), exchange.go (requests to the
-// upstream and their answers), review.go (calls become requests to people, decisions
-// become rulings; hold.go, hosted.go and record.go are about it; park.go ends a wait in
-// time, see package parking). snapshot.go and replay.go have the whole state of a turn as a
+// conversation (session, run, hidden turns, earlier denials), packages results and hosted
+// (what the request contains is judged; screening.go waits for people), exchange.go and
+// package exchange (requests to the upstream and their answers), review.go (calls become
+// requests to people, decisions become rulings; hold.go and record.go are about it; park.go
+// ends a wait in time, see package parking). snapshot.go and replay.go have the whole state of a turn as a
 // value; stored.go keeps it while people decide, and rejoin.go continues it for an agent
 // that repeats the request.
 package turn

@@ -109,7 +109,7 @@ function drawHeading({ request }) {
 /** What follows for a call whose agent does not wait, with the texts of approvals.AgentNote. @param {Request} request */
 function drawAgent(request) {
 	const { agent, status } = request;
-	if (!agent || agent.state === 'attached') return false;
+	if (!agent || agent.state === 'attached' || request.details.result) return false;
 	const pending = agent.state === 'detached'
 		? 'The agent has disconnected. An approved call is released when the agent reconnects.'
 		: 'The agent goes on without the call. After an approval it may make the call once.';
@@ -132,7 +132,7 @@ function drawBody(card) {
 	}, { class: 'quiet small', 'aria-pressed': String(card.raw) });
 	return el('div', { class: 'body' },
 		drawAgent(request),
-		words.effects && el('p', { class: 'prose' }, words.effects),
+		words.effects && el('p', { class: 'prose' }, hostile(request.description), el('br'), words.effects),
 		flags.length > 0 && el('ul', { class: 'flags', 'aria-label': 'Warnings' }, flags.map((flag) => el('li', {}, el('span', {}, hostile(flag))))),
 		card.raw
 			? drawRaw(request, folds)

@@ -32,6 +32,10 @@ const (
 	hold       scenario = "hold"    // approve both, after holdTime of heartbeats
 	silent     scenario = "silent"  // the same, before any text of the model
 	restart    scenario = "restart" // approve it after heldcall was restarted
+	// The client has a total time-out: see TestImpatientClients.
+	announced scenario = "announced"   // no person decides
+	givesUp   scenario = "gives-up"    // approve it after the client has asked again
+	sdkAsks   scenario = "sdk-retries" // the same
 )
 
 const (
@@ -76,6 +80,7 @@ type report struct {
 		Completion int  `json:"completion"`
 	} `json:"usage"`
 	Next  string `json:"next"`
+	Tries int    `json:"tries"` // requests for the first answer that the program made
 	Error string `json:"error"`
 }
 
@@ -165,6 +170,8 @@ func decide(r approvals.Request, held time.Duration) *fakemodel.Ruling {
 	switch s := scenarioOf(arguments.Job); {
 	case (s == hold || s == silent) && time.Since(r.CreatedAt) < held:
 		return nil
+	case s == announced, (s == givesUp || s == sdkAsks) && time.Since(r.CreatedAt) < 2*impatience:
+		return nil
 	case s == deny, s == denyFirst && first, s == denySecond && !first:
 		return &fakemodel.Ruling{Action: approvals.ActionDeny, Note: note}
 	case s == edit:
@@ -181,7 +188,8 @@ type jobs struct {
 	label     string
 	baseURL   string // with the /v1 of OpenAI's SDKs
 	scenarios []scenario
-	once      bool              // end after the first answer
+	once      bool // end after the first answer
+	limits    limits
 	without   func(string) bool // whether a mode is left out; nil: none
 }
 
@@ -203,6 +211,14 @@ type job struct {
 	Mode    string `json:"mode"`
 	BaseURL string `json:"base_url"`
 	Once    bool   `json:"once"` // end after the first answer
+	limits
+}
+
+// limits are time-outs of a client, in seconds; 0 for none.
+type limits struct {
+	SDK   int `json:"sdk_timeout,omitempty"` // of the SDK, which announces it
+	Total int `json:"timeout,omitempty"`     // after which the program ends the connection
+	Tries int `json:"tries,omitempty"`       // requests that the program makes until it has an answer
 }
 
 // startAll starts every client's program with all of its jobs.
@@ -225,7 +241,7 @@ func startAll(t *testing.T, clients []client, all []jobs) []*run {
 						continue
 					}
 					name := strings.Join([]string{c.name, string(s), mode, jobs.label}, "/")
-					r.jobs = append(r.jobs, job{Name: name, Mode: mode, BaseURL: jobs.baseURL, Once: jobs.once})
+					r.jobs = append(r.jobs, job{Name: name, Mode: mode, BaseURL: jobs.baseURL, Once: jobs.once, limits: jobs.limits})
 				}
 			}
 		}

@@ -116,7 +116,7 @@ func callsOf(job string) []fakemodel.Call {
 		{ID: "call_1_" + id, Name: "lookup", Arguments: fmt.Sprintf(`{"job":%q}`, job)},
 	}
 	switch scenarioOf(job) {
-	case approve, deny, edit, restart:
+	case approve, deny, edit, restart, announced, givesUp, sdkAsks:
 		return calls[:1]
 	}
 	return calls

@@ -18,6 +18,7 @@ type Options struct {
 	Policy    string        // the policy file's text
 	Keepalive time.Duration // between two heartbeats
 	Heartbeat string        // "" means auto
+	ParkAfter time.Duration // when a hold is parked; 0: never
 	Log       *slog.Logger  // nil discards
 }
 
@@ -43,6 +44,9 @@ func StartHeldcall(t testing.TB, o Options) *Heldcall {
 	c.Proxy.Keepalive = o.Keepalive
 	if o.Heartbeat != "" {
 		c.Proxy.Heartbeat = o.Heartbeat
+	}
+	if o.ParkAfter != 0 {
+		c.Hold.Mode, c.Hold.ParkAfter = "park", o.ParkAfter
 	}
 	c.NATS.Dir = filepath.Join(dir, "data")
 	c.Policy.File, c.Policy.FileNamed = filepath.Join(dir, "policy.yaml"), true

@@ -142,12 +142,44 @@ func play(t *testing.T, s *site, gosdk string, p *plan) *outcome {
 	stop()
 	deciding.Wait()
 	o.reviews = reviewers.reviews
-	o.events, o.chain = s.log.read(t.Context(), s.bot)
+	o.events, o.chain = s.eventsOf(t.Context(), o.reviews)
 	if o.requests, err = s.requestsOf(t.Context(), p, began, recorded(o.events)); err != nil {
 		o.recovery = errors.Join(o.recovery, err)
 	}
 	o.ended = time.Now()
 	return o
+}
+
+// repairTime is longer than it takes until another replica writes the event of a decision whose
+// replica has died before it could.
+const repairTime = 15 * time.Second
+
+// eventsOf reads the new events of the audit log, until those of all accepted decisions are
+// there or the time for them is over.
+func (s *site) eventsOf(ctx context.Context, reviews map[string][]*review) (events []approvals.Event, err error) {
+	for start := time.Now(); ; time.Sleep(500 * time.Millisecond) {
+		more, err := s.log.read(ctx, s.bot)
+		events = append(events, more...)
+		if err != nil || time.Since(start) > repairTime || allLogged(events, reviews) {
+			return events, err
+		}
+	}
+}
+
+// allLogged reports whether all accepted decisions have an event.
+func allLogged(events []approvals.Event, reviews map[string][]*review) bool {
+	logged := map[string]bool{}
+	for _, e := range events {
+		logged[e.Note] = logged[e.Note] || e.Type == approvals.EventApprovalDecision
+	}
+	for _, all := range reviews {
+		for _, v := range all {
+			if v.accepted && !logged[v.note] {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // together returns the faults that happen at the same time: those of replicas one after the

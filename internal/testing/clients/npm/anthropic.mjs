@@ -1,22 +1,22 @@
 // The official Anthropic SDK for JavaScript: whole messages, raw events, its own
 // stream helper, and the helper with thinking. The argument names another version of it.
-import { result, run, tools } from './jobs.mjs';
+import { result, run, sdkTimeout, tools, within } from './jobs.mjs';
 
 const { default: Anthropic } = await import(process.argv[2] ?? '@anthropic-ai/sdk');
 
 const offered = tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters }));
 
-async function complete(client, mode, messages) {
+async function complete(client, mode, messages, options) {
   const body = { model: 'claude-test', max_tokens: 4096, messages, tools: offered };
   switch (mode) {
     case 'whole':
-      return client.messages.create(body);
+      return client.messages.create(body, options);
     case 'raw':
-      return accumulate(await client.messages.create({ ...body, stream: true }));
+      return accumulate(await client.messages.create({ ...body, stream: true }, options));
     case 'thinking':
       body.thinking = { type: 'enabled', budget_tokens: 1024 };
   }
-  return client.messages.stream(body).finalMessage();
+  return client.messages.stream(body, options).finalMessage();
 }
 
 async function accumulate(events) {
@@ -53,14 +53,14 @@ async function accumulate(events) {
 const textOf = (message) => message.content.filter((block) => block.type === 'text').map((block) => block.text).join('');
 
 await run(async (baseURL, job) => {
-  const client = new Anthropic({ baseURL: baseURL.replace(/\/v1$/, ''), apiKey: 'test' });
+  const client = new Anthropic({ baseURL: baseURL.replace(/\/v1$/, ''), apiKey: 'test', ...sdkTimeout(job) });
   const messages = [{ role: 'user', content: job.name }];
-  const message = await complete(client, job.mode, messages);
+  const { answer: message, tries } = await within(job, (options) => complete(client, job.mode, messages, options));
   if (job.mode === 'thinking' && !job.name.includes('silent') && message.content[0].type !== 'thinking') throw new Error('the message does not begin with thinking');
   const calls = message.content
     .filter((block) => block.type === 'tool_use')
     .map(({ id, name, input }) => ({ id, name, arguments: JSON.stringify(input) }));
-  if (job.once) return { calls };
+  if (job.once) return { text: textOf(message), calls, tries };
   const answers = calls.map((call) => ({ type: 'tool_result', tool_use_id: call.id, content: result(call) }));
   if (answers.length === 0) answers.push({ type: 'text', text: 'go on' });
   const next = await complete(client, job.mode, [

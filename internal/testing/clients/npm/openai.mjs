@@ -1,22 +1,22 @@
 // The official OpenAI SDK for JavaScript: whole answers, raw chunks, and its
 // own stream helper.
 import OpenAI from 'openai';
-import { result, run, tools } from './jobs.mjs';
+import { result, run, sdkTimeout, tools, within } from './jobs.mjs';
 
 const functions = tools.map((tool) => ({ type: 'function', function: tool }));
 
-async function complete(client, mode, messages) {
+async function complete(client, mode, messages, options) {
   const body = { model: 'gpt-test', messages, tools: functions };
   if (mode === 'whole') {
-    return client.chat.completions.create(body);
+    return client.chat.completions.create(body, options);
   }
   const streamed = { ...body, stream_options: { include_usage: true } };
   if (mode === 'helper') {
-    return client.chat.completions.stream(streamed).finalChatCompletion();
+    return client.chat.completions.stream(streamed, options).finalChatCompletion();
   }
   const message = { role: 'assistant', content: '', tool_calls: [] };
   const completion = { choices: [{ message }] };
-  for await (const chunk of await client.chat.completions.create({ ...streamed, stream: true })) {
+  for await (const chunk of await client.chat.completions.create({ ...streamed, stream: true }, options)) {
     completion.usage = chunk.usage ?? completion.usage;
     for (const choice of chunk.choices) {
       message.content += choice.delta.content ?? '';
@@ -36,16 +36,17 @@ async function complete(client, mode, messages) {
 await run(async (baseURL, job) => {
   const client = new OpenAI({ baseURL, apiKey: 'test' });
   const messages = [{ role: 'user', content: job.name }];
-  const completion = await complete(client, job.mode, messages);
+  const { answer: completion, tries } = await within(job, (options) => complete(client, job.mode, messages, { ...options, ...sdkTimeout(job) }));
   const { message, finish_reason: finish } = completion.choices[0];
   const calls = (message.tool_calls ?? []).map((call) => ({ id: call.id, ...call.function }));
-  if (job.once) return { calls: calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args })) };
+  const made = calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args }));
+  if (job.once) return { text: message.content ?? '', calls: made, tries };
   const answers = calls.map((call) => ({ role: 'tool', tool_call_id: call.id, content: result(call) }));
   if (answers.length === 0) answers.push({ role: 'user', content: 'go on' });
   const next = await complete(client, job.mode, [...messages, message, ...answers]);
   return {
     text: message.content ?? '',
-    calls: calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args })),
+    calls: made,
     finish,
     usage: completion.usage && { prompt: completion.usage.prompt_tokens, completion: completion.usage.completion_tokens },
     next: next.choices[0].message.content,

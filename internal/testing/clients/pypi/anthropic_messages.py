@@ -5,7 +5,7 @@ import json
 
 from anthropic import AsyncAnthropic
 
-from jobs import TOOLS, compact, main, result
+from jobs import TOOLS, compact, main, result, sdk_timeout, within
 
 FUNCTIONS = [
     {"name": tool["name"], "description": tool["description"], "input_schema": tool["parameters"]} for tool in TOOLS
@@ -52,16 +52,17 @@ async def accumulate(stream):
 
 
 async def ask(base_url, job):
-    client = AsyncAnthropic(base_url=base_url.removesuffix("/v1"), api_key="test")
+    client = AsyncAnthropic(base_url=base_url.removesuffix("/v1"), api_key="test", **sdk_timeout(job))
     messages = [{"role": "user", "content": job["name"]}]
-    content, stop, prompt, completion = await say(client, job["mode"], messages)
+    answer, tries = await within(job, lambda: say(client, job["mode"], messages))
+    content, stop, prompt, completion = answer
     calls = [
         {"id": block["id"], "name": block["name"], "arguments": compact(block["input"])}
         for block in content
         if block["type"] == "tool_use"
     ]
     if job.get("once"):
-        return {"calls": calls}
+        return {"text": text_of(content), "calls": calls, "tries": tries}
     answers = [{"type": "tool_result", "tool_use_id": c["id"], "content": result(c)} for c in calls]
     follow_up = [{"role": "assistant", "content": content}, {"role": "user", "content": answers or "go on"}]
     after, _, _, _ = await say(client, job["mode"], [*messages, *follow_up])

@@ -42,6 +42,24 @@ def compact(arguments):
     return json.dumps(arguments, separators=(",", ":"))
 
 
+async def within(job, complete):
+    """Returns what complete returns, and how often it was called: again, up to job["tries"]
+    times, if an answer takes longer than job["timeout"] seconds."""
+    for tries in range(1, job.get("tries", 1)):
+        try:
+            async with asyncio.timeout(job.get("timeout")):
+                return await complete(), tries
+        except TimeoutError:
+            pass
+    async with asyncio.timeout(job.get("timeout")):
+        return await complete(), job.get("tries", 1)
+
+
+def sdk_timeout(job):
+    """The argument of a client for the time-out of its SDK."""
+    return {"timeout": job["sdk_timeout"]} if "sdk_timeout" in job else {}
+
+
 async def _run(ask, job):
     try:
         got = await ask(job["base_url"], job)
@@ -58,5 +76,5 @@ async def _run_all(ask):
 def main(ask):
     """Calls ask for each job. It returns text, calls, finish, usage and next,
     where next is the text of the answer to the results of the calls. A job with once
-    set ends after the first answer, and only its calls are returned."""
+    set ends after the first answer, and only its text and calls are returned."""
     asyncio.run(_run_all(ask))

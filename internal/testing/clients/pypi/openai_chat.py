@@ -4,7 +4,7 @@ each, as many programs do (careless)."""
 
 from openai import AsyncOpenAI
 
-from jobs import TOOLS, main, result
+from jobs import TOOLS, main, result, sdk_timeout, within
 
 FUNCTIONS = [{"type": "function", "function": {**tool, "strict": True}} for tool in TOOLS]
 
@@ -49,11 +49,12 @@ async def accumulate(client, body, mode):
 
 
 async def ask(base_url, job):
-    client = AsyncOpenAI(base_url=base_url, api_key="test")
+    client = AsyncOpenAI(base_url=base_url, api_key="test", **sdk_timeout(job))
     messages = [{"role": "user", "content": job["name"]}]
-    text, calls, finish, usage = await complete(client, job["mode"], messages)
+    answer, tries = await within(job, lambda: complete(client, job["mode"], messages))
+    text, calls, finish, usage = answer
     if job.get("once"):
-        return {"calls": calls}
+        return {"text": text, "calls": calls, "tries": tries}
     message = {"role": "assistant", "content": text or None}
     if calls:
         message["tool_calls"] = [

@@ -31,6 +31,19 @@ flows('results', {
 		await stage.shot(page, 'result');
 	},
 
+	async 'a result is marked if it is an error'(stage) {
+		const [failed, fine] = [await released(stage), await released(stage)];
+		await stage.held.reportError(failed, 'no such file', 'It is missing.');
+		await stage.held.report(fine, 'two files', 'I have read it.');
+		const page = await stage.open(`/#/requests/${failed.id}`);
+		await page.locator('.result.failed', { hasText: 'no such file' }).getByText('Failed', { exact: true }).waitFor();
+		await stage.check(page);
+		await stage.shot(page, 'result-failed');
+		await page.goto(`${stage.held.console}/#/requests/${fine.id}`);
+		await page.locator('.result', { hasText: 'two files' }).getByText('Result', { exact: true }).waitFor();
+		assert.equal(await page.locator('.result.failed').count(), 0, 'a result without an error is marked as failed');
+	},
+
 	async 'hostile results are shown and do nothing'(stage) {
 		const page = await stage.open();
 		for (const { name, text, shows } of HOSTILE) {

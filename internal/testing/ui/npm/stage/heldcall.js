@@ -38,6 +38,9 @@ rules:
     remember: [session]
   - deny: ["bash(rm -rf /)"]
     reason: Nothing removes the root.
+results:
+  - ask: ["*"]
+    contains: [review this result]
 `;
 
 let lastPort = 15000 + Math.floor(15000 * Math.random());
@@ -159,12 +162,30 @@ class Heldcall {
 	 * @param {{tool_call_id: string, session_id: string}} request
 	 * @param {any} content of the result
 	 * @param {string} next the model's answer
+	 * @param {object[]} [before] messages before the result
 	 */
-	async report(request, content, next) {
+	async report(request, content, next, before = []) {
 		const response = await fetch(`${this.proxy}/v1/chat/completions`, {
 			method: 'POST',
 			headers: { Authorization: 'Bearer key-of-ann', 'Content-Type': 'application/json', 'X-Heldcall-Session': request.session_id },
-			body: JSON.stringify({ model: 'gpt-5', messages: [{ role: 'user', content: 'Please do it.' }, { role: 'tool', tool_call_id: request.tool_call_id, content }], metadata: { next } }),
+			body: JSON.stringify({ model: 'gpt-5', messages: [{ role: 'user', content: 'Please do it.' }, ...before, { role: 'tool', tool_call_id: request.tool_call_id, content }], metadata: { next } }),
+		});
+		return response.json();
+	}
+
+	/** The same for a result that the agent declares an error, which only the Messages API can do. */
+	async reportError(request, content, next) {
+		const response = await fetch(`${this.proxy}/v1/messages`, {
+			method: 'POST',
+			headers: { Authorization: 'Bearer key-of-ann', 'Content-Type': 'application/json', 'X-Heldcall-Session': request.session_id, 'anthropic-version': '2023-06-01' },
+			body: JSON.stringify({
+				model: 'claude-5', max_tokens: 99, metadata: { next },
+				messages: [
+					{ role: 'user', content: 'Please do it.' },
+					{ role: 'assistant', content: [{ type: 'tool_use', id: request.tool_call_id, name: request.tool_name, input: request.arguments }] },
+					{ role: 'user', content: [{ type: 'tool_result', tool_use_id: request.tool_call_id, is_error: true, content }] },
+				],
+			}),
 		});
 		return response.json();
 	}
