@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/handles"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
@@ -71,7 +72,9 @@ func parseCases(file string, src []byte) (*Cases, error) {
 
 // Check returns how a policy's verdict differs from the expected one, or "".
 func (c *Case) Check(p *Policy) string {
-	v := p.Judge(c.Call)
+	call := c.Call
+	call.Secrets = handles.Names(call.Arguments, call.FreeText) // as if all were stored
+	v := p.Judge(call)
 	if p.asks(c.Call.Tool) != "" {
 		v = QuestionVerdict()
 	}
