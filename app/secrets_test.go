@@ -263,3 +263,78 @@ func TestGuessableSecretsAreRefused(t *testing.T) {
 		t.Errorf("the secrets are %+v, %v", list, err)
 	}
 }
+
+// An agent that leaves while its call is held comes back after a restart of heldcall, and
+// gets the value. No file has it.
+func TestSecretOfADetachedCall(t *testing.T) {
+	t.Parallel()
+	for path, body := range dialectRequests {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			value, middle := newSecret()
+			var c app.Config
+			w := build(t, askAll, inOrder(asking("bash", `{"command":"gh secret://API_TOKEN"}`)), comments, restarting(&c))
+			w.setSecret("API_TOKEN", value)
+			leave := w.ask(path, body)
+			r := w.pending(1)[0]
+			leave()
+			w.agent(r.ID, approvals.AgentDetached)
+			w.restart(c)
+			w.decide(r.ID, approvals.Decision{Action: approvals.ActionApprove})
+			got := w.post(path, body, retried...).rest()
+			if !strings.Contains(got, middle) || strings.Contains(got, "secret://") {
+				t.Errorf("the agent gets %s", got)
+			}
+			if n := len(w.upstream.Requests()); n != 1 {
+				t.Errorf("upstream was asked %d times", n)
+			}
+			if err := w.stop(); err != nil {
+				t.Fatal(err)
+			}
+			if files := onDisk(t, c.NATS.Dir); shows(files, middle) || shows(w.log.String(), middle) || !strings.Contains(files, "API_TOKEN") {
+				t.Error("the files or the log show the secret")
+			}
+		})
+	}
+}
+
+// A parked call with a secret passes once, with the value, when the model makes it again.
+func TestSecretOfAParkedCall(t *testing.T) {
+	t.Parallel()
+	eachTalk(t, func(t *testing.T, talkTo func(*world) *talk) {
+		value, middle := newSecret()
+		const use = `{"command":"gh secret://API_TOKEN"}`
+		w := build(t, askAll, inOrder(list("call_sesame1Xk9", use), list("call_sesame2Xk9", use), list("call_sesame3Xk9", use)), parks)
+		w.setSecret("API_TOKEN", value)
+		k := talkTo(w)
+		k.say("do it")
+		w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionApprove})
+		if again := k.say("again"); len(again.calls) != 1 || !strings.Contains(again.calls[0].Arguments, middle) {
+			t.Fatalf("the approved call: %+v", again)
+		}
+		k.result("call_sesame2Xk9", "done with "+value)
+		k.say("once more")
+		w.pending(1)
+		if body := string(w.upstream.Requests()[2].Body); shows(body, middle) {
+			t.Errorf("the model reads %s", body)
+		}
+	})
+}
+
+// Slack keeps messages: a card about a question for a secret has a link and no form.
+func TestSlackTakesNoSecrets(t *testing.T) {
+	t.Parallel()
+	w := newSlackWorld(t, offersAll+askAll, inOrder(asking("request_env_var", askToken), fakemodel.Answer{Text: "Thanks."}))
+	k := newTalk(w.world, fakemodel.Chat, true).withTools("bash")
+	answer := k.begin("upload it")
+	r := w.pending(1)[0]
+	card := w.card(0, "secret")
+	if shown := card.Shown(); !strings.Contains(shown, "Slack would keep it") || !strings.Contains(shown, r.ID) {
+		t.Errorf("the card shows %s", shown)
+	}
+	if buttons := card.Buttons(r.ID); slices.Contains(buttons, pressYes) {
+		t.Errorf("the card has the buttons %s", buttons)
+	}
+	w.decide(r.ID, approvals.Decision{Action: approvals.ActionDeny})
+	<-answer
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/approvals/policy/handles"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
@@ -112,7 +113,8 @@ func Approved(r *approvals.Request) intercept.Call {
 
 // Recorded returns the judged call of an event of the audit log and the action of its
 // verdict. ok is false for an event without a verdict: one after the verdict, or one of a
-// call that was denied because a person had denied it before.
+// call that was denied because a person had denied it before. Handles in the call are taken
+// for those of stored secrets.
 func Recorded(e *approvals.Event) (from Origin, c intercept.Call, then policy.Action, ok bool) {
 	switch {
 	case e.Before == nil, e.Kind == approvals.KindResult, e.Rule == approvals.RuleQuestions:
@@ -130,5 +132,6 @@ func Recorded(e *approvals.Event) (from Origin, c intercept.Call, then policy.Ac
 		Principal: e.Principal, Session: e.SessionID, Run: e.RunID, Tainted: e.Tainted, Turn: e.TurnID, Model: e.Model, Dialect: e.Dialect, At: e.Time,
 	}
 	c = intercept.Call{Name: e.ToolName, Arguments: ArgumentsText(e.Before), FreeText: e.FreeText, Ambiguous: e.Doubts}
+	from.secrets = handles.Names(c.Arguments, c.FreeText)
 	return from, c, then, true
 }

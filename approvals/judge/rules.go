@@ -76,7 +76,9 @@ func (r *Rules) Judge(ctx context.Context, from Origin, c intercept.Call, denied
 // others gets the strictest verdict on them. People are asked about one that cannot be
 // parsed.
 func (r *Rules) Verdict(from Origin, c intercept.Call) policy.Verdict {
-	from.secrets = r.Secrets(from, c)
+	if r.secrets != nil {
+		from.secrets = r.Secrets(from, c)
+	}
 	c.Ambiguous = append(slices.Clip(c.Ambiguous), r.doubts(from.Principal, c)...)
 	wrapped, wraps := c.Wrapped()
 	switch {

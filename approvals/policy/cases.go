@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/handles"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
@@ -80,15 +81,17 @@ func (c *Case) Check(p *Policy) string {
 	var action Action
 	var rule, reason string
 	var reads []string
+	call := c.Call
+	call.Secrets = handles.Names(call.Arguments, call.FreeText) // as if all were stored
 	switch {
 	case c.Result != nil:
-		v := p.JudgeResult(Result{Call: c.Call, Known: true, Texts: []string{*c.Result}})
+		v := p.JudgeResult(Result{Call: call, Known: true, Texts: []string{*c.Result}})
 		action, rule, reason, reads = v.Said(), v.Rule, v.Reason, v.Redacted
-	case p.asks(c.Call.Tool) != "":
+	case p.asks(call.Tool) != "":
 		v := QuestionVerdict()
 		action, rule, reason = v.Action, v.Rule, v.Reason
 	default:
-		v := p.Judge(c.Call)
+		v := p.Judge(call)
 		action, rule, reason = v.Action, v.Rule, v.Reason
 	}
 	switch {

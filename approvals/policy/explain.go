@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heldcall/heldcall/approvals/policy/handles"
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
@@ -31,11 +32,13 @@ type RuleExplanation struct {
 	Says    string // that, or why not
 }
 
-// Explain judges a call and explains the verdict. The rules are in the order of the file.
+// Explain judges a call and explains the verdict. Its handles are taken for those of stored
+// secrets. The rules are in the order of the file.
 func (p *Policy) Explain(c Call) Explanation {
 	if why := p.asks(c.Tool); why != "" {
 		return explainQuestion(c, why)
 	}
+	c.Secrets = handles.Names(c.Arguments, c.FreeText)
 	evaluation := p.evaluate(c)
 	x := &explainer{evaluation, evaluation.c}
 	e := Explanation{Verdict: p.Judge(c), Known: x.known(), Commands: x.c.ShownCommands(), Doubt: x.doubt()}

@@ -69,7 +69,8 @@ type Secrets struct {
 // stored is a decrypted record.
 type stored struct {
 	approvals.Secret
-	Value string `json:"value"`
+	Value  string   `json:"value"`
+	Former []string `json:"former,omitempty"` // values that this one has replaced: conversations contain them
 
 	revision uint64
 	old      bool // it is encrypted with an older key
@@ -206,7 +207,9 @@ func (s *Secrets) Masker(who approvals.Principal) (*mask.Masker, error) {
 	var all []mask.Secret
 	for _, id := range s.ordered() {
 		if one := s.byID[id]; one.Principal == who && id != checkID {
-			all = append(all, mask.Secret{Name: one.Name, Value: one.Value})
+			for _, value := range append([]string{one.Value}, one.Former...) {
+				all = append(all, mask.Secret{Name: one.Name, Value: value})
+			}
 		}
 	}
 	m = mask.New(all)

@@ -228,3 +228,17 @@ func TestExpiry(t *testing.T) {
 		t.Errorf("a secret that has ended is not masked (%v)", err)
 	}
 }
+
+// The value that another one has replaced cannot be used, and is still masked.
+func TestReplacedValuesAreMasked(t *testing.T) {
+	s := run(t, secrets.Options{Store: openStore(t, t.TempDir()).Secrets, KeyFile: filepath.Join(t.TempDir(), "secrets.key")})
+	values := []string{"first-Q7z-91", "second-Kw0-82", "third-Lp3-73"}
+	for _, one := range append(values, values[1]) {
+		set(t, s, approvals.Secret{Name: "TOKEN", Principal: alice}, one)
+	}
+	wantValue(t, s, "", "TOKEN", values[1])
+	m, err := s.Masker(alice)
+	if got := m.Text(strings.Join(values, " ")); err != nil || got != "secret://TOKEN secret://TOKEN secret://TOKEN" {
+		t.Errorf("masked: %q, %v", got, err)
+	}
+}

@@ -60,11 +60,42 @@ func (s *Secrets) Set(ctx context.Context, one approvals.Secret, value string) (
 	if err := s.prepareKeys(ctx); err != nil {
 		return one, err
 	}
-	if err := s.put(ctx, idOf(one), stored{Secret: one, Value: value}, s.store.PutSecret); err != nil {
+	former, err := s.replaced(ctx, idOf(one), value)
+	if err != nil {
+		return one, err
+	}
+	if err := s.put(ctx, idOf(one), stored{Secret: one, Value: value, Former: former}, s.store.PutSecret); err != nil {
 		return one, fmt.Errorf("store the secret %s: %w", one.Name, err)
 	}
 	s.log.Info("secret stored", "name", one.Name, "principal", one.Principal, "session", one.SessionID, "by", one.CreatedBy, "until", one.ExpiresAt)
 	return one, nil
+}
+
+// maxFormer bounds the values of a secret that are still masked after others have replaced
+// them.
+const maxFormer = 20
+
+// replaced returns the values that a new value of a secret replaces, the last first.
+func (s *Secrets) replaced(ctx context.Context, id, value string) (former []string, err error) {
+	sealed, _, err := s.store.GetSecret(ctx, id)
+	switch {
+	case errors.Is(err, approvals.ErrUnknownSecret):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the secret that is replaced: %w", err)
+	}
+	s.mu.RLock()
+	before, err := s.decode(id, sealed)
+	s.mu.RUnlock()
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range append([]string{before.Value}, before.Former...) {
+		if one != value && len(former) < maxFormer {
+			former = append(former, one)
+		}
+	}
+	return former, nil
 }
 
 // prepareKeys makes the key file at the first use, and makes sure that all replicas have

@@ -1,14 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/questions"
 	"github.com/heldcall/heldcall/internal/sanitize"
+	"github.com/heldcall/heldcall/internal/secretinput"
 )
 
 type answerCommand struct {
@@ -35,14 +36,14 @@ func (c *answerCommand) Run(ctx context.Context, s *streams) error {
 		return &tooLate{&approvals.DecidedError{Request: request}}
 	}
 	d := approvals.Decision{RequestID: request.ID, Action: approvals.ActionAnswer, Note: c.Note, Save: c.Save}
-	if err := c.fill(&d, &request, s, bufio.NewReader(s.in)); err != nil {
+	if err := c.fill(&d, &request, secretinput.New(s.in, s.err)); err != nil {
 		return &usageError{err}
 	}
 	return decideOne(ctx, s, console, c.outputFlag, d)
 }
 
 // fill adds the flags to a decision.
-func (c *answerCommand) fill(d *approvals.Decision, r *approvals.Request, s *streams, in *bufio.Reader) error {
+func (c *answerCommand) fill(d *approvals.Decision, r *approvals.Request, in *secretinput.Input) error {
 	for _, flag := range []struct {
 		name   string
 		values []string
@@ -59,18 +60,18 @@ func (c *answerCommand) fill(d *approvals.Decision, r *approvals.Request, s *str
 			to.Answer = value
 			return nil
 		}},
-		{"field", c.Field, func(to *approvals.Response, value string) error { return setField(to, value, r, s, in) }},
+		{"field", c.Field, func(to *approvals.Response, value string) error { return setField(to, value, r, in) }},
 	} {
 		for _, value := range flag.values {
-			id, value, err := questionOf(r, flag.name, value)
+			id, rest, err := questions.Named(r, value)
 			if err != nil {
-				return err
+				return fmt.Errorf("--%s %s: %w", flag.name, value, err)
 			}
 			to := d.Response
 			if r.Kind == approvals.KindCombined {
 				to = d.Responses[id]
 			}
-			if err := flag.set(&to, value); err != nil {
+			if err := flag.set(&to, rest); err != nil {
 				return err
 			}
 			if r.Kind != approvals.KindCombined {
@@ -86,32 +87,19 @@ func (c *answerCommand) fill(d *approvals.Decision, r *approvals.Request, s *str
 	return nil
 }
 
-// questionOf splits the value of a flag into the id of one of several questions and the
-// rest.
-func questionOf(r *approvals.Request, flag, value string) (id, rest string, err error) {
-	if r.Kind != approvals.KindCombined {
-		return "", value, nil
-	}
-	for i := range r.Details.Questions {
-		if rest, found := strings.CutPrefix(value, r.Details.Questions[i].ID+":"); found {
-			return r.Details.Questions[i].ID, rest, nil
-		}
-	}
-	return "", "", fmt.Errorf("--%s %s: write the id of a question and a colon before it; `heldcall requests show` lists them", flag, value)
-}
-
 // setField sets NAME=VALUE, or NAME to a value that is read. Other users of the machine can
 // read command lines, so that secrets are always read.
-func setField(to *approvals.Response, field string, r *approvals.Request, s *streams, in *bufio.Reader) error {
+func setField(to *approvals.Response, field string, r *approvals.Request, in *secretinput.Input) error {
 	name, value, given := strings.Cut(field, "=")
 	if given && r.Details.AsksSecret(name) {
 		return fmt.Errorf("--field %s: it is a secret: write the name alone, and enter the value in the terminal or on standard input", name)
 	}
 	if !given {
-		var err error
-		if value, err = readSecret(s, in, name); err != nil {
+		read, err := in.Read(name)
+		if err != nil {
 			return err
 		}
+		value = read
 	}
 	if to.Values == nil {
 		to.Values = make(map[string]string)

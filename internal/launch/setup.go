@@ -110,7 +110,7 @@ func StateFolder(lookup func(string) (string, bool), work string) string {
 // in its folder.
 func (u *Setup) protect(work string, others ...string) error {
 	n := u.Config.NATS
-	files := append([]string{u.Config.Policy.File, u.Config.AuditDir(), n.Creds, n.NKey, n.TLS.Key}, others...)
+	files := append([]string{u.Config.Policy.File, u.Config.AuditDir(), u.Config.Secrets.KeyFile, n.Creds, n.NKey, n.TLS.Key}, others...)
 	for _, client := range u.Config.Proxy.Clients {
 		files = append(files, client.Policy)
 	}

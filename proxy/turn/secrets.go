@@ -26,6 +26,9 @@ func showSecrets(q *approvals.Request, names []string) {
 // policy or the approval of the call permits. Other handles stay. A call whose value would
 // change more than one literal is denied.
 func insertSecrets(r *review) {
+	if len(r.calls) == 0 {
+		return // and the history is not read
+	}
 	rules, from := r.rules(), originOf(r.conversation)
 	for _, j := range r.calls {
 		if j.ruling.Released, j.secrets = "", nil; !j.released() {

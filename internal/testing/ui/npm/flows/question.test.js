@@ -84,6 +84,36 @@ flows('questions', {
 		assert.equal((await decided(stage, answer)).decision.answer, 'Three, <b>one</b> per zone.');
 	},
 
+	async 'a secret is entered hidden, and is in no page'(stage) {
+		const value = 'k7Qz-Lw0o81x"<b>';
+		const answer = stage.held.hold([{ name: 'request_env_var', arguments: { message: 'For the upload', fields: [{ name: 'API_TOKEN', label: 'Token', required: true }] } }], agent);
+		const page = await stage.open();
+		await stage.look(page, 'request_env_var');
+		const field = page.getByLabel('Token (required)');
+		assert.equal(await field.getAttribute('type'), 'password');
+		await field.fill('password');
+		await send(page).click();
+		await page.getByRole('alert').getByText('guess').waitFor();
+		await field.fill(value);
+		const hidden = async () => assert.ok(!(await page.content()).includes('k7Qz'), 'the page has the secret');
+		await hidden();
+		await stage.check(page);
+		await stage.shot(page, 'secret');
+		await page.getByRole('button', { name: 'Show the value of API_TOKEN' }).click();
+		assert.equal(await field.getAttribute('type'), 'text');
+		assert.equal(await field.inputValue(), value);
+		await hidden();
+		await page.getByLabel('Keep the secret for all sessions of this agent').check();
+		await field.press('Enter');
+		await page.getByText('Answered: request_env_var').waitFor();
+		const { decision: made } = await decided(stage, answer);
+		assert.equal(made.values.API_TOKEN, 'secret://API_TOKEN');
+		assert.equal(made.save, true);
+		await page.goto(`${stage.held.console}/#/history`);
+		await page.getByText('request_env_var').first().waitFor();
+		await hidden();
+	},
+
 	async 'several questions are on one card'(stage) {
 		const { options } = decision().arguments;
 		const answer = stage.held.hold([{ name: 'request_input', arguments: { questions: [

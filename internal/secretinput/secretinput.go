@@ -1,0 +1,50 @@
+// Package secretinput reads secrets that people enter on the command line.
+package secretinput
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/charmbracelet/x/term"
+
+	"github.com/heldcall/heldcall/internal/sanitize"
+)
+
+// Input reads values from the terminal, which does not show them, or else one line for each
+// value. It asks for each on Out.
+type Input struct {
+	out      io.Writer
+	terminal *os.File // nil: there is none
+	lines    *bufio.Reader
+}
+
+// New returns the input from a file or a stream.
+func New(in io.Reader, out io.Writer) *Input {
+	i := &Input{out: out, lines: bufio.NewReader(in)}
+	if file, ok := in.(*os.File); ok && term.IsTerminal(file.Fd()) {
+		i.terminal = file
+	}
+	return i
+}
+
+// Read reads the value of a name. At the end of the input it is "".
+func (i *Input) Read(name string) (string, error) {
+	if i.terminal != nil {
+		fmt.Fprintf(i.out, "Value of %s: ", sanitize.Line(name))
+		value, err := term.ReadPassword(i.terminal.Fd())
+		fmt.Fprintln(i.out)
+		if err != nil {
+			return "", fmt.Errorf("read the value of %s: %w", name, err)
+		}
+		return string(value), nil
+	}
+	line, err := i.lines.ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read the value of %s: %w", name, err)
+	}
+	return strings.TrimRight(line, "\r\n"), nil
+}
