@@ -35,7 +35,7 @@ var floors = [][]string{
 	{"dashboards", "deploy/release", "internal/testing/agents", "internal/testing/bench", "internal/testing/clients/...", "internal/testing/conformance", "internal/testing/faults", "internal/testing/ui", "examples/..."},
 }
 
-// programs are what nobody imports: examples, and the checks that measure
+// programs are packages that no other imports: examples, and the checks that measure
 // heldcall from outside and bring plain servers and clients of their own.
 const programs = 13
 

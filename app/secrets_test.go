@@ -197,7 +197,7 @@ func (w *world) setSecret(name, value string) {
 }
 
 // Policy lets some calls have a secret; people are asked about others, and a call that
-// nobody approves never has it.
+// is not approved never has it.
 func TestSecretsOfThePolicy(t *testing.T) {
 	t.Parallel()
 	const plainValue = "ghp_Zq81kLw0opensesame"

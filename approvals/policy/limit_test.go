@@ -82,7 +82,7 @@ func TestBeyondALimit(t *testing.T) {
 			if v.Action == Ask && (v.Timeout != rule.DefaultTimeout || v.RequiredApprovals != 1 || v.OnTimeout != approvals.OnTimeoutDeny || len(v.Suggested) == 0) {
 				t.Errorf("people are asked with %+v", v)
 			}
-			if v := (Shadow{p}).Judge(ls("a")); v.Limits[0].shadowed != true {
+			if v := (Shadow{Policy: p}).Judge(ls("a")); v.Limits[0].shadowed != true {
 				t.Error("a policy that is tried out would deny")
 			}
 		}

@@ -105,7 +105,7 @@ func Starter() []byte { return bytes.Clone(starter) }
 
 // Shadow is a policy on trial: it allows every call unchanged and reports its action in the
 // verdict's Shadowed.
-type Shadow struct{ *Policy }
+type Shadow struct{ Policy *Policy }
 
 // Judge allows a call and reports the action of the policy.
 func (s Shadow) Judge(c Call) Verdict { return shadowed(s.Policy.Judge(c)) }
@@ -115,6 +115,22 @@ func (Shadow) Questions() (offer []string, always bool) { return nil, false }
 
 // AsksPeople returns false.
 func (Shadow) AsksPeople(string) bool { return false }
+
+// AllowsByName is [Policy.AllowsByName].
+func (s Shadow) AllowsByName(principal approvals.Principal, name string) (Verdict, bool) {
+	return s.Policy.AllowsByName(principal, name)
+}
+
+// JudgesResults is [Policy.JudgesResults].
+func (s Shadow) JudgesResults() bool { return s.Policy.JudgesResults() }
+
+// PermitsSecret is [Policy.PermitsSecret].
+func (s Shadow) PermitsSecret(c Call, name string) bool { return s.Policy.PermitsSecret(c, name) }
+
+// InsertSecrets is [Policy.InsertSecrets].
+func (s Shadow) InsertSecrets(c Call, values map[string]string) (string, error) {
+	return s.Policy.InsertSecrets(c, values)
+}
 
 // JudgeHosted allows a hosted tool and reports the action of the policy.
 func (s Shadow) JudgeHosted(principal approvals.Principal, name string) Verdict {

@@ -87,8 +87,7 @@ func (r *review) decide() error {
 	return nil
 }
 
-// errCancelled ends a turn with a cancelled request whose run was not aborted: nobody has
-// decided about the call.
+// errCancelled ends a turn with a cancelled request whose run was not aborted.
 var errCancelled = errors.New("a request of the turn was cancelled")
 
 // rule makes rulings of the states of the requests. Calls that people have not decided on

@@ -47,13 +47,11 @@ func insertSecrets(r *review) {
 			continue
 		}
 		text, err := rules.InsertSecrets(from, c, j.secrets)
-		if err != nil {
-			names := strings.Join(j.secrets, ", ")
-			j.secrets, j.verdict.Rule, j.verdict.Denial = nil, policy.RuleSecrets, nil
-			j.deny(approvals.OutcomeDeniedByRule, "", notice.SecretRefused(j.call.Name, names, err))
-			continue
+		if j.ruling.Released = text; err != nil {
+			refused := notice.SecretRefused(j.call.Name, strings.Join(j.secrets, ", "), err)
+			j.secrets, j.ruling.Released, j.verdict.Rule, j.verdict.Denial = nil, "", policy.RuleSecrets, nil
+			j.deny(approvals.OutcomeDeniedByRule, "", refused)
 		}
-		j.ruling.Released = text
 	}
 }
 
