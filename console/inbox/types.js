@@ -49,6 +49,7 @@
  * @typedef {Object} Details fields that only some requests have
  * @property {string[]} [flags]
  * @property {string[]} [commands]
+ * @property {string[]} [secrets] whose values the call gets if it is approved
  * @property {string} [raw_arguments]
  * @property {string} [policy] the file name of the policy that judges the call
  * @property {{patterns: string[], scope: string, expires: string}} [remember] what a decision is remembered as where nothing else is chosen

@@ -73,7 +73,7 @@ func unescaped(parent *view, escape byte) *view {
 	}
 }
 
-// appendUnescaped appends what the escape at the beginning of a text stands for, and
+// appendUnescaped appends what the escape at the beginning of a text encodes, and
 // returns the length of the escape. A byte that begins no escape stands for itself.
 func appendUnescaped(dst, text []byte) ([]byte, int) {
 	if text[0] == '%' {

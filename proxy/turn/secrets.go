@@ -15,9 +15,6 @@ import (
 // showSecrets names the secrets of a call in the request about it. Approval gives the call
 // their values, so that silence does not approve it.
 func showSecrets(q *approvals.Request, names []string) {
-	if len(names) == 0 {
-		return
-	}
 	q.Details.Secrets, q.OnTimeout = names, approvals.OnTimeoutDeny
 	q.Details.Flags = append(slices.Clip(q.Details.Flags), fmt.Sprintf("If it is approved, the agent gets the value of the secret %s in place of its handle.", strings.Join(names, ", ")))
 }
@@ -62,6 +59,6 @@ func (j *judgedCall) consented(name string) bool {
 	if !decided || d.ReviewerID == approvals.ReviewerTimeout {
 		return false
 	}
-	written := d.Action == approvals.ActionModifyArgs && !slices.Contains(handles.Names(j.call.Arguments, j.call.FreeText), name)
-	return written || slices.Contains(j.request.Details.Secrets, name)
+	return slices.Contains(j.request.Details.Secrets, name) ||
+		(d.Action == approvals.ActionModifyArgs && !slices.Contains(handles.Names(j.call.Arguments, j.call.FreeText), name))
 }
