@@ -84,7 +84,7 @@ func (a *Answer) readWhole(framed bool) error {
 	if err != nil {
 		return err
 	}
-	if err := a.quoted([][]byte{value}, false); err != nil {
+	if err := a.limits.quoted([][]byte{value}, false); err != nil {
 		return err
 	}
 	a.reading = Part{Bytes: value, answer: a}
@@ -170,7 +170,7 @@ func (a *Answer) fail(p *Part) error {
 	if slices.ContainsFunc(p.units, func(u *Unit) bool { return u != nil && u.Call }) {
 		return NotUnderstood("it reports an error and a call in one event")
 	}
-	if err := a.quoted(p.Payloads, true); err != nil {
+	if err := a.limits.quoted(p.Payloads, true); err != nil {
 		return err
 	}
 	a.codec.Disposed(p, Voided)
@@ -181,8 +181,8 @@ func (a *Answer) fail(p *Part) error {
 
 // quoted refuses an error that quotes what the agent must not see. Failed reports that the
 // payloads are about an error; in others only the field error is.
-func (a *Answer) quoted(payloads [][]byte, failed bool) error {
-	if a.limits.Quotes == nil {
+func (l *Limits) quoted(payloads [][]byte, failed bool) error {
+	if l.Quotes == nil {
 		return nil
 	}
 	for _, failure := range payloads {
@@ -191,7 +191,7 @@ func (a *Answer) quoted(payloads [][]byte, failed bool) error {
 		} else if !failed {
 			failure = []byte(gjson.GetBytes(failure, "error").Raw)
 		}
-		if a.limits.Quotes(failure) {
+		if l.Quotes(failure) {
 			return &Error{Code: CodeUpstreamUnreachable, Reason: "the upstream reports an error in its answer; the text of the error was withheld: it quotes content that is hidden from the agent"}
 		}
 	}

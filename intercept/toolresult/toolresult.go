@@ -165,7 +165,7 @@ func eachText(v gjson.Result, depth int, visit func(gjson.Result)) (ok bool) {
 		return false
 	}
 	if kind := v.Get("type").Str; v.IsObject() && slices.ContainsFunc(binary, func(word string) bool { return strings.Contains(kind, word) }) {
-		return true
+		return eachText(v.Get("text"), depth+1, visit)
 	}
 	ok = true
 	v.ForEach(func(name, item gjson.Result) bool {
