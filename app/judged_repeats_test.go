@@ -38,6 +38,27 @@ func TestAskedResultInAnotherForm(t *testing.T) {
 	}
 }
 
+// A decision about a result with an image is not one about the same text with another image.
+func TestAskedResultWithAnotherImage(t *testing.T) {
+	t.Parallel()
+	for name, api := range resultAPIs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := build(t, judgesResults, readsThenTalks)
+			body := api.reporting(strings.Replace(api.image, `"see"`, `"review me"`, 1))
+			answer := w.post(api.path, body)
+			w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionApprove})
+			answer.rest()
+			if _, sent := w.answered(api, body); sent != body {
+				t.Errorf("upstream got %s", sent)
+			}
+			answer = w.post(api.path, strings.Replace(body, "AAAA", "BBBB", 1))
+			w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionDeny})
+			answer.rest()
+		})
+	}
+}
+
 // An agent that first names the answer before a result and later sends the whole history
 // reports the same result: people are asked once.
 func TestAskedResultOfAStoredAnswer(t *testing.T) {
