@@ -3,6 +3,8 @@ package intercept
 import (
 	"slices"
 	"strings"
+
+	"github.com/tidwall/gjson"
 )
 
 // Answer reads the upstream's answers to one request and decides what the agent gets:
@@ -80,6 +82,9 @@ func (a *Answer) End(framed bool) (out []byte, err error) {
 func (a *Answer) readWhole(framed bool) error {
 	value, err := a.body.Value(framed)
 	if err != nil {
+		return err
+	}
+	if err := a.limits.quoted([][]byte{value}, false); err != nil {
 		return err
 	}
 	a.reading = Part{Bytes: value, answer: a}
@@ -165,10 +170,32 @@ func (a *Answer) fail(p *Part) error {
 	if slices.ContainsFunc(p.units, func(u *Unit) bool { return u != nil && u.Call }) {
 		return NotUnderstood("it reports an error and a call in one event")
 	}
+	if err := a.limits.quoted(p.Payloads, true); err != nil {
+		return err
+	}
 	a.codec.Disposed(p, Voided)
 	p.Void()
 	a.Forget() // an event of a call after the error is refused, of a known form too
 	return a.pass(p, false)
+}
+
+// quoted refuses an error that quotes what the agent must not see. Failed reports that the
+// payloads are about an error; in others only the field error is.
+func (l *Limits) quoted(payloads [][]byte, failed bool) error {
+	if l.Quotes == nil {
+		return nil
+	}
+	for _, failure := range payloads {
+		if response := gjson.GetBytes(failure, "response"); response.Exists() {
+			failure = []byte(response.Get("error").Raw) // the rest repeats the request
+		} else if !failed {
+			failure = []byte(gjson.GetBytes(failure, "error").Raw)
+		}
+		if l.Quotes(failure) {
+			return &Error{Code: CodeUpstreamUnreachable, Reason: "the upstream reports an error in its answer; the text of the error was withheld: it quotes content that is hidden from the agent"}
+		}
+	}
+	return nil
 }
 
 // known takes a part of a known form, which passes or is held as the part from which the

@@ -77,6 +77,24 @@ func (r *Content) Texts() (texts []string, ok bool) {
 	return texts, ok
 }
 
+// TextOnly reports whether the content is a text, or a list of parts that are texts and have
+// nothing else but cache marks.
+func (r *Content) TextOnly() bool {
+	v := gjson.Parse(r.Raw)
+	if !v.IsArray() {
+		return v.Type == gjson.String
+	}
+	return !slices.ContainsFunc(v.Array(), func(part gjson.Result) bool {
+		other := part.Get("text").Type != gjson.String
+		part.ForEach(func(name, value gjson.Result) bool {
+			typed := name.Str == "type" && slices.Contains([]string{"text", "input_text", "output_text"}, value.Str)
+			other = other || (!typed && name.Str != "text" && name.Str != "cache_control")
+			return !other
+		})
+		return other
+	})
+}
+
 // withTexts returns the content with other texts, as many as it has. All other bytes stay.
 func (r *Content) withTexts(texts []string) string {
 	var b strings.Builder
@@ -147,7 +165,7 @@ func eachText(v gjson.Result, depth int, visit func(gjson.Result)) (ok bool) {
 		return false
 	}
 	if kind := v.Get("type").Str; v.IsObject() && slices.ContainsFunc(binary, func(word string) bool { return strings.Contains(kind, word) }) {
-		return true
+		return eachText(v.Get("text"), depth+1, visit)
 	}
 	ok = true
 	v.ForEach(func(name, item gjson.Result) bool {

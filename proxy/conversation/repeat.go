@@ -36,7 +36,7 @@ func (c *Conversation) Fingerprint(upstream string) string {
 	for _, name := range names {
 		if raw := fields.Raw(name); raw != nil {
 			_, _ = io.WriteString(sum, "\n"+name+"\n")
-			if writeCanonical(sum, raw) != nil {
+			if WriteCanonical(sum, raw) != nil {
 				return ""
 			}
 		}
@@ -52,9 +52,9 @@ func readBody(body []byte, names []string) (strictjson.Fields, error) {
 	return strictjson.ReadFields(body, names...)
 }
 
-// writeCanonical writes a strict JSON value without white space and cache marks, and with
+// WriteCanonical writes a strict JSON value without white space and cache marks, and with
 // one spelling of each string.
-func writeCanonical(w io.Writer, raw []byte) error {
+func WriteCanonical(w io.Writer, raw []byte) error {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
 	enc := jsontext.NewEncoder(w, jsontext.AllowDuplicateNames(true))
 	for {
@@ -177,7 +177,7 @@ func history(c *Conversation) (items [][sha256.Size]byte) {
 			return nil
 		}
 		sum := sha256.New()
-		if writeCanonical(sum, item) != nil {
+		if WriteCanonical(sum, item) != nil {
 			return nil
 		}
 		items = append(items, [sha256.Size]byte(sum.Sum(nil)))

@@ -2,7 +2,10 @@ package results
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
@@ -21,11 +24,30 @@ type askedResult struct {
 	again []judgedResult
 }
 
+// setID sets the key of a result in records. It is the same in each request: agents move cache
+// marks, write a text as a string or as a part, and may repeat the call later only.
+func (r *Results) setID(j *judgedResult) {
+	sum := sha256.New()
+	write := func(text string) { _, _ = fmt.Fprintf(sum, "%d:%s", len(text), text) }
+	call, known := r.Conversation.Judged.Call(j.index)
+	write(fmt.Sprint(j.sent.CallID, known, call.FreeText))
+	write(call.Name)
+	write(call.Arguments)
+	texts, _ := j.sent.Texts()
+	for _, text := range texts {
+		write(text)
+	}
+	if !j.sent.TextOnly() && conversation.WriteCanonical(sum, []byte(j.sent.Raw)) != nil {
+		write(j.sent.Raw)
+	}
+	j.id = hex.EncodeToString(sum.Sum(nil))
+}
+
 // decision returns what was decided about a result in an earlier request. ok is false for one
 // that is not decided; its request is then open, or nil.
 func (r *Results) decision(ctx context.Context, j *judgedResult) (model *conversation.Replacement, ok bool, open *approvals.Request, refusal *intercept.Error) {
 	c := r.Conversation
-	record, known, refusal := c.Judged.Reviewed(ctx, j.id())
+	record, known, refusal := c.Judged.Reviewed(ctx, j.id)
 	switch {
 	case refusal != nil || !known:
 		return nil, false, nil, refusal
@@ -47,8 +69,9 @@ func (r *Results) decision(ctx context.Context, j *judgedResult) (model *convers
 
 // ask finds what was decided about a result before, or prepares to ask people about it.
 func (r *Results) ask(ctx context.Context, j *judgedResult) *intercept.Error {
+	r.setID(j)
 	for _, earlier := range r.asked {
-		if earlier.key == j.key {
+		if earlier.id == j.id {
 			earlier.again = append(earlier.again, *j)
 			return nil
 		}
@@ -107,7 +130,7 @@ func (r *Results) decided(ctx context.Context, j *judgedResult, q *approvals.Req
 		e.Type, e.Outcome, e.Note = approvals.EventResultRedacted, string(approvals.OutcomeAllowedByPerson), j.verdict.Reason
 		r.record(j, e)
 	}
-	if refusal := r.Conversation.Judged.Review(ctx, conversation.ReviewedResult{Key: j.id(), Request: q.ID, Decided: true, Model: model}); refusal != nil {
+	if refusal := r.Conversation.Judged.Review(ctx, conversation.ReviewedResult{Key: j.id, Request: q.ID, Decided: true, Model: model}); refusal != nil {
 		return nil, refusal
 	}
 	return model, nil
@@ -121,7 +144,7 @@ func (r *Results) Requests() []approvals.Request { return r.requests }
 // them. Call it with the complete requests, before they are opened.
 func (r *Results) Opening(ctx context.Context) *intercept.Error {
 	for i, j := range r.asked {
-		if refusal := r.Conversation.Judged.Review(ctx, conversation.ReviewedResult{Key: j.id(), Request: r.requests[i].ID}); refusal != nil {
+		if refusal := r.Conversation.Judged.Review(ctx, conversation.ReviewedResult{Key: j.id, Request: r.requests[i].ID}); refusal != nil {
 			return refusal
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -63,6 +62,7 @@ type judgedResult struct {
 	sent    *toolresult.Content
 	key     policy.ResultKey
 	verdict *policy.ResultVerdict
+	id      string // in records, of a result about which people are asked
 }
 
 // Judge judges every result of the request. Call it before the hidden turns are spliced in:
@@ -221,9 +221,6 @@ func (j *judgedResult) edited(text string) *conversation.Replacement {
 	texts[0] = text
 	return &conversation.Replacement{Texts: texts}
 }
-
-// id is the key of a result in records.
-func (j *judgedResult) id() string { return hex.EncodeToString(j.key[:]) }
 
 // newRequest is the request to people whether the model may read a result.
 func (r *Results) newRequest(j *judgedResult) approvals.Request {

@@ -8,6 +8,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/exchange"
+	"github.com/heldcall/heldcall/proxy/leakcheck"
 	"github.com/heldcall/heldcall/proxy/mediatype"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
@@ -46,6 +47,9 @@ func (o *output) begin(pass func(intercept.Call) bool) {
 	o.answer = intercept.NewAnswer(o.conversation.Parsed, intercept.Limits{
 		Pass: pass, MaxBytes: limits.MaxBody, MaxContinuations: limits.MaxContinuations, TurnID: o.conversation.Request.Turn,
 		Offered: o.conversation.Offered.InAnswer(),
+		Quotes: func(failure []byte) bool {
+			return leakcheck.Quotes(failure, o.exchange.Next.Body, o.conversation.Request.Envelope.Body)
+		},
 	})
 }
 

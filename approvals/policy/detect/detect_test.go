@@ -84,7 +84,7 @@ func TestRedactSeveralTexts(t *testing.T) {
 	for _, tt := range []struct{ texts, want []string }{
 		{[]string{"a Ticket-1 b ticket-22"}, []string{"a [redacted] b [redacted]"}},
 		{[]string{"tick", "et-1 b"}, []string{"[redacted]", " b"}},
-		{[]string{"tick", "", "et-", "1", " b"}, []string{"[redacted]", "", "", "", " b"}},
+		{[]string{"tick", "", "et-", "1", " b"}, []string{"[redacted]", "", "[redacted]", "[redacted]", " b"}},
 		{[]string{"ticket-1", "2 b"}, []string{"[redacted]", " b"}},
 		{[]string{"none", ""}, []string{"none", ""}},
 	} {

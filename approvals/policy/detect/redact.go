@@ -41,7 +41,8 @@ func disjoint(found []Span) []Span {
 }
 
 // Redact returns texts with a note in place of some parts of the joined text, as
-// [Detector.FindIn] finds them. Of a part in several texts the first one has the note.
+// [Detector.FindIn] finds them. Of a part in several texts the first one has the note, and so
+// has each of which nothing else would be left.
 func Redact(texts []string, parts []Span) []string {
 	parts = disjoint(parts)
 	out := make([]string, len(texts))
@@ -62,7 +63,9 @@ func Redact(texts []string, parts []Span) []string {
 			kept = min(part.End, at+len(text))
 		}
 		b.WriteString(text[kept-at:])
-		out[i] = b.String()
+		if out[i] = b.String(); out[i] == "" && text != "" {
+			out[i] = replacement("") // some providers refuse empty texts
+		}
 		at += len(text)
 	}
 	return out
