@@ -105,7 +105,7 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 			if request == nil {
 				request = new(r.newRequest(j, answer))
 				if names := rules.Secrets(from, j.shown()); len(names) > 0 {
-					showSecrets(request, names)
+					asking.ShowSecrets(request, names)
 				}
 			}
 			r.asked, r.requests = append(r.asked, j), append(r.requests, *request)

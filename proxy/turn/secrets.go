@@ -1,7 +1,6 @@
 package turn
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,13 +10,6 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/notice"
 )
-
-// showSecrets names the secrets of a call in the request about it. Approval gives the call
-// their values, so that silence does not approve it.
-func showSecrets(q *approvals.Request, names []string) {
-	q.Details.Secrets, q.OnTimeout = names, approvals.OnTimeoutDeny
-	q.Details.Flags = append(slices.Clip(q.Details.Flags), fmt.Sprintf("If it is approved, the agent gets the value of the secret %s in place of its handle.", strings.Join(names, ", ")))
-}
 
 // insertSecrets gives the calls that the agent gets the values of their secrets: those that
 // policy or the approval of the call permits. Other handles stay. A call whose value would
