@@ -18,7 +18,7 @@ const FEW = 3; // so many requests are read one by one, more as a list
 const SPARE = 5; // additional length of a list, for requests that came meanwhile
 
 const DELEGATIONS = new Set(['delegation_created', 'delegation_revoked']);
-const AFTERWARDS = new Set(['turn_detached', 'turn_reattached', 'call_released']); // the stream has no request after those of one that has ended
+const AFTERWARDS = new Set(['turn_detached', 'turn_reattached', 'call_released', 'call_result']); // the stream has no request after those of one that has ended
 const REQUEST = 'request'; // the present state of a request, after each event about it
 
 let lastEventID = '';
@@ -122,10 +122,10 @@ function take(event) {
 	if (event.name === REQUEST) takeOver([parse(event.data)]);
 }
 
-/** Reads an ended request that is shown once more, when its release is recorded. @param {string} id */
+/** Reads an ended request that is shown once more, when its release or its result is recorded. @param {string} id */
 function readAfterwards(id) {
 	const known = state.requests.get(id);
-	if (known && known.status !== 'pending') setTimeout(() => want(id), AGAIN);
+	if (known ? known.status !== 'pending' : id === state.selected) setTimeout(() => want(id), AGAIN);
 }
 
 /** Reads the rights of the person at the page again. */

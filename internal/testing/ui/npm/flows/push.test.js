@@ -45,7 +45,11 @@ flows('in the browser', {
 	async 'without heldcall the page opens, and says that it knows nothing'(stage) {
 		stage.held.begin([push], around);
 		const page = await stage.open('/', { worker: true });
-		await page.waitForFunction(async () => (await (await caches.open('inbox')).keys()).length > 30);
+		await page.waitForFunction(async () => { // all files are kept
+			const files = new Set(performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname).filter((path) => path.startsWith('/inbox/')));
+			const kept = new Set((await (await caches.open('inbox')).keys()).map(({ url }) => new URL(url).pathname));
+			return kept.size > 30 && files.isSubsetOf(kept);
+		});
 		await stage.held.halt();
 		await page.reload();
 		await page.getByRole('alert').filter({ hasText: 'Can’t reach heldcall' }).waitFor();

@@ -191,6 +191,7 @@ flows('questions', {
 				{ id: 'b', kind: 'env_var', message: text, tool: text, fields: [{ name: 'HOST', label: text, description: text, placeholder: text, secret: false }] },
 			] } }], { ...agent, user: name, text: name });
 			await stage.look(page, 'request_input');
+			await page.locator('.call [id^="loading-"]').waitFor({ state: 'detached' });
 			const seen = (await page.locator('.call').innerText()).replace(/\s+/g, ' ');
 			const want = (shows ?? text).replace(/\s+/g, ' ').trim();
 			assert.ok(seen.split(want).length > 14, `${name}: ${want} is not seen in each place:\n${seen}`);
