@@ -82,3 +82,21 @@ func TestAskedResultOfAStoredAnswer(t *testing.T) {
 		t.Errorf("upstream got %d requests, the last is %s", len(requests), last)
 	}
 }
+
+// Two requests that report the same result wait for one decision, and both get it.
+func TestAskedResultOfTwoRequests(t *testing.T) {
+	t.Parallel()
+	eachResultAPI(t, func(t *testing.T, api resultAPI) {
+		w := build(t, judgesResults, readsThenTalks)
+		first := w.post(api.path, api.reporting(`"review me"`))
+		w.pending(1)
+		second := w.post(api.path, strings.Replace(api.reporting(`"review me"`), `"m"`, `"m2"`, 1))
+		w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionDeny})
+		for _, answer := range []*call{first, second} {
+			if got := answer.rest(); !strings.Contains(got, "I ha") {
+				t.Errorf("the agent got %s", got)
+			}
+		}
+		w.only(approvals.StatusDenied)
+	})
+}
