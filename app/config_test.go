@@ -184,7 +184,7 @@ func TestConfigProblems(t *testing.T) {
 		`heldcall.yaml:2: proxy.routes.allow[1]: "/[" is not a pattern: a bracket or backslash has no end`)
 	// The environment.
 	f("nats: {dir: \"${UNSET}/${SET}/${ALSO_UNSET}\"}\n", "heldcall.yaml:1: nats.dir: the environment variable UNSET, ALSO_UNSET is not set; set it or write the value here")
-	f("${SET}: 1\n", "heldcall.yaml:1: ${SET}: unknown key; the keys here are proxy, hold, runs, console, nats, policy, grants, notify, audit, log, tracing")
+	f("${SET}: 1\n", "heldcall.yaml:1: ${SET}: unknown key; the keys here are proxy, hold, runs, console, nats, policy, grants, secrets, notify, audit, log, tracing")
 	// What cannot work.
 	f("proxy:\n  listen: 4141\n", `heldcall.yaml:2: proxy.listen: "4141" is not host:port; write for example 127.0.0.1:4141`)
 	f("proxy: {listen: \"127.0.0.1:${PORT}\"}\n", `heldcall.yaml:1: proxy.listen: "x" is not a port; write a number from 0 to 65535`)
@@ -222,7 +222,7 @@ func TestConfigProblems(t *testing.T) {
 	f("log: {level: loud}\nhold:\n  park_after: 0s\nx: 1\n",
 		`heldcall.yaml:1: log.level: "loud" is not known; write debug, info, warn or error`,
 		"heldcall.yaml:3: hold.park_after: 0s is not above 0; write for example 50s",
-		"heldcall.yaml:4: x: unknown key; the keys here are proxy, hold, runs, console, nats, policy, grants, notify, audit, log, tracing")
+		"heldcall.yaml:4: x: unknown key; the keys here are proxy, hold, runs, console, nats, policy, grants, secrets, notify, audit, log, tracing")
 }
 
 // Who decides in another terminal has neither the keys nor the files of the

@@ -133,9 +133,9 @@ func TestTraceHoldsArgumentsWhereTheyAreAskedFor(t *testing.T) {
 	spans := receive(t)
 	script := func(r *fakemodel.Request) fakemodel.Reply {
 		call := fakemodel.Call{ID: "c", Name: "bash", Arguments: `{"command":"echo ` + key + `"}`}
-		return fakemodel.Answer{ID: "x", Calls: []fakemodel.Call{call}}.Reply(r)
+		return fakemodel.Answer{ID: "x", Calls: []fakemodel.Call{call}, Fragment: 1 << 20}.Reply(r) // in pieces the key is refused
 	}
-	w := build(t, "rules:\n  - allow: [\"bash(echo *)\"]\n", script, spans.on, func(c *app.Config) {
+	w := build(t, allowAll, script, spans.on, func(c *app.Config) {
 		c.Tracing.Arguments, c.Proxy.Upstreams[0].APIKey = true, key
 	})
 	w.post("/v1/chat/completions", streamedRequest).rest()

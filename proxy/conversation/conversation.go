@@ -69,7 +69,7 @@ func (c *Conversation) read() (refusal *intercept.Error) {
 func (c *Conversation) parse() (intercept.Request, *intercept.Error) {
 	r, err := c.Request.Dialect.Request(c.Request.Envelope)
 	if err != nil {
-		return nil, asRefusal(err)
+		return nil, intercept.Refusal(err)
 	}
 	var from Questions
 	if c.shared.Questions != nil {
@@ -77,14 +77,6 @@ func (c *Conversation) parse() (intercept.Request, *intercept.Error) {
 	}
 	c.Offered.add(r, from)
 	return r, nil
-}
-
-// asRefusal returns the error for the agent, nil for nil.
-func asRefusal(err error) (refusal *intercept.Error) {
-	if err != nil && !errors.As(err, &refusal) {
-		refusal = &intercept.Error{Code: intercept.CodeBadRequest, Reason: "the request could not be processed", Err: err}
-	}
-	return refusal
 }
 
 // resume finds session and run of a request that continues an answer by its id.

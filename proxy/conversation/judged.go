@@ -100,7 +100,7 @@ func (h *JudgedResults) Apply() *intercept.Error {
 	if err == nil {
 		err = parsed.SetBody(replaced)
 	}
-	return asRefusal(err)
+	return intercept.Refusal(err)
 }
 
 // Call returns the call that had the i-th result. known is false where neither the request nor
@@ -192,7 +192,7 @@ func (h *JudgedResults) remember(one *ReviewedResult) {
 func (h *JudgedResults) Review(ctx context.Context, one ReviewedResult) *intercept.Error {
 	text, err := json.Marshal(one)
 	if err != nil {
-		return asRefusal(err)
+		return intercept.Refusal(err)
 	}
 	refusal := h.conversation.put(ctx, h.conversation.sessionIdentity().reviewedKey(), one.Key, text)
 	if refusal == nil && one.Decided {

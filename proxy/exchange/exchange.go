@@ -5,6 +5,7 @@ package exchange
 import (
 	"bytes"
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -147,4 +148,9 @@ func (x *Exchange) Heartbeats(started, holding bool) bool {
 func (x *Exchange) HasKey(c intercept.Call) bool {
 	text := []byte(c.Name + "\n" + c.Arguments)
 	return !bytes.Equal(x.Upstream.Redact(text), text)
+}
+
+// Redirects reports the statuses that clients follow to another address.
+func Redirects(status int) bool {
+	return status >= 300 && status < 400 && status != http.StatusNotModified
 }

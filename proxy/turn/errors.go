@@ -2,7 +2,6 @@ package turn
 
 import (
 	"errors"
-	"net/http"
 
 	"github.com/heldcall/heldcall/intercept"
 )
@@ -22,28 +21,10 @@ func Explain(err error) *intercept.Error {
 	if errors.Is(err, ErrShuttingDown) {
 		return errRestarting()
 	}
-	return asError(err, intercept.CodeUpstreamCut, "the answer ended early")
+	return intercept.AsError(err, intercept.CodeUpstreamCut, "the answer ended early")
 }
 
 // errRestarting is the error for an agent whose turn ends because heldcall stops.
 func errRestarting() *intercept.Error {
 	return &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "heldcall is restarting; retry the request"}
-}
-
-// notProcessed returns the error for an answer that the dialect has refused.
-func notProcessed(err error) *intercept.Error {
-	return asError(err, intercept.CodeAnswerNotUnderstood, "the answer could not be processed")
-}
-
-// asError returns the *intercept.Error that err wraps, else one of its own.
-func asError(err error, code intercept.Code, reason string) *intercept.Error {
-	if e := (*intercept.Error)(nil); errors.As(err, &e) {
-		return e
-	}
-	return &intercept.Error{Code: code, Reason: reason, Err: err}
-}
-
-// redirects reports the statuses that clients follow to another address.
-func redirects(status int) bool {
-	return status >= 300 && status < 400 && status != http.StatusNotModified
 }

@@ -118,7 +118,7 @@ func (t *Turn) upstreamError(status int) State {
 		refused.Reason += " (status " + cmp.Or(http.StatusText(status), "Unknown Status Code") + ")"
 		return t.output.fail(refused)
 	}
-	if redirects(status) {
+	if exchange.Redirects(status) {
 		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream sends the agent to another address, where nothing would be held; if it is the right one, name it in proxy.upstreams"})
 	}
 	r := t.exchange.Response

@@ -94,7 +94,7 @@ func (o *output) pass(out []byte, refused error) (failed bool, next State) {
 		return true, o.gone()
 	}
 	if refused != nil {
-		return true, o.fail(notProcessed(refused))
+		return true, o.fail(intercept.NotProcessed(refused))
 	}
 	return false, Reading
 }

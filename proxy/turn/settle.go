@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
 )
 
 // settle makes the rulings take effect. What follows from them is recorded before a byte
@@ -26,7 +27,7 @@ func (t *Turn) settle() State {
 	rulings := t.review.rulings()
 	settled, err := t.output.answer.Resolve(rulings)
 	if err != nil {
-		return t.output.fail(notProcessed(err))
+		return t.output.fail(intercept.NotProcessed(err))
 	}
 	refusal := t.hosted.JudgeRestated(t.ctx, settled.Next)
 	if refusal != nil { // the model gets no continuation, and the rulings stay
