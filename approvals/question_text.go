@@ -7,6 +7,31 @@ import (
 	"strings"
 )
 
+// facts returns what is known of an option beside its texts.
+func (o *Option) facts() (facts []string) {
+	if o.Recommended {
+		facts = append(facts, "recommended")
+	}
+	for _, fact := range []struct{ name, value string }{{"risk", string(o.RiskLevel)}, {"time", o.EstimatedTime}, {"cost", o.EstimatedCost}} {
+		if fact.value != "" {
+			facts = append(facts, fact.name+" "+fact.value)
+		}
+	}
+	return facts
+}
+
+// kind returns whether the field must be filled in, and is secret.
+func (f *QuestionField) kind() string {
+	kind := "optional"
+	if f.Required {
+		kind = "required"
+	}
+	if f.Secret {
+		kind += ", secret"
+	}
+	return kind
+}
+
 // Describe describes the question on several lines, which are not escaped: recommended
 // options are first.
 func (q *Question) Describe() string {
@@ -22,17 +47,8 @@ func (q *Question) Describe() string {
 		add("for %s", q.Tool)
 	}
 	for _, o := range q.Ranked() {
-		facts := []string{}
-		if o.Recommended {
-			facts = append(facts, "recommended")
-		}
-		for _, fact := range []struct{ name, value string }{{"risk", string(o.RiskLevel)}, {"time", o.EstimatedTime}, {"cost", o.EstimatedCost}} {
-			if fact.value != "" {
-				facts = append(facts, fact.name+" "+fact.value)
-			}
-		}
 		add("  %s: %s", o.ID, strings.TrimSuffix(o.Label+": "+o.Description, ": "))
-		if len(facts) > 0 {
+		if facts := o.facts(); len(facts) > 0 {
 			add("    %s", strings.Join(facts, ", "))
 		}
 		for _, risk := range o.Risks {
@@ -46,14 +62,7 @@ func (q *Question) Describe() string {
 		add("  or answer in words")
 	}
 	for _, f := range q.Fields {
-		kind := "optional"
-		if f.Required {
-			kind = "required"
-		}
-		if f.Secret {
-			kind += ", secret"
-		}
-		add("  %s (%s, %s)", f.Name, f.InputType, kind)
+		add("  %s (%s, %s)", f.Name, f.InputType, f.kind())
 		for _, fact := range []struct{ name, value string }{{"", f.Label}, {"", f.Description}, {"pattern ", f.Pattern}, {"default ", f.Default}, {"such as ", f.Placeholder}} {
 			if fact.value != "" {
 				add("    %s%s", fact.name, fact.value)

@@ -181,9 +181,15 @@ func (a *arguments) checkMembers(kind approvals.Kind) error {
 		name        string
 		given, fits bool
 	}{
-		{"question", a.Question != "", !env}, {"type", a.Type != "", !env}, {"options", a.Options != nil, !env}, {"default", a.Default != "", !env},
-		{"allow_free_text", a.AllowFreeText != nil, !env}, {"max_selections", a.MaxSelections != nil, kind == approvals.KindDecision},
-		{"tool", a.Tool != "", env}, {"fields", a.Fields != nil, env}, {"message", a.Message != "", env},
+		{"question", a.Question != "", !env},
+		{"type", a.Type != "", !env},
+		{"options", a.Options != nil, !env},
+		{"default", a.Default != "", !env},
+		{"allow_free_text", a.AllowFreeText != nil, !env},
+		{"max_selections", a.MaxSelections != nil, kind == approvals.KindDecision},
+		{"tool", a.Tool != "", env},
+		{"fields", a.Fields != nil, env},
+		{"message", a.Message != "", env},
 	} {
 		if m.given && !m.fits {
 			return fmt.Errorf("%s: a question of the kind %s does not have it", m.name, kind)
@@ -211,6 +217,21 @@ func checkID(id string, taken bool) error {
 	return nil
 }
 
+func (o *option) check() error {
+	switch {
+	case strings.TrimSpace(o.Label) == "":
+		return errors.New("label: it is missing")
+	case o.RiskLevel != "" && !slices.Contains(risks, o.RiskLevel):
+		return fmt.Errorf("risk_level: it must be one of %s", strings.Join(risks, ", "))
+	case len(o.Risks) > maxOptions:
+		return fmt.Errorf("risks: at most %d are possible", maxOptions)
+	}
+	if err := checkTexts(append(o.Risks, o.Label, o.Description, o.EstimatedTime, o.EstimatedCost)...); err != nil {
+		return fmt.Errorf(": %w", err)
+	}
+	return nil
+}
+
 func (a *arguments) readOptions(q *approvals.Question) error {
 	if q.Type == typeConfirmation && len(a.Options) == 0 && !q.AllowFreeText {
 		a.Options = []option{{ID: "yes", Label: "Yes"}, {ID: "no", Label: "No"}}
@@ -224,16 +245,8 @@ func (a *arguments) readOptions(q *approvals.Question) error {
 		if err := checkID(o.ID, taken); err != nil {
 			return fmt.Errorf("%sid: %w", where, err)
 		}
-		switch {
-		case strings.TrimSpace(o.Label) == "":
-			return fmt.Errorf("%slabel: it is missing", where)
-		case o.RiskLevel != "" && !slices.Contains(risks, o.RiskLevel):
-			return fmt.Errorf("%srisk_level: it must be one of %s", where, strings.Join(risks, ", "))
-		case len(o.Risks) > maxOptions:
-			return fmt.Errorf("%srisks: at most %d are possible", where, maxOptions)
-		}
-		if err := checkTexts(append(o.Risks, o.Label, o.Description, o.EstimatedTime, o.EstimatedCost)...); err != nil {
-			return fmt.Errorf("%s: %w", where, err)
+		if err := o.check(); err != nil {
+			return fmt.Errorf("%s%w", where, err)
 		}
 		q.Options = append(q.Options, approvals.Option{
 			ID: o.ID, Label: o.Label, Description: o.Description, Recommended: o.Recommended, RiskLevel: approvals.Risk(o.RiskLevel),

@@ -100,7 +100,8 @@ var (
 	}
 	ratedOption = []parameter{
 		one("risk_level", "How much harm it can do.", risks), text("estimated_time", "How long it takes, such as 20 min."),
-		text("estimated_cost", "What it costs."), {name: "risks", kind: "strings", note: "What can go wrong."},
+		text("estimated_cost", "What it costs."),
+		{name: "risks", kind: "strings", note: "What can go wrong."},
 	}
 	selections    = parameter{name: "max_selections", kind: "integer", note: "How many options may be selected. Default: 1, or all for multi_choice."}
 	clarification = []parameter{ofType(clarificationTypes), list("options", "Answers to choose from, if there are likely ones.", basicOption), freeText, byDefault}
@@ -135,9 +136,11 @@ func text(name, note string) parameter { return parameter{name: name, kind: "str
 func truth(name, note string) parameter {
 	return parameter{name: name, kind: "boolean", note: note}
 }
+
 func one(name, note string, values []string) parameter {
 	return parameter{name: name, kind: "string", note: note, values: values}
 }
+
 func list(name, note string, items []parameter) parameter {
 	return parameter{name: name, kind: "objects", note: note, items: items}
 }

@@ -56,6 +56,25 @@ func (w *writer) field(name, value string) {
 	w.text("  ", styles.plain, value)
 }
 
+// call shows the arguments of a call and the commands that it runs.
+func (w *writer) call(r *approvals.Request) {
+	for _, p := range present(r) {
+		w.heading(p.label)
+		if p.diff == nil {
+			w.text("  ", styles.plain, p.text)
+			continue
+		}
+		w.diff(p.diff)
+	}
+	for _, command := range r.Details.Commands {
+		first, rest, more := strings.Cut(command, "\n")
+		w.text("runs ", styles.dim, first)
+		if more { // a here-document
+			w.text("     ", styles.dim, rest)
+		}
+	}
+}
+
 // requestPage shows all of a request: warnings and the call first, then the rule that asks
 // about it and the agent that makes it.
 func requestPage(r *approvals.Request, raw bool, width int) page {
@@ -85,21 +104,7 @@ func requestPage(r *approvals.Request, raw bool, width int) page {
 			w.text("  ", styles.plain, r.Details.Questions[i].Describe())
 		}
 	default:
-		for _, p := range present(r) {
-			w.heading(p.label)
-			if p.diff == nil {
-				w.text("  ", styles.plain, p.text)
-				continue
-			}
-			w.diff(p.diff)
-		}
-		for _, command := range r.Details.Commands {
-			first, rest, more := strings.Cut(command, "\n")
-			w.text("runs ", styles.dim, first)
-			if more { // a here-document
-				w.text("     ", styles.dim, rest)
-			}
-		}
+		w.call(r)
 	}
 	made := page{callEnd: len(w.lines)}
 	w.lines = append(w.lines, styles.dim.Render(strings.Repeat("─", width)))

@@ -11,6 +11,16 @@ import (
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
+// remembering writes what may be remembered of a decision.
+func remembering(r *approvals.Request, line func(name, value string)) {
+	for _, pattern := range r.SuggestedPatterns {
+		line("Suggested", pattern)
+	}
+	if always := r.DefaultGrant(); always != nil && len(always.Patterns) > 0 {
+		line("--always", fmt.Sprintf("%s for %s, for %.0f hours", strings.Join(always.Patterns, " "), r.Whose(always.Scope), approvals.DefaultGrantTime.Hours()))
+	}
+}
+
 // Request is all of a request, for a terminal: nothing is cut.
 func Request(r *approvals.Request, now time.Time) string {
 	var page strings.Builder
@@ -52,12 +62,7 @@ func Request(r *approvals.Request, now time.Time) string {
 		line("Runs", command)
 	}
 	if !r.Status.Final() && r.AllowRemember {
-		for _, pattern := range r.SuggestedPatterns {
-			line("Suggested", pattern)
-		}
-		if always := r.DefaultGrant(); always != nil && len(always.Patterns) > 0 {
-			line("--always", fmt.Sprintf("%s for %s, for %.0f hours", strings.Join(always.Patterns, " "), r.Whose(always.Scope), approvals.DefaultGrantTime.Hours()))
-		}
+		remembering(r, line)
 	}
 	page.WriteString(capital(words.Subject) + "\n  " + Indent(SpacedJSON(r.Arguments), 2) + "\n")
 	if r.Details.RawArguments != "" {

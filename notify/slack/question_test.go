@@ -40,8 +40,11 @@ func TestQuestionsHaveButtons(t *testing.T) {
 		want  []string
 		shows string
 	}{
-		"options, recommended first": {question(approvals.KindDecision, approvals.Question{Question: "Which?", MaxSelections: 1, Options: []approvals.Option{{ID: "a", Label: "A"}, {ID: "b", Label: "B", Recommended: true, RiskLevel: approvals.RiskHigh, EstimatedCost: "2 EUR"}}}),
-			[]string{"heldcall_option_1", "heldcall_option_0", decline}, "  b: B\n    recommended, risk high, cost 2 EUR"},
+		"options, recommended first": {
+			question(approvals.KindDecision, approvals.Question{Question: "Which?", MaxSelections: 1, Options: []approvals.Option{{ID: "a", Label: "A"}, {ID: "b", Label: "B", Recommended: true, RiskLevel: approvals.RiskHigh, EstimatedCost: "2 EUR"}}}),
+			[]string{"heldcall_option_1", "heldcall_option_0", decline},
+			"  b: B\n    recommended, risk high, cost 2 EUR",
+		},
 		"and words":             {question(approvals.KindDecision, approvals.Question{Question: "Which?", MaxSelections: 1, Options: options(2, 10), AllowFreeText: true}), []string{"heldcall_option_0", "heldcall_option_1", answer, decline}, "or answer in words"},
 		"long labels":           {question(approvals.KindDecision, approvals.Question{Question: "Which?", MaxSelections: 1, Options: options(2, 76)}), []string{answer, decline}, "Which?"},
 		"labels of signs":       {question(approvals.KindDecision, approvals.Question{Question: "Which?", MaxSelections: 1, Options: []approvals.Option{{ID: "a", Label: strings.Repeat("\u202e", 20)}, {ID: "b", Label: "B"}}}), []string{answer, decline}, `\u202e`},
@@ -79,8 +82,10 @@ func TestCardsShowAnswers(t *testing.T) {
 	if text := "(not answered)"; !strings.Contains(shown(t, r), text) {
 		t.Errorf("not shown: %s", text)
 	}
-	r.Status, r.Decisions = approvals.StatusAnswered, []approvals.Decision{{ReviewerID: "bob", Action: approvals.ActionAnswer, Channel: "slack",
-		Responses: map[string]approvals.Response{"a": {Selected: []string{"x"}}, "b": {Values: map[string]string{"HOST": "db.internal"}}}}}
+	r.Status, r.Decisions = approvals.StatusAnswered, []approvals.Decision{{
+		ReviewerID: "bob", Action: approvals.ActionAnswer, Channel: "slack",
+		Responses: map[string]approvals.Response{"a": {Selected: []string{"x"}}, "b": {Values: map[string]string{"HOST": "db.internal"}}},
+	}}
 	text := shown(t, r)
 	if want := "answered by `bob`: `a: The &lt;b&gt;first&lt;/b&gt;; b: values of HOST`"; !strings.Contains(text, want) || strings.Contains(text, "db.internal") {
 		t.Errorf("not shown: %s\n%s", want, text)

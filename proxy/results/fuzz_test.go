@@ -3,7 +3,6 @@ package results_test
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"log/slog"
 	"regexp"
 	"slices"
@@ -80,7 +79,7 @@ var hidden = regexp.MustCompile(`(?i)zq7+|deny me`)
 func judged(t *testing.T, d intercept.Dialect, path string, body []byte, rules results.Rules) (sent []byte, ok bool) {
 	t.Helper()
 	var c conversation.Conversation
-	shared := &conversation.Shared{Store: stateless.Ports{}, Runs: stateless.Ports{}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	shared := &conversation.Shared{Store: stateless.Ports{}, Runs: stateless.Ports{}, Log: slog.New(slog.DiscardHandler)}
 	c.Init(shared, &conversation.Request{Dialect: d, Envelope: intercept.Envelope{Method: "POST", Path: path, Body: slices.Clone(body)}})
 	if c.Begin(t.Context()) != nil {
 		return nil, false

@@ -40,8 +40,10 @@ func TestImpatientClients(t *testing.T) {
 		{label: "parks", baseURL: parks.Proxy + "/v1", scenarios: []scenario{announced}, once: true, limits: limits{SDK: seconds, Total: seconds}},
 		{label: "blocks", baseURL: blocks.Proxy + "/v1", scenarios: []scenario{givesUp}, once: true, limits: limits{Total: seconds, Tries: 20}},
 		// Without heartbeats a whole answer exceeds the time-out of the SDK itself.
-		{label: "mute", baseURL: mute.Proxy + "/v1", scenarios: []scenario{sdkAsks}, once: true, limits: limits{SDK: seconds},
-			without: func(mode string) bool { return !isWhole(mode) }},
+		{
+			label: "mute", baseURL: mute.Proxy + "/v1", scenarios: []scenario{sdkAsks}, once: true, limits: limits{SDK: seconds},
+			without: func(mode string) bool { return !isWhole(mode) },
+		},
 	})
 	for _, r := range runs {
 		<-r.ended

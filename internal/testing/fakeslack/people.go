@@ -119,7 +119,7 @@ func Submit(user string, v View, values map[string]string) (map[string]any, erro
 		}
 		input := map[string]any{"type": "plain_text_input", "value": value}
 		switch {
-		case strings.HasPrefix(string(v.element(part)), "multi_"):
+		case strings.HasPrefix(v.element(part), "multi_"):
 			input = map[string]any{"type": "multi_static_select", "selected_options": several}
 		case v.element(part) != "plain_text_input":
 			input = map[string]any{"type": v.element(part), "selected_option": several[0]}
