@@ -40,7 +40,7 @@ await run(async (baseURL, job) => {
   const { message, finish_reason: finish } = completion.choices[0];
   const calls = (message.tool_calls ?? []).map((call) => ({ id: call.id, ...call.function }));
   const made = calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args }));
-  if (job.once) return { text: message.content ?? '', calls: made, tries };
+  if (job.once) return { text: String(message.content ?? ''), calls: made, tries }; // hostile answers have other types
   const answers = calls.map((call) => ({ role: 'tool', tool_call_id: call.id, content: result(call) }));
   if (answers.length === 0) answers.push({ role: 'user', content: 'go on' });
   const next = await complete(client, job.mode, [...messages, message, ...answers]);

@@ -54,7 +54,7 @@ async def ask(base_url, job):
     answer, tries = await within(job, lambda: complete(client, job["mode"], messages))
     text, calls, finish, usage = answer
     if job.get("once"):
-        return {"text": text, "calls": calls, "tries": tries}
+        return {"text": str(text or ""), "calls": calls, "tries": tries}  # hostile answers have other types
     message = {"role": "assistant", "content": text or None}
     if calls:
         message["tool_calls"] = [
