@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// facts returns what is known of an option beside its texts.
+// facts returns the facts of an option: recommended, risk, time and cost.
 func (o *Option) facts() (facts []string) {
 	if o.Recommended {
 		facts = append(facts, "recommended")

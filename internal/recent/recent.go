@@ -3,7 +3,7 @@ package recent
 
 import "sync"
 
-// Map is a map of bounded size. It has two generations: what is used stays in the recent one,
+// Map is a map of bounded size. It has two generations: used entries stay in the recent one,
 // and when that is full, the previous one is dropped. It is safe for concurrent use.
 type Map[K comparable, V any] struct {
 	maxEntries, maxSize int

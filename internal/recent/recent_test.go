@@ -7,7 +7,7 @@ import (
 
 func sizeOf(text string) int { return len(text) }
 
-// What is used stays, and the number and size of the entries are bounded.
+// Used entries stay, and the number and size of the entries are bounded.
 func TestMap(t *testing.T) {
 	m := New[int, string](10, 1000)
 	m.Put(-1, "kept", 4)
