@@ -25,15 +25,19 @@ const againTime = 20 * time.Second
 // a second.
 const reconnectTime = 3 * time.Second
 
-// Again does an idempotent operation. With an external server it tries again for a time: no
-// answer ends, and no decision is refused, because a cluster elects a leader.
+// Again does an idempotent operation, and tries again for a time: no answer ends, and no
+// decision is refused, because a cluster elects a leader or the embedded server restarts.
 func (b *Backend) Again(ctx context.Context, do func() error) error {
+	limit := againTime
+	if b.Disk != nil {
+		limit = 0
+	}
 	for start := time.Now(); ; {
 		err := do()
-		if !errors.Is(err, approvals.ErrStoreUnavailable) || !temporary(err) || b.Disk != nil {
+		if !errors.Is(err, approvals.ErrStoreUnavailable) || !temporary(err) {
 			return err
 		}
-		if took := time.Since(start); took > againTime || (took > reconnectTime && !b.Connected()) {
+		if took := time.Since(start); (b.Connected() && took > limit) || (!b.Connected() && took > reconnectTime) {
 			return err
 		}
 		select {
