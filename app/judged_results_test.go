@@ -178,7 +178,7 @@ func TestAskedResults(t *testing.T) {
 	})
 }
 
-// TestResultNobodyReviewed: a time-out keeps the result from the model, and is told as such.
+// After a time-out the model does not get the result, and reads that nobody has reviewed it.
 func TestResultNobodyReviewed(t *testing.T) {
 	t.Parallel()
 	for name, api := range resultAPIs {

@@ -26,6 +26,7 @@ type ParsedRequest struct {
 	form     *RequestSchema
 	fields   strictjson.Fields
 	placed   []Placement
+	sent     []byte // the history before another body, nil if there was none
 }
 
 // Accept reads a body, which every parser must read alike. The error is an [*Error].
@@ -86,11 +87,22 @@ func (a *ParsedRequest) With(body []byte) Envelope {
 	return e
 }
 
-// Rewritten returns the request with another body, and the same placements.
-func (a *ParsedRequest) Rewritten(body []byte) (ParsedRequest, error) {
+// SetBody implements [Request].
+func (a *ParsedRequest) SetBody(body []byte) error {
 	next, err := a.form.Accept(a.With(body))
-	next.placed = a.placed
-	return next, err
+	if err == nil {
+		next.placed, next.sent = a.placed, a.AsSent()
+		*a = next
+	}
+	return err
+}
+
+// AsSent is the history as the agent sent it, before [ParsedRequest.SetBody].
+func (a *ParsedRequest) AsSent() []byte {
+	if a.sent != nil {
+		return a.sent
+	}
+	return a.Field(a.form.Conversation[0])
 }
 
 // MadeBy is the result of [Request.Made] for a history with these calls, of which only ID

@@ -72,8 +72,9 @@ func (p *Plan) AllDenied(calls []*Unit) bool {
 // and approvals are not denials.
 const MaxContinuations = 1000
 
-// MayContinue reports whether heldcall may continue an answer after these calls. It has
-// continued it so many times, and after so many denials, of which most are possible.
+// MayContinue reports whether heldcall may continue an answer after these calls. Times is how
+// often it has continued the answer, denials how often after a denial, and most the limit of
+// these.
 func (p *Plan) MayContinue(calls []*Unit, times, denials, most int) bool {
 	return p.Aborted == nil && p.UserMessage == "" && times < MaxContinuations && (denials < most || !Denies(calls))
 }

@@ -218,7 +218,7 @@ func (s *Secrets) sweep(ctx context.Context) {
 	}
 }
 
-// each changes the records of which chosen is true.
+// each changes the records for which chosen is true.
 func (s *Secrets) each(ctx context.Context, chosen func(stored) bool, change func(context.Context, string, stored) error) {
 	s.mu.RLock()
 	found := map[string]stored{}

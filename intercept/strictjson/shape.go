@@ -90,7 +90,7 @@ func escape(b []byte) int {
 	case b[0] != 'u':
 		return 0
 	}
-	first, ok := hex4(b[1:])
+	first, ok := Hex(b[1:], 4)
 	switch {
 	case !ok || (first >= 0xdc00 && first <= 0xdfff):
 		return 0
@@ -99,19 +99,19 @@ func escape(b []byte) int {
 	case len(b) < 11 || b[5] != '\\' || b[6] != 'u':
 		return 0
 	}
-	second, ok := hex4(b[7:])
+	second, ok := Hex(b[7:], 4)
 	if !ok || second < 0xdc00 || second > 0xdfff {
 		return 0
 	}
 	return 11
 }
 
-// hex4 reads four hexadecimal digits.
-func hex4(b []byte) (value uint16, ok bool) {
-	if len(b) < 4 {
+// Hex reads a number of n hexadecimal digits.
+func Hex(b []byte, n int) (value rune, ok bool) {
+	if len(b) < n {
 		return 0, false
 	}
-	for _, c := range b[:4] {
+	for _, c := range b[:n] {
 		switch {
 		case c >= '0' && c <= '9':
 			c -= '0'
@@ -122,7 +122,7 @@ func hex4(b []byte) (value uint16, ok bool) {
 		default:
 			return 0, false
 		}
-		value = value<<4 | uint16(c)
+		value = value<<4 | rune(c)
 	}
 	return value, true
 }

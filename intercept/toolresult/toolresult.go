@@ -125,8 +125,8 @@ func (r *Content) Redacted(sent *Content, texts []string) string {
 	return r.withTexts(texts)
 }
 
-// Denied returns a content of which the model reads only a text, after the note before the
-// content that the agent has sent. Nothing else is left.
+// Denied returns a content with only a text, after the note before the content that the agent
+// has sent.
 func (r *Content) Denied(sent *Content, text string) string {
 	if note := r.note(sent); note != "" {
 		text = note + "\n" + text

@@ -2,7 +2,7 @@ package toolresult
 
 import "testing"
 
-// Only contents of which every member is known to be a text are text only.
+// A content is text only if every member is known to be a text.
 func TestTextOnly(t *testing.T) {
 	for raw, want := range map[string]bool{
 		`"a"`: true,

@@ -30,7 +30,7 @@ type heldEvent struct {
 	edits []edit
 }
 
-// text is a text of which each event brings a piece, as far as it waits.
+// text is the part of a text that waits. Each event has a piece of it.
 type text struct {
 	pieces []piece
 	since  int // events since its last piece
@@ -45,8 +45,8 @@ type piece struct {
 // patience is how many events a text may wait for its next piece.
 const patience = 32
 
-// NewStream returns the masker of one answer, of which it buffers at most limit bytes. It
-// is nil for a nil *Masker.
+// NewStream returns the masker of one answer. It buffers at most limit bytes, and is nil for a
+// nil *Masker.
 func (m *Masker) NewStream(limit int) *Stream {
 	if m == nil {
 		return nil
@@ -215,7 +215,8 @@ func (m *Masker) mayContinue(text []byte) bool {
 	return false
 }
 
-// longestEscape is the length of \uXXXX.
+// longestEscape is the length of the escape of a UTF-16 unit in JSON: a backslash, u and four
+// digits.
 const longestEscape = 6
 
 // escapeEnds reports whether an escape at the beginning of a text is whole.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // view is a text without its escapes, and where its bytes come from.
@@ -74,10 +76,10 @@ func unescaped(parent *view, escape byte) *view {
 }
 
 // appendUnescaped appends what the escape at the beginning of a text encodes, and
-// returns the length of the escape. A byte that begins no escape stands for itself.
+// returns the length of the escape. A byte that begins no escape is one itself.
 func appendUnescaped(dst, text []byte) ([]byte, int) {
 	if text[0] == '%' {
-		if b, ok := hex(text[1:], 2); ok {
+		if b, ok := strictjson.Hex(text[1:], 2); ok {
 			return append(dst, byte(b)), 3
 		}
 		return append(dst, '%'), 1
@@ -91,37 +93,16 @@ func appendUnescaped(dst, text []byte) ([]byte, int) {
 	case '"', '\\', '/':
 		return append(dst, c), 2
 	case 'u':
-		r, ok := hex(text[2:], 4)
+		r, ok := strictjson.Hex(text[2:], 4)
 		if !ok {
 			break
 		}
 		if utf16.IsSurrogate(r) && len(text) > 7 && text[6] == '\\' && text[7] == 'u' {
-			if low, ok := hex(text[8:], 4); ok && utf16.DecodeRune(r, low) != utf8.RuneError {
+			if low, ok := strictjson.Hex(text[8:], 4); ok && utf16.DecodeRune(r, low) != utf8.RuneError {
 				return utf8.AppendRune(dst, utf16.DecodeRune(r, low)), 12
 			}
 		}
 		return utf8.AppendRune(dst, r), 6
 	}
 	return append(dst, '\\'), 1
-}
-
-// hex reads a number of n hexadecimal digits.
-func hex(text []byte, n int) (value rune, ok bool) {
-	if len(text) < n {
-		return 0, false
-	}
-	for _, c := range text[:n] {
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c >= 'a' && c <= 'f':
-			c -= 'a' - 10
-		case c >= 'A' && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0, false
-		}
-		value = value<<4 | rune(c)
-	}
-	return value, true
 }

@@ -55,8 +55,8 @@ func escalation(e rule.Escalation, now time.Time) *approvals.Escalation {
 }
 
 const (
-	// maxRequestBytes bounds the size of the requests about one answer, each of which is
-	// recorded, published and shown many times.
+	// maxRequestBytes bounds the size of the requests about one answer: they are recorded,
+	// published and shown many times.
 	maxRequestBytes = 8 << 20
 	// bytesRecording is about how many bytes of memory a byte of a request takes while it
 	// is recorded.

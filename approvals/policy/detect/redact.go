@@ -41,8 +41,8 @@ func disjoint(found []Span) []Span {
 }
 
 // Redact returns texts with a note in place of some parts of the joined text, as
-// [Detector.FindIn] finds them. Of a part in several texts the first one has the note, and so
-// has each of which nothing else would be left.
+// [Detector.FindIn] finds them. If a part is in several texts, the note is in the first one, and in
+// each text that would be empty without it.
 func Redact(texts []string, parts []Span) []string {
 	parts = disjoint(parts)
 	out := make([]string, len(texts))

@@ -213,7 +213,7 @@ func (in *inserter) url(text string) (string, error) {
 	return text, nil
 }
 
-// maxPlaces bounds the handles in a script, each of which is parsed several times.
+// maxPlaces bounds the handles in a script: a script is parsed several times for each.
 const maxPlaces = 20
 
 func (in *inserter) script(text string) (string, error) {

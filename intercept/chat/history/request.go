@@ -18,7 +18,6 @@ import (
 type Request struct {
 	intercept.ParsedRequest
 	before string // fingerprint of the last message that the agent sent
-	sent   []byte // the messages that the agent sent, nil for those of the body
 }
 
 var form = intercept.RequestSchema{

@@ -19,7 +19,7 @@ func fingerprint(m gjson.Result) string {
 func (r *Request) Ending() string {
 	if r.before == "" {
 		var last gjson.Result
-		gjson.ParseBytes(r.asSent()).ForEach(func(_, m gjson.Result) bool {
+		gjson.ParseBytes(r.AsSent()).ForEach(func(_, m gjson.Result) bool {
 			last = m
 			return true
 		})

@@ -37,21 +37,3 @@ func ResultCall(raw string) intercept.Call {
 	v := gjson.Parse(raw)
 	return intercept.Call{ID: v.Get("id").Str, Name: v.Get("name").Str, Arguments: v.Get("input").Raw}
 }
-
-// SetBody implements [intercept.Request].
-func (r *Request) SetBody(body []byte) error {
-	next, err := r.Rewritten(body)
-	if err == nil {
-		r.sent = r.asSent()
-		r.ParsedRequest = next
-	}
-	return err
-}
-
-// asSent returns the messages that the agent sent.
-func (r *Request) asSent() []byte {
-	if r.sent != nil {
-		return r.sent
-	}
-	return r.Field("messages")
-}

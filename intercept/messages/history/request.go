@@ -19,7 +19,6 @@ import (
 type Request struct {
 	intercept.ParsedRequest
 	ending string // fingerprint of the last message as the agent sent it
-	sent   []byte // the messages that the agent sent, nil for those of the body
 }
 
 var form = intercept.RequestSchema{

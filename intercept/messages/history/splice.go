@@ -13,7 +13,7 @@ import (
 // Ending is the fingerprint of the last message of the agent's request.
 func (r *Request) Ending() string {
 	if r.ending == "" {
-		r.ending = ending(gjson.ParseBytes(r.asSent()).Array())
+		r.ending = ending(gjson.ParseBytes(r.AsSent()).Array())
 	}
 	return r.ending
 }

@@ -173,9 +173,9 @@ func (r *Request) SetBody(body []byte) error {
 	before := r.Ending()
 	e := r.envelope
 	e.Body = body
-	again, err := r.Rewritten(body)
+	err := r.ParsedRequest.SetBody(body)
 	if err == nil {
-		r.ParsedRequest, r.envelope, r.before, r.offers = again, e, before, nil
+		r.envelope, r.before, r.offers = e, before, nil
 		r.input = inputOf(r.Field("input"))
 	}
 	return err
