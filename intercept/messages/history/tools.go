@@ -111,14 +111,9 @@ func (r *Request) Offer(tools []intercept.OfferedTool, always bool) []string {
 	body, added := r.OfferTools(tools, known, func(t *intercept.OfferedTool) string {
 		return `{"name":` + strictjson.Quote(t.Name) + `,"description":` + strictjson.Quote(t.Description) + `,"input_schema":` + t.Parameters + "}"
 	})
-	if added == nil {
+	if added == nil || r.SetBody(body) != nil {
 		return nil
 	}
-	offering, err := ParseRequest(r.With(body))
-	if err != nil {
-		return nil
-	}
-	*r = *offering
 	return added
 }
 
