@@ -28,16 +28,9 @@ const reconnectTime = 3 * time.Second
 // Again does an idempotent operation, and tries again for a time: no answer ends, and no
 // decision is refused, because a cluster elects a leader or the embedded server restarts.
 func (b *Backend) Again(ctx context.Context, do func() error) error {
-	limit := againTime
-	if b.Disk != nil {
-		limit = 0
-	}
 	for start := time.Now(); ; {
 		err := do()
-		if !errors.Is(err, approvals.ErrStoreUnavailable) || !temporary(err) {
-			return err
-		}
-		if took := time.Since(start); (b.Connected() && took > limit) || (!b.Connected() && took > reconnectTime) {
+		if !errors.Is(err, approvals.ErrStoreUnavailable) || !temporary(err) || time.Since(start) > b.patience() {
 			return err
 		}
 		select {
@@ -46,6 +39,18 @@ func (b *Backend) Again(ctx context.Context, do func() error) error {
 		case <-time.After(failoverInterval / 4):
 		}
 	}
+}
+
+// patience is the time for which an operation is tried again. The embedded server fails for a
+// reason that does not pass by itself, unless it restarts.
+func (b *Backend) patience() time.Duration {
+	switch {
+	case !b.Connected():
+		return reconnectTime
+	case b.Disk != nil:
+		return 0
+	}
+	return againTime
 }
 
 // FailOver connects to another server of a cluster while JetStream does not answer, until
