@@ -281,17 +281,25 @@ func present(t *heldTurn, recorded stateRecord) bool {
 	return !t.ended && !t.remove && recorded.State.State != ending
 }
 
+// ownerOf returns the process that wrote the state of a turn.
+func ownerOf(t *heldTurn, recorded stateRecord) string {
+	if recorded.revision > 0 {
+		return recorded.Owner
+	}
+	return t.key.Owner
+}
+
 // stateOf returns the state of a turn: that of its record, unless the process that wrote it
 // has ended, or the agent has left and that is not recorded yet.
 func stateOf(t *heldTurn, recorded stateRecord, p *processes) approvals.AgentState {
-	state, owner := approvals.AgentState{State: approvals.AgentAttached, Since: t.at}, t.key.Owner
+	state, owner := approvals.AgentState{State: approvals.AgentAttached, Since: t.at}, ownerOf(t, recorded)
 	if recorded.revision > 0 {
-		state, owner = approvals.AgentState{State: recorded.State.State, Since: recorded.Since}, recorded.Owner
+		state = approvals.AgentState{State: recorded.State.State, Since: recorded.Since}
 	}
 	if state.State != approvals.AgentAttached {
 		return state
 	}
-	if ended, dead := p.dead(owner); dead {
+	if l, ended := p.life(owner); l == dead {
 		state = approvals.AgentState{State: approvals.AgentDetached, Since: ended}
 	} else if has := recorded.revision > 0; owner == p.self && t.local == nil && !t.left.IsZero() && (!has || slices.Contains(t.leftBy, recorded.Attachment)) {
 		state = approvals.AgentState{State: approvals.AgentDetached, Since: t.left}
@@ -314,6 +322,8 @@ func (x *index) candidates(by map[string][]*heldTurn, name string, since time.Ti
 			state := stateOf(t, recorded, x.processes)
 			c.State, c.Since, c.revision = state.State, state.Since, recorded.revision
 			c.Unsure = state.State == approvals.AgentAttached && (t.local == nil || t.opening)
+			l, _ := x.processes.life(ownerOf(t, recorded))
+			c.OwnerUnknown = state.State == approvals.AgentAttached && l == unknown
 		}
 		all = append(all, c)
 	}

@@ -34,29 +34,40 @@ func newProcesses(self string, shared bool, now func() time.Time) *processes {
 	return &processes{self: self, shared: shared, now: now, started: now().UTC(), seen: map[string]time.Time{}, ended: map[string]time.Time{}}
 }
 
-// dead reports whether a process has ended, and since when that is known.
-func (p *processes) dead(owner string) (since time.Time, dead bool) {
+// life is how much is known of a process.
+type life int
+
+const (
+	unknown life = iota // this process may have missed its renewals
+	alive
+	dead
+)
+
+// life reports whether a process has ended, and if so, since when that is known.
+func (p *processes) life(owner string) (l life, since time.Time) {
 	if owner == p.self {
-		return since, false
+		return alive, since
 	}
 	if !p.shared {
-		return p.started, true
+		return dead, p.started
 	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if at, ended := p.ended[owner]; ended {
-		return at, true
+		return dead, at
 	}
-	now := p.now()
-	if p.steady.IsZero() || now.Sub(p.last) > leaseTTL {
-		return since, false
+	now, seen := p.now(), p.seen[owner]
+	switch {
+	case p.steady.IsZero() || now.Sub(p.last) > leaseTTL:
+		return unknown, since
+	case now.Sub(seen) <= leaseTTL:
+		return alive, since
+	case now.Sub(p.steady) <= leaseTTL:
+		return unknown, since
+	case seen.Before(p.steady):
+		seen = p.steady
 	}
-	since = p.steady
-	if at := p.seen[owner]; at.After(since) {
-		since = at
-	}
-	since = since.Add(leaseTTL).UTC()
-	return since, now.After(since)
+	return dead, seen.Add(leaseTTL).UTC()
 }
 
 // renewed applies the renewal of a lease.

@@ -95,8 +95,8 @@ func (l *look) step() step {
 // responsible reports whether this process does what follows the recorded state: it has
 // written the state, or the process that did has ended, or had time to do it.
 func (l *look) responsible(since time.Time) bool {
-	_, dead := l.processes.dead(l.recorded.Owner)
-	return dead || l.recorded.Owner == l.processes.self || l.now.Sub(since) > repairDelay
+	owner, _ := l.processes.life(l.recorded.Owner)
+	return owner == dead || l.recorded.Owner == l.processes.self || l.now.Sub(since) > repairDelay
 }
 
 // stepOfStored is step for a turn that is stored and not ending.

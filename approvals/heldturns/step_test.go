@@ -95,43 +95,44 @@ func TestSteps(t *testing.T) {
 func TestDeadProcesses(t *testing.T) {
 	now := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
 	p := newProcesses("me", true, func() time.Time { return now })
-	is := func(owner string, want bool) {
+	is := func(owner string, want life) {
 		t.Helper()
-		if _, got := p.dead(owner); got != want {
-			t.Errorf("%s at %s: dead %v, want %v", owner, now.Format(time.TimeOnly), got, want)
+		if got, _ := p.life(owner); got != want {
+			t.Errorf("%s at %s: %v, want %v", owner, now.Format(time.TimeOnly), got, want)
 		}
 	}
 	pass := func(d time.Duration) { now = now.Add(d) }
-	is("other", false) // nothing is known yet
+	is("other", unknown)
 	p.renewedOwn()
-	is("me", false)
-	is("other", false)
+	is("me", alive)
+	is("other", unknown)
 	for range leaseTTL / leaseRenewal {
 		pass(leaseRenewal)
 		p.renewedOwn()
 	}
 	p.renewed("other")
-	is("other", false)
-	is("unknown", false)
+	is("other", alive)
+	is("silent", unknown)
 	pass(leaseRenewal)
 	p.renewedOwn()
-	is("unknown", true) // it was silent for longer than a lease
-	is("other", false)
+	is("silent", dead) // for longer than a lease
+	is("other", alive)
 	p.removed("stopped")
-	is("stopped", true)
+	is("stopped", dead)
 	pass(time.Minute) // cut off
-	is("other", false)
-	is("me", false)
+	is("other", unknown)
+	is("stopped", dead)
+	is("me", alive)
 	p.renewedOwn()
-	is("other", false)
+	is("other", unknown)
 	pass(leaseTTL)
 	p.renewedOwn()
 	pass(time.Second)
-	is("other", true)
+	is("other", dead)
 
 	alone := newProcesses("me", false, func() time.Time { return now })
-	if since, dead := alone.dead("before"); !dead || !since.Equal(now) {
-		t.Errorf("without replicas: %v, %v", since, dead)
+	if got, since := alone.life("before"); got != dead || !since.Equal(now) {
+		t.Errorf("without replicas: %v, %v", got, since)
 	}
 }
 

@@ -93,12 +93,15 @@ type Gate interface {
 
 // Candidate is a held turn that an agent may join, or one that has ended lately.
 type Candidate struct {
-	ID      string
-	State   approvals.AttachState
-	Since   time.Time // of the state, UTC
-	Unsure  bool      // attached, but its process may have died, or its agent may have left, a few seconds ago
-	Ended   bool      // less than the orphan TTL ago
-	Created time.Time // when it was stored, or if it has ended, when it ended; UTC
+	ID     string
+	State  approvals.AttachState
+	Since  time.Time // of the state, UTC
+	Unsure bool      // attached, but its process may have died, or its agent may have left, a few seconds ago
+	// OwnerUnknown is whether it is attached to a process that may have died: after a fault of
+	// the store, its signs of life may have been missed.
+	OwnerUnknown bool
+	Ended        bool      // less than the orphan TTL ago
+	Created      time.Time // when it was stored, or if it has ended, when it ended; UTC
 
 	revision uint64 // of the state
 }

@@ -3,9 +3,12 @@ package turn
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/intercept"
 )
 
 // unsure is a keeper whose turns are attached until the third look; then it is known that
@@ -35,6 +38,65 @@ func TestPromise12_AskedOnce_AgentMayHaveLeft(t *testing.T) {
 	if _, refusal := e.Begin(t.Context(), r, newRecorder(), m, nil); refusal != nil || r.Turn != "turn1" || m.requests() > 0 {
 		t.Errorf("turn %s, %v; upstream got %d requests", r.Turn, refusal, m.requests())
 	}
+}
+
+// silentOwner is a keeper whose turns are attached to a process that may have died, until a
+// time after the first look.
+type silentOwner struct {
+	*keeper
+	known time.Duration
+	state approvals.AttachState // from then on
+	first time.Time
+}
+
+func (s *silentOwner) Candidates(f string) []Candidate {
+	if s.first.IsZero() {
+		s.first = time.Now()
+	}
+	all, silent := s.keeper.Candidates(f), time.Since(s.first) < s.known
+	for i := range all {
+		all[i].State, all[i].Unsure, all[i].OwnerUnknown = approvals.AgentAttached, true, silent
+		if !silent {
+			all[i].State = s.state
+		}
+	}
+	return all
+}
+
+// While the store does not tell which processes live, a request waits: neither is the
+// upstream asked again, nor are people.
+func TestPromise12_AskedOnce_OwnerMayHaveDied(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		known time.Duration
+		state approvals.AttachState
+		turn  string         // of the request
+		code  intercept.Code // of the refusal
+	}{
+		{"it has died", 20 * time.Second, approvals.AgentDetached, "turn1", ""},
+		{"it lives", 20 * time.Second, approvals.AgentAttached, "turn2", ""},
+		{"the store does not recover", time.Hour, approvals.AgentAttached, "turn2", intercept.CodeStoreUnavailable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e, k, _ := orphan(t)
+			m, r := &model{}, chatRequest(true)
+			r.Turn = "turn2"
+			e.Keeper = &silentOwner{keeper: k, known: c.known, state: c.state}
+			synctest.Test(t, func(t *testing.T) {
+				_, refusal := e.Begin(t.Context(), r, newRecorder(), m, nil)
+				if code := codeOf(refusal); code != c.code || r.Turn != c.turn || m.requests() > 0 {
+					t.Errorf("turn %s, %q; upstream got %d requests", r.Turn, code, m.requests())
+				}
+			})
+		})
+	}
+}
+
+func codeOf(refusal *intercept.Error) intercept.Code {
+	if refusal == nil {
+		return ""
+	}
+	return refusal.Code
 }
 
 // leftWhileStored is a keeper during whose writes the agent leaves.

@@ -81,13 +81,12 @@ func (p *repetition) failed(err error) *intercept.Error {
 // maxCompared bounds the snapshots that are read to choose one of equal turns.
 const maxCompared = 16
 
+// How long a request waits until it is known whether the agent of an equal turn has left.
 const (
-	// leftKnown is longer than it takes until the other replicas know that one has died.
-	leftKnown = 8 * time.Second
-	// leftNoticed is longer than it takes to notice that a connection has ended.
-	leftNoticed = time.Second
-	// leftLook is the time between two looks.
-	leftLook = 200 * time.Millisecond
+	leftKnown   = 8 * time.Second        // the other replicas know that one has died
+	ownerKnown  = 40 * time.Second       // the same after a fault of the store
+	leftNoticed = time.Second            // this process has noticed that a connection has ended
+	leftLook    = 200 * time.Millisecond // between two looks
 )
 
 // claim is a held turn that a request has claimed.
@@ -99,7 +98,8 @@ type claim struct {
 
 // claim claims the turn that the request continues. It returns nil for none. The agent of a
 // turn that would fit may have just left: with its process, while the turn is recorded, or a
-// moment before it sends the request again. claim waits until that is known.
+// moment before it sends the request again. claim waits until that is known. It fails with
+// [approvals.ErrStoreUnavailable] if it stays unknown: the upstream is not called twice.
 func (p *repetition) claim(ctx context.Context, fingerprint string) (*claim, error) {
 	for began := time.Now(); ; {
 		candidates, waited := p.engine.Keeper.Candidates(fingerprint), time.Since(began)
@@ -120,8 +120,11 @@ func (p *repetition) claim(ctx context.Context, fingerprint string) (*claim, err
 			}
 		}
 		likely, err := p.choose(ctx, candidates, func(c *Candidate) bool { return c.Unsure || waited < leftNoticed })
-		if err != nil || likely < 0 || waited > leftKnown {
+		switch {
+		case err != nil || likely < 0 || (waited > leftKnown && !candidates[likely].OwnerUnknown):
 			return nil, err
+		case waited > ownerKnown:
+			return nil, approvals.Unavailable("find out whether the process of held turn "+candidates[likely].ID+" lives", context.DeadlineExceeded)
 		}
 		select {
 		case <-time.After(leftLook):
