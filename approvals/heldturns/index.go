@@ -1,7 +1,6 @@
 package heldturns
 
 import (
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -322,8 +321,7 @@ func (x *index) candidates(by map[string][]*heldTurn, name string, since time.Ti
 			state := stateOf(t, recorded, x.processes)
 			c.State, c.Since, c.revision = state.State, state.Since, recorded.revision
 			c.Unsure = state.State == approvals.AgentAttached && (t.local == nil || t.opening)
-			l, _ := x.processes.life(ownerOf(t, recorded))
-			c.OwnerUnknown = state.State == approvals.AgentAttached && l == unknown
+			c.Unrecorded = state.State == approvals.AgentAttached && x.processes.unrecorded(ownerOf(t, recorded), c.ID)
 		}
 		all = append(all, c)
 	}
@@ -342,6 +340,26 @@ func (x *index) count() map[approvals.AttachState]int {
 		}
 	}
 	return n
+}
+
+// maxUnrecorded bounds the turns in a lease: NATS takes messages of 1 MiB.
+const maxUnrecorded = 10_000
+
+// unrecorded returns turns of this process whose agents may have left without a record of it
+// since a time: people are not asked yet, or the record cannot be written.
+func (x *index) unrecorded(since time.Time) (ids []string) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for id, t := range x.turns {
+		recorded := x.states[id]
+		own := !t.ended && ownerOf(t, recorded) == x.processes.self && (recorded.revision == 0 || recorded.State.State == approvals.AgentAttached)
+		opening := t.opening && t.at.Before(since)
+		left := t.local == nil && !t.left.IsZero() && t.left.Before(since)
+		if own && (opening || left) && len(ids) < maxUnrecorded {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // all returns all turns, and removes those that ended before a time.
@@ -377,31 +395,4 @@ func (x *index) logged(id string, revision uint64, ready bool) {
 		s.logged, s.ready = true, s.ready || ready
 		x.states[id] = s
 	}
-}
-
-// touched are the turns that may have work in the background.
-type touched struct {
-	wake chan struct{} // receives when there are some
-
-	mu  sync.Mutex
-	ids map[string]bool
-}
-
-func (x *touched) add(id string) {
-	x.mu.Lock()
-	x.ids[id] = true
-	x.mu.Unlock()
-	select {
-	case x.wake <- struct{}{}:
-	default:
-	}
-}
-
-// take returns the turns since the last call.
-func (x *touched) take() (ids []string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	ids = slices.Collect(maps.Keys(x.ids))
-	clear(x.ids)
-	return ids
 }

@@ -2,6 +2,7 @@ package heldturns
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -23,15 +24,21 @@ type processes struct {
 	started time.Time
 
 	mu    sync.RWMutex
-	seen  map[string]time.Time // when a lease was last renewed
+	seen  map[string]lease     // of processes, by owner
 	ended map[string]time.Time // when a lease was removed
 	// steady is the time since which this process renews its own lease in time, so that it
 	// would have seen the renewals of others. Zero: it does not.
 	steady, last time.Time
 }
 
+// lease is the last sign of life of a process.
+type lease struct {
+	at         time.Time
+	unrecorded []string // see [Leases]
+}
+
 func newProcesses(self string, shared bool, now func() time.Time) *processes {
-	return &processes{self: self, shared: shared, now: now, started: now().UTC(), seen: map[string]time.Time{}, ended: map[string]time.Time{}}
+	return &processes{self: self, shared: shared, now: now, started: now().UTC(), seen: map[string]lease{}, ended: map[string]time.Time{}}
 }
 
 // life is how much is known of a process.
@@ -56,7 +63,7 @@ func (p *processes) life(owner string) (l life, since time.Time) {
 	if at, ended := p.ended[owner]; ended {
 		return dead, at
 	}
-	now, seen := p.now(), p.seen[owner]
+	now, seen := p.now(), p.seen[owner].at
 	switch {
 	case p.steady.IsZero() || now.Sub(p.last) > leaseTTL:
 		return unknown, since
@@ -70,11 +77,22 @@ func (p *processes) life(owner string) (l life, since time.Time) {
 	return dead, seen.Add(leaseTTL).UTC()
 }
 
+// unrecorded reports whether it may not be recorded yet that the agent of a turn has left: its
+// process may have died, or waits for the store.
+func (p *processes) unrecorded(owner, turn string) bool {
+	if l, _ := p.life(owner); l == unknown {
+		return true
+	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return slices.Contains(p.seen[owner].unrecorded, turn)
+}
+
 // renewed applies the renewal of a lease.
-func (p *processes) renewed(owner string) {
+func (p *processes) renewed(owner string, unrecorded []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.seen[owner] = p.now()
+	p.seen[owner] = lease{p.now(), unrecorded}
 }
 
 // removed applies the removal of a lease.
@@ -100,7 +118,7 @@ func (k *Keeper) keepLease(ctx context.Context) error {
 	ticker := time.NewTicker(leaseRenewal)
 	defer ticker.Stop()
 	for {
-		if err := k.leases.Renew(ctx, k.owner); err == nil {
+		if err := k.leases.Renew(ctx, k.owner, k.index.unrecorded(k.now().Add(-2*leaseRenewal))); err == nil {
 			k.processes.renewedOwn()
 		} else if ctx.Err() == nil {
 			k.log.Warn("failed to renew the lease of this process; its held turns may go to other replicas", "error", err)

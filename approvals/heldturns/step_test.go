@@ -1,6 +1,7 @@
 package heldturns
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ func TestSteps(t *testing.T) {
 	recent, old := now.Add(-time.Second), now.Add(-ttl)
 	p := newProcesses("me", true, func() time.Time { return now })
 	p.steady, p.last = now.Add(-time.Hour), now
-	p.seen["alive"] = now
+	p.renewed("alive", nil)
 	p.ended["dead"] = recent
 	mine := &Attachment{turn: "t1", id: "a1"}
 	turn := func(owner string, local *Attachment) heldTurn {
@@ -110,8 +111,11 @@ func TestDeadProcesses(t *testing.T) {
 		pass(leaseRenewal)
 		p.renewedOwn()
 	}
-	p.renewed("other")
+	p.renewed("other", []string{"t1"})
 	is("other", alive)
+	if !p.unrecorded("other", "t1") || p.unrecorded("other", "t2") || !p.unrecorded("silent", "t2") {
+		t.Error("turns whose agents may have left are not those of the lease")
+	}
 	is("silent", unknown)
 	pass(leaseRenewal)
 	p.renewedOwn()
@@ -133,6 +137,33 @@ func TestDeadProcesses(t *testing.T) {
 	alone := newProcesses("me", false, func() time.Time { return now })
 	if got, since := alone.life("before"); got != dead || !since.Equal(now) {
 		t.Errorf("without replicas: %v, %v", got, since)
+	}
+}
+
+// A lease has the turns whose agents may have left for some time without a record of it.
+func TestUnrecordedTurns(t *testing.T) {
+	start := time.Now()
+	x := newIndex(newProcesses("me", true, time.Now), &requests{byTurn: map[string]*asked{}})
+	at := func(id string) *Attachment {
+		a := &Attachment{turn: id, id: id, lost: make(chan struct{})}
+		x.open(Key{HeldTurn: approvals.HeldTurn{ID: id}, Owner: "me"}, start, a)
+		return a
+	}
+	at("opening")
+	x.opened(at("waits"))
+	left, detached, taken := at("left"), at("detached"), at("taken")
+	for _, a := range []*Attachment{left, detached, taken} {
+		x.opened(a)
+		x.leave(a, start)
+	}
+	x.applyState(State{ID: "detached", State: approvals.AgentDetached, Owner: "me", Attachment: "detached"}, 1)
+	x.applyState(State{ID: "taken", State: approvals.AgentAttached, Owner: "other", Attachment: "x"}, 2)
+	got := x.unrecorded(start.Add(time.Second))
+	if slices.Sort(got); !slices.Equal(got, []string{"left", "opening"}) {
+		t.Errorf("unrecorded turns %v", got)
+	}
+	if got := x.unrecorded(start); len(got) > 0 {
+		t.Errorf("turns that have just been opened: %v", got)
 	}
 }
 

@@ -73,15 +73,16 @@ type Store interface {
 	EnsureEvent(ctx context.Context, e approvals.Event) error
 }
 
-// Leases are the signs of life of the processes that share a store.
+// Leases are the signs of life of the processes that share a store. A lease has the turns of
+// its process whose agents may have left without a record of it.
 type Leases interface {
 	// Renew records that a process lives.
-	Renew(ctx context.Context, owner string) error
+	Renew(ctx context.Context, owner string, unrecorded []string) error
 	// Remove records that a process has ended.
 	Remove(ctx context.Context, owner string) error
 	// Watch calls renewed and removed with the ids of processes. It does not report leases
 	// that are no longer renewed.
-	Watch(ctx context.Context, renewed, removed func(owner string)) error
+	Watch(ctx context.Context, renewed func(owner string, unrecorded []string), removed func(owner string)) error
 }
 
 // Gate has the requests of the turns. [gate.Gate] implements it.
@@ -97,11 +98,11 @@ type Candidate struct {
 	State  approvals.AttachState
 	Since  time.Time // of the state, UTC
 	Unsure bool      // attached, but its process may have died, or its agent may have left, a few seconds ago
-	// OwnerUnknown is whether it is attached to a process that may have died: after a fault of
-	// the store, its signs of life may have been missed.
-	OwnerUnknown bool
-	Ended        bool      // less than the orphan TTL ago
-	Created      time.Time // when it was stored, or if it has ended, when it ended; UTC
+	// Unrecorded is whether it is attached, and it may not be recorded yet that its agent has
+	// left: its process may have died, or waits for the store.
+	Unrecorded bool
+	Ended      bool      // less than the orphan TTL ago
+	Created    time.Time // when it was stored, or if it has ended, when it ended; UTC
 
 	revision uint64 // of the state
 }

@@ -110,6 +110,28 @@ func TestAWatchWithoutItsConsumerIsOpenedAgain(t *testing.T) {
 	approvalstest.Eventually(t, "the other replica knows that it is detached", two.is("t1", approvals.AgentDetached))
 }
 
+// While a replica waits for the store, the others know that the agent of its turn may have
+// left.
+func TestPromise12_AskedOnce_TurnThatIsBeingRecorded(t *testing.T) {
+	t.Parallel()
+	e := startExternal(t, 0, t.TempDir())
+	one, two := keepingReplica(t, e.url), keepingReplica(t, e.url)
+	a, err := one.keeper.Keep(t.Context(), approvals.HeldTurn{ID: "t1", Conversation: "c", Fingerprint: "t1"}, []byte("snapshot"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unrecorded := func(want bool) func() bool {
+		return func() bool {
+			all := two.keeper.Candidates("t1")
+			return len(all) == 1 && all[0].State == approvals.AgentAttached && all[0].Unrecorded == want
+		}
+	}
+	approvalstest.Eventually(t, "it lives, and nothing is named", unrecorded(false))
+	approvalstest.Eventually(t, "the lease names the turn", unrecorded(true))
+	a.Opened()
+	approvalstest.Eventually(t, "the lease does not name it any more", unrecorded(false))
+}
+
 // A replica sees the turns of another, with the state in the request, and takes over what
 // that one leaves; its agent gets the decision.
 func TestPromise4_RecordedFirst_TurnMovesToAnotherReplica(t *testing.T) {

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -13,10 +15,20 @@ import (
 // the [heldturns.Leases].
 type Leases struct{ bucket natskv.Bucket }
 
-// Renew records that a process lives.
-func (l *Leases) Renew(ctx context.Context, owner string) error {
+// leaseRecord is a lease as it is stored.
+type leaseRecord struct {
+	Unrecorded []string `json:"unrecorded,omitempty"` // turns
+}
+
+// Renew records that a process lives, and the turns whose agents may have left without a
+// record of it.
+func (l *Leases) Renew(ctx context.Context, owner string, unrecorded []string) error {
+	text, err := json.Marshal(leaseRecord{unrecorded})
+	if err != nil {
+		return fmt.Errorf("encode a lease: %w", err)
+	}
 	return l.bucket.Backend.Write(ctx, natskv.OpWrite, "renew a lease", func(ctx context.Context) error {
-		_, err := l.bucket.KV.Put(ctx, subjects.Token(owner), nil)
+		_, err := l.bucket.KV.Put(ctx, subjects.Token(owner), text)
 		return err
 	})
 }
@@ -29,14 +41,16 @@ func (l *Leases) Remove(ctx context.Context, owner string) error {
 }
 
 // Watch calls renewed and removed with the ids of processes. Leases that are not renewed are
-// not reported.
-func (l *Leases) Watch(ctx context.Context, renewed, removed func(owner string)) error {
-	return l.bucket.Watch(ctx, natskv.Watched{Keys: true, Current: func(bool) {}, Entry: func(entry *natskv.Entry) {
+// not reported. One without turns that can be read has none.
+func (l *Leases) Watch(ctx context.Context, renewed func(owner string, unrecorded []string), removed func(owner string)) error {
+	return l.bucket.Watch(ctx, natskv.Watched{Current: func(bool) {}, Entry: func(entry *natskv.Entry) {
 		owner, err := subjects.ParseToken(entry.Key())
 		switch {
 		case err != nil:
 		case entry.Operation() == jetstream.KeyValuePut:
-			renewed(owner)
+			var lease leaseRecord
+			_ = json.Unmarshal(entry.Value(), &lease)
+			renewed(owner, lease.Unrecorded)
 		default:
 			removed(owner)
 		}

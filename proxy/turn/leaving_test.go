@@ -55,7 +55,7 @@ func (s *silentOwner) Candidates(f string) []Candidate {
 	}
 	all, silent := s.keeper.Candidates(f), time.Since(s.first) < s.known
 	for i := range all {
-		all[i].State, all[i].Unsure, all[i].OwnerUnknown = approvals.AgentAttached, true, silent
+		all[i].State, all[i].Unsure, all[i].Unrecorded = approvals.AgentAttached, true, silent
 		if !silent {
 			all[i].State = s.state
 		}

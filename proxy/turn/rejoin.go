@@ -84,7 +84,7 @@ const maxCompared = 16
 // How long a request waits until it is known whether the agent of an equal turn has left.
 const (
 	leftKnown   = 8 * time.Second        // the other replicas know that one has died
-	ownerKnown  = 40 * time.Second       // the same after a fault of the store
+	leftStored  = 40 * time.Second       // it is recorded after a fault of the store
 	leftNoticed = time.Second            // this process has noticed that a connection has ended
 	leftLook    = 200 * time.Millisecond // between two looks
 )
@@ -121,10 +121,10 @@ func (p *repetition) claim(ctx context.Context, fingerprint string) (*claim, err
 		}
 		likely, err := p.choose(ctx, candidates, func(c *Candidate) bool { return c.Unsure || waited < leftNoticed })
 		switch {
-		case err != nil || likely < 0 || (waited > leftKnown && !candidates[likely].OwnerUnknown):
+		case err != nil || likely < 0 || (waited > leftKnown && !candidates[likely].Unrecorded):
 			return nil, err
-		case waited > ownerKnown:
-			return nil, approvals.Unavailable("find out whether the process of held turn "+candidates[likely].ID+" lives", context.DeadlineExceeded)
+		case waited > leftStored:
+			return nil, approvals.Unavailable("wait for the record of an agent that may have left held turn "+candidates[likely].ID, context.DeadlineExceeded)
 		}
 		select {
 		case <-time.After(leftLook):
