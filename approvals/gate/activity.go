@@ -161,10 +161,13 @@ func (a *activity) recorded(run approvals.Run) {
 
 // requested follows the run of a request that any process has written: the record of the
 // run may be missing after a crash.
-func (a *activity) requested(s approvals.Stored) {
-	r, now := &s.Request, a.runs.now()
+func (a *activity) requested(r *approvals.Request) {
+	at := r.CreatedAt
+	if n := len(r.Decisions); n > 0 {
+		at = r.Decisions[n-1].DecidedAt
+	}
 	recorded, known := a.runs.find(r.RunID)
-	if r.RunID == "" || (r.Status.Final() && now.Sub(s.At) >= a.idle) || (known && recorded.State != approvals.RunRunning && !s.At.After(recorded.UpdatedAt)) {
+	if r.RunID == "" || (r.Status.Final() && a.runs.now().Sub(at) >= a.idle) || (known && recorded.State != approvals.RunRunning && !at.After(recorded.UpdatedAt)) {
 		return
 	}
 	a.mu.Lock()
@@ -173,8 +176,8 @@ func (a *activity) requested(s approvals.Stored) {
 	if one == nil {
 		one = a.addLocked(approvals.Run{ID: r.RunID, State: approvals.RunRunning, Principal: r.Principal, SessionID: r.SessionID, UpdatedAt: r.CreatedAt})
 	}
-	if s.At.After(one.run.ActiveAt) {
-		one.run.ActiveAt = s.At
+	if at.After(one.run.ActiveAt) {
+		one.run.ActiveAt = at
 		one.run.LastOutcome = cmp.Or(outcomes[r.Status], one.run.LastOutcome)
 	}
 	a.scheduleLocked(one, a.end(one, one.run.ActiveAt))

@@ -139,7 +139,7 @@ func (g *Gate) Run(ctx context.Context) error {
 	requestChanged := func(s approvals.Stored) {
 		g.Results.Changed(&s.Request)
 		g.transitions.changed(s)
-		g.activity.requested(s)
+		g.activity.requested(&s.Request)
 	}
 	runChanged := func(run approvals.Run) { g.runs.apply(run); g.activity.recorded(run) }
 	group.Go(func() error { return g.store.WatchRequests(ctx, requestChanged, loaded) })

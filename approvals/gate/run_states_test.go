@@ -162,3 +162,29 @@ func TestRunsApply(t *testing.T) {
 		t.Errorf("%d timers, want one that cancels the requests", len(r.timers.timers))
 	}
 }
+
+// What is written of a request after its run has ended, such as a result, does not make
+// the run active, whichever of both is loaded first.
+func TestRequestsOfAnEndedRun(t *testing.T) {
+	t.Parallel()
+	run := approvals.Run{ID: "r", State: approvals.RunEnded, ActiveAt: opened.Add(-9 * time.Minute), UpdatedAt: opened.Add(-8 * time.Minute)}
+	decided := &approvals.Request{
+		ID: "q", RunID: "r", Status: approvals.StatusApproved, CreatedAt: opened.Add(-10 * time.Minute),
+		Decisions: []approvals.Decision{{Action: approvals.ActionApprove, DecidedAt: opened.Add(-9 * time.Minute)}},
+	}
+	newer := &approvals.Request{ID: "n", RunID: "r", Status: approvals.StatusPending, CreatedAt: opened.Add(-time.Minute)}
+	for name, step := range map[string]func(a *activity){
+		"the run first":      func(a *activity) { a.runs.apply(run); a.requested(decided) },
+		"its requests first": func(a *activity) { a.requested(decided); a.runs.apply(run) },
+	} {
+		a := &activity{runs: newTestRuns(&memoryRuns{}), idle: time.Hour, byID: map[string]*activeRun{}, latest: map[session]string{}}
+		step(a)
+		if all := a.list(); len(all) != 1 || all[0].State != approvals.RunEnded {
+			t.Errorf("%s: %+v", name, all)
+		}
+		a.requested(newer)
+		if all := a.list(); len(all) != 1 || all[0].State != approvals.RunRunning {
+			t.Errorf("%s, then asked again: %+v", name, all)
+		}
+	}
+}
