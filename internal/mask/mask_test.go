@@ -23,6 +23,7 @@ func encodings(value string) map[string]string {
 	all := map[string]string{
 		"raw": value, "json": inJSON(value), "json twice": inJSON(inJSON(value)), "json three times": inJSON(inJSON(inJSON(value))),
 		"query": url.QueryEscape(value), "path": url.PathEscape(value), "url in json": inJSON(url.QueryEscape(value)),
+		"json in url": url.QueryEscape(inJSON(value)), "json twice in path": url.PathEscape(inJSON(inJSON(value))),
 	}
 	unicode, percent := "", ""
 	for _, r := range value {
@@ -39,6 +40,7 @@ func encodings(value string) map[string]string {
 	}
 	for i, q := range []Quoting{Bare, Double, Single} {
 		all[fmt.Sprintf("shell %d", i)] = q.Quote(value)
+		all[fmt.Sprintf("shell %d in query", i)] = url.QueryEscape(q.Quote(value))
 	}
 	return all
 }

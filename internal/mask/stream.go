@@ -203,11 +203,11 @@ func (s *Stream) add(place string, p piece) {
 
 // mayContinue reports whether a text ends with what may be the beginning of a secret.
 func (m *Masker) mayContinue(text []byte) bool {
-	tail := text[max(0, len(text)-longestEscape):]
-	if i := bytes.LastIndexAny(tail, `\%`); i >= 0 && !escapeEnds(tail[i:]) {
-		return true
-	}
 	for v := range views(text) {
+		tail := v.text[max(0, len(v.text)-longestEscape):]
+		if i := bytes.LastIndexAny(tail, `\%`); i >= 0 && !escapeEnds(tail[i:]) {
+			return true
+		}
 		if m.search.begins(v.text, m.longest) < len(v.text) {
 			return true
 		}
