@@ -250,7 +250,9 @@ func (o *outputs) all(w *world) map[string]string {
 	}
 	texts["upstream"] = sent.String()
 	for name, r := range map[string]*recorder{"event stream": &o.stream, "WebSocket": &o.socket, "NATS": &o.feeds} { // the last event of the call
-		w.until(name, func() bool { return strings.Contains(r.String(), "secret_used") || (name == "WebSocket" && strings.Contains(r.String(), `"status":"approved"`)) })
+		w.until(name, func() bool {
+			return strings.Contains(r.String(), "secret_used") || (name == "WebSocket" && strings.Contains(r.String(), `"status":"approved"`))
+		})
 	}
 	if err := w.stop(); err != nil {
 		w.t.Fatal(err)
@@ -333,8 +335,12 @@ func TestPromise8_NothingButTheReleasedCallHasASecret(t *testing.T) {
 		question := w.pending(1)[0]
 		w.until("messages in chats", func() bool { return strings.Contains(o.cards(), "API_TOKEN") && o.chats.String() != "" })
 		for _, wrong := range []map[string]any{
-			{"action": "answer", "values": map[string]any{"OTHER": value}}, {"action": "answer", "answer": value}, {"action": "answer", "selected": []string{value}},
-			{"action": value}, {"action": "answer", value: 1}, {"action": "modify_args", "modified_args": map[string]any{"x": value}},
+			{"action": "answer", "values": map[string]any{"OTHER": value}},
+			{"action": "answer", "answer": value},
+			{"action": "answer", "selected": []string{value}},
+			{"action": value},
+			{"action": "answer", value: 1},
+			{"action": "modify_args", "modified_args": map[string]any{"x": value}},
 		} {
 			o.decide(w, question.ID, wrong)
 		}
