@@ -169,13 +169,21 @@ func TestStreamedText(t *testing.T) {
 
 func TestStreamIsNotDelayed(t *testing.T) {
 	s := New(values).NewStream(0)
+	refusal := strings.ReplaceAll(event("-", 0), "content", "refusal")
+	finish := func(choice int) string {
+		return fmt.Sprintf("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\",\"index\":%d}]}\n\n", choice)
+	}
 	for _, tt := range []struct{ write, want string }{
 		{event("hello", 0), event("hello", 0)},
 		{event("gh", 0), ""},
 		{event("other", 1), ""},
 		{event("ost", 0), event("gh", 0) + event("other", 1) + event("ost", 0)},
 		{event("g", 0), ""},
-		{strings.Repeat(event("-", 1), patience), event("g", 0) + strings.Repeat(event("-", 1), patience)},
+		{strings.Repeat(event("-", 1), patience), ""}, // of another choice
+		{strings.Repeat(refusal, patience), ""},
+		{refusal, event("g", 0) + strings.Repeat(event("-", 1), patience) + strings.Repeat(refusal, patience+1)},
+		{event("gh", 0) + finish(1), ""},
+		{finish(0), event("gh", 0) + finish(1) + finish(0)},
 		{event("gh", 0), ""},
 		{"data: {\"type\":\"ping\"}\n\n: comment\n\n", ""},
 		{"data: [DONE]\n\n", event("gh", 0) + "data: {\"type\":\"ping\"}\n\n: comment\n\ndata: [DONE]\n\n"},
