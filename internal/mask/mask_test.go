@@ -94,6 +94,19 @@ func TestOverlaps(t *testing.T) {
 	}
 }
 
+func TestNumbers(t *testing.T) {
+	m := New([]Secret{{"PIN", "84719203657481920365"}})
+	body := `{"a":[84719203657481920365,-184719203657481920365.5e3,7],"84719203657481920365":1}`
+	want := `{"a":["secret://PIN","-1secret://PIN.5e3",7],"secret://PIN":1}`
+	if got := string(m.JSON([]byte(body))); got != want {
+		t.Errorf("got %s", got)
+	}
+	s := m.NewStream(0)
+	if got := string(s.Write([]byte("data: " + body + "\n\n"))); got != "data: "+want+"\n\n" {
+		t.Errorf("the stream has %q", got)
+	}
+}
+
 func TestPartsAreOneText(t *testing.T) {
 	m := New(values)
 	for _, s := range values {

@@ -180,13 +180,16 @@ func (s *Stream) payload(payload []byte, offset int) {
 		if strings.HasSuffix(r.name, "index") || r.name == "item_id" {
 			in.facts = append(in.facts, r.path()+"="+r.text)
 		}
+		at.from, at.to = at.from+offset, at.to+offset
+		if r.kind == '0' {
+			one.edits = s.masker.findNumber(one.edits, one.part, at)
+		}
 		if r.kind != '"' {
 			continue
 		}
-		if ends(r.name, string(payload[at.from:at.to])) {
+		if ends(r.name, string(one.part[at.from:at.to])) {
 			ended = append(ended, in)
 		}
-		at.from, at.to = at.from+offset, at.to+offset
 		if r.name == "delta" || (r.name != "" && slices.Contains(r.names, "delta")) {
 			found = append(found, continued{r.path(), in, at})
 			continue
