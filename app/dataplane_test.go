@@ -182,7 +182,7 @@ func TestErrorsHaveTheClientsShape(t *testing.T) {
 		{"not JSON", rawPost("/v1/messages", "{", ""), true},
 		{"upgrade", rawPost("/v1/messages", "{}", "Upgrade: websocket\r\n"), true},
 		{"two framings", "POST /v1/messages HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", true},
-		{"ungated, upstream down", rawPost("/v1/messages/count_tokens", "{}", version), true},
+		{"ungated, upstream down", rawPost("/v1/embeddings", "{}", version), true},
 		{"ungated of OpenAI's, upstream down", rawPost("/v1/embeddings", "{}", ""), false},
 	} {
 		_, body, _ := strings.Cut(w.raw(tt.request), "\r\n\r\n")

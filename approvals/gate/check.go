@@ -36,7 +36,7 @@ func checkDecision(d *approvals.Decision) error {
 	case "":
 		return approvals.Invalid("action", "it is missing")
 	}
-	return approvals.Invalid("action", "%q is not known; use approve, deny, modify_args, allow_always, deny_always, answer or abort_run", d.Action)
+	return approvals.Invalid("action", "is not known; use approve, deny, modify_args, allow_always, deny_always, answer or abort_run")
 }
 
 // checkArguments refuses edited arguments that are not strict JSON of the right kind, or

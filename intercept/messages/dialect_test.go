@@ -12,7 +12,7 @@ import (
 func TestGates(t *testing.T) {
 	for path, want := range map[string]string{
 		"/messages": "/messages", "/Messages": "/messages", "/v1/MESSAGES": "/v1/messages", "/anthropic/v1/messages": "/anthropic/v1/messages",
-		"/messages/count_tokens": "", "/messages/batches": "", "/threads/t1/messages": "", "/v1/Threads/t1/messages": "", "/chat/completions/c1/messages": "", "/message": "",
+		"/messages/count_tokens": "/messages/count_tokens", "/v1/Messages/Count_Tokens": "/v1/messages/count_tokens", "/threads/t1/messages/count_tokens": "", "/messages/batches": "", "/threads/t1/messages": "", "/v1/Threads/t1/messages": "", "/chat/completions/c1/messages": "", "/message": "",
 	} {
 		got, ok := Dialect{}.Gates("POST", path)
 		if got != want || ok != (want != "") {

@@ -30,17 +30,18 @@ func (Dialect) ResultCall(raw string) intercept.Call { return history.ResultCall
 // Name implements [intercept.Dialect].
 func (Dialect) Name() string { return "messages" }
 
-// Gates implements [intercept.Dialect]. It does not gate the paths below the route
-// (count_tokens, batches).
+// Gates implements [intercept.Dialect]. Requests that count tokens have the contents of
+// those for answers, and no calls in their answers. Batches are not gated.
 func (Dialect) Gates(method, path string) (canonical string, ok bool) {
 	if method != http.MethodPost {
 		return "", false
 	}
-	canonical, ok = intercept.Canonical(path, route)
-	if !ok || isOpenAI(canonical[:len(canonical)-len(route)]) {
-		return "", false
+	for _, end := range []string{route, route + counting} {
+		if canonical, ok = intercept.Canonical(path, end); ok && !isOpenAI(canonical[:len(canonical)-len(end)]) {
+			return canonical, true
+		}
 	}
-	return canonical, true
+	return "", false
 }
 
 // isOpenAI reports whether a path ends in a thread or a stored completion of OpenAI's
@@ -54,11 +55,15 @@ func isOpenAI(path string) bool {
 	return strings.EqualFold(owner, "threads") || strings.EqualFold(owner, "completions")
 }
 
-const route = "/messages"
+// The route of answers, and the end of the one that counts tokens.
+const (
+	route    = "/messages"
+	counting = "/count_tokens"
+)
 
 // Routes implements [intercept.Dialect].
 func (Dialect) Routes() []intercept.Route {
-	return []intercept.Route{{Method: http.MethodPost, Path: route}}
+	return []intercept.Route{{Method: http.MethodPost, Path: route}, {Method: http.MethodPost, Path: route + counting}}
 }
 
 // Request implements [intercept.Dialect].

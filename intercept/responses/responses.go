@@ -47,6 +47,7 @@ func (Dialect) Routes() []intercept.Route {
 		{Method: http.MethodDelete, Path: history.Root + "/" + canaryID},
 		{Method: http.MethodPost, Path: history.Root + history.Compacting},
 		{Method: http.MethodPost, Path: history.Root + history.Counting},
+		{Method: http.MethodPost, Path: history.Conversing},
 	}
 }
 
@@ -67,7 +68,8 @@ func (r readable) Codec(limits intercept.Limits) intercept.Codec { return newAns
 
 // Matches implements [intercept.Dialect].
 func (Dialect) Matches(path string, _ func(string) bool) bool {
-	return strings.Contains(strings.ToLower(path), history.Root)
+	path = strings.ToLower(path)
+	return strings.Contains(path, history.Root) || strings.Contains(path, history.Conversing)
 }
 
 // Error implements [intercept.Dialect]: {"error":{"message","type","param","code"}}.
@@ -96,6 +98,8 @@ func (Dialect) Canary(route intercept.Route, tool string, streamed bool) (reques
 		request.Body = fmt.Appendf(nil, `{"model":"canary","stream":%t,"input":"canary"}`, streamed)
 	case strings.HasSuffix(route.Path, history.Compacting), strings.HasSuffix(route.Path, history.Counting):
 		request.Body = []byte(`{"model":"canary","input":"canary"}`)
+	case route.Path == history.Conversing:
+		request.Body = []byte(`{"items":[]}`)
 	}
 	const item = `{"id":"fc_canary","type":"function_call","status":"%s","call_id":"call_canary","name":%s,"arguments":"%s"}`
 	const object = `{"id":"` + canaryID + `","object":"response","created_at":1,"status":"%s","model":"canary","output":[%s]}`

@@ -56,8 +56,19 @@ func (d *document) read() bool {
 			*list = append(*list, at)
 		case r.kind == '"':
 			d.edits = d.masker.findIn(d.edits, d.body, at)
+		case r.kind == '0':
+			d.edits = d.masker.findNumber(d.edits, d.body, at)
 		}
 	}
+}
+
+// findNumber appends the edit of a number of a body: a number with a secret becomes a string.
+func (m *Masker) findNumber(edits []edit, body []byte, at span) []edit {
+	number := body[at.from:at.to]
+	if len(number) < MinLength || !m.Contains(number) {
+		return edits
+	}
+	return append(edits, edit{at.from, at.to, `"` + string(m.Bytes(number)) + `"`})
 }
 
 // findIn appends the edits of a span of a body.
@@ -130,8 +141,8 @@ func newScanner(body []byte) *scanner {
 	return &scanner{body: body, decoder: jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
 }
 
-// next reads a token, and returns the inside of a string. Names of members are strings
-// without a name.
+// next reads a token, and returns the place of a number or of the inside of a string. Names
+// of members are strings without a name.
 func (s *scanner) next() (at span, ok bool) {
 	token, err := s.decoder.ReadToken()
 	if err != nil {
@@ -143,6 +154,8 @@ func (s *scanner) next() (at span, ok bool) {
 	switch s.kind {
 	case '0':
 		s.text = token.String()
+		end := int(s.decoder.InputOffset())
+		at = span{end - len(s.text), end}
 	case '{', '[':
 		s.names = append(s.names, s.name)
 	case '}', ']':

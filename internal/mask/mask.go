@@ -60,11 +60,14 @@ func New(secrets []Secret) *Masker {
 
 // forms returns the texts that are searched for in texts without escapes.
 func forms(value string) []string {
-	all := []string{value, strings.ReplaceAll(value, " ", "+")}
+	all := append(Base64Forms(value), value)
 	for _, q := range []Quoting{Bare, Double, Single} {
 		all = append(all, q.Quote(value))
 	}
-	return append(all, Base64Forms(value)...)
+	for _, form := range all {
+		all = append(all, strings.ReplaceAll(form, " ", "+")) // in the query of a URL
+	}
+	return all
 }
 
 // Base64Forms returns the digits of base64 that encode a text inside a longer one, for

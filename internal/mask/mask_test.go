@@ -23,6 +23,7 @@ func encodings(value string) map[string]string {
 	all := map[string]string{
 		"raw": value, "json": inJSON(value), "json twice": inJSON(inJSON(value)), "json three times": inJSON(inJSON(inJSON(value))),
 		"query": url.QueryEscape(value), "path": url.PathEscape(value), "url in json": inJSON(url.QueryEscape(value)),
+		"json in url": url.QueryEscape(inJSON(value)), "json twice in path": url.PathEscape(inJSON(inJSON(value))),
 	}
 	unicode, percent := "", ""
 	for _, r := range value {
@@ -39,6 +40,7 @@ func encodings(value string) map[string]string {
 	}
 	for i, q := range []Quoting{Bare, Double, Single} {
 		all[fmt.Sprintf("shell %d", i)] = q.Quote(value)
+		all[fmt.Sprintf("shell %d in query", i)] = url.QueryEscape(q.Quote(value))
 	}
 	return all
 }
@@ -89,6 +91,19 @@ func TestOverlaps(t *testing.T) {
 		if got := m.Text(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	m := New([]Secret{{"PIN", "84719203657481920365"}})
+	body := `{"a":[84719203657481920365,-184719203657481920365.5e3,7],"84719203657481920365":1}`
+	want := `{"a":["secret://PIN","-1secret://PIN.5e3",7],"secret://PIN":1}`
+	if got := string(m.JSON([]byte(body))); got != want {
+		t.Errorf("got %s", got)
+	}
+	s := m.NewStream(0)
+	if got := string(s.Write([]byte("data: " + body + "\n\n"))); got != "data: "+want+"\n\n" {
+		t.Errorf("the stream has %q", got)
 	}
 }
 
@@ -167,13 +182,21 @@ func TestStreamedText(t *testing.T) {
 
 func TestStreamIsNotDelayed(t *testing.T) {
 	s := New(values).NewStream(0)
+	refusal := strings.ReplaceAll(event("-", 0), "content", "refusal")
+	finish := func(choice int) string {
+		return fmt.Sprintf("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\",\"index\":%d}]}\n\n", choice)
+	}
 	for _, tt := range []struct{ write, want string }{
 		{event("hello", 0), event("hello", 0)},
 		{event("gh", 0), ""},
 		{event("other", 1), ""},
 		{event("ost", 0), event("gh", 0) + event("other", 1) + event("ost", 0)},
 		{event("g", 0), ""},
-		{strings.Repeat(event("-", 1), patience), event("g", 0) + strings.Repeat(event("-", 1), patience)},
+		{strings.Repeat(event("-", 1), patience), ""}, // of another choice
+		{strings.Repeat(refusal, patience), ""},
+		{refusal, event("g", 0) + strings.Repeat(event("-", 1), patience) + strings.Repeat(refusal, patience+1)},
+		{event("gh", 0) + finish(1), ""},
+		{finish(0), event("gh", 0) + finish(1) + finish(0)},
 		{event("gh", 0), ""},
 		{"data: {\"type\":\"ping\"}\n\n: comment\n\n", ""},
 		{"data: [DONE]\n\n", event("gh", 0) + "data: {\"type\":\"ping\"}\n\n: comment\n\ndata: [DONE]\n\n"},

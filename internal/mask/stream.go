@@ -20,8 +20,7 @@ type Stream struct {
 	led    int    // bytes of it that have passed
 	events sse.Splitter
 	held   []heldEvent
-	texts  map[string]*text // that continue from event to event, by their places
-	paused bool             // no text continues in the last event: one has ended, or all
+	texts  map[string]*text // that continue from event to event, by their paths and places
 }
 
 // heldEvent is an event that waits.
@@ -32,8 +31,9 @@ type heldEvent struct {
 
 // text is the part of a text that waits. Each event has a piece of it.
 type text struct {
+	place  []string
 	pieces []piece
-	since  int // events since its last piece
+	since  int // events with other texts of the place since its last piece
 }
 
 // piece is a part of a text in a held event.
@@ -42,8 +42,13 @@ type piece struct {
 	at    span
 }
 
-// patience is how many events a text may wait for its next piece.
-const patience = 32
+const (
+	// patience is how many events with other texts of its place, such as the same choice, a text
+	// may wait for its next piece.
+	patience = 32
+	// maxHeld bounds the events that wait.
+	maxHeld = 4096
+)
 
 // NewStream returns the masker of one answer. It buffers at most limit bytes, and is nil for a
 // nil *Masker.
@@ -102,25 +107,19 @@ func (s *Stream) End() (out []byte) {
 func (s *Stream) event(part []byte) []byte {
 	part = bytes.Clone(part)
 	s.held = append(s.held, heldEvent{part: part})
-	s.paused = false
 	for _, data := range sse.Parse(part).Data {
 		s.payload(data, cap(part)-cap(data))
 	}
-	for place, t := range s.texts {
-		if t.since++; t.since > patience {
-			s.settle(place)
-		}
-	}
-	if len(s.texts) > 0 && !s.paused {
+	if len(s.texts) > 0 && len(s.held) < maxHeld {
 		return nil
 	}
 	return s.release()
 }
 
 // settle masks a text as far as it is known.
-func (s *Stream) settle(place string) {
-	pieces := s.texts[place].pieces
-	delete(s.texts, place)
+func (s *Stream) settle(key string) {
+	pieces := s.texts[key].pieces
+	delete(s.texts, key)
 	texts := make([][]byte, len(pieces))
 	for i, p := range pieces {
 		texts[i] = s.held[p.event].part[p.at.from:p.at.to]
@@ -132,11 +131,18 @@ func (s *Stream) settle(place string) {
 	}
 }
 
+// settleAll settles the texts within a place: all without one.
+func (s *Stream) settleAll(place ...string) {
+	for key, t := range s.texts {
+		if within(t.place, place) {
+			s.settle(key)
+		}
+	}
+}
+
 // release returns all held events.
 func (s *Stream) release() (out []byte) {
-	for place := range s.texts {
-		s.settle(place)
-	}
+	s.settleAll()
 	for _, e := range s.held {
 		out = append(out, apply(e.part, merged(e.edits))...)
 	}
@@ -144,52 +150,91 @@ func (s *Stream) release() (out []byte) {
 	return out
 }
 
+// continued is a piece of a text that continues from event to event.
+type continued struct {
+	path string
+	in   *scope
+	at   span
+}
+
 // payload reads the strings of the payload at an offset of the event that was held last.
 // Texts in a member delta continue those of earlier events at the same place; others are
 // whole.
 func (s *Stream) payload(payload []byte, offset int) {
-	event := len(s.held) - 1
-	pieces, place, ping := map[string]span{}, "", false
+	one := &s.held[len(s.held)-1]
+	var found []continued
+	var ended []*scope
+	in := &scope{}
 	r := newScanner(payload)
 	for {
 		at, ok := r.next()
 		if !ok {
 			break
 		}
+		switch r.kind {
+		case '{', '[':
+			in = in.open(strings.Join(r.names, "/"), r.kind == '[')
+		case '}', ']':
+			in = in.in
+		}
 		if strings.HasSuffix(r.name, "index") || r.name == "item_id" {
-			place += " " + r.text
+			in.facts = append(in.facts, r.path()+"="+r.text)
+		}
+		at.from, at.to = at.from+offset, at.to+offset
+		if r.kind == '0' {
+			one.edits = s.masker.findNumber(one.edits, one.part, at)
 		}
 		if r.kind != '"' {
 			continue
 		}
-		ping = ping || (r.name == "type" && string(payload[at.from:at.to]) == "ping")
-		at.from, at.to = at.from+offset, at.to+offset
-		if path := r.path(); r.name == "delta" || (r.name != "" && slices.Contains(r.names, "delta")) {
-			pieces[path] = at
+		if ends(r.name, string(one.part[at.from:at.to])) {
+			ended = append(ended, in)
+		}
+		if r.name == "delta" || (r.name != "" && slices.Contains(r.names, "delta")) {
+			found = append(found, continued{r.path(), in, at})
 			continue
 		}
-		one := &s.held[event]
 		one.edits = s.masker.findIn(one.edits, one.part, at)
 	}
 	if !r.ended { // it is not JSON: its lines are a text
-		one := &s.held[event]
 		one.edits = s.masker.findIn(one.edits, one.part, span{offset, offset + len(payload)})
-		s.paused = true
+		s.settleAll()
 		return
 	}
-	s.paused = len(pieces) == 0 && !ping
-	for path, at := range pieces {
-		s.add(path+place, piece{event, at})
+	s.proceed(found)
+	for _, in := range ended {
+		s.settleAll(in.place()...)
+	}
+}
+
+// proceed adds the pieces of the event that was held last to their texts.
+func (s *Stream) proceed(found []continued) {
+	added := map[string]bool{}
+	for _, c := range found {
+		place := c.in.place()
+		key := c.path + " " + strings.Join(place, " ")
+		s.add(key, place, piece{len(s.held) - 1, c.at})
+		added[key] = true
+		for other, t := range s.texts {
+			if !added[other] && (within(t.place, place) || within(place, t.place)) {
+				t.since++
+			}
+		}
+	}
+	for key, t := range s.texts {
+		if t.since > patience {
+			s.settle(key)
+		}
 	}
 }
 
 // add adds a piece to a text. The text waits for its next piece if it ends with what may
 // be the beginning of a secret.
-func (s *Stream) add(place string, p piece) {
-	t := s.texts[place]
+func (s *Stream) add(key string, place []string, p piece) {
+	t := s.texts[key]
 	if t == nil {
-		t = &text{}
-		s.texts[place] = t
+		t = &text{place: place}
+		s.texts[key] = t
 	}
 	t.pieces, t.since = append(t.pieces, p), 0
 	var joined []byte
@@ -197,17 +242,17 @@ func (s *Stream) add(place string, p piece) {
 		joined = append(joined, s.held[p.event].part[p.at.from:p.at.to]...)
 	}
 	if !s.masker.mayContinue(joined) {
-		s.settle(place)
+		s.settle(key)
 	}
 }
 
 // mayContinue reports whether a text ends with what may be the beginning of a secret.
 func (m *Masker) mayContinue(text []byte) bool {
-	tail := text[max(0, len(text)-longestEscape):]
-	if i := bytes.LastIndexAny(tail, `\%`); i >= 0 && !escapeEnds(tail[i:]) {
-		return true
-	}
 	for v := range views(text) {
+		tail := v.text[max(0, len(v.text)-longestEscape):]
+		if i := bytes.LastIndexAny(tail, `\%`); i >= 0 && !escapeEnds(tail[i:]) {
+			return true
+		}
 		if m.search.begins(v.text, m.longest) < len(v.text) {
 			return true
 		}

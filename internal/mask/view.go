@@ -40,17 +40,33 @@ func (v *view) source(at int) int {
 const maxNested = 4
 
 // views returns a text without its JSON escapes, from none to all levels, and each of
-// these without the escapes of URLs.
+// these without the escapes of URLs. JSON in a URL is a text whose escapes of URLs are undone
+// first.
 func views(text []byte) iter.Seq[*view] {
 	return func(yield func(*view) bool) {
-		v := &view{text: text}
-		for level := 0; ; level++ {
-			if !yield(v) || (bytes.IndexByte(v.text, '%') >= 0 && !yield(unescaped(v, '%'))) {
+		for v := range unnested(&view{text: text}) {
+			if !yield(v) {
 				return
 			}
-			if level == maxNested || bytes.IndexByte(v.text, '\\') < 0 {
+			if bytes.IndexByte(v.text, '%') >= 0 && !yield(unescaped(v, '%')) {
 				return
 			}
+		}
+		if !bytes.Contains(text, []byte("%5C")) && !bytes.Contains(text, []byte("%5c")) { // a backslash
+			return
+		}
+		for v := range unnested(unescaped(&view{text: text}, '%')) {
+			if !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// unnested returns a view and what it is without its JSON escapes, from none to all levels.
+func unnested(v *view) iter.Seq[*view] {
+	return func(yield func(*view) bool) {
+		for level := 0; yield(v) && level < maxNested && bytes.IndexByte(v.text, '\\') >= 0; level++ {
 			v = unescaped(v, '\\')
 		}
 	}

@@ -33,8 +33,6 @@ var ungated = []struct{ methods, pattern string }{
 	{"POST", "/detokenize"},
 	{"POST", "/completions"},
 	{"POST", "/complete"}, // Anthropic, legacy
-	{"POST", "/messages/count_tokens"},
-	{"POST", "/conversations"},
 	{"GET POST DELETE", "/conversations/*"},
 }
 

@@ -49,7 +49,7 @@ func TestFind(t *testing.T) {
 		{"GET", "/v1/models/org/name", nil, "ungated", "/v1", "/models/org/name"},
 		{"POST", "/v1/models/gemini", nil, "refused", "/v1", ""},
 		{"GET", "/v1/models/x:generateContent", nil, "refused", "/v1", ""},
-		{"POST", "/v1/messages/count_tokens", nil, "ungated", "/v1", "/messages/count_tokens"},
+		{"POST", "/v1/messages/count_tokens", nil, "messages", "/v1", "/messages/count_tokens"},
 		{"POST", "/azure/deployments/d/embeddings", nil, "ungated", "/azure", "/deployments/d/embeddings"},
 		{"POST", "/azure/v1/embeddings", nil, "ungated", "/azure", "/v1/embeddings"},
 		{"POST", "/azure/deployments/embeddings", nil, "refused", "/azure", ""},

@@ -11,7 +11,7 @@ import (
 
 // ResultContents implements [intercept.Request].
 func (r *Request) ResultContents() []toolresult.Content {
-	at, _ := r.At("input")
+	at, _ := r.At(r.Operation.history())
 	found := toolresult.Collector{Offset: at.Start}
 	for _, item := range r.input.list() {
 		typ := item.Get("type").Str

@@ -54,7 +54,7 @@ func (r *Request) Offered() Offers {
 	at, _ := r.At("tools")
 	r.offers = append(Offers{}, OffersIn(gjson.ParseBytes(r.Field("tools")), at.Start)...)
 	if r.May(toolsMark) {
-		at, _ = r.At("input")
+		at, _ = r.At(r.Operation.history())
 		for _, item := range r.input.list() {
 			r.offers = append(r.offers, OffersIn(item.Get("tools"), at.Start)...)
 		}

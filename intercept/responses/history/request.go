@@ -40,6 +40,9 @@ var RequestSchema = &intercept.RequestSchema{API: "Responses", Fields: append([]
 	"input", "instructions", "prompt", "previous_response_id", "conversation", "model", "stream", "background", "tools", "tool_choice", "text",
 }}
 
+// conversationSchema are the fields of requests for a new conversation.
+var conversationSchema = &intercept.RequestSchema{API: "Conversations", Fields: []string{"items", "metadata"}, Marks: RequestSchema.Marks, Conversation: []string{"items", "metadata"}}
+
 // The marks of tools and approvals in the items of an input.
 const (
 	toolsMark        = "tools"
@@ -56,13 +59,17 @@ func AcceptRequest(e intercept.Envelope) (r *Request, err error) {
 		}
 	}
 	r.envelope = e
-	if r.ID != "" && len(bytes.TrimSpace(e.Body)) == 0 {
+	if (r.ID != "" || r.Operation == converse) && len(bytes.TrimSpace(e.Body)) == 0 {
 		e.Body = []byte("{}")
 	}
-	if r.ParsedRequest, err = RequestSchema.Accept(e); err != nil {
+	schema := RequestSchema
+	if r.Operation == converse {
+		schema = conversationSchema
+	}
+	if r.ParsedRequest, err = schema.Accept(e); err != nil {
 		return r, err
 	}
-	r.input = inputOf(r.Field("input"))
+	r.input = inputOf(r.Field(r.Operation.history()))
 	if r.May(approvalResponse) {
 		r.approves = r.input.approvals()
 	}
@@ -176,7 +183,7 @@ func (r *Request) SetBody(body []byte) error {
 	err := r.ParsedRequest.SetBody(body)
 	if err == nil {
 		r.envelope, r.before, r.offers = e, before, nil
-		r.input = inputOf(r.Field("input"))
+		r.input = inputOf(r.Field(r.Operation.history()))
 	}
 	return err
 }

@@ -20,6 +20,7 @@ func TestFind(t *testing.T) {
 		{"POST", "/v1/RESPONSES", create, "", "/v1/responses"},
 		{"POST", "/responses/compact", Compact, "", "/responses/compact"},
 		{"POST", "/Responses/Input_Tokens", count, "", "/responses/input_tokens"},
+		{"POST", "/v1/Conversations", converse, "", "/v1/conversations"},
 		{"POST", "/responses/Resp_1/Cancel", Cancel, "Resp_1", "/responses/Resp_1/cancel"},
 		{"POST", "/responses/resp_1", 0, "", ""},
 		{"GET", "/V1/Responses/Resp_1", Retrieve, "Resp_1", "/V1/responses/Resp_1"},

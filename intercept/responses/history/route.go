@@ -18,11 +18,20 @@ const (
 	Compact                   // POST /responses/compact
 	count                     // POST /responses/input_tokens
 	remove                    // DELETE /responses/{id}
+	converse                  // POST /conversations
 )
 
 // IsAuxiliary reports whether a request is about a history or an answer, and asks for no
 // text of the model.
-func (o operation) IsAuxiliary() bool { return o == Compact || o == count || o == remove }
+func (o operation) IsAuxiliary() bool { return o == Compact || o == count || o == remove || o == converse }
+
+// history is the field of the body that has the history.
+func (o operation) history() string {
+	if o == converse {
+		return "items"
+	}
+	return "input"
+}
 
 // The route of all requests, after the upstream's prefix, and the ends of some.
 const (
@@ -30,6 +39,8 @@ const (
 	Cancelling = "/cancel"
 	Compacting = "/compact"
 	Counting   = "/input_tokens"
+
+	Conversing = "/conversations"
 )
 
 // Find reads a route from the end of the path. The id of a response, and the path before
@@ -40,7 +51,7 @@ func Find(method, path string) (o operation, id, canonical string, ok bool) {
 		for _, route := range []struct {
 			operation operation
 			path      string
-		}{{create, Root}, {Compact, Root + Compacting}, {count, Root + Counting}} {
+		}{{create, Root}, {Compact, Root + Compacting}, {count, Root + Counting}, {converse, Conversing}} {
 			if canonical, ok = intercept.Canonical(path, route.path); ok {
 				return route.operation, "", canonical, true
 			}

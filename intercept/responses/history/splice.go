@@ -37,7 +37,7 @@ func (r *Request) Splice(records [][]byte) (spliced int) {
 	if len(s.placed)+len(s.decided) == 0 {
 		return 0
 	}
-	body, err := strictjson.SetField(r.envelope.Body, "input", items)
+	body, err := strictjson.SetField(r.envelope.Body, r.Operation.history(), items)
 	if err == nil && s.alias != "" {
 		body, err = strictjson.SetField(body, "previous_response_id", []byte(strictjson.Quote(s.upstreamID)))
 	}
