@@ -34,21 +34,31 @@ results:
     contains: ["ticket-[0-9]+"]
 `
 
-// ownQuestions are the agents' own tools for questions with the arguments of a call, by how
-// the names of the agents begin.
-var ownQuestions = map[string]fakemodel.Call{
-	"codex":       {Name: "request_user_input", Arguments: `{"questions":[{"id":"size","header":"Size","question":"Which size of crate?","options":[{"label":"Small","description":"Fits the door."},{"label":"Large","description":"Fits all."}]}]}`},
-	"claude-code": {Name: "AskUserQuestion", Arguments: `{"questions":[{"question":"Which size of crate?","header":"Size","multiSelect":false,"options":[{"label":"Small","description":"Fits the door."},{"label":"Large","description":"Fits all."}]}]}`},
-	"opencode":    {Name: "question", Arguments: `{"questions":[{"question":"Which size of crate?","header":"Size","options":[{"label":"Small","description":"Fits the door."},{"label":"Large","description":"Fits all."}]}]}`},
-	"qwen-code":   {Name: "ask_user_question", Arguments: `{"questions":[{"question":"Which size of crate?","header":"Size","multiSelect":false,"options":[{"label":"Small","description":"Fits the door."},{"label":"Large","description":"Fits all."}]}]}`},
+// ownQuestion is an agent's own tool for questions.
+type ownQuestion struct {
+	call    fakemodel.Call
+	offered bool // to the model, also where the agent runs without a terminal
+}
+
+const (
+	crates      = `"options":[{"label":"Small","description":"Fits the door."},{"label":"Large","description":"Fits all."}]}]}`
+	whichCrates = `"question":"Which size of crate?","header":"Size",`
+)
+
+// ownQuestions are the tools by how the names of the agents begin.
+var ownQuestions = map[string]ownQuestion{
+	"codex":       {call: fakemodel.Call{Name: "request_user_input", Arguments: `{"questions":[{"id":"size",` + whichCrates + crates}, offered: true},
+	"claude-code": {call: fakemodel.Call{Name: "AskUserQuestion", Arguments: `{"questions":[{` + whichCrates + `"multiSelect":false,` + crates}},
+	"opencode":    {call: fakemodel.Call{Name: "question", Arguments: `{"questions":[{` + whichCrates + crates}},
+	"qwen-code":   {call: fakemodel.Call{Name: "ask_user_question", Arguments: `{"questions":[{` + whichCrates + `"multiSelect":false,` + crates}},
 }
 
 // inquiry is the model of an agent's task with questions, and what it saw. It begins with a
 // question beside a call of the agent's shell.
 type inquiry struct {
 	agent agent
-	own   fakemodel.Call // of the agent's own tool for questions
-	token string         // the value of the secret
+	own   ownQuestion
+	token string // the value of the secret
 
 	mu      sync.Mutex
 	told    map[string]string // what the model last knew of each call, by its id
@@ -68,12 +78,12 @@ const (
 
 func newInquiry(a agent) *inquiry {
 	q := &inquiry{agent: a, token: "tok_" + rand.Text(), offered: make(map[string]bool)}
-	for name, call := range ownQuestions {
+	for name, own := range ownQuestions {
 		if strings.HasPrefix(a.name, name) {
-			q.own = call
+			q.own = own
 		}
 	}
-	q.own.ID = "call_size"
+	q.own.call.ID = "call_size"
 	return q
 }
 
@@ -91,7 +101,7 @@ func (q *inquiry) script() fakemodel.Script {
 func (q *inquiry) read(body []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, tool := range []string{q.own.Name, "request_decision", "request_env_var"} {
+	for _, tool := range []string{q.own.call.Name, "request_decision", "request_env_var"} {
 		if !bytes.Contains(body, []byte("call_harbour")) { // the history has names of calls
 			q.offered[tool] = q.offered[tool] || bytes.Contains(body, []byte(`"name":"`+tool+`"`))
 		}
@@ -116,7 +126,7 @@ func (q *inquiry) answer(c fakemodel.Conversation) fakemodel.Answer {
 	q.told = told
 	steps := [][]fakemodel.Call{
 		{{ID: "call_harbour", Name: "request_decision", Arguments: whichHarbour}, q.agent.call("call_moor", harbourScript)},
-		{q.own},
+		{q.own.call},
 		{{ID: "call_token", Name: "request_env_var", Arguments: uploadToken}},
 		{q.agent.call("call_upload", uploadScript)},
 		{q.agent.call("call_ticket", ticketScript)},
@@ -185,7 +195,9 @@ func (q *inquiry) judge(t *testing.T, r *run) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	t.Logf("the agent offers its own %s: %t", q.own.Name, q.offered[q.own.Name])
+	if offers := q.offered[q.own.call.Name]; offers != q.own.offered {
+		t.Errorf("the agent offers its own %s: %t, want %t", q.own.call.Name, offers, q.own.offered)
+	}
 	for _, tool := range []string{"request_decision", "request_env_var"} {
 		if !q.offered[tool] {
 			t.Errorf("the model was not offered %s", tool)

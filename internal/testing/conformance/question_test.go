@@ -179,3 +179,8 @@ func withoutOffer(body []byte) ([]byte, bool) {
 	end := own.Index + len(own.Raw)
 	return append(slices.Clone(body[:end]), body[last.Index+len(last.Raw):]...), true
 }
+
+// toolCalls are the calls of tools that the agent itself offers.
+func (x *trial) toolCalls() []*conformance.Call {
+	return slices.DeleteFunc(slices.Clone(x.calls), func(c *conformance.Call) bool { return c.ID == questionID })
+}
