@@ -2,8 +2,6 @@ package app_test
 
 import (
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -11,82 +9,6 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/tidwall/gjson"
 )
-
-// talkStep is one message of the user and what follows from it.
-type talkStep struct {
-	calls  []string // of the model, the arguments of each after its tool
-	passes bool     // one of them is released
-	decide []approvals.Decision
-}
-
-var talkSteps = []talkStep{
-	{calls: []string{"request_decision", whichSesame}, decide: []approvals.Decision{{Action: approvals.ActionAnswer, Response: approvals.Response{Selected: []string{"white"}}}}},
-	{calls: []string{"bash", `{"command":"ls"}`}, passes: true},
-	{calls: []string{"bash", `{"command":"rm -rf x"}`}},
-	{calls: []string{"request_clarification", howSesame, "bash", `{"command":"ls"}`}, passes: true, decide: []approvals.Decision{{Action: approvals.ActionAnswer, Response: approvals.Response{Answer: "two"}}}},
-	{calls: []string{"bash", `{"command":"make x"}`}, passes: true, decide: []approvals.Decision{{Action: approvals.ActionModifyArgs, ModifiedArgs: []byte(`{"command":"make y"}`)}}},
-	{calls: []string{"request_decision", whichSesame}, decide: []approvals.Decision{{Action: approvals.ActionDeny}}},
-	{calls: []string{"bash", `{"command":"make x"}`}, decide: []approvals.Decision{{Action: approvals.ActionAnswer, Response: approvals.Response{Answer: "Not now."}}}},
-}
-
-// itemID is the id of a message of the Responses API. It is no part of the prompt, and the
-// agent's history of this test lacks it.
-var itemID = regexp.MustCompile(`"id":\s*"msg_\w+",\s*`)
-
-// Over many requests with questions, denials, edits and answers mixed, each request to
-// upstream begins with the one before, byte for byte: the provider's cache of prompts works.
-func TestQuestionsKeepTheCachedPrefix(t *testing.T) {
-	t.Parallel()
-	const rounds = 4
-	eachTalk(t, func(t *testing.T, talkTo func(*world) *talk) {
-		var answers []fakemodel.Answer
-		for i := range rounds * len(talkSteps) {
-			a := asking(talkSteps[i%len(talkSteps)].calls...)
-			a.Text = fmt.Sprintf("Step %d begins.", i)
-			for n := range a.Calls {
-				a.Calls[n].ID = fmt.Sprintf("call_%d_%d_Xk9", i, n)
-			}
-			answers = append(answers, a, fakemodel.Answer{Text: fmt.Sprintf("Step %d is done.", i)})
-		}
-		w := build(t, offersAll+allowAll+"rules:\n  - deny: ['bash(rm *)']\n  - ask: ['bash(make *)']\n", inOrder(answers...))
-		k := talkTo(w).withTools("bash")
-		if strings.HasSuffix(k.path, "/responses") {
-			k.fields["store"] = false // else a continuation names the answer before, and the provider has the rest
-		}
-		for i := range rounds * len(talkSteps) {
-			one := talkSteps[i%len(talkSteps)]
-			answer := k.begin(fmt.Sprintf("Do step %d.", i))
-			for _, d := range one.decide {
-				w.decide(w.pending(1)[0].ID, d)
-			}
-			got := <-answer
-			if (len(got.calls) == 1) != one.passes || strings.Contains(k.raw, "request_") {
-				t.Fatalf("step %d: the agent gets %s", i, k.raw)
-			}
-			if one.passes {
-				k.result(got.calls[0].ID, "files")
-				k.send()
-			}
-		}
-		requests := w.upstream.Requests()
-		if len(requests) < 50 {
-			t.Fatalf("only %d requests", len(requests))
-		}
-		var before []string
-		for n, r := range requests {
-			var now []string
-			for _, path := range []string{"messages", "input"} {
-				for _, item := range gjson.GetBytes(r.Body, path).Array() {
-					now = append(now, itemID.ReplaceAllString(item.Raw, ""))
-				}
-			}
-			if len(now) < len(before) || !slices.Equal(now[:len(before)], before) || w.toolsOf(n) != w.toolsOf(0) {
-				t.Fatalf("request %d does not begin with the one before:\n%s\n%s", n, strings.Join(before, "\n"), strings.Join(now, "\n"))
-			}
-			before = now
-		}
-	})
-}
 
 // Several questions at once are several requests; each has an end of its own.
 func TestSeveralQuestionsAtOnce(t *testing.T) {

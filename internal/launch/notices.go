@@ -43,6 +43,7 @@ var decided = map[approvals.Action]string{
 	approvals.ActionModifyArgs:  "is approved with other arguments by ",
 	approvals.ActionAllowAlways: "is approved for always by ",
 	approvals.ActionDenyAlways:  "is denied for always by ",
+	approvals.ActionAnswer:      "is answered by ",
 	approvals.ActionAbortRun:    "is denied, and its run ended, by ",
 }
 
@@ -62,7 +63,7 @@ func (n *Notices) LinkTo(console string) {
 	n.console = console
 }
 
-// Event reports an event. It writes no arguments of calls.
+// Event reports an event. It writes no arguments of calls, and no answers.
 func (n *Notices) Event(e approvals.Event) {
 	if n.log != nil {
 		app.LogEvent(n.log, e)
@@ -78,13 +79,25 @@ func (n *Notices) Event(e approvals.Event) {
 	defer n.mu.Unlock()
 	link := n.console + "/#/requests/" + e.RequestID
 	if n.terminal == nil || !readsKeys(n.terminal) {
-		fmt.Fprintf(n.out, "heldcall: %s %s: %s\n", sanitize.Line(e.ToolName), what, link)
+		fmt.Fprintf(n.out, "heldcall: %s %s: %s\n", subject(e), what, link)
 		return
 	}
 	if show := notifier(); e.Type == approvals.EventApprovalRequired && show != nil && !n.showing {
 		n.showing = true
 		n.shows.Go(func() { n.show(append(show, "A tool call waits for approval: "+link)) })
 	}
+}
+
+// subject names what an event is about.
+func subject(e approvals.Event) string {
+	tool := sanitize.Line(e.ToolName)
+	switch e.Kind {
+	case "", approvals.KindPermission:
+		return tool
+	case approvals.KindResult:
+		return "the result of " + tool
+	}
+	return "the question " + tool
 }
 
 // showWithin bounds how long a notification takes. Meanwhile no other one is shown.

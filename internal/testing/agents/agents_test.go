@@ -68,23 +68,30 @@ func (a agent) workHeld(t *testing.T, dir, heldcall string) {
 	k := newTask(a)
 	h := configure(t, serve(t, k))
 	r := newRun(t, a, h.endpoint)
-	asked := h.review(t)
-	r.play(t, outside(t, a.elsewhere), append([]string{heldcall, "run", "--config", h.config, "--log-file", h.log, "--token-file", h.token, "--"}, a.argv(dir, h.endpoint)...))
+	_, held := timing()
+	asked := h.review(t, func(r approvals.Request) *fakemodel.Ruling { return rule(r, held) })
+	a.playHeld(t, r, h, dir, heldcall)
 	k.judge(t, r, true)
-	for line := range strings.Lines(r.output) {
-		if strings.HasPrefix(line, "heldcall: ") && !expected.MatchString(line) {
-			t.Errorf("heldcall run reports about the agent: %s", line)
-		}
-	}
 	judgeAsked(t, a, asked())
 	if t.Failed() {
 		h.show(t)
 	}
 }
 
+// playHeld runs the agent with heldcall run.
+func (a agent) playHeld(t *testing.T, r *run, h *heldcall, dir, program string) {
+	t.Helper()
+	r.play(t, outside(t, a.elsewhere), append([]string{program, "run", "--config", h.config, "--log-file", h.log, "--token-file", h.token, "--"}, a.argv(dir, h.endpoint)...))
+	for line := range strings.Lines(r.output) {
+		if strings.HasPrefix(line, "heldcall: ") && !expected.MatchString(line) {
+			t.Errorf("heldcall run reports about the agent: %s", line)
+		}
+	}
+}
+
 // expected is what heldcall run prints for every agent: where people decide, and each
-// call.
-var expected = regexp.MustCompile(`^heldcall: (approve calls at http|for other commands: export HELDCALL_TOKEN=|\w+ is (held|(approved|denied|approved with other arguments) by local): http)`)
+// request.
+var expected = regexp.MustCompile(`^heldcall: (approve calls at http|for other commands: export HELDCALL_TOKEN=|(the (question|result of) )?\w+ is (held|(approved|denied|approved with other arguments|answered) by local): http)`)
 
 func (a agent) workAlone(t *testing.T, dir string) {
 	k := newTask(a)
@@ -192,11 +199,10 @@ policy: {file: policy.yaml}
 	}
 }
 
-// review decides the pending requests from now on. The returned function ends the review and
+// review decides the pending requests from now on, but those for which decide returns nil. The returned function ends the review and
 // returns the requests.
-func (h *heldcall) review(t *testing.T) func() []approvals.Request {
+func (h *heldcall) review(t *testing.T, decide func(approvals.Request) *fakemodel.Ruling) func() []approvals.Request {
 	t.Helper()
-	_, held := timing()
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := make(map[string]approvals.Request)
 	reviewer := &fakemodel.Reviewer{
@@ -208,7 +214,7 @@ func (h *heldcall) review(t *testing.T) func() []approvals.Request {
 		},
 		Decide: func(r approvals.Request) *fakemodel.Ruling {
 			asked[r.ID] = r
-			return rule(r, held)
+			return decide(r)
 		},
 		Refused: func(r approvals.Request, status int, body string) {
 			t.Errorf("the ruling on %s was refused: %d %s", r.ID, status, body)

@@ -29,9 +29,12 @@ const (
 	denyFirst  scenario = "deny-first" // of two
 	denySecond scenario = "deny-second"
 	edit       scenario = "edit"
-	hold       scenario = "hold"    // approve both, after holdTime of heartbeats
-	silent     scenario = "silent"  // the same, before any text of the model
-	restart    scenario = "restart" // approve it after heldcall was restarted
+	question   scenario = "question"  // the model asks people, and continues by itself
+	questions  scenario = "questions" // three of them beside a call, which is approved
+	secret     scenario = "secret"    // the model asks for a secret, for an approved call; results are redacted, denied and edited
+	hold       scenario = "hold"      // approve both, after holdTime of heartbeats
+	silent     scenario = "silent"    // the same, before any text of the model
+	restart    scenario = "restart"   // approve it after heldcall was restarted
 	// The client has a total time-out: see TestImpatientClients.
 	announced scenario = "announced"   // no person decides
 	givesUp   scenario = "gives-up"    // approve it after the client has asked again
@@ -96,10 +99,10 @@ func TestClients(t *testing.T) {
 	for _, heartbeat := range []string{"auto", "comment", "event"} {
 		scenarios := []scenario{hold, silent}
 		if heartbeat == "auto" {
-			scenarios = []scenario{approve, deny, denyFirst, denySecond, edit, hold, silent}
+			scenarios = []scenario{approve, deny, denyFirst, denySecond, edit, question, questions, secret, hold, silent}
 		}
 		h := conformance.StartHeldcall(t, conformance.Options{
-			Upstream: upstream, Policy: "default: ask\n", Keepalive: keepalive, Heartbeat: heartbeat,
+			Upstream: upstream, Policy: questionPolicy, Keepalive: keepalive, Heartbeat: heartbeat,
 			Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 		})
 		review(t, h)
@@ -160,14 +163,19 @@ func review(t *testing.T, h *conformance.Heldcall) {
 }
 
 func decide(r approvals.Request, held time.Duration) *fakemodel.Ruling {
+	if r.Asks() || r.Kind == approvals.KindResult {
+		return rulingOfQuestion(r)
+	}
 	var arguments struct {
 		Job string `json:"job"`
 	}
-	if json.Unmarshal(r.Arguments, &arguments) != nil || strings.Count(arguments.Job, "/") != 3 {
+	err := json.Unmarshal(r.Arguments, &arguments)
+	job, _, _ := strings.Cut(arguments.Job, "#")
+	if err != nil || strings.Count(job, "/") != 3 {
 		return &fakemodel.Ruling{Action: approvals.ActionDeny, Note: "no job has such a call"}
 	}
 	first := r.ToolName == "transfer"
-	switch s := scenarioOf(arguments.Job); {
+	switch s := scenarioOf(job); {
 	case (s == hold || s == silent) && time.Since(r.CreatedAt) < held:
 		return nil
 	case s == announced, (s == givesUp || s == sdkAsks) && time.Since(r.CreatedAt) < 2*impatience:
@@ -175,7 +183,7 @@ func decide(r approvals.Request, held time.Duration) *fakemodel.Ruling {
 	case s == deny, s == denyFirst && first, s == denySecond && !first:
 		return &fakemodel.Ruling{Action: approvals.ActionDeny, Note: note}
 	case s == edit:
-		return &fakemodel.Ruling{Action: approvals.ActionModifyArgs, Note: editedNote, ModifiedArgs: json.RawMessage(editedArguments(arguments.Job))}
+		return &fakemodel.Ruling{Action: approvals.ActionModifyArgs, Note: editedNote, ModifiedArgs: json.RawMessage(editedArguments(job))}
 	}
 	return &fakemodel.Ruling{Action: approvals.ActionApprove}
 }

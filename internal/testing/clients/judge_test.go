@@ -39,12 +39,14 @@ func expect(api fakemodel.API, job string) expected {
 	switch scenarioOf(job) {
 	case deny:
 		e.calls, e.finishes, e.requests = nil, finishes[api].stop, 3
-		e.usage = fakemodel.Usage{Prompt: firstUsage.Prompt + laterUsage.Prompt, Completion: firstUsage.Completion + laterUsage.Completion}
+		e.usage = continuedUsage
 		e.told[0] = note
 	case denyFirst:
 		e.calls, e.told[0] = calls[1:], note
 	case denySecond:
 		e.calls, e.told[1] = calls[:1], note
+	case question, questions, secret:
+		e.askedFor(api, job)
 	case edit:
 		calls[0].Arguments = editedArguments(job)
 		e.told[0] = editedNote
@@ -72,7 +74,8 @@ func judge(t *testing.T, api fakemodel.API, r report, m *model) {
 		return
 	}
 	want := expect(api, r.Job)
-	if r.Text != want.text && !(scenarioOf(r.Job) == deny && strings.HasPrefix(r.Text, opening) && strings.HasSuffix(r.Text, continuation)) {
+	continued := slices.Contains([]scenario{deny, question}, scenarioOf(r.Job))
+	if r.Text != want.text && !(continued && strings.HasPrefix(r.Text, opening) && strings.HasSuffix(r.Text, continuation)) {
 		t.Errorf("%s: text %q, want %q", r.Job, r.Text, want.text)
 	}
 	if r.Finish != nil && !slices.Contains(want.finishes, strings.ReplaceAll(*r.Finish, "-", "_")) {

@@ -23,6 +23,8 @@ const (
 var (
 	firstUsage = fakemodel.Usage{Prompt: 100, Completion: 20}
 	laterUsage = fakemodel.Usage{Prompt: 7, Completion: 5}
+	// continuedUsage is that of an answer after a hidden turn.
+	continuedUsage = fakemodel.Usage{Prompt: firstUsage.Prompt + laterUsage.Prompt, Completion: firstUsage.Completion + laterUsage.Completion}
 )
 
 // model is the scripted model of all jobs, in every API. A job is known by its
@@ -50,6 +52,9 @@ func (m *model) reply(r *fakemodel.Request) fakemodel.Reply {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.agents[agentOf(r)] = true
+	if value := anyToken.Find(r.Body); value != nil {
+		m.problems = append(m.problems, fmt.Sprintf("the model reads the secret %s: %s", value, r.Body))
+	}
 	if reply.Status >= 400 {
 		m.problems = append(m.problems, fmt.Sprintf("a provider would refuse %s %s %s: %s", r.Method, r.Target, r.Body, reply.Body[0].Bytes))
 	}
@@ -69,13 +74,17 @@ func (m *model) say(c fakemodel.Conversation) fakemodel.Answer {
 	ran := slices.ContainsFunc(c.Messages, func(m fakemodel.Message) bool {
 		return m.Role == "tool" && strings.Contains(m.Content, "ran ")
 	})
+	calls := callsOf(job)
+	n := inFirst(job, calls)
 	switch {
 	case len(callsIn(c)) == 0:
-		first := fakemodel.Answer{Text: openingOf(job), Calls: callsOf(job), Usage: firstUsage}
+		first := fakemodel.Answer{Text: openingOf(job), Calls: calls[:n], Usage: firstUsage}
 		if c.API != fakemodel.Chat && scenarioOf(job) != silent {
 			first.Reasoning = thought
 		}
 		return first
+	case c.Last().Role == "tool" && !ran && n < len(calls):
+		return fakemodel.Answer{Calls: calls[n:], Usage: laterUsage}
 	case c.Last().Role == "tool" && !ran:
 		return fakemodel.Answer{Text: continuation, Usage: laterUsage}
 	}
@@ -106,20 +115,6 @@ func openingOf(job string) string {
 		return ""
 	}
 	return opening
-}
-
-// callsOf are the calls of a job's first answer.
-func callsOf(job string) []fakemodel.Call {
-	id := strings.NewReplacer("/", "_", "-", "_").Replace(job)
-	calls := []fakemodel.Call{
-		{ID: "call_0_" + id, Name: "transfer", Arguments: fmt.Sprintf(`{"job":%q,"amount":1000}`, job)},
-		{ID: "call_1_" + id, Name: "lookup", Arguments: fmt.Sprintf(`{"job":%q}`, job)},
-	}
-	switch scenarioOf(job) {
-	case approve, deny, edit, restart, announced, givesUp, sdkAsks:
-		return calls[:1]
-	}
-	return calls
 }
 
 // told returns the last results that the model got for a job's calls, and the number of its

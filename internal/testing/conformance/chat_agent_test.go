@@ -45,7 +45,7 @@ func (chatAgent) first(x *trial) []byte {
 func plainChat(x *trial, system string) []byte {
 	tools := make(map[string]bool)
 	var entries []string
-	for _, call := range x.calls {
+	for _, call := range x.toolCalls() {
 		if tools[call.Name] || call.Legacy || call.Custom {
 			continue
 		}

@@ -57,7 +57,9 @@ func TestConformance(t *testing.T) {
 	asking := conformance.StartHeldcall(t, options)
 	options.Policy = "default: allow\ntools: {'*': {as: question}}\n"
 	questioning := conformance.StartHeldcall(t, options)
-	stop := review(t, u, allowing, asking, questioning)
+	options.Policy = "default: ask\nquestions: {offer: [clarification]}\n"
+	offering := conformance.StartHeldcall(t, options)
+	stop := review(t, u, allowing, asking, questioning, offering)
 
 	table := newTable()
 	trials := make(chan *trial)
@@ -72,6 +74,8 @@ func TestConformance(t *testing.T) {
 					base = allowing.Proxy
 				case answered:
 					base = questioning.Proxy
+				case withAnswer:
+					base = offering.Proxy
 				}
 				x.run(agent, base, u)
 			}

@@ -24,7 +24,7 @@ func (messagesAgent) first(x *trial) []byte {
 	body := x.exchange.RequestBody
 	if !gjson.ParseBytes(body).IsObject() {
 		var tools []string
-		for _, call := range x.calls {
+		for _, call := range x.toolCalls() {
 			tools = append(tools, fmt.Sprintf(`{"name":%q,"input_schema":{"type":"object"}}`, call.Name))
 		}
 		body = fmt.Appendf(nil, `{"model":"recorded","max_tokens":1024,"stream":%t,"messages":[{"role":"user","content":"Go."}]}`, x.exchange.Streamed)

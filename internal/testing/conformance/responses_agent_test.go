@@ -58,7 +58,7 @@ func responsesTools(x *trial) string {
 		return tools.Raw
 	}
 	var entries []string
-	for _, call := range x.calls {
+	for _, call := range x.toolCalls() {
 		entry := fmt.Sprintf(`{"type":"function","name":%q,"parameters":{"type":"object"}}`, call.Name)
 		switch call.Kind {
 		case "":

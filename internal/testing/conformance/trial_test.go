@@ -31,10 +31,11 @@ const (
 	edited     outcome = "edited"     // all, by a reviewer
 	firstOnly  outcome = "first only" // the first approved, the second denied, the rest approved
 	secondOnly outcome = "not first"  // the first denied, the rest approved
+	withAnswer outcome = "question"   // approved, beside a question of heldcall's own that is put into the answer
 	compressed outcome = "compressed" // sent with a content coding that was not asked for
 )
 
-var outcomes = []outcome{allowed, approved, denied, answered, edited, firstOnly, secondOnly, compressed}
+var outcomes = []outcome{allowed, approved, denied, answered, edited, firstOnly, secondOnly, withAnswer, compressed}
 
 // patience bounds one answer. Nothing waits that long unless something hangs.
 const patience = time.Minute
@@ -65,12 +66,16 @@ type asked struct {
 	// remembers some of it; nil where it would refuse the request.
 	shown   []byte
 	refusal error
+	offered bool   // it had heldcall's own tool, which body and shown lack
 	answer  []byte // the upstream's answer
 }
 
 var lastTrial atomic.Int64
 
 func newTrial(e cassettes.Exchange, o outcome, h habit, m cassettes.Mode) *trial {
+	if o == withAnswer {
+		e, _ = withQuestion(e)
+	}
 	x := &trial{
 		id: fmt.Sprintf("trial-%d", lastTrial.Add(1)), exchange: e, outcome: o, mode: m, habit: h,
 		dialect: conformance.Of(e.Dialect), agent: writerOf(e.Dialect), calls: callsOf(e),
@@ -125,6 +130,9 @@ func inapplicable(e cassettes.Exchange, o outcome) string {
 	switch {
 	case o == compressed && e.Encoded == nil:
 		return "plain"
+	case o == withAnswer:
+		_, why := withQuestion(e)
+		return why
 	case (o == denied || o == answered || o == edited) && len(calls) == 0:
 		return "no call"
 	case o == edited && fixed:
@@ -146,6 +154,8 @@ func (x *trial) lets(i int) bool {
 	switch x.outcome {
 	case denied, answered:
 		return false
+	case withAnswer:
+		return x.calls[i].ID != questionID
 	case firstOnly:
 		return i != 1
 	case secondOnly:
@@ -234,8 +244,8 @@ func (x *trial) rule(r approvals.Request) *fakemodel.Ruling {
 	}
 	x.ruled[i] = true
 	switch {
-	case x.outcome == answered && r.Asks():
-		return &fakemodel.Ruling{Action: approvals.ActionAnswer, Answer: x.note()}
+	case r.Asks():
+		return &fakemodel.Ruling{Action: approvals.ActionAnswer, Response: approvals.Response{Answer: x.note()}}
 	case !x.lets(i):
 		return &fakemodel.Ruling{Action: approvals.ActionDeny, Note: x.note()}
 	case x.outcome == edited:
@@ -288,6 +298,11 @@ func (x *trial) run(a agent, base string, u *upstream) {
 	if len(asked) == 0 {
 		x.fail("upstream was not asked; the agent got %d %s", got.status, shorten(got.body))
 		return
+	}
+	for _, is := range asked {
+		if is.offered != (x.outcome == withAnswer) {
+			x.fail("upstream was offered the tool for questions %t: %s", is.offered, shorten(is.body))
+		}
 	}
 	if string(asked[0].body) != string(x.request) {
 		x.fail("the request went upstream changed:\nsent %s\ngot  %s", shorten(x.request), shorten(asked[0].body))

@@ -62,9 +62,11 @@ func (u *upstream) answer(r *fakemodel.Request) fakemodel.Reply {
 		u.strays = append(u.strays, r.Method+" "+r.Target)
 		return fakemodel.Fail(http.StatusNotFound, "stray", "no trial sent this")
 	}
-	is := asked{body: r.Body, shown: r.Body}
+	var is asked
+	is.body, is.offered = withoutOffer(r.Body)
+	is.shown = is.body
 	if x.exchange.Dialect == cassettes.Responses {
-		is.shown, is.refusal = x.memory.Expand(r.Body)
+		is.shown, is.refusal = x.memory.Expand(is.body)
 	}
 	x.asked = append(x.asked, is)
 	if is.refusal != nil {

@@ -17,7 +17,9 @@ type Ruling struct {
 	Action       approvals.Action `json:"action"`
 	ModifiedArgs json.RawMessage  `json:"modified_args,omitempty"`
 	Note         string           `json:"note,omitempty"`
-	Answer       string           `json:"answer,omitempty"`
+	// Of the action answer: to one question, and to several by their ids.
+	approvals.Response
+	Responses map[string]approvals.Response `json:"responses,omitempty"`
 }
 
 // Reviewer is a reviewer that follows a script. It decides over the console's

@@ -1,0 +1,39 @@
+package launch
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// Each request and its end has a line that names the call, the question or the result.
+func TestNotices(t *testing.T) {
+	var out strings.Builder
+	n := NewNotices(&out, nil, nil)
+	n.LinkTo("http://console")
+	for _, tt := range []struct {
+		event approvals.Event
+		want  string
+	}{
+		{approvals.Event{Type: approvals.EventApprovalRequired, ToolName: "bash"}, "bash is held"},
+		{approvals.Event{Type: approvals.EventApprovalDecision, ToolName: "bash", Action: approvals.ActionApprove, ReviewerID: "ann"}, "bash is approved by ann"},
+		{approvals.Event{Type: approvals.EventApprovalDecision, ToolName: "bash", Action: approvals.ActionAnswer, ReviewerID: "ann", Note: "in words"}, "bash is answered by ann"},
+		{approvals.Event{Type: approvals.EventApprovalRequired, ToolName: "request_decision", Kind: approvals.KindDecision}, "the question request_decision is held"},
+		{approvals.Event{Type: approvals.EventApprovalDecision, ToolName: "request_decision", Kind: approvals.KindDecision, Action: approvals.ActionAnswer, ReviewerID: "ann"}, "the question request_decision is answered by ann"},
+		{approvals.Event{Type: approvals.EventApprovalExpired, ToolName: "request_input", Kind: approvals.KindCombined}, "the question request_input expired: no decision in time"},
+		{approvals.Event{Type: approvals.EventApprovalRequired, ToolName: "bash", Kind: approvals.KindResult}, "the result of bash is held"},
+		{approvals.Event{Type: approvals.EventCallReleased, ToolName: "bash"}, ""},
+	} {
+		out.Reset()
+		tt.event.RequestID = "01R"
+		n.Event(tt.event)
+		want := "heldcall: " + tt.want + ": http://console/#/requests/01R\n"
+		if tt.want == "" {
+			want = ""
+		}
+		if got := out.String(); got != want {
+			t.Errorf("%s of %s: %q, want %q", tt.event.Type, tt.event.ToolName, got, want)
+		}
+	}
+}
