@@ -342,26 +342,6 @@ func (x *index) count() map[approvals.AttachState]int {
 	return n
 }
 
-// maxUnrecorded bounds the turns in a lease: NATS takes messages of 1 MiB.
-const maxUnrecorded = 10_000
-
-// unrecorded returns turns of this process whose agents may have left without a record of it
-// since a time: people are not asked yet, or the record cannot be written.
-func (x *index) unrecorded(since time.Time) (ids []string) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for id, t := range x.turns {
-		recorded := x.states[id]
-		own := !t.ended && ownerOf(t, recorded) == x.processes.self && (recorded.revision == 0 || recorded.State.State == approvals.AgentAttached)
-		opening := t.opening && t.at.Before(since)
-		left := t.local == nil && !t.left.IsZero() && t.left.Before(since)
-		if own && (opening || left) && len(ids) < maxUnrecorded {
-			ids = append(ids, id)
-		}
-	}
-	return ids
-}
-
 // all returns all turns, and removes those that ended before a time.
 func (x *index) all(before time.Time) (ids []string) {
 	x.mu.Lock()

@@ -4,7 +4,7 @@
 // agent does not come back. It knows no HTTP and no wire dialect; snapshots are opaque.
 //
 // Read store.go (the records), keeper.go, attachment.go (the methods of an agent's
-// connection), index.go (the state in memory) and reconcile.go (the work in the background).
+// connection), index.go (the state in memory), lease.go (the sign of life of the process) and reconcile.go (the work in the background).
 package heldturns
 
 import (

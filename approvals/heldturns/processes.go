@@ -1,7 +1,6 @@
 package heldturns
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"time"
@@ -111,27 +110,4 @@ func (p *processes) renewedOwn() {
 		p.steady = now
 	}
 	p.last = now
-}
-
-// keepLease renews the lease of this process until the context ends, and removes it then.
-func (k *Keeper) keepLease(ctx context.Context) error {
-	ticker := time.NewTicker(leaseRenewal)
-	defer ticker.Stop()
-	for {
-		if err := k.leases.Renew(ctx, k.owner, k.index.unrecorded(k.now().Add(-2*leaseRenewal))); err == nil {
-			k.processes.renewedOwn()
-		} else if ctx.Err() == nil {
-			k.log.Warn("failed to renew the lease of this process; its held turns may go to other replicas", "error", err)
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseRenewal)
-			defer cancel()
-			if err := k.leases.Remove(ctx, k.owner); err != nil {
-				k.log.Warn("failed to remove the lease of this process", "error", err)
-			}
-			return nil
-		}
-	}
 }

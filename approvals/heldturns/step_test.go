@@ -158,11 +158,11 @@ func TestUnrecordedTurns(t *testing.T) {
 	}
 	x.applyState(State{ID: "detached", State: approvals.AgentDetached, Owner: "me", Attachment: "detached"}, 1)
 	x.applyState(State{ID: "taken", State: approvals.AgentAttached, Owner: "other", Attachment: "x"}, 2)
-	got := x.unrecorded(start.Add(time.Second))
+	got := unrecorded(x, start.Add(time.Second))
 	if slices.Sort(got); !slices.Equal(got, []string{"left", "opening"}) {
 		t.Errorf("unrecorded turns %v", got)
 	}
-	if got := x.unrecorded(start); len(got) > 0 {
+	if got := unrecorded(x, start); len(got) > 0 {
 		t.Errorf("turns that have just been opened: %v", got)
 	}
 }
