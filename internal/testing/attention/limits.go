@@ -27,14 +27,18 @@ func checkLimits(results []*result) error {
 			n := r.of(kind).riskyPassed
 			check(n <= maxRiskyPassed, "%s, %s: %d risky calls pass, the limit is %d", r.name, kind, n, maxRiskyPassed)
 		}
+		inCoding, inBusiness := r.of(coding), r.of(business)
+		switch r.name {
+		case noGrants:
+			asked, worst := inCoding.promptsPer100(), percentile(inCoding.worst, 90)
+			check(asked <= maxCodingPrompts, "coding: %.1f prompts per 100 calls, the limit is %.0f", asked, maxCodingPrompts)
+			check(worst <= maxWorstMinutes, "coding: %d prompts in the worst five minutes (90th percentile), the limit is %d", worst, maxWorstMinutes)
+			asked = inBusiness.promptsPer100()
+			check(asked <= maxBusinessPrompts, "business: %.1f prompts per 100 calls, the limit is %.0f", asked, maxBusinessPrompts)
+		case alwaysWidest:
+			useful := inCoding.usefulGrants()
+			check(inCoding.grants == 0 || useful >= minUsefulGrants, "coding: %.0f %% of the grants by the widest suggestion allow a later call, the least is %.0f %%", useful, minUsefulGrants)
+		}
 	}
-	alone, tools := results[0].of(coding), results[0].of(business)
-	check(alone.promptsPer100() <= maxCodingPrompts, "coding: %.1f prompts per 100 calls, the limit is %.0f", alone.promptsPer100(), maxCodingPrompts)
-	check(tools.promptsPer100() <= maxBusinessPrompts, "business: %.1f prompts per 100 calls, the limit is %.0f", tools.promptsPer100(), maxBusinessPrompts)
-	worst := percentile(alone.worst, 90)
-	check(worst <= maxWorstMinutes, "coding: %d prompts in the worst five minutes (90th percentile), the limit is %d", worst, maxWorstMinutes)
-	remembered := results[len(results)-1].of(coding)
-	useful := remembered.usefulGrants()
-	check(useful >= minUsefulGrants, "coding: %.0f %% of the grants by the widest suggestion allow a later call, the limit is %.0f %%", useful, minUsefulGrants)
 	return errors.Join(exceeded...)
 }

@@ -28,12 +28,18 @@ type variant struct {
 	remember func(suggested []string, allows func(patterns []string) bool) []string
 }
 
-// variants are measured one after another. The first has no grants.
+// variants are measured one after another.
 var variants = []variant{
-	{"no grants", nil},
+	{noGrants, nil},
 	{"always, exact", exact},
-	{"always, widest suggestion", widest},
+	{alwaysWidest, widest},
 }
+
+// The names of the variants to which limits apply.
+const (
+	noGrants     = "no grants"
+	alwaysWidest = "always, widest suggestion"
+)
 
 // exact returns the fewest suggested patterns that allow the call. Suggestions go from exact to wider.
 func exact(suggested []string, allows func([]string) bool) []string {

@@ -54,17 +54,22 @@ func printFigures(w io.Writer, name string, f figures) {
 		f.harmlessAsked, f.harmless, percent(f.harmlessAsked, f.harmless), f.denied, f.riskyPassed, f.risky, grants)
 }
 
-// printPassed lists the risky calls that pass, each once.
+// printPassed lists the risky calls that pass, by variant.
 func printPassed(w io.Writer, results []*result) {
+	passed := 0
 	fmt.Fprintln(w, "\nRISKY CALLS THAT PASS")
 	for _, r := range results {
 		for _, s := range r.sessions {
 			for _, c := range s.calls {
 				if c.Label == risky && c.verdict.Action == policy.Allow {
+					passed++
 					fmt.Fprintf(w, "%s: %s at %g: %s, by %s: %s %s\n", r.name, s.Session, c.At, c.Class, c.verdict.Rule, c.Tool, shorten(judge.ArgumentsText(c.Arguments)))
 				}
 			}
 		}
+	}
+	if passed == 0 {
+		fmt.Fprintln(w, "none")
 	}
 }
 
