@@ -40,10 +40,10 @@ func TestPercentile(t *testing.T) {
 }
 
 // scripted is a session of shell commands, five seconds apart.
-func scripted(labels label, commands ...string) *session {
+func scripted(as label, commands ...string) *session {
 	s := &session{header: header{Session: "s", Agent: "a", Kind: coding, Workspace: "/w"}}
 	for i, command := range commands {
-		s.calls = append(s.calls, call{At: float64(5 * i), Tool: "Bash", Arguments: json.RawMessage(bashArguments(command)), Label: labels})
+		s.calls = append(s.calls, call{At: float64(5 * i), Tool: "Bash", Arguments: json.RawMessage(bashArguments(command)), Label: as})
 	}
 	return s
 }
