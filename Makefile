@@ -19,7 +19,7 @@ TESTJOBS  ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 PATIENCE  ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check fmt format vet queries lint tidy vuln fuzz conformance clients agents ui ui-shots observe dashboards deploy release contract reference load replicas faults soak bench
+.PHONY: help run build test check fmt format vet queries lint tidy vuln fuzz conformance clients agents ui ui-shots observe attention dashboards deploy release contract reference load replicas faults soak bench
 
 help: ## this list
 	@awk -F ': .*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -117,6 +117,9 @@ soak: ## 2,000 calls held for HELDCALL_SOAK (30m) while agents leave and return:
 replicas: ## replicas on a cluster of NATS whose servers are killed, stopped, cut off for 30 s and restarted under load
 	$(GO) test -tags replicas ./internal/testing/natscluster ./approvals/store -run 'Cluster|Node|Cut|Replicas' -count=1 -v -timeout $(PATIENCE)
 	$(GO) test -tags replicas ./app -run 'TestReplicas|TestHeldCallOutlives|TestRollingRestart' -count=1 -v -timeout $(PATIENCE)
+
+attention: ## how often the starter policy asks people, by labelled calls of agents; fails above the limits; ARGS='-top 30 -risky' lists needless prompts and risky calls that pass
+	$(GO) run ./internal/testing/attention $(ARGS)
 
 bench: ## heldcall beside plain hops, in interleaved rounds; ARGS=-short takes three minutes
 	$(GO) run ./internal/testing/bench $(ARGS)

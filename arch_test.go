@@ -32,7 +32,7 @@ var floors = [][]string{
 	{"app"},
 	{"internal/launch", "internal/demo"},
 	{"cmd/heldcall"},
-	{"dashboards", "deploy/release", "internal/testing/agents", "internal/testing/bench", "internal/testing/clients/...", "internal/testing/conformance", "internal/testing/faults", "internal/testing/ui", "examples/..."},
+	{"dashboards", "deploy/release", "internal/testing/agents", "internal/testing/attention", "internal/testing/bench", "internal/testing/clients/...", "internal/testing/conformance", "internal/testing/faults", "internal/testing/ui", "examples/..."},
 }
 
 // programs are packages that no other imports: examples, and the checks that measure

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The limits. Those of prompts are for the policy alone, without any remembered decision.
+const (
+	maxCodingPrompts   = 20.0 // per 100 calls of coding sessions
+	maxBusinessPrompts = 40.0 // per 100 calls of business sessions
+	maxWorstMinutes    = 10   // prompts in the worst five minutes of a coding session, 90th percentile
+	maxRiskyPassed     = 0    // in each variant
+	minUsefulGrants    = 50.0 // percent of the grants by the widest suggestion in coding sessions that allow a later call
+)
+
+// checkLimits returns an error that lists every limit that is exceeded.
+func checkLimits(results []*result) error {
+	var exceeded []error
+	check := func(ok bool, format string, values ...any) {
+		if !ok {
+			exceeded = append(exceeded, fmt.Errorf(format, values...))
+		}
+	}
+	for _, r := range results {
+		for _, kind := range kinds {
+			n := r.of(kind).riskyPassed
+			check(n <= maxRiskyPassed, "%s, %s: %d risky calls pass, the limit is %d", r.name, kind, n, maxRiskyPassed)
+		}
+		inCoding, inBusiness := r.of(coding), r.of(business)
+		switch r.name {
+		case noGrants:
+			asked, worst := inCoding.promptsPer100(), percentile(inCoding.worst, 90)
+			check(asked <= maxCodingPrompts, "coding: %.1f prompts per 100 calls, the limit is %.0f", asked, maxCodingPrompts)
+			check(worst <= maxWorstMinutes, "coding: %d prompts in the worst five minutes (90th percentile), the limit is %d", worst, maxWorstMinutes)
+			asked = inBusiness.promptsPer100()
+			check(asked <= maxBusinessPrompts, "business: %.1f prompts per 100 calls, the limit is %.0f", asked, maxBusinessPrompts)
+		case alwaysWidest:
+			useful := inCoding.usefulGrants()
+			check(inCoding.grants == 0 || useful >= minUsefulGrants, "coding: %.0f %% of the grants by the widest suggestion allow a later call, the least is %.0f %%", useful, minUsefulGrants)
+		}
+	}
+	return errors.Join(exceeded...)
+}
