@@ -25,8 +25,9 @@ One request
   v             the arguments as JSON, and back
 
 Deciding
-  a   approve; the rest of a long call is shown first
+  a   approve; the rest of a long call is shown first; answer a question
   d   deny, with a note that the model reads; Enter sends it
+  w   answer in words: the call does not run, and is not denied
   e   edit the arguments in $VISUAL or $EDITOR; the changes are shown
   r   remember: allow or deny such calls from now on
 
