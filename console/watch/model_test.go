@@ -74,7 +74,7 @@ func (s *session) send(messages ...tea.Msg) {
 func (s *session) press(keys ...string) {
 	s.t.Helper()
 	codes := map[string]rune{
-		"tab": tea.KeyTab,
+		"tab":   tea.KeyTab,
 		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight,
 		"pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp, "space": tea.KeySpace, "backspace": tea.KeyBackspace,
 	}

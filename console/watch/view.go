@@ -102,7 +102,7 @@ func expiry(r *approvals.Request, left string) string {
 	if r.OnTimeout == approvals.OnTimeoutApprove {
 		return approvals.WordsFor(r.Kind).Automatic + " in " + left
 	}
-	return "expires in " + left + " (" + approvals.WordsFor(r.Kind).WillNot + ")"
+	return "expires in " + left + " (" + r.IfExpired() + ")"
 }
 
 // row is one line of the list. Its parts are safe for a terminal.
