@@ -208,15 +208,6 @@ func (r *Request) FinalDecision() (Decision, bool) {
 	return r.Decisions[len(r.Decisions)-1], true
 }
 
-// IfExpired returns what follows if the request is not decided in time: "won't run", or
-// [Request.TimeoutOutcome] of a question.
-func (r *Request) IfExpired() string {
-	if r.Asks() {
-		return r.TimeoutOutcome()
-	}
-	return WordsFor(r.Kind).WillNot
-}
-
 // TimeoutOutcome returns the end of the call if the request is not decided in time: "not
 // run" or "run", and of a question "answered with the default" or "not answered".
 func (r *Request) TimeoutOutcome() string {

@@ -40,7 +40,7 @@ func WordsFor(k Kind) Words {
 	return words
 }
 
-// ManyFor returns what several requests are: "calls", or "requests" if they are of different
+// ManyFor returns the noun for several requests: "calls", or "requests" if they are of different
 // kinds.
 func ManyFor(requests []Request) string {
 	many := ""
@@ -52,4 +52,13 @@ func ManyFor(requests []Request) string {
 		many = one
 	}
 	return many
+}
+
+// IfExpired returns the end of a pending request if it is not decided in time: "won't run", or
+// [Request.TimeoutOutcome] of a question.
+func IfExpired(r *Request) string {
+	if r.Asks() {
+		return r.TimeoutOutcome()
+	}
+	return WordsFor(r.Kind).WillNot
 }

@@ -100,7 +100,7 @@ func (e *entry) name() string {
 	return e.question.ID + " " + e.field.Name
 }
 
-// prompt names what is typed.
+// prompt names the text to type.
 func (e *entry) prompt(r *approvals.Request) string {
 	switch q := e.question; {
 	case !r.Asks():

@@ -7,8 +7,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// question is the message about a question of a model: what is asked, the options and the
-// names of the values. It is answered in the inbox.
+// question is the message about a question of a model: its text, the options and the names
+// of the values. It is answered in the inbox.
 func (c composer) question(r *approvals.Request) string {
 	f := c.format
 	head := append([]string{fmt.Sprintf("heldcall: the agent %s.", approvals.WordsFor(r.Kind).Asks), f.who(r)}, f.warnings(r)...)

@@ -201,7 +201,7 @@ func upload() approvals.Question {
 	return approvals.Question{Kind: approvals.KindEnvVar, Question: "To upload", Fields: []approvals.QuestionField{{Name: "HOST"}, {Name: "API_TOKEN", Secret: true, Required: true}}}
 }
 
-// A message about a question or a result names what is asked. That of a question has none of
+// A message about a question or a result names its subject. That of a question has none of
 // the words for calls.
 func TestMessagesOfOtherKinds(t *testing.T) {
 	const who, link = "\nFor agent \"coder\", user \"ann\", tenant \"acme\".\n", "https://heldcall.example/#/requests/01KAKZ00000000000000000001"
