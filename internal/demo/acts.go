@@ -217,7 +217,7 @@ func handing() []act {
 		want: outcome{
 			received: []string{readNotes, readReport}, files: untouched,
 			made: []string{readNotes, readReport}, told: []string{"Call [redacted].", "It is not final."},
-			says:   `- read_file: done. ({"path":"report.txt"})`,
+			says: `- read_file: done. ({"path":"report.txt"})`,
 			events: []string{
 				"call_allowed read_file allowed_by_rule", "call_released read_file allowed_by_rule",
 				"call_allowed read_file allowed_by_rule", "call_released read_file allowed_by_rule",
