@@ -375,23 +375,3 @@ func TestPermissionAnsweredInWords(t *testing.T) {
 		}
 	})
 }
-
-// A forced choice of any tool stays after an answer: the agent still expects a call.
-func TestToolChoiceKeepsItsMeaning(t *testing.T) {
-	t.Parallel()
-	for path, choice := range map[string]string{"/v1/chat/completions": `"required"`, "/v1/responses": `"required"`, "/v1/messages": `{"type":"any"}`} {
-		w := build(t, offersAll+allowAll, inOrder(asking("request_clarification", howSesame), asking("bash", `{"command":"ls"}`)))
-		body := strings.TrimSuffix(dialectRequests[path], "}") + `,"parallel_tool_calls":false,"tool_choice":` + choice + `}`
-		answer := make(chan string, 1)
-		go func() { answer <- w.post(path, body).rest() }()
-		w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionAnswer, Response: approvals.Response{Answer: "much"}})
-		if got := <-answer; !strings.Contains(got, "bash") {
-			t.Errorf("%s: the agent gets %s", path, got)
-		}
-		for i, r := range w.upstream.Requests() {
-			if got := gjson.GetBytes(r.Body, "tool_choice").Raw; got != choice || gjson.GetBytes(r.Body, "parallel_tool_calls").Raw != "false" {
-				t.Errorf("%s, request %d: the choice is %s", path, i, got)
-			}
-		}
-	}
-}

@@ -92,8 +92,9 @@ type Request interface {
 	// ConversationFields are the names of the fields of the body in which a repetition of
 	// the request is equal to it. The first is the history.
 	ConversationFields() []string
-	// Forced reports that the model must call one certain tool.
-	Forced() bool
+	// ForcedTools are the names of the tools of which the model must call one, "" for a tool
+	// without a name; none if it may call none.
+	ForcedTools() []string
 	// Results lists the results of calls that are new in the agent's request: those after
 	// the last answer of the model. Call it before Splice.
 	Results() []ToolResult
@@ -221,6 +222,9 @@ type Ruling struct {
 	// ModelMessage is the text for the model: with Deny the denial, with Answered the answer,
 	// with Edit the note that the arguments were changed. With Abort it is the text for the agent.
 	ModelMessage string
+	// Free, with Answered, makes the continuation force no call: the model would have to ask
+	// again. After a denial it never does.
+	Free bool
 	// UserMessage, with Deny, is the text for the agent with which the answer ends. If it
 	// is "", the answer continues after the denial.
 	UserMessage string

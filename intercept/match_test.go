@@ -1,6 +1,7 @@
 package intercept
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,19 +51,20 @@ func TestMatchWhatAgentsRewrite(t *testing.T) {
 }
 
 func TestForcedBy(t *testing.T) {
-	for choice, want := range map[string][2]bool{ // with one tool, with two
+	x, two, none := []string{"x"}, []string{"x", ""}, []string(nil)
+	for choice, want := range map[string][2][]string{ // with one tool, with two
 		``: {}, `"auto"`: {}, `"none"`: {}, `{"type":"auto"}`: {}, `{"type":"web_search"}`: {},
-		`"required"`: {true, false}, `"any"`: {true, false}, `{"type":"any"}`: {true, false},
-		`{"type":"tool","name":"x"}`: {true, true}, `{"type":"function","name":"x"}`: {true, true}, `{"name":"x"}`: {true, true},
-		`{"type":"function","function":{"name":"x"}}`: {true, true}, `{"type":"custom","custom":{"name":"x"}}`: {true, true},
-		`{"type":"allowed_tools","mode":"required","tools":[{"name":"x"}]}`:                   {true, true},
-		`{"type":"allowed_tools","mode":"auto","tools":[{"name":"x"}]}`:                       {},
-		`{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{},{}]}}`:        {},
-		`{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"name":"x"}]}}`: {true, true},
+		`"required"`: {x, two}, `"any"`: {x, two}, `{"type":"any"}`: {x, two},
+		`{"type":"tool","name":"x"}`: {x, x}, `{"type":"function","name":"x"}`: {x, x}, `{"name":"x"}`: {x, x},
+		`{"type":"function","function":{"name":"x"}}`: {x, x}, `{"type":"custom","custom":{"name":"x"}}`: {x, x},
+		`{"type":"allowed_tools","mode":"required","tools":[{"name":"x"}]}`:                   {x, x},
+		`{"type":"allowed_tools","mode":"auto","tools":[{"name":"x"}]}`:                       {none, none},
+		`{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{},{}]}}`:        {{"", ""}, {"", ""}},
+		`{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"name":"x"}]}}`: {x, x},
 	} {
-		v := gjson.Parse(choice)
-		if got := [2]bool{ForcedBy(v, 1), ForcedBy(v, 2)}; got != want {
-			t.Errorf("%s: %v", choice, got)
+		v, one, more := gjson.Parse(choice), gjson.Parse(`[{"function":{"name":"x"}}]`), gjson.Parse(`[{"type":"web_search"}]`)
+		if got := [2][]string{ForcedBy(v, one), ForcedBy(v, one, more)}; !slices.Equal(got[0], want[0]) || !slices.Equal(got[1], want[1]) {
+			t.Errorf("%s: %q", choice, got)
 		}
 	}
 }

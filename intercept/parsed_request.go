@@ -1,6 +1,7 @@
 package intercept
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -126,9 +127,9 @@ func MadeBy(calls []CallFingerprint, refers ...string) string {
 	return Fingerprint(ids...)
 }
 
-// ForcedBy is the result of [Request.Forced] for a tool choice in the form of any of the
-// APIs and for a number of tools.
-func ForcedBy(choice gjson.Result, tools int) bool {
+// ForcedBy is the result of [Request.ForcedTools] for a tool choice in the form of any of the
+// APIs and for lists of tools.
+func ForcedBy(choice gjson.Result, lists ...gjson.Result) []string {
 	mode := choice.Str
 	if choice.IsObject() {
 		mode = choice.Get("type").Str
@@ -138,15 +139,24 @@ func ForcedBy(choice gjson.Result, tools int) bool {
 		if inner := choice.Get("allowed_tools"); inner.IsObject() {
 			allowed = inner
 		}
-		mode, tools = allowed.Get("mode").Str, len(allowed.Get("tools").Array())
+		mode, lists = allowed.Get("mode").Str, []gjson.Result{allowed.Get("tools")}
 	}
 	if mode == "required" || mode == "any" {
-		return tools == 1
-	}
-	for _, name := range []string{"name", "function.name", "custom.name"} {
-		if choice.Get(name).Str != "" {
-			return true
+		var names []string
+		for _, list := range lists {
+			for _, tool := range list.Array() {
+				names = append(names, toolName(tool))
+			}
 		}
+		return names
 	}
-	return false
+	if name := toolName(choice); name != "" {
+		return []string{name}
+	}
+	return nil
+}
+
+// toolName is the name of a tool in a list, or in a tool choice.
+func toolName(tool gjson.Result) string {
+	return cmp.Or(tool.Get("name").Str, tool.Get("function.name").Str, tool.Get("custom.name").Str)
 }

@@ -84,6 +84,12 @@ func Denies(calls []*Unit) bool {
 	return slices.ContainsFunc(calls, func(u *Unit) bool { return u.ruled && u.ruling.Action == Deny })
 }
 
+// Frees reports whether the continuation after the calls forces none: one of them was denied,
+// or answered so that the model would have to ask again.
+func Frees(calls []*Unit) bool {
+	return Denies(calls) || slices.ContainsFunc(calls, func(u *Unit) bool { return u.ruled && u.ruling.Free })
+}
+
 // Denial is the text for the agent if all calls were denied, after so many denials.
 func (p *Plan) Denial(before int) string {
 	return cmp.Or(p.UserMessage, notice.TooManyDenials(before+1))

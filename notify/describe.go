@@ -31,10 +31,7 @@ func Expiry(r *approvals.Request, at string) string {
 	if r.OnTimeout == approvals.OnTimeoutApprove {
 		return approvals.WordsFor(r.Kind).Automatic + " at " + at
 	}
-	if r.Asks() {
-		return "expires at " + at + " (" + r.TimeoutOutcome() + ")"
-	}
-	return "expires at " + at + " (" + approvals.WordsFor(r.Kind).WillNot + ")"
+	return "expires at " + at + " (" + approvals.IfExpired(r) + ")"
 }
 
 // Origin joins labels with the names of those that make a call, such as "agent", its name,

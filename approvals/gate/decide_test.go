@@ -217,6 +217,33 @@ func TestPromise5_DecidedOnce_QuorumNeedsDifferentReviewers(t *testing.T) {
 	approvalstest.Await(t, h.Done(), "the hold")
 }
 
+// Several holds wait for one request: a decision ends each, and a hold that is detached
+// takes nothing from the others.
+func TestPromise7_NothingHangs_SeveralHolds(t *testing.T) {
+	t.Parallel()
+	s := approvalstest.OpenStore(t, t.TempDir())
+	g := approvalstest.RunGate(t, gate.Options{Store: s})
+	first := approvalstest.Open(t, g, approvalstest.Request("a"))
+	again := first.Requests()[0]
+	second, third := approvalstest.Open(t, g, approvalstest.Request("b"), again), approvalstest.Open(t, g, again)
+	third.Detach()
+	for _, r := range second.Requests() {
+		if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: r.ID, Action: approvals.ActionDeny, ReviewerID: "bob"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	approvalstest.Await(t, first.Done(), "the first hold")
+	approvalstest.Await(t, second.Done(), "the second hold")
+	if a, b := first.Requests()[0], second.Requests()[1]; a.Status != approvals.StatusDenied || b.Status != approvals.StatusDenied {
+		t.Errorf("the holds have %s and %s", a.Status, b.Status)
+	}
+	select {
+	case <-third.Done():
+		t.Error("a detached hold is done")
+	default:
+	}
+}
+
 func TestPromise7_NothingHangs_CancelAndDetach(t *testing.T) {
 	t.Parallel()
 	s := approvalstest.OpenStore(t, t.TempDir())

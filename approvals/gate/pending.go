@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,14 +22,19 @@ type pending struct {
 	byID map[string]*pendingRequest
 }
 
-// pendingRequest is a pending request and the hold of this process that waits for it.
+// pendingRequest is a pending request and the holds of this process that wait for it.
 type pendingRequest struct {
 	createdAt time.Time
 	expiresAt time.Time
 	timers    []*timer // of its deadline and its escalations
-	hold      *Hold
-	index     int  // of the request in hold
+	waiting   []waiter
 	recording bool // it may not be in the store yet
+}
+
+// waiter is a hold that waits for a request, and the index of the request in it.
+type waiter struct {
+	hold  *Hold
+	index int
 }
 
 func newPending(timers *scheduler) *pending {
@@ -36,16 +42,16 @@ func newPending(timers *scheduler) *pending {
 }
 
 // expect adds the requests of a hold before they are recorded: a decision may arrive
-// before the write returns. A request that is pending has the new hold from now on.
+// before the write returns. Other holds of a request that is pending wait on.
 func (p *pending) expect(h *Hold) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range h.requests {
 		if q := p.byID[h.requests[i].ID]; q != nil {
-			q.hold, q.index = h, i
+			q.waiting = append(q.waiting, waiter{h, i})
 			continue
 		}
-		p.addLocked(&h.requests[i], h, i).recording = true
+		p.addLocked(&h.requests[i], waiter{h, i}).recording = true
 	}
 }
 
@@ -68,10 +74,9 @@ func (p *pending) isRecording(id string) bool {
 	return q != nil && q.recording
 }
 
-// apply adds a pending request and removes a final one. It returns the hold that waits for
-// the request and the index of the request in it. news reports whether the request is new
-// or has become final.
-func (p *pending) apply(r *approvals.Request) (h *Hold, index int, news bool) {
+// apply adds a pending request and removes a final one. It returns the holds that wait for
+// the request. news reports whether the request is new or has become final.
+func (p *pending) apply(r *approvals.Request) (waiting []waiter, news bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	final := r.Status.Final()
@@ -80,16 +85,16 @@ func (p *pending) apply(r *approvals.Request) (h *Hold, index int, news bool) {
 	case q != nil && final:
 		p.removeLocked(r.ID, q)
 	case q == nil && final:
-		return nil, 0, false
+		return nil, false
 	case q == nil:
-		p.addLocked(r, nil, 0)
-		return nil, 0, true
+		p.addLocked(r)
+		return nil, true
 	}
-	return q.hold, q.index, final
+	return q.waiting, final
 }
 
-func (p *pending) addLocked(r *approvals.Request, h *Hold, index int) *pendingRequest {
-	q := &pendingRequest{createdAt: r.CreatedAt, expiresAt: r.ExpiresAt, hold: h, index: index}
+func (p *pending) addLocked(r *approvals.Request, waiting ...waiter) *pendingRequest {
+	q := &pendingRequest{createdAt: r.CreatedAt, expiresAt: r.ExpiresAt, waiting: waiting}
 	q.timers = append(q.timers, &timer{kind: timerExpire, id: r.ID, at: r.ExpiresAt})
 	for _, at := range escalationTimes(r) {
 		q.timers = append(q.timers, &timer{kind: timerEscalate, id: r.ID, at: at})
@@ -123,16 +128,17 @@ func (p *pending) detach(h *Hold) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range requests {
-		if q := p.byID[requests[i].ID]; q != nil && q.hold == h {
-			q.hold = nil
+		if q := p.byID[requests[i].ID]; q != nil { // apply has returned the old list
+			q.waiting = slices.DeleteFunc(slices.Clone(q.waiting), func(w waiter) bool { return w.hold == h })
 		}
 	}
 }
 
-// fail ends the hold of a request with an error.
+// fail ends the holds of a request with an error.
 func (p *pending) fail(id string, err error) {
-	if h, _ := p.find(id); h != nil {
-		h.fail(fmt.Errorf("wait for request %s: %w", id, err))
+	waiting, _ := p.find(id)
+	for _, w := range waiting {
+		w.hold.fail(fmt.Errorf("wait for request %s: %w", id, err))
 	}
 }
 
@@ -143,13 +149,13 @@ func (p *pending) failOverdue(id string, now time.Time, err error) {
 	}
 }
 
-// find returns the hold that waits for a request, if one does, and the deadline of the
-// request, zero if it is not pending.
-func (p *pending) find(id string) (h *Hold, deadline time.Time) {
+// find returns the holds that wait for a request, and its deadline, zero if it is not
+// pending.
+func (p *pending) find(id string) (waiting []waiter, deadline time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if q := p.byID[id]; q != nil {
-		return q.hold, q.expiresAt
+		return q.waiting, q.expiresAt
 	}
 	return nil, time.Time{}
 }

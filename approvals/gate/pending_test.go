@@ -2,6 +2,7 @@ package gate
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -68,9 +69,12 @@ func TestPendingApply(t *testing.T) {
 			p.remove("z")
 		}
 		for i, state := range c.states {
-			h, index, news := p.apply(state)
-			if news != c.news[i] || (c.ours && (h != hold || index != 1)) || (!c.ours && h != nil) {
-				t.Errorf("%s, state %d: news %t, place %d of %v", name, i, news, index, h)
+			var want []waiter
+			if c.ours {
+				want = []waiter{{hold, 1}}
+			}
+			if waiting, news := p.apply(state); news != c.news[i] || !slices.Equal(waiting, want) {
+				t.Errorf("%s, state %d: news %t, %v", name, i, news, waiting)
 			}
 		}
 		if len(s.timers) != c.timers {
@@ -129,6 +133,28 @@ func TestPendingFail(t *testing.T) {
 		if isDone(h) != c.fails || errors.Is(h.Err(), lost) != c.fails {
 			t.Errorf("%s: done %t, %v", name, isDone(h), h.Err())
 		}
+	}
+}
+
+// Each hold of a request is found until it is detached or its request has ended.
+func TestPendingOfSeveralHolds(t *testing.T) {
+	t.Parallel()
+	p := newPending(newScheduler(func() time.Time { return opened }))
+	first, second, third := newTestHold(p, "a"), newTestHold(p, "b", "a"), newTestHold(p, "a")
+	for _, h := range []*Hold{first, second, third} {
+		p.expect(h)
+	}
+	before, _ := p.apply(&pendingRequests("a")[0])
+	second.Detach()
+	if waiting, _ := p.find("a"); !slices.Equal(waiting, []waiter{{first, 0}, {third, 0}}) {
+		t.Errorf("without the second: %v", waiting)
+	}
+	if !slices.Equal(before, []waiter{{first, 0}, {second, 1}, {third, 0}}) {
+		t.Errorf("the list that was returned before has changed: %v", before)
+	}
+	p.fail("a", errors.New("lost"))
+	if !isDone(first) || isDone(second) || !isDone(third) {
+		t.Error("not all holds have failed, or a detached one has")
 	}
 }
 

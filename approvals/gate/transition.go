@@ -162,7 +162,7 @@ func (t *transitions) end(id string) {
 	}
 }
 
-// apply updates the hold of a request with its state. For news see [pending.apply].
+// apply updates the holds of a request with its state. For news see [pending.apply].
 func (t *transitions) apply(s approvals.Stored) (news bool) {
 	r := s.Request
 	t.mu.Lock()
@@ -170,12 +170,12 @@ func (t *transitions) apply(s approvals.Stored) (news bool) {
 		w.applied = max(w.applied, s.Revision)
 	}
 	t.mu.Unlock()
-	hold, index, news := t.pending.apply(&r)
-	if hold != nil {
-		if r.Status.Final() {
-			t.metrics.held(&r)
-		}
-		hold.update(index, r)
+	waiting, news := t.pending.apply(&r)
+	if len(waiting) > 0 && r.Status.Final() {
+		t.metrics.held(&r)
+	}
+	for _, w := range waiting {
+		w.hold.update(w.index, r)
 	}
 	t.turns.changed(&r)
 	return news

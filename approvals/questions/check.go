@@ -111,8 +111,11 @@ func checkValues(at string, q *approvals.Question, a *approvals.Response) error 
 }
 
 // CheckFor refuses an action that does not fit a request: a question is answered or
-// denied.
+// denied, and a result is not answered.
 func CheckFor(r *approvals.Request, d *approvals.Decision) error {
+	if d.Action == approvals.ActionAnswer && r.Kind == approvals.KindResult {
+		return approvals.Invalid("action", "the request is about a result; use approve, modify_args or deny with a note")
+	}
 	if d.Action == approvals.ActionAnswer {
 		return Check(r, d)
 	}

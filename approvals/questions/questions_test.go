@@ -118,6 +118,7 @@ func TestCheckForOtherActions(t *testing.T) {
 		{asks, approvals.Decision{Action: approvals.ActionAnswer, Response: approvals.Response{Answer: "x"}}, ""},
 		{asks, approvals.Decision{Action: approvals.ActionAnswer, Response: approvals.Response{Answer: " "}}, "answer"},
 		{asks, approvals.Decision{Action: approvals.ActionDeny, Response: approvals.Response{Selected: []string{"a"}}}, "selected"},
+		{&approvals.Request{Kind: approvals.KindResult}, approvals.Decision{Action: approvals.ActionAnswer, Response: approvals.Response{Answer: "x"}}, "action"},
 		{&approvals.Request{}, approvals.Decision{Action: approvals.ActionAnswer, Response: approvals.Response{Selected: []string{"a"}}}, "answer"},
 	} {
 		err := CheckFor(tt.r, &tt.d)

@@ -18,15 +18,10 @@ const previewLength = 160
 
 // Title is the title of a request.
 func Title(kind approvals.Kind, list []approvals.Question) string {
-	switch kind {
-	case approvals.KindDecision:
-		return "The agent asks for a decision"
-	case approvals.KindEnvVar:
-		return "The agent asks for values"
-	case approvals.KindCombined:
+	if kind == approvals.KindCombined {
 		return fmt.Sprintf("The agent asks %d questions", len(list))
 	}
-	return "The agent asks a question"
+	return "The agent " + approvals.WordsFor(kind).Asks
 }
 
 // Preview is the first question on one short line, with all characters visible.

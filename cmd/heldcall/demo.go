@@ -20,7 +20,7 @@ import (
 )
 
 type demoCommand struct {
-	Auto bool `help:"Play every way a call can end, unattended, and check what each side saw."`
+	Auto bool `help:"Play every way a call can end and every kind of request, unattended, and check what each side saw."`
 }
 
 const demoIntroduction = `This is a real heldcall. The model is scripted: it is not an AI, it follows a few

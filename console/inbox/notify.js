@@ -2,6 +2,7 @@
 
 import { onArrival } from './live.js';
 import { ruleTitle } from './present.js';
+import { asksFor, isResult } from './words.js';
 import * as push from './push.js';
 import { pending, state, subscribe } from './store.js';
 import { plain } from './text/visible.js';
@@ -75,13 +76,19 @@ function count() {
 	if ('setAppBadge' in navigator) void navigator.setAppBadge(waiting).catch(() => {}); // only installed pages have one
 }
 
+/** @param {import('./types.js').Request} request */
+function arrival(request) {
+	if (asksFor(request)) return `${plain(request.principal.agent) || 'An agent'} ${asksFor(request)}`;
+	return `${isResult(request) ? 'Result of ' : ''}${plain(ruleTitle(request) || request.tool_name)} waits for an answer, ${request.risk_level} risk`;
+}
+
 function announceArrivals() {
 	const [first] = arrived;
 	const many = arrived.length;
 	arrived = [];
 	announcedAt = performance.now();
 	if (!first) return;
-	const text = many === 1 ? `${plain(ruleTitle(first) || first.tool_name)} waits for an answer, ${first.risk_level} risk` : `${many} calls wait for an answer`;
+	const text = many === 1 ? arrival(first) : `${many} requests wait for an answer`;
 	announce(text);
 	if (!document.hidden || !('Notification' in window) || !isOn() || push.isOn()) return;
 	const body = many === 1 ? plain(first.args_preview).slice(0, 160) : '';

@@ -5,6 +5,10 @@ const SHELL = 'inbox';
 const PAGE = '/inbox/index.html';
 
 const RISKS = { low: 'low risk', medium: 'medium risk', high: 'high risk', critical: 'critical risk' };
+/** What an agent does that asks a question of this kind, as approvals.WordsFor has it. */
+const ASKS = { clarification: 'asks a question', decision: 'asks for a decision', env_var: 'asks for values', combined: 'asks several questions' };
+/** Several requests of this kind; of other kinds they are requests. */
+const MANY = { permission: 'calls', result: 'results' };
 const ENDS = { approved: 'approved', denied: 'denied', answered: 'answered', expired: 'expired', cancelled: 'cancelled', ended: 'ended' };
 
 self.addEventListener('install', (event) => {
@@ -43,7 +47,8 @@ async function notify(data) {
 	const message = data ? data.json() : {};
 	const tag = /^[\w-]{1,64}$/.test(message.id) ? message.id : 'heldcall';
 	const shown = await self.registration.getNotifications({ tag });
-	const what = message.count > 1 ? `${message.count} calls` : message.tool || 'A call';
+	const asks = Object.hasOwn(ASKS, message.kind) && message.count === 1 ? ASKS[message.kind] : '';
+	const what = subject(message, asks);
 	const options = { tag, icon: '/inbox/icon.svg', data: { id: tag }, renotify: false };
 	if (message.ended) {
 		const by = message.by ? ` by ${message.by}` : '';
@@ -51,8 +56,16 @@ async function notify(data) {
 		if (shown.length === 0) for (const late of await self.registration.getNotifications({ tag })) late.close();
 		return;
 	}
-	const body = [[message.agent, Object.hasOwn(RISKS, message.risk) && RISKS[message.risk]].filter(Boolean).join(' · '), message.preview].filter(Boolean).join('\n');
-	await self.registration.showNotification(`${what} ${message.count > 1 ? 'wait' : 'waits'} for an answer`, { ...options, body });
+	const body = [[!asks && message.agent, Object.hasOwn(RISKS, message.risk) && RISKS[message.risk]].filter(Boolean).join(' · '), message.preview].filter(Boolean).join('\n');
+	const title = asks ? `${message.agent || 'An agent'} ${asks}` : `${what} ${message.count > 1 ? 'wait' : 'waits'} for an answer`;
+	await self.registration.showNotification(title, { ...options, body });
+}
+
+/** What a message is about. */
+function subject({ count, kind, tool, agent }, asks) {
+	if (count > 1) return `${count} ${Object.hasOwn(MANY, kind) ? MANY[kind] : 'requests'}`;
+	if (asks) return `Question of ${agent || 'an agent'}`;
+	return kind === 'result' ? `Result of ${tool || 'a call'}` : tool || 'A call';
 }
 
 self.addEventListener('notificationclick', (event) => {

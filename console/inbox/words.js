@@ -13,6 +13,11 @@ const RESULT = {
 	effects: 'Approve: the model reads the result. Edit: it reads your text in its place. Deny: it reads that it was denied, and your note.',
 };
 
+const ASKS = { clarification: 'asks a question', decision: 'asks for a decision', env_var: 'asks for values', combined: 'asks several questions' };
+
+/** What an agent does that asks a question; '' for other requests. @param {Request} request */
+export const asksFor = ({ kind }) => ASKS[/** @type {keyof typeof ASKS} */ (kind)] ?? '';
+
 /** Whether people are asked about the result of a call. @param {Request} request */
 export const isResult = ({ kind }) => kind === 'result';
 

@@ -1,102 +1,68 @@
 package watch
 
 import (
-	"slices"
-	"strings"
+	"errors"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/sanitize"
 )
-
-// answerPrompt names what an answer to the request is made of.
-func answerPrompt(r *approvals.Request) string {
-	if len(r.Details.Questions) == 0 { // abridged
-		return ""
-	}
-	switch q := &r.Details.Questions[0]; {
-	case isOneSecret(r):
-		return "Value of " + sanitize.Line(q.Fields[0].Name) + ": "
-	case q.Kind == approvals.KindEnvVar:
-		return "Values, NAME=VALUE with commas between: "
-	case len(q.Options) == 0:
-		return "Answer: "
-	case q.AllowFreeText:
-		return "Ids of options with commas between, or an answer in words: "
-	}
-	return "Ids of options with commas between: "
-}
 
 func (v *review) beginAnswering(r *approvals.Request) {
 	switch {
 	case !v.mayDecide(r, false):
-	case len(r.Details.Questions) == 0:
+	case r.Asks() && len(r.Details.Questions) == 0: // abridged
 		v.notice = "The question is loading."
-	case r.Kind == approvals.KindCombined:
-		v.notice = "Answer several questions in the inbox, or with heldcall answer."
-	case hasSecret(r) && !isOneSecret(r):
-		v.notice = "Enter several values with a secret in the inbox, or with heldcall answer."
+	case r.Kind == approvals.KindResult:
+		v.notice = "A result is not answered in words: approve, edit or deny it."
 	default:
 		v.question.ask(answering)
+		v.question.form = newForm(r)
 	}
 }
 
 func (v *review) typeAnswer(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
-	switch key.String() {
-	case "esc":
+	f := &v.question.form
+	name := key.String()
+	switch {
+	case name == "esc":
 		v.question.ask(browsing)
-	case "enter":
-		if v.mayDecide(r, false) && len(r.Details.Questions) > 0 {
-			return v.send(r, approvals.Decision{Action: approvals.ActionAnswer, Response: responseOf(&r.Details.Questions[0], v.question.input)})
+		v.notice = ""
+	case name == "enter" && f.isEnd():
+		if v.mayDecide(r, false) {
+			v.question.turn(f.at)
+			f.sent = true
+			return v.send(r, f.decision(r))
 		}
-	default:
+	case name == "enter", name == "tab" && f.several():
+		v.question.turn(f.at + 1)
+		v.notice = ""
+	case name == "shift+tab":
+		v.question.turn(f.at - 1)
+		v.notice = ""
+	case name == "up", name == "down", name == "pgup", name == "pgdown":
+		v.pager.scroll(key, v.bodyHeight(r))
+	case !f.isSummary():
+		f.sent = false
 		v.question.typed(key)
 	}
 	return nil
 }
 
-// responseOf reads an answer as it was typed: values, the ids of options or, if a part is
-// no such id, words. The server checks it.
-func responseOf(q *approvals.Question, input string) (a approvals.Response) {
-	if q.Kind == approvals.KindEnvVar && len(q.Fields) == 1 && q.Fields[0].Secret {
-		a.Values = map[string]string{q.Fields[0].Name: input}
-		return a
-	}
-	input = strings.TrimSpace(input)
-	parts := strings.Split(input, ",")
-	for i := range parts {
-		parts[i] = strings.TrimSpace(parts[i])
-	}
-	if q.Kind == approvals.KindEnvVar {
-		a.Values = map[string]string{}
-		for _, part := range parts {
-			if name, value, given := strings.Cut(part, "="); given {
-				a.Values[name] = value
-			}
-		}
-		return a
-	}
-	unknown := func(id string) bool {
-		return !slices.ContainsFunc(q.Options, func(o approvals.Option) bool { return o.ID == id })
-	}
-	if len(q.Options) > 0 && !slices.ContainsFunc(parts, unknown) {
-		a.Selected = parts
-		return a
-	}
-	a.Answer = input
-	return a
-}
+// turn shows another entry of the form.
+func (q *question) turn(to int) { q.input = q.form.turn(q.input, to) }
 
-// hasSecret reports whether a request asks for a secret.
-func hasSecret(r *approvals.Request) bool {
-	return slices.ContainsFunc(r.Details.Questions, func(q approvals.Question) bool {
-		return slices.ContainsFunc(q.Fields, func(f approvals.QuestionField) bool { return f.Secret })
-	})
-}
-
-// isOneSecret reports whether a request asks for one value, which is a secret: then it is
-// typed alone, and not shown.
-func isOneSecret(r *approvals.Request) bool {
-	return r.Kind == approvals.KindEnvVar && hasSecret(r) && len(r.Details.Questions[0].Fields) == 1
+// refused shows the entry of the form that the console does not accept, and returns the
+// reason. It reports whether there is such an entry.
+func (q *question) refused(err error) (reason string, ok bool) {
+	var invalid *approvals.InvalidError
+	if q.mode != answering || !errors.As(err, &invalid) {
+		return "", false
+	}
+	at := q.form.find(invalid.Field)
+	if at < 0 {
+		return "", false
+	}
+	q.turn(at)
+	return invalid.Reason, true
 }

@@ -104,10 +104,10 @@ func TestReasonWhyOneCannotDecide(t *testing.T) {
 		DecidesFor: []client.Delegator{{Name: "carla", Groups: []string{"finance"}}},
 	}
 	for want, me := range map[string]client.Self{
-		"You have view-only access.":        {Reviewer: reviewers.Reviewer{Name: "vera", Role: reviewers.RoleViewer}},
-		"Only finance may decide this.":     {Reviewer: reviewers.Reviewer{Name: "eve", Role: reviewers.RoleReviewer, Groups: []string{"it"}}},
-		"a approve · d deny · e edit":       {Reviewer: reviewers.Reviewer{Name: "ann", Role: reviewers.RoleReviewer, Groups: []string{"*"}}},
-		"a approve · d deny · e edit · r r": standsIn,
+		"You have view-only access.":                   {Reviewer: reviewers.Reviewer{Name: "vera", Role: reviewers.RoleViewer}},
+		"Only finance may decide this.":                {Reviewer: reviewers.Reviewer{Name: "eve", Role: reviewers.RoleReviewer, Groups: []string{"it"}}},
+		"a approve · d deny · w answer":                {Reviewer: reviewers.Reviewer{Name: "ann", Role: reviewers.RoleReviewer, Groups: []string{"*"}}},
+		"a approve · d deny · w answer · e edit · r r": standsIn,
 	} {
 		s := begin(t, of)
 		s.review.me.Self = me

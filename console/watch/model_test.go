@@ -74,10 +74,15 @@ func (s *session) send(messages ...tea.Msg) {
 func (s *session) press(keys ...string) {
 	s.t.Helper()
 	codes := map[string]rune{
+		"tab":   tea.KeyTab,
 		"enter": tea.KeyEnter, "esc": tea.KeyEscape, "up": tea.KeyUp, "down": tea.KeyDown, "left": tea.KeyLeft, "right": tea.KeyRight,
 		"pgdown": tea.KeyPgDown, "pgup": tea.KeyPgUp, "space": tea.KeySpace, "backspace": tea.KeyBackspace,
 	}
 	for _, name := range keys {
+		if name == "shift+tab" {
+			s.send(tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift})
+			continue
+		}
 		if code, ok := codes[name]; ok {
 			text := ""
 			if name == "space" {

@@ -28,6 +28,8 @@ type pageOf struct {
 	abridged  bool
 	raw       bool
 	draft     string
+	turns     int  // of the form
+	several   bool // texts of the form
 	width     int
 }
 

@@ -24,15 +24,20 @@ func (p *pager) toggleRaw() {
 	p.restart()
 }
 
-// draw makes the page of a request, or of an edit of it, if it is another one than before.
-func (p *pager) draw(r *approvals.Request, draft []byte, width int) {
-	of := pageOf{r.ID, r.Status, len(r.Decisions), r.EscalatedAt(), r.AgentNote(timeOf), r.Details.Result.Received(), r.Details.Abridged, p.raw, string(draft), width}
+// draw makes the page of a request, of an edit of it, or of an answer of several texts, if it
+// is another one than before.
+func (p *pager) draw(r *approvals.Request, draft []byte, f *form, width int) {
+	of := pageOf{r.ID, r.Status, len(r.Decisions), r.EscalatedAt(), r.AgentNote(timeOf), r.Details.Result.Received(), r.Details.Abridged, p.raw, string(draft), f.turns, f.several(), width}
 	if p.page.of == of {
 		return
 	}
-	if len(draft) > 0 {
+	switch {
+	case len(draft) > 0:
 		p.page = draftPage(r, draft, width)
-	} else {
+	case f.several():
+		p.restart()
+		p.page = f.page(width)
+	default:
 		p.page = requestPage(r, p.raw, width)
 	}
 	p.page.of = of

@@ -20,13 +20,14 @@ const (
 	patterning       // one more of them is typed
 	confirming       // an edit is shown
 	helping          // the keys are shown
-	answering        // the answer to a question is typed
+	answering        // an answer, or words to a call, are typed
 )
 
 type question struct {
 	mode  mode
 	input string // as typed so far
 	grant grantDraft
+	form  form
 }
 
 // asks reports whether the question is about the selected request.
@@ -34,7 +35,7 @@ func (q *question) asks() bool {
 	return q.mode == noting || q.mode == remembering || q.mode == patterning || q.mode == confirming || q.mode == answering
 }
 
-func (q *question) ask(mode mode) { q.mode, q.input = mode, "" }
+func (q *question) ask(mode mode) { q.mode, q.input, q.form = mode, "", form{} }
 
 func (q *question) filter(now string) { q.mode, q.input = filtering, now }
 
@@ -44,15 +45,16 @@ func (q *question) close() {
 	}
 }
 
-// writesOn reports whether the reviewer writes something else than the note that was
-// sent.
+// writesOn reports whether the reviewer writes something else than the note or the answer
+// that was sent.
 func (q *question) writesOn(note string) bool {
-	return q.mode == patterning || q.mode == answering || (q.mode == noting && strings.TrimSpace(q.input) != note)
+	return q.mode == patterning || (q.mode == answering && !q.form.sent) || (q.mode == noting && strings.TrimSpace(q.input) != note)
 }
 
 func (q *question) paste(text string) {
-	if q.mode == noting || q.mode == filtering || q.mode == patterning || q.mode == answering {
+	if q.mode == noting || q.mode == filtering || q.mode == patterning || (q.mode == answering && !q.form.isSummary()) {
 		q.input += text
+		q.form.sent = false
 	}
 }
 
@@ -92,12 +94,7 @@ func (q *question) prompt(f *footer, r *approvals.Request) (keys string) {
 		f.add(styles.label, "Reason (sent to the model): "+q.input+"▏")
 		return "Enter deny · Esc cancel"
 	case answering:
-		shown := q.input
-		if isOneSecret(r) {
-			shown = strings.Repeat("•", utf8.RuneCountInString(q.input))
-		}
-		f.add(styles.label, answerPrompt(r)+shown+"▏")
-		return "Enter answer · Esc cancel"
+		return q.form.prompt(f, r, q.input)
 	case filtering:
 		f.add(styles.label, "Filter: "+q.input+"▏")
 		return "Enter apply · Esc show all"

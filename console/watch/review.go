@@ -86,7 +86,7 @@ func (v *review) look(r *approvals.Request) {
 	if v.question.mode == confirming {
 		draft = v.draft
 	}
-	v.pager.draw(r, draft, v.width)
+	v.pager.draw(r, draft, &v.question.form, v.width)
 	v.pager.fit(v.bodyHeight(r), v.question.mode == helping)
 }
 
@@ -97,11 +97,12 @@ func (v *review) key(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 	case "v":
 		v.pager.toggleRaw()
 	case "a":
-		if r != nil && r.Asks() {
-			v.beginAnswering(r)
-			return nil
+		if r == nil || !r.Asks() {
+			return v.release(r, approvals.Decision{Action: approvals.ActionApprove})
 		}
-		return v.release(r, approvals.Decision{Action: approvals.ActionApprove})
+		v.beginAnswering(r)
+	case "w":
+		v.beginAnswering(r)
 	case "d":
 		if v.mayDecide(r, false) {
 			v.question.ask(noting)
@@ -280,12 +281,15 @@ func (v *review) remember(r *approvals.Request, key tea.KeyPressMsg, now time.Ti
 }
 
 func (v *review) refused(err error) {
-	var invalid *approvals.InvalidError
-	if !errors.As(err, &invalid) {
+	if reason, ok := v.question.refused(err); ok {
+		v.notice = "Not valid: " + reason
+		return
+	}
+	if !errors.As(err, new(*approvals.InvalidError)) {
 		v.notice = "Not decided: " + err.Error()
 		return
 	}
-	v.notice = "Still pending: the decision is not valid: " + invalid.Error()
+	v.notice = "Still pending: the decision is not valid: " + err.Error()
 	if v.draft != nil {
 		v.notice += " (e edits it again)"
 	}
@@ -330,7 +334,7 @@ func (v *review) rights(f *footer, r *approvals.Request) (keys string) {
 	if r != nil && r.Asks() {
 		return "a answer · d decline · v JSON · Esc list · ? keys"
 	}
-	return "a approve · d deny · e edit · r remember · v JSON · Esc list · ? keys"
+	return "a approve · d deny · w answer · e edit · r remember · Esc list · ? keys"
 }
 
 // bodyHeight returns how many lines are between head and foot.

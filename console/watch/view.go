@@ -25,8 +25,9 @@ One request
   v             the arguments as JSON, and back
 
 Deciding
-  a   approve; the rest of a long call is shown first
+  a   approve; the rest of a long call is shown first; answer a question
   d   deny, with a note that the model reads; Enter sends it
+  w   answer in words: the call does not run, and is not denied
   e   edit the arguments in $VISUAL or $EDITOR; the changes are shown
   r   remember: allow or deny such calls from now on
 
@@ -101,7 +102,7 @@ func expiry(r *approvals.Request, left string) string {
 	if r.OnTimeout == approvals.OnTimeoutApprove {
 		return approvals.WordsFor(r.Kind).Automatic + " in " + left
 	}
-	return "expires in " + left + " (" + approvals.WordsFor(r.Kind).WillNot + ")"
+	return "expires in " + left + " (" + approvals.IfExpired(r) + ")"
 }
 
 // row is one line of the list. Its parts are safe for a terminal.

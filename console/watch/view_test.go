@@ -126,6 +126,18 @@ func TestScreens(t *testing.T) {
 			s.press("r")
 		},
 		"keys": func(s *session) { s.press("?") },
+		"form": func(s *session) {
+			s.send(requestMsg{deploying()})
+			s.press("enter")
+			s.settled()
+			s.press("a", "eu", "enter", "It is cheaper", "enter", "enter", "hunter2")
+		},
+		"summary": func(s *session) {
+			s.send(requestMsg{deploying()})
+			s.press("enter")
+			s.settled()
+			s.press("a", "eu", "enter", "It is cheaper", "enter", "enter", "hunter2", "enter")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := begin(t)

@@ -35,8 +35,9 @@ type outputChoice struct {
 
 // priorTurns is the model's output in a choice in earlier bodies.
 type priorTurns struct {
-	count     int // of continuations
-	denials   int // of those that followed a denial
+	count     int  // of continuations
+	denials   int  // of those that followed a denial
+	free      bool // the continuation forces no call, see [intercept.Frees]
 	text      string
 	spoken    string               // in sound
 	extras    []string             // names of the other fields
@@ -72,7 +73,7 @@ func (o *output) assign(c *choice, b *upstreamBody) error {
 	}
 	c.output = &outputChoice{index: o.free(c.index), now: c}
 	if l != nil {
-		c.output.prior = priorTurns{count: l.prior.count, denials: l.prior.denials, hidden: slices.Clone(l.prior.hidden)}
+		c.output.prior = priorTurns{count: l.prior.count, denials: l.prior.denials, free: l.prior.free, hidden: slices.Clone(l.prior.hidden)}
 	}
 	o.choices = append(o.choices, c.output)
 	return nil
@@ -142,14 +143,15 @@ func (o *output) advance(l *outputChoice, b *upstreamBody) {
 	o.continuing = l
 }
 
-// proceed lets the choice continue after messages that the agent does not see. Denied
-// reports that one of them is a denial.
-func (l *outputChoice) proceed(messages []string, speech []history.SpokenTurn, denied bool) {
+// proceed lets the choice continue after the calls, with messages that the agent does not
+// see.
+func (l *outputChoice) proceed(messages []string, speech []history.SpokenTurn, calls []*intercept.Unit) {
 	l.prior.hidden = append(l.prior.hidden, messages...)
 	l.prior.speech = append(l.prior.speech, speech...)
-	if l.prior.count++; denied {
+	if l.prior.count++; intercept.Denies(calls) {
 		l.prior.denials++
 	}
+	l.prior.free = l.prior.free || intercept.Frees(calls)
 	l.continues = true
 }
 

@@ -49,7 +49,7 @@ func (a *answer) proceed(c *choice, p *intercept.Plan) error {
 	if a.body.whole {
 		c.output.keepReasoning(p)
 	}
-	c.output.proceed(messages, c.message().audio.speech(), intercept.Denies(c.units()))
+	c.output.proceed(messages, c.message().audio.speech(), c.units())
 	return nil
 }
 
@@ -84,7 +84,7 @@ func (a *answer) Conclude(p *intercept.Plan) (resolution intercept.Resolution, e
 		return resolution, err
 	}
 	next := a.out.unfinished()
-	request, err := a.records.req.Extend(next.prior.hidden, next.prior.denials > 0)
+	request, err := a.records.req.Extend(next.prior.hidden, next.prior.free)
 	if err != nil {
 		return resolution, fmt.Errorf("continue after a denial: %w", err)
 	}

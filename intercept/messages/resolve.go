@@ -13,7 +13,7 @@ import (
 // proceed sends the denials to the model, so that it continues the answer.
 func (a *answer) proceed(plan *intercept.Plan) (intercept.Resolution, error) {
 	messages := a.body.blocks.messages()
-	body, err := history.Extend(a.earlier.request, messages, a.body.progress.container, intercept.Denies(a.Calls()))
+	body, err := history.Extend(a.earlier.request, messages, a.body.progress.container, intercept.Frees(a.Calls()))
 	if err != nil {
 		return intercept.Resolution{}, fmt.Errorf("continue after a denial: %w", err)
 	}

@@ -76,7 +76,7 @@ func (s *resolution) continuation(outputs []string) (*intercept.Envelope, error)
 	if fetched {
 		next = s.restate()
 	}
-	body, err := history.Relax(next.Body, !s.answers())
+	body, err := history.Relax(next.Body, !s.answers() || intercept.Frees(s.answer.Calls()))
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +45,7 @@ type outcome struct {
 	told     []string // a text in the tool message of each call
 	says     string   // a text in the last answer that the agent got
 	events   []string // of the audit log, as DescribeEvent has them
+	secret   string   // a value that only the agent gets; "" for none
 }
 
 // scene is what everybody saw.
@@ -139,7 +142,11 @@ func (s *Stage) review(ctx context.Context, a act, from int, tell Tell) error {
 			continue
 		}
 		held := event.ToolName + " " + string(event.Before)
-		tell(Line{Heldcall, "holds " + held})
+		what := ""
+		if event.Kind == approvals.KindResult {
+			what = "the result of "
+		}
+		tell(Line{Heldcall, "holds " + what + held})
 		r, ok := a.rulings[held]
 		if !ok {
 			tell(Line{Reviewer, "does not answer"})
@@ -167,14 +174,30 @@ func (r ruling) describe() string {
 		channel = "NATS"
 	}
 	text := fmt.Sprintf("over %s: %s", channel, r.Action)
-	if len(r.Selected) > 0 {
-		text += " " + strings.Join(r.Selected, ", ")
+	text += answerText(&r.Response)
+	for _, id := range slices.Sorted(maps.Keys(r.Responses)) {
+		one := r.Responses[id]
+		text += " " + id + ":" + answerText(&one)
 	}
 	if r.ModifiedArgs != nil {
 		text += " " + string(r.ModifiedArgs)
 	}
 	if r.Note != "" {
 		text += ", " + r.Note
+	}
+	return text
+}
+
+// answerText describes an answer, without values, which may be secret.
+func answerText(a *approvals.Response) (text string) {
+	if len(a.Selected) > 0 {
+		text += " " + strings.Join(a.Selected, ", ")
+	}
+	if a.Answer != "" {
+		text += " " + a.Answer
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Values)) {
+		text += " " + name + "=•••"
 	}
 	return text
 }
@@ -196,7 +219,9 @@ func (s *Stage) decide(ctx context.Context, r ruling) error {
 		Action       approvals.Action `json:"action"`
 		ModifiedArgs json.RawMessage  `json:"modified_args,omitempty"`
 		Note         string           `json:"note,omitempty"`
-	}{r.Action, r.ModifiedArgs, r.Note}); err != nil {
+		approvals.Response
+		Responses map[string]approvals.Response `json:"responses,omitempty"`
+	}{r.Action, r.ModifiedArgs, r.Note, r.Response, r.Responses}); err != nil {
 		return err
 	}
 	reply, err := conn.RequestWithContext(ctx, "heldcall.v1.decide.local."+r.RequestID, payload.Bytes())

@@ -3,6 +3,7 @@ package demo
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
 )
@@ -16,6 +17,16 @@ const (
 	copyReport   = `run_command {"command":"cp report.txt report.bak"}`
 	whatToRemove = `{"question":"What may be removed?","options":[{"id":"cache","label":"The cache","recommended":true,"risk_level":"low"},{"id":"drafts","label":"The drafts","risk_level":"high"}]}`
 	askWhat      = "request_decision " + whatToRemove
+	howShort     = `{"question":"How short?","default":"One line"}`
+	askShort     = "request_clarification " + howShort
+	whereAndWhen = `{"questions":[{"id":"where","kind":"decision","question":"Where?","options":[{"id":"web","label":"On the web"},{"id":"mail","label":"By mail","recommended":true}]},{"id":"when","kind":"clarification","question":"When?"}]}`
+	askBoth      = "request_input " + whereAndWhen
+	whichToken   = `{"message":"To upload the report","fields":[{"name":"TOKEN","required":true}]}`
+	askToken     = "request_env_var " + whichToken
+	token        = "hK7-qW2z-Lm9x"
+	upload       = `run_command {"command":"upload report.txt secret://TOKEN"}`
+	readNotes    = `read_file {"path":"notes.txt"}`
+	readReport   = `read_file {"path":"report.txt"}`
 	readSecret   = `read_file {"path":".env"}`
 
 	// In the audit log: a call that passes as it streams, and then what it was.
@@ -29,9 +40,9 @@ var (
 	approve      = approvals.Decision{Action: approvals.ActionApprove}
 )
 
-// acts are every way a call can end. Each is followed up by a question that the
+// acts are every way a call can end, and every kind of request to people. Each is followed up by a question that the
 // model can answer only if it still knows what the agent never saw.
-func acts() []act { return slices.Concat(answered(), unasked(), asking()) }
+func acts() []act { return slices.Concat(answered(), unasked(), asking(), handing()) }
 
 // answered are the acts in which a person decides.
 func answered() []act {
@@ -144,6 +155,74 @@ func asking() []act {
 				"question_answered request_decision answered",
 				"approval_required run_command", "approval_decision run_command approve by local over nats",
 				"call_released run_command allowed_by_person", "call_result run_command",
+			},
+		},
+	}, {
+		name: "words", title: "8. The model asks what is meant: a person answers in words",
+		says:    []string{TaskShorten, TaskAccount},
+		rulings: map[string]ruling{askShort: {Decision: answer(approvals.Response{Answer: "Leave them as they are."}), overNATS: true}},
+		want: outcome{
+			files: untouched, made: []string{askShort}, told: []string{`"answer":"Leave them as they are."`},
+			says: "- request_clarification: answered. (" + howShort + ")",
+			events: []string{
+				"approval_required request_clarification", "approval_decision request_clarification answer by local over nats",
+				"question_answered request_clarification answered",
+			},
+		},
+	}, {
+		name: "several", title: "9. The model asks several questions at once: a person answers each",
+		says: []string{TaskPublish, TaskAccount},
+		rulings: map[string]ruling{askBoth: {Decision: approvals.Decision{Action: approvals.ActionAnswer, Responses: map[string]approvals.Response{
+			"where": {Selected: []string{"mail"}}, "when": {Answer: "On Monday."},
+		}}}},
+		want: outcome{
+			files: untouched, made: []string{askBoth}, told: []string{`"selected":["mail"]`},
+			says: "- request_input: answered. (" + whereAndWhen + ")",
+			events: []string{
+				"approval_required request_input", "approval_decision request_input answer by local over rest",
+				"question_answered request_input answered",
+			},
+		},
+	}}
+}
+
+func answer(r approvals.Response) approvals.Decision {
+	return approvals.Decision{Action: approvals.ActionAnswer, Response: r}
+}
+
+// handing are the acts about what the model may read: a secret, and results of calls.
+func handing() []act {
+	return []act{{
+		name: "secret", title: "10. The model asks for a secret: it gets a handle, and the agent the value",
+		says: []string{TaskUpload, TaskAccount},
+		rulings: map[string]ruling{
+			askToken: {Decision: answer(approvals.Response{Values: map[string]string{"TOKEN": token}})},
+			upload:   {Decision: approve},
+		},
+		want: outcome{
+			received: []string{strings.ReplaceAll(upload, "secret://TOKEN", token)}, files: untouched, secret: token,
+			made: []string{askToken, upload}, told: []string{`{"TOKEN":"secret://TOKEN"}`, "ran upload report.txt secret://TOKEN"},
+			says: `- run_command: done. ({"command":"upload report.txt secret://TOKEN"})`,
+			events: []string{
+				"approval_required request_env_var", "approval_decision request_env_var answer by local over rest",
+				"question_answered request_env_var answered",
+				"approval_required run_command", "approval_decision run_command approve by local over rest",
+				"secret_used run_command allowed_by_person", "call_released run_command allowed_by_person", "call_result run_command",
+			},
+		},
+	}, {
+		name: "results", title: "11. Results are judged: policy redacts one, and a person replaces the other before the model reads it",
+		says:    []string{TaskRead, TaskAccount},
+		rulings: map[string]ruling{`read_file "All is well.\n"`: {Decision: approvals.Decision{Action: approvals.ActionModifyArgs, ModifiedArgs: json.RawMessage(`"It is not final.\n"`)}}},
+		want: outcome{
+			received: []string{readNotes, readReport}, files: untouched,
+			made: []string{readNotes, readReport}, told: []string{"Call [redacted].", "It is not final."},
+			says: `- read_file: done. ({"path":"report.txt"})`,
+			events: []string{
+				"call_allowed read_file allowed_by_rule", "call_released read_file allowed_by_rule",
+				"call_allowed read_file allowed_by_rule", "call_released read_file allowed_by_rule",
+				"approval_required read_file", "approval_decision read_file modify_args by local over rest",
+				"result_redacted read_file", "result_redacted read_file modified",
 			},
 		},
 	}}

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,6 +32,9 @@ func (o outcome) check(s *scene) []finding {
 		{"the model got a result for each: " + listed(o.told), untold(last, o.told)},
 		{"each request to the model begins with the one before it, as prompt caches need it", redrawn(s.model)},
 		same("the audit log has exactly these events", events, o.events),
+	}
+	if o.secret != "" {
+		findings = append(findings, finding{"the value of the secret reached the agent, and neither the model nor the audit log", spread(s, o.secret)})
 	}
 	account := finding{claim: "asked later, the model still knows: " + o.says}
 	if !strings.Contains(said, o.says) {
@@ -74,6 +78,24 @@ func leaked(s *scene, received, made []string) string {
 				return fmt.Sprintf("the agent saw the call %s", id)
 			}
 		}
+	}
+	return ""
+}
+
+// spread looks for a secret where it must not be.
+func spread(s *scene, secret string) string {
+	holds := func(all any) bool {
+		text, err := json.Marshal(all)
+		return err != nil || bytes.Contains(text, []byte(secret))
+	}
+	received, _ := callsOf(s.agent.History)
+	switch {
+	case !strings.Contains(listed(received), secret):
+		return "the agent did not get it"
+	case holds(s.model):
+		return "the model got it"
+	case holds(s.events):
+		return "the audit log has it"
 	}
 	return ""
 }

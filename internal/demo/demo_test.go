@@ -95,7 +95,7 @@ func TestPlayAll(t *testing.T) {
 	if failed := told.with(Failed); failed != nil {
 		t.Errorf("%q", failed)
 	}
-	if passed, want := len(told.with(Passed)), 9*len(acts()); passed != want {
+	if passed, want := len(told.with(Passed)), 9*len(acts())+1; passed != want {
 		t.Errorf("%d checks passed, want %d", passed, want)
 	}
 }
@@ -169,6 +169,7 @@ func TestToolsStayInTheirFolder(t *testing.T) {
 		{"run_command", `{"command":"rm -r ` + outside + `"}`},
 		{"run_command", `{"command":"cp ../outside.txt here.txt"}`},
 		{"run_command", `{"command":"cp notes.txt ../outside.txt"}`},
+		{"run_command", `{"command":"upload ../outside.txt x"}`},
 		{"run_command", `{"command":"sh -c ls"}`},
 		{"run_command", `{"command":""}`},
 		{"unknown", `{}`},

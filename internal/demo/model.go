@@ -16,6 +16,10 @@ const (
 	TaskBackUp   = "Back up the report."
 	TaskSettings = "Which settings does this project have?"
 	TaskSpace    = "Free some space."
+	TaskShorten  = "Make the notes shorter."
+	TaskPublish  = "Publish the report."
+	TaskUpload   = "Upload the report."
+	TaskRead     = "What do the notes and the report tell?"
 	TaskAccount  = "What did you do, and what not?"
 )
 
@@ -35,6 +39,11 @@ func scriptedModel() *fakemodel.Model {
 		{When: fakemodel.UserSays(TaskSettings), Say: say("They are in .env.", call("read_file", `{"path":".env"}`))},
 		{When: fakemodel.UserSays(TaskSpace), Say: say("I should not choose alone.", call("request_decision", whatToRemove))},
 		{When: fakemodel.ToolAnswers("request_decision", `"selected":["cache"]`), Say: say("Then I remove the cache.", command("rm -r cache"))},
+		{When: fakemodel.UserSays(TaskShorten), Say: say("I do not know how short.", call("request_clarification", howShort))},
+		{When: fakemodel.UserSays(TaskPublish), Say: say("I need to know two things.", call("request_input", whereAndWhen))},
+		{When: fakemodel.UserSays(TaskUpload), Say: say("I need the token of the server.", call("request_env_var", whichToken))},
+		{When: fakemodel.ToolAnswers("request_env_var", "secret://TOKEN"), Say: say("I have the handle of the token.", command("upload report.txt secret://TOKEN"))},
+		{When: fakemodel.UserSays(TaskRead), Say: say("I read both.", call("read_file", `{"path":"notes.txt"}`), call("read_file", `{"path":"report.txt"}`))},
 		{When: fakemodel.UserSays(TaskAccount), Say: account},
 		{When: anyResult, Say: conclude},
 	}, Otherwise: fakemodel.Answer{Text: "I am a script and know only the demo's tasks.\n"}}
@@ -92,7 +101,7 @@ func verdictOf(r fakemodel.Result) string {
 	switch told := strings.ToLower(r.Content); {
 	case strings.Contains(told, "nobody answered"):
 		return r.Tool + ": no answer in time, so it was not run."
-	case strings.Contains(told, `"answered_by":"person"`):
+	case strings.Contains(told, `"answered_by":"person"`), strings.HasPrefix(told, `{"token":`):
 		return r.Tool + ": answered."
 	case refused(told):
 		return r.Tool + ": refused, so I leave it."

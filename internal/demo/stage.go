@@ -26,7 +26,7 @@ import (
 
 // Policy is what the demo's heldcall allows, asks about and denies.
 const Policy = `default: ask
-questions: {offer: [decision]}
+questions: {offer: [clarification, decision, env_var, input]}
 tools:
   list_files:  {default: allow}
   read_file:   {resource: path, as: path, risk: low}
@@ -36,6 +36,11 @@ rules:
     reason: Secrets stay where they are.
   - ask: ["run_command(cp *)"]
     timeout: 1s
+  - allow: ["read_file(notes.txt)", "read_file(report.txt)"]
+results:
+  - redact: ["read_file(notes.txt)"]
+    contains: ["Ann"]
+  - ask: ["read_file(report.txt)"]
 `
 
 // keepalive is the time between heartbeats to an agent that waits.

@@ -24,7 +24,7 @@ const toolDefinitions = `[
 {"type":"function","function":{"name":"list_files","description":"List the files of the project.","parameters":{"type":"object","properties":{},"additionalProperties":false}}},
 {"type":"function","function":{"name":"read_file","description":"Read a file of the project.","parameters":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"],"additionalProperties":false}}},
 {"type":"function","function":{"name":"write_file","description":"Write a file of the project.","parameters":{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"],"additionalProperties":false}}},
-{"type":"function","function":{"name":"run_command","description":"Run rm or cp in the project.","parameters":{"type":"object","properties":{"command":{"type":"string"}},"required":["command"],"additionalProperties":false}}}
+{"type":"function","function":{"name":"run_command","description":"Run rm, cp or upload in the project.","parameters":{"type":"object","properties":{"command":{"type":"string"}},"required":["command"],"additionalProperties":false}}}
 ]`
 
 // toolbox runs tools in one folder, which they cannot leave.
@@ -87,6 +87,9 @@ func (t *toolbox) command(words []string) error {
 			return err
 		}
 		return t.root.WriteFile(words[2], content, 0o600)
+	case len(words) == 3 && words[0] == "upload": // of which the demo has no server
+		_, err := t.root.Stat(words[1])
+		return err
 	case len(words) > 1 && words[0] == "rm":
 		remove, names := t.root.Remove, words[1:]
 		if names[0] == "-r" || names[0] == "-rf" {
@@ -99,7 +102,7 @@ func (t *toolbox) command(words []string) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("the demo's agent runs only `rm FILE...`, `rm -r FOLDER...` and `cp FROM TO`")
+	return fmt.Errorf("the demo's agent runs only `rm FILE...`, `rm -r FOLDER...`, `cp FROM TO` and `upload FILE TOKEN`")
 }
 
 // files are the project's files, sorted.

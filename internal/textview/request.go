@@ -121,10 +121,7 @@ func statusText(r *approvals.Request, now time.Time) string {
 		return Join(": ", string(r.Status), r.WhyCancelled())
 	}
 	words := approvals.WordsFor(r.Kind)
-	then := fmt.Sprintf("expires in %s (%s)", humanize.Left(r.ExpiresAt.Sub(now)), words.WillNot)
-	if r.Asks() {
-		then = fmt.Sprintf("expires in %s (%s)", humanize.Left(r.ExpiresAt.Sub(now)), r.TimeoutOutcome())
-	}
+	then := fmt.Sprintf("expires in %s (%s)", humanize.Left(r.ExpiresAt.Sub(now)), approvals.IfExpired(r))
 	if r.OnTimeout == approvals.OnTimeoutApprove {
 		then = fmt.Sprintf("%s in %s", words.Automatic, humanize.Left(r.ExpiresAt.Sub(now)))
 	}

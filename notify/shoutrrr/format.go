@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/notify"
 )
@@ -98,11 +99,22 @@ func (f format) params(text string, d notify.Delivery) map[string]string {
 			return params
 		}
 	}
-	params["title"] = "heldcall: a call needs approval"
-	if len(d.Requests) > 1 {
-		params["title"] = "heldcall: calls need approval"
-	}
+	params["title"] = titleOf(d.Requests)
 	return params
+}
+
+func titleOf(requests []approvals.Request) string {
+	words, many := approvals.WordsFor(requests[0].Kind), approvals.ManyFor(requests)
+	switch {
+	case len(requests) == 1 && words.Asks != "":
+		return "heldcall: the agent " + words.Asks
+	case len(requests) == 1:
+		return "heldcall: " + words.One + " needs approval"
+	case many == words.Many && words.Asks == "":
+		return "heldcall: " + many + " need approval"
+	default:
+		return "heldcall: " + many + " wait for people"
+	}
 }
 
 // wwwDot begins a link that names no scheme.

@@ -40,12 +40,15 @@ func (c composer) text(d notify.Delivery) string {
 }
 
 func (c composer) one(r *approvals.Request) string {
-	f := c.format
-	what, subject, verb := "a call", "Arguments", "are"
-	if r.Kind == approvals.KindResult {
-		what, subject, verb = "the result of a call", "Result", "is"
+	if r.Asks() {
+		return c.question(r)
 	}
-	head := []string{fmt.Sprintf("heldcall holds %s of %s: %s risk.", what, f.word(r.ToolName), risk(r)), f.who(r)}
+	f, words := c.format, approvals.WordsFor(r.Kind)
+	subject, verb := "Arguments", "are"
+	if r.Kind == approvals.KindResult {
+		subject, verb = "Result", "is"
+	}
+	head := []string{fmt.Sprintf("heldcall holds %s of %s: %s risk.", words.One, f.word(r.ToolName), risk(r)), f.who(r)}
 	if r.RuleTitle() != "" {
 		title, _ := f.quote(r.Title, f.reason())
 		head = append(head, title)
@@ -54,16 +57,9 @@ func (c composer) one(r *approvals.Request) string {
 		reason, _ := f.quote(r.Reason, f.reason())
 		head = append(head, fmt.Sprintf("Asked by rule %s: %s", f.word(r.Rule), reason))
 	}
-	for i, flag := range r.Details.Flags {
-		if i == maxFlags {
-			head = append(head, "The inbox has more warnings.")
-			break
-		}
-		warning, _ := f.quote(flag, f.flag())
-		head = append(head, "Warning: "+warning)
-	}
+	head = append(head, f.warnings(r)...)
 	tail := []string{ends(r), "Open it to decide: " + c.link(r.ID)}
-	cut := "The " + approvals.WordsFor(r.Kind).Subject + " " + verb + " cut off."
+	cut := "The " + words.Subject + " " + verb + " cut off."
 	room := f.most - size(head) - size(tail) - len(subject+": \n"+cut+"\n")
 	arguments, whole := f.ending(sanitize.Blanks(string(r.Arguments)), max(room, minArguments))
 	head = append(head, subject+": "+arguments)
@@ -85,7 +81,7 @@ func (c composer) many(requests []approvals.Request, grouped bool) string {
 			until = at
 		}
 	}
-	head := []string{fmt.Sprintf("heldcall holds %d calls: up to %s risk.", len(requests), risk(worst))}
+	head := []string{fmt.Sprintf("heldcall holds %d %s: up to %s risk.", len(requests), approvals.ManyFor(requests), risk(worst))}
 	if !grouped {
 		head = append(head, f.who(first))
 	}
@@ -94,8 +90,7 @@ func (c composer) many(requests []approvals.Request, grouped bool) string {
 	room := f.most - size(head) - size(tail) - len(rest) - 10
 	for i := range requests {
 		r := &requests[i]
-		preview, _ := f.ending(cmp.Or(r.RuleTitle(), r.ArgsPreview, sanitize.Blanks(string(r.Arguments))), f.preview())
-		line := fmt.Sprintf("- %s (%s risk): %s", f.word(r.ToolName), risk(r), preview)
+		line := "- " + f.line(r)
 		if room -= len(line) + 1; room < 0 {
 			head = append(head, fmt.Sprintf(rest, len(requests)-i))
 			break
@@ -103,6 +98,32 @@ func (c composer) many(requests []approvals.Request, grouped bool) string {
 		head = append(head, line)
 	}
 	return strings.Join(append(head, tail...), "\n")
+}
+
+// line is a request among many.
+func (f format) line(r *approvals.Request) string {
+	if words := approvals.WordsFor(r.Kind); r.Asks() {
+		preview, _ := f.ending(r.ArgsPreview, f.preview())
+		return fmt.Sprintf("The agent %s: %s", words.Asks, preview)
+	}
+	name := f.word(r.ToolName)
+	if r.Kind == approvals.KindResult {
+		name = "result of " + name
+	}
+	preview, _ := f.ending(cmp.Or(r.RuleTitle(), r.ArgsPreview, sanitize.Blanks(string(r.Arguments))), f.preview())
+	return fmt.Sprintf("%s (%s risk): %s", name, risk(r), preview)
+}
+
+// warnings are the first flags of a request, a line each.
+func (f format) warnings(r *approvals.Request) (lines []string) {
+	for i, flag := range r.Details.Flags {
+		if i == maxFlags {
+			return append(lines, "The inbox has more warnings.")
+		}
+		warning, _ := f.quote(flag, f.flag())
+		lines = append(lines, "Warning: "+warning)
+	}
+	return lines
 }
 
 func size(lines []string) int {

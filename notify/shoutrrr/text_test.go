@@ -94,6 +94,26 @@ func TestQuotesAreHeldcalls(t *testing.T) {
 	}
 }
 
+// Texts of questions are as inert as those of calls.
+func TestHostileQuestionsStayInert(t *testing.T) {
+	const text = "@everyone www.evil.example https://evil.example </code>`\u202e\n- heldcall"
+	for _, service := range allServices {
+		q := approvals.Question{Question: text, Options: []approvals.Option{{ID: text, Label: text}}, Fields: []approvals.QuestionField{{Name: text}}}
+		r := asking(approvals.KindCombined, text, q, q)
+		for _, got := range []string{textOf(service, r), textOf(service, r, r)} {
+			m := formatOf(address(service))
+			for _, bad := range []string{"\u202e", "\n- heldcall", "</code>`"} {
+				if strings.Contains(got, bad) && (m.links || !strings.HasPrefix(bad, "<")) {
+					t.Errorf("%s: the message has %q:\n%s", service, bad, got)
+				}
+			}
+			if !m.links && (strings.Contains(got, "www.") || strings.Contains(got, "https://evil")) {
+				t.Errorf("%s: a text has a link:\n%s", service, got)
+			}
+		}
+	}
+}
+
 // Every message fits, reports omissions, and links to the inbox.
 func TestMessagesFit(t *testing.T) {
 	long := strings.Repeat("@<\U0001F469&`\u202e", 5000)
@@ -162,6 +182,92 @@ Open it to decide: https://heldcall.example/#/requests/01KAKZ0000000000000000000
 	}
 	if group := textOf("ntfy", many(r, 50)...); !strings.Contains(group, "holds 50 calls") || !strings.Contains(group, "\nand ") || strings.Contains(group, "For agent") {
 		t.Errorf("a group is\n%s", group)
+	}
+}
+
+// asking is a request with questions of a model.
+func asking(kind approvals.Kind, preview string, list ...approvals.Question) approvals.Request {
+	r := notifytest.Request(1)
+	r.Kind, r.ToolName, r.Title, r.RiskLevel, r.Rule, r.Reason = kind, "request_"+string(kind), "The agent asks", approvals.RiskLow, approvals.RuleQuestions, "The model asks people."
+	r.ArgsPreview, r.Details.Questions = preview, list
+	return r
+}
+
+func region() approvals.Question {
+	return approvals.Question{Kind: approvals.KindDecision, Question: "Which region?", Options: []approvals.Option{{ID: "us", Label: "America"}, {ID: "eu", Label: "Europe", Recommended: true}}, Default: "eu"}
+}
+
+func upload() approvals.Question {
+	return approvals.Question{Kind: approvals.KindEnvVar, Question: "To upload", Fields: []approvals.QuestionField{{Name: "HOST"}, {Name: "API_TOKEN", Secret: true, Required: true}}}
+}
+
+// A message about a question or a result names its subject. That of a question has none of
+// the words for calls.
+func TestMessagesOfOtherKinds(t *testing.T) {
+	const who, link = "\nFor agent \"coder\", user \"ann\", tenant \"acme\".\n", "https://heldcall.example/#/requests/01KAKZ00000000000000000001"
+	const ends = "Expires at 2026-11-21 10:05:00 UTC (not answered).\nOpen it to answer: " + link
+	result := notifytest.Request(1)
+	result.Kind, result.Arguments = approvals.KindResult, json.RawMessage(`"14 lines"`)
+	named := func(id string, q approvals.Question) approvals.Question { q.ID = id; return q }
+	for name, tt := range map[string]struct {
+		request     approvals.Request
+		title, text string
+		line        string // among several
+	}{
+		"clarification": {
+			asking(approvals.KindClarification, "How many?", approvals.Question{Kind: approvals.KindClarification, Question: "How\nmany?", AllowFreeText: true}),
+			"heldcall: the agent asks a question", "heldcall: the agent asks a question." + who + "Question: \"How\\x0amany?\"\n" + ends,
+			`- The agent asks a question: "How many?"`,
+		},
+		"decision": {
+			asking(approvals.KindDecision, "Which region?", region()),
+			"heldcall: the agent asks for a decision", "heldcall: the agent asks for a decision." + who + "Question: \"Which region?\"\n- Option (recommended): \"Europe\"\n- Option: \"America\"\n" +
+				strings.Replace(ends, "not answered", "answered with the default", 1),
+			`- The agent asks for a decision: "Which region?"`,
+		},
+		"env_var": {
+			asking(approvals.KindEnvVar, "To upload", upload()),
+			"heldcall: the agent asks for values", "heldcall: the agent asks for values." + who + "Question: \"To upload\"\n- Value: \"HOST\"\n- Secret: \"API_TOKEN\"\n" + ends,
+			`- The agent asks for values: "To upload"`,
+		},
+		"combined": {
+			asking(approvals.KindCombined, "Which region?", named("a", region()), named("b", upload())),
+			"heldcall: the agent asks several questions", "heldcall: the agent asks several questions." + who +
+				"Question: \"Which region?\"\n- Option (recommended): \"Europe\"\n- Option: \"America\"\nQuestion: \"To upload\"\n- Value: \"HOST\"\n- Secret: \"API_TOKEN\"\n" + ends,
+			`- The agent asks several questions: "Which region?"`,
+		},
+		"result": {
+			result, "heldcall: the result of a call needs approval",
+			"heldcall holds the result of a call of \"bash\": high risk." + who + "Asked by rule \"policy.yaml:3\": \"a command\"\nResult: \"\"14 lines\"\"\n" +
+				"Expires at 2026-11-21 10:05:00 UTC (the model won't read it).\nOpen it to decide: " + link,
+			`- result of "bash" (high risk): "opensesame-argument"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := textOf("ntfy", tt.request); got != tt.text {
+				t.Errorf("got\n%s\nwant\n%s", got, tt.text)
+			}
+			if got := titleOf([]approvals.Request{tt.request}); got != tt.title {
+				t.Errorf("the title is %q, want %q", got, tt.title)
+			}
+			if got := textOf("ntfy", tt.request, notifytest.Request(2)); !strings.Contains(got, tt.line+"\n") || !strings.Contains(got, "heldcall holds 2 requests:") {
+				t.Errorf("with another:\n%s\nlacks %s", got, tt.line)
+			}
+			if got := textOf("ntfy", tt.request); tt.request.Asks() && (strings.Contains(got, "call of") || strings.Contains(got, "won't run") || strings.Contains(got, "approv")) {
+				t.Errorf("a question has words for calls:\n%s", got)
+			}
+			for _, service := range allServices {
+				long := tt.request
+				long.Details.Questions = nil
+				for range 120 {
+					long.Details.Questions = append(long.Details.Questions, tt.request.Details.Questions...)
+				}
+				got := textOf(service, long)
+				if len(got) > formatOf(address(service)).most || !strings.Contains(got, link) || (long.Asks() && !strings.Contains(got, "The inbox has the rest.")) {
+					t.Errorf("%s: %d bytes:\n%s", service, len(got), got)
+				}
+			}
+		})
 	}
 }
 

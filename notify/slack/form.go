@@ -55,12 +55,14 @@ func form(action string, r *approvals.Request, where string) slackapi.ModalViewR
 		view.Blocks.BlockSet = append(view.Blocks.BlockSet, slackapi.NewInputBlock(partArguments, plain(strings.ToUpper(subject[:1])+subject[1:]+", as JSON"), nil, arguments), reason)
 		return view
 	}
-	yes := slackapi.NewOptionBlockObject(answerApprove, plain("Approve"), nil)
-	no := slackapi.NewOptionBlockObject(answerDeny, plain("Deny"), nil)
-	neither := slackapi.NewOptionBlockObject(answerWords, plain("Do not run it, and answer with the note"), nil)
+	options := []*slackapi.OptionBlockObject{slackapi.NewOptionBlockObject(answerDeny, plain("Deny"), nil)}
+	if r.Kind != approvals.KindResult {
+		options = append(options, slackapi.NewOptionBlockObject(answerWords, plain("Do not run it, and answer with the note"), nil))
+	}
+	options = append(options, slackapi.NewOptionBlockObject(answerApprove, plain("Approve"), nil))
 	view.Title, view.Submit = plain("Decide with a note"), plain("Decide")
 	view.Blocks.BlockSet = append(view.Blocks.BlockSet,
-		slackapi.NewInputBlock(partAnswer, plain("Decision"), nil, slackapi.NewRadioButtonsBlockElement(partValue, no, neither, yes)), reason)
+		slackapi.NewInputBlock(partAnswer, plain("Decision"), nil, slackapi.NewRadioButtonsBlockElement(partValue, options...)), reason)
 	return view
 }
 

@@ -330,29 +330,6 @@ func TestAMessageCarriesALinkForWhatWaits(t *testing.T) {
 	}
 }
 
-// A link only declines a question: its page shows the question and has no button that
-// approves.
-func TestALinkDeclinesAQuestion(t *testing.T) {
-	s := newStage(t)
-	l := s.links(bob)
-	r := s.ask(func(r *approvals.Request) {
-		r.Kind = approvals.KindClarification
-		r.Details.Questions = []approvals.Question{{Kind: r.Kind, Question: "How <b>much</b>?", AllowFreeText: true}}
-	})
-	body := browse(l, http.MethodGet, s.link(l, r), "").Body.String()
-	for _, text := range []string{"<h1>Decline this question?</h1>", "How &lt;b&gt;much&lt;/b&gt;?", "answer it in the inbox", `value="deny">Decline<`} {
-		if !strings.Contains(body, text) {
-			t.Errorf("the page lacks %s: %s", text, body)
-		}
-	}
-	if strings.Contains(body, "Approve") {
-		t.Errorf("the page approves a question: %s", body)
-	}
-	if w := browse(l, http.MethodPost, s.link(l, r), "action=deny&note=Guess"); w.Code != http.StatusOK || s.status(r).Status != approvals.StatusDenied {
-		t.Errorf("declining answers %d: %s", w.Code, w.Body)
-	}
-}
-
 // turns are held turns in one state.
 type turns approvals.AgentState
 

@@ -27,7 +27,9 @@ var pageText string
 type page struct {
 	Request  *approvals.Request // nil where the link leads to none that waits for it
 	Reviewer string
-	Waits    bool // it can be decided here
+	Waits    bool   // it can be decided here
+	About    string // what is decided: "this call"
+	Asked    bool   // the request is a question
 	Done     approvals.Action
 	Problem  string
 	Ended    string // how the request ended, and by whom
@@ -195,15 +197,25 @@ func ended(r *approvals.Request) string {
 	return text
 }
 
+// subject is the heading of the arguments.
+func subject(r *approvals.Request) string {
+	text := approvals.WordsFor(r.Kind).Subject
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"line": sanitize.Line, "lines": sanitize.Lines, "agent": func(r *approvals.Request) string { return r.AgentNote(moment) }, "json": func(text []byte) string { return sanitize.Spaces(sanitize.Indented(text)) },
+	"line": sanitize.Line, "lines": sanitize.Lines, "agent": func(r *approvals.Request) string { return r.AgentNote(moment) },
+	"effects": func(r *approvals.Request) string { return approvals.WordsFor(r.Kind).Effects }, "subject": subject, "json": func(text []byte) string { return sanitize.Spaces(sanitize.Indented(text)) },
 }).Parse(pageText))
 
 // render answers a browser. A call is shown as long as its link may still decide it:
 // after that the URL stays in mails and histories, and shows how the request ended.
 func (l *Links) render(w http.ResponseWriter, status int, request approvals.Request, done approvals.Action, err error) {
 	who, _ := l.o.Reviewer()
-	p := page{Reviewer: who.Name, Waits: err == nil && done == "", Done: done, Missing: request.Missing()}
+	p := page{Reviewer: who.Name, Waits: err == nil && done == "", Done: done, Missing: request.Missing(), About: "this call", Asked: request.Asks()}
+	if request.Kind == approvals.KindResult {
+		p.About = "this result"
+	}
 	waits := err == nil || errors.As(err, new(*approvals.ForbiddenError))
 	if waits && request.ID != "" && !request.Status.Final() {
 		p.Request = &request

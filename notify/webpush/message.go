@@ -21,6 +21,7 @@ const (
 type message struct {
 	ID      string         `json:"id"`    // of the request that is opened; the first, where there are several
 	Count   int            `json:"count"` // of requests
+	Kind    approvals.Kind `json:"kind"`  // of the requests; "": of several kinds
 	Tool    string         `json:"tool"`
 	Agent   string         `json:"agent"`
 	Risk    approvals.Risk `json:"risk"` // the highest
@@ -37,11 +38,24 @@ type push struct {
 
 func newMessage(requests []*approvals.Request, preview bool) message {
 	first := requests[0]
-	m := message{ID: first.ID, Count: len(requests), Tool: plain(first.ToolName, maxName), Agent: plain(first.Principal.Agent, maxName), Risk: notify.HighestRisk(requests)}
+	m := message{ID: first.ID, Count: len(requests), Kind: kindOf(requests), Tool: plain(first.ToolName, maxName), Agent: plain(first.Principal.Agent, maxName), Risk: notify.HighestRisk(requests)}
 	if preview && len(requests) == 1 {
-		m.Preview = plain(strings.TrimSpace(first.RuleTitle()+" "+first.ArgsPreview), maxPreview)
+		title := first.RuleTitle() + " "
+		if first.Asks() {
+			title = "" // the notification has one
+		}
+		m.Preview = plain(strings.TrimSpace(title+first.ArgsPreview), maxPreview)
 	}
 	return m
+}
+
+func kindOf(requests []*approvals.Request) approvals.Kind {
+	for _, r := range requests {
+		if r.Kind != requests[0].Kind {
+			return ""
+		}
+	}
+	return requests[0].Kind
 }
 
 func endedMessage(requests []approvals.Request) message {

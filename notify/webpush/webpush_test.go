@@ -94,7 +94,7 @@ const argument = "opensesame-argument"
 func request(id, tool string, groups ...string) approvals.Request {
 	return approvals.Request{
 		ID: id, Status: approvals.StatusPending, ToolName: tool, Principal: approvals.Principal{Agent: "claude-code"}, RiskLevel: approvals.RiskHigh,
-		Arguments: json.RawMessage(`{"command":"` + argument + `"}`), Resource: argument, ArgsPreview: argument, Reviewers: groups,
+		Kind: approvals.KindPermission, Arguments: json.RawMessage(`{"command":"` + argument + `"}`), Resource: argument, ArgsPreview: argument, Reviewers: groups,
 		ExpiresAt: time.Now().Add(5 * time.Minute),
 	}
 }
@@ -122,7 +122,7 @@ func TestPushIsReadByTheBrowserAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := service.Await()
-	if want := `{"id":"01KAKZ00000000000000000001","count":1,"tool":"ba�sh ��","agent":"claude-code","risk":"high"}`; m.Payload != want {
+	if want := `{"id":"01KAKZ00000000000000000001","count":1,"kind":"permission","tool":"ba�sh ��","agent":"claude-code","risk":"high"}`; m.Payload != want {
 		t.Errorf("the browser reads %s", m.Payload)
 	}
 	if m.Topic != r.ID || m.Urgency != "high" || (m.TTL != "300" && m.TTL != "299" && !strings.HasPrefix(m.TTL, "2")) || m.Key != d.PublicKey() || m.Contact != "mailto:ops@example.com" {
@@ -142,6 +142,33 @@ func TestPreviewIsShownWhereItIsWanted(t *testing.T) {
 	}
 	if m := service.Await(); !strings.Contains(m.Payload, `"preview":"`+argument+`"`) {
 		t.Errorf("the browser reads %s", m.Payload)
+	}
+}
+
+// A notification has the kind of its requests, by which the browser names them. The preview
+// of a question is the question.
+func TestKindsOfRequests(t *testing.T) {
+	question, result := request("1", "request_decision"), request("2", "bash")
+	question.Kind, question.Title, question.ArgsPreview = approvals.KindDecision, "The agent asks for a decision", "Which region?"
+	result.Kind = approvals.KindResult
+	for _, tt := range []struct {
+		requests []approvals.Request
+		want     string
+	}{
+		{[]approvals.Request{question}, `"count":1,"kind":"decision","tool":"request_decision","agent":"claude-code","risk":"high","preview":"Which region?"}`},
+		{[]approvals.Request{result}, `"count":1,"kind":"result","tool":"bash"`},
+		{[]approvals.Request{request("3", "bash"), request("4", "ls")}, `"count":2,"kind":"permission"`},
+		{[]approvals.Request{question, result}, `"count":2,"kind":""`},
+	} {
+		service := pushtest.New(t)
+		d := open(t, t.TempDir(), func(o *webpush.Options) { o.Preview = true })
+		d.subscribe("ann", service.Browser())
+		if _, err := d.Post(t.Context(), delivery(tt.requests...)); err != nil {
+			t.Fatal(err)
+		}
+		if m := service.Await(); !strings.Contains(m.Payload, tt.want) {
+			t.Errorf("the browser reads %s, want %s", m.Payload, tt.want)
+		}
 	}
 }
 

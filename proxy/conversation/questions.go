@@ -19,7 +19,7 @@ type Questions interface {
 type Offered struct {
 	names  []string // of the tools that were added to the request
 	chosen bool
-	forced bool // see [intercept.Request.Forced], of the agent's request
+	forced bool // the agent's request forces the call of a certain tool
 	posts  bool // the request is for a new answer
 }
 
@@ -40,7 +40,7 @@ func (o *Offered) add(r intercept.Request, from Questions) {
 	if len(offer) == 0 {
 		return
 	}
-	o.forced = r.Forced()
+	o.forced = len(r.ForcedTools()) == 1
 	o.names = r.Offer(toolsNamed(func(t *questions.Tool) bool { return slices.Contains(offer, t.Offer) }), always)
 }
 
@@ -77,5 +77,5 @@ func (o *Offered) forces(r intercept.Request) bool {
 	if len(o.names) > 0 {
 		return o.forced
 	}
-	return r.Forced()
+	return len(r.ForcedTools()) == 1
 }

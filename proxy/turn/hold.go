@@ -117,6 +117,7 @@ func (r *review) decideCall(j *judgedCall, rules Judge) {
 	ended := j.request.Status.Final() && j.request.Status != approvals.StatusCancelled
 	if j.request.Status == approvals.StatusAnswered || (j.request.Asks() && ended) {
 		j.answered()
+		j.ruling.Free = j.ruling.Action == intercept.Answered && (!j.request.Asks() || r.forcesQuestions())
 		return
 	}
 	switch j.request.Status {

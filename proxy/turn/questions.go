@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -18,6 +19,15 @@ import (
 // asks reports whether a call is a question to people.
 func asks(r *review, c intercept.Call) bool {
 	return r.conversation.Offered.Has(c) || (c.Hosted == "" && r.rules().AsksPeople(c.Name))
+}
+
+// forcesQuestions reports whether the request forces the model to call one of some tools, all
+// of which ask people.
+func (r *review) forcesQuestions() bool {
+	forced := r.conversation.Parsed.ForcedTools()
+	return len(forced) > 0 && !slices.ContainsFunc(forced, func(name string) bool {
+		return name == "" || !asks(r, intercept.Call{Name: name})
+	})
 }
 
 // askQuestion makes the request about a call that asks people. One without a valid question,

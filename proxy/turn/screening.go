@@ -53,17 +53,12 @@ func screen(t *Turn) State {
 	defer tick.Stop()
 	select {
 	case <-t.screening.Done():
-		requests, err := t.screening.Requests(), t.screening.Err()
-		return screened(t, requests, err)
+		return screened(t)
 	case <-t.engine.draining.Done():
 		return t.output.shutDown()
 	case <-t.ctx.Done():
 		return t.disconnected()
 	case <-tick.C:
-		if requests, decided := decidedBeside(t); decided {
-			t.screening.Detach()
-			return screened(t, requests, nil)
-		}
 		if !t.request.Silent && !t.output.agent.Started() {
 			t.output.await()
 		}
@@ -82,22 +77,9 @@ func (o *output) await() {
 	o.answer.Await(streamed)
 }
 
-// decidedBeside returns the requests once all are final in the store: another turn that reports
-// the same results waits for the requests too, and the gate informs the latest one only.
-func decidedBeside(t *Turn) ([]approvals.Request, bool) {
-	requests := t.screening.Requests()
-	for i := range requests {
-		q, err := t.conversation.Judged.Request(t.ctx, requests[i].ID)
-		if err != nil || !q.Status.Final() {
-			return nil, false
-		}
-		requests[i] = q
-	}
-	return requests, true
-}
-
 // screened does what people have decided about the results.
-func screened(t *Turn, requests []approvals.Request, err error) State {
+func screened(t *Turn) State {
+	requests, err := t.screening.Requests(), t.screening.Err()
 	t.screening = nil
 	for i := range requests {
 		if err == nil {

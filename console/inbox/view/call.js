@@ -234,7 +234,7 @@ function drawDenial(card, error) {
 		el('label', { for: id }, 'Reason (sent to the model) '), note, ...error,
 		el('div', { class: 'buttons' },
 			el('button', { type: 'submit', class: 'bad', disabled: card.busy }, 'Deny'),
-			!asks(card.request) && button('Answer without denying', answer, { class: 'quiet', disabled: card.busy, title: 'The call does not run, and the model reads your words as an answer.' }),
+			!asks(card.request) && !isResult(card.request) && button('Answer without denying', answer, { class: 'quiet', disabled: card.busy, title: 'The call does not run, and the model reads your words as an answer.' }),
 			button('Cancel', () => card.enter('read'), { class: 'quiet' })));
 }
 

@@ -95,18 +95,29 @@ function drawText(own, id, label) {
 function drawField(card, own, field, id) {
 	const shown = !field.secret || own.shown.has(field.name);
 	const input = /** @type {HTMLInputElement} */ (el('input', {
-		id, type: shown ? 'text' : 'password', autocomplete: field.secret ? 'new-password' : 'off', spellcheck: 'false', placeholder: field.placeholder, 'aria-describedby': `${id}-about`,
+		id, type: shown ? 'text' : 'password', autocomplete: shown ? 'off' : 'new-password', spellcheck: 'false', placeholder: field.placeholder, 'aria-describedby': `${id}-about`,
 		on: { input: () => { own.values.set(field.name, input.value); } },
 	}));
 	input.value = own.values.get(field.name) ?? field.default ?? '';
 	return el('div', {},
 		el('label', { for: id }, hostile(field.label || field.name), field.required ? ' (required)' : '', ' ', el('code', {}, hostile(field.name))), input,
-		field.secret && button(shown ? 'Hide' : 'Show', () => {
+		field.secret && el('div', { class: 'buttons' }, button(shown ? 'Hide' : 'Show', () => {
 			if (shown) own.shown.delete(field.name);
 			else own.shown.add(field.name);
 			card.draw();
-		}, { id: `${id}-show`, class: 'quiet small', 'aria-pressed': String(shown), 'aria-label': `Show the value of ${field.name}` }),
+		}, { id: `${id}-show`, class: 'quiet small', 'aria-pressed': String(shown), 'aria-label': `Show the value of ${field.name}` }), drawPaste(card, own, field, id)),
 		el('p', { class: 'hint', id: `${id}-about` }, hostile([field.description, field.secret && 'A secret: the model gets a handle, never the value.', field.pattern && `Pattern: ${field.pattern}`].filter(Boolean).join(' '))));
+}
+
+/** Null where the browser lets no page read the clipboard: over plain HTTP, and in some browsers always. @param {Card} card @param {Entered} own @param {import('../types.js').QuestionField} field @param {string} id */
+function drawPaste(card, own, field, id) {
+	if (!navigator.clipboard?.readText) return null;
+	const paste = async () => {
+		const text = (await navigator.clipboard.readText().catch(() => '')).replace(/[\r\n]+$/, ''); // as a copied line ends
+		if (text) own.values.set(field.name, text);
+		card.progress(card.busy, text ? '' : 'Nothing was pasted: the clipboard has no text, or the browser does not let this page read it. Paste with the keyboard.');
+	};
+	return button('Paste', paste, { id: `${id}-paste`, class: 'quiet small', 'aria-label': `Paste the value of ${field.name}` });
 }
 
 /** @param {Card} card */

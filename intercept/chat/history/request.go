@@ -128,9 +128,9 @@ func (r *Request) Made() string {
 }
 
 // Extend returns the request with messages appended, for one choice. A tool choice that
-// forces a certain call becomes "auto", and after a denial one that forces any call, so that
-// the model may take another way. All other bytes stay.
-func (r *Request) Extend(messages []string, denied bool) (intercept.Envelope, error) {
+// forces a certain call becomes "auto", and with free one that forces any call, so that the
+// model may take another way. All other bytes stay.
+func (r *Request) Extend(messages []string, free bool) (intercept.Envelope, error) {
 	at, _ := r.At("messages")
 	p := strictjson.Patch{JSON: string(strictjson.Replace(r.Envelope().Body, at, strictjson.AppendItems(r.Field("messages"), messages...)))}
 	if gjson.ParseBytes(r.Field("n")).Type == gjson.Number {
@@ -141,7 +141,7 @@ func (r *Request) Extend(messages []string, denied bool) (intercept.Envelope, er
 		if mode := choice.Get("allowed_tools.mode"); mode.Exists() { // the choice of tools stays
 			field, choice = field+".allowed_tools.mode", mode
 		}
-		if choice.IsObject() || (denied && (choice.Str == "required" || choice.Str == "any")) {
+		if choice.IsObject() || (free && (choice.Str == "required" || choice.Str == "any")) {
 			p.Set(field, `"auto"`)
 		}
 	}

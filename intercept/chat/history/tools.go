@@ -53,10 +53,13 @@ func (r *Request) Offer(tools []intercept.OfferedTool, always bool) []string {
 	return added
 }
 
-// Forced implements [intercept.Request].
-func (r *Request) Forced() bool {
-	tools := len(gjson.ParseBytes(r.Field("tools")).Array()) + len(gjson.ParseBytes(r.Field("functions")).Array())
-	return intercept.ForcedBy(gjson.ParseBytes(r.Field("tool_choice")), tools) || intercept.ForcedBy(gjson.ParseBytes(r.Field("function_call")), tools)
+// ForcedTools implements [intercept.Request].
+func (r *Request) ForcedTools() []string {
+	tools, functions := gjson.ParseBytes(r.Field("tools")), gjson.ParseBytes(r.Field("functions"))
+	if forced := intercept.ForcedBy(gjson.ParseBytes(r.Field("tool_choice")), tools, functions); len(forced) > 0 {
+		return forced
+	}
+	return intercept.ForcedBy(gjson.ParseBytes(r.Field("function_call")), tools, functions)
 }
 
 // Hosted implements [intercept.Request]. OpenAI hosts no tools in a list; many other

@@ -59,8 +59,8 @@ func TestOfferedTools(t *testing.T) {
 		{`"tools":[` + f + `],"tool_choice":"auto"`, true, false, false},
 	} {
 		r := parse(t, `{"messages":[],`+tt.fields+`}`)
-		if r.OffersTools() != tt.offers || r.Forced() != tt.forced || r.Several() != tt.several {
-			t.Errorf("%s: offers %t, forced %t, several %t", tt.fields, r.OffersTools(), r.Forced(), r.Several())
+		if r.OffersTools() != tt.offers || (len(r.ForcedTools()) == 1) != tt.forced || r.Several() != tt.several {
+			t.Errorf("%s: offers %t, forced %q, several %t", tt.fields, r.OffersTools(), r.ForcedTools(), r.Several())
 		}
 	}
 }

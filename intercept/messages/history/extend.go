@@ -9,17 +9,17 @@ import (
 )
 
 // Extend returns the body of a request with messages appended. It relaxes a tool choice
-// that forces a certain call, and after a denial one that forces any call, so that the model
+// that forces a certain call, and with free one that forces any call, so that the model
 // may answer otherwise. It names the container of the answer, raw JSON, "" for none. All
 // other bytes are kept.
-func Extend(body []byte, messages []string, container string, denied bool) ([]byte, error) {
+func Extend(body []byte, messages []string, container string, free bool) ([]byte, error) {
 	r, err := ParseRequest(intercept.Envelope{Body: body})
 	if err != nil {
 		return nil, err
 	}
 	at, _ := r.At("messages")
 	p := strictjson.Patch{JSON: string(strictjson.Replace(body, at, strictjson.AppendItems(r.Field("messages"), messages...)))}
-	r.relaxChoice(&p, denied)
+	r.relaxChoice(&p, free)
 	r.keepContainer(&p, container)
 	if p.Err != nil {
 		return nil, fmt.Errorf("extend the request: %w", p.Err)
@@ -27,9 +27,9 @@ func Extend(body []byte, messages []string, container string, denied bool) ([]by
 	return []byte(p.JSON), nil
 }
 
-func (r *Request) relaxChoice(p *strictjson.Patch, denied bool) {
+func (r *Request) relaxChoice(p *strictjson.Patch, free bool) {
 	switch choice := r.value("tool_choice"); {
-	case !denied && choice.Get("type").Str != "tool":
+	case !free && choice.Get("type").Str != "tool":
 	case choice.Str == "any", choice.Str == "required":
 		p.Set("tool_choice", `{"type":"auto"}`)
 	case choice.Get("type").Str == "any", choice.Get("type").Str == "tool":

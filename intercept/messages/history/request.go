@@ -152,7 +152,7 @@ func (r *Request) Made() string {
 	return intercept.MadeBy(made)
 }
 
-// Forced implements [intercept.Request].
-func (r *Request) Forced() bool {
-	return intercept.ForcedBy(r.value("tool_choice"), len(r.value("tools").Array()))
+// ForcedTools implements [intercept.Request].
+func (r *Request) ForcedTools() []string {
+	return intercept.ForcedBy(r.value("tool_choice"), r.value("tools"))
 }

@@ -15,16 +15,16 @@ func Extend(body []byte, items []string) ([]byte, error) {
 }
 
 // Relax returns a request body without a tool choice that forces a call, so that the model
-// may do something else. Unless a call was denied, a choice that forces any call stays: the
-// model has not made it yet.
-func Relax(body []byte, denied bool) ([]byte, error) {
+// may do something else. Without free, a choice that forces any call stays: the model has
+// not made it yet.
+func Relax(body []byte, free bool) ([]byte, error) {
 	f, err := strictjson.ReadFields(body, "tool_choice")
 	if err != nil {
 		return nil, err
 	}
 	choice := gjson.ParseBytes(f.Raw("tool_choice"))
 	switch {
-	case !denied && (!choice.IsObject() || choice.Get("mode").Exists()):
+	case !free && (!choice.IsObject() || choice.Get("mode").Exists()):
 	case choice.Get("type").Str == "allowed_tools": // the model keeps the choice of these
 		p := strictjson.Patch{JSON: choice.Raw}
 		if p.Set("mode", `"auto"`); p.Err != nil {

@@ -201,7 +201,7 @@ func (r *Request) Made() string {
 	return intercept.MadeBy(r.input.calls(), r.previous(), r.Conversation())
 }
 
-// Forced implements [intercept.Request].
-func (r *Request) Forced() bool {
-	return intercept.ForcedBy(gjson.ParseBytes(r.Field("tool_choice")), len(gjson.ParseBytes(r.Field("tools")).Array()))
+// ForcedTools implements [intercept.Request].
+func (r *Request) ForcedTools() []string {
+	return intercept.ForcedBy(gjson.ParseBytes(r.Field("tool_choice")), gjson.ParseBytes(r.Field("tools")))
 }

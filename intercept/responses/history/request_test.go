@@ -172,7 +172,7 @@ func TestForced(t *testing.T) {
 		`"tool_choice":"required","tools":[{"type":"function","name":"f"}]`:                        true,
 		`"tool_choice":{"type":"function","name":"f"},"tools":[{"type":"function","name":"f"},{}]`: true,
 	} {
-		if got := accept(t, post(`{"input":"hi",`+fields+`}`)).Forced(); got != want {
+		if got := len(accept(t, post(`{"input":"hi",`+fields+`}`)).ForcedTools()) == 1; got != want {
 			t.Errorf("%s: forced is %t", fields, got)
 		}
 	}

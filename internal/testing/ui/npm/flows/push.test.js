@@ -114,8 +114,18 @@ flows('in the browser', {
 		await page.evaluate(() => navigator.serviceWorker.ready);
 		const [notification] = await tell(page, JSON.stringify({ id: '../../evil', count: 1, tool: '<img src=x onerror=alert(1)>', agent: 'a', risk: 'constructor' }), (all) => all.length === 1);
 		assert.deepEqual(notification, { title: '<img src=x onerror=alert(1)> waits for an answer', body: 'a', tag: 'heldcall' });
-		const all = await tell(page, JSON.stringify({ id: '01ABC', count: 3, tool: 'bash', agent: 'bot', risk: 'critical', preview: 'rm' }), (now) => now.length === 2);
+		const all = await tell(page, JSON.stringify({ id: '01ABC', count: 3, kind: 'permission', tool: 'bash', agent: 'bot', risk: 'critical', preview: 'rm' }), (now) => now.length === 2);
 		assert.ok(all.some(({ title, body }) => title === '3 calls wait for an answer' && body === 'bot · critical risk\nrm'), JSON.stringify(all));
+		for (const [id, message, want] of [
+			['01ASK', { count: 1, kind: 'decision', tool: 'request_decision' }, { title: 'bot asks for a decision', body: 'low risk' }],
+			['01RES', { count: 1, kind: 'result', tool: 'bash' }, { title: 'Result of bash waits for an answer', body: 'bot · low risk' }],
+			['01MIX', { count: 2, kind: '', tool: 'bash' }, { title: '2 requests wait for an answer', body: 'bot · low risk' }],
+		]) {
+			const told = await tell(page, JSON.stringify({ id, agent: 'bot', risk: 'low', ...message }), (now) => now.some(({ tag }) => tag === id));
+			assert.deepEqual(told.find(({ tag }) => tag === id), { ...want, tag: id });
+			await tell(page, JSON.stringify({ id, agent: 'bot', ended: 'answered', by: 'ann', ...message }), (now) => now.some(({ tag, title }) => tag === id && title.endsWith('answered by ann') && (id !== '01ASK' || title.startsWith('Question of bot:'))));
+			await page.evaluate(async (tag) => { const { ready } = navigator.serviceWorker; for (const one of await (await ready).getNotifications({ tag })) one.close(); }, id);
+		}
 		await deliver(page, JSON.stringify({ id: '01XYZ', count: 1, tool: 'bash', ended: 'expired' })); // of what was never shown the end is not either
 		await tell(page, JSON.stringify({ id: '01END', count: 1, tool: 'bash' }), (now) => now.length === 3 && now.some(({ tag }) => tag === '01END') && now.every(({ tag }) => tag !== '01XYZ'));
 	},

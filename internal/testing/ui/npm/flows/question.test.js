@@ -114,6 +114,41 @@ flows('questions', {
 		await hidden();
 	},
 
+	async 'a secret is pasted, where the browser permits it'(stage) {
+		const fields = [{ name: 'API_TOKEN', label: 'Token', required: true }, { name: 'HOST', label: 'Host', secret: false }];
+		const answer = stage.held.hold([{ name: 'request_env_var', arguments: { message: 'For the upload', fields } }], agent);
+		const refused = await stage.open();
+		await stage.look(refused, 'request_env_var');
+		await refused.context().clearPermissions();
+		await refused.evaluate(() => { navigator.clipboard.readText = () => Promise.reject(new DOMException('', 'NotAllowedError')); });
+		await refused.getByRole('button', { name: 'Paste the value of API_TOKEN' }).click();
+		await refused.getByRole('alert').getByText('Nothing was pasted').waitFor();
+
+		const without = await stage.open('/', { before: (context) => context.addInitScript(() => Object.defineProperty(navigator, 'clipboard', { value: undefined })) });
+		await stage.look(without, 'request_env_var');
+		await without.getByRole('button', { name: 'Show the value of API_TOKEN' }).waitFor();
+		assert.equal(await without.getByRole('button', { name: /^Paste/ }).count(), 0);
+
+		const page = await stage.open('/', { before: (context) => context.grantPermissions(['clipboard-read', 'clipboard-write']) });
+		await stage.look(page, 'request_env_var');
+		await page.evaluate(() => navigator.clipboard.writeText('v9Xk-Tr42m"<i>\n'));
+		assert.equal(await page.getByRole('button', { name: /^Paste/ }).count(), 1, 'only a secret is pasted by a button');
+		const paste = page.getByRole('button', { name: 'Paste the value of API_TOKEN' });
+		await paste.focus();
+		await page.keyboard.press('Enter');
+		const field = page.getByLabel('Token (required)');
+		await page.waitForFunction(() => document.querySelector('input[type=password]').value === 'v9Xk-Tr42m"<i>');
+		assert.ok(await paste.evaluate((one) => one === document.activeElement), 'the focus stays');
+		assert.equal(await field.getAttribute('type'), 'password');
+		assert.ok(!(await page.content()).includes('v9Xk'), 'the page has the secret');
+		await stage.check(page);
+		await send(page).click();
+		await page.getByText('Answered: request_env_var').waitFor();
+		assert.equal((await decided(stage, answer)).decision.values.API_TOKEN, 'secret://API_TOKEN');
+		assert.ok(!(await page.content()).includes('v9Xk'), 'the page has the secret');
+		assert.ok(!page.url().includes('v9Xk'));
+	},
+
 	async 'several questions are on one card'(stage) {
 		const { options } = decision().arguments;
 		const answer = stage.held.hold([{ name: 'request_input', arguments: { questions: [
