@@ -34,16 +34,16 @@ var (
 		{calls: []string{"request_decision", whichSesame}, decide: []approvals.Decision{answerWith(approvals.Response{Selected: []string{"white"}})}},
 		{calls: []string{"bash", `{"command":"ls"}`}, passes: true},
 		{calls: []string{"bash", `{"command":"rm -rf x"}`}},
-		{calls: []string{"request_clarification", howSesame, "bash", `{"command":"ls"}`}, passes: true, decide: []approvals.Decision{answerWith(approvals.Response{Answer: "two"})}},
+		{calls: []string{"request_clarification", howSesame, "bash", `{"command":"ls"}`}, passes: true, decide: []approvals.Decision{answerWith(approvals.Response{Answer: "two, ticket-78"})}},
 		{calls: []string{"bash", `{"command":"make x"}`}, passes: true, decide: []approvals.Decision{{Action: approvals.ActionModifyArgs, ModifiedArgs: []byte(`{"command":"make y"}`)}}},
-		{calls: []string{"request_decision", whichSesame}, decide: []approvals.Decision{{Action: approvals.ActionDeny}}},
+		{calls: []string{"request_decision", whichSesame}, decide: []approvals.Decision{{Action: approvals.ActionDeny, Note: "no ticket-79"}}},
 		{calls: []string{"bash", `{"command":"make x"}`}, decide: []approvals.Decision{answerWith(approvals.Response{Answer: "Not now."})}},
 		// Secrets: asked for, used by approval, with other arguments of the reviewer, and by policy.
 		{calls: []string{"request_env_var", askToken}, decide: []approvals.Decision{answerWith(approvals.Response{Values: map[string]string{"API_TOKEN": tokenOfStep, "HOST": "example.org"}})}},
 		{calls: []string{"bash", `{"command":"upload secret://API_TOKEN"}`}, passes: true, decide: []approvals.Decision{approveIt}, result: "has run: %s"},
 		{
 			calls: []string{"request_clarification", howSesame, "bash", `{"command":"upload secret://API_TOKEN"}`}, passes: true, result: "has run: %s",
-			decide: []approvals.Decision{answerWith(approvals.Response{Answer: "two"}), {Action: approvals.ActionModifyArgs, ModifiedArgs: []byte(`{"command":"upload -v secret://API_TOKEN"}`)}},
+			decide: []approvals.Decision{answerWith(approvals.Response{Answer: "two, ticket-78"}), {Action: approvals.ActionModifyArgs, ModifiedArgs: []byte(`{"command":"upload -v secret://API_TOKEN"}`)}},
 		},
 		{calls: []string{"bash", `{"command":"push secret://API_TOKEN"}`}, passes: true, result: "has run: %s, for ticket-77"},
 		// Results: redacted, denied, and asked about.
@@ -64,7 +64,7 @@ secrets: [{name: API_TOKEN, tools: ['bash(push *)']}]
 results:
   - deny: [bash]
     contains: ["ignore (all|previous) instructions"]
-  - redact: [bash]
+  - redact: ["*"]
     contains: [secrets, "ticket-[0-9]+"]
   - ask: [bash]
     contains: [review me]

@@ -98,17 +98,24 @@ func (a agent) workAlone(t *testing.T, dir string) {
 	upstream := serve(t, k)
 	at := endpoint{openAI: upstream, anthropic: strings.TrimSuffix(upstream, "/v1")}
 	r := newRun(t, a, at)
+	argv := a.connect(r, dir, at)
+	r.play(t, outside(t, a.elsewhere), argv)
+	k.judge(t, r, false)
+}
+
+// connect gives an agent that is started without heldcall run its environment, and returns
+// its command.
+func (a agent) connect(r *run, dir string, at endpoint) (argv []string) {
 	r.environment = append(r.environment, at.environment()...)
 	r.environment = append(r.environment, "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1")
 	if a.variables != nil {
 		r.environment = append(r.environment, a.variables(at)...)
 	}
-	argv := a.argv(dir, at)
+	argv = a.argv(dir, at)
 	if a.equipped != nil {
 		argv = a.equipped(argv, at)
 	}
-	r.play(t, outside(t, a.elsewhere), argv)
-	k.judge(t, r, false)
+	return argv
 }
 
 func serve(t *testing.T, k *task) (url string) {

@@ -60,15 +60,7 @@ func (a agent) workParked(t *testing.T, dir, heldcall string, again func([]strin
 	h := configure(t, serve(t, k), "hold: {mode: park, park_after: 2s}\n")
 	h.serve(t, heldcall)
 	r := newRun(t, a, h.endpoint)
-	r.environment = append(r.environment, h.endpoint.environment()...)
-	r.environment = append(r.environment, "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1")
-	if a.variables != nil {
-		r.environment = append(r.environment, a.variables(h.endpoint)...)
-	}
-	argv := a.argv(dir, h.endpoint)
-	if a.equipped != nil {
-		argv = a.equipped(argv, h.endpoint)
-	}
+	argv := a.connect(r, dir, h.endpoint)
 	proxy := outside(t, a.elsewhere)
 	r.play(t, proxy, argv)
 	request := onlyPending(t, h)

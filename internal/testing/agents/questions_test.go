@@ -9,11 +9,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/heldcall/heldcall/internal/testing/testdeps"
 )
@@ -172,9 +175,7 @@ func TestQuestions(t *testing.T) {
 			}
 			t.Cleanup(server.Close)
 			h := configure(t, server.URL())
-			if err := os.WriteFile(filepath.Join(filepath.Dir(h.config), "policy.yaml"), []byte(questionPolicy), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			h.judgeBy(t, questionPolicy)
 			r := newRun(t, a, h.endpoint)
 			asked := h.review(t, q.decide)
 			a.playHeld(t, r, h, dir, program)
@@ -184,6 +185,80 @@ func TestQuestions(t *testing.T) {
 				h.show(t)
 			}
 		})
+	}
+}
+
+// judgeBy gives heldcall another policy before its start.
+func (h *heldcall) judgeBy(t *testing.T, policy string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(filepath.Dir(h.config), "policy.yaml"), []byte(policy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestParkedQuestion lets a question of an unattended agent's model be parked: the agent's
+// run ends with the notice. After the answer the agent is started again with its
+// conversation, and the model reads the answer.
+func TestParkedQuestion(t *testing.T) {
+	program := testdeps.Heldcall(t)
+	for _, a := range fleet(t) {
+		again, ok := resumed[a.name]
+		if !ok {
+			continue
+		}
+		dir := testdeps.Install(t, a.source)
+		t.Run(a.name, func(t *testing.T) {
+			t.Parallel()
+			a.askParked(t, dir, program, again)
+		})
+	}
+}
+
+func (a agent) askParked(t *testing.T, dir, program string, again func([]string) []string) {
+	k := newTask(a)
+	k.model.Rules = []fakemodel.Rule{{When: func(fakemodel.Conversation) bool { return true }, Say: parkedQuestion()}}
+	h := configure(t, serve(t, k), "hold: {mode: park, park_after: 2s}\n")
+	h.judgeBy(t, questionPolicy)
+	h.serve(t, program)
+	r := newRun(t, a, h.endpoint)
+	argv := a.connect(r, dir, h.endpoint)
+	proxy := outside(t, a.elsewhere)
+	r.play(t, proxy, argv)
+	request := onlyPending(t, h)
+	if !strings.Contains(r.output, request.ID) {
+		t.Errorf("the agent does not end with the notice of %s", request.ID)
+	}
+	console, err := client.New(h.console)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := console.Decide(t.Context(), approvals.Decision{RequestID: request.ID, Action: approvals.ActionAnswer, Response: approvals.Response{Selected: []string{"south"}}}); err != nil {
+		t.Fatal(err)
+	}
+	r.play(t, proxy, again(slices.Clone(argv)))
+	if !a.silent && !strings.Contains(r.output, conclusion) {
+		t.Errorf("the agent does not end with %q", conclusion)
+	}
+	for _, hidden := range []string{"Which harbour is nearer", "South harbour", "call_harbour"} {
+		if place := r.find(t, hidden); place != "" {
+			t.Errorf("the agent saw %q of the question: it is in %s", hidden, place)
+		}
+	}
+}
+
+// parkedQuestion asks once, and concludes when the model reads the answer.
+func parkedQuestion() func(fakemodel.Conversation) fakemodel.Answer {
+	var answers atomic.Int32
+	return func(c fakemodel.Conversation) fakemodel.Answer {
+		for _, m := range c.Messages {
+			if m.Role == "tool" && strings.Contains(m.Content, `"selected":["south"]`) {
+				return fakemodel.Answer{Text: conclusion}
+			}
+		}
+		if answers.Add(1) > 1 {
+			return fakemodel.Answer{Text: "It still waits."}
+		}
+		return fakemodel.Answer{Text: opening, Calls: []fakemodel.Call{{ID: "call_harbour", Name: "request_decision", Arguments: whichHarbour}}}
 	}
 }
 

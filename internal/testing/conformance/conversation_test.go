@@ -22,12 +22,13 @@ import (
 )
 
 // rounds is how often the model calls tools before it is done.
-const rounds = 4
+const rounds = 5
 
 // TestConformanceConversations lets agents of every dialect and habit work with a
 // model that refuses what providers refuse, while a reviewer approves, denies and
-// changes calls by chance. The agent runs what was let through and nothing else,
-// and in the end the model has seen what became of every call it made.
+// changes calls by chance, and answers questions that the model asks beside its calls and
+// alone. The agent runs what was let through and nothing else, and in the end the model has
+// seen what became of every call it made.
 func TestConformanceConversations(t *testing.T) {
 	v := &village{talks: make(map[string]*talk)}
 	model, err := fakemodel.New((&fakemodel.Model{Rules: []fakemodel.Rule{{When: v.working, Say: v.work}}, Otherwise: fakemodel.Answer{Text: "Done."}}).Reply)
@@ -35,7 +36,7 @@ func TestConformanceConversations(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer model.Close()
-	h := conformance.StartHeldcall(t, conformance.Options{Upstream: model.URL(), Keepalive: time.Hour, Policy: "default: ask\n"})
+	h := conformance.StartHeldcall(t, conformance.Options{Upstream: model.URL(), Keepalive: time.Hour, Policy: "default: ask\nquestions: {offer: [clarification], always: true}\n"})
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	defer func() { stop(); running.Wait() }()
@@ -149,7 +150,7 @@ func called(c fakemodel.Conversation) int {
 	return n
 }
 
-// work is the model's next turn: three calls, one, two, one.
+// work is the model's next turn: three calls and a question, a question, one call, two, one.
 func (v *village) work(c fakemodel.Conversation) fakemodel.Answer {
 	round := called(c)
 	name := c.API
@@ -159,13 +160,16 @@ func (v *village) work(c fakemodel.Conversation) fakemodel.Answer {
 	if c.API == fakemodel.Messages {
 		third = fakemodel.Call{Name: "build", Arguments: `{}`}
 	}
+	ask := fakemodel.Call{Name: questionTool, Arguments: fmt.Sprintf(`{"question":"Which harbour in round %d?"}`, round)}
 	a := fakemodel.Answer{Reasoning: fmt.Sprintf("Round %d.", round)}
 	switch round {
 	case 0:
-		a.Text, a.Calls = "I begin.", []fakemodel.Call{build, test, third}
+		a.Text, a.Calls = "I begin.", []fakemodel.Call{build, ask, test, third}
 	case 1:
-		a.Calls = []fakemodel.Call{test}
+		a.Calls = []fakemodel.Call{ask}
 	case 2:
+		a.Calls = []fakemodel.Call{test}
+	case 3:
 		a.Text, a.Calls = "Two more.", []fakemodel.Call{third, build}
 	default:
 		a.Calls = []fakemodel.Call{build}
@@ -182,10 +186,16 @@ func (v *village) decide(r approvals.Request) *fakemodel.Ruling {
 		return &fakemodel.Ruling{Action: approvals.ActionDeny, Note: "nobody talks like this"}
 	}
 	ruling := &fakemodel.Ruling{Action: approvals.ActionApprove}
+	if r.Asks() {
+		ruling = &fakemodel.Ruling{Action: approvals.ActionAnswer, Response: approvals.Response{Answer: "answer to " + r.ToolCallID}}
+	}
 	switch sum := sha256.Sum256([]byte(r.SessionID + r.ToolCallID)); sum[0] % 5 {
 	case 0, 1:
 		ruling = &fakemodel.Ruling{Action: approvals.ActionDeny, Note: "no to " + r.ToolCallID}
 	case 2:
+		if r.Asks() {
+			break
+		}
 		ruling = &fakemodel.Ruling{Action: approvals.ActionModifyArgs, ModifiedArgs: json.RawMessage(changedArguments(r)), Note: "changed " + r.ToolCallID}
 	}
 	tk.decided[r.ToolCallID] = ruling.Action
@@ -221,6 +231,11 @@ func (tk *talk) run(t *testing.T, a agent, base, provider string) {
 		}
 		if found := tk.dialect.CheckAnswer(got.body); len(found) > 0 {
 			t.Errorf("%s turn %d: a client would object: %v in %s", tk.id, turn, found, shorten(got.body))
+		}
+		for _, part := range []string{questionTool, "harbour"} {
+			if strings.Contains(string(got.body), part) {
+				t.Errorf("%s turn %d: %q of a question is in %s", tk.id, turn, part, shorten(got.body))
+			}
 		}
 		received := answer.First()
 		for _, call := range received.Calls {
@@ -260,6 +275,8 @@ func (tk *talk) judgeSeen(t *testing.T, ran map[string]string) {
 		case approvals.ActionDeny:
 			right = !run && strings.Contains(told, "no to "+call.ID)
 			denied[call.Name+call.Arguments] = true
+		case approvals.ActionAnswer:
+			right = !run && strings.Contains(told, "answer to "+call.ID)
 		case approvals.ActionModifyArgs:
 			shown := sameJSON(arguments, call.Arguments) || arguments == call.Arguments
 			if tk.habit.remembered() {
