@@ -87,7 +87,7 @@ func TestHeldCallOutlivesAnOutage(t *testing.T) {
 		t.Logf("%s: ready again after %s", fault.name, time.Since(began))
 		w[1].decide(id, approvals.Decision{Action: approvals.ActionApprove})
 		if got := held.rest(); !strings.Contains(got, lsCall.ID) {
-			t.Errorf("%s: the agent got %s", fault.name, got)
+			t.Errorf("%s: the agent got %s\n%s", fault.name, got, w[0].connectionLog())
 		}
 		t.Logf("%s: released after %s", fault.name, time.Since(began))
 		c.Await()
@@ -109,7 +109,7 @@ func TestHeldCallOutlivesANode(t *testing.T) {
 			w[1].decideInTheEnd(id)
 			t.Logf("%d %s: decided after %s", i, fault.name, time.Since(began))
 			if got := held.rest(); !strings.Contains(got, lsCall.ID) {
-				t.Errorf("%d %s: the agent got %s", i, fault.name, got)
+				t.Errorf("%d %s: the agent got %s\n%s", i, fault.name, got, w[0].connectionLog())
 			}
 			t.Logf("%d %s: released after %s", i, fault.name, time.Since(began))
 			fault.undo(i)

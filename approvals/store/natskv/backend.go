@@ -75,7 +75,7 @@ func (b *Backend) Connect(url string, more []natsgo.Option) (err error) {
 		natsgo.PingInterval(2 * time.Second),
 		natsgo.MaxPingsOutstanding(2),
 		natsgo.DisconnectErrHandler(func(_ *natsgo.Conn, err error) {
-			b.state.up.Store(false)
+			b.state.disconnected()
 			if err != nil {
 				b.Log.Warn("lost the connection to NATS", "server", server.Load(), "error", err)
 			}
@@ -95,7 +95,6 @@ func (b *Backend) Connect(url string, more []natsgo.Option) (err error) {
 		return fmt.Errorf("connect to NATS: %w", err)
 	}
 	server.Store(b.Conn.ConnectedUrlRedacted())
-	b.state.up.Store(true)
 	if b.JS, err = jetstream.New(b.Conn); err != nil {
 		return fmt.Errorf("use JetStream: %w", err)
 	}
@@ -111,7 +110,12 @@ func (b *Backend) Close() {
 }
 
 // Connected reports whether the connection is up, as far as is known.
-func (b *Backend) Connected() bool { return b.state.up.Load() }
+func (b *Backend) Connected() bool {
+	if b.Conn == nil {
+		return b.state.lostAt().IsZero()
+	}
+	return b.Conn.IsConnected() // callbacks of the connection may be late
+}
 
 // NextReconnect is closed at the next reconnect.
 func (b *Backend) NextReconnect() <-chan struct{} { return b.state.nextReconnect() }

@@ -102,6 +102,30 @@ func TestCompareAndSetAgain(t *testing.T) {
 	}
 }
 
+// An operation that waits for the cluster is not given up because the connection moves to
+// another server.
+func TestAgainWhileTheConnectionMoves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBackend(slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+		go func() {
+			time.Sleep(2 * reconnectTime)
+			b.state.disconnected()
+			time.Sleep(reconnectTime / 2)
+			b.state.reconnected()
+		}()
+		began := time.Now()
+		err := b.Again(t.Context(), func() error {
+			if time.Since(began) < 3*reconnectTime {
+				return approvals.Unavailable("test", natsgo.ErrNoResponders)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("given up after %s: %v", time.Since(began), err)
+		}
+	})
+}
+
 // A cluster that does not recover fails the write in the end, sooner without a connection.
 func TestCompareAndSetGivesUp(t *testing.T) {
 	for connected, limit := range map[bool]time.Duration{true: againTime, false: reconnectTime} {
@@ -111,7 +135,9 @@ func TestCompareAndSetGivesUp(t *testing.T) {
 				kv.fail[i] = natsgo.ErrNoResponders
 			}
 			b := Bucket{Backend: NewBackend(slog.New(slog.DiscardHandler), prometheus.NewRegistry()), KV: &kv}
-			b.Backend.state.up.Store(connected)
+			if !connected {
+				b.Backend.state.disconnected()
+			}
 			began := time.Now()
 			_, err := b.CompareAndSet(t.Context(), "key", []byte("mine"), 0)
 			if took := time.Since(began); !errors.Is(err, approvals.ErrStoreUnavailable) || took < limit || took > limit+2*failoverInterval {

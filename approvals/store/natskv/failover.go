@@ -21,8 +21,8 @@ const (
 // after the loss of a server, a cluster elects leaders within about ten seconds.
 const againTime = 20 * time.Second
 
-// reconnectTime is the same without a connection: another server of a cluster takes it within
-// a second.
+// reconnectTime is the same after the loss of the connection: another server of a cluster takes
+// it within a second.
 const reconnectTime = 3 * time.Second
 
 // Again does an idempotent operation, and tries again for a time: no answer ends, and no
@@ -30,7 +30,7 @@ const reconnectTime = 3 * time.Second
 func (b *Backend) Again(ctx context.Context, do func() error) error {
 	for start := time.Now(); ; {
 		err := do()
-		if !errors.Is(err, approvals.ErrStoreUnavailable) || !temporary(err) || time.Since(start) > b.patience() {
+		if !errors.Is(err, approvals.ErrStoreUnavailable) || !temporary(err) || b.expired(start) {
 			return err
 		}
 		select {
@@ -41,16 +41,18 @@ func (b *Backend) Again(ctx context.Context, do func() error) error {
 	}
 }
 
-// patience is the time for which an operation is tried again. The embedded server fails for a
-// reason that does not pass by itself, unless it restarts.
-func (b *Backend) patience() time.Duration {
-	switch {
-	case !b.Connected():
-		return reconnectTime
-	case b.Disk != nil:
-		return 0
+// expired reports whether an operation that began at a time is tried no more. The embedded
+// server fails for a reason that does not pass by itself, unless it restarts.
+func (b *Backend) expired(start time.Time) bool {
+	switch lost := b.state.lostAt(); {
+	case time.Since(start) > againTime:
+		return true
+	case b.Connected():
+		return b.Disk != nil
+	case lost.After(start):
+		return time.Since(lost) > reconnectTime
 	}
-	return againTime
+	return time.Since(start) > reconnectTime
 }
 
 // FailOver connects to another server of a cluster while JetStream does not answer, until
@@ -65,7 +67,7 @@ func (b *Backend) FailOver(ctx context.Context, stream jetstream.Stream) {
 			return
 		case <-ticker.C:
 		}
-		if !b.state.up.Load() {
+		if !b.Connected() {
 			failed = 0
 			continue
 		}

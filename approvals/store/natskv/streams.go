@@ -171,12 +171,19 @@ func configured(c, want jetstream.StreamConfig) jetstream.StreamConfig {
 // temporary reports whether an error may be gone at the next attempt. A name in use is that
 // of a stream that another replica has just created.
 func temporary(err error) bool {
+	const (
+		streamOffline      = 10118
+		duplicateInProcess = 10158 // an earlier attempt of the same publication is not decided yet
+	)
 	var refused *jetstream.APIError
 	if !errors.As(err, &refused) {
 		return true
 	}
-	const streamOffline = 10118
-	return (refused.Code == 503 && !NoStorage(err) && !Full(err)) || refused.ErrorCode == streamOffline || refused.ErrorCode == jetstream.JSErrCodeStreamNameInUse
+	switch refused.ErrorCode {
+	case streamOffline, duplicateInProcess, jetstream.JSErrCodeStreamNameInUse:
+		return true
+	}
+	return refused.Code == 503 && !NoStorage(err) && !Full(err)
 }
 
 // NoStorage reports whether NATS cannot reserve the storage of a stream.
