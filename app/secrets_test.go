@@ -2,8 +2,10 @@ package app_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/heldcall/heldcall/app"
@@ -167,4 +169,57 @@ func TestSlackTakesNoSecrets(t *testing.T) {
 	}
 	w.decide(r.ID, approvals.Decision{Action: approvals.ActionDeny})
 	<-answer
+}
+
+// Two reviewers answer a question on two replicas at the same moment: the call gets the value
+// of the answer that is the decision, which is masked.
+func TestSecretAnsweredOnTwoReplicas(t *testing.T) {
+	t.Parallel()
+	var c app.Config
+	use := asking("bash", `{"command":"gh auth secret://API_TOKEN"}`)
+	w := build(t, offersAll+"default: allow\ntools: {bash: {resource: command, as: shell}}\nsecrets: [{name: API_TOKEN, tools: ['bash(gh auth *)']}]\n", func(r *fakemodel.Request) fakemodel.Reply {
+		switch body := string(r.Body); {
+		case strings.Contains(body, "both:"):
+			return fakemodel.Answer{Text: "Thanks."}.Reply(r)
+		case strings.Contains(body, "use it"):
+			return use.Reply(r)
+		case strings.Contains(body, `"role":"tool"`):
+			return fakemodel.Answer{Text: "Thanks."}.Reply(r)
+		}
+		return asking("request_env_var", askToken).Reply(r)
+	}, onServer(t), restarting(&c))
+	other := w.replica(c)
+	for round := range 4 {
+		k := newTalk(w, fakemodel.Chat, true).withTools("bash")
+		k.session = fmt.Sprint("session ", round)
+		answer := k.begin("upload it")
+		r := w.pending(1)[0]
+		values, middles, errs := [2]string{}, [2]string{}, [2]error{}
+		var both sync.WaitGroup
+		for i, one := range []*world{w, other} {
+			values[i], middles[i] = newSecret()
+			both.Go(func() {
+				_, errs[i] = one.console.Decide(t.Context(), approvals.Decision{RequestID: r.ID, Action: approvals.ActionAnswer, Response: approvals.Response{Values: map[string]string{"API_TOKEN": values[i]}}})
+			})
+		}
+		both.Wait()
+		winner := slices.Index(errs[:], nil)
+		if winner < 0 || errs[1-winner] == nil {
+			t.Fatalf("the answers: %v", errs)
+		}
+		<-answer
+		k.w = w.replica(c) // it has read all records
+		got := k.say("use it")
+		for _, call := range got.calls {
+			if !strings.Contains(call.Arguments, middles[winner]) {
+				t.Errorf("round %d: the agent gets %s, want %s", round, call.Arguments, values[winner])
+			}
+		}
+		k.history = nil
+		k.say("both: " + values[winner])
+		requests := w.upstream.Requests()
+		if body := string(requests[len(requests)-1].Body); len(got.calls) != 1 || shows(body, middles[winner]) || !strings.Contains(body, "both: secret://API_TOKEN") {
+			t.Errorf("round %d: %d calls, and the model reads %s", round, len(got.calls), body)
+		}
+	}
 }

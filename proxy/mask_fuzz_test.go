@@ -21,8 +21,11 @@ import (
 
 // kept are the secrets of every principal in these tests.
 var kept = []mask.Secret{
-	{Name: "TOKEN", Value: "ghp_R4nd0mSecret-Value/42"}, {Name: "PASSWORD", Value: `p"a\ss $wörd'&%`},
-	{Name: "NUMBER", Value: "84719203657481920365"}, {Name: "ESCAPED", Value: `nt\u0041\"n%41"b+`}, {Name: "LONG", Value: strings.Repeat("x9Q/", 90)},
+	{Name: "TOKEN", Value: "ghp_R4nd0mSecret-Value/42"},
+	{Name: "PASSWORD", Value: `p"a\ss $wörd'&%`},
+	{Name: "NUMBER", Value: "84719203657481920365"},
+	{Name: "ESCAPED", Value: `nt\u0041\"n%41"b+`},
+	{Name: "LONG", Value: strings.Repeat("x9Q/", 90)},
 }
 
 type keptSecrets struct{}

@@ -19,8 +19,8 @@ type decider struct {
 	grants         *grants.Grants // nil: decisions are not remembered
 	checkEdit      func(approvals.Request, json.RawMessage) ([]approvals.Demand, error)
 	noSelfApproval bool
-	conceal        func(context.Context, *approvals.Request, *approvals.Decision) error
-	answering      sync.Mutex // while values of a decision may be stored: that of a decision that is too late must not replace the first
+	conceal        func(context.Context, *approvals.Request, *approvals.Decision) (func(context.Context, bool), error)
+	answering      sync.Mutex // while values of a decision are stored, that of another one here must not replace them
 	now            func() time.Time
 	ids            *approvals.IDSource
 }
@@ -35,31 +35,37 @@ func (d *decider) decide(ctx context.Context, one approvals.Decision) (approvals
 		d.answering.Lock()
 		defer d.answering.Unlock()
 	}
+	settle := func(context.Context, bool) {}
 	r, err := d.transitions.do(ctx, one.RequestID, func(r *approvals.Request) error {
 		now := d.now().UTC()
 		if !now.Before(r.ExpiresAt) {
 			return errOverdue
 		}
 		one.DecidedAt, one.GrantID = now, ""
-		return d.apply(ctx, r, one)
+		return d.apply(ctx, r, one, &settle)
 	})
 	if errors.Is(err, errOverdue) {
 		if r, err = d.transitions.expire(ctx, one.RequestID); err == nil {
 			err = &approvals.DecidedError{Request: r}
 		}
 	}
+	if !errors.Is(err, approvals.ErrStoreUnavailable) { // else it may be recorded
+		settle(context.WithoutCancel(ctx), err == nil)
+	}
 	return r, err
 }
 
-// apply makes a decision take effect on a pending request.
-func (d *decider) apply(ctx context.Context, r *approvals.Request, one approvals.Decision) error {
+// apply makes a decision take effect on a pending request. Settle is called afterwards.
+func (d *decider) apply(ctx context.Context, r *approvals.Request, one approvals.Decision, settle *func(context.Context, bool)) error {
 	if err := d.authorize(r, &one); err != nil {
 		return err
 	}
 	if err := questions.CheckFor(r, &one); err != nil {
 		return err
 	}
-	if err := d.conceal(ctx, r, &one); err != nil {
+	(*settle)(ctx, false) // of an attempt before a conflict
+	var err error
+	if *settle, err = d.conceal(ctx, r, &one); err != nil {
 		return err
 	}
 	status := approvals.StatusApproved

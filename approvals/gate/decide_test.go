@@ -88,7 +88,7 @@ func TestDecisionsThatAreRefused(t *testing.T) {
 		{approvals.Decision{RequestID: x, Action: approvals.ActionApprove}, "reviewer_id", ""},
 		{approvals.Decision{RequestID: x, Action: approvals.ActionApprove, ReviewerID: "timeout"}, "reviewer_id", ""},
 		{approvals.Decision{RequestID: x, ReviewerID: "bob"}, "action", "missing"},
-		{approvals.Decision{RequestID: x, ReviewerID: "bob", Action: "maybe"}, "action", "maybe"},
+		{approvals.Decision{RequestID: x, ReviewerID: "bob", Action: "maybe"}, "action", "is not known"},
 		{approvals.Decision{RequestID: x, ReviewerID: "bob", Action: approvals.ActionAllowAlways}, "action", "not remembered here"},
 		{approvals.Decision{RequestID: x, ReviewerID: "bob", Action: approvals.ActionDenyAlways}, "action", "not remembered here"},
 		{approvals.Decision{RequestID: x, ReviewerID: "bob", Action: approvals.ActionAnswer}, "answer", "not answered"},

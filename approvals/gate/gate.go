@@ -40,9 +40,9 @@ type Options struct {
 	// NoSelfApproval refuses approvals by the user for whom the agent acts. They may deny
 	// such requests.
 	NoSelfApproval bool
-	// Conceal replaces secrets by their handles in a valid decision, before it is recorded.
-	// Nil: questions for secrets cannot be answered.
-	Conceal func(context.Context, *approvals.Request, *approvals.Decision) error
+	// Conceal replaces secrets by their handles in a valid decision before it is recorded, and
+	// settles their values after. Nil: questions for secrets cannot be answered.
+	Conceal func(context.Context, *approvals.Request, *approvals.Decision) (settle func(ctx context.Context, decided bool), err error)
 	// Results records the results of released calls.
 	Results bool
 	// Profile returns the groups and the user of a reviewer, for decisions in their place.

@@ -51,8 +51,8 @@ func ReplaceSecrets(r *approvals.Request, d *approvals.Decision, keep func(at, n
 
 // RefuseSecrets refuses an answer with a value of a secret field, which nothing would keep
 // from the model.
-func RefuseSecrets(_ context.Context, r *approvals.Request, d *approvals.Decision) error {
-	return ReplaceSecrets(r, d, func(at, _, _ string) (string, error) {
+func RefuseSecrets(_ context.Context, r *approvals.Request, d *approvals.Decision) (settle func(context.Context, bool), err error) {
+	return func(context.Context, bool) {}, ReplaceSecrets(r, d, func(at, _, _ string) (string, error) {
 		return "", approvals.Invalid(at, "secrets cannot be kept here")
 	})
 }

@@ -17,15 +17,14 @@ var noSecretsOver = map[string]string{"slack": "Slack keeps messages: answer in 
 
 // Conceal replaces secrets by their handles in a valid decision: it is recorded, and the
 // model reads it. It stores the values of secret fields for the principal of the request, or
-// for its session. It fails with [*approvals.InvalidError] if a value is refused.
-func (s *Secrets) Conceal(ctx context.Context, r *approvals.Request, d *approvals.Decision) error {
-	err := questions.ReplaceSecrets(r, d, func(at, name, value string) (string, error) {
+// for its session, before the decision is recorded. Then settle must be called: of several
+// answers at the same moment only the one that is the decision keeps its values. It fails
+// with [*approvals.InvalidError] if a value is refused.
+func (s *Secrets) Conceal(ctx context.Context, r *approvals.Request, d *approvals.Decision) (settle func(ctx context.Context, decided bool), err error) {
+	a := answer{secrets: s}
+	err = questions.ReplaceSecrets(r, d, func(at, name, value string) (string, error) {
 		if why := noSecretsOver[d.Channel]; why != "" {
 			return "", approvals.Invalid(at, "%s", why)
-		}
-		session := r.SessionID
-		if d.Save {
-			session = ""
 		}
 		if known, ok := strings.CutPrefix(value, mask.Scheme); ok {
 			if _, ok := s.Value(r.Principal, r.SessionID, known); !ok {
@@ -36,11 +35,24 @@ func (s *Secrets) Conceal(ctx context.Context, r *approvals.Request, d *approval
 		if err := CheckValue(at, value); err != nil {
 			return "", err
 		}
-		return s.Keep(ctx, r.Principal, session, name, value, d.ReviewerID)
+		one := approvals.Secret{Name: name, Principal: r.Principal, SessionID: r.SessionID, CreatedBy: d.ReviewerID}
+		if d.Save {
+			one.SessionID = ""
+		}
+		return mask.Handle(name), a.store(ctx, one, value, r.ID)
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.concealTexts(r, d)
 	}
+	if err != nil {
+		a.settle(context.WithoutCancel(ctx), false)
+		a.written = nil
+	}
+	return a.settle, err
+}
+
+// concealTexts replaces secrets in the other texts of a decision.
+func (s *Secrets) concealTexts(r *approvals.Request, d *approvals.Decision) error {
 	m, err := s.Masker(r.Principal)
 	if m == nil || err != nil {
 		return err

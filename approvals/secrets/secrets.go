@@ -35,6 +35,9 @@ type Store interface {
 	CreateSecret(ctx context.Context, id string, sealed []byte) (revision uint64, err error)
 	// PutSecret writes a record, or replaces it.
 	PutSecret(ctx context.Context, id string, sealed []byte) (revision uint64, err error)
+	// UpdateSecret replaces the record at a revision, else it fails with
+	// [approvals.ErrConflict].
+	UpdateSecret(ctx context.Context, id string, sealed []byte, at uint64) (revision uint64, err error)
 	DeleteSecret(ctx context.Context, id string) error
 	// WatchSecrets calls changed with every record and every change of one, gone with the
 	// ids of deleted ones, and loaded once after the records of the start.
@@ -71,6 +74,10 @@ type stored struct {
 	approvals.Secret
 	Value  string   `json:"value"`
 	Former []string `json:"former,omitempty"` // values that this one has replaced: conversations contain them
+	// Request is the request to which an answer has the value, while it is not known whether
+	// the answer is the decision; else "". Before is the record before all answers to it.
+	Request string  `json:"request,omitempty"`
+	Before  *stored `json:"before,omitempty"`
 
 	revision uint64
 	old      bool // it is encrypted with an older key

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -22,21 +23,19 @@ const (
 // namePattern is the form of names, which are those of environment variables.
 var namePattern = regexp.MustCompile("^" + mask.Name + "$")
 
-// Keep stores a value for a principal and a session, and returns its handle: what a
-// question of the kind env_var is answered with. The value replaces one of the same name.
-// It fails with [*approvals.InvalidError] if the name or the value is refused.
-func (s *Secrets) Keep(ctx context.Context, who approvals.Principal, session, name, value, reviewer string) (handle string, err error) {
-	one := approvals.Secret{Name: name, Principal: who, SessionID: session, CreatedBy: reviewer}
-	if _, err := s.Set(ctx, one, value); err != nil {
-		return "", err
-	}
-	return mask.Handle(name), nil
-}
-
 // Set stores a value for a principal, or for a session of it. It replaces a value of the
 // same name. Without an end, the secret ends after 90 days, or 30 days for one session. It
 // fails with [*approvals.InvalidError] if the secret or its value is refused.
 func (s *Secrets) Set(ctx context.Context, one approvals.Secret, value string) (approvals.Secret, error) {
+	one, err := s.check(one, value)
+	if err == nil {
+		_, err = s.write(ctx, stored{Secret: one, Value: value})
+	}
+	return one, err
+}
+
+// check completes a secret that is to be stored. It refuses some, as Set does.
+func (s *Secrets) check(one approvals.Secret, value string) (approvals.Secret, error) {
 	now := s.now().UTC()
 	if one.CreatedAt = now; one.ExpiresAt.IsZero() {
 		one.ExpiresAt = now.Add(savedFor)
@@ -52,50 +51,88 @@ func (s *Secrets) Set(ctx context.Context, one approvals.Secret, value string) (
 	case !now.Before(one.ExpiresAt):
 		return one, approvals.Invalid("expires_at", "is in the past")
 	}
-	if err := CheckValue("value", value); err != nil {
-		return one, err
-	}
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	if err := s.prepareKeys(ctx); err != nil {
-		return one, err
-	}
-	former, err := s.replaced(ctx, idOf(one), value)
-	if err != nil {
-		return one, err
-	}
-	if err := s.put(ctx, idOf(one), stored{Secret: one, Value: value, Former: former}, s.store.PutSecret); err != nil {
-		return one, fmt.Errorf("store the secret %s: %w", one.Name, err)
-	}
-	s.log.Info("secret stored", "name", one.Name, "principal", one.Principal, "session", one.SessionID, "by", one.CreatedBy, "until", one.ExpiresAt)
-	return one, nil
+	return one, CheckValue("value", value)
 }
 
 // maxFormer bounds the values of a secret that are still masked after others have replaced
 // them.
 const maxFormer = 20
 
-// replaced returns the values that a new value of a secret replaces, the last first.
-func (s *Secrets) replaced(ctx context.Context, id, value string) (former []string, err error) {
-	sealed, _, err := s.store.GetSecret(ctx, id)
-	switch {
-	case errors.Is(err, approvals.ErrUnknownSecret):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("read the secret that is replaced: %w", err)
+// write stores a secret in place of another one with its id. The values that it replaces stay
+// masked. Replicas may write at the same moment.
+func (s *Secrets) write(ctx context.Context, one stored) (written stored, err error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if err := s.prepareKeys(ctx); err != nil {
+		return one, err
 	}
-	s.mu.RLock()
-	before, err := s.decode(id, sealed)
-	s.mu.RUnlock()
-	if err != nil {
-		return nil, err
+	for attempt := 0; ; attempt++ {
+		before, known, err := s.read(ctx, idOf(one.Secret))
+		if err != nil {
+			return one, err
+		}
+		one.Former, one.Before = nil, nil
+		if known {
+			one.replaces(append([]string{before.Value}, before.Former...)...)
+		}
+		switch {
+		case one.Request == "" || !known:
+		case before.Request == one.Request:
+			one.Before = before.Before
+		default:
+			one.Before = &stored{Secret: before.Secret, Value: before.Value}
+		}
+		written, err = s.put(ctx, idOf(one.Secret), one, s.over(before.revision))
+		if errors.Is(err, approvals.ErrConflict) {
+			err = approvals.Pause(ctx, attempt)
+			if err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return one, fmt.Errorf("store the secret %s: %w", one.Name, err)
+		}
+		if one.Request != "" { // it is not known whether it stays
+			return written, nil
+		}
+		s.log.Info("secret stored", "name", one.Name, "principal", one.Principal, "session", one.SessionID, "by", one.CreatedBy, "until", one.ExpiresAt)
+		return written, nil
 	}
-	for _, one := range append([]string{before.Value}, before.Former...) {
-		if one != value && len(former) < maxFormer {
-			former = append(former, one)
+}
+
+// over writes a record in place of the one at a revision, 0: of none.
+func (s *Secrets) over(revision uint64) func(context.Context, string, []byte) (uint64, error) {
+	if revision == 0 { // a deleted record has a revision too
+		return s.store.PutSecret
+	}
+	return func(ctx context.Context, id string, sealed []byte) (uint64, error) {
+		return s.store.UpdateSecret(ctx, id, sealed, revision)
+	}
+}
+
+// replaces adds former values, the last first.
+func (one *stored) replaces(values ...string) {
+	for _, value := range values {
+		if value != one.Value && !slices.Contains(one.Former, value) && len(one.Former) < maxFormer {
+			one.Former = append(one.Former, value)
 		}
 	}
-	return former, nil
+}
+
+// read reads a record from the store.
+func (s *Secrets) read(ctx context.Context, id string) (one stored, known bool, err error) {
+	sealed, revision, err := s.store.GetSecret(ctx, id)
+	switch {
+	case errors.Is(err, approvals.ErrUnknownSecret):
+		return one, false, nil
+	case err != nil:
+		return one, false, fmt.Errorf("read the secret that is replaced: %w", err)
+	}
+	s.mu.RLock()
+	one, err = s.decode(id, sealed)
+	s.mu.RUnlock()
+	one.revision = revision
+	return one, err == nil, err
 }
 
 // prepareKeys makes the key file at the first use, and makes sure that all replicas have
@@ -130,7 +167,7 @@ func (s *Secrets) prepareKeys(ctx context.Context) error {
 		_, _, err := k.open(sealed)
 		return err
 	}
-	switch err := s.put(ctx, checkID, stored{}, s.store.CreateSecret); {
+	switch _, err := s.put(ctx, checkID, stored{}, s.store.CreateSecret); {
 	case errors.Is(err, approvals.ErrConflict): // another replica was faster
 		return s.prepareKeys(ctx)
 	case err != nil:
@@ -140,20 +177,20 @@ func (s *Secrets) prepareKeys(ctx context.Context) error {
 }
 
 // put encrypts and writes a record, and applies it here at once.
-func (s *Secrets) put(ctx context.Context, id string, one stored, write func(context.Context, string, []byte) (uint64, error)) error {
+func (s *Secrets) put(ctx context.Context, id string, one stored, write func(context.Context, string, []byte) (uint64, error)) (written stored, err error) {
 	text, err := json.Marshal(one)
 	if err != nil {
-		return err
+		return one, err
 	}
 	s.mu.RLock()
 	k := s.keys
 	s.mu.RUnlock()
 	sealed, err := k.seal(text)
 	if err != nil {
-		return err
+		return one, err
 	}
 	if one.revision, err = write(ctx, id, sealed); err != nil {
-		return err
+		return one, err
 	}
 	one.old = false
 	s.mu.Lock()
@@ -162,7 +199,7 @@ func (s *Secrets) put(ctx context.Context, id string, one stored, write func(con
 		s.byID[id] = one
 		clear(s.maskers)
 	}
-	return nil
+	return one, nil
 }
 
 // Delete deletes a secret and returns it: calls cannot use it, and its value is no longer masked. It
@@ -197,7 +234,11 @@ func (s *Secrets) sweep(ctx context.Context) {
 		return
 	}
 	s.each(ctx, func(one stored) bool { return one.old }, func(ctx context.Context, id string, one stored) error {
-		return s.put(ctx, id, one, s.store.PutSecret)
+		_, err := s.put(ctx, id, one, s.over(one.revision))
+		if errors.Is(err, approvals.ErrConflict) {
+			return nil // it was replaced
+		}
+		return err
 	})
 	for tick := time.NewTicker(sweepEvery); ; {
 		s.each(ctx, func(one stored) bool {

@@ -27,6 +27,12 @@ func (s *Secrets) CreateSecret(ctx context.Context, id string, sealed []byte) (u
 	return s.bucket.CompareAndSet(ctx, id, sealed, 0)
 }
 
+// UpdateSecret replaces the record at a revision, else it fails with
+// [approvals.ErrConflict].
+func (s *Secrets) UpdateSecret(ctx context.Context, id string, sealed []byte, at uint64) (uint64, error) {
+	return s.bucket.CompareAndSet(ctx, id, sealed, at)
+}
+
 // PutSecret writes a record, or replaces it.
 func (s *Secrets) PutSecret(ctx context.Context, id string, sealed []byte) (revision uint64, err error) {
 	err = s.bucket.Backend.Write(ctx, natskv.OpWrite, "record secret "+id, func(ctx context.Context) error {

@@ -123,7 +123,9 @@ func answerFlags(r *approvals.Request) string {
 			flags += " --text " + id + "TEXT"
 		}
 		for _, f := range q.Fields {
-			flags += " --field " + id + f.Name + "=VALUE"
+			if flags += " --field " + id + f.Name; !f.Secret {
+				flags += "=VALUE"
+			}
 		}
 	}
 	return sanitize.Line(flags)

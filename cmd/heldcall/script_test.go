@@ -21,6 +21,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/grants"
+	"github.com/heldcall/heldcall/approvals/secrets"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/console"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
@@ -134,7 +135,9 @@ func startGate(ts *testscript.TestScript, neg bool, args []string) {
 	s, err := store.Open(ctx, store.Options{Dir: ts.MkAbs("gate-data"), Listen: "-"})
 	ts.Check(err)
 	book := grants.New(grants.Options{Store: s.ForGrants(), Judge: anyGrant{}})
-	gate := gate.New(gate.Options{Store: s.ForGate(), Grants: book})
+	kept, err := secrets.New(secrets.Options{Store: s.Secrets, KeyFile: ts.MkAbs("secrets.key")})
+	ts.Check(err)
+	gate := gate.New(gate.Options{Store: s.ForGate(), Grants: book, Conceal: kept.Conceal})
 	ran := make(chan error, 2)
 	go func() { ran <- book.Run(ctx) }()
 	go func() { ran <- gate.Run(ctx) }()

@@ -23,7 +23,9 @@ const (
 
 // IsAuxiliary reports whether a request is about a history or an answer, and asks for no
 // text of the model.
-func (o operation) IsAuxiliary() bool { return o == Compact || o == count || o == remove || o == converse }
+func (o operation) IsAuxiliary() bool {
+	return o == Compact || o == count || o == remove || o == converse
+}
 
 // history is the field of the body that has the history.
 func (o operation) history() string {
