@@ -9,6 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 )
 
 // AllowPattern is the argument of an allow pattern for scripts: the words of one command.
@@ -130,7 +131,7 @@ func (p *AllowPattern) Covers(c *Command, t *Programs) bool {
 	if c.Redirect || p.redirect {
 		return c.Redirect && p.coversRedirect(c)
 	}
-	if !p.fitsLength(len(c.Words)) || !p.coversProgram(c, t) {
+	if (!p.fitsLength(len(c.Words)) && !p.fitsAlone(c, t)) || !p.coversProgram(c, t) {
 		return false
 	}
 	free := false // options may follow, as the pattern has --
@@ -148,6 +149,16 @@ func (p *AllowPattern) Covers(c *Command, t *Programs) bool {
 		free = free || (p.words[i].Literal() && word == "--")
 	}
 	return true
+}
+
+// fitsAlone reports whether a command is a pattern's words in front of a last *, and a reader, which
+// shows its input or folder then.
+func (p *AllowPattern) fitsAlone(c *Command, t *Programs) bool {
+	if !p.rest || len(p.words) == 0 || len(c.Words) != len(p.words) {
+		return false
+	}
+	entry, _ := t.ClassOf(c.Words, c.wild)
+	return entry.Class == programs.Read
 }
 
 func (p *AllowPattern) fitsLength(words int) bool {

@@ -78,9 +78,13 @@ func (t *Programs) whyCallNotSimple(call *syntax.CallExpr) string {
 			}
 		}
 	}
+	program := wordOf(call.Args[0]).text
 	for _, w := range call.Args {
-		if one := wordOf(w); one.why != "" {
+		switch one := wordOf(w); {
+		case one.why != "":
 			return one.why
+		case one.sign && !t.TakesScript(program):
+			return quotesSign
 		}
 	}
 	return ""
