@@ -67,7 +67,7 @@ func TestShellAllow(t *testing.T) {
 	f(Allow, "ls -la", "git log -p --oneline -5", "git status --short", "find . -name '*.go'", "sort -k 2 -n x", "rg -i x src", "ls src/*.go", "ls a?", "ls ~", "ls ~/x", "ls x -- -l --evil=1", `ls \*`, "sed -n 5p x | sort x")
 	// options that execute or write are no operands
 	f(Ask, "git -c core.pager=evil diff", "git diff --output=x", "git status --help", "sort --compress-program=evil x", "sort -o x y",
-		"rg --pre evil x", "man -P evil ls", "go vet -vettool=evil", "npm run test --prefix /evil", "git diff --outp=x", "git --exec-path=/evil status", "git -C /evil status", "git --config-env=core.pager=X log",
+		"rg --pre evil x", "man -P evil ls", "go vet -vettool=evil", "npm run test --prefix /evil", "git diff --outp=x", "git --exec-path=/evil status", "git --config-env=core.pager=X log",
 		"git diff --ext-diff", "git grep -Oevil x", "git branch --edit-description", "find . -exec evil ;", "find . -fprintf f x", "find . -delete", "tar xfC a /", "go test -exec=evil ./x", "go build -toolexec=evil",
 		"sort --files0-from=x", "sort -T /x a", "rg --hostname-bin=evil x", "ls --unknown", "sed -n 5w x | sort x")
 	// programs that run others, in any place and spelling

@@ -55,6 +55,7 @@ type Command struct {
 	Redirect bool // it is a redirection: see redirect.go
 
 	inner       []*Command // what it runs
+	same        []*Command // what does the same together: without options in front of a subcommand
 	complete    bool       // inner is all that it runs: nothing, where that is empty
 	opaque      bool       // it may run anything
 	runsOthers  bool       // its program runs others: see runsOthers
@@ -219,6 +220,10 @@ func (f *finder) finish() {
 // the next.
 func (c *Command) changeFolder(folder string) string {
 	c.Folder = folder
+	inside := folder
+	for _, one := range c.same {
+		inside = one.changeFolder(inside)
+	}
 	next := folder
 	for _, one := range c.inner {
 		next = one.changeFolder(next)
@@ -242,13 +247,14 @@ func (c *Command) appendAll(all []*Command) []*Command {
 
 func (c *Command) isWild(i int) bool { return c.wild != nil && c.wild[i] }
 
-// OnlyInner returns the only command that a program runs, if the program changes only time and
-// priority, or nil.
-func (c *Command) OnlyInner() *Command {
-	if !c.transparent || !c.complete || len(c.inner) != 1 {
-		return nil
+// Instead returns commands that together do the same as a command: the one that it runs, if it
+// changes only time and priority; or a cd to the folder of an option, and the command without
+// options in front of its subcommand.
+func (c *Command) Instead() []*Command {
+	if c.transparent && c.complete && len(c.inner) == 1 {
+		return c.inner
 	}
-	return c.inner[0]
+	return c.same
 }
 
 func callWords(call *syntax.CallExpr) []word {
@@ -296,7 +302,40 @@ func (f *finder) command(words []word, piped bool, depth int) *Command {
 	if !c.complete && len(words) > 1 {
 		c.findMentions()
 	}
+	c.same = f.withoutGlobals(c)
 	return c
+}
+
+// withoutGlobals returns the commands that do the same as one with options in front of its
+// subcommand, or nil.
+func (f *finder) withoutGlobals(c *Command) []*Command {
+	rest, folders, ok := f.table.WithoutGlobals(c.Words)
+	if !ok {
+		return nil
+	}
+	plain := func(at ...int) *Command {
+		one := &Command{piped: c.piped, runsOthers: c.runsOthers, interprets: c.interprets, source: c.source}
+		for _, i := range at {
+			one.Words = append(one.Words, c.Words[i])
+			one.wild = append(one.wild, c.isWild(i))
+		}
+		return one
+	}
+	var same []*Command
+	for _, i := range folders {
+		to := plain(0, i)
+		to.Words[0], to.runsOthers = "cd", false
+		same = append(same, to)
+	}
+	same = append(same, plain(rest...))
+	for _, one := range same {
+		if !slices.Contains(one.wild, true) {
+			one.wild = nil
+		}
+		one.mayStar = f.table.StarMay(one.Words, one.wild)
+		one.complete = f.harmless(one)
+	}
+	return same
 }
 
 // findInner finds the commands that a program runs.

@@ -95,7 +95,7 @@ func (w *walk) stmt(n *syntax.Stmt) {
 // isFed notes that a command, and those that it runs, read a redirection.
 func (c *Command) isFed() {
 	c.fed = true
-	for _, one := range c.inner {
+	for _, one := range slices.Concat(c.inner, c.same) {
 		one.isFed()
 	}
 }

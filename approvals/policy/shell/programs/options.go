@@ -21,6 +21,7 @@ type Program struct {
 	begins     string   // of every operand
 	never      []string // what neither operands nor values begin with
 	commands   map[string]*Program
+	folder     string // the option, in front of the subcommand, whose value is a folder to work in
 }
 
 // StarMay returns for each word of a command whether a * of an allow pattern may match it: operands
@@ -157,4 +158,37 @@ func (t *Table) ScriptWord(argv []string) int {
 func (t *Table) TakesScript(program string) bool {
 	p := t.options[program]
 	return p != nil && p.script != ""
+}
+
+// WithoutGlobals returns the words of a command without the listed options in front of its
+// subcommand, as indices, and the indices of the folders to which they change. ok is false if there
+// are no such options, or others.
+func (t *Table) WithoutGlobals(argv []string) (rest, folders []int, ok bool) {
+	p := t.options[argv[0]]
+	if p == nil || p.commands == nil {
+		return nil, nil, false
+	}
+	i := 1
+	for ; i < len(argv) && isOption(argv[i]); i++ {
+		if p.folder != "" && argv[i] == p.folder {
+			i++
+			folders = append(folders, i)
+			continue
+		}
+		listed, takesNext := p.Option(argv[i])
+		if !listed {
+			return nil, nil, false
+		}
+		if takesNext {
+			i++
+		}
+	}
+	if i == 1 || i >= len(argv) {
+		return nil, nil, false
+	}
+	rest = []int{0}
+	for ; i < len(argv); i++ {
+		rest = append(rest, i)
+	}
+	return rest, folders, true
 }
