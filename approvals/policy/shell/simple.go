@@ -35,7 +35,7 @@ func (t *Programs) whyStmtNotSimple(stmt *syntax.Stmt) string {
 		return "The script negates a command or leaves it running."
 	}
 	for _, r := range stmt.Redirs {
-		if !harmlessRedirect(r) && !plainRedirect(r) {
+		if !harmlessRedirect(r) && !plainRedirect(r) && !plainDocument(stmt, r) {
 			return notPlainRedirect
 		}
 	}

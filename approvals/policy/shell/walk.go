@@ -18,6 +18,10 @@ func (f *finder) walk(file *syntax.File, src string, depth int) {
 			f.script.opens = f.script.opens || holdsSubstitution(n.Value)
 		case *syntax.Lit:
 			f.script.opens = f.script.opens || holdsSubstitution(n.Value)
+		case *syntax.DblQuoted:
+			w.documents(n)
+		case *syntax.CmdSubst:
+			return !slices.Contains(w.literal, n)
 		case *syntax.Assign:
 			w.spans = append(w.spans, spanOf(n))
 			f.script.opens = f.script.opens || (n.Value != nil && wordOf(n.Value).opens())
@@ -39,13 +43,24 @@ func (f *finder) walk(file *syntax.File, src string, depth int) {
 
 // walk is the state of a walk through the statements of a script.
 type walk struct {
-	in     *finder
-	src    string
-	depth  int
-	piped  []*syntax.Stmt // the reading ends of pipes
-	fed    []*syntax.Stmt // those with a redirection of input
-	inputs []input
-	spans  []span // in which a command may be named
+	in      *finder
+	src     string
+	depth   int
+	piped   []*syntax.Stmt     // the reading ends of pipes
+	fed     []*syntax.Stmt     // those with a redirection of input
+	literal []*syntax.CmdSubst // those that are literal text
+	inputs  []input
+	spans   []span // in which a command may be named
+}
+
+// documents notes the substitutions in double quotes that only write a literal here-document.
+func (w *walk) documents(n *syntax.DblQuoted) {
+	for _, part := range n.Parts {
+		if _, ok := documentWord(part); ok {
+			w.literal = append(w.literal, part.(*syntax.CmdSubst))
+			w.in.script.NotPlain = notPlainDocument
+		}
+	}
 }
 
 func (w *walk) stmt(n *syntax.Stmt) {
@@ -62,6 +77,7 @@ func (w *walk) stmt(n *syntax.Stmt) {
 		}
 		if slices.ContainsFunc(n.Redirs, func(r *syntax.Redirect) bool { return givesInput(r) && !harmlessRedirect(r) }) {
 			w.fed = append(w.fed, n)
+			s.NotPlain = notPlainRedirect
 		}
 	}
 	var words []word

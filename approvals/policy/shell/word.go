@@ -188,6 +188,10 @@ func (b *wordBuilder) doubleQuoted(q *syntax.DblQuoted) {
 		return
 	}
 	for _, part := range q.Parts {
+		if text, ok := documentWord(part); ok {
+			b.text.WriteString(text)
+			continue
+		}
 		lit, ok := part.(*syntax.Lit)
 		if !ok {
 			b.unknown("The script has a word that a shell expands.")
