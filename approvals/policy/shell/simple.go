@@ -81,7 +81,7 @@ func (t *Programs) whyCallNotSimple(call *syntax.CallExpr) string {
 	program := wordOf(call.Args[0]).text
 	for _, w := range call.Args {
 		switch one := wordOf(w); {
-		case one.why != "":
+		case one.why != "" && !t.substitutes(program, w):
 			return one.why
 		case one.sign && !t.TakesScript(program):
 			return quotesSign
