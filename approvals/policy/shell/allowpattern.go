@@ -135,6 +135,10 @@ func (p *AllowPattern) Covers(c *Command, t *Programs) bool {
 	if (!p.fitsLength(len(c.Words)) && !p.fitsAlone(c, t)) || !p.coversProgram(c, t) {
 		return false
 	}
+	return p.coversWords(c)
+}
+
+func (p *AllowPattern) coversWords(c *Command) bool {
 	free := false // options may follow, as the pattern has --
 	for i, word := range c.Words {
 		spelledFree := free && isOption(word)
@@ -180,14 +184,20 @@ func (p *AllowPattern) coversProgram(c *Command, t *Programs) bool {
 		return false // a shell chooses the program
 	case len(p.words) > 1 && p.words[0].Literal() && !p.names(program):
 		return false
-	case (c.piped || c.fed) && (c.interprets || c.reads) && !t.Listed(program):
-		return false // what it runs is in its input
-	case c.fed && c.runsOthers && (!c.complete || len(c.inner) > 0):
-		return false // it may run what it reads
+	case c.mayRunInput(t):
+		return false
 	case p.SpelledOut:
 		return true
 	}
-	return !strings.Contains(program, "/") && (!c.runsOthers || (t.Listed(program) && p.names(program)))
+	return !strings.Contains(program, "/") && (!c.kind.runsOthers || (t.Listed(program) && p.names(program)))
+}
+
+// mayRunInput reports whether a command may run what it reads.
+func (c *Command) mayRunInput(t *Programs) bool {
+	if c.data.fed && c.kind.runsOthers && (!c.complete || len(c.inner) > 0) {
+		return true
+	}
+	return (c.data.piped || c.data.fed) && (c.kind.interprets || c.reads) && !t.Listed(c.Words[0])
 }
 
 // coversWord reports whether word i of the pattern covers a word. A * with a folder covers no ..

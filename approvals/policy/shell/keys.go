@@ -60,7 +60,7 @@ func appendMentioned(keys, texts []string, all bool) ([]string, bool) {
 
 // mayRunAnything reports whether the words of a command leave open which command it runs.
 func (c *Command) mayRunAnything() bool {
-	return c.opaque || (c.runsOthers && !c.complete) || strings.Contains(firstWord(c.opens[0]), unknown)
+	return c.opaque || (c.kind.runsOthers && !c.complete) || strings.Contains(firstWord(c.opens[0]), unknown)
 }
 
 // appendFirst adds the first word of a text, whole and up to a colon.

@@ -73,7 +73,7 @@ func (g *Pattern) mayMatch(c *Command) bool {
 	if g.words.match(c) == match.Maybe || slices.ContainsFunc(c.mentions, g.namedIn) {
 		return true
 	}
-	return c.opaque || (c.runsOthers && !c.complete && (c.fromElsewhere() || c.obscure() || g.core == ""))
+	return c.opaque || (c.kind.runsOthers && !c.complete && (c.fromElsewhere() || c.obscure() || g.core == ""))
 }
 
 // mayBegin reports whether a text that begins like this may match.
@@ -84,7 +84,7 @@ func (g *Pattern) mayBegin(before string) bool {
 
 // fromElsewhere reports whether a command may run text that is not in its words.
 func (c *Command) fromElsewhere() bool {
-	return c.reads || (c.piped && c.interprets)
+	return c.reads || (c.data.piped && c.kind.interprets)
 }
 
 // obscure reports whether another command may be hidden in a command's words.

@@ -46,7 +46,7 @@ func (f *finder) readsScript(c *Command) bool {
 		operands = operands || IsOperand(word)
 	}
 	switch {
-	case c.interprets && !operands, c.piped && f.passesOn(c):
+	case c.kind.interprets && !operands, c.data.piped && f.passesOn(c):
 		return true
 	}
 	return f.table.startsShell(c)
@@ -55,12 +55,12 @@ func (f *finder) readsScript(c *Command) bool {
 // readsAfter reports whether a word before the operands makes an interpreter read its script: - or,
 // of a shell, -s.
 func (f *finder) readsAfter(c *Command, word string) bool {
-	return c.interprets && (word == "-" || (readsBefore(word) && f.table.IsShell(c.Words[0])))
+	return c.kind.interprets && (word == "-" || (readsBefore(word) && f.table.IsShell(c.Words[0])))
 }
 
 // runsFileOf reports whether a command runs the file that is its operand.
 func (c *Command) runsFileOf() bool {
-	return c.interprets || c.Words[0] == "." || c.Words[0] == "source"
+	return c.kind.interprets || c.Words[0] == "." || c.Words[0] == "source"
 }
 
 // startsShell reports whether a program without a command to run starts a shell, or may get scripts

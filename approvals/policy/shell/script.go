@@ -48,25 +48,35 @@ type Command struct {
 	wild  []bool   // which words have a * or ? that a shell expands; nil: none
 	opens []string // the words with a space between, a word that a shell may expand ending with unknown
 	//               where it may; of a program with a folder a second time without that
-	piped  bool // reads what another command writes
-	fed    bool // reads a file or a text by a redirection
 	source commandSource
 	Folder string // that cd has changed to before it, as far as is known; or ""
 
 	Redirect bool // it is a redirection: see redirect.go
 
-	inner       []*Command // what it runs
-	same        []*Command // what does the same together: without options in front of a subcommand
-	listed      bool       // it is xargs, runs a reader and reads names of files
-	feeds       bool       // other commands have what it writes as words
-	complete    bool       // inner is all that it runs: nothing, where that is empty
-	opaque      bool       // it may run anything
-	runsOthers  bool       // its program runs others: see runsOthers
-	interprets  bool       // its program reads scripts: see isInterpreter
-	reads       bool       // it runs what it reads
-	mentions    []string   // loose texts in which it may name another command: see appendLoose
-	transparent bool       // its program only changes time and priority of what it runs
-	mayStar     []bool     // which words a * may match: operands, and options that are known
+	inner    []*Command // what it runs
+	same     []*Command // what does the same together: without options in front of a subcommand
+	complete bool       // inner is all that it runs: nothing, where that is empty
+	opaque   bool       // it may run anything
+	kind     programKind
+	data     dataFlow
+	reads    bool     // it runs what it reads
+	mentions []string // loose texts in which it may name another command: see appendLoose
+	mayStar  []bool   // which words a * may match: operands, and options that are known
+}
+
+// programKind is what the table knows of a command's program.
+type programKind struct {
+	runsOthers  bool // it runs others: see RunsOthers
+	interprets  bool // it reads scripts: see IsInterpreter
+	transparent bool // it only changes time and priority of what it runs
+}
+
+// dataFlow is what a command reads and which commands read it.
+type dataFlow struct {
+	piped  bool // it reads what another command writes
+	fed    bool // it reads a file or a text by a redirection
+	listed bool // it is xargs, runs a reader and reads names of files
+	feeds  bool // other commands have what it writes as words
 }
 
 // commandSource is where in a script a command is.
@@ -254,117 +264,10 @@ func (c *Command) isWild(i int) bool { return c.wild != nil && c.wild[i] }
 // changes only time and priority, or is a reader of listed files; or a cd to the folder of an option, and the command without
 // options in front of its subcommand.
 func (c *Command) Instead() []*Command {
-	if c.listed || (c.transparent && c.complete && len(c.inner) == 1) {
+	if c.data.listed || (c.kind.transparent && c.complete && len(c.inner) == 1) {
 		return c.inner
 	}
 	return c.same
-}
-
-func callWords(call *syntax.CallExpr) []word {
-	words := make([]word, 0, len(call.Args))
-	for _, w := range call.Args {
-		words = quoting.AppendWords(words, w)
-	}
-	return words
-}
-
-func (f *finder) command(words []word, piped bool, depth int) *Command {
-	c := &Command{piped: piped, Words: make([]string, len(words))}
-	for i, one := range words {
-		c.Words[i] = one.Text
-		if one.Wild {
-			if c.wild == nil {
-				c.wild = make([]bool, len(words))
-			}
-			c.wild[i] = true
-		}
-	}
-	text := strings.Join(c.Words, " ")
-	c.opens = []string{text}
-	if slices.ContainsFunc(words, func(w word) bool { return !w.Certain() }) {
-		open := make([]string, len(words))
-		for i, one := range words {
-			open[i] = one.Open
-		}
-		c.opens[0] = strings.Join(open, " ")
-	}
-	f.script.texts = append(f.script.texts, text)
-	if i := strings.LastIndexByte(c.Words[0], '/'); i >= 0 {
-		f.script.texts = append(f.script.texts, text[i+1:])
-		if j := strings.LastIndexByte(words[0].Open, '/'); j >= 0 {
-			c.opens = append(c.opens, c.opens[0][j+1:])
-		}
-	}
-	c.mayStar = f.table.StarMay(c.Words, c.wild)
-	c.runsOthers, c.interprets = f.table.RunsOthers(c.Words[0]), f.table.IsInterpreter(c.Words[0])
-	c.complete = f.harmless(c)
-	if c.runsOthers {
-		f.findInner(c, words, depth)
-		c.reads = f.readsScript(c)
-	}
-	if !c.complete && len(words) > 1 {
-		c.findMentions()
-	}
-	c.same = f.withoutGlobals(c)
-	return c
-}
-
-// withoutGlobals returns the commands that do the same as one with options in front of its
-// subcommand, or nil.
-func (f *finder) withoutGlobals(c *Command) []*Command {
-	rest, folders, ok := f.table.WithoutGlobals(c.Words)
-	if !ok {
-		return nil
-	}
-	plain := func(at ...int) *Command {
-		one := &Command{piped: c.piped, runsOthers: c.runsOthers, interprets: c.interprets, source: c.source}
-		for _, i := range at {
-			one.Words = append(one.Words, c.Words[i])
-			one.wild = append(one.wild, c.isWild(i))
-		}
-		return one
-	}
-	var same []*Command
-	for _, i := range folders {
-		to := plain(0, i)
-		to.Words[0], to.runsOthers = "cd", false
-		same = append(same, to)
-	}
-	same = append(same, plain(rest...))
-	for _, one := range same {
-		if !slices.Contains(one.wild, true) {
-			one.wild = nil
-		}
-		one.mayStar = f.table.StarMay(one.Words, one.wild)
-		one.complete = f.harmless(one)
-	}
-	return same
-}
-
-// findInner finds the commands that a program runs.
-func (f *finder) findInner(c *Command, words []word, depth int) {
-	if w := f.table.Wrapper(c.Words[0]); w != nil {
-		c.transparent = w.Transparent && !strings.Contains(c.Words[0], "/")
-	}
-	found := f.table.look(words)
-	if depth == maxThrough {
-		c.opaque = true
-		return
-	}
-	c.opaque = found.hides
-	c.complete = c.complete || found.certain
-	f.assigned(c, found.own)
-	for _, inner := range found.commands {
-		c.inner = append(c.inner, f.command(inner, c.piped, depth+1))
-	}
-	for _, src := range found.scripts {
-		f.findNested(c, src, depth)
-	}
-}
-
-// harmless reports whether the table lists all words of a command, so that it runs nothing.
-func (f *finder) harmless(c *Command) bool {
-	return f.table.Listed(c.Words[0]) && !slices.Contains(c.mayStar[1:], false)
 }
 
 func (f *finder) findNested(c *Command, src string, depth int) {
@@ -389,7 +292,7 @@ func (f *finder) fed(c *Command, redirs []*syntax.Redirect, depth int) {
 		c = c.inner[0]
 	}
 	script := f.table.IsShell(c.Words[0]) && !c.complete && f.readsScript(c) && depth < maxThrough
-	if c.runsOthers && slices.ContainsFunc(redirs, givesInput) && f.passesOn(c) {
+	if c.kind.runsOthers && slices.ContainsFunc(redirs, givesInput) && f.passesOn(c) {
 		c.reads = true
 	}
 	if !script {

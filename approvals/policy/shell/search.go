@@ -31,13 +31,13 @@ func (t *Programs) SearchPattern(c *Command) int {
 
 // Searches reports whether a command reads or copies the files below a folder, or lists them for
 // another.
-func (t *Programs) Searches(c *Command) bool { return c.feeds || t.Table.Searches(c.Words) }
+func (t *Programs) Searches(c *Command) bool { return c.data.feeds || t.Table.Searches(c.Words) }
 
 // MayOpenLast reports whether the last operand of a command may become a * in a suggestion: the
 // program only reads its operands.
 func (t *Programs) MayOpenLast(c *Command) bool {
 	switch {
-	case len(c.Words) < 3, c.runsOthers, t.Writes(c.Words), !t.Listed(c.Words[0]), strings.Contains(c.Words[0], "/"):
+	case len(c.Words) < 3, c.kind.runsOthers, t.Writes(c.Words), !t.Listed(c.Words[0]), strings.Contains(c.Words[0], "/"):
 		return false
 	case c.wild != nil, slices.Contains(c.mayStar[1:], false), slices.ContainsFunc(c.Words, isOption):
 		return false

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -36,10 +37,10 @@ func (t *Programs) whyStmtNotSimple(stmt *syntax.Stmt) string {
 	case stmt.Negated, stmt.Background, stmt.Coprocess, stmt.Disown:
 		return "The script negates a command or leaves it running."
 	}
-	for _, r := range stmt.Redirs {
-		if !harmlessRedirect(r) && !plainRedirect(r) && !quoting.PlainDocument(stmt, r) {
-			return notPlainRedirect
-		}
+	if slices.ContainsFunc(stmt.Redirs, func(r *syntax.Redirect) bool {
+		return !harmlessRedirect(r) && !plainRedirect(r) && !quoting.PlainDocument(stmt, r)
+	}) {
+		return notPlainRedirect
 	}
 	switch cmd := stmt.Cmd.(type) {
 	case *syntax.BinaryCmd:
@@ -70,15 +71,8 @@ func (t *Programs) whyCallNotSimple(call *syntax.CallExpr) string {
 	if len(call.Args) == 0 {
 		return "The script sets a variable."
 	}
-	for _, a := range call.Assigns {
-		if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Name == nil || !t.SetsOnlyLook(a.Name.Value) {
-			return "The script sets a variable."
-		}
-		if a.Value != nil {
-			if one := quoting.WordOf(a.Value); one.Why != "" || !one.Certain() || strings.Contains(one.Text, "/") {
-				return "The script sets a variable."
-			}
-		}
+	if slices.ContainsFunc(call.Assigns, func(a *syntax.Assign) bool { return !t.setsOnlyLook(a) }) {
+		return "The script sets a variable."
 	}
 	program := quoting.WordOf(call.Args[0]).Text
 	for _, w := range call.Args {
@@ -90,4 +84,16 @@ func (t *Programs) whyCallNotSimple(call *syntax.CallExpr) string {
 		}
 	}
 	return ""
+}
+
+// setsOnlyLook reports whether an assignment changes only how programs show what they do.
+func (t *Programs) setsOnlyLook(a *syntax.Assign) bool {
+	if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Name == nil || !t.SetsOnlyLook(a.Name.Value) {
+		return false
+	}
+	if a.Value == nil {
+		return true
+	}
+	one := quoting.WordOf(a.Value)
+	return one.Why == "" && one.Certain() && !strings.Contains(one.Text, "/")
 }

@@ -66,7 +66,7 @@ func (t *Programs) Uses(s *Script) (uses []Use, all bool) {
 // passesThrough reports whether a command does no more than those that it runs.
 func (c *Command) passesThrough() bool {
 	name, _ := programs.Names(c.Words[0])
-	return c.complete && !c.opaque && len(c.inner) > 0 && !strings.Contains(c.Words[0], "/") && (c.transparent || name == "xargs" || isPlainShell(name))
+	return c.complete && !c.opaque && len(c.inner) > 0 && !strings.Contains(c.Words[0], "/") && (c.kind.transparent || name == "xargs" || isPlainShell(name))
 }
 
 func (t *Programs) use(c *Command) Use {
@@ -102,13 +102,7 @@ func (u Use) redirection() Use {
 // paths are the words that are paths: the operands, as far as the table knows which, and the values
 // of options, which may be.
 func (u *Use) paths(entry programs.Entry, length int) []PathUse {
-	access := Touches
-	switch u.Class {
-	case programs.Read:
-		access = Reads
-	case programs.Write, programs.Destroy:
-		access = Writes
-	}
+	access := u.access()
 	if u.Class == programs.Unknown {
 		entry = programs.Entry{} // nothing is known of its operands
 	}
@@ -140,6 +134,17 @@ func (u *Use) paths(entry programs.Entry, length int) []PathUse {
 		}
 	}
 	return found
+}
+
+// access is what the class of a command states of its operands.
+func (u *Use) access() Access {
+	switch u.Class {
+	case programs.Read:
+		return Reads
+	case programs.Write, programs.Destroy:
+		return Writes
+	}
+	return Touches
 }
 
 // depends reports whether words that only a running shell knows decide what a command does.

@@ -16,18 +16,8 @@ func (f *finder) walk(file *syntax.File, src string, depth int) {
 	w := walk{in: f, src: src, depth: depth}
 	syntax.Walk(file, func(node syntax.Node) bool {
 		switch n := node.(type) {
-		case *syntax.SglQuoted:
-			f.script.opens = f.script.opens || quoting.HoldsSubstitution(n.Value)
-		case *syntax.Lit:
-			f.script.opens = f.script.opens || quoting.HoldsSubstitution(n.Value)
-		case *syntax.DblQuoted:
-			w.documents(n)
-		case *syntax.CmdSubst:
-			if slices.Contains(w.literal, n) {
-				return false
-			}
-			w.outputs = append(w.outputs, spanOf(n))
-			f.script.NotPlain = notPlainWord
+		case *syntax.SglQuoted, *syntax.Lit, *syntax.DblQuoted, *syntax.CmdSubst:
+			return w.wordPart(n)
 		case *syntax.Assign:
 			w.spans = append(w.spans, spanOf(n))
 			f.script.opens = f.script.opens || (n.Value != nil && quoting.WordOf(n.Value).Opens())
@@ -62,6 +52,26 @@ type walk struct {
 	spans   []span // in which a command may be named
 }
 
+// wordPart notes a part of a word, and reports whether the walk goes on into it.
+func (w *walk) wordPart(part syntax.Node) bool {
+	s := w.in.script
+	switch n := part.(type) {
+	case *syntax.SglQuoted:
+		s.opens = s.opens || quoting.HoldsSubstitution(n.Value)
+	case *syntax.Lit:
+		s.opens = s.opens || quoting.HoldsSubstitution(n.Value)
+	case *syntax.DblQuoted:
+		w.documents(n)
+	case *syntax.CmdSubst:
+		if slices.Contains(w.literal, n) {
+			return false
+		}
+		w.outputs = append(w.outputs, spanOf(n))
+		s.NotPlain = notPlainWord
+	}
+	return true
+}
+
 // documents notes the substitutions in double quotes that only write a literal here-document.
 func (w *walk) documents(n *syntax.DblQuoted) {
 	for _, part := range n.Parts {
@@ -79,15 +89,7 @@ func (w *walk) stmt(n *syntax.Stmt) {
 		s.texts = append(s.texts, strings.TrimRight(w.src[start:end], "; \t\n&"))
 	}
 	if len(n.Redirs) > 0 {
-		w.inputs = append(w.inputs, inputsOf(n)...)
-		s.writes = s.writes || writesFile(n)
-		for _, r := range n.Redirs {
-			w.in.redirect(r, w.src)
-		}
-		if slices.ContainsFunc(n.Redirs, func(r *syntax.Redirect) bool { return givesInput(r) && !harmlessRedirect(r) }) {
-			w.fed = append(w.fed, n)
-			s.NotPlain = notPlainRedirect
-		}
+		w.redirections(n)
 	}
 	var words []word
 	call, ok := n.Cmd.(*syntax.CallExpr)
@@ -103,19 +105,12 @@ func (w *walk) stmt(n *syntax.Stmt) {
 	if slices.ContainsFunc(w.fed, within) {
 		c.isFed()
 	}
-	at := commandSpan(n)
-	c.feeds = slices.ContainsFunc(w.outputs, func(one span) bool { return one.holds(at) })
-	if i := slices.IndexFunc(w.listed, func(pipe *syntax.BinaryCmd) bool { return pipe.Y == n }); i >= 0 && w.in.showsListed(c, w.listed[i].X) {
-		c.listed = true
-		from := spanOf(w.listed[i].X)
-		for _, one := range s.Commands {
-			one.feeds = one.feeds || (one.source.stmt != nil && one.source.script == w.src && from.holds(commandSpan(one.source.stmt)))
-		}
-	}
+	w.lists(c, n)
 	c.source = commandSource{stmt: n, script: w.src, expands: expands(call, w.src)}
 	w.in.fed(c, n.Redirs, w.depth)
 	s.Commands = append(s.Commands, c)
 	if len(w.inputs) > 0 && c.executes() {
+		at := commandSpan(n)
 		for i := range w.inputs {
 			if in := &w.inputs[i]; !in.used && in.of.holds(at) {
 				in.used = true
@@ -125,9 +120,38 @@ func (w *walk) stmt(n *syntax.Stmt) {
 	}
 }
 
+// redirections notes those of a statement.
+func (w *walk) redirections(n *syntax.Stmt) {
+	s := w.in.script
+	w.inputs = append(w.inputs, inputsOf(n)...)
+	s.writes = s.writes || writesFile(n)
+	for _, r := range n.Redirs {
+		w.in.redirect(r, w.src)
+	}
+	if slices.ContainsFunc(n.Redirs, func(r *syntax.Redirect) bool { return givesInput(r) && !harmlessRedirect(r) }) {
+		w.fed = append(w.fed, n)
+		s.NotPlain = notPlainRedirect
+	}
+}
+
+// lists notes whether a command lists files for others, or shows those that others list.
+func (w *walk) lists(c *Command, n *syntax.Stmt) {
+	at := commandSpan(n)
+	c.data.feeds = slices.ContainsFunc(w.outputs, func(one span) bool { return one.holds(at) })
+	i := slices.IndexFunc(w.listed, func(pipe *syntax.BinaryCmd) bool { return pipe.Y == n })
+	if i < 0 || !w.in.showsListed(c, w.listed[i].X) {
+		return
+	}
+	c.data.listed = true
+	from := spanOf(w.listed[i].X)
+	for _, one := range w.in.script.Commands {
+		one.data.feeds = one.data.feeds || (one.source.stmt != nil && one.source.script == w.src && from.holds(commandSpan(one.source.stmt)))
+	}
+}
+
 // isFed notes that a command, and those that it runs, read a redirection.
 func (c *Command) isFed() {
-	c.fed = true
+	c.data.fed = true
 	for _, one := range slices.Concat(c.inner, c.same) {
 		one.isFed()
 	}

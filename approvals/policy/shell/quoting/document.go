@@ -12,20 +12,7 @@ func literalDocument(r *syntax.Redirect) (string, bool) {
 	if r.Hdoc == nil || r.N != nil || r.Op != syntax.Hdoc || r.Word == nil || len(r.Word.Parts) != 1 {
 		return "", false
 	}
-	delimiter := ""
-	switch part := r.Word.Parts[0].(type) {
-	case *syntax.SglQuoted:
-		if !part.Dollar {
-			delimiter = part.Value
-		}
-	case *syntax.DblQuoted:
-		if !part.Dollar && len(part.Parts) == 1 {
-			if lit, ok := part.Parts[0].(*syntax.Lit); ok {
-				delimiter = lit.Value
-			}
-		}
-	}
-	if delimiter == "" || strings.ContainsFunc(delimiter, func(r rune) bool { return r >= 0x80 || (r != '_' && !isDigit(byte(r)) && !isLetter(byte(r))) }) {
+	if delimiter := quotedText(r.Word.Parts[0]); delimiter == "" || strings.Trim(strings.ToLower(delimiter), "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
 		return "", false
 	}
 	var text strings.Builder
@@ -37,6 +24,23 @@ func literalDocument(r *syntax.Redirect) (string, bool) {
 		text.WriteString(lit.Value)
 	}
 	return text.String(), true
+}
+
+// quotedText returns the text of a quoted part of a word in which a shell expands nothing, or "".
+func quotedText(part syntax.WordPart) string {
+	switch part := part.(type) {
+	case *syntax.SglQuoted:
+		if !part.Dollar {
+			return part.Value
+		}
+	case *syntax.DblQuoted:
+		if !part.Dollar && len(part.Parts) == 1 {
+			if lit, ok := part.Parts[0].(*syntax.Lit); ok {
+				return lit.Value
+			}
+		}
+	}
+	return ""
 }
 
 // PlainDocument reports whether a redirection of a statement is a literal here-document for one
@@ -54,9 +58,7 @@ func DocumentWord(part syntax.WordPart) (string, bool) {
 		return "", false
 	}
 	stmt := sub.Stmts[0]
-	call, ok := stmt.Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Args) != 1 || call.Args[0].Lit() != "cat" || len(call.Assigns) > 0 || len(stmt.Redirs) != 1 ||
-		len(stmt.Comments) > 0 || stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown {
+	if !isCat(stmt) || len(stmt.Redirs) != 1 {
 		return "", false
 	}
 	text, ok := literalDocument(stmt.Redirs[0])
@@ -64,6 +66,15 @@ func DocumentWord(part syntax.WordPart) (string, bool) {
 		return "", false
 	}
 	return strings.TrimRight(text, "\n"), true
+}
+
+// isCat reports whether a statement is the command cat alone.
+func isCat(stmt *syntax.Stmt) bool {
+	if len(stmt.Comments) > 0 || stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown {
+		return false
+	}
+	call, ok := stmt.Cmd.(*syntax.CallExpr)
+	return ok && len(call.Args) == 1 && call.Args[0].Lit() == "cat" && len(call.Assigns) == 0
 }
 
 // sameEnd reports whether bash 3.2, which looks for the end of a substitution without regard to
