@@ -31,18 +31,22 @@ func (t *Programs) whyListNotSimple(stmts []*syntax.Stmt, last []syntax.Comment)
 }
 
 func (t *Programs) whyStmtNotSimple(stmt *syntax.Stmt) string {
+	unknownRedirect := func(r *syntax.Redirect) bool {
+		return !harmlessRedirect(r) && !plainRedirect(r) && !quoting.PlainDocument(stmt, r)
+	}
 	switch {
 	case len(stmt.Comments) > 0:
 		return "The script has a comment."
 	case stmt.Negated, stmt.Background, stmt.Coprocess, stmt.Disown:
 		return "The script negates a command or leaves it running."
-	}
-	if slices.ContainsFunc(stmt.Redirs, func(r *syntax.Redirect) bool {
-		return !harmlessRedirect(r) && !plainRedirect(r) && !quoting.PlainDocument(stmt, r)
-	}) {
+	case slices.ContainsFunc(stmt.Redirs, unknownRedirect):
 		return notPlainRedirect
 	}
-	switch cmd := stmt.Cmd.(type) {
+	return t.whyCommandNotSimple(stmt.Cmd)
+}
+
+func (t *Programs) whyCommandNotSimple(cmd syntax.Command) string {
+	switch cmd := cmd.(type) {
 	case *syntax.BinaryCmd:
 		if cmd.Op != syntax.AndStmt && cmd.Op != syntax.OrStmt && cmd.Op != syntax.Pipe {
 			return "The script joins commands by " + cmd.Op.String() + "."
