@@ -9,6 +9,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // AllowPattern is the argument of an allow pattern for scripts: the words of one command.
@@ -18,6 +20,7 @@ type AllowPattern struct {
 	open       bool       // a trailing :*: the last word may go on after a colon, any operands may follow
 	colon      match.Glob // the last word, then a colon and any text, where open
 	SpelledOut bool       // no * at all
+	redirect   bool       // of a redirection: see redirect.go
 }
 
 var errNotOneCommand = errors.New("is not one command of plain words: write one pattern for each command that is allowed")
@@ -33,12 +36,22 @@ func NewAllowPattern(text string) (*AllowPattern, error) {
 		return nil, errNotOneCommand
 	}
 	stmt := file.Stmts[0]
-	call, ok := stmt.Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Assigns) > 0 || len(stmt.Redirs) > 0 || len(stmt.Comments) > 0 || stmt.Negated || stmt.Background {
-		return nil, errNotOneCommand
-	}
 	p := &AllowPattern{SpelledOut: true}
-	for _, w := range call.Args {
+	var words []*syntax.Word
+	call, ok := stmt.Cmd.(*syntax.CallExpr)
+	switch r := redirectOf(stmt); {
+	case len(stmt.Comments) > 0, stmt.Negated, stmt.Background:
+		return nil, errNotOneCommand
+	case r != nil:
+		p.redirect = true
+		p.words = append(p.words, match.NewGlob(redirectWords[r.Op]))
+		words = []*syntax.Word{r.Word}
+	case !ok, len(call.Assigns) > 0, len(stmt.Redirs) > 0:
+		return nil, errNotOneCommand
+	default:
+		words = call.Args
+	}
+	for _, w := range words {
 		g, err := wordGlob(w)
 		if err != nil {
 			return nil, err
@@ -94,15 +107,15 @@ func wordGlob(w *syntax.Word) (match.Glob, error) {
 	for i, part := range w.Parts {
 		lit, unquoted := part.(*syntax.Lit)
 		if !unquoted {
-			one := wordOf(&syntax.Word{Parts: []syntax.WordPart{part}})
-			if one.why != "" {
+			one := quoting.WordOf(&syntax.Word{Parts: []syntax.WordPart{part}})
+			if one.Why != "" {
 				return match.Glob{}, errNotOneCommand
 			}
-			parts[len(parts)-1] += one.text
+			parts[len(parts)-1] += one.Text
 			continue
 		}
 		for j, text := range strings.Split(lit.Value, "*") {
-			if !plainLiteral(text, i == 0 && j == 0) {
+			if !quoting.Plain(text, i == 0 && j == 0) {
 				return match.Glob{}, fmt.Errorf("has %q, which a shell may expand; quote it or use * alone", lit.Value)
 			}
 			if j > 0 {
@@ -114,11 +127,18 @@ func wordGlob(w *syntax.Word) (match.Glob, error) {
 	return match.Glob{Parts: parts}, nil
 }
 
-// Covers reports whether an allow pattern covers one command of plain words.
+// Covers reports whether an allow pattern covers one command of plain words, or one redirection.
 func (p *AllowPattern) Covers(c *Command, t *Programs) bool {
-	if !p.fitsLength(len(c.Words)) || !p.coversProgram(c, t) {
+	if c.Redirect || p.redirect {
+		return c.Redirect && p.coversRedirect(c)
+	}
+	if (!p.fitsLength(len(c.Words)) && !p.fitsAlone(c, t)) || !p.coversProgram(c, t) {
 		return false
 	}
+	return p.coversWords(c)
+}
+
+func (p *AllowPattern) coversWords(c *Command) bool {
 	free := false // options may follow, as the pattern has --
 	for i, word := range c.Words {
 		spelledFree := free && isOption(word)
@@ -134,6 +154,16 @@ func (p *AllowPattern) Covers(c *Command, t *Programs) bool {
 		free = free || (p.words[i].Literal() && word == "--")
 	}
 	return true
+}
+
+// fitsAlone reports whether a command is a pattern's words in front of a last *, and a reader, which
+// shows its input or folder then.
+func (p *AllowPattern) fitsAlone(c *Command, t *Programs) bool {
+	if !p.rest || len(p.words) == 0 || len(c.Words) != len(p.words) {
+		return false
+	}
+	entry, _ := t.ClassOf(c.Words, c.wild)
+	return entry.Class == programs.Read
 }
 
 func (p *AllowPattern) fitsLength(words int) bool {
@@ -154,12 +184,20 @@ func (p *AllowPattern) coversProgram(c *Command, t *Programs) bool {
 		return false // a shell chooses the program
 	case len(p.words) > 1 && p.words[0].Literal() && !p.names(program):
 		return false
-	case c.piped && (c.interprets || c.reads) && !t.listed(program):
-		return false // what it runs is in the pipe
+	case c.mayRunInput(t):
+		return false
 	case p.SpelledOut:
 		return true
 	}
-	return !strings.Contains(program, "/") && (!c.runsOthers || (t.listed(program) && p.names(program)))
+	return !strings.Contains(program, "/") && (!c.kind.runsOthers || (t.Listed(program) && p.names(program)))
+}
+
+// mayRunInput reports whether a command may run what it reads.
+func (c *Command) mayRunInput(t *Programs) bool {
+	if c.data.fed && c.kind.runsOthers && (!c.complete || len(c.inner) > 0) {
+		return true
+	}
+	return (c.data.piped || c.data.fed) && (c.kind.interprets || c.reads) && !t.Listed(c.Words[0])
 }
 
 // coversWord reports whether word i of the pattern covers a word. A * with a folder covers no ..

@@ -7,6 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // Pattern is the argument of a deny or ask pattern compared with scripts.
@@ -72,7 +73,7 @@ func (g *Pattern) mayMatch(c *Command) bool {
 	if g.words.match(c) == match.Maybe || slices.ContainsFunc(c.mentions, g.namedIn) {
 		return true
 	}
-	return c.opaque || (c.runsOthers && !c.complete && (c.fromElsewhere() || c.obscure() || g.core == ""))
+	return c.opaque || (c.kind.runsOthers && !c.complete && (c.fromElsewhere() || c.obscure() || g.core == ""))
 }
 
 // mayBegin reports whether a text that begins like this may match.
@@ -83,7 +84,7 @@ func (g *Pattern) mayBegin(before string) bool {
 
 // fromElsewhere reports whether a command may run text that is not in its words.
 func (c *Command) fromElsewhere() bool {
-	return c.reads || (c.piped && c.interprets)
+	return c.reads || (c.data.piped && c.kind.interprets)
 }
 
 // obscure reports whether another command may be hidden in a command's words.
@@ -151,8 +152,8 @@ func (c *Command) written() string { return match.Quote(c.Display()) }
 func expands(call *syntax.CallExpr, src string) string {
 	for _, w := range call.Args {
 		start, end := int(w.Pos().Offset()), int(w.End().Offset())
-		one := wordOf(w)
-		if (!one.certain() || strings.Contains(one.text, unknown)) && start < end && end <= len(src) {
+		one := quoting.WordOf(w)
+		if (!one.Certain() || strings.Contains(one.Text, unknown)) && start < end && end <= len(src) {
 			return src[start:end]
 		}
 	}

@@ -29,9 +29,9 @@ func (c *Command) findMentions() {
 // assigned notes the environment variables that a program sets for the command that it runs.
 func (f *finder) assigned(c *Command, own []word) {
 	for _, one := range own {
-		if isAssignment(one.text) {
-			c.mentions = appendLoose(c.mentions, one.text)
-			f.script.opens = f.script.opens || one.opens()
+		if isAssignment(one.Text) {
+			c.mentions = appendLoose(c.mentions, one.Text)
+			f.script.opens = f.script.opens || one.Opens()
 		}
 	}
 }
@@ -46,7 +46,7 @@ func (f *finder) readsScript(c *Command) bool {
 		operands = operands || IsOperand(word)
 	}
 	switch {
-	case c.interprets && !operands, c.piped && f.passesOn(c):
+	case c.kind.interprets && !operands, c.data.piped && f.passesOn(c):
 		return true
 	}
 	return f.table.startsShell(c)
@@ -55,19 +55,19 @@ func (f *finder) readsScript(c *Command) bool {
 // readsAfter reports whether a word before the operands makes an interpreter read its script: - or,
 // of a shell, -s.
 func (f *finder) readsAfter(c *Command, word string) bool {
-	return c.interprets && (word == "-" || (readsBefore(word) && f.table.isShell(c.Words[0])))
+	return c.kind.interprets && (word == "-" || (readsBefore(word) && f.table.IsShell(c.Words[0])))
 }
 
 // runsFileOf reports whether a command runs the file that is its operand.
 func (c *Command) runsFileOf() bool {
-	return c.interprets || c.Words[0] == "." || c.Words[0] == "source"
+	return c.kind.interprets || c.Words[0] == "." || c.Words[0] == "source"
 }
 
 // startsShell reports whether a program without a command to run starts a shell, or may get scripts
 // in other ways.
 func (t *Programs) startsShell(c *Command) bool {
-	w := t.wrapper(c.Words[0])
-	return w != nil && (w.shell || w.scripts) && len(c.inner) == 0 && !c.complete
+	w := t.Wrapper(c.Words[0])
+	return w != nil && (w.Shell || w.Scripts) && len(c.inner) == 0 && !c.complete
 }
 
 // readsBefore reports whether an option of a shell includes -s.
@@ -77,7 +77,7 @@ func readsBefore(word string) bool {
 
 // passesOn reports whether a command may pass its input to an interpreter, as docker exec -i does.
 func (f *finder) passesOn(c *Command) bool {
-	return !c.complete && slices.ContainsFunc(c.Words[1:], f.table.isInterpreter)
+	return !c.complete && slices.ContainsFunc(c.Words[1:], f.table.IsInterpreter)
 }
 
 // isInput reports whether an operand is the path of the program's input.

@@ -2,7 +2,7 @@
 // running them, and compares them with the patterns of policies.
 //
 // [Programs.Parse] reads a script: [Script] lists its commands at any depth, with those
-// that sudo, xargs, sh -c and the like run. The table of programs is programs.yaml. A [Pattern] is for rules that deny or ask and matches a script that may run
+// that sudo, xargs, sh -c and the like run. The table of programs is package programs. A [Pattern] is for rules that deny or ask and matches a script that may run
 // a command; an [AllowPattern] covers one command of plain words.
 package shell
 
@@ -17,6 +17,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // Limits of parsed scripts. Deep nesting makes the parser slow and exhausts the stack.
@@ -30,6 +31,7 @@ const (
 type Script struct {
 	Problem   string   // why it is not parsed, or what a shell may read differently; "" if neither
 	NotSimple string   // why it is more than plain words in a list, or ""
+	NotPlain  string   // the same, or what it does beside plain words that patterns can cover: it redirects
 	mentions  []string // parts in which it may name a command that it runs, beside those of its commands
 	others    []otherPart
 	writes    bool       // it redirects output to a file
@@ -46,19 +48,35 @@ type Command struct {
 	wild  []bool   // which words have a * or ? that a shell expands; nil: none
 	opens []string // the words with a space between, a word that a shell may expand ending with unknown
 	//               where it may; of a program with a folder a second time without that
-	piped  bool // reads what another command writes
 	source commandSource
 	Folder string // that cd has changed to before it, as far as is known; or ""
 
-	inner       []*Command // what it runs
-	complete    bool       // inner is all that it runs: nothing, where that is empty
-	opaque      bool       // it may run anything
-	runsOthers  bool       // its program runs others: see runsOthers
-	interprets  bool       // its program reads scripts: see isInterpreter
-	reads       bool       // it runs what it reads
-	mentions    []string   // loose texts in which it may name another command: see appendLoose
-	transparent bool       // its program only changes time and priority of what it runs
-	mayStar     []bool     // which words a * may match: operands, and options that are known
+	Redirect bool // it is a redirection: see redirect.go
+
+	inner    []*Command // what it runs
+	same     []*Command // what does the same together: without options in front of a subcommand
+	complete bool       // inner is all that it runs: nothing, where that is empty
+	opaque   bool       // it may run anything
+	kind     programKind
+	data     dataFlow
+	reads    bool     // it runs what it reads
+	mentions []string // loose texts in which it may name another command: see appendLoose
+	mayStar  []bool   // which words a * may match: operands, and options that are known
+}
+
+// programKind is what the table knows of a command's program.
+type programKind struct {
+	runsOthers  bool // it runs others: see RunsOthers
+	interprets  bool // it reads scripts: see IsInterpreter
+	transparent bool // it only changes time and priority of what it runs
+}
+
+// dataFlow is what a command reads and which commands read it.
+type dataFlow struct {
+	piped  bool // it reads what another command writes
+	fed    bool // it reads a file or a text by a redirection
+	listed bool // it is xargs, runs a reader and reads names of files
+	feeds  bool // other commands have what it writes as words
 }
 
 // commandSource is where in a script a command is.
@@ -84,7 +102,7 @@ func (t *Programs) ParseArgv(argv []string) *Script {
 	words := make([]word, len(argv))
 	for i, text := range argv {
 		total += len(text)
-		words[i] = word{text: text, open: text}
+		words[i] = word{Text: text, Open: text}
 	}
 	switch all := strings.Join(argv, " "); {
 	case len(argv) == 0 || argv[0] == "":
@@ -97,11 +115,12 @@ func (t *Programs) ParseArgv(argv []string) *Script {
 		s.Problem = "The command is not valid UTF-8."
 	}
 	if s.NotSimple = s.Problem; s.Problem != "" {
+		s.NotPlain = s.Problem
 		return s
 	}
 	f := &finder{table: t, script: s, budget: 2 * MaxScript}
 	s.Commands = []*Command{f.command(words, false, 0)}
-	if slices.ContainsFunc(argv, func(text string) bool { return text == "" || !plainLiteral(text, true) }) {
+	if slices.ContainsFunc(argv, func(text string) bool { return text == "" || !quoting.Plain(text, true) }) {
 		f.joined(strings.Join(argv, " "))
 	}
 	f.finish()
@@ -117,7 +136,7 @@ func (f *finder) joined(src string) {
 	}
 	read := f.parse(src, 0)
 	f.script = s
-	s.NotSimple = read.NotSimple
+	s.NotSimple, s.NotPlain = read.NotSimple, read.NotPlain
 	c.opaque = c.opaque || read.Problem != ""
 	s.Commands = append(s.Commands, read.Commands...)
 	s.texts = append(s.texts, read.texts...)
@@ -168,25 +187,28 @@ type finder struct {
 }
 
 // Unparsed is a script that is not parsed.
-func Unparsed(why string) *Script { return &Script{Problem: why, NotSimple: why} }
+func Unparsed(why string) *Script { return &Script{Problem: why, NotSimple: why, NotPlain: why} }
 
 func (f *finder) parse(src string, depth int) *Script {
 	s := &Script{Problem: scriptProblem(src), texts: make([]string, 0, 8)}
 	f.script = s
 	f.budget -= len(src)
 	if len(src) > MaxScript || opened(src) > maxOpen || strings.Contains(src, unknown) {
-		s.NotSimple = s.Problem
+		s.NotSimple, s.NotPlain = s.Problem, s.Problem
 		return s
 	}
 	file, err := f.table.parseSource(src)
 	if err != nil {
 		s.Problem = "The command cannot be parsed as a shell script."
-		s.NotSimple = s.Problem
+		s.NotSimple, s.NotPlain = s.Problem, s.Problem
 		return s
 	}
 	f.walk(file, src, depth)
 	if s.NotSimple = s.Problem; s.NotSimple == "" {
 		s.NotSimple = f.table.whyNotSimple(file)
+	}
+	if s.NotSimple != "" {
+		s.NotPlain = s.NotSimple
 	}
 	f.finish()
 	return s
@@ -211,6 +233,10 @@ func (f *finder) finish() {
 // the next.
 func (c *Command) changeFolder(folder string) string {
 	c.Folder = folder
+	inside := folder
+	for _, one := range c.same {
+		inside = one.changeFolder(inside)
+	}
 	next := folder
 	for _, one := range c.inner {
 		next = one.changeFolder(next)
@@ -234,87 +260,14 @@ func (c *Command) appendAll(all []*Command) []*Command {
 
 func (c *Command) isWild(i int) bool { return c.wild != nil && c.wild[i] }
 
-// OnlyInner returns the only command that a program runs, if the program changes only time and
-// priority, or nil.
-func (c *Command) OnlyInner() *Command {
-	if !c.transparent || !c.complete || len(c.inner) != 1 {
-		return nil
+// Instead returns commands that together do the same as a command: the one that it runs, if it
+// changes only time and priority, or is a reader of listed files; or a cd to the folder of an option, and the command without
+// options in front of its subcommand.
+func (c *Command) Instead() []*Command {
+	if c.data.listed || (c.kind.transparent && c.complete && len(c.inner) == 1) {
+		return c.inner
 	}
-	return c.inner[0]
-}
-
-func callWords(call *syntax.CallExpr) []word {
-	words := make([]word, 0, len(call.Args))
-	for _, w := range call.Args {
-		words = appendWords(words, w)
-	}
-	return words
-}
-
-func (f *finder) command(words []word, piped bool, depth int) *Command {
-	c := &Command{piped: piped, Words: make([]string, len(words))}
-	for i, one := range words {
-		c.Words[i] = one.text
-		if one.wild {
-			if c.wild == nil {
-				c.wild = make([]bool, len(words))
-			}
-			c.wild[i] = true
-		}
-	}
-	text := strings.Join(c.Words, " ")
-	c.opens = []string{text}
-	if slices.ContainsFunc(words, func(w word) bool { return !w.certain() }) {
-		open := make([]string, len(words))
-		for i, one := range words {
-			open[i] = one.open
-		}
-		c.opens[0] = strings.Join(open, " ")
-	}
-	f.script.texts = append(f.script.texts, text)
-	if i := strings.LastIndexByte(c.Words[0], '/'); i >= 0 {
-		f.script.texts = append(f.script.texts, text[i+1:])
-		if j := strings.LastIndexByte(words[0].open, '/'); j >= 0 {
-			c.opens = append(c.opens, c.opens[0][j+1:])
-		}
-	}
-	c.mayStar = f.table.starMay(c.Words, c.wild)
-	c.runsOthers, c.interprets = f.table.runsOthers(c.Words[0]), f.table.isInterpreter(c.Words[0])
-	c.complete = f.harmless(c)
-	if c.runsOthers {
-		f.findInner(c, words, depth)
-		c.reads = f.readsScript(c)
-	}
-	if !c.complete && len(words) > 1 {
-		c.findMentions()
-	}
-	return c
-}
-
-// findInner finds the commands that a program runs.
-func (f *finder) findInner(c *Command, words []word, depth int) {
-	if w := f.table.wrapper(c.Words[0]); w != nil {
-		c.transparent = w.transparent && !strings.Contains(c.Words[0], "/")
-	}
-	found := f.table.look(words)
-	if depth == maxThrough {
-		c.opaque = true
-		return
-	}
-	c.opaque = found.hides
-	c.complete = c.complete || found.certain
-	f.assigned(c, found.own)
-	for _, inner := range found.commands {
-		c.inner = append(c.inner, f.command(inner, c.piped, depth+1))
-	}
-	for _, src := range found.scripts {
-		f.findNested(c, src, depth)
-	}
-}
-
-// harmless reports whether the table lists all words of a command, so that it runs nothing.
-func (f *finder) harmless(c *Command) bool {
-	return f.table.listed(c.Words[0]) && !slices.Contains(c.mayStar[1:], false)
+	return c.same
 }
 
 func (f *finder) findNested(c *Command, src string, depth int) {
@@ -338,8 +291,8 @@ func (f *finder) fed(c *Command, redirs []*syntax.Redirect, depth int) {
 	for len(c.inner) == 1 {
 		c = c.inner[0]
 	}
-	script := f.table.isShell(c.Words[0]) && !c.complete && f.readsScript(c) && depth < maxThrough
-	if c.runsOthers && slices.ContainsFunc(redirs, givesInput) && f.passesOn(c) {
+	script := f.table.IsShell(c.Words[0]) && !c.complete && f.readsScript(c) && depth < maxThrough
+	if c.kind.runsOthers && slices.ContainsFunc(redirs, givesInput) && f.passesOn(c) {
 		c.reads = true
 	}
 	if !script {

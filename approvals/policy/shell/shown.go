@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // noteOther notes a statement that is no simple command and has an effect of its own.
@@ -40,6 +42,9 @@ func (s *Script) Shown() []string {
 	for _, c := range s.Commands {
 		one := entry{at: c.at()}
 		for _, each := range c.appendAll(nil) {
+			if each.Redirect {
+				continue // it is shown with its command
+			}
 			one.texts = append(one.texts, each.shown())
 		}
 		entries = append(entries, one)
@@ -112,6 +117,9 @@ func (c *Command) Display() string {
 	for i, w := range words {
 		words[i] = strings.ReplaceAll(w, unknown, "…")
 	}
+	if c.Redirect {
+		return words[0] + " " + QuoteWords(words[1:])
+	}
 	return QuoteWords(words)
 }
 
@@ -120,7 +128,7 @@ func QuoteWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		quoted[i] = w
-		if w == "" || !plainLiteral(w, true) {
+		if w == "" || !quoting.Plain(w, true) {
 			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'"'"'`) + "'"
 		}
 	}

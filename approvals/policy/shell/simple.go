@@ -1,9 +1,12 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // whyNotSimple returns why a script is more than commands of plain words joined by &&, ||, ;, | or
@@ -28,18 +31,22 @@ func (t *Programs) whyListNotSimple(stmts []*syntax.Stmt, last []syntax.Comment)
 }
 
 func (t *Programs) whyStmtNotSimple(stmt *syntax.Stmt) string {
+	unknownRedirect := func(r *syntax.Redirect) bool {
+		return !harmlessRedirect(r) && !plainRedirect(r) && !quoting.PlainDocument(stmt, r)
+	}
 	switch {
 	case len(stmt.Comments) > 0:
 		return "The script has a comment."
 	case stmt.Negated, stmt.Background, stmt.Coprocess, stmt.Disown:
 		return "The script negates a command or leaves it running."
+	case slices.ContainsFunc(stmt.Redirs, unknownRedirect):
+		return notPlainRedirect
 	}
-	for _, r := range stmt.Redirs {
-		if !harmlessRedirect(r) {
-			return "The script redirects input or output."
-		}
-	}
-	switch cmd := stmt.Cmd.(type) {
+	return t.whyCommandNotSimple(stmt.Cmd)
+}
+
+func (t *Programs) whyCommandNotSimple(cmd syntax.Command) string {
+	switch cmd := cmd.(type) {
 	case *syntax.BinaryCmd:
 		if cmd.Op != syntax.AndStmt && cmd.Op != syntax.OrStmt && cmd.Op != syntax.Pipe {
 			return "The script joins commands by " + cmd.Op.String() + "."
@@ -64,40 +71,33 @@ func (t *Programs) whyStmtNotSimple(stmt *syntax.Stmt) string {
 	}
 }
 
-// harmlessRedirect reports whether a redirection only joins or discards output.
-func harmlessRedirect(r *syntax.Redirect) bool {
-	if r.Hdoc != nil || r.Word == nil || (r.N != nil && r.N.Value != "1" && r.N.Value != "2") {
-		return false
-	}
-	switch to := r.Word.Lit(); r.Op {
-	case syntax.RdrOut, syntax.AppOut, syntax.RdrAll, syntax.AppAll:
-		return to == "/dev/null"
-	case syntax.RdrIn:
-		return to == "/dev/null" && r.N == nil
-	case syntax.DplOut:
-		return to == "1" || to == "2"
-	}
-	return false
-}
-
 func (t *Programs) whyCallNotSimple(call *syntax.CallExpr) string {
 	if len(call.Args) == 0 {
 		return "The script sets a variable."
 	}
-	for _, a := range call.Assigns {
-		if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Name == nil || !t.environment[a.Name.Value] {
-			return "The script sets a variable."
-		}
-		if a.Value != nil {
-			if one := wordOf(a.Value); one.why != "" || !one.certain() || strings.Contains(one.text, "/") {
-				return "The script sets a variable."
-			}
-		}
+	if slices.ContainsFunc(call.Assigns, func(a *syntax.Assign) bool { return !t.setsOnlyLook(a) }) {
+		return "The script sets a variable."
 	}
+	program := quoting.WordOf(call.Args[0]).Text
 	for _, w := range call.Args {
-		if one := wordOf(w); one.why != "" {
-			return one.why
+		switch one := quoting.WordOf(w); {
+		case one.Why != "" && !t.substitutes(program, w):
+			return one.Why
+		case one.Sign && !t.TakesScript(program):
+			return quoting.QuotesSign
 		}
 	}
 	return ""
+}
+
+// setsOnlyLook reports whether an assignment changes only how programs show what they do.
+func (t *Programs) setsOnlyLook(a *syntax.Assign) bool {
+	if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Name == nil || !t.SetsOnlyLook(a.Name.Value) {
+		return false
+	}
+	if a.Value == nil {
+		return true
+	}
+	one := quoting.WordOf(a.Value)
+	return one.Why == "" && one.Certain() && !strings.Contains(one.Text, "/")
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // walk finds the simple commands, the source of each statement, and other texts that may name a
@@ -14,17 +16,16 @@ func (f *finder) walk(file *syntax.File, src string, depth int) {
 	w := walk{in: f, src: src, depth: depth}
 	syntax.Walk(file, func(node syntax.Node) bool {
 		switch n := node.(type) {
-		case *syntax.SglQuoted:
-			f.script.opens = f.script.opens || holdsSubstitution(n.Value)
-		case *syntax.Lit:
-			f.script.opens = f.script.opens || holdsSubstitution(n.Value)
+		case *syntax.SglQuoted, *syntax.Lit, *syntax.DblQuoted, *syntax.CmdSubst:
+			return w.wordPart(n)
 		case *syntax.Assign:
 			w.spans = append(w.spans, spanOf(n))
-			f.script.opens = f.script.opens || (n.Value != nil && wordOf(n.Value).opens())
+			f.script.opens = f.script.opens || (n.Value != nil && quoting.WordOf(n.Value).Opens())
 		case *syntax.BinaryCmd:
 			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
 				w.piped = append(w.piped, n.Y)
 				w.inputs = append(w.inputs, input{of: commandSpan(n.Y), text: spanOf(n.X)})
+				w.listed = append(w.listed, n)
 			}
 		case *syntax.Stmt:
 			w.stmt(n)
@@ -39,12 +40,46 @@ func (f *finder) walk(file *syntax.File, src string, depth int) {
 
 // walk is the state of a walk through the statements of a script.
 type walk struct {
-	in     *finder
-	src    string
-	depth  int
-	piped  []*syntax.Stmt // the reading ends of pipes
-	inputs []input
-	spans  []span // in which a command may be named
+	in      *finder
+	src     string
+	depth   int
+	piped   []*syntax.Stmt      // the reading ends of pipes
+	fed     []*syntax.Stmt      // those with a redirection of input
+	literal []*syntax.CmdSubst  // those that are literal text
+	outputs []span              // of substitutions
+	listed  []*syntax.BinaryCmd // pipes
+	inputs  []input
+	spans   []span // in which a command may be named
+}
+
+// wordPart notes a part of a word, and reports whether the walk goes on into it.
+func (w *walk) wordPart(part syntax.Node) bool {
+	s := w.in.script
+	switch n := part.(type) {
+	case *syntax.SglQuoted:
+		s.opens = s.opens || quoting.HoldsSubstitution(n.Value)
+	case *syntax.Lit:
+		s.opens = s.opens || quoting.HoldsSubstitution(n.Value)
+	case *syntax.DblQuoted:
+		w.documents(n)
+	case *syntax.CmdSubst:
+		if slices.Contains(w.literal, n) {
+			return false
+		}
+		w.outputs = append(w.outputs, spanOf(n))
+		s.NotPlain = notPlainWord
+	}
+	return true
+}
+
+// documents notes the substitutions in double quotes that only write a literal here-document.
+func (w *walk) documents(n *syntax.DblQuoted) {
+	for _, part := range n.Parts {
+		if _, ok := quoting.DocumentWord(part); ok {
+			w.literal = append(w.literal, part.(*syntax.CmdSubst))
+			w.in.script.NotPlain = notPlainDocument
+		}
+	}
 }
 
 func (w *walk) stmt(n *syntax.Stmt) {
@@ -54,8 +89,7 @@ func (w *walk) stmt(n *syntax.Stmt) {
 		s.texts = append(s.texts, strings.TrimRight(w.src[start:end], "; \t\n&"))
 	}
 	if len(n.Redirs) > 0 {
-		w.inputs = append(w.inputs, inputsOf(n)...)
-		s.writes = s.writes || writesFile(n)
+		w.redirections(n)
 	}
 	var words []word
 	call, ok := n.Cmd.(*syntax.CallExpr)
@@ -66,7 +100,12 @@ func (w *walk) stmt(n *syntax.Stmt) {
 		s.noteOther(n, w.src)
 		return
 	}
-	c := w.in.command(words, slices.ContainsFunc(w.piped, func(end *syntax.Stmt) bool { return partOf(n, end) }), w.depth)
+	within := func(s *syntax.Stmt) bool { return partOf(n, s) }
+	c := w.in.command(words, slices.ContainsFunc(w.piped, within), w.depth)
+	if slices.ContainsFunc(w.fed, within) {
+		c.isFed()
+	}
+	w.lists(c, n)
 	c.source = commandSource{stmt: n, script: w.src, expands: expands(call, w.src)}
 	w.in.fed(c, n.Redirs, w.depth)
 	s.Commands = append(s.Commands, c)
@@ -81,13 +120,44 @@ func (w *walk) stmt(n *syntax.Stmt) {
 	}
 }
 
-func partOf(n, in *syntax.Stmt) bool { return !in.Pos().After(n.Pos()) && !n.End().After(in.End()) }
-
-// holdsSubstitution reports whether a quoted text contains a substitution, which a program that
-// evaluates it would run.
-func holdsSubstitution(text string) bool {
-	return strings.Contains(text, "$(") || strings.Contains(text, "`") || strings.Contains(text, `\$`)
+// redirections notes those of a statement.
+func (w *walk) redirections(n *syntax.Stmt) {
+	s := w.in.script
+	w.inputs = append(w.inputs, inputsOf(n)...)
+	s.writes = s.writes || writesFile(n)
+	for _, r := range n.Redirs {
+		w.in.redirect(r, w.src)
+	}
+	if slices.ContainsFunc(n.Redirs, func(r *syntax.Redirect) bool { return givesInput(r) && !harmlessRedirect(r) }) {
+		w.fed = append(w.fed, n)
+		s.NotPlain = notPlainRedirect
+	}
 }
+
+// lists notes whether a command lists files for others, or shows those that others list.
+func (w *walk) lists(c *Command, n *syntax.Stmt) {
+	at := commandSpan(n)
+	c.data.feeds = slices.ContainsFunc(w.outputs, func(one span) bool { return one.holds(at) })
+	i := slices.IndexFunc(w.listed, func(pipe *syntax.BinaryCmd) bool { return pipe.Y == n })
+	if i < 0 || !w.in.showsListed(c, w.listed[i].X) {
+		return
+	}
+	c.data.listed = true
+	from := spanOf(w.listed[i].X)
+	for _, one := range w.in.script.Commands {
+		one.data.feeds = one.data.feeds || (one.source.stmt != nil && one.source.script == w.src && from.holds(commandSpan(one.source.stmt)))
+	}
+}
+
+// isFed notes that a command, and those that it runs, read a redirection.
+func (c *Command) isFed() {
+	c.data.fed = true
+	for _, one := range slices.Concat(c.inner, c.same) {
+		one.isFed()
+	}
+}
+
+func partOf(n, in *syntax.Stmt) bool { return !in.Pos().After(n.Pos()) && !n.End().After(in.End()) }
 
 type span struct{ from, to int }
 
@@ -158,7 +228,7 @@ func (f *finder) looksInto(file *syntax.File, src string, spans []span) {
 		}
 		at := spanOf(w)
 		if slices.ContainsFunc(apart, func(one span) bool { return one.holds(at) }) {
-			words = append(words, wordOf(w).text)
+			words = append(words, quoting.WordOf(w).Text)
 		}
 		return true
 	})
