@@ -23,7 +23,7 @@ type Pattern struct {
 	Rule  *Rule
 	Tool  match.Glob
 
-	shells   bool // shell(argument): for every tool that runs shell scripts
+	class    *resource.Kind // path(argument) or shell(argument): for every tool of a kind; nil: for the named tools
 	Any      bool // no argument part: every call of the tool
 	argument argumentForms
 }
@@ -54,7 +54,9 @@ func NewPattern(text string) (*Pattern, error) {
 	if p.Any {
 		return p, nil
 	}
-	p.shells = name == shellClass
+	if class, ok := classes[name]; ok {
+		p.class = &class
+	}
 	argument, closed := strings.CutSuffix(argument, ")")
 	if !closed {
 		return nil, errors.New("does not end with ): write tool(argument)")
@@ -79,13 +81,12 @@ func newArgument(text string) argumentForms {
 	return a
 }
 
-// shellClass is the tool name that is for every tool of shell scripts, in a pattern with an
-// argument.
-const shellClass = "shell"
+// classes are the tool names that are for every tool of a kind, in a pattern with an argument.
+var classes = map[string]resource.Kind{"path": resource.Path, "shell": resource.Shell}
 
 // IsFor reports whether a pattern is for a tool with a resource of a kind.
 func (p *Pattern) IsFor(tool string, k resource.Kind) bool {
-	return (p.Tool.Match(tool) || (p.shells && k == resource.Shell)) && p.Rule.concerns(k)
+	return (p.Tool.Match(tool) || (p.class != nil && k == *p.class)) && p.Rule.concerns(k)
 }
 
 // Fits returns an error if a pattern fits none of the kinds of the tools that it is for.
@@ -205,7 +206,7 @@ func (p *Pattern) allowKeys(k resource.Kind) []string {
 		if key := p.argument.shell.Key(); key != "" {
 			return []string{key}
 		}
-	case k == resource.Path && p.argument.path != nil && !p.argument.path.Fixed:
+	case k == resource.Path && p.argument.path != nil && !p.argument.path.Fixed && !p.argument.path.Dotted:
 		if first := match.FirstSegment(p.argument.path.Lower); !strings.ContainsAny(first, `*\`) {
 			return []string{resource.RootKey(&p.argument.path.Location, first)}
 		}
