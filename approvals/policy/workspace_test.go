@@ -30,7 +30,7 @@ rules:
   - ask: ["path(./.github/**)", "path(**/.git/**)"]
     when: risk != "low"
   - allow: ["Edit(./**)", "apply_patch(./**)"]
-  - allow: ["Write(**)", "shell(cat:*)", "shell(grep:*)", "shell(git diff:*)", "shell(git show:*)", "shell(ls:*)", "shell(cd *)", "shell(echo *)"]
+  - allow: ["Write", "shell(cat:*)", "shell(grep:*)", "shell(git diff:*)", "shell(git show:*)", "shell(ls:*)", "shell(cd *)", "shell(echo *)"]
     within: workspace
 `
 
@@ -54,7 +54,7 @@ func TestWorkspace(t *testing.T) {
 	for _, p := range []*Policy{unknown, known} {
 		f(p, Allow, "Edit", "file_path", "APP/src/a.go", "APP/src/../b.go", "APP/./c")
 		f(p, Allow, "Write", "file_path", "APP/src/a.go")
-		f(p, Ask, "Edit", "file_path", "APP", "APP/../x", "APPx/a", "/etc/passwd", "~/x", "APP/.env", "APP/.github/workflows/ci.yml", "APP/.GitHub/x", "APP/.git/hooks/pre-commit", `APP\x`, "../app/x", "APP/../policy.yaml")
+		f(p, Ask, "Edit", "file_path", "APP/../x", "APPx/a", "/etc/passwd", "~/x", "APP/.env", "APP/.github/workflows/ci.yml", "APP/.GitHub/x", "APP/.git/hooks/pre-commit", `APP\x`, "APP/../policy.yaml")
 		f(p, Ask, "Write", "file_path", "/etc/passwd", "APP/../x", "APP/.git/config")
 		f(p, Allow, "Bash", "command", "cat APP/src/a.go", "grep -rn foo APP/src", "cd APP && ls", "ls", "git diff", "echo /etc/passwd")
 		f(p, Ask, "Bash", "command", "cat /etc/passwd", "cat APP/../x", "git diff /etc/passwd /etc/hosts", "grep -rf/etc/passwd x", "cd /etc && cat passwd", "cat ~/x", "cat APP/.env",
@@ -63,9 +63,16 @@ func TestWorkspace(t *testing.T) {
 	f(known, Allow, "Edit", "file_path", "src/a.go", "./a")
 	f(known, Allow, "apply_patch", "input", "*** Begin Patch\n*** Add File: src/x\n+x\n*** End Patch")
 	f(known, Allow, "Bash", "command", "cat src/a.go", "grep -rn foo src | cat", "git show HEAD:src/a.go", "cd src && cat a.go", "cat a.go 2>/dev/null")
+	for _, text := range []string{"mkdir .git/hooks", "git mv x .github/workflows/ci.yml", "cd .git && touch x", "cp x APP/.git/config", "frob .github/x"} {
+		v := known.Judge(Call{Tool: "Bash", Arguments: argument("command", strings.ReplaceAll(text, "APP", folder))})
+		if !strings.HasPrefix(v.Rule, "policy.yaml:5") {
+			t.Errorf("%s: %s by %s (%s), want the rule about what is written", text, v.Action, v.Rule, v.Reason)
+		}
+	}
+	f(known, Allow, "Bash", "command", "cat .github/workflows/ci.yml", "git diff .github")
 	f(known, Ask, "Bash", "command", "git show HEAD:.env", "cat x > y")
 	f(known, Ask, "apply_patch", "input", "*** Begin Patch\n*** Add File: ../x\n+x\n*** End Patch", "*** Begin Patch\n*** Add File: .github/x\n+x\n*** End Patch")
-	f(unknown, Ask, "Edit", "file_path", "src/a.go", "./a")
+	f(unknown, Ask, "Edit", "file_path", "src/a.go", "./a", "../app/x")
 	f(unknown, Ask, "Bash", "command", "cat src/a.go", "cd src && ls")
 
 	shell := func(want Action, p *Policy, args string) {

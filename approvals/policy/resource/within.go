@@ -71,24 +71,61 @@ func (c *ParsedCall) CommandWithin(of *shell.Command) bool {
 }
 
 func (c *ParsedCall) commandOutside(of *shell.Command) string {
-	for _, folder := range c.folders {
-		if why := c.outsideOf(folder); why != "" {
-			return why
+	if why := c.pathOutside(of, ""); why != "" {
+		return why
+	}
+	if of.Words[0] == "cd" && slices.Contains(of.Words, "-") {
+		return "the folder before the last cd is not known"
+	}
+	use := c.useOf(of)
+	before := 0 // words up to a subcommand
+	for i, word := range use.Words {
+		if use.Subcommand != "" && strings.HasSuffix(" "+use.Subcommand, " "+word.Text) {
+			before = i
+			break
 		}
 	}
-	if slices.Contains(printers, of.Words[0]) {
-		return ""
-	}
-	pattern := c.Known.Programs.SearchPattern(of)
-	for i, word := range of.Words {
-		if i == 0 || i == pattern {
+	for i := 1; i < before; i++ {
+		word := use.Words[i].Text
+		if slices.Contains(strings.Fields(use.Subcommand), word) {
 			continue
 		}
 		if why := c.wordOutside(of, word); why != "" {
 			return why
 		}
 	}
+	for _, path := range use.Paths {
+		if why := c.wordOutside(of, path.Text); why != "" {
+			return why
+		}
+	}
 	return ""
+}
+
+// useOf describes a command of the call.
+func (c *ParsedCall) useOf(of *shell.Command) shell.Use {
+	for _, use := range c.Uses() {
+		if use.Command == of {
+			return use
+		}
+	}
+	use := shell.Use{Command: of} // it starts others
+	for _, word := range of.Words[1:] {
+		use.Paths = append(use.Paths, shell.PathUse{Word: shell.Word{Text: word}, Access: shell.Touches})
+	}
+	return use
+}
+
+// Uses describes the commands of the call's scripts.
+func (c *ParsedCall) Uses() []shell.Use {
+	if c.uses == nil {
+		c.uses = []shell.Use{}
+		for _, script := range c.Scripts() {
+			uses, _ := c.Known.Programs.Uses(script)
+			c.uses = append(c.uses, uses...)
+		}
+	}
+	return c.uses
 }
 
 // wordOutside returns why a word of a command may be a path that is not inside the workspace, or "".
@@ -112,10 +149,13 @@ func (c *ParsedCall) wordOutside(of *shell.Command, word string) string {
 	return ""
 }
 
-// pathOutside judges a path from each folder in which the command may run.
+// pathOutside judges a path from each folder in which the command may run, or that folder.
 func (c *ParsedCall) pathOutside(of *shell.Command, text string) string {
 	text = match.JoinFolder(of.Folder, text)
-	if len(c.folders) == 0 {
+	switch {
+	case len(c.folders) == 0 && text == "":
+		return "" // the agent's own
+	case len(c.folders) == 0:
 		return c.outsideOf(text)
 	}
 	for _, folder := range c.folders {

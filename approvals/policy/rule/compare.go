@@ -18,7 +18,7 @@ func (p *Pattern) Compare(c *resource.ParsedCall) match.Result {
 	if p.Rule.Names != nil {
 		return namesAny(p.Rule.Names, c)
 	}
-	if p.Any || p.argument.star {
+	if p.Any || (p.argument.star && !p.written) {
 		return match.Yes
 	}
 	if p.Rule.MatchesArguments {
@@ -75,9 +75,26 @@ func (p *Pattern) MatchCandidate(c *resource.ParsedCall, r *resource.Candidate) 
 		}
 		return p.argument.url.Match(r.URL)
 	case resource.Shell:
+		if p.written {
+			return p.matchWritten(c)
+		}
 		return max(p.matchText(r), p.argument.command.Match(r.Script))
 	}
 	return p.matchText(r)
+}
+
+// matchWritten compares an ask pattern for paths with the files that the commands of a script write
+// or may write.
+func (p *Pattern) matchWritten(c *resource.ParsedCall) match.Result {
+	found := match.No
+	for _, written := range c.Written() {
+		one := p.matchPath(c, &written.Candidate)
+		if !written.Certain {
+			one = min(one, match.Maybe)
+		}
+		found = max(found, one)
+	}
+	return found
 }
 
 // matchPath compares a deny or ask pattern with a path, by its name and by where links in it lead.
@@ -176,6 +193,8 @@ func (p *Pattern) InDoubt(c *resource.ParsedCall, r *resource.Candidate) string 
 		return "which file " + match.Quote(r.Text) + " is depends on the agent's folder, or on letter case"
 	case c.Kind == resource.URL:
 		return match.Quote(r.Text) + " differs from it in scheme, port or letter case"
+	case c.Kind == resource.Shell && p.written:
+		return "it may write such a file"
 	case c.Kind == resource.Shell:
 		return p.argument.command.InDoubt(r.Script)
 	}

@@ -92,7 +92,12 @@ func (r *ruleReader) keys() []strictyaml.Key {
 func (r *ruleReader) patternList(to *[]*Pattern, covers bool) func(*yaml.Node, string) {
 	return func(n *yaml.Node, path string) {
 		r.found[to] = true
-		r.later = append(r.later, func() { r.patterns(n, path, r.one, r.in, covers, to) })
+		r.later = append(r.later, func() {
+			r.patterns(n, path, r.one, r.in, covers, to)
+			for _, p := range r.to.ask {
+				p.written = p.class != nil && *p.class == resource.Path
+			}
+		})
 	}
 }
 

@@ -24,7 +24,8 @@ type Pattern struct {
 	Tool  match.Glob
 
 	class    *resource.Kind // path(argument) or shell(argument): for every tool of a kind; nil: for the named tools
-	Any      bool // no argument part: every call of the tool
+	written  bool           // it is also about the files that shell commands write
+	Any      bool           // no argument part: every call of the tool
 	argument argumentForms
 }
 
@@ -86,7 +87,7 @@ var classes = map[string]resource.Kind{"path": resource.Path, "shell": resource.
 
 // IsFor reports whether a pattern is for a tool with a resource of a kind.
 func (p *Pattern) IsFor(tool string, k resource.Kind) bool {
-	return (p.Tool.Match(tool) || (p.class != nil && k == *p.class)) && p.Rule.concerns(k)
+	return (p.Tool.Match(tool) || (p.class != nil && k == *p.class) || (p.written && k == resource.Shell)) && p.Rule.concerns(k)
 }
 
 // Fits returns an error if a pattern fits none of the kinds of the tools that it is for.
@@ -120,7 +121,7 @@ func (p *Pattern) check(k resource.Kind, allows bool) error {
 // keys returns the lookup keys of a deny or ask pattern, or none if any resource may match. A
 // resource that matches has one of them.
 func (p *Pattern) keys(k resource.Kind) []string {
-	if p.Any || p.argument.star || p.Rule.MatchesArguments {
+	if p.Any || p.argument.star || p.Rule.MatchesArguments || (p.written && k == resource.Shell) {
 		return nil
 	}
 	switch k {
