@@ -44,12 +44,8 @@ type ParsedCall struct {
 	Unknown    []Candidate // texts of arguments that nothing is known of
 	Keys       Keys
 
-	folders     []string    // of a shell, as the arguments name them
-	outside     string      // why a rule for the workspace does not cover the call, or ""
-	uses        []shell.Use // see Uses; nil: not needed yet
-	written     []Written   // see Written; nil: not needed yet
-	secretWords map[*shell.Command][]int
-	arguments   argumentTexts
+	Places    Places
+	arguments argumentTexts
 }
 
 // Candidate is one text that a resource may be.

@@ -57,9 +57,6 @@ func (r *ruleReader) keys() []strictyaml.Key {
 		}},
 		{Name: "within", Read: r.about(&r.to.allow, "allow", func(n *yaml.Node, path string) {
 			one.Within = r.OneOf(n, path, []string{"workspace"}) != ""
-			if r.in.Known.Workspace == nil {
-				r.Fail(n, path, "needs a workspace: write workspace: [FOLDER] in the policy")
-			}
 		})},
 		{Name: "when", Read: func(n *yaml.Node, path string) { one.When = r.condition(n, path) }},
 		{Name: "limit", Read: r.limit},
