@@ -97,7 +97,7 @@ func (p *Places) commandOutside(of *shell.Command) string {
 	if of.Words[0] == "cd" && slices.Contains(of.Words, "-") {
 		return "the folder before the last cd is not known"
 	}
-	use := p.useOf(of)
+	use := p.UseOf(of)
 	words := beforeSubcommand(&use)
 	for _, path := range use.Paths {
 		words = append(words, path.Text)
@@ -178,8 +178,8 @@ func isDevice(path string) bool {
 	return path == "/dev/null" || path == "/dev/stdin" || path == "/dev/stdout" || path == "/dev/stderr"
 }
 
-// useOf describes a command of the call.
-func (p *Places) useOf(of *shell.Command) shell.Use {
+// UseOf describes a command of the call.
+func (p *Places) UseOf(of *shell.Command) shell.Use {
 	for _, use := range p.Uses() {
 		if use.Command == of {
 			return use

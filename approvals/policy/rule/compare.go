@@ -133,7 +133,7 @@ func namesAny(names *regexp.Regexp, c *resource.ParsedCall) match.Result {
 
 // CoversCommand reports whether an allow pattern covers a command and names its secrets.
 func (p *Pattern) CoversCommand(c *resource.ParsedCall, command *shell.Command) bool {
-	if p.argument.shell == nil || !p.argument.shell.Covers(command, c.Known.Programs) {
+	if p.argument.shell == nil || !p.coversWords(c, command) {
 		return false
 	}
 	if slices.ContainsFunc(c.SecretWords(command), func(i int) bool {
@@ -143,6 +143,16 @@ func (p *Pattern) CoversCommand(c *resource.ParsedCall, command *shell.Command) 
 		return false
 	}
 	return !p.Rule.Within || c.Places.CommandWithin(command)
+}
+
+// coversWords reports whether an allow pattern covers the words of a command, and its rule what the
+// command does. If it is a * alone, what the command does is enough.
+func (p *Pattern) coversWords(c *resource.ParsedCall, command *shell.Command) bool {
+	if len(p.Rule.Does) == 0 {
+		return p.argument.shell.Covers(command, c.Known.Programs)
+	}
+	use := c.Places.UseOf(command)
+	return slices.Contains(p.Rule.Does, use.Class) && (p.argument.star || p.argument.shell.Covers(command, c.Known.Programs))
 }
 
 // Covers reports whether an allow pattern covers a resource other than a script.
