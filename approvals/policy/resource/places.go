@@ -133,6 +133,9 @@ func (p *Places) wordOutside(of *shell.Command, word string) string {
 		// earlier call.
 		return match.Quote(word) + " leads upwards"
 	}
+	if of.Words[0] == "go" {
+		word = strings.TrimSuffix(word, "...") // every package below
+	}
 	for text := range pathsIn(word) {
 		if text == "" || isDevice(text) || (shell.IsOperand(word) && strings.HasPrefix(text, "-")) {
 			continue
