@@ -121,16 +121,3 @@ func list(texts []string) (string, error) {
 	}
 	return strings.Join(quoted, ", "), nil
 }
-
-// Trust returns sentences for people on what a policy lets pass unasked.
-func Trust(o Options) string {
-	if len(o.Workspace) == 0 {
-		return "It lets readers and a few commands that look around pass. With --workspace DIR edits and checks of the project pass too.\n"
-	}
-	text := "It lets pass, in " + strings.Join(o.Workspace, ", ") + ": reading, editing, commits"
-	if o.AskChecks {
-		return text + ". The project's own checks are asked about.\n"
-	}
-	return text + ", and the project's own checks.\n" +
-		"Edits plus checks run any code that an agent writes, with all rights of its user. `--checks ask` does not; runs that have read the web ask.\n"
-}
