@@ -181,6 +181,8 @@ func (p *AllowPattern) coversProgram(c *Command, t *Programs) bool {
 		return false
 	case (c.piped || c.fed) && (c.interprets || c.reads) && !t.Listed(program):
 		return false // what it runs is in its input
+	case c.fed && c.runsOthers && (!c.complete || len(c.inner) > 0):
+		return false // it may run what it reads
 	case p.SpelledOut:
 		return true
 	}

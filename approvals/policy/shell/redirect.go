@@ -12,7 +12,10 @@ import (
 // that is written to, ">>" where it is appended to, or "<" and the path that is read. Input and
 // output that is only joined or discarded is none.
 
-const notPlainRedirect = "The script redirects input or output."
+const (
+	notPlainRedirect = "The script redirects input or output."
+	notPlainWord     = "The script has a word that a shell expands."
+)
 
 // redirectWords are the operators of redirections of files, by what they do.
 var redirectWords = map[syntax.RedirOperator]string{

@@ -56,6 +56,8 @@ type Command struct {
 
 	inner       []*Command // what it runs
 	same        []*Command // what does the same together: without options in front of a subcommand
+	listed      bool       // it is xargs, runs a reader and reads names of files
+	feeds       bool       // other commands have what it writes as words
 	complete    bool       // inner is all that it runs: nothing, where that is empty
 	opaque      bool       // it may run anything
 	runsOthers  bool       // its program runs others: see runsOthers
@@ -248,10 +250,10 @@ func (c *Command) appendAll(all []*Command) []*Command {
 func (c *Command) isWild(i int) bool { return c.wild != nil && c.wild[i] }
 
 // Instead returns commands that together do the same as a command: the one that it runs, if it
-// changes only time and priority; or a cd to the folder of an option, and the command without
+// changes only time and priority, or is a reader of listed files; or a cd to the folder of an option, and the command without
 // options in front of its subcommand.
 func (c *Command) Instead() []*Command {
-	if c.transparent && c.complete && len(c.inner) == 1 {
+	if c.listed || (c.transparent && c.complete && len(c.inner) == 1) {
 		return c.inner
 	}
 	return c.same

@@ -29,8 +29,9 @@ func (t *Programs) SearchPattern(c *Command) int {
 	return 0
 }
 
-// Searches reports whether a command reads or copies the files below a folder.
-func (t *Programs) Searches(c *Command) bool { return t.Table.Searches(c.Words) }
+// Searches reports whether a command reads or copies the files below a folder, or lists them for
+// another.
+func (t *Programs) Searches(c *Command) bool { return c.feeds || t.Table.Searches(c.Words) }
 
 // MayOpenLast reports whether the last operand of a command may become a * in a suggestion: the
 // program only reads its operands.

@@ -35,7 +35,7 @@ func (t *Programs) whyStmtNotSimple(stmt *syntax.Stmt) string {
 		return "The script negates a command or leaves it running."
 	}
 	for _, r := range stmt.Redirs {
-		if !harmlessRedirect(r) && !plainRedirect(r) {
+		if !harmlessRedirect(r) && !plainRedirect(r) && !plainDocument(stmt, r) {
 			return notPlainRedirect
 		}
 	}
@@ -81,7 +81,7 @@ func (t *Programs) whyCallNotSimple(call *syntax.CallExpr) string {
 	program := wordOf(call.Args[0]).text
 	for _, w := range call.Args {
 		switch one := wordOf(w); {
-		case one.why != "":
+		case one.why != "" && !t.substitutes(program, w):
 			return one.why
 		case one.sign && !t.TakesScript(program):
 			return quotesSign

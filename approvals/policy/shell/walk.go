@@ -18,6 +18,14 @@ func (f *finder) walk(file *syntax.File, src string, depth int) {
 			f.script.opens = f.script.opens || holdsSubstitution(n.Value)
 		case *syntax.Lit:
 			f.script.opens = f.script.opens || holdsSubstitution(n.Value)
+		case *syntax.DblQuoted:
+			w.documents(n)
+		case *syntax.CmdSubst:
+			if slices.Contains(w.literal, n) {
+				return false
+			}
+			w.outputs = append(w.outputs, spanOf(n))
+			f.script.NotPlain = notPlainWord
 		case *syntax.Assign:
 			w.spans = append(w.spans, spanOf(n))
 			f.script.opens = f.script.opens || (n.Value != nil && wordOf(n.Value).opens())
@@ -25,6 +33,7 @@ func (f *finder) walk(file *syntax.File, src string, depth int) {
 			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
 				w.piped = append(w.piped, n.Y)
 				w.inputs = append(w.inputs, input{of: commandSpan(n.Y), text: spanOf(n.X)})
+				w.listed = append(w.listed, n)
 			}
 		case *syntax.Stmt:
 			w.stmt(n)
@@ -39,13 +48,26 @@ func (f *finder) walk(file *syntax.File, src string, depth int) {
 
 // walk is the state of a walk through the statements of a script.
 type walk struct {
-	in     *finder
-	src    string
-	depth  int
-	piped  []*syntax.Stmt // the reading ends of pipes
-	fed    []*syntax.Stmt // those with a redirection of input
-	inputs []input
-	spans  []span // in which a command may be named
+	in      *finder
+	src     string
+	depth   int
+	piped   []*syntax.Stmt      // the reading ends of pipes
+	fed     []*syntax.Stmt      // those with a redirection of input
+	literal []*syntax.CmdSubst  // those that are literal text
+	outputs []span              // of substitutions
+	listed  []*syntax.BinaryCmd // pipes
+	inputs  []input
+	spans   []span // in which a command may be named
+}
+
+// documents notes the substitutions in double quotes that only write a literal here-document.
+func (w *walk) documents(n *syntax.DblQuoted) {
+	for _, part := range n.Parts {
+		if _, ok := documentWord(part); ok {
+			w.literal = append(w.literal, part.(*syntax.CmdSubst))
+			w.in.script.NotPlain = notPlainDocument
+		}
+	}
 }
 
 func (w *walk) stmt(n *syntax.Stmt) {
@@ -62,6 +84,7 @@ func (w *walk) stmt(n *syntax.Stmt) {
 		}
 		if slices.ContainsFunc(n.Redirs, func(r *syntax.Redirect) bool { return givesInput(r) && !harmlessRedirect(r) }) {
 			w.fed = append(w.fed, n)
+			s.NotPlain = notPlainRedirect
 		}
 	}
 	var words []word
@@ -78,11 +101,19 @@ func (w *walk) stmt(n *syntax.Stmt) {
 	if slices.ContainsFunc(w.fed, within) {
 		c.isFed()
 	}
+	at := commandSpan(n)
+	c.feeds = slices.ContainsFunc(w.outputs, func(one span) bool { return one.holds(at) })
+	if i := slices.IndexFunc(w.listed, func(pipe *syntax.BinaryCmd) bool { return pipe.Y == n }); i >= 0 && w.in.showsListed(c, w.listed[i].X) {
+		c.listed = true
+		from := spanOf(w.listed[i].X)
+		for _, one := range s.Commands {
+			one.feeds = one.feeds || (one.source.stmt != nil && one.source.script == w.src && from.holds(commandSpan(one.source.stmt)))
+		}
+	}
 	c.source = commandSource{stmt: n, script: w.src, expands: expands(call, w.src)}
 	w.in.fed(c, n.Redirs, w.depth)
 	s.Commands = append(s.Commands, c)
 	if len(w.inputs) > 0 && c.executes() {
-		at := commandSpan(n)
 		for i := range w.inputs {
 			if in := &w.inputs[i]; !in.used && in.of.holds(at) {
 				in.used = true

@@ -44,7 +44,7 @@ func unquoted(w *syntax.Word) word {
 		case *syntax.DblQuoted:
 			b.doubleQuoted(part)
 		default:
-			b.unknown("The script has a word that a shell expands.")
+			b.unknown(notPlainWord)
 		}
 	}
 	one := word{text: b.text.String(), why: b.why, wild: b.wild, sign: b.sign}
@@ -93,7 +93,7 @@ func appendBraces(words []word, split *syntax.Word) []word {
 func hasBrace(w *syntax.Word) bool {
 	return slices.ContainsFunc(w.Parts, func(part syntax.WordPart) bool {
 		lit, ok := part.(*syntax.Lit)
-		return ok && strings.Contains(lit.Value, "{")
+		return ok && strings.Contains(strings.ReplaceAll(lit.Value, "{}", ""), "{")
 	})
 }
 
@@ -129,6 +129,8 @@ func (b *wordBuilder) literal(text string, first bool) {
 		switch {
 		case escaped:
 			escaped = false
+		case strings.HasPrefix(text[i:], "{}"):
+			escaped = true // {} is no list
 		case r == '\\' && i+1 < len(text) && strings.IndexByte("()!;*?[]{}|&<>'\"# .-+^/", text[i+1]) >= 0:
 			escaped = true
 		case r == '*' || r == '?':
@@ -153,7 +155,7 @@ func expandedFrom(text string, first bool) int {
 		switch {
 		case escaped:
 			escaped = false
-		case text[i] == '\\':
+		case text[i] == '\\', strings.HasPrefix(text[i:], "{}"):
 			escaped = true
 		case strings.IndexByte("*?[{", text[i]) >= 0:
 			return i
@@ -188,9 +190,13 @@ func (b *wordBuilder) doubleQuoted(q *syntax.DblQuoted) {
 		return
 	}
 	for _, part := range q.Parts {
+		if text, ok := documentWord(part); ok {
+			b.text.WriteString(text)
+			continue
+		}
 		lit, ok := part.(*syntax.Lit)
 		if !ok {
-			b.unknown("The script has a word that a shell expands.")
+			b.unknown(notPlainWord)
 			continue
 		}
 		if strings.ContainsAny(lit.Value, "$`!") || !plainBackslashes(lit.Value) {
