@@ -70,6 +70,9 @@ func JoinFolder(folder, text string) string {
 	return strings.TrimSuffix(folder, "/") + "/" + text
 }
 
+// isBelow reports whether a path is in the agent's folder.
+func (l Location) isBelow() bool { return l.Anchor == "" && l.Up == 0 }
+
 func (l Location) inProc() bool {
 	return l.Anchor == "/" && (l.Body == "proc" || strings.HasPrefix(l.Body, "proc/"))
 }
@@ -170,7 +173,7 @@ func NewPathGlob(text string) (*PathGlob, error) {
 			core = text
 		}
 	}
-	head, keys := FirstSegment(l.Lower), pathKeys(l.Lower)
+	head, keys, below := FirstSegment(l.Lower), pathKeys(l.Lower), l.isBelow()
 	l.Body = literalGlob.Replace(l.Body)
 	l.Lower = FoldCase(l.Body)
 	if !doublestar.ValidatePattern(l.Body) {
@@ -181,8 +184,8 @@ func NewPathGlob(text string) (*PathGlob, error) {
 		head:     head,
 		core:     core,
 		bytes:    newByteSet(core),
-		Anywhere: l.Anchor == "" && l.Up == 0 && strings.HasPrefix(text, "**"),
-		Dotted:   l.Anchor == "" && l.Up == 0 && strings.HasPrefix(text, "./"),
+		Anywhere: below && strings.HasPrefix(text, "**"),
+		Dotted:   below && strings.HasPrefix(text, "./"),
 		Keys:     keys,
 		Fixed:    !strings.Contains(LastSegment(l.Lower), "*"),
 	}, nil

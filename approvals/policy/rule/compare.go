@@ -211,5 +211,10 @@ func (p *Pattern) InDoubt(c *resource.ParsedCall, r *resource.Candidate) string 
 	return match.Quote(r.Text) + " differs from it in letter case only"
 }
 
+// Unconditional reports whether an allow pattern covers every call of its tools.
+func (p *Pattern) Unconditional() bool {
+	return p.Any && p.Rule.When == nil && !p.Rule.Within && p.Rule.Does == nil
+}
+
 // SpelledOut reports whether the pattern spells out a whole command.
 func (p *Pattern) SpelledOut() bool { return p.argument.shell != nil && p.argument.shell.SpelledOut }
