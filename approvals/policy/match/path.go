@@ -143,6 +143,7 @@ type PathGlob struct {
 	Fixed    bool
 	core     string  // the longest text between its stars, in lower case
 	bytes    byteSet // of core
+	onlyCore bool    // a path that matches, or may, contains core: all other segments have a star
 }
 
 // literalGlob escapes the characters that only doublestar treats as special.
@@ -184,11 +185,25 @@ func NewPathGlob(text string) (*PathGlob, error) {
 		head:     head,
 		core:     core,
 		bytes:    newByteSet(core),
+		onlyCore: onlyIn(core, l.Lower),
 		Anywhere: below && strings.HasPrefix(text, "**"),
 		Dotted:   below && strings.HasPrefix(text, "./"),
 		Keys:     keys,
 		Fixed:    !strings.Contains(LastSegment(l.Lower), "*"),
 	}, nil
+}
+
+// onlyIn reports whether a text is in one segment of a glob, and all others have a star.
+func onlyIn(core, glob string) bool {
+	if core == "" || strings.Contains(core, "/") {
+		return false
+	}
+	for segment := range strings.SplitSeq(glob, "/") {
+		if !strings.Contains(segment, "*") && !strings.Contains(segment, core) {
+			return false
+		}
+	}
+	return true
 }
 
 // pathKeys returns the last segment, or if that has a * and the first has none, each segment
@@ -223,6 +238,9 @@ func (g *PathGlob) Covers(l Location) bool {
 // Match compares a path for a deny or ask rule. It is [Maybe] if the agent's folder or letter case
 // decides.
 func (g *PathGlob) Match(l Location) Result {
+	if g.onlyCore && !strings.Contains(l.Lower, g.core) {
+		return No
+	}
 	beside := g.Anchor == l.Anchor && g.Up == l.Up
 	if beside && !strings.Contains(g.head, "*") && FirstSegment(l.Lower) != g.head {
 		return No

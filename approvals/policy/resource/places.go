@@ -94,8 +94,8 @@ func (p *Places) commandOutside(of *shell.Command) string {
 	if why := p.pathOutside(of, ""); why != "" {
 		return why
 	}
-	if of.Words[0] == "cd" && slices.Contains(of.Words, "-") {
-		return "the folder before the last cd is not known"
+	if of.Words[0] == "cd" && !slices.ContainsFunc(of.Words[1:], shell.IsOperand) {
+		return "the cd leads to the home folder, or back to one that is not known"
 	}
 	use := p.UseOf(of)
 	words := beforeSubcommand(&use)
