@@ -10,6 +10,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // AllowPattern is the argument of an allow pattern for scripts: the words of one command.
@@ -106,15 +107,15 @@ func wordGlob(w *syntax.Word) (match.Glob, error) {
 	for i, part := range w.Parts {
 		lit, unquoted := part.(*syntax.Lit)
 		if !unquoted {
-			one := wordOf(&syntax.Word{Parts: []syntax.WordPart{part}})
-			if one.why != "" {
+			one := quoting.WordOf(&syntax.Word{Parts: []syntax.WordPart{part}})
+			if one.Why != "" {
 				return match.Glob{}, errNotOneCommand
 			}
-			parts[len(parts)-1] += one.text
+			parts[len(parts)-1] += one.Text
 			continue
 		}
 		for j, text := range strings.Split(lit.Value, "*") {
-			if !plainLiteral(text, i == 0 && j == 0) {
+			if !quoting.Plain(text, i == 0 && j == 0) {
 				return match.Glob{}, fmt.Errorf("has %q, which a shell may expand; quote it or use * alone", lit.Value)
 			}
 			if j > 0 {

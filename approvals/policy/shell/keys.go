@@ -107,3 +107,15 @@ func appendWordsKeys(keys, words []string) []string {
 	}
 	return keys
 }
+
+func isOption(word string) bool { return strings.HasPrefix(word, "-") }
+
+// IsOperand reports whether a word is not an option.
+func IsOperand(word string) bool { return !isOption(word) }
+
+func firstWord(text string) string {
+	if i := strings.IndexAny(text, " \t\n"); i >= 0 {
+		return text[:i]
+	}
+	return text
+}

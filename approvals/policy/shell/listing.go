@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // Words that a shell or xargs takes from the output of another command are not known. A reader may
@@ -21,7 +23,7 @@ func (t *Programs) substitutes(program string, w *syntax.Word) bool {
 		return false
 	}
 	rest, subs := withoutSubstitutions(w)
-	if len(subs) == 0 || wordOf(rest).why != "" {
+	if len(subs) == 0 || quoting.WordOf(rest).Why != "" {
 		return false
 	}
 	if program != "echo" && (len(rest.Parts) > 0 || len(subs) > 1) {
@@ -51,7 +53,7 @@ func withoutSubstitutions(w *syntax.Word) (rest *syntax.Word, subs []*syntax.Cmd
 		var parts []syntax.WordPart
 		for _, inner := range quoted.Parts {
 			if sub, ok := inner.(*syntax.CmdSubst); ok {
-				if _, literal := documentWord(sub); !literal {
+				if _, literal := quoting.DocumentWord(sub); !literal {
 					subs = append(subs, sub)
 					continue
 				}
@@ -95,11 +97,11 @@ func argvOf(stmt *syntax.Stmt) []string {
 	}
 	var argv []string
 	for _, w := range call.Args {
-		one := wordOf(w)
-		if one.why != "" {
+		one := quoting.WordOf(w)
+		if one.Why != "" {
 			return nil
 		}
-		argv = append(argv, one.text)
+		argv = append(argv, one.Text)
 	}
 	return argv
 }

@@ -17,6 +17,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // Limits of parsed scripts. Deep nesting makes the parser slow and exhausts the stack.
@@ -91,7 +92,7 @@ func (t *Programs) ParseArgv(argv []string) *Script {
 	words := make([]word, len(argv))
 	for i, text := range argv {
 		total += len(text)
-		words[i] = word{text: text, open: text}
+		words[i] = word{Text: text, Open: text}
 	}
 	switch all := strings.Join(argv, " "); {
 	case len(argv) == 0 || argv[0] == "":
@@ -109,7 +110,7 @@ func (t *Programs) ParseArgv(argv []string) *Script {
 	}
 	f := &finder{table: t, script: s, budget: 2 * MaxScript}
 	s.Commands = []*Command{f.command(words, false, 0)}
-	if slices.ContainsFunc(argv, func(text string) bool { return text == "" || !plainLiteral(text, true) }) {
+	if slices.ContainsFunc(argv, func(text string) bool { return text == "" || !quoting.Plain(text, true) }) {
 		f.joined(strings.Join(argv, " "))
 	}
 	f.finish()
@@ -262,7 +263,7 @@ func (c *Command) Instead() []*Command {
 func callWords(call *syntax.CallExpr) []word {
 	words := make([]word, 0, len(call.Args))
 	for _, w := range call.Args {
-		words = appendWords(words, w)
+		words = quoting.AppendWords(words, w)
 	}
 	return words
 }
@@ -270,8 +271,8 @@ func callWords(call *syntax.CallExpr) []word {
 func (f *finder) command(words []word, piped bool, depth int) *Command {
 	c := &Command{piped: piped, Words: make([]string, len(words))}
 	for i, one := range words {
-		c.Words[i] = one.text
-		if one.wild {
+		c.Words[i] = one.Text
+		if one.Wild {
 			if c.wild == nil {
 				c.wild = make([]bool, len(words))
 			}
@@ -280,17 +281,17 @@ func (f *finder) command(words []word, piped bool, depth int) *Command {
 	}
 	text := strings.Join(c.Words, " ")
 	c.opens = []string{text}
-	if slices.ContainsFunc(words, func(w word) bool { return !w.certain() }) {
+	if slices.ContainsFunc(words, func(w word) bool { return !w.Certain() }) {
 		open := make([]string, len(words))
 		for i, one := range words {
-			open[i] = one.open
+			open[i] = one.Open
 		}
 		c.opens[0] = strings.Join(open, " ")
 	}
 	f.script.texts = append(f.script.texts, text)
 	if i := strings.LastIndexByte(c.Words[0], '/'); i >= 0 {
 		f.script.texts = append(f.script.texts, text[i+1:])
-		if j := strings.LastIndexByte(words[0].open, '/'); j >= 0 {
+		if j := strings.LastIndexByte(words[0].Open, '/'); j >= 0 {
 			c.opens = append(c.opens, c.opens[0][j+1:])
 		}
 	}

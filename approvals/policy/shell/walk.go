@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // walk finds the simple commands, the source of each statement, and other texts that may name a
@@ -15,9 +17,9 @@ func (f *finder) walk(file *syntax.File, src string, depth int) {
 	syntax.Walk(file, func(node syntax.Node) bool {
 		switch n := node.(type) {
 		case *syntax.SglQuoted:
-			f.script.opens = f.script.opens || holdsSubstitution(n.Value)
+			f.script.opens = f.script.opens || quoting.HoldsSubstitution(n.Value)
 		case *syntax.Lit:
-			f.script.opens = f.script.opens || holdsSubstitution(n.Value)
+			f.script.opens = f.script.opens || quoting.HoldsSubstitution(n.Value)
 		case *syntax.DblQuoted:
 			w.documents(n)
 		case *syntax.CmdSubst:
@@ -28,7 +30,7 @@ func (f *finder) walk(file *syntax.File, src string, depth int) {
 			f.script.NotPlain = notPlainWord
 		case *syntax.Assign:
 			w.spans = append(w.spans, spanOf(n))
-			f.script.opens = f.script.opens || (n.Value != nil && wordOf(n.Value).opens())
+			f.script.opens = f.script.opens || (n.Value != nil && quoting.WordOf(n.Value).Opens())
 		case *syntax.BinaryCmd:
 			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
 				w.piped = append(w.piped, n.Y)
@@ -63,7 +65,7 @@ type walk struct {
 // documents notes the substitutions in double quotes that only write a literal here-document.
 func (w *walk) documents(n *syntax.DblQuoted) {
 	for _, part := range n.Parts {
-		if _, ok := documentWord(part); ok {
+		if _, ok := quoting.DocumentWord(part); ok {
 			w.literal = append(w.literal, part.(*syntax.CmdSubst))
 			w.in.script.NotPlain = notPlainDocument
 		}
@@ -132,12 +134,6 @@ func (c *Command) isFed() {
 }
 
 func partOf(n, in *syntax.Stmt) bool { return !in.Pos().After(n.Pos()) && !n.End().After(in.End()) }
-
-// holdsSubstitution reports whether a quoted text contains a substitution, which a program that
-// evaluates it would run.
-func holdsSubstitution(text string) bool {
-	return strings.Contains(text, "$(") || strings.Contains(text, "`") || strings.Contains(text, `\$`)
-}
 
 type span struct{ from, to int }
 
@@ -208,7 +204,7 @@ func (f *finder) looksInto(file *syntax.File, src string, spans []span) {
 		}
 		at := spanOf(w)
 		if slices.ContainsFunc(apart, func(one span) bool { return one.holds(at) }) {
-			words = append(words, wordOf(w).text)
+			words = append(words, quoting.WordOf(w).Text)
 		}
 		return true
 	})

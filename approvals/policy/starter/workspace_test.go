@@ -2,6 +2,7 @@ package starter_test
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +13,10 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/policy/starter"
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
+	"github.com/heldcall/heldcall/internal/testing/golden"
 )
+
+var update = flag.Bool("update", false, "write the policy by which the corpus is judged")
 
 func argument(field, text string) string {
 	quoted, err := json.Marshal(map[string]string{field: text})
@@ -154,6 +158,11 @@ func TestStarterOptions(t *testing.T) {
 	if err != nil || !strings.Contains(string(src), `workspace: ["."]`) {
 		t.Errorf("the folder of the policy: %v", err)
 	}
+	made, err := starter.Policy(starter.Options{Command: "heldcall policy init --workspace /work/app", Workspace: []string{"/work/app"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, "../testdata/starter.yaml", made, *update, "go test ./approvals/policy/starter -run StarterOptions -update")
 	if lines := slices.Collect(strings.Lines(string(src))); len(lines) > 120 {
 		t.Error(fmt.Sprint("the policy has ", len(lines), " lines"))
 	}

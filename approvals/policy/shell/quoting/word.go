@@ -1,4 +1,6 @@
-package shell
+// Package quoting reads the words of shell scripts: what is left of them once their quoting is
+// removed, and whether all shells read them alike.
+package quoting
 
 import (
 	"slices"
@@ -7,33 +9,32 @@ import (
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
-
-	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-// unknown replaces text that only the running shell knows. Parsed scripts do not contain it.
-const unknown = "\x00"
+// Unknown replaces text that only the running shell knows. Parsed scripts do not contain it.
+const Unknown = "\x00"
 
-// word is one word of a command with its quoting removed.
-type word struct {
-	text string // unknown is in place of what a shell expands; unquoted * and ? stay
-	open string // the text up to what a shell may expand, then unknown; else the text
-	why  string // why the word is not plain, or ""
-	wild bool   // has an unquoted * or ?, and is plain otherwise
-	sign bool   // quotes a variable, which a program that evaluates the word may expand
+// Word is one word of a command with its quoting removed.
+type Word struct {
+	Text string // Unknown is in place of what a shell expands; unquoted * and ? stay
+	Open string // the text up to what a shell may expand, then Unknown; else the text
+	Why  string // why the word is not plain, or ""
+	Wild bool   // has an unquoted * or ?, and is plain otherwise
+	Sign bool   // quotes a variable, which a program that evaluates the word may expand
 }
 
-func wordOf(w *syntax.Word) word {
+// WordOf reads a word.
+func WordOf(w *syntax.Word) Word {
 	if len(w.Parts) == 1 {
 		lit, ok := w.Parts[0].(*syntax.Lit)
-		if ok && lit.Value != "" && lit.Value[0] != '~' && plainLiteral(lit.Value, true) {
-			return word{text: lit.Value, open: lit.Value}
+		if ok && lit.Value != "" && lit.Value[0] != '~' && Plain(lit.Value, true) {
+			return Word{Text: lit.Value, Open: lit.Value}
 		}
 	}
 	return unquoted(w)
 }
 
-func unquoted(w *syntax.Word) word {
+func unquoted(w *syntax.Word) Word {
 	b := wordBuilder{cut: -1}
 	for i, part := range w.Parts {
 		switch part := part.(type) {
@@ -44,16 +45,16 @@ func unquoted(w *syntax.Word) word {
 		case *syntax.DblQuoted:
 			b.doubleQuoted(part)
 		default:
-			b.unknown(notPlainWord)
+			b.unknown(whyExpands)
 		}
 	}
-	one := word{text: b.text.String(), why: b.why, wild: b.wild, sign: b.sign}
-	one.open = one.text
+	one := Word{Text: b.text.String(), Why: b.why, Wild: b.wild, Sign: b.sign}
+	one.Open = one.Text
 	if b.cut >= 0 {
-		one.open = one.text[:b.cut] + unknown
+		one.Open = one.Text[:b.cut] + Unknown
 	}
-	if one.wild && one.why == "" && !harmlessGlob(one.text) {
-		one.why = "The script has a word that a shell may expand to options or to folders further up."
+	if one.Wild && one.Why == "" && !harmlessGlob(one.Text) {
+		one.Why = "The script has a word that a shell may expand to options or to folders further up."
 	}
 	return one
 }
@@ -61,30 +62,30 @@ func unquoted(w *syntax.Word) word {
 // maxBraces is how many words a word with braces may mean.
 const maxBraces = 64
 
-// appendWords adds the words that a word means: several where it has braces.
-func appendWords(words []word, w *syntax.Word) []word {
+// AppendWords adds the words that a word means: several where it has braces.
+func AppendWords(words []Word, w *syntax.Word) []Word {
 	if hasBrace(w) {
 		split := &syntax.Word{Parts: slices.Clone(w.Parts)}
 		if syntax.SplitBraces(split) {
 			return appendBraces(words, split)
 		}
 	}
-	return append(words, wordOf(w))
+	return append(words, WordOf(w))
 }
 
 // appendBraces adds the words that a word with braces means.
-func appendBraces(words []word, split *syntax.Word) []word {
+func appendBraces(words []Word, split *syntax.Word) []Word {
 	const why = "The script has braces that a shell expands."
 	before := len(words)
 	for one, err := range expand.BracesSeq(nil, split) {
 		if err != nil || len(words)-before == maxBraces {
-			return append(words, word{text: unknown, open: unknown, why: why})
+			return append(words, Word{Text: Unknown, Open: Unknown, Why: why})
 		}
 		if !slices.ContainsFunc(one.Parts, func(part syntax.WordPart) bool { lit, ok := part.(*syntax.Lit); return !ok || lit.Value != "" }) {
 			continue // an empty text is no word
 		}
-		of := wordOf(one)
-		of.why = why
+		of := WordOf(one)
+		of.Why = why
 		words = append(words, of)
 	}
 	return words
@@ -120,7 +121,7 @@ func (b *wordBuilder) opens() {
 func (b *wordBuilder) unknown(why string) {
 	b.note(why)
 	b.opens()
-	b.text.WriteString(unknown)
+	b.text.WriteString(Unknown)
 }
 
 func (b *wordBuilder) literal(text string, first bool) {
@@ -140,9 +141,9 @@ func (b *wordBuilder) literal(text string, first bool) {
 		}
 	}
 	if i := expandedFrom(text, first); i >= 0 && b.cut < 0 {
-		b.cut = b.text.Len() + len(unescape(text[:i], false))
+		b.cut = b.text.Len() + len(Unescape(text[:i], false))
 	}
-	b.text.WriteString(unescape(text, false))
+	b.text.WriteString(Unescape(text, false))
 }
 
 // expandedFrom is where in an unquoted text a shell may expand something, or -1.
@@ -167,8 +168,8 @@ func expandedFrom(text string, first bool) int {
 func (b *wordBuilder) singleQuoted(part *syntax.SglQuoted) {
 	if !part.Dollar {
 		switch {
-		case strings.Contains(part.Value, "`"), holdsSubstitution(part.Value):
-			b.note(quotesSign)
+		case strings.Contains(part.Value, "`"), HoldsSubstitution(part.Value):
+			b.note(QuotesSign)
 		case namesVariable(part.Value):
 			b.sign = true
 		}
@@ -179,7 +180,7 @@ func (b *wordBuilder) singleQuoted(part *syntax.SglQuoted) {
 	text, ok := ansiC(part.Value)
 	if !ok {
 		b.opens()
-		text = unknown
+		text = Unknown
 	}
 	b.text.WriteString(text)
 }
@@ -190,19 +191,19 @@ func (b *wordBuilder) doubleQuoted(q *syntax.DblQuoted) {
 		return
 	}
 	for _, part := range q.Parts {
-		if text, ok := documentWord(part); ok {
+		if text, ok := DocumentWord(part); ok {
 			b.text.WriteString(text)
 			continue
 		}
 		lit, ok := part.(*syntax.Lit)
 		if !ok {
-			b.unknown(notPlainWord)
+			b.unknown(whyExpands)
 			continue
 		}
 		if strings.ContainsAny(lit.Value, "$`!") || !plainBackslashes(lit.Value) {
 			b.note("The script quotes a $, a back quote, a backslash or a ! in double quotes.")
 		}
-		b.text.WriteString(unescape(lit.Value, true))
+		b.text.WriteString(Unescape(lit.Value, true))
 	}
 }
 
@@ -216,7 +217,10 @@ func namesVariable(text string) bool {
 	return false
 }
 
-const quotesSign = "The script quotes a $ or a back quote."
+const whyExpands = "The script has a word that a shell expands."
+
+// QuotesSign is why a word is not plain that quotes a $ or a back quote.
+const QuotesSign = "The script quotes a $ or a back quote."
 
 // plainBackslashes reports whether every shell reads the backslashes of a text in double quotes
 // alike: in front of " and another backslash they are removed, in front of others they stay.
@@ -236,13 +240,13 @@ func plainBackslashes(text string) bool {
 // a few signs. A leading = or % is special to some shells, and ~ is plain inside a name.
 func plainRune(text string, at int, r rune, first bool) bool {
 	switch {
-	case r >= utf8.RuneSelf, match.IsLetter(byte(r)), isDigit(byte(r)), strings.ContainsRune("_-./:,@+", r):
+	case r >= utf8.RuneSelf, isLetter(byte(r)), isDigit(byte(r)), strings.ContainsRune("_-./:,@+", r):
 		return true
 	case r == '=' || r == '%':
 		return at > 0 || !first
 	case r == '~' && at > 0:
 		before := text[at-1]
-		return match.IsLetter(before) || isDigit(before)
+		return isLetter(before) || isDigit(before)
 	case r == '~':
 		return first && (len(text) == 1 || text[1] == '/')
 	}
@@ -251,8 +255,8 @@ func plainRune(text string, at int, r rune, first bool) bool {
 
 func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
-// plainLiteral reports whether every shell reads an unquoted text literally.
-func plainLiteral(text string, first bool) bool {
+// Plain reports whether every shell reads an unquoted text literally.
+func Plain(text string, first bool) bool {
 	for i, r := range text {
 		if !plainRune(text, i, r, first) {
 			return false
@@ -279,8 +283,8 @@ func harmlessGlob(text string) bool {
 	return true
 }
 
-// unescape removes backslashes that quote. In double quotes only a few signs are escaped.
-func unescape(text string, quoted bool) string {
+// Unescape removes backslashes that quote. In double quotes only a few signs are escaped.
+func Unescape(text string, quoted bool) string {
 	if !strings.Contains(text, `\`) {
 		return text
 	}
@@ -294,20 +298,16 @@ func unescape(text string, quoted bool) string {
 	return b.String()
 }
 
-func isOption(word string) bool { return strings.HasPrefix(word, "-") }
+// Certain reports whether a shell reads a word as its text.
+func (w Word) Certain() bool { return w.Open == w.Text }
 
-// IsOperand reports whether a word is not an option.
-func IsOperand(word string) bool { return !isOption(word) }
+// Opens reports whether a shell may expand something in a word.
+func (w Word) Opens() bool { return !w.Certain() || strings.Contains(w.Text, Unknown) }
 
-// certain reports whether a shell reads a word as its text.
-func (w word) certain() bool { return w.open == w.text }
+func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 
-// opens reports whether a shell may expand something in a word.
-func (w word) opens() bool { return !w.certain() || strings.Contains(w.text, unknown) }
-
-func firstWord(text string) string {
-	if i := strings.IndexAny(text, " \t\n"); i >= 0 {
-		return text[:i]
-	}
-	return text
+// HoldsSubstitution reports whether a quoted text contains a substitution, which a program that
+// evaluates it would run.
+func HoldsSubstitution(text string) bool {
+	return strings.Contains(text, "$(") || strings.Contains(text, "`") || strings.Contains(text, `\$`)
 }

@@ -1,12 +1,10 @@
-package shell
+package quoting
 
 import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
-
-const notPlainDocument = "The script has a here-document."
 
 // literalDocument returns the text of a here-document in which a shell expands nothing, as its
 // delimiter is quoted.
@@ -27,7 +25,7 @@ func literalDocument(r *syntax.Redirect) (string, bool) {
 			}
 		}
 	}
-	if delimiter == "" || strings.ContainsFunc(delimiter, func(r rune) bool { return !isWordByte(byte(r|0x20)) || r >= 0x80 }) {
+	if delimiter == "" || strings.ContainsFunc(delimiter, func(r rune) bool { return r >= 0x80 || (r != '_' && !isDigit(byte(r)) && !isLetter(byte(r))) }) {
 		return "", false
 	}
 	var text strings.Builder
@@ -41,16 +39,16 @@ func literalDocument(r *syntax.Redirect) (string, bool) {
 	return text.String(), true
 }
 
-// plainDocument reports whether a redirection of a statement is a literal here-document for one
+// PlainDocument reports whether a redirection of a statement is a literal here-document for one
 // command.
-func plainDocument(stmt *syntax.Stmt, r *syntax.Redirect) bool {
+func PlainDocument(stmt *syntax.Stmt, r *syntax.Redirect) bool {
 	_, literal := literalDocument(r)
 	_, one := stmt.Cmd.(*syntax.CallExpr)
 	return literal && one
 }
 
-// documentWord returns the text of $(cat <<'EOF' ...) in double quotes.
-func documentWord(part syntax.WordPart) (string, bool) {
+// DocumentWord returns the text of $(cat <<'EOF' ...) in double quotes.
+func DocumentWord(part syntax.WordPart) (string, bool) {
 	sub, ok := part.(*syntax.CmdSubst)
 	if !ok || sub.Backquotes || sub.TempFile || sub.ReplyVar || len(sub.Stmts) != 1 || len(sub.Last) > 0 {
 		return "", false
