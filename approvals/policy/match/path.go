@@ -241,6 +241,10 @@ func (g *PathGlob) Match(l Location) Result {
 	if g.onlyCore && !strings.Contains(l.Lower, g.core) {
 		return No
 	}
+	return g.match(l)
+}
+
+func (g *PathGlob) match(l Location) Result {
 	beside := g.Anchor == l.Anchor && g.Up == l.Up
 	if beside && !strings.Contains(g.head, "*") && FirstSegment(l.Lower) != g.head {
 		return No
