@@ -14,6 +14,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/handles"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/workspace"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
@@ -30,7 +31,7 @@ import (
 //	  - {given: {tool: read, args: {}, result: "ticket-7"}, expect: redact, reads: "[redacted]"}
 //
 // Given has tool, field, args (an object) or arguments (their exact text), free_text,
-// principal, session, run, tainted, model and dialect. With result, the text of the call's
+// principal, session, run, tainted, model, dialect and workdir (the agent's folder). With result, the text of the call's
 // result is judged, and not the call.
 type Cases struct {
 	Policy string // file, as the cases' file names it, from that file's folder; "": none is named
@@ -42,6 +43,7 @@ type Case struct {
 	Where  string // file and line
 	Call   Call
 	Result *string // of the call, if it is judged; else nil
+	Folder string  // of the agent; "": not known
 	Expect Action
 	Reads  *string // what the model reads in place of a redacted result; nil: any
 	Rule   string  // "": any
@@ -81,7 +83,7 @@ func (c *Case) Check(p *Policy) string {
 	var action Action
 	var rule, reason string
 	var reads []string
-	call := c.Call
+	call, p := c.Call, p.In(p.Workspace().Of(workspace.Agent{Folder: c.Folder}))
 	call.Secrets = handles.Names(call.Arguments, call.FreeText) // as if all were stored
 	switch {
 	case c.Result != nil:
@@ -111,6 +113,7 @@ type caseReader struct{ strictyaml.Reader }
 type given struct {
 	call   Call
 	field  string
+	folder string
 	result *string
 }
 
@@ -141,7 +144,7 @@ func (r *caseReader) oneCase(n *yaml.Node, path string, one given) Case {
 	if n.Kind == yaml.MappingNode && c.Expect == "" && len(r.Errors) == 0 {
 		r.Fail(n, path, "has no expect: write expect: allow, deny or ask")
 	}
-	c.Call, c.Result = one.call, one.result
+	c.Call, c.Result, c.Folder = one.call, one.result, one.folder
 	if c.Result == nil && (c.Expect == Redact || c.Reads != nil) {
 		r.Fail(n, path, "expects something of a result, and given has none: write the text as result in given")
 	}
@@ -175,6 +178,7 @@ func (r *caseReader) given(n *yaml.Node, path string, one *given) {
 		{Name: "session", Read: r.SetText(&one.call.Session)},
 		{Name: "run", Read: r.SetText(&one.call.Run)},
 		{Name: "tainted", Read: r.SetBool(&one.call.Tainted)},
+		{Name: "workdir", Read: r.SetText(&one.folder)},
 		{Name: "result", Read: setOptional(r, &one.result)},
 		{Name: "model", Read: r.SetText(&one.call.Model)},
 		{Name: "dialect", Read: r.SetText(&one.call.Dialect)},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heldcall/heldcall/approvals/policy/workspace"
 	"github.com/heldcall/heldcall/internal/testing/golden"
 )
 
@@ -25,7 +26,7 @@ func TestCorpus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	starter, err := Load("starter.yaml")
+	starter, err := Load(all.Policy)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func TestCorpus(t *testing.T) {
 	allowed, labels := map[string]int{}, map[string]int{}
 	for _, c := range all.Cases {
 		label, _, _ := strings.Cut(c.Why, ":")
-		verdict, wider := starter.Judge(c.Call).Action, wide.Judge(c.Call).Action
+		verdict, wider := starter.In(starter.Workspace().Of(workspace.Agent{Folder: c.Folder})).Judge(c.Call).Action, wide.Judge(c.Call).Action
 		if label == "risky" && (verdict == Allow || wider == Allow) {
 			t.Errorf("%s: %s is allowed: %s by the starter, %s by corpus.policy", c.Where, c.Call.Arguments, verdict, wider)
 		}

@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"bytes"
-	_ "embed"
 	"fmt"
 	"os"
 
@@ -96,12 +94,6 @@ func (p *Policy) JudgeHosted(_ approvals.Principal, name string) Verdict {
 	by, listed := p.rules.Hosted.Judge(name)
 	return Verdict{Action: by.Action, Rule: by.Rule, Reason: by.Reason, Risk: approvals.RiskMedium, Resource: name, Listed: listed}
 }
-
-//go:embed starter.yaml
-var starter []byte
-
-// Starter returns a commented policy with safe defaults for coding agents.
-func Starter() []byte { return bytes.Clone(starter) }
 
 // Shadow is a policy on trial: it allows every call unchanged and reports its action in the
 // verdict's Shadowed.

@@ -126,6 +126,8 @@ func (q *question) whyNoRule() string {
 		return ""
 	case len(q.c.Doubts) > 0:
 		return q.c.Doubts[0]
+	case q.c.Partial == "" && q.c.Places.Outside() != "":
+		return "A rule allows this only in the workspace: " + q.c.Places.Outside() + "."
 	}
 	return q.c.Partial
 }

@@ -27,7 +27,4 @@ rules:
 	if diff := cmp.Diff(want, p.Warnings()); diff != "" {
 		t.Error(diff)
 	}
-	if got := mustParse(t, string(Starter())).Warnings(); len(got) > 0 {
-		t.Errorf("the policy to start from: %q", got)
-	}
 }

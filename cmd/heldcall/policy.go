@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/approvals/policy/starter"
 	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/internal/textview"
 )
@@ -122,28 +122,27 @@ func (c *policyTestCommand) Run(s *streams) error {
 }
 
 type policyInitCommand struct {
-	File string `arg:"" default:"policy.yaml" help:"File to write (policy.yaml). It must not exist; - writes to the output."`
+	File      string   `arg:"" default:"policy.yaml" help:"File to write (policy.yaml). It must not exist; - writes to the output."`
+	Workspace []string `placeholder:"DIR" help:"Folder in which agents may read, edit and run the project's checks unasked."`
+	For       []string `placeholder:"AGENT" help:"Agents whose tools are known, such as claude-code,codex. All if omitted."`
+	Tools     string   `enum:",business" default:"" help:"business: tools named get_*, list_*, search_*, find_* pass."`
+	Checks    string   `enum:"allow,ask" default:"allow" help:"ask: the project's own checks are asked about."`
 }
 
-// Run writes the starter.
-func (c *policyInitCommand) Run(s *streams) (err error) {
+// Run writes a policy, and what it trusts.
+func (c *policyInitCommand) Run(s *streams) error {
+	o := starter.Options{Command: "heldcall policy init", File: c.File, Workspace: c.Workspace, Agents: c.For, Business: c.Tools != "", AskChecks: c.Checks == "ask"}
 	if c.File == "-" {
-		_, err = s.out.Write(policy.Starter())
+		o.File = ""
+		text, err := starter.Policy(o)
+		if err == nil {
+			_, err = s.out.Write(text)
+		}
 		return err
 	}
-	f, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s is there already: name another file, or print the policy to start from with `heldcall policy init -`", c.File)
+	if err := starter.Create(o); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("write a policy to start from: %w", err)
-	}
-	if _, err := f.Write(policy.Starter()); err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", c.File, err), f.Close())
-	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("write %s: %w", c.File, err)
-	}
-	_, err = fmt.Fprintf(s.out, "%s: written\n", sanitize.Line(c.File))
+	_, err := fmt.Fprintf(s.out, "%s: written\n%s", sanitize.Line(c.File), sanitize.Lines(starter.Trust(o)))
 	return err
 }

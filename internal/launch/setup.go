@@ -50,6 +50,9 @@ func Prepare(o Options) (*Setup, error) {
 	u := &Setup{Config: o.Config, LogFile: o.LogFile, Terminal: sharedTerminal(o.In, o.Out)}
 	state := StateFolder(os.LookupEnv, work)
 	u.chooseState(state)
+	if err := u.choosePolicy(state, work); err != nil {
+		return nil, err
+	}
 	if u.Terminal != nil && u.LogFile == "" && state != "" {
 		if err := os.MkdirAll(state, 0o700); err != nil {
 			return nil, fmt.Errorf("make the folder of this run: %w", err)
@@ -117,7 +120,7 @@ func (u *Setup) protect(work string, others ...string) error {
 	if n.URL == "" {
 		files = append(files, n.Dir)
 	}
-	u.Config.Policy.WorkDir = work
+	u.Config.Policy.WorkDir, u.Config.Policy.SharedFiles = work, true
 	for _, file := range files {
 		if file == "" {
 			continue

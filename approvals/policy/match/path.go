@@ -70,6 +70,9 @@ func JoinFolder(folder, text string) string {
 	return strings.TrimSuffix(folder, "/") + "/" + text
 }
 
+// isBelow reports whether a path is in the agent's folder.
+func (l Location) isBelow() bool { return l.Anchor == "" && l.Up == 0 }
+
 func (l Location) inProc() bool {
 	return l.Anchor == "/" && (l.Body == "proc" || strings.HasPrefix(l.Body, "proc/"))
 }
@@ -134,11 +137,13 @@ func OtherPaths(text string) []string {
 type PathGlob struct {
 	Location          // its body is a doublestar pattern
 	Anywhere bool     // begins with **
+	Dotted   bool     // begins with ./: counts from the folders of the workspace, if there is one
 	head     string   // the first segment in lower case
 	Keys     []string // what it is looked up by
 	Fixed    bool
 	core     string  // the longest text between its stars, in lower case
 	bytes    byteSet // of core
+	onlyCore bool    // a path that matches, or may, contains core: all other segments have a star
 }
 
 // literalGlob escapes the characters that only doublestar treats as special.
@@ -169,7 +174,7 @@ func NewPathGlob(text string) (*PathGlob, error) {
 			core = text
 		}
 	}
-	head, keys := FirstSegment(l.Lower), pathKeys(l.Lower)
+	head, keys, below := FirstSegment(l.Lower), pathKeys(l.Lower), l.isBelow()
 	l.Body = literalGlob.Replace(l.Body)
 	l.Lower = FoldCase(l.Body)
 	if !doublestar.ValidatePattern(l.Body) {
@@ -180,10 +185,25 @@ func NewPathGlob(text string) (*PathGlob, error) {
 		head:     head,
 		core:     core,
 		bytes:    newByteSet(core),
-		Anywhere: l.Anchor == "" && l.Up == 0 && strings.HasPrefix(text, "**"),
+		onlyCore: onlyIn(core, l.Lower),
+		Anywhere: below && strings.HasPrefix(text, "**"),
+		Dotted:   below && strings.HasPrefix(text, "./"),
 		Keys:     keys,
 		Fixed:    !strings.Contains(LastSegment(l.Lower), "*"),
 	}, nil
+}
+
+// onlyIn reports whether a text is in one segment of a glob, and all others have a star.
+func onlyIn(core, glob string) bool {
+	if core == "" || strings.Contains(core, "/") {
+		return false
+	}
+	for segment := range strings.SplitSeq(glob, "/") {
+		if !strings.Contains(segment, "*") && !strings.Contains(segment, core) {
+			return false
+		}
+	}
+	return true
 }
 
 // pathKeys returns the last segment, or if that has a * and the first has none, each segment
@@ -218,6 +238,13 @@ func (g *PathGlob) Covers(l Location) bool {
 // Match compares a path for a deny or ask rule. It is [Maybe] if the agent's folder or letter case
 // decides.
 func (g *PathGlob) Match(l Location) Result {
+	if g.onlyCore && !strings.Contains(l.Lower, g.core) {
+		return No
+	}
+	return g.match(l)
+}
+
+func (g *PathGlob) match(l Location) Result {
 	beside := g.Anchor == l.Anchor && g.Up == l.Up
 	if beside && !strings.Contains(g.head, "*") && FirstSegment(l.Lower) != g.head {
 		return No

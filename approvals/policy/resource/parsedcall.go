@@ -15,6 +15,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
+	"github.com/heldcall/heldcall/approvals/policy/workspace"
 )
 
 // ParsedCall is a call and the texts that patterns are compared with.
@@ -43,19 +44,20 @@ type ParsedCall struct {
 	Unknown    []Candidate // texts of arguments that nothing is known of
 	Keys       Keys
 
-	secretWords map[*shell.Command][]int
-	arguments   argumentTexts
+	Places    Places
+	arguments argumentTexts
 }
 
 // Candidate is one text that a resource may be.
 type Candidate struct {
 	Text    string
 	Lower   string
-	Path    match.Location // of a path
-	URL     match.Address  // of a URL
-	Problem string         // why a path or URL is not understood, or ""
-	Script  *shell.Script  // of a shell command
-	Secret  string         // of a path: the part of it that may hold secrets, or ""
+	Path    match.Location  // of a path
+	Place   workspace.Place // of a path, if there is a workspace
+	URL     match.Address   // of a URL
+	Problem string          // why a path or URL is not understood, or ""
+	Script  *shell.Script   // of a shell command
+	Secret  string          // of a path: the part of it that may hold secrets, or ""
 }
 
 // argumentTexts are the texts of the arguments, each found when it is first needed.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
@@ -55,6 +56,10 @@ func (r *ruleReader) keys() []strictyaml.Key {
 		{Name: "match", Read: func(n *yaml.Node, path string) {
 			one.MatchesArguments = r.OneOf(n, path, []string{"resource", "arguments"}) == "arguments"
 		}},
+		{Name: "within", Read: r.about(&r.to.allow, "allow", func(n *yaml.Node, path string) {
+			one.Within = r.OneOf(n, path, []string{"workspace"}) != ""
+		})},
+		{Name: "does", Read: r.about(&r.to.allow, "allow", func(n *yaml.Node, path string) { one.Does = readClasses(r.reader, n, path) })},
 		{Name: "when", Read: func(n *yaml.Node, path string) { one.When = r.condition(n, path) }},
 		{Name: "limit", Read: r.limit},
 		{Name: "reason", Read: r.SetText(&one.Reason)},
@@ -82,11 +87,31 @@ func (r *ruleReader) keys() []strictyaml.Key {
 	}
 }
 
+// readClasses reads what the commands of a rule do.
+func readClasses(r *reader, n *yaml.Node, path string) []programs.Class {
+	var known []string
+	for _, class := range programs.Classes() {
+		known = append(known, string(class))
+	}
+	var found []programs.Class
+	r.List(n, path, "classes", func(item *yaml.Node, path string) {
+		if class := r.OneOf(item, path, known); class != "" {
+			found = append(found, programs.Class(class))
+		}
+	})
+	return found
+}
+
 // patternList notes a list of patterns, to be read when the rule's settings are known.
 func (r *ruleReader) patternList(to *[]*Pattern, covers bool) func(*yaml.Node, string) {
 	return func(n *yaml.Node, path string) {
 		r.found[to] = true
-		r.later = append(r.later, func() { r.patterns(n, path, r.one, r.in, covers, to) })
+		r.later = append(r.later, func() {
+			r.patterns(n, path, r.one, r.in, covers, to)
+			for _, p := range r.to.ask {
+				p.written = p.class != nil && *p.class == resource.Path
+			}
+		})
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
+	"github.com/heldcall/heldcall/approvals/policy/workspace"
 )
 
 // Set is a parsed policy: its rules and the known tools. It is immutable and safe for concurrent
@@ -48,10 +49,17 @@ func (p *Set) Compares(tool string, k resource.Kind) bool {
 	return p.Deny.AnyFor(tool, k) || p.Ask.AnyFor(tool, k)
 }
 
+// Work returns the set with the workspace of an agent.
+func (p *Set) Work(w *workspace.Workspace) *Set {
+	one := *p
+	one.Known.Workspace = w
+	return &one
+}
+
 // KindsFor are the kinds of the resources of the tools that a pattern may mean.
 func (p *Set) KindsFor(of *Pattern) []resource.Kind {
-	if of.shells {
-		return []resource.Kind{resource.Shell}
+	if of.class != nil {
+		return []resource.Kind{*of.class}
 	}
 	var found []resource.Kind
 	names := of.Tool
@@ -121,7 +129,17 @@ func (p *Set) Warnings() []string {
 		found = append(found, fmt.Sprintf("%s: %s allows any arguments of %s, also files that may hold secrets: write %s(...) to allow some.",
 			one.Where, one.Text, someOf(names), names[0]))
 	}
-	return append(append(found, p.untainted()...), p.questionWarnings()...)
+	return slices.Concat(found, p.untainted(), p.withoutWorkspace(), p.questionWarnings())
+}
+
+// withoutWorkspace warns of a rule for the workspace where the policy names none.
+func (p *Set) withoutWorkspace() []string {
+	for _, one := range p.Allow.All {
+		if one.Rule.Within && p.Known.Workspace == nil {
+			return []string{fmt.Sprintf("%s: within: workspace allows nothing, but for clients whose configuration names a workspace: write workspace: [FOLDER].", one.Where)}
+		}
+	}
+	return nil
 }
 
 // untainted warns of a condition on tainted runs where nothing taints one.

@@ -1,0 +1,61 @@
+package starter
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Create writes a policy to its file, which must not be there.
+func Create(o Options) error {
+	text, err := Policy(o)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(o.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is there already: name another file, or print the policy to start from with `heldcall policy init -`", o.File)
+	}
+	if err != nil {
+		return fmt.Errorf("write a policy to start from: %w", err)
+	}
+	_, err = f.Write(text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", o.File, err)
+	}
+	return nil
+}
+
+// Trust returns lines for people on the calls that a policy lets pass unasked.
+func Trust(o Options) string {
+	if len(o.Workspace) == 0 {
+		return "Readers and a few commands that look around pass. With --workspace DIR edits and checks of a project pass too.\n"
+	}
+	text := "In " + strings.Join(o.Workspace, ", ") + " reading, editing and commits pass"
+	if o.AskChecks {
+		text += ". The project's own checks are asked about.\n"
+	} else {
+		text += ", and the project's own checks: builds, tests, linters.\n" +
+			"Edits and checks together run any code that an agent writes, with all rights of its user. --checks ask does not.\n" +
+			"After a run has read the web, its checks are asked about.\n"
+	}
+	if o.inWorkspace() {
+		text += "The policy is in the workspace itself: heldcall takes a change of it only at a start or on SIGHUP. Better keep it elsewhere.\n"
+	}
+	return text
+}
+
+// inWorkspace reports whether the file is in the workspace.
+func (o *Options) inWorkspace() bool {
+	file, err := filepath.Abs(o.File)
+	for _, folder := range o.Workspace {
+		whole, bad := filepath.Abs(folder)
+		if relative, none := filepath.Rel(whole, file); o.File != "" && errors.Join(err, bad, none) == nil && filepath.IsLocal(relative) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,123 @@
+// Package starter writes policies to start from.
+package starter
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/workspace"
+)
+
+// Options are what a policy trusts.
+type Options struct {
+	Command   string   // that makes it, for its first lines
+	File      string   // where it is written, "": unknown
+	Workspace []string // folders; none: edits and checks are asked about
+	Agents    []string // that have a profile; none: all
+	Business  bool     // look-ups by tools of one's own pass
+	AskChecks bool     // the project's own checks are asked about
+}
+
+//go:embed starter.yaml.tmpl
+var text string
+
+var page = template.Must(template.New("starter").Funcs(template.FuncMap{"list": list}).Parse(text))
+
+// Policy returns the text of a policy. It returns an error for a folder that can be no workspace and
+// for an agent without a profile.
+func Policy(o Options) ([]byte, error) {
+	profiles := resource.KnownProfiles()
+	for _, agent := range o.Agents {
+		if !slices.Contains(profiles.Agents(), agent) {
+			return nil, fmt.Errorf("%q is not an agent with a profile: write %s", agent, strings.Join(profiles.Agents(), ", "))
+		}
+	}
+	if len(o.Agents) > 0 {
+		profiles = profiles.Of(o.Agents)
+	}
+	folders, err := o.folders()
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = page.Execute(&b, map[string]any{
+		"Command": o.Command, "Workspace": folders, "Agents": o.Agents, "Business": o.Business, "Checks": !o.AskChecks,
+		"Writers": writers(profiles), "Taint": fetchers(profiles),
+	})
+	return b.Bytes(), err
+}
+
+// folders returns the folders of the workspace, relative to the file where they are below its
+// folder.
+func (o *Options) folders() ([]string, error) {
+	var found []string
+	for _, text := range o.Workspace {
+		whole, err := filepath.Abs(text)
+		if err != nil {
+			return nil, fmt.Errorf("find the workspace %s: %w", text, err)
+		}
+		if _, err := workspace.NewFolder(whole, ""); err != nil {
+			return nil, fmt.Errorf("the workspace: %w", err)
+		}
+		if file, err := filepath.Abs(o.File); o.File != "" && err == nil {
+			if relative, err := filepath.Rel(filepath.Dir(file), whole); err == nil && filepath.IsLocal(relative) {
+				whole = relative
+			}
+		}
+		found = append(found, filepath.ToSlash(whole))
+	}
+	return found, nil
+}
+
+// movers are the writers that also remove a file or replace another one.
+var movers = []string{"delete", "move", "copy"}
+
+// writers returns a pattern for each tool of some profiles that edits files, within the workspace.
+func writers(p *resource.Profiles) []string {
+	return patterns(p, "(./**)", func(t *resource.Tool) bool {
+		return t.Kind == resource.Path && t.Risk != approvals.RiskLow &&
+			!slices.ContainsFunc(movers, func(name string) bool { return strings.Contains(t.Name, name) })
+	})
+}
+
+// fetchers returns a pattern for each tool of some profiles that reads the web, and for others that
+// read texts of strangers.
+func fetchers(p *resource.Profiles) []string {
+	found := patterns(p, "", func(t *resource.Tool) bool {
+		return !strings.HasPrefix(t.Name, "mcp__") && (t.Kind == resource.URL || (t.Kind == resource.Plain && strings.Contains(strings.ToLower(t.Name), "search")))
+	})
+	return append(found, "shell(curl:*)", "shell(wget:*)", "shell(gh:*)", "mcp__*")
+}
+
+func patterns(p *resource.Profiles, argument string, like func(*resource.Tool) bool) []string {
+	var found []string
+	for _, t := range p.All() {
+		if like(t) {
+			found = append(found, t.Name+argument)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// list writes texts as the items of a list, of which JSON is a form.
+func list(texts []string) (string, error) {
+	var quoted []string
+	for _, text := range texts {
+		one, err := json.Marshal(text)
+		if err != nil {
+			return "", fmt.Errorf("write %q: %w", text, err)
+		}
+		quoted = append(quoted, string(one))
+	}
+	return strings.Join(quoted, ", "), nil
+}

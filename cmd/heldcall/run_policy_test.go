@@ -1,0 +1,43 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/internal/testing/fakemodel"
+)
+
+// TestRunWithoutAPolicy: a command in a folder without a policy runs with the one to start from.
+func TestRunWithoutAPolicy(t *testing.T) {
+	t.Parallel()
+	r, _ := alone(t, func(r *fakemodel.Request) fakemodel.Reply {
+		return fakemodel.Answer{Calls: []fakemodel.Call{{ID: "call_1", Name: "bash", Arguments: `{"command":"ls src"}`}}}.Reply(r)
+	})
+	app := filepath.Join(r.folder, "app")
+	if err := os.Mkdir(app, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run := r.command([]string{"--log-file", "../log"}, "asks-model", bashTool)
+	for i, arg := range run.Args {
+		if arg == "heldcall.yaml" {
+			run.Args[i] = "../heldcall.yaml"
+		}
+	}
+	run.Dir = app
+	if err := run.Run(); err != nil { // without a decision
+		t.Fatalf("%v\n%s", err, r.err.String())
+	}
+	if !strings.Contains(r.out.String(), "ls src") {
+		t.Errorf("the agent got\n%s", r.out.String())
+	}
+	for _, want := range []string{"there is no policy.yaml here, so the policy to start from applies: " + filepath.Join(r.folder, "state"), "In " + app, "run any code that an agent writes"} {
+		if !strings.Contains(r.err.String(), want) {
+			t.Errorf("no %q in\n%s", want, r.err.String())
+		}
+	}
+	if _, err := os.Stat(filepath.Join(app, "policy.yaml")); err == nil {
+		t.Error("the policy is in the folder of the agent")
+	}
+}
