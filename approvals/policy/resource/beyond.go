@@ -66,7 +66,7 @@ func (p *parser) lookUnknown(members []match.Member, fields [][]string, top bool
 			}
 		}
 		switch {
-		case field, top && slices.Contains(p.c.Tool.Args, m.Name):
+		case field, top && p.c.Tool.lists(m.Name, match.TextOf(m.Value)):
 			continue
 		case len(inner) > 0 && m.Value.Kind() == '{':
 			p.lookUnknown(match.Members(m.Value), inner, false)

@@ -35,6 +35,9 @@ func Parse(call Call, known *Known, rules Rules) *ParsedCall {
 		p.readArguments()
 	}
 	p.addOthers()
+	if c.Tool != nil && len(c.Doubts) == 0 {
+		c.Tool = c.Tool.forArguments(p.members)
+	}
 	c.Keys = lookupKeys(c)
 	return c
 }
@@ -91,6 +94,9 @@ func (p *parser) readWhole(doubts []string) {
 		p.c.Ambiguity = doubts[0]
 	}
 	p.addStrings()
+	if p.c.Tool != nil && p.c.Tool.Listed && len(doubts) == 0 {
+		p.lookUnknown(match.Members([]byte(match.OrEmptyObject(p.c.Call.Arguments))), nil, true)
+	}
 }
 
 func (p *parser) readFields(doubts []string) {
@@ -117,7 +123,7 @@ func (p *parser) readFields(doubts []string) {
 			}
 		}
 	}
-	if p.c.certain == 0 && p.c.Tool.Without != "" && !slices.ContainsFunc(p.c.Tool.Fields, func(field []string) bool { return len(match.ValuesAt(p.members, field)) > 0 }) {
+	if p.c.certain == 0 && p.c.Tool.Optional && !slices.ContainsFunc(p.c.Tool.Fields, func(field []string) bool { return len(match.ValuesAt(p.members, field)) > 0 }) {
 		p.take(folder, "", match.Value{Text: p.c.Tool.Without, Kind: '"'})
 	}
 	if p.c.certain == 0 {
