@@ -26,7 +26,7 @@ func (p *parser) goesBeyond(why string) {
 func (p *parser) lookBelow() {
 	for _, name := range p.c.Tool.Below {
 		for _, v := range match.ValuesAt(p.members, []string{name}) {
-			if l, problem := match.Locate(v.Text); v.Kind != '"' || problem != "" || l.Anchor != "" || strings.Contains(v.Text, "..") {
+			if v.Kind != '"' || !match.StaysBelow(v.Text) || strings.Contains(v.Text, "..") || strings.Contains(v.Text, `\`) {
 				p.goesBeyond(fmt.Sprintf("The call has the argument %s, which may lead out of the folder of its path.", name))
 			}
 		}
@@ -43,8 +43,7 @@ func (p *parser) lookFolder() {
 			continue
 		}
 		for _, v := range match.ValuesAt(p.members, field) {
-			l, problem := match.Locate(v.Text)
-			if v.Kind != '"' || (v.Text != "" && (problem != "" || l.Anchor != "" || l.Up > 0)) {
+			if v.Kind != '"' || (v.Text != "" && !match.StaysBelow(v.Text)) {
 				p.goesBeyond(fmt.Sprintf("The call has the argument %s, which runs the command in another folder.", strings.Join(field, ".")))
 			}
 		}
