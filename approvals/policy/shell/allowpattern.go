@@ -18,6 +18,7 @@ type AllowPattern struct {
 	open       bool       // a trailing :*: the last word may go on after a colon, any operands may follow
 	colon      match.Glob // the last word, then a colon and any text, where open
 	SpelledOut bool       // no * at all
+	redirect   bool       // of a redirection: see redirect.go
 }
 
 var errNotOneCommand = errors.New("is not one command of plain words: write one pattern for each command that is allowed")
@@ -33,12 +34,22 @@ func NewAllowPattern(text string) (*AllowPattern, error) {
 		return nil, errNotOneCommand
 	}
 	stmt := file.Stmts[0]
-	call, ok := stmt.Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Assigns) > 0 || len(stmt.Redirs) > 0 || len(stmt.Comments) > 0 || stmt.Negated || stmt.Background {
-		return nil, errNotOneCommand
-	}
 	p := &AllowPattern{SpelledOut: true}
-	for _, w := range call.Args {
+	var words []*syntax.Word
+	call, ok := stmt.Cmd.(*syntax.CallExpr)
+	switch r := redirectOf(stmt); {
+	case len(stmt.Comments) > 0, stmt.Negated, stmt.Background:
+		return nil, errNotOneCommand
+	case r != nil:
+		p.redirect = true
+		p.words = append(p.words, match.NewGlob(redirectWords[r.Op]))
+		words = []*syntax.Word{r.Word}
+	case !ok, len(call.Assigns) > 0, len(stmt.Redirs) > 0:
+		return nil, errNotOneCommand
+	default:
+		words = call.Args
+	}
+	for _, w := range words {
 		g, err := wordGlob(w)
 		if err != nil {
 			return nil, err
@@ -114,8 +125,11 @@ func wordGlob(w *syntax.Word) (match.Glob, error) {
 	return match.Glob{Parts: parts}, nil
 }
 
-// Covers reports whether an allow pattern covers one command of plain words.
+// Covers reports whether an allow pattern covers one command of plain words, or one redirection.
 func (p *AllowPattern) Covers(c *Command, t *Programs) bool {
+	if c.Redirect || p.redirect {
+		return c.Redirect && p.coversRedirect(c)
+	}
 	if !p.fitsLength(len(c.Words)) || !p.coversProgram(c, t) {
 		return false
 	}
@@ -154,8 +168,8 @@ func (p *AllowPattern) coversProgram(c *Command, t *Programs) bool {
 		return false // a shell chooses the program
 	case len(p.words) > 1 && p.words[0].Literal() && !p.names(program):
 		return false
-	case c.piped && (c.interprets || c.reads) && !t.Listed(program):
-		return false // what it runs is in the pipe
+	case (c.piped || c.fed) && (c.interprets || c.reads) && !t.Listed(program):
+		return false // what it runs is in its input
 	case p.SpelledOut:
 		return true
 	}

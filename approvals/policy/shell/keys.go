@@ -79,6 +79,9 @@ func (s *Script) AppendAllowKeys(keys []string) []string {
 		if len(c.Words) > 0 {
 			keys = append(keys, match.FoldCase(c.Words[0]))
 			keys = appendWordsKeys(keys, c.Words[:min(len(c.Words), maxKeyWords)])
+			if c.Redirect && c.Words[0] == ">>" {
+				keys = appendWordsKeys(keys, []string{">", c.Words[1]})
+			}
 		}
 	}
 	return keys

@@ -30,6 +30,7 @@ const (
 type Script struct {
 	Problem   string   // why it is not parsed, or what a shell may read differently; "" if neither
 	NotSimple string   // why it is more than plain words in a list, or ""
+	NotPlain  string   // the same, or what it does beside plain words that patterns can cover: it redirects
 	mentions  []string // parts in which it may name a command that it runs, beside those of its commands
 	others    []otherPart
 	writes    bool       // it redirects output to a file
@@ -47,8 +48,11 @@ type Command struct {
 	opens []string // the words with a space between, a word that a shell may expand ending with unknown
 	//               where it may; of a program with a folder a second time without that
 	piped  bool // reads what another command writes
+	fed    bool // reads a file or a text by a redirection
 	source commandSource
 	Folder string // that cd has changed to before it, as far as is known; or ""
+
+	Redirect bool // it is a redirection: see redirect.go
 
 	inner       []*Command // what it runs
 	complete    bool       // inner is all that it runs: nothing, where that is empty
@@ -97,6 +101,7 @@ func (t *Programs) ParseArgv(argv []string) *Script {
 		s.Problem = "The command is not valid UTF-8."
 	}
 	if s.NotSimple = s.Problem; s.Problem != "" {
+		s.NotPlain = s.Problem
 		return s
 	}
 	f := &finder{table: t, script: s, budget: 2 * MaxScript}
@@ -117,7 +122,7 @@ func (f *finder) joined(src string) {
 	}
 	read := f.parse(src, 0)
 	f.script = s
-	s.NotSimple = read.NotSimple
+	s.NotSimple, s.NotPlain = read.NotSimple, read.NotPlain
 	c.opaque = c.opaque || read.Problem != ""
 	s.Commands = append(s.Commands, read.Commands...)
 	s.texts = append(s.texts, read.texts...)
@@ -168,25 +173,28 @@ type finder struct {
 }
 
 // Unparsed is a script that is not parsed.
-func Unparsed(why string) *Script { return &Script{Problem: why, NotSimple: why} }
+func Unparsed(why string) *Script { return &Script{Problem: why, NotSimple: why, NotPlain: why} }
 
 func (f *finder) parse(src string, depth int) *Script {
 	s := &Script{Problem: scriptProblem(src), texts: make([]string, 0, 8)}
 	f.script = s
 	f.budget -= len(src)
 	if len(src) > MaxScript || opened(src) > maxOpen || strings.Contains(src, unknown) {
-		s.NotSimple = s.Problem
+		s.NotSimple, s.NotPlain = s.Problem, s.Problem
 		return s
 	}
 	file, err := f.table.parseSource(src)
 	if err != nil {
 		s.Problem = "The command cannot be parsed as a shell script."
-		s.NotSimple = s.Problem
+		s.NotSimple, s.NotPlain = s.Problem, s.Problem
 		return s
 	}
 	f.walk(file, src, depth)
 	if s.NotSimple = s.Problem; s.NotSimple == "" {
 		s.NotSimple = f.table.whyNotSimple(file)
+	}
+	if s.NotSimple != "" {
+		s.NotPlain = s.NotSimple
 	}
 	f.finish()
 	return s

@@ -35,8 +35,8 @@ func (t *Programs) whyStmtNotSimple(stmt *syntax.Stmt) string {
 		return "The script negates a command or leaves it running."
 	}
 	for _, r := range stmt.Redirs {
-		if !harmlessRedirect(r) {
-			return "The script redirects input or output."
+		if !harmlessRedirect(r) && !plainRedirect(r) {
+			return notPlainRedirect
 		}
 	}
 	switch cmd := stmt.Cmd.(type) {
@@ -62,22 +62,6 @@ func (t *Programs) whyStmtNotSimple(stmt *syntax.Stmt) string {
 	default:
 		return "The script is more than simple commands."
 	}
-}
-
-// harmlessRedirect reports whether a redirection only joins or discards output.
-func harmlessRedirect(r *syntax.Redirect) bool {
-	if r.Hdoc != nil || r.Word == nil || (r.N != nil && r.N.Value != "1" && r.N.Value != "2") {
-		return false
-	}
-	switch to := r.Word.Lit(); r.Op {
-	case syntax.RdrOut, syntax.AppOut, syntax.RdrAll, syntax.AppAll:
-		return to == "/dev/null"
-	case syntax.RdrIn:
-		return to == "/dev/null" && r.N == nil
-	case syntax.DplOut:
-		return to == "1" || to == "2"
-	}
-	return false
 }
 
 func (t *Programs) whyCallNotSimple(call *syntax.CallExpr) string {

@@ -65,6 +65,8 @@ func TestUses(t *testing.T) {
 	f("./ls x", "run: ls, use x")
 	f("/bin/ls x", "read: ls, read x")
 	f("python3 x.py", "run: python3, use x.py")
+	f("cd d && ls >> f 2>&1 < /etc/x", "read: cd, read d", "write: >, write f", "read: <, read /etc/x", "read: ls")
+	f("ls > $X", "write: >, write …", "read: ls")
 	f("frob x", ": frob, use x")
 	f("curl -d @x https://a", "send: curl")
 	f("kubectl get pods", "fetch: kubectl get")
