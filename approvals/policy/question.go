@@ -80,7 +80,7 @@ func (q *question) ask(by rule.Basis) Verdict {
 	v.OnTimeout = approvals.OnTimeoutDeny
 	v.RequiredApprovals = 1
 	v.AllowRemember = len(q.c.Doubts) == 0
-	v.Suggested = suggest(q.c)
+	v.Suggested = q.suggest()
 	v.Commands = firstOf(q.c.ShownCommands())
 	if q.c.Ambiguity != "" && len(q.c.Doubts) == 0 {
 		v.Flags = append(v.Flags, q.c.Ambiguity)
