@@ -39,6 +39,13 @@ func (q *question) judge() Verdict {
 	if !byRule {
 		by = rules.ByDefault(q.c.Call.Tool, q.c.Kind, q.c.Tool)
 	}
+	v := q.judgeUnasked(by, byRule)
+	v.ByDefault = !byRule
+	return v
+}
+
+// judgeUnasked returns the verdict on a call for which there is no deny and no ask rule.
+func (q *question) judgeUnasked(by rule.Basis, byRule bool) Verdict {
 	if by.Action == Deny {
 		return q.verdict(by)
 	}
