@@ -56,10 +56,10 @@ func (q *question) mayOpen(file match.Location, folder string) bool {
 	switch {
 	case file.Up > 0 || strings.Contains(folder, "*") || len(folder) > maxSuggestion || match.Visible(folder) != folder:
 		return false
-	case strings.HasPrefix(lower, ".") && folder != "." || strings.Contains(lower, "/."):
+	case (strings.HasPrefix(lower, ".") && folder != ".") || strings.Contains(lower, "/."):
 		return false // settings of programs
 	case file.Anchor == "":
-	case folder == "." || slices.Contains(systemFolders, match.FirstSegment(lower)) && !inHome(lower) || strings.HasPrefix(lower, "program files"):
+	case folder == "." || (slices.Contains(systemFolders, match.FirstSegment(lower)) && !inHome(lower)) || strings.HasPrefix(lower, "program files"):
 		return false
 	}
 	return !slices.ContainsFunc(runLater, func(name string) bool { return !q.asksAbout(folderPattern(file.Anchor, folder), name) })

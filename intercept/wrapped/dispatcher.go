@@ -56,33 +56,46 @@ func (d *dispatcher) calls(arguments string) ([]intercept.Call, bool) {
 
 // call reads one call: each field once, and no other.
 func (d *dispatcher) call(one gjson.Result) (c intercept.Call, ok bool) {
-	ok = one.IsObject()
-	server, names, arguments := "", 0, 0
+	known := one.IsObject()
+	var servers, names, arguments []string
 	one.ForEach(func(key, value gjson.Result) bool {
-		switch text := value.Type == gjson.String; {
-		case slices.Contains(d.name, key.Str) && text:
-			c.Name = value.Str
-			names++
-		case slices.Contains(d.arguments, key.Str) && value.IsObject():
-			c.Arguments = value.Raw
-			arguments++
-		case slices.Contains(d.arguments, key.Str) && text && isObject(value.Str):
-			c.Arguments = value.Str
-			arguments++
-		case d.server != "" && key.Str == d.server && text:
-			server = value.Str
+		switch {
+		case slices.Contains(d.arguments, key.Str):
+			arguments = append(arguments, objectText(value))
+		case value.Type != gjson.String:
+			known = false
+		case slices.Contains(d.name, key.Str):
+			names = append(names, value.Str)
+		case d.server != "" && key.Str == d.server:
+			servers = append(servers, value.Str)
 		default:
-			ok = false
+			known = false
 		}
 		return true
 	})
-	if !ok || names != 1 || arguments != 1 || !plainName(c.Name) || (d.server != "" && !plainName(server)) {
+	if !known || len(names) != 1 || len(arguments) != 1 || arguments[0] == "" || !plainName(names[0]) {
 		return c, false
 	}
-	if d.server != "" {
-		c.Name = "mcp__" + server + "__" + c.Name
+	c = intercept.Call{Name: names[0], Arguments: arguments[0]}
+	if d.server == "" {
+		return c, true
 	}
+	if len(servers) != 1 || !plainName(servers[0]) {
+		return c, false
+	}
+	c.Name = "mcp__" + servers[0] + "__" + c.Name
 	return c, true
+}
+
+// objectText returns the JSON of an object, which may be in a string, or "".
+func objectText(value gjson.Result) string {
+	switch {
+	case value.IsObject():
+		return value.Raw
+	case value.Type == gjson.String && isObject(value.Str):
+		return value.Str
+	}
+	return ""
 }
 
 // isObject reports whether a text is an object in strict JSON.

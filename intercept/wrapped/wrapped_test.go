@@ -65,8 +65,10 @@ func TestScripts(t *testing.T) {
 		{"a call", `await tools.exec_command({cmd: "ls"});`, one},
 		{"its result is shown", "const r = await tools.exec_command({cmd: 'ls'});\ntext(r.output);", one},
 		{"the usual beginning", "// @exec: {\"yield_time_ms\": 1000}\nconst r = await tools.exec_command({ \"cmd\": `ls`, });\ntext(`out: ${r.output}` + JSON.stringify(r.items[0]))\n", one},
-		{"two calls", "const a = await tools.exec_command({cmd:\"ls\",yield_time_ms:10,tty:false})\nawait tools.update_plan({plan:[{step:\"x\",status:'pending'}],n:-1.5,m:null})",
-			[]string{`exec_command {"cmd":"ls","yield_time_ms":10,"tty":false}`, `update_plan {"plan":[{"step":"x","status":"pending"}],"n":-1.5,"m":null}`}},
+		{
+			"two calls", "const a = await tools.exec_command({cmd:\"ls\",yield_time_ms:10,tty:false})\nawait tools.update_plan({plan:[{step:\"x\",status:'pending'}],n:-1.5,m:null})",
+			[]string{`exec_command {"cmd":"ls","yield_time_ms":10,"tty":false}`, `update_plan {"plan":[{"step":"x","status":"pending"}],"n":-1.5,"m":null}`},
+		},
 		{"at once", `const [a, b] = await Promise.all([tools.exec_command({cmd: "ls"}), tools.exec_command({cmd: "pwd"}),]); text(a.output + b.output)`, []string{`exec_command {"cmd":"ls"}`, `exec_command {"cmd":"pwd"}`}},
 		{"free text", "await tools.apply_patch(\"*** Begin Patch\\n*** End Patch\")", []string{"apply_patch '*** Begin Patch\n*** End Patch'"}},
 		{"escapes", `await tools.exec_command({cmd: "a\x41\u0042\"\'\d\t\

@@ -127,11 +127,7 @@ func NewPathGlob(text string) (*PathGlob, error) {
 	}
 	text = WindowsForm(text)
 	l, _ := Locate(text)
-	problem := pathProblem(text)
-	if problem == "" && strings.Contains(text, `\`) {
-		problem = "It contains a backslash and no drive."
-	}
-	if problem != "" {
+	if problem := globProblem(text); problem != "" {
 		return nil, errors.New("cannot be compared with a path: " + strings.ToLower(problem[:1]) + strings.TrimSuffix(problem[1:], "."))
 	}
 	wild := false
@@ -165,6 +161,15 @@ func NewPathGlob(text string) (*PathGlob, error) {
 		Keys:     keys,
 		Fixed:    !strings.Contains(LastSegment(l.Lower), "*"),
 	}, nil
+}
+
+// globProblem returns why a pattern cannot be compared with paths, or "".
+func globProblem(text string) string {
+	problem := pathProblem(text)
+	if problem == "" && strings.Contains(text, `\`) {
+		problem = "It contains a backslash and no drive."
+	}
+	return problem
 }
 
 // pathKeys returns the last segment, or if that has a * and the first has none, each segment
