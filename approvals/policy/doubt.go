@@ -19,7 +19,7 @@ func (q *question) askMatching(asks []*rule.Pattern) Verdict {
 	if len(sure) > 0 {
 		by = sure[0].Basis(Ask)
 	} else {
-		by = rule.Basis{Action: Ask, Rule: asks[0].Where, Reason: "An ask rule may match this call."}
+		by = rule.Basis{Action: Ask, Rule: asks[0].Where, Reason: q.e.mayBe(asks[0])}
 	}
 	v := q.askByRules(by, asks, sure)
 	v.Flags = append(v.Flags, q.doubtsOf(asks)...)
@@ -48,6 +48,12 @@ func (q *question) doubtsOf(asks []*rule.Pattern) []string {
 		flags = append(flags, fmt.Sprintf("May match %d more ask patterns.", more))
 	}
 	return flags
+}
+
+// mayBe returns a sentence with the pattern that may match, as the reason of a question: the reason of
+// its rule is for calls that match.
+func (e *evaluation) mayBe(p *rule.Pattern) string {
+	return fmt.Sprintf("May match %s: %s.", match.Quote(p.Text), e.inDoubt(p))
 }
 
 // mayMatch returns a sentence with the pattern that may match and the part of the call in doubt.

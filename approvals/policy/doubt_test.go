@@ -41,9 +41,17 @@ rules:
 		if v.Action != Ask || !slices.Contains(v.Flags, tt.flag) {
 			t.Errorf("%s %s: %s, flags %q\nwant %s", tt.tool, tt.text, v.Action, v.Flags, tt.flag)
 		}
+		before, after, _ := strings.Cut(strings.NewReplacer("the ask pattern ", "", "the deny pattern ", "").Replace(tt.flag), " (")
+		if _, doubt, _ := strings.Cut(after, ")"); strings.Contains(tt.flag, "ask pattern") && v.Reason != before+doubt {
+			t.Errorf("%s %s: reason %q, want %q", tt.tool, tt.text, v.Reason, before+doubt)
+		}
 		if v.Risk == approvals.RiskCritical || v.Title != "" || strings.HasPrefix(v.Reason, "This ") {
 			t.Errorf("%s %s: risk %s, reason %q, title %q", tt.tool, tt.text, v.Risk, v.Reason, v.Title)
 		}
+	}
+	denied := mustParse(t, "default: allow\ntools: {bash: {resource: command, as: shell}}\nrules: [{allow: [bash]}, {deny: ['bash(dd *)'], reason: No.}]\n")
+	if v := denied.Judge(Call{Tool: "bash", Arguments: argument("command", "$Y x")}); v.Reason != "May match `bash(dd *)`: `$Y` is unknown before it runs." {
+		t.Errorf("of a deny rule: %q", v.Reason)
 	}
 	for _, tt := range []struct {
 		text string

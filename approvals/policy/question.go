@@ -113,7 +113,7 @@ func (q *question) whyNotAllow(by rule.Basis, byRule bool) string {
 	case len(q.c.Doubts) > 0:
 		return "The call can be read in more than one way, so it needs approval."
 	case q.denied.match == match.Maybe && !by.SpelledOut:
-		return "The call would be allowed, but a deny rule may match it."
+		return q.e.mayBe(q.denied.pattern)
 	case !byRule && q.c.IsJudgedScript() && (q.c.Ambiguity != "" || q.c.NotPlain() != ""):
 		return "The command is more than plain words, so it needs approval."
 	case !byRule && q.c.Secret() != "":

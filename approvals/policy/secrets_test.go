@@ -84,7 +84,7 @@ func TestListOfSecrets(t *testing.T) {
 		"~/.databrickscfg", "~/.snowflake/config.toml", "~/.config/helm/registry/config.json",
 		".pypirc", "~/.netrc", "~/_netrc", "~/.docker/config.json", "~/.cargo/credentials.toml", "~/.kube/config", "kubeconfig.yaml",
 		"heldcall.yaml", "policy.yaml", "/etc/heldcall/environment", "/var/lib/heldcall/x", "~/.local/state/heldcall/run/x", "data/jetstream/x/1.blk", "~/.ssh/.env.example")
-	f(Allow, "src/a.go", ".env.example", "deploy/.env.sample", ".env.template", "src/environment.ts", "keys/README.md", "package.json", "heldcall/main.go", "proc/x.go", "root/x.go", "docs/policy.md", "data/users.csv", "auth.go")
+	f(Allow, "src/a.go", ".env.example", "deploy/.env.sample", ".env.template", ".env.dist", ".env.local.example", "example.env", "src/environment.ts", "keys/README.md", "package.json", "heldcall/main.go", "proc/x.go", "root/x.go", "docs/policy.md", "data/users.csv", "auth.go")
 }
 
 // TestCommandsMindSecrets is finding 10: shell commands that name a secret are asked

@@ -9,6 +9,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // AllowPattern is the argument of an allow pattern for scripts: the words of one command.
@@ -105,15 +107,15 @@ func wordGlob(w *syntax.Word) (match.Glob, error) {
 	for i, part := range w.Parts {
 		lit, unquoted := part.(*syntax.Lit)
 		if !unquoted {
-			one := wordOf(&syntax.Word{Parts: []syntax.WordPart{part}})
-			if one.why != "" {
+			one := quoting.WordOf(&syntax.Word{Parts: []syntax.WordPart{part}})
+			if one.Why != "" {
 				return match.Glob{}, errNotOneCommand
 			}
-			parts[len(parts)-1] += one.text
+			parts[len(parts)-1] += one.Text
 			continue
 		}
 		for j, text := range strings.Split(lit.Value, "*") {
-			if !plainLiteral(text, i == 0 && j == 0) {
+			if !quoting.Plain(text, i == 0 && j == 0) {
 				return match.Glob{}, fmt.Errorf("has %q, which a shell may expand; quote it or use * alone", lit.Value)
 			}
 			if j > 0 {
@@ -130,7 +132,7 @@ func (p *AllowPattern) Covers(c *Command, t *Programs) bool {
 	if c.Redirect || p.redirect {
 		return c.Redirect && p.coversRedirect(c)
 	}
-	if !p.fitsLength(len(c.Words)) || !p.coversProgram(c, t) {
+	if (!p.fitsLength(len(c.Words)) && !p.fitsAlone(c, t)) || !p.coversProgram(c, t) {
 		return false
 	}
 	free := false // options may follow, as the pattern has --
@@ -148,6 +150,16 @@ func (p *AllowPattern) Covers(c *Command, t *Programs) bool {
 		free = free || (p.words[i].Literal() && word == "--")
 	}
 	return true
+}
+
+// fitsAlone reports whether a command is a pattern's words in front of a last *, and a reader, which
+// shows its input or folder then.
+func (p *AllowPattern) fitsAlone(c *Command, t *Programs) bool {
+	if !p.rest || len(p.words) == 0 || len(c.Words) != len(p.words) {
+		return false
+	}
+	entry, _ := t.ClassOf(c.Words, c.wild)
+	return entry.Class == programs.Read
 }
 
 func (p *AllowPattern) fitsLength(words int) bool {
@@ -170,6 +182,8 @@ func (p *AllowPattern) coversProgram(c *Command, t *Programs) bool {
 		return false
 	case (c.piped || c.fed) && (c.interprets || c.reads) && !t.Listed(program):
 		return false // what it runs is in its input
+	case c.fed && c.runsOthers && (!c.complete || len(c.inner) > 0):
+		return false // it may run what it reads
 	case p.SpelledOut:
 		return true
 	}

@@ -9,6 +9,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 	"github.com/heldcall/heldcall/internal/mask"
 )
 
@@ -45,17 +46,17 @@ func (t *Programs) Insert(src string, from, to int, text string) (string, error)
 	return out, nil
 }
 
-// quoting is how the text of a word is quoted.
-type quoting byte
+// quoteStyle is how the text of a word is quoted.
+type quoteStyle byte
 
 const (
-	inWord     quoting = 'b' // without quotes
-	inDouble   quoting = 'd'
-	inSingle   quoting = 's'
-	inDocument quoting = 'h' // a here-document
+	inWord     quoteStyle = 'b' // without quotes
+	inDouble   quoteStyle = 'd'
+	inSingle   quoteStyle = 's'
+	inDocument quoteStyle = 'h' // a here-document
 )
 
-var quotings = map[quoting]mask.Quoting{inWord: mask.Bare, inDouble: mask.Double, inSingle: mask.Single}
+var quotings = map[quoteStyle]mask.Quoting{inWord: mask.Bare, inDouble: mask.Double, inSingle: mask.Single}
 
 // InsertWord replaces a part of a word of a command that runs without a shell. The commands
 // that the words run are the same then, at any depth.
@@ -82,8 +83,8 @@ func sameWords(before, after *Script, marker, text string) bool {
 // shape is a script without its positions, in which the literal texts are unquoted.
 type shape struct {
 	strings.Builder
-	marker string   // that is looked for, or ""
-	found  *quoting // of the marker, in an argument or a value
+	marker string      // that is looked for, or ""
+	found  *quoteStyle // of the marker, in an argument or a value
 }
 
 func (t *Programs) shapeOf(src, marker string) (*shape, error) {
@@ -171,7 +172,7 @@ func (s *shape) addNode(node any, open bool) bool {
 }
 
 // literal adds a literal text.
-func (s *shape) literal(how quoting, text string, open bool) {
+func (s *shape) literal(how quoteStyle, text string, open bool) {
 	if open && s.found == nil && s.marker != "" && strings.Contains(text, s.marker) {
 		s.found = &how
 	}
@@ -184,7 +185,7 @@ func (s *shape) word(w *syntax.Word, open bool) {
 	for i := 0; i < len(w.Parts); i++ {
 		switch part := w.Parts[i].(type) {
 		case *syntax.Lit:
-			s.literal(inWord, unescape(part.Value, false), open)
+			s.literal(inWord, quoting.Unescape(part.Value, false), open)
 		case *syntax.SglQuoted:
 			if part.Dollar {
 				fmt.Fprintf(s, "ansi<%s>", part.Value)
@@ -203,7 +204,7 @@ func (s *shape) word(w *syntax.Word, open bool) {
 			fmt.Fprintf(s, "quoted %v ", part.Dollar)
 			for _, inner := range part.Parts {
 				if lit, ok := inner.(*syntax.Lit); ok {
-					s.literal(inDouble, unescape(lit.Value, true), open && !part.Dollar)
+					s.literal(inDouble, quoting.Unescape(lit.Value, true), open && !part.Dollar)
 					continue
 				}
 				s.add(reflect.ValueOf(inner), false)

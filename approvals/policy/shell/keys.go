@@ -76,6 +76,10 @@ func appendFirst(keys []string, text string) []string {
 // AppendAllowKeys adds the keys by which allow patterns for the script are found.
 func (s *Script) AppendAllowKeys(keys []string) []string {
 	for _, c := range s.All {
+		for _, one := range c.same {
+			keys = append(keys, match.FoldCase(one.Words[0]))
+			keys = appendWordsKeys(keys, one.Words[:min(len(one.Words), maxKeyWords)])
+		}
 		if len(c.Words) > 0 {
 			keys = append(keys, match.FoldCase(c.Words[0]))
 			keys = appendWordsKeys(keys, c.Words[:min(len(c.Words), maxKeyWords)])
@@ -102,4 +106,16 @@ func appendWordsKeys(keys, words []string) []string {
 		keys = append(keys, key[:at])
 	}
 	return keys
+}
+
+func isOption(word string) bool { return strings.HasPrefix(word, "-") }
+
+// IsOperand reports whether a word is not an option.
+func IsOperand(word string) bool { return !isOption(word) }
+
+func firstWord(text string) string {
+	if i := strings.IndexAny(text, " \t\n"); i >= 0 {
+		return text[:i]
+	}
+	return text
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // Names of commands are searched in texts that a program may run: words of programs that run others
@@ -39,7 +40,7 @@ func withoutEscapes(text string) string {
 		}
 		n, ok := 0, false
 		if rest != "" {
-			n, ok = ansiEscape(&b, rest)
+			n, ok = quoting.AnsiEscape(&b, rest)
 		}
 		if !ok {
 			n = 0
@@ -108,6 +109,8 @@ func nameEnd(text string) int {
 }
 
 func isWordByte(b byte) bool { return b == '_' || isDigit(b) || isLower(b) || b >= 0x80 }
+
+func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
 func isLower(b byte) bool { return b >= 'a' && b <= 'z' }
 

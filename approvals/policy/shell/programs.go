@@ -7,6 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // Programs parses scripts by a table of programs.
@@ -30,3 +31,8 @@ func (t *Programs) parseSource(src string) (*syntax.File, error) {
 	defer t.parsers.Put(parser)
 	return parser.Parse(strings.NewReader(src), "")
 }
+
+// unknown replaces text that only the running shell knows.
+const unknown = quoting.Unknown
+
+type word = quoting.Word

@@ -29,9 +29,9 @@ func (c *Command) findMentions() {
 // assigned notes the environment variables that a program sets for the command that it runs.
 func (f *finder) assigned(c *Command, own []word) {
 	for _, one := range own {
-		if isAssignment(one.text) {
-			c.mentions = appendLoose(c.mentions, one.text)
-			f.script.opens = f.script.opens || one.opens()
+		if isAssignment(one.Text) {
+			c.mentions = appendLoose(c.mentions, one.Text)
+			f.script.opens = f.script.opens || one.Opens()
 		}
 	}
 }

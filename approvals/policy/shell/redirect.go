@@ -6,13 +6,19 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // A redirection to or from a file is one more command of a script, of two words: ">" and the path
 // that is written to, ">>" where it is appended to, or "<" and the path that is read. Input and
 // output that is only joined or discarded is none.
 
-const notPlainRedirect = "The script redirects input or output."
+const (
+	notPlainDocument = "The script has a here-document."
+	notPlainRedirect = "The script redirects input or output."
+	notPlainWord     = "The script has a word that a shell expands."
+)
 
 // redirectWords are the operators of redirections of files, by what they do.
 var redirectWords = map[syntax.RedirOperator]string{
@@ -27,23 +33,23 @@ func (f *finder) redirect(r *syntax.Redirect, src string) {
 	if operator == "" || r.Word == nil || harmlessRedirect(r) {
 		return
 	}
-	to := wordOf(r.Word)
-	if r.Op == syntax.DplOut && to.certain() && strings.Trim(to.text, "0123456789-") == "" {
+	to := quoting.WordOf(r.Word)
+	if r.Op == syntax.DplOut && to.Certain() && strings.Trim(to.Text, "0123456789-") == "" {
 		return // another descriptor
 	}
-	c := &Command{Redirect: true, Words: []string{operator, to.text}, mayStar: []bool{true, namesFile(to.text)}, complete: true}
-	if to.wild {
+	c := &Command{Redirect: true, Words: []string{operator, to.Text}, mayStar: []bool{true, namesFile(to.Text)}, complete: true}
+	if to.Wild {
 		c.wild = []bool{false, true}
 	}
-	if start, end := int(r.Word.Pos().Offset()), int(r.Word.End().Offset()); !to.certain() && start < end && end <= len(src) {
+	if start, end := int(r.Word.Pos().Offset()), int(r.Word.End().Offset()); !to.Certain() && start < end && end <= len(src) {
 		c.source.expands = src[start:end]
 	}
-	texts, open := []string{operator + " " + to.text}, to.open
+	texts, open := []string{operator + " " + to.Text}, to.Open
 	if operator == ">>" {
-		texts = append(texts, "> "+to.text)
+		texts = append(texts, "> "+to.Text)
 		c.opens = append(c.opens, "> "+open)
 	}
-	if clean := path.Clean(to.text); clean != to.text {
+	if clean := path.Clean(to.Text); clean != to.Text {
 		texts = append(texts, strings.TrimSuffix(operator, ">>")+"> "+clean)
 	}
 	c.opens = append(c.opens, operator+" "+open)
@@ -92,8 +98,8 @@ func plainRedirect(r *syntax.Redirect) bool {
 	default:
 		return false
 	}
-	to := wordOf(r.Word)
-	return to.why == "" && !to.wild && to.text != ""
+	to := quoting.WordOf(r.Word)
+	return to.Why == "" && !to.Wild && to.Text != ""
 }
 
 func isStandard(n *syntax.Lit, numbers ...string) bool {

@@ -17,6 +17,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // Limits of parsed scripts. Deep nesting makes the parser slow and exhausts the stack.
@@ -55,6 +56,9 @@ type Command struct {
 	Redirect bool // it is a redirection: see redirect.go
 
 	inner       []*Command // what it runs
+	same        []*Command // what does the same together: without options in front of a subcommand
+	listed      bool       // it is xargs, runs a reader and reads names of files
+	feeds       bool       // other commands have what it writes as words
 	complete    bool       // inner is all that it runs: nothing, where that is empty
 	opaque      bool       // it may run anything
 	runsOthers  bool       // its program runs others: see runsOthers
@@ -88,7 +92,7 @@ func (t *Programs) ParseArgv(argv []string) *Script {
 	words := make([]word, len(argv))
 	for i, text := range argv {
 		total += len(text)
-		words[i] = word{text: text, open: text}
+		words[i] = word{Text: text, Open: text}
 	}
 	switch all := strings.Join(argv, " "); {
 	case len(argv) == 0 || argv[0] == "":
@@ -106,7 +110,7 @@ func (t *Programs) ParseArgv(argv []string) *Script {
 	}
 	f := &finder{table: t, script: s, budget: 2 * MaxScript}
 	s.Commands = []*Command{f.command(words, false, 0)}
-	if slices.ContainsFunc(argv, func(text string) bool { return text == "" || !plainLiteral(text, true) }) {
+	if slices.ContainsFunc(argv, func(text string) bool { return text == "" || !quoting.Plain(text, true) }) {
 		f.joined(strings.Join(argv, " "))
 	}
 	f.finish()
@@ -219,6 +223,10 @@ func (f *finder) finish() {
 // the next.
 func (c *Command) changeFolder(folder string) string {
 	c.Folder = folder
+	inside := folder
+	for _, one := range c.same {
+		inside = one.changeFolder(inside)
+	}
 	next := folder
 	for _, one := range c.inner {
 		next = one.changeFolder(next)
@@ -242,19 +250,20 @@ func (c *Command) appendAll(all []*Command) []*Command {
 
 func (c *Command) isWild(i int) bool { return c.wild != nil && c.wild[i] }
 
-// OnlyInner returns the only command that a program runs, if the program changes only time and
-// priority, or nil.
-func (c *Command) OnlyInner() *Command {
-	if !c.transparent || !c.complete || len(c.inner) != 1 {
-		return nil
+// Instead returns commands that together do the same as a command: the one that it runs, if it
+// changes only time and priority, or is a reader of listed files; or a cd to the folder of an option, and the command without
+// options in front of its subcommand.
+func (c *Command) Instead() []*Command {
+	if c.listed || (c.transparent && c.complete && len(c.inner) == 1) {
+		return c.inner
 	}
-	return c.inner[0]
+	return c.same
 }
 
 func callWords(call *syntax.CallExpr) []word {
 	words := make([]word, 0, len(call.Args))
 	for _, w := range call.Args {
-		words = appendWords(words, w)
+		words = quoting.AppendWords(words, w)
 	}
 	return words
 }
@@ -262,8 +271,8 @@ func callWords(call *syntax.CallExpr) []word {
 func (f *finder) command(words []word, piped bool, depth int) *Command {
 	c := &Command{piped: piped, Words: make([]string, len(words))}
 	for i, one := range words {
-		c.Words[i] = one.text
-		if one.wild {
+		c.Words[i] = one.Text
+		if one.Wild {
 			if c.wild == nil {
 				c.wild = make([]bool, len(words))
 			}
@@ -272,17 +281,17 @@ func (f *finder) command(words []word, piped bool, depth int) *Command {
 	}
 	text := strings.Join(c.Words, " ")
 	c.opens = []string{text}
-	if slices.ContainsFunc(words, func(w word) bool { return !w.certain() }) {
+	if slices.ContainsFunc(words, func(w word) bool { return !w.Certain() }) {
 		open := make([]string, len(words))
 		for i, one := range words {
-			open[i] = one.open
+			open[i] = one.Open
 		}
 		c.opens[0] = strings.Join(open, " ")
 	}
 	f.script.texts = append(f.script.texts, text)
 	if i := strings.LastIndexByte(c.Words[0], '/'); i >= 0 {
 		f.script.texts = append(f.script.texts, text[i+1:])
-		if j := strings.LastIndexByte(words[0].open, '/'); j >= 0 {
+		if j := strings.LastIndexByte(words[0].Open, '/'); j >= 0 {
 			c.opens = append(c.opens, c.opens[0][j+1:])
 		}
 	}
@@ -296,7 +305,40 @@ func (f *finder) command(words []word, piped bool, depth int) *Command {
 	if !c.complete && len(words) > 1 {
 		c.findMentions()
 	}
+	c.same = f.withoutGlobals(c)
 	return c
+}
+
+// withoutGlobals returns the commands that do the same as one with options in front of its
+// subcommand, or nil.
+func (f *finder) withoutGlobals(c *Command) []*Command {
+	rest, folders, ok := f.table.WithoutGlobals(c.Words)
+	if !ok {
+		return nil
+	}
+	plain := func(at ...int) *Command {
+		one := &Command{piped: c.piped, runsOthers: c.runsOthers, interprets: c.interprets, source: c.source}
+		for _, i := range at {
+			one.Words = append(one.Words, c.Words[i])
+			one.wild = append(one.wild, c.isWild(i))
+		}
+		return one
+	}
+	var same []*Command
+	for _, i := range folders {
+		to := plain(0, i)
+		to.Words[0], to.runsOthers = "cd", false
+		same = append(same, to)
+	}
+	same = append(same, plain(rest...))
+	for _, one := range same {
+		if !slices.Contains(one.wild, true) {
+			one.wild = nil
+		}
+		one.mayStar = f.table.StarMay(one.Words, one.wild)
+		one.complete = f.harmless(one)
+	}
+	return same
 }
 
 // findInner finds the commands that a program runs.

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // noteOther notes a statement that is no simple command and has an effect of its own.
@@ -126,7 +128,7 @@ func QuoteWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		quoted[i] = w
-		if w == "" || !plainLiteral(w, true) {
+		if w == "" || !quoting.Plain(w, true) {
 			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'"'"'`) + "'"
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // whyNotSimple returns why a script is more than commands of plain words joined by &&, ||, ;, | or
@@ -35,7 +37,7 @@ func (t *Programs) whyStmtNotSimple(stmt *syntax.Stmt) string {
 		return "The script negates a command or leaves it running."
 	}
 	for _, r := range stmt.Redirs {
-		if !harmlessRedirect(r) && !plainRedirect(r) {
+		if !harmlessRedirect(r) && !plainRedirect(r) && !quoting.PlainDocument(stmt, r) {
 			return notPlainRedirect
 		}
 	}
@@ -73,14 +75,18 @@ func (t *Programs) whyCallNotSimple(call *syntax.CallExpr) string {
 			return "The script sets a variable."
 		}
 		if a.Value != nil {
-			if one := wordOf(a.Value); one.why != "" || !one.certain() || strings.Contains(one.text, "/") {
+			if one := quoting.WordOf(a.Value); one.Why != "" || !one.Certain() || strings.Contains(one.Text, "/") {
 				return "The script sets a variable."
 			}
 		}
 	}
+	program := quoting.WordOf(call.Args[0]).Text
 	for _, w := range call.Args {
-		if one := wordOf(w); one.why != "" {
-			return one.why
+		switch one := quoting.WordOf(w); {
+		case one.Why != "" && !t.substitutes(program, w):
+			return one.Why
+		case one.Sign && !t.TakesScript(program):
+			return quoting.QuotesSign
 		}
 	}
 	return ""

@@ -52,6 +52,12 @@ func (t *Programs) Uses(s *Script) (uses []Use, all bool) {
 		if c.passesThrough() {
 			continue
 		}
+		if len(c.same) > 0 {
+			for _, one := range c.same {
+				uses = append(uses, t.use(one))
+			}
+			continue
+		}
 		uses = append(uses, t.use(c))
 	}
 	return uses, s.NotSimple == ""

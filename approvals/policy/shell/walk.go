@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // walk finds the simple commands, the source of each statement, and other texts that may name a
@@ -15,16 +17,25 @@ func (f *finder) walk(file *syntax.File, src string, depth int) {
 	syntax.Walk(file, func(node syntax.Node) bool {
 		switch n := node.(type) {
 		case *syntax.SglQuoted:
-			f.script.opens = f.script.opens || holdsSubstitution(n.Value)
+			f.script.opens = f.script.opens || quoting.HoldsSubstitution(n.Value)
 		case *syntax.Lit:
-			f.script.opens = f.script.opens || holdsSubstitution(n.Value)
+			f.script.opens = f.script.opens || quoting.HoldsSubstitution(n.Value)
+		case *syntax.DblQuoted:
+			w.documents(n)
+		case *syntax.CmdSubst:
+			if slices.Contains(w.literal, n) {
+				return false
+			}
+			w.outputs = append(w.outputs, spanOf(n))
+			f.script.NotPlain = notPlainWord
 		case *syntax.Assign:
 			w.spans = append(w.spans, spanOf(n))
-			f.script.opens = f.script.opens || (n.Value != nil && wordOf(n.Value).opens())
+			f.script.opens = f.script.opens || (n.Value != nil && quoting.WordOf(n.Value).Opens())
 		case *syntax.BinaryCmd:
 			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
 				w.piped = append(w.piped, n.Y)
 				w.inputs = append(w.inputs, input{of: commandSpan(n.Y), text: spanOf(n.X)})
+				w.listed = append(w.listed, n)
 			}
 		case *syntax.Stmt:
 			w.stmt(n)
@@ -39,13 +50,26 @@ func (f *finder) walk(file *syntax.File, src string, depth int) {
 
 // walk is the state of a walk through the statements of a script.
 type walk struct {
-	in     *finder
-	src    string
-	depth  int
-	piped  []*syntax.Stmt // the reading ends of pipes
-	fed    []*syntax.Stmt // those with a redirection of input
-	inputs []input
-	spans  []span // in which a command may be named
+	in      *finder
+	src     string
+	depth   int
+	piped   []*syntax.Stmt      // the reading ends of pipes
+	fed     []*syntax.Stmt      // those with a redirection of input
+	literal []*syntax.CmdSubst  // those that are literal text
+	outputs []span              // of substitutions
+	listed  []*syntax.BinaryCmd // pipes
+	inputs  []input
+	spans   []span // in which a command may be named
+}
+
+// documents notes the substitutions in double quotes that only write a literal here-document.
+func (w *walk) documents(n *syntax.DblQuoted) {
+	for _, part := range n.Parts {
+		if _, ok := quoting.DocumentWord(part); ok {
+			w.literal = append(w.literal, part.(*syntax.CmdSubst))
+			w.in.script.NotPlain = notPlainDocument
+		}
+	}
 }
 
 func (w *walk) stmt(n *syntax.Stmt) {
@@ -62,6 +86,7 @@ func (w *walk) stmt(n *syntax.Stmt) {
 		}
 		if slices.ContainsFunc(n.Redirs, func(r *syntax.Redirect) bool { return givesInput(r) && !harmlessRedirect(r) }) {
 			w.fed = append(w.fed, n)
+			s.NotPlain = notPlainRedirect
 		}
 	}
 	var words []word
@@ -78,11 +103,19 @@ func (w *walk) stmt(n *syntax.Stmt) {
 	if slices.ContainsFunc(w.fed, within) {
 		c.isFed()
 	}
+	at := commandSpan(n)
+	c.feeds = slices.ContainsFunc(w.outputs, func(one span) bool { return one.holds(at) })
+	if i := slices.IndexFunc(w.listed, func(pipe *syntax.BinaryCmd) bool { return pipe.Y == n }); i >= 0 && w.in.showsListed(c, w.listed[i].X) {
+		c.listed = true
+		from := spanOf(w.listed[i].X)
+		for _, one := range s.Commands {
+			one.feeds = one.feeds || (one.source.stmt != nil && one.source.script == w.src && from.holds(commandSpan(one.source.stmt)))
+		}
+	}
 	c.source = commandSource{stmt: n, script: w.src, expands: expands(call, w.src)}
 	w.in.fed(c, n.Redirs, w.depth)
 	s.Commands = append(s.Commands, c)
 	if len(w.inputs) > 0 && c.executes() {
-		at := commandSpan(n)
 		for i := range w.inputs {
 			if in := &w.inputs[i]; !in.used && in.of.holds(at) {
 				in.used = true
@@ -95,18 +128,12 @@ func (w *walk) stmt(n *syntax.Stmt) {
 // isFed notes that a command, and those that it runs, read a redirection.
 func (c *Command) isFed() {
 	c.fed = true
-	for _, one := range c.inner {
+	for _, one := range slices.Concat(c.inner, c.same) {
 		one.isFed()
 	}
 }
 
 func partOf(n, in *syntax.Stmt) bool { return !in.Pos().After(n.Pos()) && !n.End().After(in.End()) }
-
-// holdsSubstitution reports whether a quoted text contains a substitution, which a program that
-// evaluates it would run.
-func holdsSubstitution(text string) bool {
-	return strings.Contains(text, "$(") || strings.Contains(text, "`") || strings.Contains(text, `\$`)
-}
 
 type span struct{ from, to int }
 
@@ -177,7 +204,7 @@ func (f *finder) looksInto(file *syntax.File, src string, spans []span) {
 		}
 		at := spanOf(w)
 		if slices.ContainsFunc(apart, func(one span) bool { return one.holds(at) }) {
-			words = append(words, wordOf(w).text)
+			words = append(words, quoting.WordOf(w).Text)
 		}
 		return true
 	})

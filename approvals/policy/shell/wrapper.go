@@ -18,10 +18,10 @@ type inside struct {
 
 // look finds the commands that a program runs.
 func (t *Programs) look(words []word) inside {
-	if !words[0].certain() {
+	if !words[0].Certain() {
 		return inside{}
 	}
-	name, _ := programs.Names(words[0].text)
+	name, _ := programs.Names(words[0].Text)
 	switch w := t.Wrapper(name); {
 	case t.IsShell(name):
 		return shellScript(words)
@@ -46,9 +46,9 @@ func look(w *programs.Wrapper, words []word) inside {
 	}
 	switch {
 	case ok && w.OrScript && isScriptCall(rest):
-		found.scripts = []string{rest[1].text}
+		found.scripts = []string{rest[1].Text}
 		return found
-	case !ok || (len(rest) > 0 && isOption(rest[0].text)):
+	case !ok || (len(rest) > 0 && isOption(rest[0].Text)):
 		return inside{hides: w.Appends}
 	case len(rest) == 0:
 		found.certain = found.certain && w.Appends // which then only writes what it reads
@@ -67,17 +67,17 @@ func look(w *programs.Wrapper, words []word) inside {
 }
 
 func isScriptCall(words []word) bool {
-	return len(words) == 2 && words[0].text == "-c" && words[1].certain()
+	return len(words) == 2 && words[0].Text == "-c" && words[1].Certain()
 }
 
 func allCertain(words []word) bool {
-	return !slices.ContainsFunc(words, func(one word) bool { return !one.certain() })
+	return !slices.ContainsFunc(words, func(one word) bool { return !one.Certain() })
 }
 
 func joinWords(words []word) string {
 	texts := make([]string, len(words))
 	for i, one := range words {
-		texts[i] = one.text
+		texts[i] = one.Text
 	}
 	return strings.Join(texts, " ")
 }
@@ -85,24 +85,24 @@ func joinWords(words []word) string {
 // appended returns a command with the input of xargs, at its end or at the value of option -I.
 func appended(command, options []word) []word {
 	for i, one := range options {
-		_, mark, found := strings.Cut(one.text, "I")
-		if !found || !isOption(one.text) || strings.HasPrefix(one.text, "--") {
+		_, mark, found := strings.Cut(one.Text, "I")
+		if !found || !isOption(one.Text) || strings.HasPrefix(one.Text, "--") {
 			continue
 		}
 		if mark == "" && i+1 < len(options) {
-			mark = options[i+1].text
+			mark = options[i+1].Text
 		}
 		return replaced(command, mark)
 	}
-	return append(command[:len(command):len(command)], word{text: unknown, open: unknown})
+	return append(command[:len(command):len(command)], word{Text: unknown, Open: unknown})
 }
 
 // replaced is a command with unknown text in place of a mark.
 func replaced(command []word, mark string) []word {
 	all := make([]word, len(command))
 	for i, one := range command {
-		if before, _, holds := strings.Cut(one.text, mark); holds {
-			one = word{text: strings.ReplaceAll(one.text, mark, unknown), open: before + unknown}
+		if before, _, holds := strings.Cut(one.Text, mark); holds {
+			one = word{Text: strings.ReplaceAll(one.Text, mark, unknown), Open: before + unknown}
 		}
 		all[i] = one
 	}
@@ -112,15 +112,15 @@ func replaced(command []word, mark string) []word {
 // rest returns the words after a wrapper's own options and operands.
 func wrapped(w *programs.Wrapper, words []word) ([]word, bool) {
 	i := 1
-	for i < len(words) && isOption(words[i].text) && words[i].text != "-" {
-		if !words[i].certain() {
+	for i < len(words) && isOption(words[i].Text) && words[i].Text != "-" {
+		if !words[i].Certain() {
 			return nil, false
 		}
-		if words[i].text == "--" {
+		if words[i].Text == "--" {
 			i++
 			break
 		}
-		listed, takesNext := w.Options.Option(words[i].text)
+		listed, takesNext := w.Options.Option(words[i].Text)
 		if !listed {
 			return nil, false
 		}
@@ -128,7 +128,7 @@ func wrapped(w *programs.Wrapper, words []word) ([]word, bool) {
 			i++
 		}
 	}
-	for w.Assigns && i < len(words) && isAssignment(words[i].text) {
+	for w.Assigns && i < len(words) && isAssignment(words[i].Text) {
 		i++
 	}
 	if i += w.Operands; i > len(words) {
@@ -148,10 +148,10 @@ func isAssignment(text string) bool {
 func scriptOptions(words []word) []string {
 	var scripts []string
 	for i, one := range words {
-		if (one.text == "-c" || one.text == "--command") && i+1 < len(words) && words[i+1].certain() {
-			scripts = append(scripts, words[i+1].text)
+		if (one.Text == "-c" || one.Text == "--command") && i+1 < len(words) && words[i+1].Certain() {
+			scripts = append(scripts, words[i+1].Text)
 		}
-		if text, ok := strings.CutPrefix(one.text, "--command="); ok && one.certain() {
+		if text, ok := strings.CutPrefix(one.Text, "--command="); ok && one.Certain() {
 			scripts = append(scripts, text)
 		}
 	}
@@ -161,9 +161,9 @@ func scriptOptions(words []word) []string {
 func shellScript(words []word) inside {
 	given := false // -c
 	for i := 1; i < len(words); i++ {
-		text := words[i].text
+		text := words[i].Text
 		switch {
-		case !words[i].certain():
+		case !words[i].Certain():
 			return inside{}
 		case text == "--" || text == "-":
 		case text == "--rcfile" || text == "--init-file":
@@ -184,16 +184,16 @@ func shellScript(words []word) inside {
 func findCommands(words []word) inside {
 	found := inside{certain: true}
 	for i := 1; i < len(words); i++ {
-		if !words[i].certain() && (words[i].open == unknown || isOption(words[i].open)) {
+		if !words[i].Certain() && (words[i].Open == unknown || isOption(words[i].Open)) {
 			return inside{}
 		}
-		switch words[i].text {
+		switch words[i].Text {
 		case "-exec", "-execdir", "-ok", "-okdir":
 		default:
 			continue
 		}
 		begin := i + 1
-		for i++; i < len(words) && words[i].text != ";" && words[i].text != "+"; {
+		for i++; i < len(words) && words[i].Text != ";" && words[i].Text != "+"; {
 			i++
 		}
 		if begin >= i {

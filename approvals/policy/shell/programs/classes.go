@@ -79,6 +79,13 @@ func readClasses(r *strictyaml.Reader, t *Table) {
 		})
 	}}}
 	keys = append(keys, strictyaml.Key{Name: "only_show", Read: setNames(r, &t.onlyShow)})
+	keys = append(keys, strictyaml.Key{Name: "lists", Read: func(n *yaml.Node, path string) {
+		r.List(n, path, "names", func(n *yaml.Node, path string) {
+			if name, ok := r.Text(n, path); ok {
+				t.lists = append(t.lists, strings.Fields(name))
+			}
+		})
+	}})
 	for _, class := range classes {
 		keys = append(keys, strictyaml.Key{Name: string(class), Read: func(n *yaml.Node, path string) {
 			r.List(n, path, "entries", func(n *yaml.Node, path string) { t.readEntry(r, n, path, class) })
@@ -116,6 +123,29 @@ func (t *Table) readEntry(r *strictyaml.Reader, n *yaml.Node, path string, class
 
 // OnlyShows reports whether no option of a program does more than show.
 func (t *Table) OnlyShows(program string) bool { return t.onlyShow[program] }
+
+// ListsFiles reports whether a command prints nothing but names of files that there are.
+func (t *Table) ListsFiles(argv []string) bool {
+	if slices.Contains(t.StarMay(argv, nil)[1:], false) {
+		return false
+	}
+	return slices.ContainsFunc(t.lists, func(name []string) bool {
+		if len(argv) < len(name) {
+			return false
+		}
+		for i, word := range name {
+			if argv[i] != word {
+				return false
+			}
+		}
+		return !slices.ContainsFunc(argv[len(name):], printsMore)
+	})
+}
+
+// printsMore reports whether an option may make a lister print other text.
+func printsMore(word string) bool {
+	return isOption(word) && (strings.HasPrefix(word, "--") || strings.Contains(word, "print") || word == "-ls" || strings.Contains(word, "="))
+}
 
 // ClassOf returns what the table states of a command, and the number of its words up to the
 // subcommand. The class is unknown if that of an option may be another.

@@ -23,6 +23,7 @@ type Table struct {
 	like         map[string][]string // by name, subcommand and option
 	classes      map[string][]Entry  // by name, or name and subcommand
 	onlyShow     map[string]bool
+	lists        [][]string
 	tasks        tasks
 }
 

@@ -1,4 +1,4 @@
-package shell
+package quoting
 
 import (
 	"strconv"
@@ -24,7 +24,7 @@ func ansiC(text string) (string, bool) {
 		if rest == "" {
 			return "", false
 		}
-		n, ok := ansiEscape(&b, rest)
+		n, ok := AnsiEscape(&b, rest)
 		if !ok {
 			return "", false
 		}
@@ -33,9 +33,9 @@ func ansiC(text string) (string, bool) {
 	return b.String(), true
 }
 
-// ansiEscape writes the character of the escape at the start of a text and returns the escape's
+// AnsiEscape writes the character of the escape at the start of a text and returns the escape's
 // length without the backslash.
-func ansiEscape(b *strings.Builder, text string) (n int, ok bool) {
+func AnsiEscape(b *strings.Builder, text string) (n int, ok bool) {
 	if c, ok := ansiEscapes[text[0]]; ok {
 		b.WriteByte(c)
 		return 1, true

@@ -1,0 +1,118 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
+)
+
+// Words that a shell or xargs takes from the output of another command are not known. A reader may
+// have them, where the other command lists files: what it lists is in the folder that it names, and
+// options among the words only change what is shown.
+
+// filters are programs that select lines of their input.
+var filters = []string{"head", "tail", "sort", "uniq", "grep"}
+
+// substitutes reports whether a word is the output of a command that lists files, or a part of what
+// echo prints.
+func (t *Programs) substitutes(program string, w *syntax.Word) bool {
+	if program != "echo" && !t.OnlyShows(program) {
+		return false
+	}
+	rest, subs := withoutSubstitutions(w)
+	if len(subs) == 0 || quoting.WordOf(rest).Why != "" {
+		return false
+	}
+	if program != "echo" && (len(rest.Parts) > 0 || len(subs) > 1) {
+		return false
+	}
+	return !slices.ContainsFunc(subs, func(sub *syntax.CmdSubst) bool {
+		if sub.Backquotes || sub.TempFile || sub.ReplyVar || len(sub.Stmts) != 1 || len(sub.Last) > 0 || t.whyStmtNotSimple(sub.Stmts[0]) != "" {
+			return true
+		}
+		return program != "echo" && !t.listsFiles(sub.Stmts[0])
+	})
+}
+
+// withoutSubstitutions separates a word's substitutions, in double quotes or not, from the rest.
+func withoutSubstitutions(w *syntax.Word) (rest *syntax.Word, subs []*syntax.CmdSubst) {
+	rest = &syntax.Word{}
+	for _, part := range w.Parts {
+		if sub, ok := part.(*syntax.CmdSubst); ok {
+			subs = append(subs, sub)
+			continue
+		}
+		quoted, ok := part.(*syntax.DblQuoted)
+		if !ok || quoted.Dollar {
+			rest.Parts = append(rest.Parts, part)
+			continue
+		}
+		var parts []syntax.WordPart
+		for _, inner := range quoted.Parts {
+			if sub, ok := inner.(*syntax.CmdSubst); ok {
+				if _, literal := quoting.DocumentWord(sub); !literal {
+					subs = append(subs, sub)
+					continue
+				}
+			}
+			parts = append(parts, inner)
+		}
+		if len(parts) > 0 {
+			rest.Parts = append(rest.Parts, &syntax.DblQuoted{Parts: parts})
+		}
+	}
+	return rest, subs
+}
+
+// listsFiles reports whether a statement is a command that lists files, with filters behind it.
+func (t *Programs) listsFiles(stmt *syntax.Stmt) bool {
+	for {
+		pipe, ok := stmt.Cmd.(*syntax.BinaryCmd)
+		if !ok {
+			break
+		}
+		argv := argvOf(pipe.Y)
+		if pipe.Op != syntax.Pipe || len(argv) == 0 || !slices.Contains(filters, argv[0]) || slices.Contains(t.StarMay(argv, nil)[1:], false) || slices.ContainsFunc(argv[1:], changesLines) {
+			return false
+		}
+		stmt = pipe.X
+	}
+	argv := argvOf(stmt)
+	return len(argv) > 0 && t.ListsFiles(argv)
+}
+
+// changesLines reports whether an option of a filter may change the lines that it selects.
+func changesLines(option string) bool {
+	return isOption(option) && (strings.HasPrefix(option, "--") || strings.ContainsAny(option, "ocbnHZTABCefl"))
+}
+
+// argvOf returns the words of a command that has only plain words, or nil.
+func argvOf(stmt *syntax.Stmt) []string {
+	call, ok := stmt.Cmd.(*syntax.CallExpr)
+	if !ok || slices.ContainsFunc(stmt.Redirs, func(r *syntax.Redirect) bool { return !harmlessRedirect(r) }) {
+		return nil
+	}
+	var argv []string
+	for _, w := range call.Args {
+		one := quoting.WordOf(w)
+		if one.Why != "" {
+			return nil
+		}
+		argv = append(argv, one.Text)
+	}
+	return argv
+}
+
+// showsListed reports whether a command is xargs with a reader, and its input is a list of files.
+func (f *finder) showsListed(c *Command, from *syntax.Stmt) bool {
+	if c.Words[0] != "xargs" || from == nil || !c.complete || len(c.inner) != 1 || !f.table.listsFiles(from) {
+		return false
+	}
+	readsList := func(word string) bool { // -a names a file with the words
+		return isOption(word) && (strings.HasPrefix(word, "--arg-file") || (!strings.HasPrefix(word, "--") && strings.Contains(word, "a")))
+	}
+	return f.table.OnlyShows(c.inner[0].Words[0]) && !slices.ContainsFunc(c.Words[1:], readsList)
+}

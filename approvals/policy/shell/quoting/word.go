@@ -1,0 +1,313 @@
+// Package quoting reads the words of shell scripts: what is left of them once their quoting is
+// removed, and whether all shells read them alike.
+package quoting
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Unknown replaces text that only the running shell knows. Parsed scripts do not contain it.
+const Unknown = "\x00"
+
+// Word is one word of a command with its quoting removed.
+type Word struct {
+	Text string // Unknown is in place of what a shell expands; unquoted * and ? stay
+	Open string // the text up to what a shell may expand, then Unknown; else the text
+	Why  string // why the word is not plain, or ""
+	Wild bool   // has an unquoted * or ?, and is plain otherwise
+	Sign bool   // quotes a variable, which a program that evaluates the word may expand
+}
+
+// WordOf reads a word.
+func WordOf(w *syntax.Word) Word {
+	if len(w.Parts) == 1 {
+		lit, ok := w.Parts[0].(*syntax.Lit)
+		if ok && lit.Value != "" && lit.Value[0] != '~' && Plain(lit.Value, true) {
+			return Word{Text: lit.Value, Open: lit.Value}
+		}
+	}
+	return unquoted(w)
+}
+
+func unquoted(w *syntax.Word) Word {
+	b := wordBuilder{cut: -1}
+	for i, part := range w.Parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			b.literal(part.Value, i == 0)
+		case *syntax.SglQuoted:
+			b.singleQuoted(part)
+		case *syntax.DblQuoted:
+			b.doubleQuoted(part)
+		default:
+			b.unknown(whyExpands)
+		}
+	}
+	one := Word{Text: b.text.String(), Why: b.why, Wild: b.wild, Sign: b.sign}
+	one.Open = one.Text
+	if b.cut >= 0 {
+		one.Open = one.Text[:b.cut] + Unknown
+	}
+	if one.Wild && one.Why == "" && !harmlessGlob(one.Text) {
+		one.Why = "The script has a word that a shell may expand to options or to folders further up."
+	}
+	return one
+}
+
+// maxBraces is how many words a word with braces may mean.
+const maxBraces = 64
+
+// AppendWords adds the words that a word means: several where it has braces.
+func AppendWords(words []Word, w *syntax.Word) []Word {
+	if hasBrace(w) {
+		split := &syntax.Word{Parts: slices.Clone(w.Parts)}
+		if syntax.SplitBraces(split) {
+			return appendBraces(words, split)
+		}
+	}
+	return append(words, WordOf(w))
+}
+
+// appendBraces adds the words that a word with braces means.
+func appendBraces(words []Word, split *syntax.Word) []Word {
+	const why = "The script has braces that a shell expands."
+	before := len(words)
+	for one, err := range expand.BracesSeq(nil, split) {
+		if err != nil || len(words)-before == maxBraces {
+			return append(words, Word{Text: Unknown, Open: Unknown, Why: why})
+		}
+		if !slices.ContainsFunc(one.Parts, func(part syntax.WordPart) bool { lit, ok := part.(*syntax.Lit); return !ok || lit.Value != "" }) {
+			continue // an empty text is no word
+		}
+		of := WordOf(one)
+		of.Why = why
+		words = append(words, of)
+	}
+	return words
+}
+
+func hasBrace(w *syntax.Word) bool {
+	return slices.ContainsFunc(w.Parts, func(part syntax.WordPart) bool {
+		lit, ok := part.(*syntax.Lit)
+		return ok && strings.Contains(strings.ReplaceAll(lit.Value, "{}", ""), "{")
+	})
+}
+
+type wordBuilder struct {
+	text strings.Builder
+	why  string
+	cut  int // where the text stops being certain, or -1
+	wild bool
+	sign bool
+}
+
+func (b *wordBuilder) note(why string) {
+	if b.why == "" {
+		b.why = why
+	}
+}
+
+func (b *wordBuilder) opens() {
+	if b.cut < 0 {
+		b.cut = b.text.Len()
+	}
+}
+
+func (b *wordBuilder) unknown(why string) {
+	b.note(why)
+	b.opens()
+	b.text.WriteString(Unknown)
+}
+
+func (b *wordBuilder) literal(text string, first bool) {
+	escaped := false
+	for i, r := range text {
+		switch {
+		case escaped:
+			escaped = false
+		case strings.HasPrefix(text[i:], "{}"):
+			escaped = true // {} is no list
+		case r == '\\' && i+1 < len(text) && strings.IndexByte("()!;*?[]{}|&<>'\"# .-+^/", text[i+1]) >= 0:
+			escaped = true
+		case r == '*' || r == '?':
+			b.wild = true
+		case !plainRune(text, i, r, first):
+			b.note("The script has a word that a shell may expand.")
+		}
+	}
+	if i := expandedFrom(text, first); i >= 0 && b.cut < 0 {
+		b.cut = b.text.Len() + len(Unescape(text[:i], false))
+	}
+	b.text.WriteString(Unescape(text, false))
+}
+
+// expandedFrom is where in an unquoted text a shell may expand something, or -1.
+func expandedFrom(text string, first bool) int {
+	if first && strings.HasPrefix(text, "~") {
+		return 0
+	}
+	escaped := false
+	for i := range len(text) {
+		switch {
+		case escaped:
+			escaped = false
+		case text[i] == '\\', strings.HasPrefix(text[i:], "{}"):
+			escaped = true
+		case strings.IndexByte("*?[{", text[i]) >= 0:
+			return i
+		}
+	}
+	return -1
+}
+
+func (b *wordBuilder) singleQuoted(part *syntax.SglQuoted) {
+	if !part.Dollar {
+		switch {
+		case strings.Contains(part.Value, "`"), HoldsSubstitution(part.Value):
+			b.note(QuotesSign)
+		case namesVariable(part.Value):
+			b.sign = true
+		}
+		b.text.WriteString(part.Value)
+		return
+	}
+	b.note("The script has a word in ANSI-C quoting.")
+	text, ok := ansiC(part.Value)
+	if !ok {
+		b.opens()
+		text = Unknown
+	}
+	b.text.WriteString(text)
+}
+
+func (b *wordBuilder) doubleQuoted(q *syntax.DblQuoted) {
+	if q.Dollar {
+		b.unknown("The script has a word in translated quoting.")
+		return
+	}
+	for _, part := range q.Parts {
+		if text, ok := DocumentWord(part); ok {
+			b.text.WriteString(text)
+			continue
+		}
+		lit, ok := part.(*syntax.Lit)
+		if !ok {
+			b.unknown(whyExpands)
+			continue
+		}
+		if strings.ContainsAny(lit.Value, "$`!") || !plainBackslashes(lit.Value) {
+			b.note("The script quotes a $, a back quote, a backslash or a ! in double quotes.")
+		}
+		b.text.WriteString(Unescape(lit.Value, true))
+	}
+}
+
+// namesVariable reports whether a text contains a $ in front of what may be a variable.
+func namesVariable(text string) bool {
+	for i := range len(text) {
+		if text[i] == '$' && i+1 < len(text) && strings.IndexByte(" \t)|/,;}]0123456789", text[i+1]) < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+const whyExpands = "The script has a word that a shell expands."
+
+// QuotesSign is why a word is not plain that quotes a $ or a back quote.
+const QuotesSign = "The script quotes a $ or a back quote."
+
+// plainBackslashes reports whether every shell reads the backslashes of a text in double quotes
+// alike: in front of " and another backslash they are removed, in front of others they stay.
+func plainBackslashes(text string) bool {
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		if i++; i == len(text) || strings.IndexByte("$`!\n", text[i]) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// plainRune reports whether every shell reads an unquoted character literally: letters, digits and
+// a few signs. A leading = or % is special to some shells, and ~ is plain inside a name.
+func plainRune(text string, at int, r rune, first bool) bool {
+	switch {
+	case r >= utf8.RuneSelf, isLetter(byte(r)), isDigit(byte(r)), strings.ContainsRune("_-./:,@+", r):
+		return true
+	case r == '=' || r == '%':
+		return at > 0 || !first
+	case r == '~' && at > 0:
+		before := text[at-1]
+		return isLetter(before) || isDigit(before)
+	case r == '~':
+		return first && (len(text) == 1 || text[1] == '/')
+	}
+	return false
+}
+
+func isDigit(b byte) bool { return b >= '0' && b <= '9' }
+
+// Plain reports whether every shell reads an unquoted text literally.
+func Plain(text string, first bool) bool {
+	for i, r := range text {
+		if !plainRune(text, i, r, first) {
+			return false
+		}
+	}
+	return true
+}
+
+// harmlessGlob reports whether a word with * or ? expands neither to an option nor to a path up, as
+// .* does.
+func harmlessGlob(text string) bool {
+	at := strings.IndexAny(text, "*?")
+	switch {
+	case at <= 0:
+		return false
+	case text[0] == '-' && !(strings.HasPrefix(text, "--") && strings.Contains(text[:at], "=")):
+		return false
+	}
+	for segment := range strings.SplitSeq(text, "/") {
+		if i := strings.IndexAny(segment, "*?"); i >= 0 && strings.HasPrefix(segment, ".") {
+			return false
+		}
+	}
+	return true
+}
+
+// Unescape removes backslashes that quote. In double quotes only a few signs are escaped.
+func Unescape(text string, quoted bool) string {
+	if !strings.Contains(text, `\`) {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) && (!quoted || strings.IndexByte("$`\"\\", text[i+1]) >= 0) {
+			i++
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+// Certain reports whether a shell reads a word as its text.
+func (w Word) Certain() bool { return w.Open == w.Text }
+
+// Opens reports whether a shell may expand something in a word.
+func (w Word) Opens() bool { return !w.Certain() || strings.Contains(w.Text, Unknown) }
+
+func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
+
+// HoldsSubstitution reports whether a quoted text contains a substitution, which a program that
+// evaluates it would run.
+func HoldsSubstitution(text string) bool {
+	return strings.Contains(text, "$(") || strings.Contains(text, "`") || strings.Contains(text, `\$`)
+}
