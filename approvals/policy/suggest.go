@@ -106,17 +106,29 @@ func suggestCommands(c *resource.ParsedCall) []string {
 				return []string{}
 			}
 			exact = append(exact, c.Call.Tool+"("+text+")")
-			for command.OnlyInner() != nil {
-				command = command.OnlyInner()
-			}
-			if i := slices.IndexFunc(uses, func(u shell.Use) bool { return u.Command == command }); i >= 0 && len(c.SecretWords(command)) == 0 {
-				if text := widerCommand(c.Known.Programs, &uses[i]); text != "" {
-					wider = append(wider, c.Call.Tool+"("+text+")")
-				}
+			for _, text := range widerCommands(c, command, uses) {
+				wider = append(wider, c.Call.Tool+"("+text+")")
 			}
 		}
 	}
 	return unique(append(exact, wider...))
+}
+
+// widerCommands returns the wider patterns for a command, or for those in place of which it is.
+func widerCommands(c *resource.ParsedCall, command *shell.Command, uses []shell.Use) []string {
+	var found []string
+	if same := command.Instead(); len(same) > 0 {
+		for _, one := range same {
+			found = append(found, widerCommands(c, one, uses)...)
+		}
+		return found
+	}
+	if i := slices.IndexFunc(uses, func(u shell.Use) bool { return u.Command == command }); i >= 0 && len(c.SecretWords(command)) == 0 {
+		if text := widerCommand(c.Known.Programs, &uses[i]); text != "" {
+			found = append(found, text)
+		}
+	}
+	return found
 }
 
 // exactOnly are programs whose operands are other folders, or names and arguments of scripts of a
