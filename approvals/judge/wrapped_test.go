@@ -10,8 +10,8 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// TestCallsOfCarriers: the calls in a script or a dispatcher are judged one by one; what is not
-// certain is judged as a call of the carrier.
+// TestCallsOfCarriers: the calls in a script or a dispatcher are judged one by one. Calls that are not
+// certain are judged as one of the carrier.
 func TestCallsOfCarriers(t *testing.T) {
 	const rules = "rules:\n  - allow: ['shell(ls:*)']\n  - deny: ['shell(rm *)']\n"
 	code := func(script string) intercept.Call {
