@@ -214,7 +214,7 @@ func (s *script) list(end byte, item func() (string, bool)) (string, bool) {
 	return map[byte]string{']': "[", '}': "{"}[end] + strings.Join(items, ",") + string(end), true
 }
 
-// shown reads what is shown: literals, results and parts of them, joined by +, also as JSON.
+// shown reads the argument of text: literals, results and parts of them, joined by +, also as JSON.
 func (s *script) shown() bool {
 	for ok := true; ok; ok = s.accept('+') {
 		if !s.operand() {

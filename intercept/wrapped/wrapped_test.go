@@ -75,7 +75,7 @@ func TestScripts(t *testing.T) {
 b"})`, []string{`exec_command {"cmd":"aAB\"'d\tb"}`}},
 		{"no argument", `await tools.ping()`, []string{`ping {}`}},
 		{"comments", "/* a */ await /* b\n */ tools.exec_command( // c\n {cmd: 'ls'})", one},
-		// What is not read.
+		// These are not read.
 		{"nothing", ``, nil},
 		{"only text", `text("a")`, nil},
 		{"not awaited", `tools.exec_command({cmd: "ls"})`, nil},
