@@ -143,7 +143,7 @@ func newHandlers(o Options, policy access.BindPolicy, auth *access.Authenticator
 	h := &handlers{
 		requests:    requests,
 		runs:        runHandlers{o.Gate, o.Signals},
-		grants:      grantHandlers{o.Grants, o.Templates},
+		grants:      grantHandlers{o.Gate, o.Grants, o.Templates},
 		secrets:     secretHandlers{o.Secrets},
 		delegations: delegationHandlers{o.Gate, o.Reviewers},
 		audit:       auditHandlers{o.Audit},

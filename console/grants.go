@@ -19,9 +19,11 @@ type Grants interface {
 	Add(ctx context.Context, g approvals.Grant) (approvals.Grant, error)
 	Revoke(ctx context.Context, id, reviewer, channel string) (approvals.Grant, error)
 	Preview(ctx context.Context, g approvals.Grant) (approvals.GrantPreview, error)
+	Suggestions(ctx context.Context, r *approvals.Request) ([]approvals.Suggestion, error)
 }
 
 type grantHandlers struct {
+	gate      Requests
 	grants    Grants
 	templates []approvals.GrantTemplate
 }
@@ -96,6 +98,23 @@ func (h grantHandlers) preview(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("preview a grant: %w", err)
 	}
 	return answer(w, preview)
+}
+
+// suggestions answers the suggested patterns of a request with what each would have decided.
+func (h grantHandlers) suggestions(w http.ResponseWriter, r *http.Request) error {
+	id, err := requestID(r)
+	if err != nil {
+		return err
+	}
+	request, err := h.gate.Request(r.Context(), id)
+	if err != nil {
+		return fmt.Errorf("read request %s: %w", id, err)
+	}
+	all, err := h.grants.Suggestions(r.Context(), &request)
+	if err != nil {
+		return fmt.Errorf("compare the suggestions of request %s: %w", id, err)
+	}
+	return answer(w, listOf[approvals.Suggestion]{Items: all})
 }
 
 func (h grantHandlers) revoke(w http.ResponseWriter, r *http.Request) error {

@@ -39,6 +39,10 @@ func (g *scriptedGrants) Preview(_ context.Context, one approvals.Grant) (approv
 	return approvals.GrantPreview{Grant: one, Calls: 2, Covered: 1, Items: []approvals.GrantCall{{ToolName: "bash", Arguments: []byte(`{"a":"<\u0041>"}`)}}}, g.err
 }
 
+func (g *scriptedGrants) Suggestions(_ context.Context, r *approvals.Request) ([]approvals.Suggestion, error) {
+	return []approvals.Suggestion{{Pattern: "bash(go vet:*)", Allows: r.ID, Covered: 1, Of: 2}}, g.err
+}
+
 func (g *scriptedGrants) Revoke(_ context.Context, id, reviewer, channel string) (approvals.Grant, error) {
 	g.revoked = []string{id, reviewer, channel}
 	return approvals.Grant{ID: id}, g.err

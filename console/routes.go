@@ -40,6 +40,7 @@ func (h *handlers) routes() []route {
 	return []route{
 		{"GET", "/api/v1/requests", viewer, "list requests: status, kind, session_id, run_id, risk, q (words that a request must contain), cursor, limit", h.requests.list},
 		{"GET", "/api/v1/requests/{id}", viewer, "one request", h.requests.show},
+		{"GET", "/api/v1/requests/{id}/suggestions", viewer, "the suggested patterns of a request: what each allows, and how many recent requests it would have covered", h.grants.suggestions},
 		{"POST", "/api/v1/requests/{id}/decision", reviewer, `decide a request: {"action": "approve"}`, h.requests.decide},
 		{"POST", "/api/v1/decisions", reviewer, `decide several requests: {"decisions": [{"request_id": "...", "action": "deny", "note": "..."}]}`, h.requests.decideBatch},
 		{"GET", "/api/v1/runs", viewer, "runs that had a call or a signal, the most recently active first; of those that have ended the last 500", h.runs.list},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept/wrapped"
 )
 
 // Edit judges the call of a request with the arguments of a reviewer, by the policy of the
@@ -14,7 +15,7 @@ import (
 func (j *Judge) Edit(r approvals.Request, args json.RawMessage) ([]approvals.Demand, error) {
 	from, edited := requested(&r)
 	from.At, edited.Arguments = j.now(), ArgumentsText(args)
-	if wrapped, wraps := edited.Wrapped(); wraps && len(wrapped) == 0 {
+	if inner, kind := wrapped.Calls(edited); kind == wrapped.Parallel && len(inner) == 0 {
 		return nil, approvals.Invalid("modified_args", "they wrap other calls in a way that cannot be read with certainty")
 	}
 	all := j.ofRequest(&r)

@@ -8,6 +8,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/wrapped"
 )
 
 // Rules judge the calls of one client by the policy and the grants that were in force when
@@ -80,21 +81,42 @@ func (r *Rules) Verdict(from Origin, c intercept.Call) policy.Verdict {
 		from.secrets = r.Secrets(from, c)
 	}
 	c.Ambiguous = append(slices.Clip(c.Ambiguous), r.doubts(from.Principal, c)...)
-	wrapped, wraps := c.Wrapped()
-	switch {
-	case !wraps:
-		return r.policy.Judge(from.call(c))
-	case len(wrapped) == 0:
-		c.Ambiguous = append(c.Ambiguous, "It wraps other calls in a way that cannot be read with certainty.")
-		return r.policy.Judge(from.call(c))
+	inner, kind := wrapped.Calls(c)
+	if len(inner) > 0 {
+		return r.wrapping(from, c, inner, kind)
 	}
-	verdicts := make([]policy.Verdict, len(wrapped))
-	for i, inner := range wrapped {
-		inner.ReadOnly = true
-		verdicts[i] = r.policy.Judge(from.call(inner))
+	if kind == wrapped.Parallel {
+		c.Ambiguous = append(c.Ambiguous, "It wraps other calls in a way that cannot be read with certainty.")
+	}
+	return r.policy.Judge(from.call(c))
+}
+
+// wrapping returns the verdict on a call that wraps others: the strictest of those on them. For a
+// carrier with a rule of its own, that rule counts too; one that allows it leaves only denials.
+func (r *Rules) wrapping(from Origin, c intercept.Call, inner []intercept.Call, kind wrapped.Kind) policy.Verdict {
+	var verdicts []policy.Verdict
+	var shown []string
+	for _, one := range inner {
+		one.ReadOnly = true
+		v := r.policy.Judge(from.call(one))
+		verdicts, shown = append(verdicts, v), append(shown, one.Name+" "+v.Preview)
 	}
 	all := policy.Together(verdicts...)
-	all.Flags = append(all.Flags, fmt.Sprintf("It wraps %d calls; the rule is the one for the most critical of them.", len(wrapped)))
+	if kind == wrapped.Carrier {
+		own := r.policy.Judge(from.call(c))
+		switch {
+		case own.ByDefault:
+		case own.Said() == policy.Allow && all.Said() != policy.Deny:
+			return own
+		default:
+			all = policy.Together(append(verdicts, own)...)
+		}
+	}
+	all.Flags = append(all.Flags, fmt.Sprintf("It wraps %d calls; the rule is the one for the most critical of them.", len(inner)))
+	all.Suggested, all.AllowRemember = nil, false // a grant is compared with the call itself
+	if all.Said() == policy.Ask {
+		all.Commands = shown
+	}
 	return all
 }
 
@@ -111,7 +133,7 @@ func (r *Rules) doubts(who approvals.Principal, c intercept.Call) []string {
 // if there is one. It is false for a call that wraps others, and for a principal with
 // secrets, whose calls may have handles.
 func (r *Rules) AllowsByName(who approvals.Principal, c intercept.Call) (policy.Verdict, bool) {
-	if _, wraps := c.Wrapped(); wraps || (r.secrets != nil && r.secrets.Has(who)) {
+	if _, kind := wrapped.Calls(c); kind != wrapped.None || (r.secrets != nil && r.secrets.Has(who)) {
 		return policy.Verdict{}, false
 	}
 	return r.policy.AllowsByName(who, c.Name)

@@ -7,6 +7,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/policy/handles"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/wrapped"
 )
 
 // Secrets are the stored secrets of agents. [secrets.Secrets] implements it.
@@ -44,7 +45,7 @@ func (r *Rules) PermitsSecret(from Origin, c intercept.Call, name string) bool {
 // handles, by the names that [Rules.Secrets] has returned. Deny rules judge the result. The error, for the model,
 // does not contain a value.
 func (r *Rules) InsertSecrets(from Origin, c intercept.Call, names []string) (string, error) {
-	if _, wraps := c.Wrapped(); wraps {
+	if inner, kind := wrapped.Calls(c); kind == wrapped.Parallel || len(inner) > 0 {
 		return "", errors.New("the call wraps other calls; make each of them a call of its own")
 	}
 	values := map[string]string{}

@@ -96,7 +96,7 @@ func TestAskIsComplete(t *testing.T) {
 	want = Verdict{
 		Action: Ask, Rule: "default", Reason: "No rule matches this call; the policy's default is to ask.",
 		Risk: approvals.RiskMedium, Resource: `{"a":"/","b":1}`, Preview: `{"b":1,"a":"/"}`,
-		Suggested: []string{`x({"a":"/","b":1})`}, Timeout: rule.DefaultTimeout, OnTimeout: approvals.OnTimeoutDeny,
+		Suggested: []string{`x({"a":"/","b":1})`, "x(*)"}, ByDefault: true, Timeout: rule.DefaultTimeout, OnTimeout: approvals.OnTimeoutDeny,
 		RequiredApprovals: 1, AllowRemember: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -250,11 +250,11 @@ func TestSuggestionsAllow(t *testing.T) {
 			}
 		}
 	}
-	f("bash", `{"command":"npm run lint"}`, "bash(npm run lint)", "bash(npm run *)")
+	f("bash", `{"command":"npm run lint"}`, "bash(npm run lint)")
 	f("bash", `{"command":"git commit -m 'a b'"}`, "bash(git commit -m 'a b')")
 	f("bash", `{"command":"rm -rf x"}`, "bash(rm -rf x)")
-	f("bash", `{"command":"echo \"it's\" a"}`, `bash(echo 'it'"'"'s' a)`, `bash(echo 'it'"'"'s' *)`)
-	f("bash", `{"command":"ls a; ls b"}`, "bash(ls a)", "bash(ls b)")
+	f("bash", `{"command":"echo \"it's\" a"}`, `bash(echo 'it'"'"'s' a)`, `bash(echo:*)`)
+	f("bash", `{"command":"ls a; ls b"}`, "bash(ls a)", "bash(ls b)", "bash(ls:*)")
 	f("bash", `{"command":"python x.py"}`, "bash(python x.py)")
 	f("bash", `{"command":"curl x | sh"}`)
 	f("bash", `{"command":"echo $HOME"}`)
@@ -262,7 +262,7 @@ func TestSuggestionsAllow(t *testing.T) {
 	f("read", `{"path":"src/[id]/{x}.go"}`, "read(src/[id]/{x}.go)")
 	f("read", `{"path":"src/"}`, "read(src)")
 	f("read", `{"path":"src/*"}`)
-	f("other", `{"x":"a(b)"}`, `other({"x":"a(b)"})`)
+	f("other", `{"x":"a(b)"}`, `other({"x":"a(b)"})`, "other(*)")
 	f("other", `{"x":"a","x":"b"}`)
 }
 

@@ -39,6 +39,13 @@ func (q *question) judge() Verdict {
 	if !byRule {
 		by = rules.ByDefault(q.c.Call.Tool, q.c.Kind, q.c.Tool)
 	}
+	v := q.judgeUnasked(by, byRule)
+	v.ByDefault = !byRule
+	return v
+}
+
+// judgeUnasked returns the verdict on a call for which there is no deny and no ask rule.
+func (q *question) judgeUnasked(by rule.Basis, byRule bool) Verdict {
 	if by.Action == Deny {
 		return q.verdict(by)
 	}
@@ -80,7 +87,7 @@ func (q *question) ask(by rule.Basis) Verdict {
 	v.OnTimeout = approvals.OnTimeoutDeny
 	v.RequiredApprovals = 1
 	v.AllowRemember = len(q.c.Doubts) == 0
-	v.Suggested = suggest(q.c)
+	v.Suggested = q.suggest()
 	v.Commands = firstOf(q.c.ShownCommands())
 	if q.c.Ambiguity != "" && len(q.c.Doubts) == 0 {
 		v.Flags = append(v.Flags, q.c.Ambiguity)

@@ -4,34 +4,54 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
+	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 )
 
 // maxSuggestion is the most bytes of a suggested pattern.
 const maxSuggestion = 500
 
-// suggest returns patterns that would allow the call, from exact to slightly wider: never another
-// program, never other options.
-func suggest(c *resource.ParsedCall) []string {
+// suggest returns patterns that would allow the call: exact ones, all of which it needs, then wider
+// ones, which have a *. A wider one is never for another program, for a task of a project by another
+// name, or for files that run later.
+func (q *question) suggest() []string {
+	c := q.c
 	if len(c.Doubts) > 0 || c.Ambiguity != "" || c.Partial != "" || c.Filter != "" {
 		return []string{}
 	}
 	if c.Kind == resource.Shell {
 		return suggestCommands(c)
 	}
-	found := []string{}
+	var found []string
 	for i := range c.Resources() {
 		argument := exactly(c, &c.Candidates[i])
 		if argument == "" {
-			return []string{}
+			found = nil
+			break
 		}
-		if text := c.Call.Tool + "(" + argument + ")"; !slices.Contains(found, text) {
-			found = append(found, text)
+		found = append(found, c.Call.Tool+"("+argument+")")
+	}
+	switch {
+	case c.Kind == resource.Path && len(found) > 0:
+		found = append(found, q.suggestFolders()...)
+	case mayOpenTool(c):
+		found = append(found, c.Call.Tool+"(*)")
+	}
+	return unique(found)
+}
+
+// unique returns a list without repetitions, in its order, never nil.
+func unique(list []string) []string {
+	once := []string{}
+	for _, one := range list {
+		if !slices.Contains(once, one) {
+			once = append(once, one)
 		}
 	}
-	return found
+	return once
 }
 
 // exactly returns the argument of a pattern that allows a resource alone, or "".
@@ -40,7 +60,7 @@ func exactly(c *resource.ParsedCall, r *resource.Candidate) string {
 	switch c.Kind {
 	case resource.Path:
 		if argument != "/" {
-			argument = strings.TrimRight(argument, "/")
+			argument = strings.TrimRight(argument, `/\`)
 		}
 		if g, err := match.NewPathGlob(argument); err != nil || !g.Covers(r.Path) || (r.Secret != "" && !c.Known.Profiles.NamesSecret(g)) {
 			return ""
@@ -62,37 +82,80 @@ func meansItself(argument string) bool {
 	return argument != "" && len(argument) <= maxSuggestion && !strings.Contains(argument, "*") && match.Visible(argument) == argument
 }
 
-// suggestCommands returns an exact pattern for each command (all are needed), and for a
-// single command a wider one too.
+// mayOpenTool reports whether a pattern for every call of a tool is suggested: it has no resource,
+// and is not known as dangerous.
+func mayOpenTool(c *resource.ParsedCall) bool {
+	if c.Call.FreeText || len(c.Whole()) > maxSuggestion {
+		return false
+	}
+	return c.Tool == nil || (!c.Tool.Typed && c.Tool.Risk != approvals.RiskHigh && c.Tool.Risk != approvals.RiskCritical)
+}
+
+// suggestCommands returns an exact pattern for each command, and a wider one for those that only
+// read or check.
 func suggestCommands(c *resource.ParsedCall) []string {
-	var commands []*shell.Command
+	var exact, wider []string
 	for _, script := range c.Scripts() {
 		if script.NotSimple != "" {
 			return []string{}
 		}
-		commands = append(commands, script.Commands...)
-	}
-	found := []string{}
-	for _, command := range commands {
-		exact := command.Display()
-		if p, err := shell.NewAllowPattern(exact); err != nil || !p.Covers(command, c.Known.Programs) || !meansItself(exact) {
-			return []string{}
+		uses, _ := c.Known.Programs.Uses(script)
+		for _, command := range script.Commands {
+			text := shell.QuoteWords(command.Words)
+			if p, err := shell.NewAllowPattern(text); err != nil || !p.Covers(command, c.Known.Programs) || !meansItself(text) {
+				return []string{}
+			}
+			exact = append(exact, c.Call.Tool+"("+text+")")
+			for _, text := range widerCommands(c, command, uses) {
+				wider = append(wider, c.Call.Tool+"("+text+")")
+			}
 		}
-		if text := c.Call.Tool + "(" + exact + ")"; !slices.Contains(found, text) {
+	}
+	return unique(append(exact, wider...))
+}
+
+// widerCommands returns the wider patterns for a command, or for those in place of which it is.
+func widerCommands(c *resource.ParsedCall, command *shell.Command, uses []shell.Use) []string {
+	var found []string
+	if same := command.Instead(); len(same) > 0 {
+		for _, one := range same {
+			found = append(found, widerCommands(c, one, uses)...)
+		}
+		return found
+	}
+	if i := slices.IndexFunc(uses, func(u shell.Use) bool { return u.Command == command }); i >= 0 && len(c.SecretWords(command)) == 0 {
+		if text := widerCommand(c.Known.Programs, &uses[i]); text != "" {
 			found = append(found, text)
 		}
-	}
-	if len(commands) == 1 {
-		found = append(found, suggestWider(c, commands[0])...)
 	}
 	return found
 }
 
-// suggestWider replaces the last operand by a *, unless the program writes to its operands or has
-// unknown options, which may let an operand run another program.
-func suggestWider(c *resource.ParsedCall, command *shell.Command) []string {
-	if !c.Known.Programs.MayOpenLast(command) || len(c.SecretWords(command)) > 0 {
-		return nil
+// exactOnly are programs whose operands are other folders, or names and arguments of scripts of a
+// project.
+var exactOnly = []string{"cd", "npm", "pnpm", "yarn", "bun"}
+
+// widerCommand returns a pattern for all operands and harmless options of a reader or check, or "".
+func widerCommand(t *shell.Programs, u *shell.Use) string {
+	words := u.Command.Words
+	switch {
+	case slices.Contains(exactOnly, u.Program) || strings.Contains(words[0], "/") || slices.Contains(words, "--"):
+		return ""
+	case u.Class == programs.Fetch && t.MayOpenLast(u.Command):
+		return shell.QuoteWords(words[:len(words)-1]) + " *"
+	case u.Class != programs.Read && u.Class != programs.Check:
+		return ""
 	}
-	return []string{c.Call.Tool + "(" + shell.QuoteWords(command.Words[:len(command.Words)-1]) + " *)"}
+	_, length := t.ClassOf(words, nil)
+	for n := length; n <= len(words); n++ {
+		begin := words[:n:n]
+		if other, _ := t.ClassOf(append(begin, "x"), nil); other.Class != u.Class {
+			return "" // it depends on the operand
+		}
+		text := shell.QuoteWords(begin) + ":*"
+		if p, err := shell.NewAllowPattern(text); err == nil && p.Covers(u.Command, t) && len(text) <= maxSuggestion && match.Visible(text) == text {
+			return text
+		}
+	}
+	return ""
 }

@@ -55,6 +55,9 @@ type Verdict struct {
 	// Listed reports whether hosted_tools lists a hosted tool.
 	Listed bool
 
+	// ByDefault reports whether no rule and no grant decides, but a default or the risk of the tool.
+	ByDefault bool
+
 	// Shadowed is the action of a [Shadow] policy that would not have allowed the call, else "".
 	Shadowed Action
 

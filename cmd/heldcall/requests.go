@@ -65,32 +65,27 @@ func (c *listCommand) Run(ctx context.Context, s *streams) error {
 
 type showCommand struct{ oneRequest }
 
-// Run shows one request.
+// Run shows one request, and how to decide it.
 func (c *showCommand) Run(ctx context.Context, s *streams) error {
-	_, request, err := c.find(ctx)
+	console, request, err := c.find(ctx)
 	if err != nil {
 		return err
 	}
 	if c.json() {
 		return textview.JSON(s.out, request)
 	}
-	return printRequest(s.out, &request, c.flags(), time.Now())
-}
-
-// printRequest shows a request to the person who decides it, and how to. flags
-// are those that the commands need.
-func printRequest(w io.Writer, r *approvals.Request, flags string, now time.Time) error {
-	page := textview.Request(r, now)
-	switch {
-	case r.Status.Final():
-	case r.Asks():
-		page += fmt.Sprintf("\nheldcall answer %[1]s%[3]s%[2]s\nheldcall deny %[1]s --note WHY%[2]s\n", sanitize.Line(r.ID), sanitize.Line(flags), answerFlags(r))
-	default:
-		page += fmt.Sprintf("\nheldcall approve %[1]s%[2]s\nheldcall deny %[1]s --note WHY%[2]s\nheldcall modify %[1]s%[2]s\n", sanitize.Line(r.ID), sanitize.Line(flags))
-		if r.AllowRemember {
-			page += fmt.Sprintf("heldcall approve %s --always%s\n", sanitize.Line(r.ID), sanitize.Line(flags))
-		}
+	suggestions, err := console.Suggestions(ctx, request.ID)
+	if err != nil {
+		return err
 	}
-	_, err := io.WriteString(w, page)
+	page := textview.Request(&request, time.Now()) + textview.Suggestions(suggestions)
+	switch id, flags := sanitize.Line(request.ID), sanitize.Line(c.flags()); {
+	case request.Status.Final():
+	case request.Asks():
+		page += fmt.Sprintf("\nheldcall answer %[1]s%[3]s%[2]s\nheldcall deny %[1]s --note WHY%[2]s\n", id, flags, answerFlags(&request))
+	default:
+		page += textview.DecisionCommands(&request, id, flags)
+	}
+	_, err = io.WriteString(s.out, page)
 	return err
 }

@@ -36,6 +36,13 @@ func (c *Client) PreviewGrant(ctx context.Context, g approvals.Grant) (approvals
 	return call[approvals.GrantPreview](ctx, c, http.MethodPost, "/api/v1/grants/preview", grantBody(g))
 }
 
+// Suggestions returns the suggested patterns of a request, with what each allows and how many of the
+// latest requests of its principal it would have covered.
+func (c *Client) Suggestions(ctx context.Context, id string) ([]approvals.Suggestion, error) {
+	list, err := call[listOf[approvals.Suggestion]](ctx, c, http.MethodGet, "/api/v1/requests/"+url.PathEscape(id)+"/suggestions", nil)
+	return list.Items, notFound(err, approvals.ErrUnknownRequest)
+}
+
 // RevokeGrant ends a grant and returns it as it was. It fails with
 // [approvals.ErrUnknownGrant].
 func (c *Client) RevokeGrant(ctx context.Context, id string) (approvals.Grant, error) {

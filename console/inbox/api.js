@@ -234,6 +234,11 @@ export function previewGrant(grant) {
 	return ask('POST', '/api/v1/grants/preview', grant);
 }
 
+/** The suggested patterns of a request, and what each would have covered. @param {string} id @returns {Promise<{items: import('./types.js').Suggestion[]}>} */
+export function listSuggestions(id) {
+	return ask('GET', `/api/v1/requests/${encodeURIComponent(id)}/suggestions`);
+}
+
 /** The grants that the configuration keeps ready. @returns {Promise<{items: import('./types.js').GrantTemplate[]}>} */
 export function listTemplates() {
 	return ask('GET', '/api/v1/grant-templates');

@@ -38,6 +38,14 @@
  */
 
 /**
+ * @typedef {Object} Suggestion
+ * @property {string} pattern
+ * @property {string} allows
+ * @property {number} covered
+ * @property {number} of the latest requests of the principal
+ */
+
+/**
  * @typedef {Object} Demand what a rule wants of reviewers
  * @property {string} rule
  * @property {string[]} reviewers

@@ -11,6 +11,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept/wrapped"
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
@@ -52,7 +53,8 @@ func (r *Replay) Take(e *approvals.Event) {
 	if !ok {
 		return
 	}
-	_, wraps := call.Wrapped()
+	inner, kind := wrapped.Calls(call)
+	wraps := kind == wrapped.Parallel || len(inner) > 0
 	if byGrant := strings.HasPrefix(e.Rule, "grant ") || strings.Contains(e.Rule, ", grant "); wraps || byGrant {
 		r.Skipped++
 		return

@@ -21,6 +21,27 @@ func remembering(r *approvals.Request, line func(name, value string)) {
 	}
 }
 
+// Suggestions are the patterns that cover more than one call, with their effect.
+func Suggestions(all []approvals.Suggestion) string {
+	var text strings.Builder
+	for _, one := range all {
+		if strings.Contains(one.Pattern, "*") {
+			fmt.Fprintf(&text, "%-12s %s\n%-12s allows %s; would have covered %d of the last %d requests\n",
+				"Wider", sanitize.Line(one.Pattern), "", sanitize.Line(one.Allows), one.Covered, one.Of)
+		}
+	}
+	return text.String()
+}
+
+// DecisionCommands are the commands that decide a request, with their flags after a space.
+func DecisionCommands(r *approvals.Request, id, flags string) string {
+	text := fmt.Sprintf("\nheldcall approve %[1]s%[2]s\nheldcall deny %[1]s --note WHY%[2]s\nheldcall modify %[1]s%[2]s\n", id, flags)
+	if r.AllowRemember {
+		text += fmt.Sprintf("heldcall approve %s --always%s\n", id, flags)
+	}
+	return text
+}
+
 // Request is all of a request, for a terminal: nothing is cut.
 func Request(r *approvals.Request, now time.Time) string {
 	var page strings.Builder

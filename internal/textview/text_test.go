@@ -153,3 +153,14 @@ func TestShowAgentState(t *testing.T) {
 		}
 	}
 }
+
+func TestSuggestionsHaveTheirEffect(t *testing.T) {
+	got := Suggestions([]approvals.Suggestion{
+		{Pattern: "bash(go vet ./a)", Allows: "exactly this", Of: 3},
+		{Pattern: "bash(go vet:*)", Allows: "`go vet`", Covered: 2, Of: 3},
+	})
+	want := "Wider        bash(go vet:*)\n             allows `go vet`; would have covered 2 of the last 3 requests\n"
+	if got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

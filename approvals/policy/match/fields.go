@@ -78,6 +78,14 @@ func ValuesAt(members []Member, field []string) []Value {
 	return found
 }
 
+// TextOf returns the content of a JSON string, else the value itself.
+func TextOf(raw jsontext.Value) string {
+	if raw.Kind() != '"' {
+		return string(raw)
+	}
+	return newValue(raw).Text
+}
+
 func newValue(raw jsontext.Value) Value {
 	v := Value{Kind: raw.Kind()}
 	if v.Kind == '"' {

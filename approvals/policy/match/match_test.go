@@ -61,18 +61,22 @@ func TestPathGlobs(t *testing.T) {
 	f("/work/a", "a", false, Maybe)
 	f("~/.ssh/**", "$HOME/.ssh/id", true, Yes)
 	f("../a", "a", false, Maybe)
+	f("D:/repo/**", `D:\repo\src\a.go`, true, Yes)
+	f(`D:\repo\**`, "d:/repo/a", true, Yes)
+	f("D:/repo/**", `D:\repo\..\a`, false, No)
+	f("src/**", `src\a`, false, No) // one reading; the other is src/a
 }
 
 func TestPathProblems(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "empty", "a\x00": "invisible", " a": "space", `a\b`: "backslash", "c:a": "drive", "a./b": "Windows",
+		"": "empty", "a\x00": "invisible", " a": "space", `a\b`: "", `\\host\a`: "backslash", `~\a`: "backslash", "c:a": "drive", `c:\a`: "", `c:\ENV~1`: "short name", `a\b:c`: "stream", "c:/a:b": "stream", "a./b": "Windows",
 		"http://a": "URL", "$X/a": "variable", "/proc/1": "/proc", "a/b": "", "/proc2": "",
 	} {
 		if _, problem := Locate(text); (want == "") != (problem == "") || !strings.Contains(problem, want) {
 			t.Errorf("%q: %q, want %q", text, problem, want)
 		}
 	}
-	for _, pattern := range []string{"a*/../b", "a/**b", ""} {
+	for _, pattern := range []string{"a*/../b", "a/**b", "", `a\b`} {
 		if g, err := NewPathGlob(pattern); err == nil {
 			t.Errorf("%q is %+v", pattern, g)
 		}

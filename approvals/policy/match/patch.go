@@ -31,7 +31,7 @@ func PatchPaths(text string) (paths []string, problem string) {
 			problem = "The patch has a line that is not valid in a patch."
 		}
 	}
-	if slices.ContainsFunc(paths, func(path string) bool { return strings.Contains(path, ":") }) {
+	if slices.ContainsFunc(paths, func(path string) bool { return strings.Contains(withoutDrive(path), ":") }) {
 		problem = "The patch names a file with a colon, at which some programs cut the name."
 	}
 	if len(paths) == 0 && problem == "" {

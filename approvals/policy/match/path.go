@@ -21,7 +21,7 @@ type Location struct {
 
 // Locate cleans a path. The problem is the reason why programs may read it differently, or "".
 func Locate(text string) (l Location, problem string) {
-	text = homeForm(text)
+	text = WindowsForm(homeForm(text))
 	anchor, rest := "", text
 	switch {
 	case strings.HasPrefix(text, "/"):
@@ -64,7 +64,7 @@ func homeForm(text string) string {
 
 // JoinFolder is a path as it counts from a working folder.
 func JoinFolder(folder, text string) string {
-	if folder == "" || strings.HasPrefix(text, "/") || strings.HasPrefix(homeForm(text), "~") || hasDrive(text) || hasScheme(text) {
+	if folder == "" || strings.HasPrefix(text, "/") || strings.HasPrefix(text, `\`) || strings.HasPrefix(homeForm(text), "~") || hasDrive(text) || hasScheme(text) {
 		return text
 	}
 	return strings.TrimSuffix(folder, "/") + "/" + text
@@ -85,8 +85,10 @@ func pathProblem(text string) string {
 		return "The path contains invisible characters."
 	case strings.TrimSpace(text) != text:
 		return "The path begins or ends with a space, which some programs remove."
-	case strings.Contains(text, `\`):
-		return "The path contains a backslash, which some systems read as a slash."
+	case strings.ContainsAny(text[:1], `\~$`) && strings.Contains(text, `\`):
+		return "The path contains a backslash, and whether it is relative depends on the system."
+	case windowsProblem(text):
+		return "The path has a name that Windows reads as another one: a short name such as ENV~1, or a stream after a colon."
 	case hasDrive(text) && !strings.HasPrefix(text[2:], "/"):
 		return "The path is relative to the current folder of a drive."
 	case droppedByWindows(text):
@@ -99,38 +101,12 @@ func pathProblem(text string) string {
 	return ""
 }
 
-// droppedByWindows reports whether Windows drops a part of a name in a path.
-func droppedByWindows(text string) bool {
-	for name := range strings.SplitSeq(text, "/") {
-		if name != "." && name != ".." && (strings.HasSuffix(name, ".") || strings.HasSuffix(name, " ")) {
-			return true
-		}
-	}
-	return strings.Contains(text, "::")
-}
-
-func hasDrive(text string) bool {
-	return len(text) >= 2 && text[1] == ':' && IsLetter(text[0])
-}
-
 // hasScheme reports whether a text begins as a URL does.
 func hasScheme(text string) bool {
 	name, _, found := strings.Cut(text, ":")
 	return found && name != "" && IsLetter(name[0]) && !strings.ContainsFunc(name, func(r rune) bool {
 		return r > unicode.MaxASCII || (!IsLetter(byte(r)) && !strings.ContainsRune("0123456789+.-", r))
 	})
-}
-
-// OtherPaths returns other paths that programs may read in a text.
-func OtherPaths(text string) []string {
-	var others []string
-	if t := strings.ReplaceAll(strings.TrimSpace(text), `\`, "/"); t != text {
-		others = append(others, t)
-	}
-	if i := strings.Index(text, "://"); i >= 0 {
-		others = append(others, text[i+len("://"):])
-	}
-	return others
 }
 
 // PathGlob is the argument of a pattern for paths. Only * and ** are special.
@@ -154,8 +130,9 @@ func NewPathGlob(text string) (*PathGlob, error) {
 	if strings.HasSuffix(text, "/") && text != "/" {
 		text += "**"
 	}
+	text = WindowsForm(text)
 	l, _ := Locate(text)
-	if problem := pathProblem(text); problem != "" {
+	if problem := globProblem(text); problem != "" {
 		return nil, errors.New("cannot be compared with a path: " + strings.ToLower(problem[:1]) + strings.TrimSuffix(problem[1:], "."))
 	}
 	wild := false
@@ -204,6 +181,15 @@ func onlyIn(core, glob string) bool {
 		}
 	}
 	return true
+}
+
+// globProblem returns why a pattern cannot be compared with paths, or "".
+func globProblem(text string) string {
+	problem := pathProblem(text)
+	if problem == "" && strings.Contains(text, `\`) {
+		problem = "It contains a backslash and no drive."
+	}
+	return problem
 }
 
 // pathKeys returns the last segment, or if that has a * and the first has none, each segment

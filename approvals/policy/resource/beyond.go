@@ -26,7 +26,7 @@ func (p *parser) goesBeyond(why string) {
 func (p *parser) lookBelow() {
 	for _, name := range p.c.Tool.Below {
 		for _, v := range match.ValuesAt(p.members, []string{name}) {
-			if l, problem := match.Locate(v.Text); v.Kind != '"' || problem != "" || l.Anchor != "" || strings.Contains(v.Text, "..") {
+			if v.Kind != '"' || !match.StaysBelow(v.Text) || strings.Contains(v.Text, "..") || strings.Contains(v.Text, `\`) {
 				p.goesBeyond(fmt.Sprintf("The call has the argument %s, which may lead out of the folder of its path.", name))
 			}
 		}
@@ -45,8 +45,7 @@ func (p *parser) lookFolder() {
 			if p.c.Tool.AnyFolder || slices.Contains(p.c.Tool.Args, field[0]) {
 				continue
 			}
-			l, problem := match.Locate(v.Text)
-			if v.Kind != '"' || (v.Text != "" && (problem != "" || l.Anchor != "" || l.Up > 0) && p.c.Places.leaves(v.Text)) {
+			if v.Kind != '"' || (v.Text != "" && !match.StaysBelow(v.Text) && p.c.Places.leaves(v.Text)) {
 				p.goesBeyond(fmt.Sprintf("The call has the argument %s, which runs the command in another folder.", strings.Join(field, ".")))
 			}
 		}
@@ -68,7 +67,7 @@ func (p *parser) lookUnknown(members []match.Member, fields [][]string, top bool
 			}
 		}
 		switch {
-		case field, top && slices.Contains(p.c.Tool.Args, m.Name):
+		case field, top && p.c.Tool.lists(m.Name, match.TextOf(m.Value)):
 			continue
 		case len(inner) > 0 && m.Value.Kind() == '{':
 			p.lookUnknown(match.Members(m.Value), inner, false)

@@ -36,6 +36,9 @@ func Parse(call Call, known *Known, rules Rules) *ParsedCall {
 		p.readArguments()
 	}
 	p.addOthers()
+	if c.Tool != nil && len(c.Doubts) == 0 {
+		c.Tool = c.Tool.forArguments(p.members)
+	}
 	c.Keys = lookupKeys(c)
 	return c
 }
@@ -92,6 +95,9 @@ func (p *parser) readWhole(doubts []string) {
 		p.c.Ambiguity = doubts[0]
 	}
 	p.addStrings()
+	if p.c.Tool != nil && p.c.Tool.Listed && len(doubts) == 0 {
+		p.lookUnknown(match.Members([]byte(match.OrEmptyObject(p.c.Call.Arguments))), nil, true)
+	}
 }
 
 func (p *parser) readFields(doubts []string) {
@@ -118,18 +124,14 @@ func (p *parser) readFields(doubts []string) {
 			}
 		}
 	}
-	if p.c.certain == 0 && p.c.Tool.Without != "" && !slices.ContainsFunc(p.c.Tool.Fields, func(field []string) bool { return len(match.ValuesAt(p.members, field)) > 0 }) {
+	if p.c.certain == 0 && p.c.Tool.Optional && !slices.ContainsFunc(p.c.Tool.Fields, func(field []string) bool { return len(match.ValuesAt(p.members, field)) > 0 }) {
 		p.take(folder, "", match.Value{Text: p.c.Tool.Without, Kind: '"'})
 	}
 	if p.c.certain == 0 {
 		p.missing(fmt.Sprintf("The arguments do not have the field %s, which the policy judges.", p.c.Tool.FieldNames()))
 		return
 	}
-	texts := make([]string, p.c.certain)
-	for i, r := range p.c.Resources() {
-		texts[i] = r.Text
-	}
-	p.c.Text = strings.Join(texts, ", ")
+	p.c.Text = strings.Join(resourceTexts(p.c.Resources()), ", ")
 	p.clarify()
 	p.lookBeyond()
 }
@@ -173,16 +175,40 @@ func (p *parser) take(folder, field string, v match.Value) string {
 }
 
 func (p *parser) several(folder, field string, texts []string) string {
+	if p.c.Kind == Path {
+		texts = pathReadings(folder, texts)
+	}
 	if p.c.certain+len(texts) > match.MaxReadings {
 		return fmt.Sprintf("The field %s of the arguments contains more strings than heldcall compares.", field)
 	}
 	for _, text := range texts {
-		if p.c.Kind == Path {
-			text = match.JoinFolder(folder, text)
-		}
 		p.resource(text)
 	}
 	return ""
+}
+
+// resourceTexts returns the texts of resources without the other readings of paths.
+func resourceTexts(resources []Candidate) []string {
+	var texts []string
+	for i := range resources {
+		if i > 0 {
+			if before := match.Readings(resources[i-1].Text); len(before) > 1 && before[1] == resources[i].Text {
+				continue
+			}
+		}
+		texts = append(texts, resources[i].Text)
+	}
+	return texts
+}
+
+// pathReadings returns the paths that some texts are in a folder, each with its other certain
+// readings after it.
+func pathReadings(folder string, texts []string) []string {
+	var all []string
+	for _, text := range texts {
+		all = append(all, match.Readings(match.JoinFolder(folder, text))...)
+	}
+	return all
 }
 
 func (p *parser) command(argv []string) {
@@ -259,6 +285,8 @@ func (p *parser) clarify() {
 			p.c.Ambiguity = "The resource contains a NUL character, at which some programs end a string."
 		case p.c.Kind == Shell:
 			p.c.Ambiguity = r.Script.Problem
+		case r.Problem == "" && p.c.IsTree() && match.MayEscape(r.Text):
+			p.c.Ambiguity = "The path contains a backslash, which some programs read as an escape."
 		default:
 			p.c.Ambiguity = r.Problem
 		}

@@ -111,9 +111,10 @@ func readProfile(r *strictyaml.Reader, name string, n *yaml.Node, path string) (
 		{Name: "workdir", Read: func(n *yaml.Node, _ string) { t.Workdir = splitFields(n.Value) }},
 		{Name: "args", Read: func(n *yaml.Node, _ string) { t.Args, t.Listed = strings.Fields(n.Value), true }},
 		{Name: "leaves", Read: func(n *yaml.Node, _ string) { t.Leaves = n.Value }},
-		{Name: "without", Read: func(n *yaml.Node, _ string) { t.Without = n.Value }},
+		{Name: "without", Read: func(n *yaml.Node, _ string) { t.Without, t.Optional = n.Value, true }},
 		{Name: "below", Read: func(n *yaml.Node, _ string) { t.Below = strings.Fields(n.Value) }},
 		{Name: "tree", Read: r.SetBool(&t.Tree)},
+		{Name: "low", Read: func(n *yaml.Node, _ string) { t.Low = strings.Fields(n.Value) }},
 		{Name: "risk", Read: SetRisk(r, &t.Risk)},
 	})
 	return t, agents

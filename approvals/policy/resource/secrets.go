@@ -23,6 +23,7 @@ func (p *Profiles) secretPath(text string, tree bool) string {
 	if len(text) > maxPath {
 		return text
 	}
+	text = match.WindowsForm(text)
 	l, _ := match.Locate(text)
 	switch {
 	case p.isSensitive(l):

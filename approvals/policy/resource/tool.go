@@ -40,12 +40,15 @@ type Tool struct {
 	Patch   bool       // the resource is a patch, whose paths are judged
 	Each    bool       // a list of texts is a list of scripts
 	Workdir [][]string // fields of the folder from which paths count
-	Args    []string   // the arguments that a call may have besides
+	Args    []string   // the arguments that a call may have besides; name=value only with this value
 	Listed  bool       // it has no others; else none that holds a text
-	Without string     // what counts as a resource that is missing; "": nothing does
-	Below   []string   // arguments that may name nothing beyond the path
-	Tree    bool       // the tool reads the whole tree below its path
-	Leaves  string     // argument that, if false, has the tool read what it leaves out otherwise
+
+	Optional bool   // a call may have no resource
+	Without  string // what counts as one that is missing
+
+	Below  []string // arguments that may name nothing beyond the path
+	Tree   bool     // the tool reads the whole tree below its path
+	Leaves string   // argument that, if false, has the tool read what it leaves out otherwise
 
 	Replace   bool // an entry counts in place of the built-in profile
 	Kinded    bool // an entry names the kind
@@ -54,6 +57,7 @@ type Tool struct {
 	Question bool // an entry gives its calls to people, who answer them in place of the agent
 
 	Risk     approvals.Risk
+	Low      []string // arguments with which the risk of a profile is low, as name=value
 	Fallback Action
 	Builtin  bool // the risk is that of a profile
 	Own      bool // the policy has an entry
@@ -93,6 +97,29 @@ func appendNew(to, fields [][]string) [][]string {
 		}
 	}
 	return to
+}
+
+// lists reports whether a call may have an argument with a value beside its resource.
+func (t *Tool) lists(name, value string) bool {
+	return !strings.Contains(name, "=") && (slices.Contains(t.Args, name) || slices.Contains(t.Args, name+"="+value))
+}
+
+// forArguments returns the tool with the risk that its profile has for the values of a call's
+// arguments.
+func (t *Tool) forArguments(members []match.Member) *Tool {
+	if !t.Builtin || len(t.Low) == 0 || members == nil {
+		return t
+	}
+	for _, one := range t.Low {
+		name, want, _ := strings.Cut(one, "=")
+		values := match.ValuesAt(members, []string{name})
+		if (len(values) == 0 && want != "") || slices.ContainsFunc(values, func(v match.Value) bool { return v.Text != want || v.Kind != '"' || v.Folded }) {
+			return t
+		}
+	}
+	low := *t
+	low.Risk = approvals.RiskLow
+	return &low
 }
 
 // onlyBuiltin reports whether the policy has no entry for a built-in tool.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,14 +61,16 @@ func Policy(o Options) ([]byte, error) {
 // folder.
 func (o *Options) folders() ([]string, error) {
 	var found []string
+	base, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("find the workspace: %w", err)
+	}
 	for _, text := range o.Workspace {
-		whole, err := filepath.Abs(text)
+		folder, err := workspace.NewFolder(text, base)
 		if err != nil {
-			return nil, fmt.Errorf("find the workspace %s: %w", text, err)
-		}
-		if _, err := workspace.NewFolder(whole, ""); err != nil {
 			return nil, fmt.Errorf("the workspace: %w", err)
 		}
+		whole := folder.Path()
 		if file, err := filepath.Abs(o.File); o.File != "" && err == nil {
 			if relative, err := filepath.Rel(filepath.Dir(file), whole); err == nil && filepath.IsLocal(relative) {
 				whole = relative

@@ -40,7 +40,7 @@ func NewFolder(text, base string) (Folder, error) {
 		return Folder{}, fmt.Errorf("%q is a pattern: write each folder", text)
 	}
 	f := Folder{path: filepath.Clean(text)}
-	if !filepath.IsAbs(text) {
+	if l, _ := match.Locate(filepath.ToSlash(text)); l.Anchor == "" {
 		f.path = filepath.Join(base, text)
 	}
 	f.real = resolved(f.path)

@@ -2,6 +2,7 @@
 package workspace
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -94,11 +95,22 @@ func (p *Place) Forms() []match.Location { return slices.Concat(p.Below, p.Targe
 // Inside reports whether the path is certainly inside.
 func (p *Place) Inside() bool { return p.Outside == "" && len(p.Below) > 0 }
 
-// Find returns where a path is. Listed tells of a folder whether it is in a list of paths.
-func (w *Workspace) Find(text string, listed func(match.Location) bool) Place {
+// Find returns where a path is: inside only if it is so in each of its readings. Listed reports
+// whether a folder is in a list of paths.
+func (w *Workspace) Find(text string, listed func(match.Location) bool) (p Place) {
 	if w == nil {
 		return Place{Outside: "the policy names no workspace"}
 	}
+	for _, reading := range match.Readings(text) {
+		one := w.find(reading, listed)
+		p.Below, p.Target = append(p.Below, one.Below...), append(p.Target, one.Target...)
+		p.Outside, p.Listed = cmp.Or(p.Outside, one.Outside), p.Listed || one.Listed
+	}
+	return p
+}
+
+// find returns where one reading of a path is.
+func (w *Workspace) find(text string, listed func(match.Location) bool) Place {
 	whole := match.JoinFolder(w.start, text)
 	l, problem := match.Locate(whole)
 	switch {

@@ -1,7 +1,7 @@
 // Decisions that are remembered: patterns, scope, expiry, and the recent calls that
 // they would have covered.
 
-import { listTemplates } from '../api.js';
+import { listSuggestions, listTemplates } from '../api.js';
 import { button, el, fill, hostile } from './dom.js';
 import { Preview, choiceField, durationOf, effectField, expiryOf, lastsOf, patternsIn, textField } from './terms.js';
 
@@ -19,6 +19,7 @@ import { Preview, choiceField, durationOf, effectField, expiryOf, lastsOf, patte
  * @property {string} note
  * @property {string} template name of the one that it is, unchanged; ''
  * @property {import('../types.js').GrantTemplate[]|null} ready the templates, once they are read
+ * @property {Promise<import('../types.js').Suggestion[]>} [suggestions] once they are asked for
  */
 
 /** The scopes of a request in words, narrowest first. @param {Request} request @returns {[string, string][]} */
@@ -106,12 +107,20 @@ function label(card, memory, send) {
 /** @param {Request} request @param {Memory} memory @param {() => void} edited */
 function drawFields(request, memory, edited) {
 	const id = request.id;
+	/** @type {Map<string, HTMLElement>} */
+	const hints = new Map(request.suggested_patterns.map((pattern) => [pattern, el('span', { class: 'hint' })]));
+	memory.suggestions ??= listSuggestions(id).then(({ items }) => items).catch(() => []); // without them the form is complete
+	memory.suggestions.then((items) => {
+		for (const { pattern, allows, covered, of } of items) {
+			fill(hints.get(pattern) ?? el('span'), hostile(` allows ${allows}; would have covered ${covered} of the last ${of} requests`));
+		}
+	});
 	const patterns = request.suggested_patterns.map((pattern) => el('label', { class: 'choice' },
 		el('input', { type: 'checkbox', checked: memory.chosen.has(pattern), on: { change: (/** @type {Event} */ event) => {
 			if (/** @type {HTMLInputElement} */ (event.target).checked) memory.chosen.add(pattern);
 			else memory.chosen.delete(pattern);
 			edited();
-		} } }), el('code', {}, hostile(pattern))));
+		} } }), el('code', {}, hostile(pattern)), hints.get(pattern)));
 	const typed = textField(`typed-${id}`, 'Other patterns, one per line', memory.typed, 'bash(npm run *)', (value) => { memory.typed = value; edited(); });
 	const note = textField(`why-${id}`, 'Note', memory.note, '', (value) => { memory.note = value; });
 	return [

@@ -7,12 +7,27 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/approvals/policy/starter"
+	"github.com/heldcall/heldcall/approvals/policy/workspace"
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// policyOf returns the policy that judges a session. It is the only place that chooses one.
-func policyOf(*session) (*policy.Policy, error) {
-	return policy.Parse("starter.yaml", policy.Starter())
+// policyOf returns the policy that judges a session, as `heldcall policy init` writes it. It is
+// the only place that chooses one.
+func policyOf(s *session) (*policy.Policy, error) {
+	o := starter.Options{Business: s.Kind == business}
+	if s.Workspace != "" {
+		o.Workspace = []string{s.Workspace}
+	}
+	text, err := starter.Policy(o)
+	if err != nil {
+		return nil, err
+	}
+	p, err := policy.Parse("policy.yaml", text)
+	if err != nil {
+		return nil, err
+	}
+	return p.In(p.Workspace().Of(workspace.Agent{Folder: s.Workspace})), nil
 }
 
 // principalOf returns for whom the agent of a session acts.

@@ -1,17 +1,19 @@
-package intercept
+package wrapped
 
 import (
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
-// Wrapped returns the calls in a call of the wrapper multi_tool_use.parallel. Models
+// parallelCalls returns the calls in a call of the wrapper multi_tool_use.parallel. Models
 // invent it, some servers pass it on, and some clients run the calls in it; so these are
 // judged. Ok is false for every other call. The calls are unknown if clients may read the
 // wrapper in different ways, or if a call of another tool looks like a wrapper.
-func (c Call) Wrapped() (calls []Call, ok bool) {
+func parallelCalls(c intercept.Call) (calls []intercept.Call, ok bool) {
 	named := wrapperName(c.Name)
 	if !named && !strings.Contains(c.Arguments, "tool_uses") {
 		return nil, false
@@ -76,7 +78,7 @@ func wrappedUses(args gjson.Result) (uses gjson.Result, found, readable bool) {
 
 // wrappedCall reads one call of a wrapper: its parameters and a recipient whose namespace
 // all clients remove alike, and nothing else.
-func wrappedCall(use gjson.Result) (c Call, readable bool) {
+func wrappedCall(use gjson.Result) (c intercept.Call, readable bool) {
 	readable = use.IsObject()
 	use.ForEach(func(k, v gjson.Result) bool {
 		switch {

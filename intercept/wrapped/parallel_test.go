@@ -1,13 +1,15 @@
-package intercept
+package wrapped
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/heldcall/heldcall/intercept"
 )
 
-func TestWrapped(t *testing.T) {
+func TestParallelCalls(t *testing.T) {
 	const one = `{"tool_uses":[{"recipient_name":"functions.bash","parameters":{"command":"ls"}}]}`
 	bash := []string{`bash({"command":"ls"})`}
 	use := func(use string) string { return `{"tool_uses":[` + use + `]}` }
@@ -73,7 +75,7 @@ func TestWrapped(t *testing.T) {
 		{"a wrapper in the wrapper, respelt", "multi_tool_use.parallel", use(`{"recipient_name":"functions.multi_tool_use_parallel","parameters":` + one + `}`), nil, true},
 		{"one of two is unreadable", "multi_tool_use.parallel", use(`{"recipient_name":"read","parameters":{}},{}`), nil, true},
 	} {
-		calls, wrapper := Call{Name: tt.tool, Arguments: tt.args, Ambiguous: []string{"why"}}.Wrapped()
+		calls, wrapper := parallelCalls(intercept.Call{Name: tt.tool, Arguments: tt.args, Ambiguous: []string{"why"}})
 		var got []string
 		for _, c := range calls {
 			got = append(got, c.Name+"("+c.Arguments+")")

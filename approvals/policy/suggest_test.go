@@ -1,0 +1,69 @@
+package policy
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// TestSuggestFolders: folders are suggested for writers only, and only where the policy asks about
+// files that run later, whatever is granted.
+func TestSuggestFolders(t *testing.T) {
+	const guarded = "rules:\n  - ask: ['*(**/.github/**)', '*(**/.gitlab-ci.yml)', '*(**/.husky/**)', '*(**/.claude/settings*)', '*(**/.git/**)']\n"
+	f := func(src string, c Call, want ...string) {
+		t.Helper()
+		if v := mustParse(t, src).Judge(c); !slices.Equal(v.Suggested, want) {
+			t.Errorf("%s %s: %q, want %q", c.Tool, c.Arguments, v.Suggested, want)
+		}
+	}
+	edit := func(path string) Call {
+		return Call{Tool: "Edit", Arguments: argument("file_path", path)}
+	}
+	f(guarded, edit("/home/me/app/src/a.go"), "Edit(/home/me/app/src/a.go)", "Edit(/home/me/app/src/**)", "Edit(/home/me/app/**)")
+	f(guarded, edit("/home/me/app/a.go"), "Edit(/home/me/app/a.go)", "Edit(/home/me/app/**)")
+	f(guarded, edit("/home/me/a.go"), "Edit(/home/me/a.go)")
+	f(guarded, edit("/work/a.go"), "Edit(/work/a.go)", "Edit(/work/**)")
+	f(guarded, edit("/a.go"), "Edit(/a.go)")
+	f(guarded, edit("src/a.go"), "Edit(src/a.go)", "Edit(src/**)", "Edit(./**)")
+	f(guarded, edit("../a.go"), "Edit(../a.go)")
+	f(guarded, edit(`D:\app\src\a.go`), `Edit(D:\app\src\a.go)`, "Edit(d:/app/src/**)")
+	f(guarded, edit(`C:\Users\me\a.go`), `Edit(C:\Users\me\a.go)`)
+	f(guarded, edit("/etc/app/hosts"), "Edit(/etc/app/hosts)")
+	f(guarded, edit("/home/me/.config/app/a"), "Edit(/home/me/.config/app/a)")
+	f(guarded, edit("/work/app/.github/workflows/ci.yml"), "Edit(/work/app/.github/workflows/ci.yml)")
+	f(guarded, edit("/work/app/.env"), "Edit(/work/app/.env)")
+	f(guarded, Call{Tool: "apply_patch", Arguments: "*** Begin Patch\n*** Add File: src/a\n+x\n*** End Patch", FreeText: true},
+		"apply_patch(src/a)", "apply_patch(src/**)", "apply_patch(./**)")
+	f("default: ask\n"+guarded, Call{Tool: "Read", Arguments: argument("file_path", "/work/app/a.go")}, "Read(/work/app/a.go)")
+	f("", edit("/work/app/a.go"), "Edit(/work/app/a.go)")
+	f("rules:\n  - ask: ['*(**/.github/**)']\n", edit("/work/app/a.go"), "Edit(/work/app/a.go)")
+	f(guarded+"    remember: true\n", edit("/work/app/a.go"), "Edit(/work/app/a.go)")
+}
+
+// TestSuggestTool: every call of a tool is suggested only for one without a resource, and never
+// for free text.
+func TestSuggestTool(t *testing.T) {
+	f := func(src string, c Call, want ...string) {
+		t.Helper()
+		v := mustParse(t, src).Judge(c)
+		if !slices.Equal(v.Suggested, want) {
+			t.Errorf("%s %s: %q, want %q", c.Tool, c.Arguments, v.Suggested, want)
+		}
+	}
+	order := Call{Tool: "get_order", Arguments: `{"id":5}`, Principal: ann, Session: "s", Now: noon}
+	f("", order, `get_order({"id":5})`, "get_order(*)")
+	f("tools: {get_order: {risk: critical}}\n", order, `get_order({"id":5})`)
+	f("tools: {get_order: {resource: id}}\n", order, "get_order(5)")
+	f("", Call{Tool: "mcp__shop__get", Arguments: `{}`}, "mcp__shop__get({})", "mcp__shop__get(*)")
+	f("", Call{Tool: "exec", Arguments: "text(1)", FreeText: true}, "exec(text(1))")
+	f("", Call{Tool: "python", Arguments: argument("code", "1")}, "python(1)")
+	granted := mustParse(t, "").With(NewGrants(grant(t, "G", approvals.GrantAllow, approvals.GrantSession, "get_order(*)")))
+	for arguments, want := range map[string]Action{`{"id":6}`: Allow, `{"id":6,"id":7}`: Ask} {
+		other := order
+		other.Arguments = arguments
+		if v := granted.Judge(other); v.Action != want {
+			t.Errorf("%s: %s, want %s: %s", arguments, v.Action, want, v.Reason)
+		}
+	}
+}

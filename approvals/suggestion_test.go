@@ -1,0 +1,21 @@
+package approvals_test
+
+import (
+	"testing"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+func TestAllowsOf(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"bash(go test ./...)": "exactly this",
+		"bash(go test:*)":     "`go test` with any operands and harmless options, but for what may hold secrets",
+		"bash(gh pr view *)":  "`gh pr view` with any operands and harmless options, but for what may hold secrets",
+		"Edit(/work/app/**)":  "every file below /work/app, new ones too, but for what may hold secrets",
+		"get_order(*)":        "every call of get_order",
+	} {
+		if got := approvals.AllowsOf(pattern); got != want {
+			t.Errorf("%s: %q, want %q", pattern, got, want)
+		}
+	}
+}
