@@ -99,8 +99,9 @@ type Request struct {
 	Title             string          `json:"title"`
 	Description       string          `json:"description"`
 	RiskLevel         Risk            `json:"risk_level"`
-	Reason            string          `json:"reason"` // of the policy, for asking
-	Rule              string          `json:"rule"`   // file:line of the rule that asks, or "default"
+	Effects           []Effect        `json:"effects,omitempty"` // of the call; none: unknown, or the request is not about a call
+	Reason            string          `json:"reason"`            // of the policy, for asking
+	Rule              string          `json:"rule"`              // file:line of the rule that asks, or "default"
 	SuggestedPatterns []string        `json:"suggested_patterns"`
 	Context           Context         `json:"context"`
 	AllowRemember     bool            `json:"allow_remember"`

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/effects"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
@@ -32,6 +33,8 @@ type Policy struct {
 	rules   *rule.Set
 	grants  *Grants       // that hold beside the rules
 	results *resultMemory // of rules
+
+	workspace effects.Workspace // nil: there is none
 }
 
 // Parse reads a policy. Errors contain the name as the file, verdicts its last element. It returns
@@ -47,7 +50,9 @@ func Parse(name string, src []byte) (*Policy, error) {
 // With returns the policy with grants in place of any before. A grant that denies is like a deny
 // rule, one that allows like an allow rule.
 func (p *Policy) With(g *Grants) *Policy {
-	return &Policy{rules: p.rules, grants: g, results: p.results}
+	next := *p
+	next.grants = g
+	return &next
 }
 
 // Default returns the policy that asks about every call.
@@ -70,7 +75,9 @@ func (p *Policy) Protect(folder string, files ...string) *Policy {
 	if len(files) == 0 {
 		return p
 	}
-	return &Policy{rules: p.rules.Protect(folder, files...), grants: p.grants, results: p.results}
+	next := *p
+	next.rules = p.rules.Protect(folder, files...)
+	return &next
 }
 
 // Judge returns the verdict on a call.

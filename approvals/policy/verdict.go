@@ -27,6 +27,10 @@ type Verdict struct {
 	// They are set if Action is [Ask].
 	Commands []string
 
+	// Effects are those of the call, with new arguments if rewrite rules change it. They are set if
+	// Action is [Ask].
+	Effects []approvals.Effect
+
 	// Suggested are patterns that would have allowed the call, from exact to slightly wider. A
 	// script of several commands has one exact pattern for each.
 	Suggested []string

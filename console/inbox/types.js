@@ -20,6 +20,7 @@
  * @property {string} title
  * @property {string} description
  * @property {'low'|'medium'|'high'|'critical'} risk_level
+ * @property {Effect[]} [effects] of the call; none: unknown, or the request is not about a call
  * @property {string} reason
  * @property {string} rule
  * @property {string[]} suggested_patterns
@@ -35,6 +36,14 @@
  * @property {Decision[]} decisions
  * @property {Details} details
  * @property {{state: 'attached'|'detached'|'parked', since: string}} [agent] none: the turn has ended
+ */
+
+/**
+ * @typedef {Object} Effect one thing that a call does
+ * @property {string} kind
+ * @property {string} [target]
+ * @property {'workspace'|'outside'} [place] of a path, where that is known
+ * @property {boolean} reversible
  */
 
 /**

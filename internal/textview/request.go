@@ -36,6 +36,7 @@ func Request(r *approvals.Request, now time.Time) string {
 	line("Tool", r.ToolName)
 	line("", r.Tool.Description)
 	line("Risk", string(r.RiskLevel))
+	line("Effects", approvals.EffectsText(r.Effects))
 	line("Agent", r.AgentNote(timeOf))
 	line("Asked by", Join(": ", r.Rule, r.Reason))
 	line("Decided by", deciders(r))

@@ -1,6 +1,7 @@
 // One call of a request: its arguments, and its buttons or its outcome.
 
 import { hiddenIn, present, ruleTitle } from '../present.js';
+import { effectsText } from '../effects.js';
 import { TIMEOUT, afterApproval, byWhom } from '../decide.js';
 import { write } from '../text/json.js';
 import { button, el, elapsed, hostile, riskBadge } from './dom.js';
@@ -106,6 +107,12 @@ function drawHeading({ request }) {
 		riskBadge(request.risk_level));
 }
 
+/** What the call does. @param {Request} request */
+export function drawEffects({ effects }) {
+	const text = effectsText(effects);
+	return text !== '' && el('p', { class: 'effects' }, hostile(text));
+}
+
 /** What follows for a call whose agent does not wait, with the texts of approvals.AgentNote. @param {Request} request */
 function drawAgent(request) {
 	const { agent, status } = request;
@@ -120,7 +127,7 @@ function drawAgent(request) {
 /** @param {Card} card */
 function drawBody(card) {
 	const { request, folds } = card;
-	if (request.details.abridged) return el('div', { class: 'body' }, el('p', { class: 'muted', id: `loading-${request.id}`, role: 'status' }, LOADING), drawPreview(request));
+	if (request.details.abridged) return el('div', { class: 'body' }, drawEffects(request), el('p', { class: 'muted', id: `loading-${request.id}`, role: 'status' }, LOADING), drawPreview(request));
 	const { lead, parts, rest } = present(request);
 	const words = wordsFor(request);
 	const flags = [...(request.details.flags ?? [])];
@@ -131,6 +138,7 @@ function drawBody(card) {
 		card.draw();
 	}, { class: 'quiet small', 'aria-pressed': String(card.raw) });
 	return el('div', { class: 'body' },
+		drawEffects(request),
 		drawAgent(request),
 		words.effects && el('p', { class: 'prose' }, hostile(request.description), el('br'), words.effects),
 		flags.length > 0 && el('ul', { class: 'flags', 'aria-label': 'Warnings' }, flags.map((flag) => el('li', {}, el('span', {}, hostile(flag))))),
