@@ -18,6 +18,7 @@ const (
 	EffectFetch     EffectKind = "fetch"     // reads from another machine, which sees the request
 	EffectSend      EffectKind = "send"      // gives data to another machine, or changes something there
 	EffectInstall   EffectKind = "install"   // packages, whose code may run
+	EffectCheck     EffectKind = "check"     // runs the project's own code: builds, tests, linters, hooks
 	EffectRun       EffectKind = "run"       // other code than the call shows
 	EffectPrivilege EffectKind = "privilege" // acts with other rights than the agent's
 	EffectSecret    EffectKind = "secret"    // uses, or may read, a secret
@@ -50,15 +51,16 @@ type effectVerb struct {
 
 // effectVerbs are the words for the kinds of effect, the most dangerous kind first.
 var effectVerbs = []effectVerb{
-	{EffectPrivilege, "uses other rights"},
-	{EffectDestroy, "destroys"},
-	{EffectSecret, "may use secrets"},
-	{EffectSend, "sends to"},
-	{EffectInstall, "installs"},
-	{EffectRun, "runs other code"},
-	{EffectUnknown, "has unknown effects"},
+	{EffectPrivilege, "uses other rights:"},
+	{EffectDestroy, "destroys:"},
+	{EffectSecret, "may use secrets:"},
+	{EffectSend, "sends:"},
+	{EffectInstall, "installs:"},
+	{EffectRun, "runs other code:"},
+	{EffectUnknown, "unknown effects:"},
+	{EffectCheck, "runs the project’s code:"},
 	{EffectWrite, "writes"},
-	{EffectFetch, "fetches from"},
+	{EffectFetch, "fetches:"},
 	{EffectRead, "reads"},
 	{EffectNone, "changes nothing"},
 }
@@ -67,7 +69,7 @@ var effectVerbs = []effectVerb{
 const maxEffectTargets = 3
 
 // EffectsText returns effects as one sentence without a full stop, the most dangerous first, such as
-// "destroys build outside the workspace (cannot be undone), reads a.go". It is "" for none.
+// "destroys: build outside the workspace (cannot be undone), reads a.go". It is "" for none.
 func EffectsText(effects []Effect) string {
 	var parts []string
 	effects = slices.Clone(effects)
@@ -98,9 +100,9 @@ func EffectsText(effects []Effect) string {
 }
 
 func effectPart(verb string, targets []string, place Place, final bool) string {
-	text := verb
+	text := strings.TrimSuffix(verb, ":")
 	if len(targets) > 0 {
-		text += " " + strings.Join(targets[:min(len(targets), maxEffectTargets)], ", ")
+		text = verb + " " + strings.Join(targets[:min(len(targets), maxEffectTargets)], ", ")
 	}
 	if more := len(targets) - maxEffectTargets; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)

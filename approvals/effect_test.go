@@ -12,9 +12,9 @@ func TestEffectsText(t *testing.T) {
 		want    string
 	}{
 		{nil, ""},
-		{[]approvals.Effect{{Kind: "new"}}, "has unknown effects"},
+		{[]approvals.Effect{{Kind: "new"}}, "unknown effects"},
 		{[]approvals.Effect{{Kind: approvals.EffectRead, Target: "a"}, {Kind: approvals.EffectRead, Target: "a", Place: approvals.PlaceOutside}}, "reads a outside the workspace, reads a"},
-		{[]approvals.Effect{{Kind: approvals.EffectRead, Target: "a"}, {Kind: approvals.EffectSend, Target: "h"}, {Kind: approvals.EffectRead, Target: "b"}}, "sends to h (cannot be undone), reads a, b"},
+		{[]approvals.Effect{{Kind: approvals.EffectRead, Target: "a"}, {Kind: approvals.EffectSend, Target: "h"}, {Kind: approvals.EffectRead, Target: "b"}}, "sends: h (cannot be undone), reads a, b"},
 		{[]approvals.Effect{
 			{Kind: approvals.EffectWrite, Target: "1"},
 			{Kind: approvals.EffectWrite, Target: "2"},

@@ -4,8 +4,8 @@
 
 /** The words for each kind of effect, the most dangerous kind first. */
 const VERBS = {
-	privilege: 'uses other rights', destroy: 'destroys', secret: 'may use secrets', send: 'sends to', install: 'installs',
-	run: 'runs other code', unknown: 'has unknown effects', write: 'writes', fetch: 'fetches from', read: 'reads', none: 'changes nothing',
+	privilege: 'uses other rights:', destroy: 'destroys:', secret: 'may use secrets:', send: 'sends:', install: 'installs:', run: 'runs other code:',
+	unknown: 'unknown effects:', check: 'runs the project’s code:', write: 'writes', fetch: 'fetches:', read: 'reads', none: 'changes nothing',
 };
 
 /** @type {[string|undefined, string][]} */
@@ -20,6 +20,6 @@ export function effectsText(effects = []) {
 		if (found.length === 0) return [];
 		const targets = [...new Set(found.map(({ target }) => target).filter(Boolean))];
 		const final = (kind === 'destroy' || kind === 'send') && found.some(({ reversible }) => !reversible);
-		return [[verb, targets.length > 0 && ` ${targets.slice(0, TARGETS).join(', ')}`, targets.length > TARGETS && ` and ${targets.length - TARGETS} more`, where, final && ' (cannot be undone)'].filter(Boolean).join('')];
+		return [[targets.length > 0 ? verb : verb.replace(':', ''), targets.length > 0 && ` ${targets.slice(0, TARGETS).join(', ')}`, targets.length > TARGETS && ` and ${targets.length - TARGETS} more`, where, final && ' (cannot be undone)'].filter(Boolean).join('')];
 	})).join(', ');
 }

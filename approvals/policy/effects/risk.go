@@ -25,7 +25,8 @@ var risks = map[approvals.EffectKind]approvals.Risk{
 	approvals.EffectFetch:     approvals.RiskMedium, // the request may carry data out, and the answer instructions in
 	approvals.EffectSend:      approvals.RiskHigh,
 	approvals.EffectInstall:   approvals.RiskHigh,
-	approvals.EffectRun:       approvals.RiskMedium,
+	approvals.EffectCheck:     approvals.RiskMedium,
+	approvals.EffectRun:       approvals.RiskHigh,
 	approvals.EffectSecret:    approvals.RiskHigh,
 	approvals.EffectPrivilege: approvals.RiskCritical,
 }

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/heldcall/heldcall/approvals/policy/resource"
-	"github.com/heldcall/heldcall/approvals/policy/shell"
+	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
@@ -39,8 +39,8 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 		}},
 		{Name: "profiles", Read: func(n *yaml.Node, path string) { r.profiles(n, path, &p.Known) }},
 		{Name: "programs", Read: func(n *yaml.Node, path string) {
-			options := map[string]*shell.Program{}
-			shell.ReadOptions(&r.Reader, n, path, options)
+			options := map[string]*programs.Program{}
+			programs.ReadOptions(&r.Reader, n, path, options)
 			p.Known.Programs = p.Known.Programs.With(options)
 		}},
 		{Name: "tools", Read: func(n *yaml.Node, _ string) { tools = n }},

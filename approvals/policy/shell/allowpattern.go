@@ -154,12 +154,12 @@ func (p *AllowPattern) coversProgram(c *Command, t *Programs) bool {
 		return false // a shell chooses the program
 	case len(p.words) > 1 && p.words[0].Literal() && !p.names(program):
 		return false
-	case c.piped && (c.interprets || c.reads) && !t.listed(program):
+	case c.piped && (c.interprets || c.reads) && !t.Listed(program):
 		return false // what it runs is in the pipe
 	case p.SpelledOut:
 		return true
 	}
-	return !strings.Contains(program, "/") && (!c.runsOthers || (t.listed(program) && p.names(program)))
+	return !strings.Contains(program, "/") && (!c.runsOthers || (t.Listed(program) && p.names(program)))
 }
 
 // coversWord reports whether word i of the pattern covers a word. A * with a folder covers no ..

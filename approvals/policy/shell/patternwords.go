@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 )
 
 // wordsGlob is the argument of a deny or ask pattern as words, with options in any place and
@@ -49,7 +50,7 @@ func (g *wordsGlob) findLike() {
 	}
 	g.like = make([][]string, len(g.options))
 	for i, option := range g.options {
-		g.like[i] = KnownPrograms().like[begin+" "+option.Prefix()]
+		g.like[i] = programs.Known().Like(begin + " " + option.Prefix())
 	}
 }
 

@@ -55,7 +55,7 @@ func (f *finder) readsScript(c *Command) bool {
 // readsAfter reports whether a word before the operands makes an interpreter read its script: - or,
 // of a shell, -s.
 func (f *finder) readsAfter(c *Command, word string) bool {
-	return c.interprets && (word == "-" || (readsBefore(word) && f.table.isShell(c.Words[0])))
+	return c.interprets && (word == "-" || (readsBefore(word) && f.table.IsShell(c.Words[0])))
 }
 
 // runsFileOf reports whether a command runs the file that is its operand.
@@ -66,8 +66,8 @@ func (c *Command) runsFileOf() bool {
 // startsShell reports whether a program without a command to run starts a shell, or may get scripts
 // in other ways.
 func (t *Programs) startsShell(c *Command) bool {
-	w := t.wrapper(c.Words[0])
-	return w != nil && (w.shell || w.scripts) && len(c.inner) == 0 && !c.complete
+	w := t.Wrapper(c.Words[0])
+	return w != nil && (w.Shell || w.Scripts) && len(c.inner) == 0 && !c.complete
 }
 
 // readsBefore reports whether an option of a shell includes -s.
@@ -77,7 +77,7 @@ func readsBefore(word string) bool {
 
 // passesOn reports whether a command may pass its input to an interpreter, as docker exec -i does.
 func (f *finder) passesOn(c *Command) bool {
-	return !c.complete && slices.ContainsFunc(c.Words[1:], f.table.isInterpreter)
+	return !c.complete && slices.ContainsFunc(c.Words[1:], f.table.IsInterpreter)
 }
 
 // isInput reports whether an operand is the path of the program's input.

@@ -2,7 +2,7 @@
 // running them, and compares them with the patterns of policies.
 //
 // [Programs.Parse] reads a script: [Script] lists its commands at any depth, with those
-// that sudo, xargs, sh -c and the like run. The table of programs is programs.yaml. A [Pattern] is for rules that deny or ask and matches a script that may run
+// that sudo, xargs, sh -c and the like run. The table of programs is package programs. A [Pattern] is for rules that deny or ask and matches a script that may run
 // a command; an [AllowPattern] covers one command of plain words.
 package shell
 
@@ -278,8 +278,8 @@ func (f *finder) command(words []word, piped bool, depth int) *Command {
 			c.opens = append(c.opens, c.opens[0][j+1:])
 		}
 	}
-	c.mayStar = f.table.starMay(c.Words, c.wild)
-	c.runsOthers, c.interprets = f.table.runsOthers(c.Words[0]), f.table.isInterpreter(c.Words[0])
+	c.mayStar = f.table.StarMay(c.Words, c.wild)
+	c.runsOthers, c.interprets = f.table.RunsOthers(c.Words[0]), f.table.IsInterpreter(c.Words[0])
 	c.complete = f.harmless(c)
 	if c.runsOthers {
 		f.findInner(c, words, depth)
@@ -293,8 +293,8 @@ func (f *finder) command(words []word, piped bool, depth int) *Command {
 
 // findInner finds the commands that a program runs.
 func (f *finder) findInner(c *Command, words []word, depth int) {
-	if w := f.table.wrapper(c.Words[0]); w != nil {
-		c.transparent = w.transparent && !strings.Contains(c.Words[0], "/")
+	if w := f.table.Wrapper(c.Words[0]); w != nil {
+		c.transparent = w.Transparent && !strings.Contains(c.Words[0], "/")
 	}
 	found := f.table.look(words)
 	if depth == maxThrough {
@@ -314,7 +314,7 @@ func (f *finder) findInner(c *Command, words []word, depth int) {
 
 // harmless reports whether the table lists all words of a command, so that it runs nothing.
 func (f *finder) harmless(c *Command) bool {
-	return f.table.listed(c.Words[0]) && !slices.Contains(c.mayStar[1:], false)
+	return f.table.Listed(c.Words[0]) && !slices.Contains(c.mayStar[1:], false)
 }
 
 func (f *finder) findNested(c *Command, src string, depth int) {
@@ -338,7 +338,7 @@ func (f *finder) fed(c *Command, redirs []*syntax.Redirect, depth int) {
 	for len(c.inner) == 1 {
 		c = c.inner[0]
 	}
-	script := f.table.isShell(c.Words[0]) && !c.complete && f.readsScript(c) && depth < maxThrough
+	script := f.table.IsShell(c.Words[0]) && !c.complete && f.readsScript(c) && depth < maxThrough
 	if c.runsOthers && slices.ContainsFunc(redirs, givesInput) && f.passesOn(c) {
 		c.reads = true
 	}

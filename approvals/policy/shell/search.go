@@ -4,8 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
 // flagLetters are the options without a value of all programs whose first operand is a search text.
@@ -14,7 +12,7 @@ const flagLetters = "cFHhilnorRsvwx"
 // SearchPattern returns the index of the word that a program searches for, or 0 if that is
 // uncertain. A word that may be a path is not such a word.
 func (t *Programs) SearchPattern(c *Command) int {
-	if !t.patternFirst[match.LastSegment(c.Words[0])] {
+	if !t.SearchesFor(c.Words[0]) {
 		return 0
 	}
 	for i, word := range c.Words[1:] {
@@ -29,23 +27,13 @@ func (t *Programs) SearchPattern(c *Command) int {
 }
 
 // Searches reports whether a command reads or copies the files below a folder.
-func (t *Programs) Searches(c *Command) bool {
-	name := match.LastSegment(c.Words[0])
-	return t.searchers[name] || (t.recursive[name] && slices.ContainsFunc(c.Words[1:], isRecursive))
-}
-
-func isRecursive(word string) bool {
-	if strings.HasPrefix(word, "--") {
-		return strings.Contains(word, "recursive")
-	}
-	return isOption(word) && strings.ContainsAny(word, "rRa")
-}
+func (t *Programs) Searches(c *Command) bool { return t.Table.Searches(c.Words) }
 
 // MayOpenLast reports whether the last operand of a command may become a * in a suggestion: the
 // program only reads its operands.
 func (t *Programs) MayOpenLast(c *Command) bool {
 	switch {
-	case len(c.Words) < 3, c.runsOthers, t.writes(c.Words), !t.listed(c.Words[0]), strings.Contains(c.Words[0], "/"):
+	case len(c.Words) < 3, c.runsOthers, t.Writes(c.Words), !t.Listed(c.Words[0]), strings.Contains(c.Words[0], "/"):
 		return false
 	case c.wild != nil, slices.Contains(c.mayStar[1:], false), slices.ContainsFunc(c.Words, isOption):
 		return false

@@ -85,7 +85,7 @@ func (t *Programs) whyCallNotSimple(call *syntax.CallExpr) string {
 		return "The script sets a variable."
 	}
 	for _, a := range call.Assigns {
-		if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Name == nil || !t.environment[a.Name.Value] {
+		if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Name == nil || !t.SetsOnlyLook(a.Name.Value) {
 			return "The script sets a variable."
 		}
 		if a.Value != nil {

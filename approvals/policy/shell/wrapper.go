@@ -3,6 +3,8 @@ package shell
 import (
 	"slices"
 	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 )
 
 // inside is the commands that a command runs, as far as its words show.
@@ -19,45 +21,45 @@ func (t *Programs) look(words []word) inside {
 	if !words[0].certain() {
 		return inside{}
 	}
-	name, _ := programNames(words[0].text)
-	switch w := t.wrapper(name); {
-	case t.isShell(name):
+	name, _ := programs.Names(words[0].text)
+	switch w := t.Wrapper(name); {
+	case t.IsShell(name):
 		return shellScript(words)
 	case name == "find":
 		return findCommands(words)
 	case w == nil:
 		return inside{}
 	default:
-		return w.look(words)
+		return look(w, words)
 	}
 }
 
-func (w *wrapper) look(words []word) inside {
-	if w.scripts {
+func look(w *programs.Wrapper, words []word) inside {
+	if w.Scripts {
 		return inside{scripts: scriptOptions(words)}
 	}
-	rest, ok := w.rest(words)
+	rest, ok := wrapped(w, words)
 	own := words[1 : len(words)-len(rest)] // the words before the command
 	found := inside{certain: allCertain(own)}
-	if w.assigns {
+	if w.Assigns {
 		found.own = own
 	}
 	switch {
-	case ok && w.orScript && isScriptCall(rest):
+	case ok && w.OrScript && isScriptCall(rest):
 		found.scripts = []string{rest[1].text}
 		return found
 	case !ok || (len(rest) > 0 && isOption(rest[0].text)):
-		return inside{hides: w.appends}
+		return inside{hides: w.Appends}
 	case len(rest) == 0:
-		found.certain = found.certain && w.appends // which then only writes what it reads
+		found.certain = found.certain && w.Appends // which then only writes what it reads
 		return found
-	case w.joins:
+	case w.Joins:
 		if !allCertain(rest) {
 			return inside{}
 		}
 		found.scripts = []string{joinWords(rest)}
 		return found
-	case w.appends:
+	case w.Appends:
 		rest = appended(rest, own)
 	}
 	found.commands = [][]word{rest}
@@ -108,7 +110,7 @@ func replaced(command []word, mark string) []word {
 }
 
 // rest returns the words after a wrapper's own options and operands.
-func (w *wrapper) rest(words []word) ([]word, bool) {
+func wrapped(w *programs.Wrapper, words []word) ([]word, bool) {
 	i := 1
 	for i < len(words) && isOption(words[i].text) && words[i].text != "-" {
 		if !words[i].certain() {
@@ -118,7 +120,7 @@ func (w *wrapper) rest(words []word) ([]word, bool) {
 			i++
 			break
 		}
-		listed, takesNext := w.options.option(words[i].text)
+		listed, takesNext := w.Options.Option(words[i].text)
 		if !listed {
 			return nil, false
 		}
@@ -126,10 +128,10 @@ func (w *wrapper) rest(words []word) ([]word, bool) {
 			i++
 		}
 	}
-	for w.assigns && i < len(words) && isAssignment(words[i].text) {
+	for w.Assigns && i < len(words) && isAssignment(words[i].text) {
 		i++
 	}
-	if i += w.operands; i > len(words) {
+	if i += w.Operands; i > len(words) {
 		return nil, false
 	}
 	return words[i:], true

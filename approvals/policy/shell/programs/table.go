@@ -1,4 +1,4 @@
-package shell
+package programs
 
 import (
 	_ "embed"
@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"go.yaml.in/yaml/v3"
-	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
@@ -14,11 +13,10 @@ import (
 //go:embed programs.yaml
 var programsFile []byte
 
-// KnownPrograms is the built-in table. It never changes.
-var KnownPrograms = sync.OnceValue(func() *Programs {
-	t := &Programs{
-		options: map[string]*Program{}, wrappers: map[string]*wrapper{}, like: map[string][]string{},
-		parsers: &sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)) }},
+// Known is the built-in table. It never changes.
+var Known = sync.OnceValue(func() *Table {
+	t := &Table{
+		options: map[string]*Program{}, wrappers: map[string]*Wrapper{}, like: map[string][]string{},
 	}
 	r := &strictyaml.Reader{File: "programs.yaml"}
 	r.Mapping(r.Root(programsFile), "", []strictyaml.Key{
@@ -38,6 +36,7 @@ var KnownPrograms = sync.OnceValue(func() *Programs {
 			r.Members(n, path, func(name, value *yaml.Node, _ string) { t.like[name.Value] = strings.Fields(value.Value) })
 		}},
 	})
+	readClasses(r, t)
 	if len(r.Errors) > 0 {
 		panic("internal error: the table of programs is not well formed: " + r.Errors.Error())
 	}
@@ -76,18 +75,18 @@ func readProgram(r *strictyaml.Reader, n *yaml.Node, path string) *Program {
 	return p
 }
 
-func readWrapper(r *strictyaml.Reader, n *yaml.Node, path string) *wrapper {
-	w := &wrapper{}
-	r.Mapping(n, path, append(optionKeys(r, &w.options), []strictyaml.Key{
-		{Name: "long_values", Read: setNames(r, &w.options.longValues)},
-		{Name: "operands", Read: func(n *yaml.Node, path string) { w.operands = r.Number(n, path, 0) }},
-		{Name: "assigns", Read: r.SetBool(&w.assigns)},
-		{Name: "appends", Read: r.SetBool(&w.appends)},
-		{Name: "or_script", Read: r.SetBool(&w.orScript)},
-		{Name: "joins", Read: r.SetBool(&w.joins)},
-		{Name: "scripts", Read: r.SetBool(&w.scripts)},
-		{Name: "shell", Read: r.SetBool(&w.shell)},
-		{Name: "plain", Read: r.SetBool(&w.transparent)},
+func readWrapper(r *strictyaml.Reader, n *yaml.Node, path string) *Wrapper {
+	w := &Wrapper{}
+	r.Mapping(n, path, append(optionKeys(r, &w.Options), []strictyaml.Key{
+		{Name: "long_values", Read: setNames(r, &w.Options.longValues)},
+		{Name: "operands", Read: func(n *yaml.Node, path string) { w.Operands = r.Number(n, path, 0) }},
+		{Name: "assigns", Read: r.SetBool(&w.Assigns)},
+		{Name: "appends", Read: r.SetBool(&w.Appends)},
+		{Name: "or_script", Read: r.SetBool(&w.OrScript)},
+		{Name: "joins", Read: r.SetBool(&w.Joins)},
+		{Name: "scripts", Read: r.SetBool(&w.Scripts)},
+		{Name: "shell", Read: r.SetBool(&w.Shell)},
+		{Name: "plain", Read: r.SetBool(&w.Transparent)},
 	}...))
 	return w
 }

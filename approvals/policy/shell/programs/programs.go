@@ -1,0 +1,120 @@
+// Package programs is the table of programs that shell commands are compared with: which
+// options change only what a program shows, which programs run others, and what a program does.
+package programs
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Table is the table of programs.yaml, extended by a policy.
+type Table struct {
+	options      map[string]*Program
+	wrappers     map[string]*Wrapper
+	shells       map[string]bool
+	interpreters map[string]bool // those that are no shells
+	runners      map[string]bool
+	environment  map[string]bool
+	writers      map[string]bool     // by name, or name and subcommand
+	searchers    map[string]bool     // without folder
+	recursive    map[string]bool     // those that are searchers with -r
+	patternFirst map[string]bool     // those whose first operand is what they search for
+	like         map[string][]string // by name, subcommand and option
+	classes      map[string][]Entry  // by name, or name and subcommand
+	onlyShow     map[string]bool
+	tasks        tasks
+}
+
+// Listed reports whether the table has the options of a program.
+func (t *Table) Listed(name string) bool { return t.options[name] != nil }
+
+// With is the table with programs added, or others in place of known ones.
+func (t *Table) With(options map[string]*Program) *Table {
+	if len(options) == 0 {
+		return t
+	}
+	more := *t
+	more.options = maps.Clone(t.options)
+	maps.Copy(more.options, options)
+	return &more
+}
+
+// Writes reports whether a command writes to its operands.
+func (t *Table) Writes(argv []string) bool {
+	return t.writers[argv[0]] || (len(argv) > 1 && t.writers[argv[0]+" "+argv[1]])
+}
+
+// Names returns the names of a program in the table: without folder, .exe and letter case,
+// and without version.
+func Names(word string) (name, base string) {
+	name = strings.TrimSuffix(strings.ToLower(lastSegment(word)), ".exe")
+	return name, strings.TrimRight(name, "0123456789.-")
+}
+
+func among(all map[string]bool, word string) bool {
+	name, base := Names(word)
+	return all[name] || all[base]
+}
+
+// Wrapper is how a program runs another one, or nil.
+func (t *Table) Wrapper(word string) *Wrapper {
+	name, base := Names(word)
+	if w := t.wrappers[name]; w != nil {
+		return w
+	}
+	return t.wrappers[base]
+}
+
+// IsShell reports whether a program runs shell scripts of the parsed kind.
+func (t *Table) IsShell(word string) bool { return among(t.shells, word) }
+
+// IsInterpreter reports whether a program runs its operand or input as a script.
+func (t *Table) IsInterpreter(word string) bool {
+	return t.IsShell(word) || among(t.interpreters, word)
+}
+
+// RunsOthers reports whether a program runs other programs or text. An allow pattern covers it only
+// without a *, or if its options are listed.
+func (t *Table) RunsOthers(word string) bool {
+	return t.Wrapper(word) != nil || among(t.runners, word) || t.IsInterpreter(word)
+}
+
+// SetsOnlyLook reports whether a variable changes only how programs show what they do.
+func (t *Table) SetsOnlyLook(variable string) bool { return t.environment[variable] }
+
+// Like returns the words that do the same as the last word of a command's beginning.
+func (t *Table) Like(begin string) []string { return t.like[begin] }
+
+// SearchesFor reports whether the first operand of a program is the text that it searches for.
+func (t *Table) SearchesFor(program string) bool { return t.patternFirst[lastSegment(program)] }
+
+// Searches reports whether a command reads or copies the files below a folder.
+func (t *Table) Searches(argv []string) bool {
+	name := lastSegment(argv[0])
+	return t.searchers[name] || (t.recursive[name] && slices.ContainsFunc(argv[1:], isRecursive))
+}
+
+func isRecursive(word string) bool {
+	if strings.HasPrefix(word, "--") {
+		return strings.Contains(word, "recursive")
+	}
+	return isOption(word) && strings.ContainsAny(word, "rRa")
+}
+
+func lastSegment(word string) string { return word[strings.LastIndexByte(word, '/')+1:] }
+
+func isOption(word string) bool { return strings.HasPrefix(word, "-") }
+
+// Wrapper is how a program is called that runs another one: see programs.yaml.
+type Wrapper struct {
+	Options     Program
+	Operands    int
+	Assigns     bool
+	Appends     bool
+	OrScript    bool
+	Joins       bool
+	Scripts     bool
+	Shell       bool
+	Transparent bool
+}

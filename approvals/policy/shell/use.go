@@ -1,0 +1,148 @@
+package shell
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
+)
+
+// Access is what a command does with a path.
+type Access string
+
+// The ways to access a path.
+const (
+	Reads   Access = "read"
+	Writes  Access = "write" // creates, changes, moves or removes it
+	Touches Access = "use"   // nothing is known of it: it may read, write or run it, or be no path
+)
+
+// Use is what one simple command, or one redirection, of a script does.
+type Use struct {
+	Command    *Command
+	Program    string // its name without folder; "<" and ">" of a redirection
+	Subcommand string // the words of a subcommand, such as "remote show", or ""
+	Class      programs.Class
+	Why        string // what it does or why that is not known, as the end of the sentence "The command ..."
+	Words      []Word // the program and all that follows
+	Paths      []PathUse
+	Folder     string // that cd has changed to before it; "": the folder of the call
+}
+
+// Word is one word of a command.
+type Word struct {
+	Text  string // with … in place of what only a running shell knows
+	Known bool   // it has no such part
+	Glob  bool   // a shell expands a * or ? in it, to no option and no folder further up
+}
+
+// PathUse is a word that is a path, or may be one.
+type PathUse struct {
+	Word
+	Access Access
+}
+
+// Uses describes the simple commands of a script, at any depth, and its redirections, in order.
+// Programs that only start one other command (timeout, xargs, sh -c) are left out. All is false if
+// the script may do more than that: it is not parsed, or more than plain words in a list. A command
+// without paths may work on its folder.
+func (t *Programs) Uses(s *Script) (uses []Use, all bool) {
+	for _, c := range s.All {
+		if c.passesThrough() {
+			continue
+		}
+		uses = append(uses, t.use(c))
+	}
+	return uses, s.NotSimple == ""
+}
+
+// passesThrough reports whether a command does no more than those that it runs.
+func (c *Command) passesThrough() bool {
+	name, _ := programs.Names(c.Words[0])
+	return c.complete && !c.opaque && len(c.inner) > 0 && !strings.Contains(c.Words[0], "/") && (c.transparent || name == "xargs" || isPlainShell(name))
+}
+
+func (t *Programs) use(c *Command) Use {
+	u := Use{Command: c, Program: path.Base(c.Words[0]), Folder: c.Folder}
+	for i, text := range c.Words {
+		u.Words = append(u.Words, Word{Text: strings.ReplaceAll(text, unknown, "…"), Known: !strings.Contains(text, unknown), Glob: c.isWild(i)})
+	}
+	entry, length := t.ClassOf(c.Words, c.wild)
+	u.Class, u.Why = entry.Class, entry.Why
+	if t.depends(c, entry) {
+		u.Class, u.Why = programs.Unknown, "has words that are not known before it runs"
+	}
+	operands := slices.DeleteFunc(slices.Clone(c.Words[1:length]), isOption)
+	u.Subcommand = strings.Join(operands, " ")
+	u.Paths = u.paths(entry, length)
+	return u
+}
+
+// paths are the words that are paths: the operands, as far as the table knows which, and the values
+// of options, which may be.
+func (u *Use) paths(entry programs.Entry, length int) []PathUse {
+	access := Touches
+	switch u.Class {
+	case programs.Read:
+		access = Reads
+	case programs.Write, programs.Destroy:
+		access = Writes
+	}
+	if u.Class == programs.Unknown {
+		entry = programs.Entry{} // nothing is known of its operands
+	}
+	var found []PathUse
+	skip, only := entry.Skip, false
+	if slices.ContainsFunc(u.Words[length:], givesText) {
+		skip = 0
+	}
+	for _, word := range u.Words[length:] {
+		switch {
+		case !only && word.Text == "--":
+			only = true
+		case !only && isOption(word.Text):
+			if entry.Operands == programs.FirstPaths && len(word.Text) > 2 {
+				return found
+			}
+			if value := optionValue(word.Text); value != "" {
+				found = append(found, PathUse{Word{value, word.Known, word.Glob}, Touches})
+			}
+		case skip > 0:
+			skip--
+		case entry.Operands != programs.NoPaths:
+			found = append(found, PathUse{word, access})
+		}
+	}
+	if entry.Operands == programs.LastPath {
+		for i := range len(found) - 1 {
+			found[i].Access = Reads
+		}
+	}
+	return found
+}
+
+// depends reports whether words that only a running shell knows decide what a command does.
+func (t *Programs) depends(c *Command, entry programs.Entry) bool {
+	hidden := func(word string) bool { return strings.Contains(word, unknown) }
+	return c.isWild(0) || hidden(c.Words[0]) || (entry.Class.OnlyKnown() && !t.OnlyShows(c.Words[0]) && slices.ContainsFunc(c.Words, hidden))
+}
+
+// givesText reports whether an option may be the text or script that is the first operand otherwise.
+func givesText(w Word) bool {
+	if strings.HasPrefix(w.Text, "--") {
+		return strings.HasPrefix(w.Text, "--regexp") || strings.HasPrefix(w.Text, "--file") || strings.HasPrefix(w.Text, "--type-list")
+	}
+	return isOption(w.Text) && strings.ContainsAny(w.Text, "ef")
+}
+
+// optionValue is the part of an option that may be a path.
+func optionValue(word string) string {
+	if _, value, inline := strings.Cut(word, "="); inline {
+		return value
+	}
+	if at := strings.IndexAny(word, "/~."); at > 0 {
+		return word[at:]
+	}
+	return ""
+}
