@@ -225,6 +225,9 @@ func (e *evaluation) allows(p *rule.Pattern) bool {
 	if grant := p.Rule.Grant; grant != nil {
 		return grant.Holds(e.c.Call.Now) && grant.OverridesAll(e.overridden) && (e.c.Kind != resource.Shell || p.CheckProgram() == nil)
 	}
+	if p.Rule.Within && (p.Any || p.Rule.MatchesArguments) && !e.c.Within() {
+		return false
+	}
 	if p.Rule.When == nil {
 		return true
 	}

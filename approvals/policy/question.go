@@ -128,6 +128,8 @@ func (q *question) whyNoRule() string {
 		return ""
 	case len(q.c.Doubts) > 0:
 		return q.c.Doubts[0]
+	case q.c.Partial == "" && q.c.Outside() != "":
+		return "A rule allows this only in the workspace: " + q.c.Outside() + "."
 	}
 	return q.c.Partial
 }

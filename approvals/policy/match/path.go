@@ -134,6 +134,7 @@ func OtherPaths(text string) []string {
 type PathGlob struct {
 	Location          // its body is a doublestar pattern
 	Anywhere bool     // begins with **
+	Dotted   bool     // begins with ./: counts from the folders of the workspace, if there is one
 	head     string   // the first segment in lower case
 	Keys     []string // what it is looked up by
 	Fixed    bool
@@ -181,6 +182,7 @@ func NewPathGlob(text string) (*PathGlob, error) {
 		core:     core,
 		bytes:    newByteSet(core),
 		Anywhere: l.Anchor == "" && l.Up == 0 && strings.HasPrefix(text, "**"),
+		Dotted:   l.Anchor == "" && l.Up == 0 && strings.HasPrefix(text, "./"),
 		Keys:     keys,
 		Fixed:    !strings.Contains(LastSegment(l.Lower), "*"),
 	}, nil

@@ -33,18 +33,20 @@ func (p *parser) lookBelow() {
 	}
 }
 
-// lookFolder notes a working folder outside the agent's own, unless the policy permits any.
+// lookFolder notes a working folder outside the agent's own and the workspace, unless the policy
+// permits any.
 func (p *parser) lookFolder() {
-	if p.c.Kind != Shell || p.c.Tool.AnyFolder {
+	if p.c.Kind != Shell {
 		return
 	}
 	for _, field := range p.c.Tool.Workdir {
-		if slices.Contains(p.c.Tool.Args, field[0]) {
-			continue
-		}
 		for _, v := range match.ValuesAt(p.members, field) {
+			p.c.folders = append(p.c.folders, v.Text)
+			if p.c.Tool.AnyFolder || slices.Contains(p.c.Tool.Args, field[0]) {
+				continue
+			}
 			l, problem := match.Locate(v.Text)
-			if v.Kind != '"' || (v.Text != "" && (problem != "" || l.Anchor != "" || l.Up > 0)) {
+			if v.Kind != '"' || (v.Text != "" && (problem != "" || l.Anchor != "" || l.Up > 0) && p.c.outsideOf(v.Text) != "") {
 				p.goesBeyond(fmt.Sprintf("The call has the argument %s, which runs the command in another folder.", strings.Join(field, ".")))
 			}
 		}

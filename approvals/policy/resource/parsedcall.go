@@ -15,6 +15,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
+	"github.com/heldcall/heldcall/approvals/policy/workspace"
 )
 
 // ParsedCall is a call and the texts that patterns are compared with.
@@ -43,6 +44,10 @@ type ParsedCall struct {
 	Unknown    []Candidate // texts of arguments that nothing is known of
 	Keys       Keys
 
+	folders     []string    // of a shell, as the arguments name them
+	outside     string      // why a rule for the workspace does not cover the call, or ""
+	uses        []shell.Use // see Uses; nil: not needed yet
+	written     []Written   // see Written; nil: not needed yet
 	secretWords map[*shell.Command][]int
 	arguments   argumentTexts
 }
@@ -51,11 +56,12 @@ type ParsedCall struct {
 type Candidate struct {
 	Text    string
 	Lower   string
-	Path    match.Location // of a path
-	URL     match.Address  // of a URL
-	Problem string         // why a path or URL is not understood, or ""
-	Script  *shell.Script  // of a shell command
-	Secret  string         // of a path: the part of it that may hold secrets, or ""
+	Path    match.Location  // of a path
+	Place   workspace.Place // of a path, if there is a workspace
+	URL     match.Address   // of a URL
+	Problem string          // why a path or URL is not understood, or ""
+	Script  *shell.Script   // of a shell command
+	Secret  string          // of a path: the part of it that may hold secrets, or ""
 }
 
 // argumentTexts are the texts of the arguments, each found when it is first needed.

@@ -290,7 +290,7 @@ func (p *parser) newCandidate(text string) Candidate {
 	switch p.c.Kind {
 	case Path:
 		r.Path, r.Problem = match.Locate(text)
-		r.Secret = p.c.Known.Profiles.secretPath(text, p.c.IsTree())
+		p.c.place(&r)
 	case URL:
 		r.URL, r.Problem = match.ParseURL(text)
 	case Shell:

@@ -12,6 +12,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
+	"github.com/heldcall/heldcall/approvals/policy/workspace"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
@@ -191,6 +192,8 @@ type Known struct {
 	Tools    []*Tool // by falling specificity
 	Profiles *Profiles
 	Programs *shell.Programs
+
+	Workspace *workspace.Workspace // nil: the policy names none
 }
 
 // Tool returns the description of a tool, or nil.

@@ -18,7 +18,7 @@ func (p *Pattern) Compare(c *resource.ParsedCall) match.Result {
 	if p.Rule.Names != nil {
 		return namesAny(p.Rule.Names, c)
 	}
-	if p.Any || p.argument.star {
+	if p.Any || (p.argument.star && !p.written) {
 		return match.Yes
 	}
 	if p.Rule.MatchesArguments {
@@ -65,22 +65,51 @@ func (p *Pattern) matchWide(c *resource.ParsedCall) match.Result {
 func (p *Pattern) MatchCandidate(c *resource.ParsedCall, r *resource.Candidate) match.Result {
 	switch c.Kind {
 	case resource.Path:
-		switch {
-		case p.argument.path == nil:
+		if p.argument.path == nil {
 			return p.matchText(r)
-		case c.IsTree() && p.argument.path.Below(r.Path):
-			return max(match.Maybe, p.argument.path.Match(r.Path))
 		}
-		return p.argument.path.Match(r.Path)
+		return p.matchPath(c, r)
 	case resource.URL:
 		if p.argument.url == nil {
 			return p.matchText(r)
 		}
 		return p.argument.url.Match(r.URL)
 	case resource.Shell:
+		if p.written {
+			return p.matchWritten(c)
+		}
 		return max(p.matchText(r), p.argument.command.Match(r.Script))
 	}
 	return p.matchText(r)
+}
+
+// matchWritten compares an ask pattern for paths with the files that the commands of a script write
+// or may write.
+func (p *Pattern) matchWritten(c *resource.ParsedCall) match.Result {
+	found := match.No
+	for _, written := range c.Written() {
+		one := p.matchPath(c, &written.Candidate)
+		if !written.Certain {
+			one = min(one, match.Maybe)
+		}
+		found = max(found, one)
+	}
+	return found
+}
+
+// matchPath compares a deny or ask pattern with a path, by its name and by where links in it lead.
+func (p *Pattern) matchPath(c *resource.ParsedCall, r *resource.Candidate) match.Result {
+	glob := p.argument.path
+	found := glob.Match(r.Path)
+	if glob.Dotted || glob.Anywhere {
+		for _, l := range r.Place.Forms() {
+			found = max(found, glob.Match(l))
+		}
+	}
+	if c.IsTree() && glob.Below(r.Path) {
+		found = max(found, match.Maybe)
+	}
+	return found
 }
 
 // namesAny reports whether the call, or a command of it without quotes, contains one of the file
@@ -107,10 +136,13 @@ func (p *Pattern) CoversCommand(c *resource.ParsedCall, command *shell.Command) 
 	if p.argument.shell == nil || !p.argument.shell.Covers(command, c.Known.Programs) {
 		return false
 	}
-	return !slices.ContainsFunc(c.SecretWords(command), func(i int) bool {
+	if slices.ContainsFunc(c.SecretWords(command), func(i int) bool {
 		word, spelled := p.argument.shell.Word(i)
 		return !spelled || !c.Known.Profiles.NamesWord(word)
-	})
+	}) {
+		return false
+	}
+	return !p.Rule.Within || c.CommandWithin(command)
 }
 
 // Covers reports whether an allow pattern covers a resource other than a script.
@@ -121,12 +153,23 @@ func (p *Pattern) Covers(c *resource.ParsedCall, r *resource.Candidate) bool {
 	case p.Rule.MatchesArguments:
 		return p.argument.plain.Match(c.Whole()) && (r.Secret == "" || !strings.Contains(p.Text, "*"))
 	case c.Kind == resource.Path:
-		return p.argument.path != nil && r.Problem == "" && p.argument.path.Covers(r.Path) && (r.Secret == "" || c.Known.Profiles.NamesSecret(p.argument.path))
+		return p.argument.path != nil && r.Problem == "" && p.coversPath(c, r) && (r.Secret == "" || c.Known.Profiles.NamesSecret(p.argument.path))
 	case c.Kind == resource.URL:
 		return p.argument.url != nil && r.Problem == "" && p.argument.url.Covers(r.URL)
 	default:
 		return p.argument.plain.Match(r.Text)
 	}
+}
+
+// coversPath reports whether an allow pattern covers a path. If there is a workspace, a pattern that
+// begins with ./ covers only paths inside it, also where links in them lead.
+func (p *Pattern) coversPath(c *resource.ParsedCall, r *resource.Candidate) bool {
+	glob := p.argument.path
+	if !glob.Dotted || c.Known.Workspace == nil {
+		return glob.Covers(r.Path) && (!p.Rule.Within || c.CandidateWithin(r))
+	}
+	return c.CandidateWithin(r) && slices.ContainsFunc(r.Place.Below, glob.Covers) &&
+		(len(r.Place.Target) == 0 || slices.ContainsFunc(r.Place.Target, glob.Covers))
 }
 
 // matchText compares a pattern with a text, also if its argument does not fit the tool's kind, as a
@@ -150,6 +193,8 @@ func (p *Pattern) InDoubt(c *resource.ParsedCall, r *resource.Candidate) string 
 		return "which file " + match.Quote(r.Text) + " is depends on the agent's folder, or on letter case"
 	case c.Kind == resource.URL:
 		return match.Quote(r.Text) + " differs from it in scheme, port or letter case"
+	case c.Kind == resource.Shell && p.written:
+		return "it may write such a file"
 	case c.Kind == resource.Shell:
 		return p.argument.command.InDoubt(r.Script)
 	}

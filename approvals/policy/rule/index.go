@@ -37,7 +37,7 @@ func newIndexBy(keysOf func(*Pattern, resource.Kind) []string, patterns []*Patte
 	for i, p := range patterns {
 		p.Rank = i
 		on := x.globs
-		if p.Tool.Literal() && !p.shells {
+		if p.Tool.Literal() && p.class == nil {
 			if on = x.named[p.Tool.Prefix()]; on == nil {
 				on = &toolPatterns{keysOf: keysOf}
 				x.named[p.Tool.Prefix()] = on

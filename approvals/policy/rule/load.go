@@ -2,6 +2,7 @@ package rule
 
 import (
 	"cmp"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
+	"github.com/heldcall/heldcall/approvals/policy/workspace"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
@@ -51,6 +53,7 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 		{Name: "hosted_mcp", Read: resource.SetOneOf(&r.Reader, &p.Hosted.mcp, resource.Ask, resource.Allow)},
 		{Name: "results", Read: func(n *yaml.Node, _ string) { results = n }},
 		{Name: "taint", Read: func(n *yaml.Node, _ string) { taint = n }},
+		{Name: "workspace", Read: func(n *yaml.Node, path string) { r.workspace(n, path, &p.Known) }},
 	}, "denial", "grants", "limit", "limits", "mode")
 	if p.fallback != "" {
 		p.Known.Profiles = p.Known.Profiles.Without()
@@ -76,6 +79,29 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 
 func isEmpty(n *yaml.Node) bool {
 	return len(n.Content) == 0 && (n.Kind == yaml.SequenceNode || n.ShortTag() == "!!null")
+}
+
+// workspace reads the folders in which agents work. The policy itself is never inside.
+func (r *reader) workspace(n *yaml.Node, path string, known *resource.Known) {
+	file, err := filepath.Abs(r.File)
+	if err != nil {
+		r.Fail(n, path, "is relative to a folder that cannot be found: %s", err)
+		return
+	}
+	var folders []workspace.Folder
+	r.List(n, path, "folders", func(n *yaml.Node, path string) {
+		text, ok := r.Text(n, path)
+		if !ok {
+			return
+		}
+		folder, err := workspace.NewFolder(text, filepath.Dir(file))
+		if err != nil {
+			r.Fail(n, path, "%s", err)
+			return
+		}
+		folders = append(folders, folder)
+	})
+	known.Workspace = workspace.New(folders).Without(file)
 }
 
 // profiles reads all, none, or a list of agents.

@@ -55,6 +55,12 @@ func (r *ruleReader) keys() []strictyaml.Key {
 		{Name: "match", Read: func(n *yaml.Node, path string) {
 			one.MatchesArguments = r.OneOf(n, path, []string{"resource", "arguments"}) == "arguments"
 		}},
+		{Name: "within", Read: r.about(&r.to.allow, "allow", func(n *yaml.Node, path string) {
+			one.Within = r.OneOf(n, path, []string{"workspace"}) != ""
+			if r.in.Known.Workspace == nil {
+				r.Fail(n, path, "needs a workspace: write workspace: [FOLDER] in the policy")
+			}
+		})},
 		{Name: "when", Read: func(n *yaml.Node, path string) { one.When = r.condition(n, path) }},
 		{Name: "limit", Read: r.limit},
 		{Name: "reason", Read: r.SetText(&one.Reason)},
@@ -86,7 +92,12 @@ func (r *ruleReader) keys() []strictyaml.Key {
 func (r *ruleReader) patternList(to *[]*Pattern, covers bool) func(*yaml.Node, string) {
 	return func(n *yaml.Node, path string) {
 		r.found[to] = true
-		r.later = append(r.later, func() { r.patterns(n, path, r.one, r.in, covers, to) })
+		r.later = append(r.later, func() {
+			r.patterns(n, path, r.one, r.in, covers, to)
+			for _, p := range r.to.ask {
+				p.written = p.class != nil && *p.class == resource.Path
+			}
+		})
 	}
 }
 

@@ -23,8 +23,9 @@ type Pattern struct {
 	Rule  *Rule
 	Tool  match.Glob
 
-	shells   bool // shell(argument): for every tool that runs shell scripts
-	Any      bool // no argument part: every call of the tool
+	class    *resource.Kind // path(argument) or shell(argument): for every tool of a kind; nil: for the named tools
+	written  bool           // it is also about the files that shell commands write
+	Any      bool           // no argument part: every call of the tool
 	argument argumentForms
 }
 
@@ -54,7 +55,9 @@ func NewPattern(text string) (*Pattern, error) {
 	if p.Any {
 		return p, nil
 	}
-	p.shells = name == shellClass
+	if class, ok := classes[name]; ok {
+		p.class = &class
+	}
 	argument, closed := strings.CutSuffix(argument, ")")
 	if !closed {
 		return nil, errors.New("does not end with ): write tool(argument)")
@@ -79,13 +82,12 @@ func newArgument(text string) argumentForms {
 	return a
 }
 
-// shellClass is the tool name that is for every tool of shell scripts, in a pattern with an
-// argument.
-const shellClass = "shell"
+// classes are the tool names that are for every tool of a kind, in a pattern with an argument.
+var classes = map[string]resource.Kind{"path": resource.Path, "shell": resource.Shell}
 
 // IsFor reports whether a pattern is for a tool with a resource of a kind.
 func (p *Pattern) IsFor(tool string, k resource.Kind) bool {
-	return (p.Tool.Match(tool) || (p.shells && k == resource.Shell)) && p.Rule.concerns(k)
+	return (p.Tool.Match(tool) || (p.class != nil && k == *p.class) || (p.written && k == resource.Shell)) && p.Rule.concerns(k)
 }
 
 // Fits returns an error if a pattern fits none of the kinds of the tools that it is for.
@@ -119,7 +121,7 @@ func (p *Pattern) check(k resource.Kind, allows bool) error {
 // keys returns the lookup keys of a deny or ask pattern, or none if any resource may match. A
 // resource that matches has one of them.
 func (p *Pattern) keys(k resource.Kind) []string {
-	if p.Any || p.argument.star || p.Rule.MatchesArguments {
+	if p.Any || p.argument.star || p.Rule.MatchesArguments || (p.written && k == resource.Shell) {
 		return nil
 	}
 	switch k {
@@ -205,7 +207,7 @@ func (p *Pattern) allowKeys(k resource.Kind) []string {
 		if key := p.argument.shell.Key(); key != "" {
 			return []string{key}
 		}
-	case k == resource.Path && p.argument.path != nil && !p.argument.path.Fixed:
+	case k == resource.Path && p.argument.path != nil && !p.argument.path.Fixed && !p.argument.path.Dotted:
 		if first := match.FirstSegment(p.argument.path.Lower); !strings.ContainsAny(first, `*\`) {
 			return []string{resource.RootKey(&p.argument.path.Location, first)}
 		}

@@ -16,6 +16,7 @@ type Rule struct {
 	Settings
 	Reason           string
 	MatchesArguments bool               // its patterns are compared with all the arguments
+	Within           bool               // it allows only what is inside the workspace
 	When             *Condition         // nil: always
 	Limit            *Limit             // nil: any number of calls
 	Edits            []Edit             // of a rewrite

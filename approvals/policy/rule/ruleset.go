@@ -15,6 +15,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
+	"github.com/heldcall/heldcall/approvals/policy/workspace"
 )
 
 // Set is a parsed policy: its rules and the known tools. It is immutable and safe for concurrent
@@ -48,10 +49,17 @@ func (p *Set) Compares(tool string, k resource.Kind) bool {
 	return p.Deny.AnyFor(tool, k) || p.Ask.AnyFor(tool, k)
 }
 
+// Work returns the set with the workspace of an agent.
+func (p *Set) Work(w *workspace.Workspace) *Set {
+	one := *p
+	one.Known.Workspace = w
+	return &one
+}
+
 // KindsFor are the kinds of the resources of the tools that a pattern may mean.
 func (p *Set) KindsFor(of *Pattern) []resource.Kind {
-	if of.shells {
-		return []resource.Kind{resource.Shell}
+	if of.class != nil {
+		return []resource.Kind{*of.class}
 	}
 	var found []resource.Kind
 	names := of.Tool

@@ -1,0 +1,152 @@
+// Package workspace finds which paths of calls are inside the folders in which an agent works.
+package workspace
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+)
+
+// Workspace is the folders in which an agent works. It is immutable. Nil is no workspace: no path
+// is inside.
+type Workspace struct {
+	folders []Folder
+	start   string           // the agent's folder; "": not known
+	seen    bool             // heldcall sees the files of the agent at the same paths
+	own     []match.Location // files of heldcall, which are never inside
+}
+
+// New returns a workspace of some folders, nil of none.
+func New(folders []Folder) *Workspace {
+	if len(folders) == 0 {
+		return nil
+	}
+	return &Workspace{folders: folders}
+}
+
+// Agent is what is known of the agent's side of the paths in its calls.
+type Agent struct {
+	Folder string // from which relative paths count, absolute; "": not known
+	Seen   bool   // heldcall sees the agent's files at the same paths, so it can look for links
+}
+
+// Of returns the workspace for an agent.
+func (w *Workspace) Of(a Agent) *Workspace {
+	if w == nil {
+		return nil
+	}
+	one := *w
+	one.start, one.seen = filepath.ToSlash(a.Folder), a.Seen
+	return &one
+}
+
+// Without returns the workspace in which some files, and what is below them, count as outside.
+func (w *Workspace) Without(files ...string) *Workspace {
+	if w == nil {
+		return nil
+	}
+	one := *w
+	one.own = slices.Clip(one.own)
+	for _, file := range files {
+		for _, form := range []string{file, resolved(file)} {
+			l, _ := match.Locate(filepath.ToSlash(form))
+			one.own = append(one.own, l)
+		}
+	}
+	return &one
+}
+
+// Holds returns the folder of the workspace that holds a file, or "".
+func (w *Workspace) Holds(file string) string {
+	if w == nil {
+		return ""
+	}
+	for _, form := range []string{file, resolved(file)} {
+		l, _ := match.Locate(filepath.ToSlash(form))
+		for _, f := range w.folders {
+			if f.holds(l) {
+				return f.path
+			}
+		}
+	}
+	return ""
+}
+
+// Place is where a path of a call is.
+type Place struct {
+	// Below are the paths from each folder of the workspace that holds it; none: it is outside,
+	// or that is not known.
+	Below []match.Location
+	// Target are the same of the file to which links in the path lead; none: there are no links,
+	// or heldcall cannot see them.
+	Target []match.Location
+	// Outside is why it is not inside, as a part of a sentence, or "".
+	Outside string
+	// Listed is true if the folder itself is in a list of paths: see Find.
+	Listed bool
+}
+
+// Forms are the paths in the workspace that a path may mean, by its name or by links.
+func (p *Place) Forms() []match.Location { return slices.Concat(p.Below, p.Target) }
+
+// Inside reports whether the path is certainly inside.
+func (p *Place) Inside() bool { return p.Outside == "" && len(p.Below) > 0 }
+
+// Find returns where a path is. Listed tells of a folder whether it is in a list of paths.
+func (w *Workspace) Find(text string, listed func(match.Location) bool) Place {
+	if w == nil {
+		return Place{Outside: "the policy names no workspace"}
+	}
+	whole := match.JoinFolder(w.start, text)
+	l, problem := match.Locate(whole)
+	switch {
+	case problem != "":
+		return Place{Outside: match.SentencePart(problem)}
+	case l.Anchor == "" && w.start == "":
+		return Place{Outside: fmt.Sprintf("where %s is depends on the agent's folder, which is not known", match.Quote(text))}
+	}
+	var p Place
+	for _, f := range w.folders {
+		if below, inside := belowOf(f.at, l); inside {
+			p.Below = append(p.Below, below)
+			p.Listed = p.Listed || listed(f.at)
+		}
+	}
+	switch {
+	case len(p.Below) == 0:
+		p.Outside = match.Quote(text) + " is outside the workspace"
+	case slices.ContainsFunc(w.own, func(own match.Location) bool { return within(own, l) }):
+		p.Outside = match.Quote(text) + " belongs to heldcall"
+	case w.seen:
+		w.findTarget(&p, whole)
+	}
+	return p
+}
+
+// findTarget follows the links in a path.
+func (w *Workspace) findTarget(p *Place, whole string) {
+	target, inside := w.follow(whole)
+	if !inside {
+		p.Outside = "a link leads from " + match.Quote(whole) + " out of the workspace"
+	}
+	if target == "" {
+		return
+	}
+	l, _ := match.Locate(filepath.ToSlash(target))
+	for _, f := range w.folders {
+		if below, inside := belowOf(f.realAt(), l); inside {
+			p.Target = append(p.Target, below)
+		}
+	}
+	if slices.ContainsFunc(w.own, func(own match.Location) bool { return within(own, l) }) {
+		p.Outside = match.Quote(whole) + " is a link to a file that belongs to heldcall"
+	}
+}
+
+// within reports whether a path is a folder or in it, in any letter case.
+func within(folder, l match.Location) bool {
+	return folder.Anchor == l.Anchor && folder.Up == l.Up && (l.Lower == folder.Lower || strings.HasPrefix(l.Lower, folder.Lower+"/"))
+}
