@@ -6,7 +6,7 @@ import (
 )
 
 // effects returns the effects of the call.
-func (e *evaluation) effects() []approvals.Effect { return effects.Of(e.c, e.policy.workspace) }
+func (e *evaluation) effects() []approvals.Effect { return effects.Of(e.c) }
 
 // risk returns the risk that the policy gives the tool, else that of the effects of the call.
 func (e *evaluation) risk(of []approvals.Effect) approvals.Risk {

@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy/effects"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
@@ -33,8 +32,6 @@ type Policy struct {
 	rules   *rule.Set
 	grants  *Grants       // that hold beside the rules
 	results *resultMemory // of rules
-
-	workspace effects.Workspace // nil: there is none
 }
 
 // Parse reads a policy. Errors contain the name as the file, verdicts its last element. It returns

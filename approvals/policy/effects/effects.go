@@ -13,8 +13,8 @@ import (
 )
 
 // Of returns the effects of a call, at least one. Equal ones are returned once.
-func Of(c *resource.ParsedCall, in Workspace) []approvals.Effect {
-	f := &finder{c: c, workspace: in}
+func Of(c *resource.ParsedCall) []approvals.Effect {
+	f := &finder{c: c}
 	switch {
 	case len(c.Doubts) > 0, c.Ambiguity != "" && len(c.Resources()) == 0:
 		f.unknown(c.Call.Tool)

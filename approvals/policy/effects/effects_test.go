@@ -10,6 +10,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/effects"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
+	"github.com/heldcall/heldcall/approvals/policy/workspace"
 )
 
 type noRules struct{}
@@ -17,14 +18,23 @@ type noRules struct{}
 func (noRules) Compares(string, resource.Kind) bool   { return false }
 func (noRules) PassesByName(call *resource.Call) bool { return false }
 
-func of(call resource.Call, in effects.Workspace) []approvals.Effect {
-	known := &resource.Known{Profiles: resource.KnownProfiles(), Programs: shell.KnownPrograms()}
-	return effects.Of(resource.Parse(call, known, noRules{}), in)
+// of returns the effects of a call in the workspace /app, which is also the agent's folder.
+func of(t *testing.T, call resource.Call) []approvals.Effect {
+	t.Helper()
+	return effects.Of(parsed(t, call))
 }
 
-// inApp is the workspace /app, which is also the agent's folder.
-func inApp(path string) bool {
-	return strings.HasPrefix(path, "/app/") || !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "~") && !strings.HasPrefix(path, "..")
+func parsed(t *testing.T, call resource.Call) *resource.ParsedCall {
+	t.Helper()
+	app, err := workspace.NewFolder("/app", "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := &resource.Known{
+		Profiles: resource.KnownProfiles(), Programs: shell.KnownPrograms(),
+		Workspace: workspace.New([]workspace.Folder{app}).Of(workspace.Agent{Folder: "/app"}),
+	}
+	return resource.Parse(call, known, noRules{})
 }
 
 func TestEffectsOfTools(t *testing.T) {
@@ -56,7 +66,7 @@ func TestEffectsOfTools(t *testing.T) {
 		{"Read", `{"file_path":"/app/a","file_path":"/etc/shadow"}`, "medium: unknown effects: Read"},
 		{"Read", `not JSON`, "medium: unknown effects: Read"},
 	} {
-		found := of(resource.Call{Tool: tt.tool, Arguments: tt.arguments}, inApp)
+		found := of(t, resource.Call{Tool: tt.tool, Arguments: tt.arguments})
 		if got := string(effects.Risk(found, "")) + ": " + approvals.EffectsText(found); got != tt.want {
 			t.Errorf("%s %s\n got %s\nwant %s", tt.tool, tt.arguments, got, tt.want)
 		}
@@ -64,14 +74,15 @@ func TestEffectsOfTools(t *testing.T) {
 }
 
 func TestEffectsWithoutAWorkspace(t *testing.T) {
-	found := of(resource.Call{Tool: "Write", Arguments: `{"file_path":"a.go","content":""}`}, nil)
+	known := &resource.Known{Profiles: resource.KnownProfiles(), Programs: shell.KnownPrograms()}
+	found := effects.Of(resource.Parse(resource.Call{Tool: "Write", Arguments: `{"file_path":"a.go","content":""}`}, known, noRules{}))
 	if got := approvals.EffectsText(found); got != "writes a.go" || effects.Contained(found) {
 		t.Errorf("effects %q, contained %v; without a workspace no place is known", got, effects.Contained(found))
 	}
 }
 
 func TestEffectsOfSecrets(t *testing.T) {
-	found := of(resource.Call{Tool: "Write", Arguments: `{"file_path":"/app/a","content":"secret://TOKEN"}`, Secrets: []string{"TOKEN"}}, inApp)
+	found := of(t, resource.Call{Tool: "Write", Arguments: `{"file_path":"/app/a","content":"secret://TOKEN"}`, Secrets: []string{"TOKEN"}})
 	if got := approvals.EffectsText(found); got != "may use secrets: TOKEN, writes /app/a in the workspace" || effects.Contained(found) {
 		t.Errorf("effects %q, contained %v", got, effects.Contained(found))
 	}
@@ -102,7 +113,7 @@ func TestEffectsOfSQL(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := approvals.EffectsText(of(resource.Call{Tool: "sql_db_query", Arguments: string(arguments)}, inApp)); got != want {
+		if got := approvals.EffectsText(of(t, resource.Call{Tool: "sql_db_query", Arguments: string(arguments)})); got != want {
 			t.Errorf("%s\n got %s\nwant %s", query, got, want)
 		}
 	}
@@ -114,7 +125,7 @@ func TestEffectsAreBounded(t *testing.T) {
 	for i := range 100 {
 		arguments += `,"/app/` + strings.Repeat("y", i+1) + `"`
 	}
-	found := of(resource.Call{Tool: "read_multiple_files", Arguments: arguments + "]}"}, inApp)
+	found := of(t, resource.Call{Tool: "read_multiple_files", Arguments: arguments + "]}"})
 	if len(found) > 40 || effects.Contained(found) {
 		t.Errorf("%d effects, contained %v", len(found), effects.Contained(found))
 	}

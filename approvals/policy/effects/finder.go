@@ -16,16 +16,11 @@ const (
 	maxTarget = 200
 )
 
-// Workspace reports whether a path of a call is known to be in a folder of the policy's workspace.
-// Nil: the policy has none.
-type Workspace func(path string) bool
-
 // finder collects the effects of one call.
 type finder struct {
-	c         *resource.ParsedCall
-	workspace Workspace
-	found     []approvals.Effect
-	more      bool // there were too many
+	c     *resource.ParsedCall
+	found []approvals.Effect
+	more  bool // there were too many
 }
 
 func (f *finder) add(kind approvals.EffectKind, target string, place approvals.Place, reversible bool) {
@@ -57,9 +52,9 @@ func (f *finder) path(kind approvals.EffectKind, text string, secret, reversible
 // place returns the place of a path: outside only if that is certain.
 func (f *finder) place(text string, l match.Location, problem string) approvals.Place {
 	switch {
-	case f.workspace == nil || problem != "":
+	case f.c.Known.Workspace == nil || problem != "":
 		return ""
-	case f.workspace(text):
+	case f.c.Inside(text):
 		return approvals.PlaceWorkspace
 	case l.Anchor != "" || l.Up > 0:
 		return approvals.PlaceOutside

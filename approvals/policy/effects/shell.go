@@ -105,7 +105,7 @@ func (f *finder) paths(kind approvals.EffectKind, u *shell.Use, without string, 
 			does = approvals.EffectRead
 		}
 		place := f.placeOf(u, path.Word)
-		if path.Access == shell.Touches && (f.workspace == nil || place == approvals.PlaceWorkspace) {
+		if path.Access == shell.Touches && (f.c.Known.Workspace == nil || place == approvals.PlaceWorkspace) {
 			continue // the value of an option that may be a path
 		}
 		text := match.JoinFolder(u.Folder, path.Text)

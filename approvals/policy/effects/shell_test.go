@@ -16,7 +16,7 @@ func ofCommand(t *testing.T, command string) []approvals.Effect {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return of(resource.Call{Tool: "Bash", Arguments: string(arguments)}, inApp)
+	return of(t, resource.Call{Tool: "Bash", Arguments: string(arguments)})
 }
 
 func TestEffectsOfCommands(t *testing.T) {

@@ -28,6 +28,12 @@ func (c *ParsedCall) place(r *Candidate) {
 	}
 }
 
+// Inside reports whether a path is certainly inside the workspace.
+func (c *ParsedCall) Inside(path string) bool {
+	place := c.Known.Workspace.Find(path, c.Known.Profiles.isSensitive)
+	return place.Inside()
+}
+
 // outsideOf returns why a path is not certainly inside the workspace, or "".
 func (c *ParsedCall) outsideOf(text string) string {
 	place := c.Known.Workspace.Find(text, c.Known.Profiles.isSensitive)
