@@ -139,6 +139,8 @@ type Details struct {
 	// Remember has the default terms of a remembered decision; nil if decisions are not
 	// remembered.
 	Remember *GrantTerms `json:"remember,omitempty"`
+	// Window is true if an approval may open a trust window for the run: see [Decision].
+	Window bool `json:"window,omitempty"`
 	// CancelReason is the reason why the request was cancelled: agent_gone, run_aborted,
 	// not_recorded or internal_error.
 	CancelReason string `json:"cancel_reason,omitempty"`

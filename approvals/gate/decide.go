@@ -62,11 +62,16 @@ func (d *decider) apply(ctx context.Context, r *approvals.Request, one approvals
 	if err := d.conceal(ctx, r, &one); err != nil {
 		return err
 	}
+	if one.Remembers() {
+		if err := d.remember(r, &one); err != nil {
+			return err
+		}
+	}
 	status := approvals.StatusApproved
 	switch one.Action {
 	case approvals.ActionAnswer:
 		status = approvals.StatusAnswered
-	case approvals.ActionDeny:
+	case approvals.ActionDeny, approvals.ActionDenyAlways:
 		status = approvals.StatusDenied
 	case approvals.ActionAbortRun:
 		if r.RunID == "" {
@@ -77,13 +82,6 @@ func (d *decider) apply(ctx context.Context, r *approvals.Request, one approvals
 	case approvals.ActionModifyArgs:
 		if err := d.edit(r, &one); err != nil {
 			return err
-		}
-	case approvals.ActionAllowAlways, approvals.ActionDenyAlways:
-		if err := d.remember(r, &one); err != nil {
-			return err
-		}
-		if one.Action == approvals.ActionDenyAlways {
-			status = approvals.StatusDenied
 		}
 	}
 	r.Decisions = append(r.Decisions, one)

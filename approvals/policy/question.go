@@ -44,7 +44,7 @@ func (q *question) judge() Verdict {
 	}
 	if by.Action == Ask {
 		by.Reason = cmp.Or(q.whyNoRule(), by.Reason)
-		return q.ask(by)
+		return q.throughWindow(q.ask(by))
 	}
 	if why := q.whyNotAllow(by, byRule); why != "" {
 		by.Reason = why
@@ -82,6 +82,7 @@ func (q *question) ask(by rule.Basis) Verdict {
 	v.OnTimeout = approvals.OnTimeoutDeny
 	v.RequiredApprovals = 1
 	v.AllowRemember = len(q.c.Doubts) == 0
+	v.Window = q.e.policy.Workspace() != nil
 	v.Suggested = suggest(q.c)
 	v.Commands = firstOf(q.c.ShownCommands())
 	if q.c.Ambiguity != "" && len(q.c.Doubts) == 0 {

@@ -52,6 +52,7 @@ type Verdict struct {
 	Demands           []Demand        // what rules that name different groups want, each of its own; nil: the fields above are all
 	AllowRemember     bool
 	RememberScopes    []approvals.GrantScope // of a grant that remembers; nil: any
+	Window            bool                   // the policy has a workspace, so that a trust window can cover calls
 
 	// Limits are those of the rules that allow or ask: see [Counter.Take].
 	Limits []Limit
