@@ -40,7 +40,11 @@ func New(o Options) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("console.reviewers: %w", err)
 	}
-	p := &parts{options: o, registry: telemetry.NewRegistry(o.Version), reviewers: directory, judge: newJudge(o.Config, o.Log)}
+	judge, err := newJudge(o.Config, o.ConfigFile, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	p := &parts{options: o, registry: telemetry.NewRegistry(o.Version), reviewers: directory, judge: judge}
 	a := &App{options: o, parts: p, policies: newPolicies(p), started: make(chan struct{})}
 	p.canary = newCanary(o.canary, p.registry)
 	if err := p.judge.Load(); err != nil {

@@ -67,7 +67,9 @@ type Client struct {
 	Tenant    string            `yaml:"tenant"`
 	User      string            `yaml:"user"`
 	Agent     string            `yaml:"agent"`
-	Policy    string            `yaml:"policy"` // file of the policy for this client alone; empty: that of all
+	Policy    string            `yaml:"policy"`    // file of the policy for this client alone; empty: that of all
+	Workspace []string          `yaml:"workspace"` // folders in which its agent works; empty: those of its policy
+	WorkDir   string            `yaml:"workdir"`   // the folder of its agent; empty: policy.workdir
 }
 
 // principal is who the client's agent acts for.
@@ -162,11 +164,12 @@ type PolicyConfig struct {
 	Mode string `yaml:"mode" oneof:"enforce shadow"`
 	// FileNamed is true if the operator named the file. One that was not named
 	// need not be there.
-	FileNamed bool `yaml:"-"`
+	FileNamed   bool   `yaml:"-"`
+	WorkDir     string `yaml:"workdir"`      // folder from which relative paths of calls count; empty: not known
+	SharedFiles bool   `yaml:"shared_files"` // heldcall sees the files of agents at the same paths
 	// Protected are files and folders that calls of tools must not write to, with
-	// whole paths; WorkDir is the folder from which relative paths of calls count.
+	// whole paths.
 	Protected []string `yaml:"-"`
-	WorkDir   string   `yaml:"-"`
 }
 
 // Absent reports whether there is no policy: a file that was not named need not

@@ -85,6 +85,9 @@ func (c *Config) resolvePaths(folder string) {
 	}
 	for i := range c.Proxy.Clients {
 		paths = append(paths, &c.Proxy.Clients[i].Policy)
+		for j := range c.Proxy.Clients[i].Workspace {
+			paths = append(paths, &c.Proxy.Clients[i].Workspace[j])
+		}
 	}
 	for _, path := range paths {
 		if *path != "" && !filepath.IsAbs(*path) {

@@ -43,6 +43,7 @@ func (r *configValidator) validate(c *Config) {
 	} else if c.Policy.FileNamed {
 		r.ValidateFile("policy.file", c.Policy.File)
 	}
+	r.validateWorkDir("policy.workdir", c.Policy.WorkDir)
 	r.validateConsole(&c.Console)
 	r.validateTracing(&c.Tracing)
 	r.validateActing(c)
@@ -161,6 +162,10 @@ func (r *configValidator) validateClients(clients []Client) {
 		if client.Policy != "" {
 			r.ValidateFile(key+".policy", client.Policy)
 		}
+		if _, err := client.workspace(); err != nil {
+			r.Problem(key+".workspace", "%s", err)
+		}
+		r.validateWorkDir(key+".workdir", client.WorkDir)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/heldturns"
 	"github.com/heldcall/heldcall/approvals/judge"
+	"github.com/heldcall/heldcall/approvals/policy/workspace"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/secrets"
 	"github.com/heldcall/heldcall/approvals/store"
@@ -106,17 +107,22 @@ func (p *parts) startStore(ctx context.Context, running *lifecycle) (err error) 
 }
 
 // newJudge makes the judge of all calls.
-func newJudge(c Config, log *slog.Logger) *judge.Judge {
+func newJudge(c Config, configFile string, log *slog.Logger) (*judge.Judge, error) {
 	o := judge.Options{
 		File: c.Policy.File, Optional: !c.Policy.FileNamed, Shadow: c.Policy.Mode == "shadow",
-		WorkDir: c.Policy.WorkDir, Protected: c.Policy.Protected, Templates: c.Grants.templates(), Log: log,
+		Agent: workspace.Agent{Folder: c.Policy.WorkDir, Seen: c.Policy.SharedFiles}, Protected: c.Policy.Protected, Own: c.ownFiles(configFile),
+		Templates: c.Grants.templates(), Log: log,
 	}
-	for _, client := range c.Proxy.Clients {
-		if client.Policy != "" {
-			o.Clients = append(o.Clients, judge.ClientPolicy{KeySHA256: client.digest(), Principal: client.principal(), File: client.Policy})
+	for i, client := range c.Proxy.Clients {
+		one, err := client.judged(&c, o.Own)
+		if err != nil {
+			return nil, fmt.Errorf("proxy.clients[%d].workspace: %w", i, err)
+		}
+		if one.File != "" || one.Workspace != nil || one.Folder != "" {
+			o.Clients = append(o.Clients, one)
 		}
 	}
-	return judge.New(o)
+	return judge.New(o), nil
 }
 
 // startGrants loads the grants before the first call: a deny grant must apply to it.

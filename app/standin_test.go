@@ -1,6 +1,7 @@
 package app
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func TestStandIns(t *testing.T) {
 		t.Errorf("stand-ins %q, then %q", standIns, again)
 	}
 	want := Client{Key: configfile.Secret(standIns[openAI]), User: "ann", Policy: "p"}
-	if got := c.Proxy.Clients; len(got) != 3 || got[2] != want {
+	if got := c.Proxy.Clients; len(got) != 3 || !reflect.DeepEqual(got[2], want) {
 		t.Errorf("clients %+v", got)
 	}
 	none := DefaultConfig(environment())

@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,14 +57,9 @@ func TestTrustWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.asks("ann-key", run...)
-	types := []approvals.EventType{}
-	for _, e := range w.events() {
-		if e.Grant != nil {
-			types = append(types, e.Type)
-		}
-	}
-	if !slices.Equal(types, []approvals.EventType{approvals.EventWindowOpened, approvals.EventWindowClosed}) {
-		t.Errorf("events of grants: %v", types)
+	opened, closed := w.eventsOf(approvals.EventWindowOpened), w.eventsOf(approvals.EventWindowClosed)
+	if len(opened) != 1 || len(closed) != 1 || opened[0].Grant.RunID != "r1" || closed[0].ReviewerID != "local" {
+		t.Errorf("opened %+v, closed %+v", opened, closed)
 	}
 }
 
@@ -80,7 +74,7 @@ func TestTrustWindowEnds(t *testing.T) {
 	w.asks("ann-key", run...)
 	w.grants(0)
 	for deadline := time.Now().Add(soon); ; time.Sleep(20 * time.Millisecond) {
-		if slices.ContainsFunc(w.events(), func(e approvals.Event) bool { return e.Type == approvals.EventWindowClosed }) {
+		if closed := w.eventsOf(approvals.EventWindowClosed); len(closed) == 1 && closed[0].ReviewerID == approvals.ReviewerTimeout {
 			return
 		}
 		if time.Now().After(deadline) {

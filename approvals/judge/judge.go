@@ -8,11 +8,13 @@
 package judge
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/approvals/policy/workspace"
 )
 
 // maxCounts is the number of turns, runs and principals whose calls are counted for rules
@@ -26,21 +28,25 @@ type Options struct {
 	File     string
 	Optional bool
 	Clients  []ClientPolicy
-	// WorkDir and Protected are the arguments of [policy.Policy.Protect].
-	WorkDir   string
+	// Agent is for all clients; a [ClientPolicy] can name another folder. Its folder and Protected
+	// are the arguments of [policy.Policy.Protect].
+	Agent     workspace.Agent
 	Protected []string
-	Shadow    bool // every call is released; verdicts are only reported
+	Own       []string // heldcall's files beside policies: a workspace that holds one is refused
+	Shadow    bool     // every call is released; verdicts are only reported
 
 	Templates []approvals.GrantTemplate
 	Now       func() time.Time // nil: time.Now
 	Log       *slog.Logger     // nil: discards
 }
 
-// ClientPolicy is a client with a policy of its own.
+// ClientPolicy is a client with a policy, a workspace or a folder of its own.
 type ClientPolicy struct {
 	KeySHA256 string // of its API key, in hex
 	Principal approvals.Principal
-	File      string
+	File      string               // "": the policy of all
+	Workspace *workspace.Workspace // nil: that of the policy
+	Folder    string               // of the agent; "": that of all
 
 	source *Source // of File
 }
@@ -62,14 +68,13 @@ type Judge struct {
 
 // New returns a judge that has not read any policy yet: see [Judge.Load].
 func New(o Options) *Judge {
-	protect := func(p *policy.Policy) *policy.Policy { return p.Protect(o.WorkDir, o.Protected...) }
-	main := &Source{file: o.File, optional: o.Optional, protect: protect}
+	main := &Source{file: o.File, optional: o.Optional, options: &o}
 	j := &Judge{
 		main: main, sources: []*Source{main}, shadow: o.Shadow, templates: o.Templates,
 		counter: policy.NewCounter(maxCounts), now: o.Now, log: o.Log,
 	}
 	for _, c := range o.Clients {
-		c.source = j.source(c.File)
+		c.source = j.source(cmp.Or(c.File, o.File))
 		j.clients = append(j.clients, c)
 	}
 	for _, s := range j.sources {
@@ -91,7 +96,7 @@ func (j *Judge) source(file string) *Source {
 			return s
 		}
 	}
-	s := &Source{file: file, protect: j.main.protect}
+	s := &Source{file: file, options: j.main.options}
 	j.sources = append(j.sources, s)
 	return s
 }
@@ -120,13 +125,13 @@ func (j *Judge) ShareCounts(counts policy.SharedCounts) { j.counter.Share(counts
 // a client that the configuration does not name. They are the policy and the grants in
 // force now.
 func (j *Judge) For(keySHA256 string) *Rules {
-	source := j.main
+	source, p := j.main, j.main.Policy()
 	for _, c := range j.clients {
 		if c.KeySHA256 == keySHA256 {
-			source = c.source
+			source, p = c.source, c.policy()
 		}
 	}
-	p := source.Policy().With(j.grants.current())
+	p = p.With(j.grants.current())
 	r := &Rules{policy: p, name: source.name, counter: j.counter, secrets: j.secrets}
 	if j.shadow {
 		r.policy = policy.Shadow{Policy: p}
@@ -143,7 +148,7 @@ func (j *Judge) ofRequest(r *approvals.Request) []*policy.Policy {
 	}
 	for _, s := range j.sources {
 		if s.name == r.Details.Policy {
-			return []*policy.Policy{s.Policy()}
+			return j.ofSource(s, r.Principal)
 		}
 	}
 	return nil
@@ -155,7 +160,7 @@ func (j *Judge) ofPrincipal(who approvals.Principal) []*policy.Policy {
 	var found []*policy.Policy
 	for _, c := range j.clients {
 		if c.Principal == who {
-			found = append(found, c.source.Policy())
+			found = append(found, c.policy())
 		}
 	}
 	if len(found) == 0 {
@@ -170,7 +175,7 @@ func (j *Judge) ofGrant(g approvals.Grant) []*policy.Policy {
 	found := []*policy.Policy{j.main.Policy()}
 	for _, c := range j.clients {
 		if g.CoversPrincipal(c.Principal, g.SessionID) {
-			found = append(found, c.source.Policy())
+			found = append(found, c.policy())
 		}
 	}
 	return found

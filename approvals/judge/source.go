@@ -22,7 +22,7 @@ type Source struct {
 	file     string
 	name     string // see uniqueName
 	optional bool
-	protect  func(*policy.Policy) *policy.Policy
+	options  *Options
 	src      []byte // as last read, nil if there was no file
 	lost     bool   // the last read failed
 	refused  string // why the last read file is not in force, "" if it is
@@ -50,7 +50,7 @@ func (s *Source) load() error {
 	_, err := s.Reload(true)
 	if errors.Is(err, fs.ErrNotExist) && s.optional {
 		s.refused, s.lost = "", false
-		s.current.Store(s.protect(policy.Default()))
+		s.current.Store(policy.Default().Protect(s.options.Agent.Folder, s.options.Protected...))
 		return nil
 	}
 	return err
@@ -70,12 +70,15 @@ func (s *Source) Reload(always bool) (changed bool, err error) {
 		return false, nil
 	}
 	s.src, s.lost = append([]byte{}, src...), false
-	rules, err := policy.Parse(s.file, src)
+	if !always && s.inOwnWorkspace() {
+		return false, s.refuse(errInWorkspace)
+	}
+	rules, err := s.parse(src)
 	if err != nil {
 		return false, s.refuse(fmt.Errorf("policy: %w", err))
 	}
 	s.refused = ""
-	s.current.Store(s.protect(rules))
+	s.current.Store(rules)
 	sum := sha256.Sum256(src)
 	s.sum = hex.EncodeToString(sum[:])
 	return true, nil

@@ -29,7 +29,7 @@ func (p *Policy) byName(principal approvals.Principal, name string, t *resource.
 	if resource.NameDoubt(name) != "" || r.Compares(name, k) || r.Rewrite.AnyFor(name, k) || r.Limited.Allow.AnyFor(name, k) || p.grants.mayDeny(principal, name, k) {
 		return rule.Basis{}, false
 	}
-	always := func(p *rule.Pattern) bool { return p.Any && p.Rule.When == nil && !p.Rule.Within }
+	always := func(p *rule.Pattern) bool { return p.Any && p.Rule.When == nil && !p.Rule.Within && p.Rule.Does == nil }
 	if found := r.Allow.First(name, k, nil, always); found != nil {
 		return found.Basis(Allow), true
 	}

@@ -64,12 +64,12 @@ func TestShellAllow(t *testing.T) {
 		"./run.sh fast", "npm test -- --watch", "git log --format=%h", "ls x | xargs rm", "sh", "ls 'a b'", "\n ls x \n", "echo héllo",
 		"(ls x)", "{ ls x; }", "ls x 2>&1", "ls x 2>/dev/null", "ls x > /dev/null 2>&1", "ls x &>/dev/null", "ls x </dev/null", "NO_COLOR=1 ls x", "time ls x", "timeout 5 ls x", "nice -n 5 ls x")
 	// options that a reviewed table knows to be harmless, and globs that can be no option
-	f(Allow, "ls -la", "git log -p --oneline -5", "git status --short", "find . -name '*.go'", "sort -k 2 -n x", "rg -i x src", "ls src/*.go", "ls a?", "ls ~", "ls ~/x", "ls x -- -l --evil=1")
+	f(Allow, "ls -la", "git log -p --oneline -5", "git status --short", "find . -name '*.go'", "sort -k 2 -n x", "rg -i x src", "ls src/*.go", "ls a?", "ls ~", "ls ~/x", "ls x -- -l --evil=1", `ls \*`, "sed -n 5p x | sort x")
 	// options that execute or write are no operands
 	f(Ask, "git -c core.pager=evil diff", "git diff --output=x", "git status --help", "sort --compress-program=evil x", "sort -o x y",
-		"rg --pre evil x", "man -P evil ls", "go vet -vettool=evil", "npm run test --prefix /evil", "git diff --outp=x", "git --exec-path=/evil status", "git -C /evil status", "git --config-env=core.pager=X log",
+		"rg --pre evil x", "man -P evil ls", "go vet -vettool=evil", "npm run test --prefix /evil", "git diff --outp=x", "git --exec-path=/evil status", "git --config-env=core.pager=X log",
 		"git diff --ext-diff", "git grep -Oevil x", "git branch --edit-description", "find . -exec evil ;", "find . -fprintf f x", "find . -delete", "tar xfC a /", "go test -exec=evil ./x", "go build -toolexec=evil",
-		"sort --files0-from=x", "sort -T /x a", "rg --hostname-bin=evil x", "ls --unknown", "sed -n 5p x | sort x")
+		"sort --files0-from=x", "sort -T /x a", "rg --hostname-bin=evil x", "ls --unknown", "sed -n 5w x | sort x")
 	// programs that run others, in any place and spelling
 	f(Ask, "env ls", "sudo ls", "xargs ls", "sh x", "bash x", "python x", "python3.11 x", "node x", "eval ls", "source x", ". x",
 		"exec ls", "timeout 5 rm y", "timeout $X ls x", "command sudo ls", "nice sh x", "time sudo x", "timeout 5* ls x", "nice -n $X ls x", "timeout 5 l* x", "tar x", "sed x y", "make x", "awk x", "/usr/bin/ls x", "./ls", "../ls x", "PYTHON x",
@@ -84,7 +84,7 @@ func TestShellAllow(t *testing.T) {
 		"> f", "ls & rm x", "ls &", "ls |& sort x", "(rm y)", "{ rm y; }", "! ls x", "if ls; then ls; fi", "for x in a; do ls; done", "ls() { rm x; }; ls", "time rm y",
 		"[[ -f x ]]", "((1))", "let x=1", "ls # x", "# ls", "", " ", "ls <<EOF\n$(rm x)\nEOF", "sh <<EOF\nrm x\nEOF", "cat <<< x", "coproc ls")
 	// globs, braces, tilde, and what other shells expand
-	f(Ask, "ls *", "ls *.go", "ls ?x", "ls .*", "ls src/.*", "ls -*", "ls [ab]", "ls {a,b}", "{ls,x}", "ls ~root", "ls ~+", "ls =ls", "l* x", "git sta*", "git log --format=x*y -O*", "ls ^a", "ls a!b", "ls %1", `ls \*`, `l\s x`, `git "\x"`, `ls "a!b"`)
+	f(Ask, "ls *", "ls *.go", "ls ?x", "ls .*", "ls src/.*", "ls -*", "ls [ab]", "ls {a,b}", "{ls,x}", "ls ~root", "ls ~+", "ls =ls", "l* x", "git sta*", "git log --format=x*y -O*", "ls ^a", "ls a!b", "ls %1", `l\s x`, `git "\x"`, `ls "a!b"`)
 	// texts that the parser and shells read differently
 	f(Ask, "git status #\\\nrm -rf /", "ls x\\\r\n y", "ls \\\n x", "ls x\r\nrm y", "ls x\\", "ls\rrm x", "ls $\\\nHOME", "ls\x00x", "ls \u200bx", "ls\u00a0x", "ls \x1b[2J")
 	// what does not parse, is too long or too deep

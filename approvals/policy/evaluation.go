@@ -99,16 +99,16 @@ func (e *evaluation) allowedCandidate(lists []*rule.Index, r *resource.Candidate
 	return use(used, e.first(lists, func(p *rule.Pattern) bool { return p.Covers(e.c, r) && e.allows(p) }))
 }
 
-// allowedCommand finds the allow pattern for a command, or for the command that it runs if it only
-// changes time and priority.
+// allowedCommand finds the allow pattern for a command, or those for the commands that together do
+// the same.
 func (e *evaluation) allowedCommand(lists []*rule.Index, c *shell.Command, used *[]*rule.Pattern) bool {
 	if p := e.first(lists, func(p *rule.Pattern) bool {
 		return p.CoversCommand(e.c, c) && e.allows(p)
 	}); p != nil {
 		return use(used, p)
 	}
-	inner := c.OnlyInner()
-	return inner != nil && e.allowedCommand(lists, inner, used)
+	same := c.Instead()
+	return len(same) > 0 && !slices.ContainsFunc(same, func(one *shell.Command) bool { return !e.allowedCommand(lists, one, used) })
 }
 
 // first returns the matching pattern of lowest rank in the first list that has one, or nil.
@@ -225,7 +225,7 @@ func (e *evaluation) allows(p *rule.Pattern) bool {
 	if grant := p.Rule.Grant; grant != nil {
 		return grant.Holds(e.c.Call.Now) && grant.OverridesAll(e.overridden) && (e.c.Kind != resource.Shell || p.CheckProgram() == nil)
 	}
-	if p.Rule.Within && (p.Any || p.Rule.MatchesArguments) && !e.c.Within() {
+	if (p.Any || p.Rule.MatchesArguments) && (len(p.Rule.Does) > 0 || (p.Rule.Within && !e.c.Places.Within())) {
 		return false
 	}
 	if p.Rule.When == nil {

@@ -29,7 +29,7 @@ rules:
 	const other = "is for another tool"
 	f(Call{Tool: "bash", Arguments: argument("command", "git log -p; ls x; ls y")}, "Its command or cmd or script is judged as shell (tool bash (policy.yaml:3)).", "",
 		"covers every call of the tool", "covers git log -p", "covers ls x and ls y", other, "does not match", other)
-	f(Call{Tool: "bash", Arguments: argument("command", "r$X x > y")}, "Its command or cmd or script is judged as shell (tool bash (policy.yaml:3)).", "The script redirects input or output.",
+	f(Call{Tool: "bash", Arguments: argument("command", "r$X x >| y")}, "Its command or cmd or script is judged as shell (tool bash (policy.yaml:3)).", "The script redirects input or output.",
 		"covers every call of the tool", "does not cover the call: The script redirects input or output", "does not cover the call: The script redirects input or output", other,
 		"may match: `r$X` is unknown before it runs", other)
 	f(Call{Tool: "read", Arguments: argument("filePath", "src/x")}, "Its filePath is judged as path (built-in profile of read).", "", other, other, other, "covers src/x", other, other)

@@ -63,7 +63,7 @@ func onlyPlainCommands(t *testing.T, script string) {
 	}
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
-		case nil, *syntax.File, *syntax.Stmt, *syntax.BinaryCmd, *syntax.Word, *syntax.Lit, *syntax.SglQuoted, *syntax.DblQuoted:
+		case nil, *syntax.File, *syntax.Stmt, *syntax.BinaryCmd, *syntax.Word, *syntax.Lit, *syntax.SglQuoted, *syntax.DblQuoted, *syntax.Redirect:
 		case *syntax.CallExpr:
 			name := n.Args[0]
 			for len(name.Parts) == 1 {

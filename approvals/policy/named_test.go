@@ -104,9 +104,9 @@ func TestFinding9_LastStarCoversNothingToo(t *testing.T) {
 	judgeScripts(t, force, isDenied, "git push --force", "git push --force origin", "git push origin main --force", "sudo git push --force")
 	judgeScripts(t, force, notAllowed, "git push -f", "git push -fu origin main", "git push --mirror", "git push --mirror origin", "git push origin +main", "git push origin +HEAD:main", "git push origin -f", "git -C x push origin +main", "git push origin $X")
 	judgeScripts(t, force, isAllowed, "git push", "git push origin main", "git push -u origin main", "git pull --force origin", "git push origin main+x", "git tag +x")
-	// an allow pattern stays as it is: the star is one word or more
-	judgeScripts(t, "default: ask\nrules:\n  - allow: ['Bash(git push *)', 'Bash(cat *)']\n", func(a Action) bool { return a == Ask }, "git push", "cat", "git push --force origin", "git push origin +main")
-	judgeScripts(t, "default: ask\nrules:\n  - allow: ['Bash(git push *)', 'Bash(cat *)']\n", isAllowed, "git push origin", "cat x")
+	// the last * of an allow pattern is one word or more, but for readers
+	judgeScripts(t, "default: ask\nrules:\n  - allow: ['Bash(git push *)', 'Bash(cat *)']\n", func(a Action) bool { return a == Ask }, "git push", "git push --force origin", "git push origin +main")
+	judgeScripts(t, "default: ask\nrules:\n  - allow: ['Bash(git push *)', 'Bash(cat *)']\n", isAllowed, "git push origin", "cat x", "cat")
 }
 
 // TestFinding30_CommandsAreShownWhole: Finding 30. Redirections, here-documents and the

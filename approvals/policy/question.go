@@ -110,7 +110,7 @@ func (q *question) whyNotAllow(by rule.Basis, byRule bool) string {
 		return "The call can be read in more than one way, so it needs approval."
 	case q.denied.match == match.Maybe && !by.SpelledOut:
 		return "The call would be allowed, but a deny rule may match it."
-	case !byRule && q.c.IsJudgedScript() && (q.c.Ambiguity != "" || q.c.NotSimple() != ""):
+	case !byRule && q.c.IsJudgedScript() && (q.c.Ambiguity != "" || q.c.NotPlain() != ""):
 		return "The command is more than plain words, so it needs approval."
 	case !byRule && q.c.Secret() != "":
 		return q.c.SecretReason()
@@ -129,8 +129,8 @@ func (q *question) whyNoRule() string {
 		return ""
 	case len(q.c.Doubts) > 0:
 		return q.c.Doubts[0]
-	case q.c.Partial == "" && q.c.Outside() != "":
-		return "A rule allows this only in the workspace: " + q.c.Outside() + "."
+	case q.c.Partial == "" && q.c.Places.Outside() != "":
+		return "A rule allows this only in the workspace: " + q.c.Places.Outside() + "."
 	}
 	return q.c.Partial
 }

@@ -74,7 +74,7 @@ func suggestCommands(c *resource.ParsedCall) []string {
 	}
 	found := []string{}
 	for _, command := range commands {
-		exact := shell.QuoteWords(command.Words)
+		exact := command.Display()
 		if p, err := shell.NewAllowPattern(exact); err != nil || !p.Covers(command, c.Known.Programs) || !meansItself(exact) {
 			return []string{}
 		}

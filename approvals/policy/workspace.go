@@ -9,8 +9,8 @@ import (
 // Workspace returns the folders in which agents work, nil if the policy names none.
 func (p *Policy) Workspace() *workspace.Workspace { return p.rules.Known.Workspace }
 
-// In returns the policy with another workspace, such as that of one client, or with what is known of
-// an agent: see [workspace.Workspace.Of].
+// In returns the policy with another workspace, such as that of one client, or with the
+// folder of an agent: see [workspace.Workspace.Of].
 func (p *Policy) In(w *workspace.Workspace) *Policy {
 	return &Policy{rules: p.rules.Work(w), grants: p.grants, results: p.results}
 }

@@ -192,8 +192,9 @@ func TestWorkspaceRefused(t *testing.T) {
 	f("home/.local/state/heldcall/run", "heldcall's own files")
 	f("app/src", "")
 	f("/work/app", "")
-	if _, err := Parse(file, []byte("rules: [{allow: ['Bash(ls)'], within: workspace}]\n")); err == nil || !strings.Contains(err.Error(), "needs a workspace") {
-		t.Errorf("within without a workspace: %v", err)
+	without, err := Parse(file, []byte("rules: [{allow: ['Bash(ls)'], within: workspace}]\n"))
+	if err != nil || len(without.Warnings()) != 1 || !strings.Contains(without.Warnings()[0], "allows nothing") {
+		t.Errorf("within without a workspace: %v %q", err, without.Warnings())
 	}
 	p, err := Parse(file, []byte("workspace: [app/src]\nrules: []\n"))
 	if err != nil {

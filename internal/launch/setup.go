@@ -117,7 +117,7 @@ func (u *Setup) protect(work string, others ...string) error {
 	if n.URL == "" {
 		files = append(files, n.Dir)
 	}
-	u.Config.Policy.WorkDir = work
+	u.Config.Policy.WorkDir, u.Config.Policy.SharedFiles = work, true
 	for _, file := range files {
 		if file == "" {
 			continue

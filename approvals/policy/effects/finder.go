@@ -54,7 +54,7 @@ func (f *finder) place(text string, l match.Location, problem string) approvals.
 	switch {
 	case f.c.Known.Workspace == nil || problem != "":
 		return ""
-	case f.c.Inside(text):
+	case f.c.Places.Inside(text):
 		return approvals.PlaceWorkspace
 	case l.Anchor != "" || l.Up > 0:
 		return approvals.PlaceOutside

@@ -41,12 +41,12 @@ func (p *parser) lookFolder() {
 	}
 	for _, field := range p.c.Tool.Workdir {
 		for _, v := range match.ValuesAt(p.members, field) {
-			p.c.folders = append(p.c.folders, v.Text)
+			p.c.Places.folders = append(p.c.Places.folders, v.Text)
 			if p.c.Tool.AnyFolder || slices.Contains(p.c.Tool.Args, field[0]) {
 				continue
 			}
 			l, problem := match.Locate(v.Text)
-			if v.Kind != '"' || (v.Text != "" && (problem != "" || l.Anchor != "" || l.Up > 0) && p.c.outsideOf(v.Text) != "") {
+			if v.Kind != '"' || (v.Text != "" && (problem != "" || l.Anchor != "" || l.Up > 0) && p.c.Places.leaves(v.Text)) {
 				p.goesBeyond(fmt.Sprintf("The call has the argument %s, which runs the command in another folder.", strings.Join(field, ".")))
 			}
 		}

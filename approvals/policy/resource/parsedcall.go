@@ -44,12 +44,8 @@ type ParsedCall struct {
 	Unknown    []Candidate // texts of arguments that nothing is known of
 	Keys       Keys
 
-	folders     []string    // of a shell, as the arguments name them
-	outside     string      // why a rule for the workspace does not cover the call, or ""
-	uses        []shell.Use // see Uses; nil: not needed yet
-	written     []Written   // see Written; nil: not needed yet
-	secretWords map[*shell.Command][]int
-	arguments   argumentTexts
+	Places    Places
+	arguments argumentTexts
 }
 
 // Candidate is one text that a resource may be.
@@ -133,18 +129,30 @@ func (c *ParsedCall) ShownCommands() []string {
 	return found
 }
 
-// CommandTexts returns the commands found in the call, with … for text that only a shell knows.
+// CommandTexts returns the commands found in the call, without redirections, with … for text that only a shell knows.
 func (c *ParsedCall) CommandTexts() []string {
 	var found []string
 	for _, script := range c.Scripts() {
 		for _, command := range script.All {
-			found = append(found, command.Display())
+			if !command.Redirect {
+				found = append(found, command.Display())
+			}
 		}
 	}
 	return found
 }
 
-// NotSimple returns why the resource is a script of more than plain words, or "".
+// NotPlain returns why the resource is a script of more than plain words, or "".
+func (c *ParsedCall) NotPlain() string {
+	for _, script := range c.Scripts() {
+		if script.NotPlain != "" {
+			return script.NotPlain
+		}
+	}
+	return ""
+}
+
+// NotSimple returns why no patterns can cover the script that is the resource, or "".
 func (c *ParsedCall) NotSimple() string {
 	for _, script := range c.Scripts() {
 		if script.NotSimple != "" {

@@ -21,6 +21,7 @@ type Rules interface {
 // Parse returns the resources of a call.
 func Parse(call Call, known *Known, rules Rules) *ParsedCall {
 	c := &ParsedCall{Call: call, Tool: known.Tool(call.Tool), Known: known}
+	c.Places.call = c
 	p := &parser{c: c, rules: rules}
 	if c.Tool != nil {
 		c.Kind = c.Tool.Kind
@@ -289,8 +290,7 @@ func (p *parser) newCandidate(text string) Candidate {
 	r := Candidate{Text: text, Lower: match.FoldCase(text)}
 	switch p.c.Kind {
 	case Path:
-		r.Path, r.Problem = match.Locate(text)
-		p.c.place(&r)
+		p.c.Places.locate(&r)
 	case URL:
 		r.URL, r.Problem = match.ParseURL(text)
 	case Shell:

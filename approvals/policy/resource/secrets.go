@@ -206,7 +206,7 @@ func (c *ParsedCall) SecretFlag() string {
 
 // SecretWords returns the indices of the words of a command that may name secrets.
 func (c *ParsedCall) SecretWords(of *shell.Command) []int {
-	found, known := c.secretWords[of]
+	found, known := c.Places.secrets[of]
 	if known {
 		return found
 	}
@@ -225,10 +225,10 @@ func (c *ParsedCall) SecretWords(of *shell.Command) []int {
 	if last := len(of.Words) - 1; last > 0 && searches && of.Folder != "" && len(found) == 0 && c.Known.Profiles.isSecretWord(of.Folder, true) {
 		found = append(found, last)
 	}
-	if c.secretWords == nil {
-		c.secretWords = map[*shell.Command][]int{}
+	if c.Places.secrets == nil {
+		c.Places.secrets = map[*shell.Command][]int{}
 	}
-	c.secretWords[of] = found
+	c.Places.secrets[of] = found
 	return found
 }
 

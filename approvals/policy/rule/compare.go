@@ -87,7 +87,7 @@ func (p *Pattern) MatchCandidate(c *resource.ParsedCall, r *resource.Candidate) 
 // or may write.
 func (p *Pattern) matchWritten(c *resource.ParsedCall) match.Result {
 	found := match.No
-	for _, written := range c.Written() {
+	for _, written := range c.Places.Written() {
 		one := p.matchPath(c, &written.Candidate)
 		if !written.Certain {
 			one = min(one, match.Maybe)
@@ -133,7 +133,7 @@ func namesAny(names *regexp.Regexp, c *resource.ParsedCall) match.Result {
 
 // CoversCommand reports whether an allow pattern covers a command and names its secrets.
 func (p *Pattern) CoversCommand(c *resource.ParsedCall, command *shell.Command) bool {
-	if p.argument.shell == nil || !p.argument.shell.Covers(command, c.Known.Programs) {
+	if p.argument.shell == nil || !p.coversWords(c, command) {
 		return false
 	}
 	if slices.ContainsFunc(c.SecretWords(command), func(i int) bool {
@@ -142,7 +142,17 @@ func (p *Pattern) CoversCommand(c *resource.ParsedCall, command *shell.Command) 
 	}) {
 		return false
 	}
-	return !p.Rule.Within || c.CommandWithin(command)
+	return !p.Rule.Within || c.Places.CommandWithin(command)
+}
+
+// coversWords reports whether an allow pattern covers the words of a command, and its rule what the
+// command does. If it is a * alone, what the command does is enough.
+func (p *Pattern) coversWords(c *resource.ParsedCall, command *shell.Command) bool {
+	if len(p.Rule.Does) == 0 {
+		return p.argument.shell.Covers(command, c.Known.Programs)
+	}
+	use := c.Places.UseOf(command)
+	return slices.Contains(p.Rule.Does, use.Class) && (p.argument.star || p.argument.shell.Covers(command, c.Known.Programs))
 }
 
 // Covers reports whether an allow pattern covers a resource other than a script.
@@ -166,9 +176,9 @@ func (p *Pattern) Covers(c *resource.ParsedCall, r *resource.Candidate) bool {
 func (p *Pattern) coversPath(c *resource.ParsedCall, r *resource.Candidate) bool {
 	glob := p.argument.path
 	if !glob.Dotted || c.Known.Workspace == nil {
-		return glob.Covers(r.Path) && (!p.Rule.Within || c.CandidateWithin(r))
+		return glob.Covers(r.Path) && (!p.Rule.Within || c.Places.CandidateWithin(r))
 	}
-	return c.CandidateWithin(r) && slices.ContainsFunc(r.Place.Below, glob.Covers) &&
+	return c.Places.CandidateWithin(r) && slices.ContainsFunc(r.Place.Below, glob.Covers) &&
 		(len(r.Place.Target) == 0 || slices.ContainsFunc(r.Place.Target, glob.Covers))
 }
 

@@ -53,7 +53,7 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 		{Name: "hosted_mcp", Read: resource.SetOneOf(&r.Reader, &p.Hosted.mcp, resource.Ask, resource.Allow)},
 		{Name: "results", Read: func(n *yaml.Node, _ string) { results = n }},
 		{Name: "taint", Read: func(n *yaml.Node, _ string) { taint = n }},
-		{Name: "workspace", Read: func(n *yaml.Node, path string) { r.workspace(n, path, &p.Known) }},
+		{Name: "workspace", Read: func(n *yaml.Node, path string) { readWorkspace(r, n, path, &p.Known) }},
 	}, "denial", "grants", "limit", "limits", "mode")
 	if p.fallback != "" {
 		p.Known.Profiles = p.Known.Profiles.Without()
@@ -81,8 +81,8 @@ func isEmpty(n *yaml.Node) bool {
 	return len(n.Content) == 0 && (n.Kind == yaml.SequenceNode || n.ShortTag() == "!!null")
 }
 
-// workspace reads the folders in which agents work. The policy itself is never inside.
-func (r *reader) workspace(n *yaml.Node, path string, known *resource.Known) {
+// readWorkspace reads the folders in which agents work. The policy itself is never inside.
+func readWorkspace(r *reader, n *yaml.Node, path string, known *resource.Known) {
 	file, err := filepath.Abs(r.File)
 	if err != nil {
 		r.Fail(n, path, "is relative to a folder that cannot be found: %s", err)

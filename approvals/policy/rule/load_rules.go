@@ -11,6 +11,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
@@ -57,10 +58,8 @@ func (r *ruleReader) keys() []strictyaml.Key {
 		}},
 		{Name: "within", Read: r.about(&r.to.allow, "allow", func(n *yaml.Node, path string) {
 			one.Within = r.OneOf(n, path, []string{"workspace"}) != ""
-			if r.in.Known.Workspace == nil {
-				r.Fail(n, path, "needs a workspace: write workspace: [FOLDER] in the policy")
-			}
 		})},
+		{Name: "does", Read: r.about(&r.to.allow, "allow", func(n *yaml.Node, path string) { one.Does = readClasses(r.reader, n, path) })},
 		{Name: "when", Read: func(n *yaml.Node, path string) { one.When = r.condition(n, path) }},
 		{Name: "limit", Read: r.limit},
 		{Name: "reason", Read: r.SetText(&one.Reason)},
@@ -86,6 +85,21 @@ func (r *ruleReader) keys() []strictyaml.Key {
 		{Name: "required_approvals", Read: r.question(func(n *yaml.Node, path string) { one.Required = r.Number(n, path, 1) })},
 		{Name: "remember", Read: r.question(func(n *yaml.Node, path string) { r.remember(n, path, &one.Settings) })},
 	}
+}
+
+// readClasses reads what the commands of a rule do.
+func readClasses(r *reader, n *yaml.Node, path string) []programs.Class {
+	var known []string
+	for _, class := range programs.Classes() {
+		known = append(known, string(class))
+	}
+	var found []programs.Class
+	r.List(n, path, "classes", func(item *yaml.Node, path string) {
+		if class := r.OneOf(item, path, known); class != "" {
+			found = append(found, programs.Class(class))
+		}
+	})
+	return found
 }
 
 // patternList notes a list of patterns, to be read when the rule's settings are known.

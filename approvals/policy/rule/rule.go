@@ -9,6 +9,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/detect"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 )
 
 // Rule is the settings of one item of rules.
@@ -17,6 +18,7 @@ type Rule struct {
 	Reason           string
 	MatchesArguments bool               // its patterns are compared with all the arguments
 	Within           bool               // it allows only what is inside the workspace
+	Does             []programs.Class   // it allows only commands of these classes; nil: of any
 	When             *Condition         // nil: always
 	Limit            *Limit             // nil: any number of calls
 	Edits            []Edit             // of a rewrite

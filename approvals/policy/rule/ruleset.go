@@ -128,7 +128,17 @@ func (p *Set) Warnings() []string {
 		found = append(found, fmt.Sprintf("%s: %s allows any arguments of %s, also files that may hold secrets: write %s(...) to allow some.",
 			one.Where, one.Text, someOf(names), names[0]))
 	}
-	return append(append(found, p.untainted()...), p.questionWarnings()...)
+	return slices.Concat(found, p.untainted(), p.withoutWorkspace(), p.questionWarnings())
+}
+
+// withoutWorkspace warns of a rule for the workspace where the policy names none.
+func (p *Set) withoutWorkspace() []string {
+	for _, one := range p.Allow.All {
+		if one.Rule.Within && p.Known.Workspace == nil {
+			return []string{fmt.Sprintf("%s: within: workspace allows nothing, but for clients whose configuration names a workspace: write workspace: [FOLDER].", one.Where)}
+		}
+	}
+	return nil
 }
 
 // untainted warns of a condition on tainted runs where nothing taints one.

@@ -9,6 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 )
 
 // AllowPattern is the argument of an allow pattern for scripts: the words of one command.
@@ -18,6 +19,7 @@ type AllowPattern struct {
 	open       bool       // a trailing :*: the last word may go on after a colon, any operands may follow
 	colon      match.Glob // the last word, then a colon and any text, where open
 	SpelledOut bool       // no * at all
+	redirect   bool       // of a redirection: see redirect.go
 }
 
 var errNotOneCommand = errors.New("is not one command of plain words: write one pattern for each command that is allowed")
@@ -33,12 +35,22 @@ func NewAllowPattern(text string) (*AllowPattern, error) {
 		return nil, errNotOneCommand
 	}
 	stmt := file.Stmts[0]
-	call, ok := stmt.Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Assigns) > 0 || len(stmt.Redirs) > 0 || len(stmt.Comments) > 0 || stmt.Negated || stmt.Background {
-		return nil, errNotOneCommand
-	}
 	p := &AllowPattern{SpelledOut: true}
-	for _, w := range call.Args {
+	var words []*syntax.Word
+	call, ok := stmt.Cmd.(*syntax.CallExpr)
+	switch r := redirectOf(stmt); {
+	case len(stmt.Comments) > 0, stmt.Negated, stmt.Background:
+		return nil, errNotOneCommand
+	case r != nil:
+		p.redirect = true
+		p.words = append(p.words, match.NewGlob(redirectWords[r.Op]))
+		words = []*syntax.Word{r.Word}
+	case !ok, len(call.Assigns) > 0, len(stmt.Redirs) > 0:
+		return nil, errNotOneCommand
+	default:
+		words = call.Args
+	}
+	for _, w := range words {
 		g, err := wordGlob(w)
 		if err != nil {
 			return nil, err
@@ -114,9 +126,12 @@ func wordGlob(w *syntax.Word) (match.Glob, error) {
 	return match.Glob{Parts: parts}, nil
 }
 
-// Covers reports whether an allow pattern covers one command of plain words.
+// Covers reports whether an allow pattern covers one command of plain words, or one redirection.
 func (p *AllowPattern) Covers(c *Command, t *Programs) bool {
-	if !p.fitsLength(len(c.Words)) || !p.coversProgram(c, t) {
+	if c.Redirect || p.redirect {
+		return c.Redirect && p.coversRedirect(c)
+	}
+	if (!p.fitsLength(len(c.Words)) && !p.fitsAlone(c, t)) || !p.coversProgram(c, t) {
 		return false
 	}
 	free := false // options may follow, as the pattern has --
@@ -134,6 +149,16 @@ func (p *AllowPattern) Covers(c *Command, t *Programs) bool {
 		free = free || (p.words[i].Literal() && word == "--")
 	}
 	return true
+}
+
+// fitsAlone reports whether a command is a pattern's words in front of a last *, and a reader, which
+// shows its input or folder then.
+func (p *AllowPattern) fitsAlone(c *Command, t *Programs) bool {
+	if !p.rest || len(p.words) == 0 || len(c.Words) != len(p.words) {
+		return false
+	}
+	entry, _ := t.ClassOf(c.Words, c.wild)
+	return entry.Class == programs.Read
 }
 
 func (p *AllowPattern) fitsLength(words int) bool {
@@ -154,8 +179,8 @@ func (p *AllowPattern) coversProgram(c *Command, t *Programs) bool {
 		return false // a shell chooses the program
 	case len(p.words) > 1 && p.words[0].Literal() && !p.names(program):
 		return false
-	case c.piped && (c.interprets || c.reads) && !t.Listed(program):
-		return false // what it runs is in the pipe
+	case (c.piped || c.fed) && (c.interprets || c.reads) && !t.Listed(program):
+		return false // what it runs is in its input
 	case p.SpelledOut:
 		return true
 	}

@@ -132,7 +132,7 @@ func TestNotSimple(t *testing.T) {
 		"ls # x":                             "a comment",
 		"ls &":                               "leaves it running",
 		"! ls":                               "negates",
-		"ls > f":                             "redirects",
+		"ls >&f":                             "redirects",
 		"ls 3> /dev/null":                    "redirects",
 		"time":                               "more than simple commands",
 		"for i in a; do ls; done":            "more than simple commands",

@@ -76,9 +76,16 @@ func appendFirst(keys []string, text string) []string {
 // AppendAllowKeys adds the keys by which allow patterns for the script are found.
 func (s *Script) AppendAllowKeys(keys []string) []string {
 	for _, c := range s.All {
+		for _, one := range c.same {
+			keys = append(keys, match.FoldCase(one.Words[0]))
+			keys = appendWordsKeys(keys, one.Words[:min(len(one.Words), maxKeyWords)])
+		}
 		if len(c.Words) > 0 {
 			keys = append(keys, match.FoldCase(c.Words[0]))
 			keys = appendWordsKeys(keys, c.Words[:min(len(c.Words), maxKeyWords)])
+			if c.Redirect && c.Words[0] == ">>" {
+				keys = appendWordsKeys(keys, []string{">", c.Words[1]})
+			}
 		}
 	}
 	return keys

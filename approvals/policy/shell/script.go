@@ -30,6 +30,7 @@ const (
 type Script struct {
 	Problem   string   // why it is not parsed, or what a shell may read differently; "" if neither
 	NotSimple string   // why it is more than plain words in a list, or ""
+	NotPlain  string   // the same, or what it does beside plain words that patterns can cover: it redirects
 	mentions  []string // parts in which it may name a command that it runs, beside those of its commands
 	others    []otherPart
 	writes    bool       // it redirects output to a file
@@ -47,10 +48,14 @@ type Command struct {
 	opens []string // the words with a space between, a word that a shell may expand ending with unknown
 	//               where it may; of a program with a folder a second time without that
 	piped  bool // reads what another command writes
+	fed    bool // reads a file or a text by a redirection
 	source commandSource
 	Folder string // that cd has changed to before it, as far as is known; or ""
 
+	Redirect bool // it is a redirection: see redirect.go
+
 	inner       []*Command // what it runs
+	same        []*Command // what does the same together: without options in front of a subcommand
 	complete    bool       // inner is all that it runs: nothing, where that is empty
 	opaque      bool       // it may run anything
 	runsOthers  bool       // its program runs others: see runsOthers
@@ -97,6 +102,7 @@ func (t *Programs) ParseArgv(argv []string) *Script {
 		s.Problem = "The command is not valid UTF-8."
 	}
 	if s.NotSimple = s.Problem; s.Problem != "" {
+		s.NotPlain = s.Problem
 		return s
 	}
 	f := &finder{table: t, script: s, budget: 2 * MaxScript}
@@ -117,7 +123,7 @@ func (f *finder) joined(src string) {
 	}
 	read := f.parse(src, 0)
 	f.script = s
-	s.NotSimple = read.NotSimple
+	s.NotSimple, s.NotPlain = read.NotSimple, read.NotPlain
 	c.opaque = c.opaque || read.Problem != ""
 	s.Commands = append(s.Commands, read.Commands...)
 	s.texts = append(s.texts, read.texts...)
@@ -168,25 +174,28 @@ type finder struct {
 }
 
 // Unparsed is a script that is not parsed.
-func Unparsed(why string) *Script { return &Script{Problem: why, NotSimple: why} }
+func Unparsed(why string) *Script { return &Script{Problem: why, NotSimple: why, NotPlain: why} }
 
 func (f *finder) parse(src string, depth int) *Script {
 	s := &Script{Problem: scriptProblem(src), texts: make([]string, 0, 8)}
 	f.script = s
 	f.budget -= len(src)
 	if len(src) > MaxScript || opened(src) > maxOpen || strings.Contains(src, unknown) {
-		s.NotSimple = s.Problem
+		s.NotSimple, s.NotPlain = s.Problem, s.Problem
 		return s
 	}
 	file, err := f.table.parseSource(src)
 	if err != nil {
 		s.Problem = "The command cannot be parsed as a shell script."
-		s.NotSimple = s.Problem
+		s.NotSimple, s.NotPlain = s.Problem, s.Problem
 		return s
 	}
 	f.walk(file, src, depth)
 	if s.NotSimple = s.Problem; s.NotSimple == "" {
 		s.NotSimple = f.table.whyNotSimple(file)
+	}
+	if s.NotSimple != "" {
+		s.NotPlain = s.NotSimple
 	}
 	f.finish()
 	return s
@@ -211,6 +220,10 @@ func (f *finder) finish() {
 // the next.
 func (c *Command) changeFolder(folder string) string {
 	c.Folder = folder
+	inside := folder
+	for _, one := range c.same {
+		inside = one.changeFolder(inside)
+	}
 	next := folder
 	for _, one := range c.inner {
 		next = one.changeFolder(next)
@@ -234,13 +247,14 @@ func (c *Command) appendAll(all []*Command) []*Command {
 
 func (c *Command) isWild(i int) bool { return c.wild != nil && c.wild[i] }
 
-// OnlyInner returns the only command that a program runs, if the program changes only time and
-// priority, or nil.
-func (c *Command) OnlyInner() *Command {
-	if !c.transparent || !c.complete || len(c.inner) != 1 {
-		return nil
+// Instead returns commands that together do the same as a command: the one that it runs, if it
+// changes only time and priority; or a cd to the folder of an option, and the command without
+// options in front of its subcommand.
+func (c *Command) Instead() []*Command {
+	if c.transparent && c.complete && len(c.inner) == 1 {
+		return c.inner
 	}
-	return c.inner[0]
+	return c.same
 }
 
 func callWords(call *syntax.CallExpr) []word {
@@ -288,7 +302,40 @@ func (f *finder) command(words []word, piped bool, depth int) *Command {
 	if !c.complete && len(words) > 1 {
 		c.findMentions()
 	}
+	c.same = f.withoutGlobals(c)
 	return c
+}
+
+// withoutGlobals returns the commands that do the same as one with options in front of its
+// subcommand, or nil.
+func (f *finder) withoutGlobals(c *Command) []*Command {
+	rest, folders, ok := f.table.WithoutGlobals(c.Words)
+	if !ok {
+		return nil
+	}
+	plain := func(at ...int) *Command {
+		one := &Command{piped: c.piped, runsOthers: c.runsOthers, interprets: c.interprets, source: c.source}
+		for _, i := range at {
+			one.Words = append(one.Words, c.Words[i])
+			one.wild = append(one.wild, c.isWild(i))
+		}
+		return one
+	}
+	var same []*Command
+	for _, i := range folders {
+		to := plain(0, i)
+		to.Words[0], to.runsOthers = "cd", false
+		same = append(same, to)
+	}
+	same = append(same, plain(rest...))
+	for _, one := range same {
+		if !slices.Contains(one.wild, true) {
+			one.wild = nil
+		}
+		one.mayStar = f.table.StarMay(one.Words, one.wild)
+		one.complete = f.harmless(one)
+	}
+	return same
 }
 
 // findInner finds the commands that a program runs.

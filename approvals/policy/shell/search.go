@@ -9,9 +9,12 @@ import (
 // flagLetters are the options without a value of all programs whose first operand is a search text.
 const flagLetters = "cFHhilnorRsvwx"
 
-// SearchPattern returns the index of the word that a program searches for, or 0 if that is
-// uncertain. A word that may be a path is not such a word.
+// SearchPattern returns the index of the word that a program searches for, or of a script that only
+// prints, or 0 if that is uncertain. A word that may be a path is not such a word.
 func (t *Programs) SearchPattern(c *Command) int {
+	if script := t.ScriptWord(c.Words); script > 0 {
+		return script
+	}
 	if !t.SearchesFor(c.Words[0]) {
 		return 0
 	}

@@ -40,6 +40,9 @@ func (s *Script) Shown() []string {
 	for _, c := range s.Commands {
 		one := entry{at: c.at()}
 		for _, each := range c.appendAll(nil) {
+			if each.Redirect {
+				continue // it is shown with its command
+			}
 			one.texts = append(one.texts, each.shown())
 		}
 		entries = append(entries, one)
@@ -111,6 +114,9 @@ func (c *Command) Display() string {
 	words := slices.Clone(c.Words)
 	for i, w := range words {
 		words[i] = strings.ReplaceAll(w, unknown, "…")
+	}
+	if c.Redirect {
+		return words[0] + " " + QuoteWords(words[1:])
 	}
 	return QuoteWords(words)
 }

@@ -35,8 +35,8 @@ func (t *Programs) whyStmtNotSimple(stmt *syntax.Stmt) string {
 		return "The script negates a command or leaves it running."
 	}
 	for _, r := range stmt.Redirs {
-		if !harmlessRedirect(r) {
-			return "The script redirects input or output."
+		if !harmlessRedirect(r) && !plainRedirect(r) {
+			return notPlainRedirect
 		}
 	}
 	switch cmd := stmt.Cmd.(type) {
@@ -64,22 +64,6 @@ func (t *Programs) whyStmtNotSimple(stmt *syntax.Stmt) string {
 	}
 }
 
-// harmlessRedirect reports whether a redirection only joins or discards output.
-func harmlessRedirect(r *syntax.Redirect) bool {
-	if r.Hdoc != nil || r.Word == nil || (r.N != nil && r.N.Value != "1" && r.N.Value != "2") {
-		return false
-	}
-	switch to := r.Word.Lit(); r.Op {
-	case syntax.RdrOut, syntax.AppOut, syntax.RdrAll, syntax.AppAll:
-		return to == "/dev/null"
-	case syntax.RdrIn:
-		return to == "/dev/null" && r.N == nil
-	case syntax.DplOut:
-		return to == "1" || to == "2"
-	}
-	return false
-}
-
 func (t *Programs) whyCallNotSimple(call *syntax.CallExpr) string {
 	if len(call.Args) == 0 {
 		return "The script sets a variable."
@@ -94,9 +78,13 @@ func (t *Programs) whyCallNotSimple(call *syntax.CallExpr) string {
 			}
 		}
 	}
+	program := wordOf(call.Args[0]).text
 	for _, w := range call.Args {
-		if one := wordOf(w); one.why != "" {
+		switch one := wordOf(w); {
+		case one.why != "":
 			return one.why
+		case one.sign && !t.TakesScript(program):
+			return quotesSign
 		}
 	}
 	return ""

@@ -52,6 +52,12 @@ func (t *Programs) Uses(s *Script) (uses []Use, all bool) {
 		if c.passesThrough() {
 			continue
 		}
+		if len(c.same) > 0 {
+			for _, one := range c.same {
+				uses = append(uses, t.use(one))
+			}
+			continue
+		}
 		uses = append(uses, t.use(c))
 	}
 	return uses, s.NotSimple == ""
@@ -68,6 +74,9 @@ func (t *Programs) use(c *Command) Use {
 	for i, text := range c.Words {
 		u.Words = append(u.Words, Word{Text: strings.ReplaceAll(text, unknown, "…"), Known: !strings.Contains(text, unknown), Glob: c.isWild(i)})
 	}
+	if c.Redirect {
+		return u.redirection()
+	}
 	entry, length := t.ClassOf(c.Words, c.wild)
 	u.Class, u.Why = entry.Class, entry.Why
 	if t.depends(c, entry) {
@@ -76,6 +85,17 @@ func (t *Programs) use(c *Command) Use {
 	operands := slices.DeleteFunc(slices.Clone(c.Words[1:length]), isOption)
 	u.Subcommand = strings.Join(operands, " ")
 	u.Paths = u.paths(entry, length)
+	return u
+}
+
+func (u Use) redirection() Use {
+	u.Class, u.Why = programs.Write, "writes its output to a file"
+	access := Writes
+	if u.Program == "<" {
+		u.Class, u.Why, access = programs.Read, "reads a file", Reads
+	}
+	u.Program = u.Program[:1]
+	u.Paths = []PathUse{{u.Words[1], access}}
 	return u
 }
 

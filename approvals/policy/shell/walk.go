@@ -43,6 +43,7 @@ type walk struct {
 	src    string
 	depth  int
 	piped  []*syntax.Stmt // the reading ends of pipes
+	fed    []*syntax.Stmt // those with a redirection of input
 	inputs []input
 	spans  []span // in which a command may be named
 }
@@ -56,6 +57,12 @@ func (w *walk) stmt(n *syntax.Stmt) {
 	if len(n.Redirs) > 0 {
 		w.inputs = append(w.inputs, inputsOf(n)...)
 		s.writes = s.writes || writesFile(n)
+		for _, r := range n.Redirs {
+			w.in.redirect(r, w.src)
+		}
+		if slices.ContainsFunc(n.Redirs, func(r *syntax.Redirect) bool { return givesInput(r) && !harmlessRedirect(r) }) {
+			w.fed = append(w.fed, n)
+		}
 	}
 	var words []word
 	call, ok := n.Cmd.(*syntax.CallExpr)
@@ -66,7 +73,11 @@ func (w *walk) stmt(n *syntax.Stmt) {
 		s.noteOther(n, w.src)
 		return
 	}
-	c := w.in.command(words, slices.ContainsFunc(w.piped, func(end *syntax.Stmt) bool { return partOf(n, end) }), w.depth)
+	within := func(s *syntax.Stmt) bool { return partOf(n, s) }
+	c := w.in.command(words, slices.ContainsFunc(w.piped, within), w.depth)
+	if slices.ContainsFunc(w.fed, within) {
+		c.isFed()
+	}
 	c.source = commandSource{stmt: n, script: w.src, expands: expands(call, w.src)}
 	w.in.fed(c, n.Redirs, w.depth)
 	s.Commands = append(s.Commands, c)
@@ -78,6 +89,14 @@ func (w *walk) stmt(n *syntax.Stmt) {
 				w.spans = append(w.spans, in.text)
 			}
 		}
+	}
+}
+
+// isFed notes that a command, and those that it runs, read a redirection.
+func (c *Command) isFed() {
+	c.fed = true
+	for _, one := range slices.Concat(c.inner, c.same) {
+		one.isFed()
 	}
 }
 

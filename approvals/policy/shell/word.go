@@ -20,6 +20,7 @@ type word struct {
 	open string // the text up to what a shell may expand, then unknown; else the text
 	why  string // why the word is not plain, or ""
 	wild bool   // has an unquoted * or ?, and is plain otherwise
+	sign bool   // quotes a variable, which a program that evaluates the word may expand
 }
 
 func wordOf(w *syntax.Word) word {
@@ -46,7 +47,7 @@ func unquoted(w *syntax.Word) word {
 			b.unknown("The script has a word that a shell expands.")
 		}
 	}
-	one := word{text: b.text.String(), why: b.why, wild: b.wild}
+	one := word{text: b.text.String(), why: b.why, wild: b.wild, sign: b.sign}
 	one.open = one.text
 	if b.cut >= 0 {
 		one.open = one.text[:b.cut] + unknown
@@ -101,6 +102,7 @@ type wordBuilder struct {
 	why  string
 	cut  int // where the text stops being certain, or -1
 	wild bool
+	sign bool
 }
 
 func (b *wordBuilder) note(why string) {
@@ -122,8 +124,13 @@ func (b *wordBuilder) unknown(why string) {
 }
 
 func (b *wordBuilder) literal(text string, first bool) {
+	escaped := false
 	for i, r := range text {
 		switch {
+		case escaped:
+			escaped = false
+		case r == '\\' && i+1 < len(text) && strings.IndexByte("()!;*?[]{}|&<>'\"# .-+^/", text[i+1]) >= 0:
+			escaped = true
 		case r == '*' || r == '?':
 			b.wild = true
 		case !plainRune(text, i, r, first):
@@ -157,8 +164,11 @@ func expandedFrom(text string, first bool) int {
 
 func (b *wordBuilder) singleQuoted(part *syntax.SglQuoted) {
 	if !part.Dollar {
-		if strings.ContainsAny(part.Value, "$`") {
-			b.note("The script quotes a $ or a back quote.")
+		switch {
+		case strings.Contains(part.Value, "`"), holdsSubstitution(part.Value):
+			b.note(quotesSign)
+		case namesVariable(part.Value):
+			b.sign = true
 		}
 		b.text.WriteString(part.Value)
 		return
@@ -183,11 +193,37 @@ func (b *wordBuilder) doubleQuoted(q *syntax.DblQuoted) {
 			b.unknown("The script has a word that a shell expands.")
 			continue
 		}
-		if strings.ContainsAny(lit.Value, "\\$`!") {
+		if strings.ContainsAny(lit.Value, "$`!") || !plainBackslashes(lit.Value) {
 			b.note("The script quotes a $, a back quote, a backslash or a ! in double quotes.")
 		}
 		b.text.WriteString(unescape(lit.Value, true))
 	}
+}
+
+// namesVariable reports whether a text contains a $ in front of what may be a variable.
+func namesVariable(text string) bool {
+	for i := range len(text) {
+		if text[i] == '$' && i+1 < len(text) && strings.IndexByte(" \t)|/,;}]0123456789", text[i+1]) < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+const quotesSign = "The script quotes a $ or a back quote."
+
+// plainBackslashes reports whether every shell reads the backslashes of a text in double quotes
+// alike: in front of " and another backslash they are removed, in front of others they stay.
+func plainBackslashes(text string) bool {
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		if i++; i == len(text) || strings.IndexByte("$`!\n", text[i]) >= 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // plainRune reports whether every shell reads an unquoted character literally: letters, digits and

@@ -129,3 +129,8 @@ func belowOf(folder, l match.Location) (match.Location, bool) {
 	}
 	return match.Location{}, false
 }
+
+// within reports whether a path is a folder or in it, in any letter case.
+func within(folder, l match.Location) bool {
+	return folder.Anchor == l.Anchor && folder.Up == l.Up && (l.Lower == folder.Lower || strings.HasPrefix(l.Lower, folder.Lower+"/"))
+}

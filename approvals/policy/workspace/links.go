@@ -24,10 +24,13 @@ func resolved(path string) string {
 	}
 }
 
+// folders are those of a workspace.
+type folders []Folder
+
 // follow returns where the links in a path lead, or "" if it has none below the folders of the
 // workspace. Inside is false if one leads out of the workspace, or may. Between this look and the
 // call the file system can change.
-func (w *Workspace) follow(path string) (target string, inside bool) {
+func (all folders) follow(path string) (target string, inside bool) {
 	path = filepath.FromSlash(path)
 	volume := filepath.VolumeName(path)
 	at := volume + string(filepath.Separator)
@@ -45,10 +48,10 @@ func (w *Workspace) follow(path string) (target string, inside bool) {
 			return "", false
 		}
 		linked = err == nil && info.Mode()&fs.ModeSymlink != 0
-		if !linked || w.above(at) {
+		if !linked || all.above(at) {
 			continue
 		}
-		if found = true; !w.leadsInside(at) {
+		if found = true; !all.leadsInside(at) {
 			return "", false
 		}
 	}
@@ -59,16 +62,16 @@ func (w *Workspace) follow(path string) (target string, inside bool) {
 }
 
 // above reports whether a path is a folder of the workspace or above one.
-func (w *Workspace) above(path string) bool {
-	return slices.ContainsFunc(w.folders, func(f Folder) bool {
+func (all folders) above(path string) bool {
+	return slices.ContainsFunc(all, func(f Folder) bool {
 		return f.path == path || strings.HasPrefix(f.path, path+string(filepath.Separator))
 	})
 }
 
 // leadsInside reports whether a link leads to a file that is there and in the workspace.
-func (w *Workspace) leadsInside(link string) bool {
+func (all folders) leadsInside(link string) bool {
 	to, err := filepath.EvalSymlinks(link)
-	return err == nil && slices.ContainsFunc(w.folders, func(f Folder) bool {
+	return err == nil && slices.ContainsFunc(all, func(f Folder) bool {
 		return to == f.real || strings.HasPrefix(to, f.real+string(filepath.Separator))
 	})
 }

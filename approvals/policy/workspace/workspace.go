@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
@@ -13,7 +12,7 @@ import (
 // Workspace is the folders in which an agent works. It is immutable. Nil is no workspace: no path
 // is inside.
 type Workspace struct {
-	folders []Folder
+	folders folders
 	start   string           // the agent's folder; "": not known
 	seen    bool             // heldcall sees the files of the agent at the same paths
 	own     []match.Location // files of heldcall, which are never inside
@@ -27,13 +26,13 @@ func New(folders []Folder) *Workspace {
 	return &Workspace{folders: folders}
 }
 
-// Agent is what is known of the agent's side of the paths in its calls.
+// Agent is an agent as far as it decides which files the paths in its calls are.
 type Agent struct {
 	Folder string // from which relative paths count, absolute; "": not known
 	Seen   bool   // heldcall sees the agent's files at the same paths, so it can look for links
 }
 
-// Of returns the workspace for an agent.
+// Of returns the same folders for an agent.
 func (w *Workspace) Of(a Agent) *Workspace {
 	if w == nil {
 		return nil
@@ -43,7 +42,7 @@ func (w *Workspace) Of(a Agent) *Workspace {
 	return &one
 }
 
-// Without returns the workspace in which some files, and what is below them, count as outside.
+// Without returns the workspace in which some files and folders count as outside.
 func (w *Workspace) Without(files ...string) *Workspace {
 	if w == nil {
 		return nil
@@ -128,7 +127,7 @@ func (w *Workspace) Find(text string, listed func(match.Location) bool) Place {
 
 // findTarget follows the links in a path.
 func (w *Workspace) findTarget(p *Place, whole string) {
-	target, inside := w.follow(whole)
+	target, inside := w.folders.follow(whole)
 	if !inside {
 		p.Outside = "a link leads from " + match.Quote(whole) + " out of the workspace"
 	}
@@ -144,9 +143,4 @@ func (w *Workspace) findTarget(p *Place, whole string) {
 	if slices.ContainsFunc(w.own, func(own match.Location) bool { return within(own, l) }) {
 		p.Outside = match.Quote(whole) + " is a link to a file that belongs to heldcall"
 	}
-}
-
-// within reports whether a path is a folder or in it, in any letter case.
-func within(folder, l match.Location) bool {
-	return folder.Anchor == l.Anchor && folder.Up == l.Up && (l.Lower == folder.Lower || strings.HasPrefix(l.Lower, folder.Lower+"/"))
 }

@@ -34,6 +34,9 @@ const (
 
 var classes = []Class{Read, Check, Write, Fetch, Install, Run, Send, Publish, Destroy, Privilege}
 
+// Classes returns the classes but Unknown, from the least to the most severe.
+func Classes() []Class { return slices.Clone(classes) }
+
 // OnlyKnown reports whether a class holds only if all options of a command are known.
 func (c Class) OnlyKnown() bool { return slices.Index(classes, c) <= slices.Index(classes, Fetch) }
 

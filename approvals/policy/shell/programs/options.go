@@ -15,10 +15,13 @@ type Program struct {
 	numbers    bool
 	dashes     bool
 	spell      int
+	script     string   // kind of the script that is spell: it need not be spelled out if it only prints
+	prints     bool     // every word that is not an option is printed
 	most       int      // below 0: any number
 	begins     string   // of every operand
 	never      []string // what neither operands nor values begin with
 	commands   map[string]*Program
+	folder     string // the option, in front of the subcommand, whose value is a folder to work in
 }
 
 // StarMay returns for each word of a command whether a * of an allow pattern may match it: operands
@@ -26,10 +29,29 @@ type Program struct {
 func (t *Table) StarMay(argv []string, wild []bool) []bool {
 	w := optionWalk{at: t.options[argv[0]]}
 	may := make([]bool, len(argv))
+	if t.asksForHelp(argv) {
+		return slices.Repeat([]bool{true}, len(argv))
+	}
 	for i, word := range argv[1:] {
 		may[i+1] = w.word(word, wild != nil && wild[i+1])
 	}
 	return may
+}
+
+// asksForHelp reports whether a command is a program, with names of subcommands that the table lists,
+// and --help or --version. git runs man or a browser for the help of a subcommand.
+func (t *Table) asksForHelp(argv []string) bool {
+	last := len(argv) - 1
+	if last < 1 || (argv[last] != "--help" && argv[last] != "--version") || (argv[0] == "git" && last > 1) {
+		return false
+	}
+	at := t.options[argv[0]]
+	for _, word := range argv[1:last] {
+		if at != nil {
+			at = at.commands[word]
+		}
+	}
+	return at != nil
 }
 
 type optionWalk struct {
@@ -69,11 +91,17 @@ func (w *optionWalk) operand(word string, wild bool) bool {
 	if wild && (w.at.most >= 0 || w.operands <= w.at.spell) {
 		return false // it may be several
 	}
-	return w.operands > w.at.spell && (w.at.most < 0 || w.operands <= w.at.most)
+	if w.operands <= w.at.spell && !isPrintScript(w.at.script, word) {
+		return false
+	}
+	return (w.at.most < 0 || w.operands <= w.at.most)
 }
 
 // Option reports whether an option is listed, and whether the next word is its value.
 func (p *Program) Option(word string) (listed, takesNext bool) {
+	if p.prints {
+		return true, false
+	}
 	if name, ok := strings.CutPrefix(word, "--"); ok {
 		name, value, inline := strings.Cut(name, "=")
 		if p.longValues[name] {
@@ -84,7 +112,7 @@ func (p *Program) Option(word string) (listed, takesNext bool) {
 	if name, value, _ := strings.Cut(word, "="); p.words[name] {
 		return value == "" || !isOption(value), false
 	}
-	if p.numbers && strings.Trim(word[1:], "0123456789") == "" {
+	if p.numbers && isNumber(word[1:]) {
 		return true, false
 	}
 	for i := 1; i < len(word); i++ {
@@ -98,7 +126,69 @@ func (p *Program) Option(word string) (listed, takesNext bool) {
 	return true, false
 }
 
+// isNumber reports whether a text is digits, or digits and a unit.
+func isNumber(text string) bool {
+	unit := strings.TrimLeft(text, "0123456789")
+	return unit == "" || (unit != text && len(unit) == 1 && strings.Contains("bcwkMG", unit))
+}
+
 // barred reports whether an operand or a value means more than itself.
 func (p *Program) barred(text string) bool {
 	return slices.ContainsFunc(p.never, func(begin string) bool { return strings.HasPrefix(text, begin) })
+}
+
+// ScriptWord returns the index of the word of a command that is a script which only prints, or 0.
+func (t *Table) ScriptWord(argv []string) int {
+	w := optionWalk{at: t.options[argv[0]]}
+	if !t.TakesScript(argv[0]) {
+		return 0
+	}
+	for i, word := range argv[1:] {
+		if may := w.word(word, false); !may {
+			return 0
+		}
+		if w.operands == 1 {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// TakesScript reports whether the first operand of a program is a script of sed or awk.
+func (t *Table) TakesScript(program string) bool {
+	p := t.options[program]
+	return p != nil && p.script != ""
+}
+
+// WithoutGlobals returns the words of a command without the listed options in front of its
+// subcommand, as indices, and the indices of the folders to which they change. ok is false if there
+// are no such options, or others.
+func (t *Table) WithoutGlobals(argv []string) (rest, folders []int, ok bool) {
+	p := t.options[argv[0]]
+	if p == nil || p.commands == nil {
+		return nil, nil, false
+	}
+	i := 1
+	for ; i < len(argv) && isOption(argv[i]); i++ {
+		if p.folder != "" && argv[i] == p.folder {
+			i++
+			folders = append(folders, i)
+			continue
+		}
+		listed, takesNext := p.Option(argv[i])
+		if !listed {
+			return nil, nil, false
+		}
+		if takesNext {
+			i++
+		}
+	}
+	if i == 1 || i >= len(argv) {
+		return nil, nil, false
+	}
+	rest = []int{0}
+	for ; i < len(argv); i++ {
+		rest = append(rest, i)
+	}
+	return rest, folders, true
 }

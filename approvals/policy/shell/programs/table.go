@@ -58,6 +58,10 @@ func readProgram(r *strictyaml.Reader, n *yaml.Node, path string) *Program {
 	p := &Program{most: -1}
 	r.Mapping(n, path, append(optionKeys(r, p), []strictyaml.Key{
 		{Name: "words", Read: setNames(r, &p.words)},
+		{Name: "long_values", Read: setNames(r, &p.longValues)},
+		{Name: "folder", Read: r.SetText(&p.folder)},
+		{Name: "script", Read: r.SetText(&p.script)},
+		{Name: "prints", Read: r.SetBool(&p.prints)},
 		{Name: "dashes", Read: r.SetBool(&p.dashes)},
 		{Name: "spell", Read: func(n *yaml.Node, path string) { p.spell = r.Number(n, path, 0) }},
 		{Name: "most", Read: func(n *yaml.Node, path string) { p.most = r.Number(n, path, 0) }},

@@ -1,0 +1,238 @@
+package resource
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+	"github.com/heldcall/heldcall/approvals/policy/workspace"
+)
+
+// Places is where the paths of a call are: in the workspace or outside.
+type Places struct {
+	call    *ParsedCall
+	folders []string                 // of a shell, as the arguments name them
+	outside string                   // see Outside
+	uses    []shell.Use              // see Uses; nil: not needed yet
+	written []Written                // see Written; nil: not needed yet
+	secrets map[*shell.Command][]int // the words of a command that may name secrets
+}
+
+// Written is a path that a shell command writes, moves or removes.
+type Written struct {
+	Candidate
+	Certain bool // else it may: nothing is known of the command, or not of the whole path
+}
+
+// find returns where a path is.
+func (p *Places) find(text string) workspace.Place {
+	return p.call.Known.Workspace.Find(text, p.call.Known.Profiles.isSensitive)
+}
+
+// leaves reports whether a path is not certainly inside the workspace.
+func (p *Places) leaves(text string) bool {
+	place := p.find(text)
+	return !place.Inside()
+}
+
+// locate reads the text of a candidate as a path, and finds whether it may hold secrets. If the
+// folder of the workspace is itself in the list of what may hold secrets, as /root/app is, its files
+// are compared by their paths in it.
+func (p *Places) locate(r *Candidate) {
+	profiles, tree := p.call.Known.Profiles, p.call.IsTree()
+	r.Path, r.Problem = match.Locate(r.Text)
+	if p.call.Known.Workspace != nil {
+		r.Place = p.find(r.Text)
+	}
+	if !r.Place.Listed {
+		r.Secret = profiles.secretPath(r.Text, tree)
+	}
+	for _, l := range r.Place.Forms() {
+		if found := profiles.secretPath(l.Body, tree); found != "" && r.Secret == "" {
+			r.Secret = found
+		}
+	}
+}
+
+// Inside reports whether a path is certainly inside the workspace.
+func (p *Places) Inside(path string) bool {
+	place := p.find(path)
+	return place.Inside()
+}
+
+// Within reports whether a call works in the workspace only: all its paths, or all commands of its
+// scripts, are inside.
+func (p *Places) Within() bool {
+	c := p.call
+	switch {
+	case len(c.Doubts) > 0 || c.Ambiguity != "" || c.Partial != "" || c.Filter != "" || c.certain == 0:
+		return false
+	case c.Kind == Shell:
+		return !slices.ContainsFunc(c.Scripts(), func(s *shell.Script) bool {
+			return s.NotSimple != "" || slices.ContainsFunc(s.All, func(command *shell.Command) bool { return !p.CommandWithin(command) })
+		})
+	case c.Kind == Path:
+		return !slices.ContainsFunc(c.Resources(), func(r Candidate) bool { return !p.CandidateWithin(&r) })
+	}
+	return false
+}
+
+// CandidateWithin reports whether a path is inside the workspace.
+func (p *Places) CandidateWithin(r *Candidate) bool { return p.note(r.Place.Outside) }
+
+// CommandWithin reports whether every path that a command may name is inside the workspace.
+func (p *Places) CommandWithin(of *shell.Command) bool { return p.note(p.commandOutside(of)) }
+
+// Outside returns why a rule for the workspace does not cover the call, as a part of a sentence, or
+// "".
+func (p *Places) Outside() string { return p.outside }
+
+// note keeps the first reason why something is not inside. It reports whether there is none.
+func (p *Places) note(why string) bool {
+	if p.outside == "" {
+		p.outside = why
+	}
+	return why == ""
+}
+
+func (p *Places) commandOutside(of *shell.Command) string {
+	if why := p.pathOutside(of, ""); why != "" {
+		return why
+	}
+	if of.Words[0] == "cd" && slices.Contains(of.Words, "-") {
+		return "the folder before the last cd is not known"
+	}
+	use := p.UseOf(of)
+	words := beforeSubcommand(&use)
+	for _, path := range use.Paths {
+		words = append(words, path.Text)
+	}
+	for _, word := range words {
+		if why := p.wordOutside(of, word); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// beforeSubcommand returns the words in front of the last word of a subcommand, such as the values
+// of options of the program.
+func beforeSubcommand(use *shell.Use) []string {
+	names := strings.Fields(use.Subcommand)
+	var words []string
+	for _, word := range use.Words[min(1, len(use.Words)):] {
+		switch {
+		case len(names) == 0 || word.Text == names[len(names)-1]:
+			return words
+		case !slices.Contains(names, word.Text):
+			words = append(words, word.Text)
+		}
+	}
+	return words
+}
+
+// wordOutside returns why a word of a command may be a path that is not inside the workspace, or "".
+func (p *Places) wordOutside(of *shell.Command, word string) string {
+	if match.LeadsUp(word) {
+		// A shell may be in another folder than its call: after a cd that failed, or one of an
+		// earlier call.
+		return match.Quote(word) + " leads upwards"
+	}
+	for text := range pathsIn(word) {
+		if text == "" || isDevice(text) || (shell.IsOperand(word) && strings.HasPrefix(text, "-")) {
+			continue
+		}
+		if !strings.Contains(text, "://") && strings.Contains(text, ":") && !strings.HasPrefix(text, "/") {
+			text = "./" + text // a revision and a file, which is a part of its own
+		}
+		if why := p.pathOutside(of, text); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// pathOutside judges a path from each folder in which the command may run, or that folder.
+func (p *Places) pathOutside(of *shell.Command, text string) string {
+	text = match.JoinFolder(of.Folder, text)
+	if len(p.folders) == 0 && text == "" {
+		return "" // the agent's own
+	}
+	for _, path := range p.from(text) {
+		if place := p.find(path); place.Outside != "" {
+			return place.Outside
+		}
+	}
+	return ""
+}
+
+// from returns a path as it counts from each folder that the call names.
+func (p *Places) from(text string) []string {
+	if len(p.folders) == 0 {
+		return []string{text}
+	}
+	paths := make([]string, len(p.folders))
+	for i, folder := range p.folders {
+		paths[i] = match.JoinFolder(folder, text)
+	}
+	return paths
+}
+
+// isDevice reports whether a path holds no file.
+func isDevice(path string) bool {
+	return path == "/dev/null" || path == "/dev/stdin" || path == "/dev/stdout" || path == "/dev/stderr"
+}
+
+// UseOf describes a command of the call.
+func (p *Places) UseOf(of *shell.Command) shell.Use {
+	for _, use := range p.Uses() {
+		if use.Command == of {
+			return use
+		}
+	}
+	use := shell.Use{Command: of} // it starts others
+	for _, word := range of.Words[1:] {
+		use.Paths = append(use.Paths, shell.PathUse{Word: shell.Word{Text: word}, Access: shell.Touches})
+	}
+	return use
+}
+
+// Uses describes the commands of the call's scripts.
+func (p *Places) Uses() []shell.Use {
+	if p.uses == nil {
+		p.uses = []shell.Use{}
+		for _, script := range p.call.Scripts() {
+			uses, _ := p.call.Known.Programs.Uses(script)
+			p.uses = append(p.uses, uses...)
+		}
+	}
+	return p.uses
+}
+
+// Written returns the paths that the commands of the call write, or may write.
+func (p *Places) Written() []Written {
+	if p.written != nil {
+		return p.written
+	}
+	p.written = []Written{}
+	for _, use := range p.Uses() {
+		for _, path := range use.Paths {
+			if path.Access == shell.Reads || (path.Access == shell.Touches && !path.Known) {
+				continue
+			}
+			for text := range pathsIn(path.Text) {
+				p.appendWritten(&use, text, path.Access == shell.Writes && path.Known && !path.Glob)
+			}
+		}
+	}
+	return p.written
+}
+
+func (p *Places) appendWritten(use *shell.Use, text string, certain bool) {
+	for _, path := range p.from(match.JoinFolder(use.Folder, text)) {
+		one := Written{Candidate{Text: path, Lower: match.FoldCase(path)}, certain}
+		p.locate(&one.Candidate)
+		p.written = append(p.written, one)
+	}
+}
