@@ -43,7 +43,7 @@ func TestTrustWindow(t *testing.T) {
 	w.decide(r.ID, approvals.Decision{Action: approvals.ActionApprove, Window: "15m"})
 	<-answer
 	g := w.grants(1)[0]
-	if !g.Window || g.RunID != "r1" || g.SessionID != "s" || g.Scope != approvals.GrantSession || g.ExpiresAt == nil || g.ExpiresAt.Sub(g.CreatedAt) != 15*time.Minute || len(g.Patterns) > 0 {
+	if !g.Window || g.RunID != r.RunID || g.SessionID != "s" || g.Scope != approvals.GrantSession || g.ExpiresAt == nil || g.ExpiresAt.Sub(g.CreatedAt) != 15*time.Minute || len(g.Patterns) > 0 {
 		t.Errorf("the window is %+v", g)
 	}
 	w.passes("ann-key", run...)
@@ -58,7 +58,7 @@ func TestTrustWindow(t *testing.T) {
 	}
 	w.asks("ann-key", run...)
 	opened, closed := w.eventsOf(approvals.EventWindowOpened), w.eventsOf(approvals.EventWindowClosed)
-	if len(opened) != 1 || len(closed) != 1 || opened[0].Grant.RunID != "r1" || closed[0].ReviewerID != "local" {
+	if len(opened) != 1 || len(closed) != 1 || opened[0].Grant.RunID != r.RunID || closed[0].ReviewerID != "local" {
 		t.Errorf("opened %+v, closed %+v", opened, closed)
 	}
 }

@@ -1,10 +1,6 @@
 package grants
 
-import (
-	"time"
-
-	"github.com/heldcall/heldcall/approvals"
-)
+import "github.com/heldcall/heldcall/approvals"
 
 // CheckTerms refuses terms of a grant in a decision that makes none.
 func CheckTerms(d *approvals.Decision) error {
@@ -33,7 +29,7 @@ func CheckTerms(d *approvals.Decision) error {
 }
 
 // openWindow sets the terms of the trust window that a decision opens.
-func openWindow(r *approvals.Request, d *approvals.Decision, now time.Time) error {
+func openWindow(r *approvals.Request, d *approvals.Decision) error {
 	lasts, err := d.CheckWindow()
 	if err != nil {
 		return err
@@ -41,7 +37,7 @@ func openWindow(r *approvals.Request, d *approvals.Decision, now time.Time) erro
 	if !r.Details.Window || !r.PermitsWindow() {
 		return approvals.Invalid("window", "no trust window can be opened here (%s): it takes a policy with a workspace, a session and a run, and a rule that permits to remember; approve without it", r.Rule)
 	}
-	end := now.UTC().Add(lasts)
+	end := d.DecidedAt.Add(lasts)
 	d.Scope, d.GrantExpiresAt = approvals.GrantSession, &end
 	return nil
 }

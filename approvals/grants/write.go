@@ -121,7 +121,7 @@ func (gs *Grants) Propose(r *approvals.Request, d approvals.Decision) (approvals
 		return approvals.Grant{}, approvals.Invalid("action", "decisions that need %d approvals cannot be remembered: use approve or deny", r.RequiredApprovals)
 	}
 	if d.Window != "" {
-		if err := openWindow(r, &d, gs.now()); err != nil {
+		if err := openWindow(r, &d); err != nil {
 			return approvals.Grant{}, err
 		}
 	} else if err := d.FillGrant(r, gs.now()); err != nil {

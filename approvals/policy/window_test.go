@@ -41,7 +41,9 @@ func TestTrustWindow(t *testing.T) {
 	p := mustParse(t, windowPolicy)
 	p = p.In(p.Workspace().Of(workspace.Agent{Folder: "/app"})).With(NewGrants(compiled))
 	bash := func(command string) Call { return Call{Tool: "Bash", Arguments: argument("command", command)} }
-	write := func(path string) Call { return Call{Tool: "Write", Arguments: `{"file_path":"` + path + `","content":"x"}`} }
+	write := func(path string) Call {
+		return Call{Tool: "Write", Arguments: `{"file_path":"` + path + `","content":"x"}`}
+	}
 	f := func(name string, c Call, want Action) {
 		t.Helper()
 		if c.Principal.Tenant == "" {

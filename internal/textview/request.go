@@ -13,6 +13,9 @@ import (
 
 // remembering writes what may be remembered of a decision.
 func remembering(r *approvals.Request, line func(name, value string)) {
+	if r.Details.Window {
+		line("--window", "TIME, at most 1h: reads and writes of the run in the workspace pass")
+	}
 	for _, pattern := range r.SuggestedPatterns {
 		line("Suggested", pattern)
 	}
@@ -187,7 +190,10 @@ func Decision(d *approvals.Decision) string {
 	if d.Channel != "" {
 		text += " over " + d.Channel
 	}
-	if d.GrantID != "" {
+	switch {
+	case d.Window != "" && d.GrantExpiresAt != nil:
+		text += fmt.Sprintf(" (trust window %s until %s)", d.GrantID, d.GrantExpiresAt.UTC().Format(time.RFC3339))
+	case d.GrantID != "":
 		text += fmt.Sprintf(" (grant %s: %s)", d.GrantID, strings.Join(d.Patterns, " "))
 	}
 	return Join(": ", text, d.Note)
