@@ -62,6 +62,7 @@
  * @property {string} [raw_arguments]
  * @property {string} [policy] the file name of the policy that judges the call
  * @property {{patterns: string[], scope: string, expires: string}} [remember] what a decision is remembered as where nothing else is chosen
+ * @property {boolean} [window] an approval may open a trust window for the run
  * @property {string} [cancel_reason]
  * @property {string} [ended_at]
  * @property {{at: string, to: string[], escalated_at?: string}} [escalation]
@@ -191,6 +192,8 @@
  * @property {'session'|'agent'|'user'|'tenant'} scope
  * @property {{tenant: string, user: string, agent: string}} principal
  * @property {string} [session_id]
+ * @property {boolean} [window] a trust window: it has no patterns, and covers one run
+ * @property {string} [run_id] of a trust window
  * @property {string[]} patterns
  * @property {string} granted_by
  * @property {string} [on_behalf_of] the reviewer in whose place

@@ -217,6 +217,8 @@ function drawButtons(card) {
 		useless && el('p', { class: 'why', id }, hostile(useless)),
 		button('Approve', () => card.decide(card, { action: 'approve' }), { class: 'good approve', ...press('a', unready), ...(folded > 0 ? { disabled: true } : {}) }),
 		button('Deny…', () => card.enter('deny'), { class: 'bad deny', ...press('d', hindered) }),
+		byOne && card.request.details.window && button('Approve, trust 15 min', () => card.decide(card, { action: 'approve', window: '15m' }), {
+			class: 'window', disabled: card.busy || unready !== '' || folded > 0, title: 'Also opens a trust window: for 15 minutes, calls of this run pass that only read and write in the workspace.' }),
 		byOne && !card.request.details.fixed && button('Edit…', () => card.enter('edit'), { class: 'edit', ...press('e', unready) }),
 		byOne && card.request.allow_remember && button('Always allow…', () => card.enter('remember'), { class: 'always', ...press('r', unready) }),
 		why);
@@ -281,6 +283,7 @@ function drawOutcome(request) {
 	return el('div', { class: `outcome ${request.status}` },
 		el('strong', {}, automatic ? wordsFor(request).ran : edited ? 'Approved with changes' : ENDS[request.status]),
 		decision && !automatic && el('span', {}, ' by ', hostile(byWhom(decision)), ' '),
+		decision?.window && el('span', {}, `and a trust window of ${plain(decision.window)} `),
 		decision?.patterns && el('span', {}, 'and from now on: ', decision.patterns.map((pattern) => [el('code', {}, hostile(pattern)), ' ']).flat()),
 		request.details.ended_at && elapsed(request.details.ended_at),
 		why && el('span', {}, hostile(WHY_CANCELLED[why] ?? why.replaceAll('_', ' '))),
