@@ -32,8 +32,11 @@ func TestTrustWindow(t *testing.T) {
 		t.Errorf("window %v, effects %q, risk %s", r.Details.Window, approvals.EffectsText(r.Effects), r.RiskLevel)
 	}
 	for _, wrong := range []approvals.Decision{
-		{Action: approvals.ActionApprove, Window: "61m"}, {Action: approvals.ActionApprove, Window: "-1m"}, {Action: approvals.ActionApprove, Window: "soon"},
-		{Action: approvals.ActionDeny, Window: "15m"}, {Action: approvals.ActionAllowAlways, Window: "15m"},
+		{Action: approvals.ActionApprove, Window: "61m"},
+		{Action: approvals.ActionApprove, Window: "-1m"},
+		{Action: approvals.ActionApprove, Window: "soon"},
+		{Action: approvals.ActionDeny, Window: "15m"},
+		{Action: approvals.ActionAllowAlways, Window: "15m"},
 	} {
 		wrong.RequestID = r.ID
 		if _, err := w.console.Decide(t.Context(), wrong); !errors.As(err, new(*approvals.InvalidError)) {

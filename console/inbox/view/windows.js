@@ -10,18 +10,20 @@ import { toast } from './toast.js';
 
 const EVERY = 15_000; // milliseconds between two looks: other reviewers open and close windows too
 
-const place = el('div', { class: 'windows', role: 'group', 'aria-label': 'Open trust windows' });
-place.hidden = true;
+/** @type {HTMLElement|undefined} */
+let place;
 
 /** The element in which the windows are, kept current from now on. */
 export function buildWindows() {
+	place = el('div', { class: 'windows', role: 'group', 'aria-label': 'Open trust windows' });
+	place.hidden = true;
 	setInterval(() => { if (!document.hidden) void drawWindows(); }, EVERY);
 	return place;
 }
 
 /** Reads the windows, and shows those that are open. */
 export async function drawWindows() {
-	if (!state.me) return;
+	if (!state.me || !place) return;
 	try {
 		const { items } = await listGrants('');
 		const open = items.filter((grant) => grant.window);
