@@ -32,14 +32,14 @@ describe('events', () => {
 });
 
 describe('order', () => {
-	const list = [request('3', { risk_level: 'critical' }), request('2'), request('1', { expires_at: '2026-01-01T00:09:00Z' }), request('5', { turn_id: 'turn-2', risk_level: 'high' })];
+	const list = [request('3', { risk_level: 'critical', run_id: 'c' }), request('2', { run_id: 'b' }), request('1', { expires_at: '2026-01-01T00:09:00Z', run_id: 'a' }), request('5', { run_id: 'b', risk_level: 'high' })];
 	const keys = (order) => bundles(list, order).map((bundle) => bundle.requests.map((each) => each.id).join('+'));
 	test('what waits of one run is together, that of another agent is not', () => {
 		const of = (id, agent, run) => request(id, { turn_id: `turn-${id}`, principal: { tenant: 't', user: 'u', agent }, session_id: 's', run_id: run });
 		const all = bundles([of('1', 'a', 'r'), of('2', 'a', 'r'), of('3', 'b', 'r'), of('4', 'a', 'q')], 'age');
 		assert.deepEqual(all.map((bundle) => bundle.requests.map((each) => each.id).join('+')), ['1+2', '3', '4']);
 	});
-	test('by risk, a turn by its riskiest call', () => assert.deepEqual(keys('risk'), ['3', '2+5', '1']));
+	test('by risk, a run by its riskiest call', () => assert.deepEqual(keys('risk'), ['3', '2+5', '1']));
 	test('by age', () => assert.deepEqual(keys('age'), ['1', '2+5', '3']));
 	test('by time left', () => assert.deepEqual(keys('expiry'), ['2+5', '3', '1']));
 });
