@@ -47,6 +47,7 @@ type Decision struct {
 	OnBehalfGroups []string            `json:"on_behalf_groups,omitempty"` // that then give the right to decide, set by the gate
 	Fills          []int               `json:"fills,omitempty"`            // of an approval: indexes of the demands that it counts for, set by the gate
 	Channel        string              `json:"channel,omitempty"`          // "rest", "nats", ...
+	Window         string              `json:"window,omitempty"`           // of approve: opens a trust window for this time, such as "15m"; at most MaxWindow
 	Patterns       []string            `json:"patterns,omitempty"`
 	GrantExpiresAt *time.Time          `json:"grant_expires_at,omitempty"` // of the grant; given to the gate, nil is DefaultGrantTime from now and NeverExpires no end; recorded, nil is no end
 	Scope          GrantScope          `json:"scope,omitempty"`            // of the grant

@@ -27,6 +27,8 @@ const (
 	EventResultRedacted    EventType = "result_redacted"   // or the result without some parts
 	EventGrantCreated      EventType = "grant_created"
 	EventGrantRevoked      EventType = "grant_revoked"
+	EventWindowOpened      EventType = "window_opened" // a trust window
+	EventWindowClosed      EventType = "window_closed" // by a reviewer, or at its end
 	EventRunPaused         EventType = "run_paused"
 	EventRunResumed        EventType = "run_resumed"
 	EventRunAborted        EventType = "run_aborted"

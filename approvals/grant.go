@@ -47,8 +47,12 @@ type Grant struct {
 	// not compare are "".
 	Principal Principal `json:"principal"`
 	SessionID string    `json:"session_id,omitempty"` // with the scope session
-	Patterns  []string  `json:"patterns"`             // tool or tool(argument), as in rules
-	GrantedBy string    `json:"granted_by"`           // the reviewer
+	// Window is true for a trust window. It has no patterns: it allows the calls of one run whose
+	// effects are known as reads and writes in the workspace. RunID is that run.
+	Window    bool     `json:"window,omitempty"`
+	RunID     string   `json:"run_id,omitempty"`
+	Patterns  []string `json:"patterns"`   // tool or tool(argument), as in rules
+	GrantedBy string   `json:"granted_by"` // the reviewer
 	// GranterUser is the user of the same person in principals, set by the channel that
 	// authenticated the reviewer. It is not recorded.
 	GranterUser string `json:"-"`
@@ -165,7 +169,9 @@ func (g *Grant) CheckWhole() error {
 		return Invalid("session_id", "it is missing: a grant of the scope session names its session")
 	case g.Principal.Tenant == "":
 		return Invalid("principal", "its tenant is missing; agents without a tenant have \"default\"")
-	case len(g.Patterns) == 0:
+	case g.Window && (g.Effect != GrantAllow || g.Scope != GrantSession || g.RunID == "" || g.ExpiresAt == nil || len(g.Patterns) > 0):
+		return Invalid("window", "a trust window allows calls of one run of a session, for a time, and has no patterns")
+	case len(g.Patterns) == 0 && !g.Window:
 		return Invalid("patterns", "there are none: write tool or tool(argument)")
 	}
 	return g.checkSize()
@@ -187,6 +193,9 @@ func GrantFor(r *Request, d *Decision) Grant {
 	}
 	if d.Action == ActionDenyAlways {
 		g.Effect = GrantDeny
+	}
+	if d.Window != "" {
+		g.Window, g.RunID, g.Patterns = true, r.RunID, []string{}
 	}
 	return g
 }

@@ -20,6 +20,7 @@ type DecisionPayload struct {
 	Confirmed      *bool               `json:"confirmed"`
 	ModifiedArgs   jsontext.Value      `json:"modified_args"`
 	Note           string              `json:"note"`
+	Window         string              `json:"window"`
 	Patterns       []string            `json:"patterns"`
 	GrantExpiresAt *GrantEnd           `json:"grant_expires_at"`
 	Scope          GrantScope          `json:"scope"`
@@ -55,6 +56,7 @@ func ParseDecision(payload []byte) (Decision, error) {
 		RequestID: cmp.Or(p.RequestID, p.ExecutionID),
 		Action:    action,
 		Note:      p.Note,
+		Window:    p.Window,
 		Patterns:  p.Patterns,
 		Scope:     p.Scope,
 		Template:  p.Template,

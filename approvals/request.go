@@ -99,8 +99,9 @@ type Request struct {
 	Title             string          `json:"title"`
 	Description       string          `json:"description"`
 	RiskLevel         Risk            `json:"risk_level"`
-	Reason            string          `json:"reason"` // of the policy, for asking
-	Rule              string          `json:"rule"`   // file:line of the rule that asks, or "default"
+	Effects           []Effect        `json:"effects,omitempty"` // of the call; none: unknown, or the request is not about a call
+	Reason            string          `json:"reason"`            // of the policy, for asking
+	Rule              string          `json:"rule"`              // file:line of the rule that asks, or "default"
 	SuggestedPatterns []string        `json:"suggested_patterns"`
 	Context           Context         `json:"context"`
 	AllowRemember     bool            `json:"allow_remember"`
@@ -138,6 +139,8 @@ type Details struct {
 	// Remember has the default terms of a remembered decision; nil if decisions are not
 	// remembered.
 	Remember *GrantTerms `json:"remember,omitempty"`
+	// Window is true if an approval may open a trust window for the run: see [Decision].
+	Window bool `json:"window,omitempty"`
 	// CancelReason is the reason why the request was cancelled: agent_gone, run_aborted,
 	// not_recorded or internal_error.
 	CancelReason string `json:"cancel_reason,omitempty"`

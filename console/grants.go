@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/problem"
 	"github.com/heldcall/heldcall/console/query"
@@ -118,7 +119,13 @@ func (h grantHandlers) suggestions(w http.ResponseWriter, r *http.Request) error
 }
 
 func (h grantHandlers) revoke(w http.ResponseWriter, r *http.Request) error {
-	g, err := h.grants.Revoke(r.Context(), r.PathValue("id"), access.ReviewerOf(r).Name, channelREST)
+	who, id := access.ReviewerOf(r), r.PathValue("id")
+	if who.Role != reviewers.RoleAdmin { // who trusts less needs no rights
+		if g, err := h.grants.Grant(id); err == nil && !g.Window {
+			return approvals.Forbidden(who.Name, "revoking a grant needs the role admin; reviewers can close trust windows")
+		}
+	}
+	g, err := h.grants.Revoke(r.Context(), id, who.Name, channelREST)
 	if err != nil {
 		return fmt.Errorf("revoke a grant: %w", err)
 	}

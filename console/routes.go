@@ -52,7 +52,7 @@ func (h *handlers) routes() []route {
 		{"POST", "/api/v1/grants", admin, `create a grant: {"effect": "allow", "principal": {"tenant": "default"}, "patterns": ["bash(npm run *)"]}`, h.grants.add},
 		{"POST", "/api/v1/grants/preview", viewer, "which recent calls a grant with this body would have covered", h.grants.preview},
 		{"GET", "/api/v1/grants/{id}", viewer, "one grant", h.grants.show},
-		{"DELETE", "/api/v1/grants/{id}", admin, "revoke a grant", h.grants.revoke},
+		{"DELETE", "/api/v1/grants/{id}", reviewer, "revoke a grant; reviewers who are no admins can only close trust windows", h.grants.revoke},
 		{"GET", "/api/v1/secrets", viewer, "secrets of agents, without their values", h.secrets.list},
 		{"POST", "/api/v1/secrets", admin, `store a secret, or replace its value: {"name": "GITHUB_TOKEN", "value": "...", "principal": {"tenant": "default"}}`, h.secrets.set},
 		{"DELETE", "/api/v1/secrets", admin, "delete a secret: name, tenant, user, agent, session_id", h.secrets.delete},

@@ -68,11 +68,16 @@ func (d *decider) apply(ctx context.Context, r *approvals.Request, one approvals
 	if *settle, err = d.conceal(ctx, r, &one); err != nil {
 		return err
 	}
+	if one.Remembers() {
+		if err := d.remember(r, &one); err != nil {
+			return err
+		}
+	}
 	status := approvals.StatusApproved
 	switch one.Action {
 	case approvals.ActionAnswer:
 		status = approvals.StatusAnswered
-	case approvals.ActionDeny:
+	case approvals.ActionDeny, approvals.ActionDenyAlways:
 		status = approvals.StatusDenied
 	case approvals.ActionAbortRun:
 		if r.RunID == "" {
@@ -83,13 +88,6 @@ func (d *decider) apply(ctx context.Context, r *approvals.Request, one approvals
 	case approvals.ActionModifyArgs:
 		if err := d.edit(r, &one); err != nil {
 			return err
-		}
-	case approvals.ActionAllowAlways, approvals.ActionDenyAlways:
-		if err := d.remember(r, &one); err != nil {
-			return err
-		}
-		if one.Action == approvals.ActionDenyAlways {
-			status = approvals.StatusDenied
 		}
 	}
 	r.Decisions = append(r.Decisions, one)

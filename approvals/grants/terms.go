@@ -4,6 +4,11 @@ import "github.com/heldcall/heldcall/approvals"
 
 // CheckTerms refuses terms of a grant in a decision that makes none.
 func CheckTerms(d *approvals.Decision) error {
+	if d.Window != "" {
+		if _, err := d.CheckWindow(); err != nil {
+			return err
+		}
+	}
 	if d.Action == approvals.ActionAllowAlways || d.Action == approvals.ActionDenyAlways {
 		return nil
 	}
@@ -20,5 +25,19 @@ func CheckTerms(d *approvals.Decision) error {
 			return approvals.Invalid(one.field, "only allow_always and deny_always take it, not %q", d.Action)
 		}
 	}
+	return nil
+}
+
+// openWindow sets the terms of the trust window that a decision opens.
+func openWindow(r *approvals.Request, d *approvals.Decision) error {
+	lasts, err := d.CheckWindow()
+	if err != nil {
+		return err
+	}
+	if !r.Details.Window || !approvals.PermitsWindow(r) {
+		return approvals.Invalid("window", "no trust window can be opened here (%s): it takes a policy with a workspace, a session and a run, and a rule that permits to remember; approve without it", r.Rule)
+	}
+	end := d.DecidedAt.Add(lasts)
+	d.Scope, d.GrantExpiresAt = approvals.GrantSession, &end
 	return nil
 }

@@ -3,6 +3,7 @@ package grants
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"time"
 
@@ -124,7 +125,7 @@ func (gs *Grants) applyUse(g approvals.Grant, revision uint64, u use) {
 	}
 }
 
-// sweep deletes the grants that ended long ago, and removes the ids of grants that were
+// sweep records the end of trust windows, deletes the grants that ended long ago, and removes the ids of grants that were
 // deleted long ago. Replicas may do this at the same time.
 func (gs *Grants) sweep(ctx context.Context) {
 	now := gs.now()
@@ -132,16 +133,38 @@ func (gs *Grants) sweep(ctx context.Context) {
 	gs.mu.Lock()
 	maps.DeleteFunc(gs.removed, func(_ string, at time.Time) bool { return now.Sub(at) > keepRemoved })
 	var over []string
+	var windows []approvals.Grant
 	for id, g := range gs.byID {
-		if g.Expired(before) {
+		switch {
+		case g.Window && g.Expired(now):
+			windows = append(windows, gs.viewLocked(g))
+		case g.Expired(before):
 			over = append(over, id)
 		}
 	}
 	gs.mu.Unlock()
+	for _, g := range windows {
+		if err := gs.closeWindow(ctx, g); err != nil {
+			gs.log.Warn("failed to record the end of a trust window; trying again", "grant", g.ID, "error", err)
+			return
+		}
+	}
 	for _, id := range over {
 		if err := gs.store.DeleteGrant(ctx, id); err != nil {
 			gs.log.Warn("failed to delete an expired grant; trying again", "grant", id, "error", err)
 			return
 		}
 	}
+}
+
+// closeWindow records the end of a trust window and deletes it. Replicas may do this at the same time.
+func (gs *Grants) closeWindow(ctx context.Context, g approvals.Grant) error {
+	if err := gs.store.EnsureEvent(ctx, grantEvent(g.EndEvent(), g, approvals.ReviewerTimeout, "", *g.ExpiresAt)); err != nil {
+		return fmt.Errorf("record the event: %w", err)
+	}
+	if err := gs.store.DeleteGrant(ctx, g.ID); err != nil {
+		return fmt.Errorf("delete it: %w", err)
+	}
+	gs.remove(g.ID)
+	return nil
 }

@@ -51,7 +51,9 @@ func (gs *Grants) complete(g approvals.Grant, r *approvals.Request) (approvals.G
 		expires := g.ExpiresAt.UTC()
 		g.ExpiresAt = &expires
 	}
-	g.Patterns = slices.Compact(slices.Clone(g.Patterns))
+	if g.Patterns = slices.Compact(slices.Clone(g.Patterns)); g.Patterns == nil {
+		g.Patterns = []string{}
+	}
 	g.Narrow()
 	return g, g.CheckWhole()
 }
@@ -59,7 +61,7 @@ func (gs *Grants) complete(g approvals.Grant, r *approvals.Request) (approvals.G
 // Write records the event of a new grant, then the grant, which is then in force. It does
 // nothing if the grant was written before, even if it was revoked since.
 func (gs *Grants) Write(ctx context.Context, g approvals.Grant) error {
-	if err := gs.store.EnsureEvent(ctx, grantEvent(approvals.EventGrantCreated, g, g.GrantedBy, g.Channel, g.CreatedAt)); err != nil {
+	if err := gs.store.EnsureEvent(ctx, grantEvent(g.BeginEvent(), g, g.GrantedBy, g.Channel, g.CreatedAt)); err != nil {
 		return approvals.Unavailable("record the event of grant "+g.ID, err)
 	}
 	revision, err := gs.store.PutGrant(ctx, g, 0)
@@ -90,7 +92,7 @@ func (gs *Grants) Revoke(ctx context.Context, id, reviewer, channel string) (app
 	gs.mu.Lock()
 	gs.used[id].addTo(&g)
 	gs.mu.Unlock()
-	if err := gs.store.EnsureEvent(ctx, grantEvent(approvals.EventGrantRevoked, g, reviewer, channel, gs.now().UTC())); err != nil {
+	if err := gs.store.EnsureEvent(ctx, grantEvent(g.EndEvent(), g, reviewer, channel, gs.now().UTC())); err != nil {
 		return approvals.Grant{}, approvals.Unavailable("record that grant "+id+" is revoked", err)
 	}
 	if err := gs.store.DeleteGrant(ctx, id); err != nil {
@@ -118,7 +120,11 @@ func (gs *Grants) Propose(r *approvals.Request, d approvals.Decision) (approvals
 	if r.RequiredApprovals > 1 {
 		return approvals.Grant{}, approvals.Invalid("action", "decisions that need %d approvals cannot be remembered: use approve or deny", r.RequiredApprovals)
 	}
-	if err := d.FillGrant(r, gs.now()); err != nil {
+	if d.Window != "" {
+		if err := openWindow(r, &d); err != nil {
+			return approvals.Grant{}, err
+		}
+	} else if err := d.FillGrant(r, gs.now()); err != nil {
 		return approvals.Grant{}, err
 	}
 	g, err := gs.complete(approvals.GrantFor(r, &d), r)

@@ -39,6 +39,9 @@ func (j *Judge) CheckGrant(g approvals.Grant, r *approvals.Request) (approvals.G
 		return g, err
 	}
 	all := j.ofRequest(r)
+	if g.Window {
+		return g, checkWindow(all)
+	}
 	if len(all) == 0 {
 		return g, approvals.Invalid("action", "the policy %s of this client is not configured here; use approve or deny", r.Details.Policy)
 	}
@@ -49,6 +52,14 @@ func (j *Judge) CheckGrant(g approvals.Grant, r *approvals.Request) (approvals.G
 	from, c := requested(r)
 	from.At = j.now()
 	return g, checkEffect(compiled, g, from.call(c), all)
+}
+
+// checkWindow refuses a trust window where it would cover no call.
+func checkWindow(all []*policy.Policy) error {
+	if len(all) == 0 || slices.ContainsFunc(all, func(p *policy.Policy) bool { return p.Workspace() == nil }) {
+		return approvals.Invalid("window", "the policy of this client has no workspace, so a trust window would cover no call")
+	}
+	return nil
 }
 
 // applyTemplate completes a grant by the template that it names.

@@ -41,6 +41,7 @@ func (c *CompiledGrant) in() scope {
 type grantSet struct {
 	scope       approvals.GrantScope
 	deny, allow *rule.Index
+	windows     []*CompiledGrant // trust windows
 }
 
 // NewGrants makes a set of grants. Their order means nothing.
@@ -82,7 +83,8 @@ func newGrantSet(kind approvals.GrantScope, grants []*CompiledGrant) *grantSet {
 	for _, list := range [][]*rule.Pattern{deny, allow} {
 		slices.SortFunc(list, byExactness)
 	}
-	return &grantSet{kind, rule.NewIndex(deny), rule.NewAllowIndex(allow)}
+	windows := slices.DeleteFunc(slices.Clone(grants), func(c *CompiledGrant) bool { return !c.grant.Window })
+	return &grantSet{kind, rule.NewIndex(deny), rule.NewAllowIndex(allow), windows}
 }
 
 // byExactness orders patterns of grants: the longest decides, then the newest.

@@ -45,7 +45,9 @@ func Parse(name string, src []byte) (*Policy, error) {
 // With returns the policy with grants in place of any before. A grant that denies is like a deny
 // rule, one that allows like an allow rule.
 func (p *Policy) With(g *Grants) *Policy {
-	return &Policy{rules: p.rules, grants: g, results: p.results}
+	next := *p
+	next.grants = g
+	return &next
 }
 
 // Default returns the policy that asks about every call.
@@ -68,7 +70,9 @@ func (p *Policy) Protect(folder string, files ...string) *Policy {
 	if len(files) == 0 {
 		return p
 	}
-	return &Policy{rules: p.rules.Protect(folder, files...), grants: p.grants, results: p.results}
+	next := *p
+	next.rules = p.rules.Protect(folder, files...)
+	return &next
 }
 
 // Judge returns the verdict on a call.

@@ -88,6 +88,7 @@ func TestAskIsComplete(t *testing.T) {
 		Action: Ask, Rule: "policy.yaml:14", Reason: "A policy rule requires approval for transfer.", Risk: approvals.RiskCritical,
 		Resource: "100", Preview: "100", Suggested: []string{"transfer(100)"}, Timeout: 30 * time.Minute,
 		OnTimeout: approvals.OnTimeoutDeny, Reviewers: []string{"finance", "ops"}, RequiredApprovals: 2,
+		Effects: []approvals.Effect{{Kind: approvals.EffectUnknown, Target: "transfer"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -97,7 +98,7 @@ func TestAskIsComplete(t *testing.T) {
 		Action: Ask, Rule: "default", Reason: "No rule matches this call; the policy's default is to ask.",
 		Risk: approvals.RiskMedium, Resource: `{"a":"/","b":1}`, Preview: `{"b":1,"a":"/"}`,
 		Suggested: []string{`x({"a":"/","b":1})`, "x(*)"}, ByDefault: true, Timeout: rule.DefaultTimeout, OnTimeout: approvals.OnTimeoutDeny,
-		RequiredApprovals: 1, AllowRemember: true,
+		RequiredApprovals: 1, AllowRemember: true, Effects: []approvals.Effect{{Kind: approvals.EffectUnknown, Target: "x"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -51,7 +51,7 @@ func (q *question) judgeUnasked(by rule.Basis, byRule bool) Verdict {
 	}
 	if by.Action == Ask {
 		by.Reason = cmp.Or(q.whyNoRule(), by.Reason)
-		return q.ask(by)
+		return q.throughWindow(q.ask(by))
 	}
 	if why := q.whyNotAllow(by, byRule); why != "" {
 		by.Reason = why
@@ -83,10 +83,13 @@ func (q *question) deny(p *rule.Pattern) Verdict {
 func (q *question) ask(by rule.Basis) Verdict {
 	by.Action, by.Grants = Ask, nil
 	v := q.verdict(by)
+	v.Effects = q.e.effects()
+	v.Risk = cmp.Or(by.Risk, q.e.risk(v.Effects))
 	v.Timeout = rule.DefaultTimeout
 	v.OnTimeout = approvals.OnTimeoutDeny
 	v.RequiredApprovals = 1
 	v.AllowRemember = len(q.c.Doubts) == 0
+	v.Window = q.e.policy.Workspace() != nil
 	v.Suggested = q.suggest()
 	v.Commands = firstOf(q.c.ShownCommands())
 	if q.c.Ambiguity != "" && len(q.c.Doubts) == 0 {

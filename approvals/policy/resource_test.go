@@ -44,7 +44,7 @@ func TestBuiltInRisks(t *testing.T) {
 	if v := Default().Judge(read("src/a.go")); v.Action != Ask || v.Risk != approvals.RiskLow || v.Rule != "default" {
 		t.Errorf("without a policy: %+v", v)
 	}
-	if v := mustParse(t, "").Judge(Call{Tool: "Bash", Arguments: argument("command", "ls")}); v.Risk != approvals.RiskHigh || v.Rule != "built-in profile of Bash" {
+	if v := mustParse(t, "").Judge(Call{Tool: "Bash", Arguments: argument("command", "ls")}); v.Risk != approvals.RiskLow || v.Rule != "built-in profile of Bash" {
 		t.Errorf("%+v", v)
 	}
 	if _, ok := mustParse(t, "").AllowsByName(approvals.Principal{}, "Read"); ok {

@@ -20,11 +20,12 @@ func Together(parts ...Verdict) Verdict {
 			all = part
 		}
 	}
-	all.Limits, all.Grants, all.Flags = nil, nil, slices.Clone(all.Flags)
+	all.Limits, all.Grants, all.Effects, all.Flags = nil, nil, nil, slices.Clone(all.Flags)
 	var resources, previews []string
 	for i := range parts {
 		part := &parts[i]
 		all.Limits = append(all.Limits, part.Limits...)
+		all.Effects = append(all.Effects, part.Effects...)
 		all.Risk = rule.Strictest(all.Risk, part.Risk)
 		for _, flag := range part.Flags {
 			all.flag(flag)

@@ -27,6 +27,10 @@ type Verdict struct {
 	// They are set if Action is [Ask].
 	Commands []string
 
+	// Effects are those of the call, with new arguments if rewrite rules change it. They are set if
+	// Action is [Ask].
+	Effects []approvals.Effect
+
 	// Suggested are patterns that would have allowed the call, from exact to slightly wider. A
 	// script of several commands has one exact pattern for each.
 	Suggested []string
@@ -48,6 +52,7 @@ type Verdict struct {
 	Demands           []Demand        // what rules that name different groups want, each of its own; nil: the fields above are all
 	AllowRemember     bool
 	RememberScopes    []approvals.GrantScope // of a grant that remembers; nil: any
+	Window            bool                   // the policy has a workspace, so that a trust window can cover calls
 
 	// Limits are those of the rules that allow or ask: see [Counter.Take].
 	Limits []Limit

@@ -12,13 +12,14 @@ import (
 
 type approveCommand struct {
 	severalRequests
-	Note string `help:"Note stored with the decision." placeholder:"TEXT"`
+	Note   string `help:"Note stored with the decision." placeholder:"TEXT"`
+	Window string `help:"Also open a trust window for the run, such as 15m (at most 1h): reads and writes in the workspace pass." placeholder:"TIME"`
 	rememberFlags
 }
 
 // Run approves each request.
 func (c *approveCommand) Run(ctx context.Context, s *streams) error {
-	decision, err := c.remember(approvals.Decision{Action: approvals.ActionApprove, Note: c.Note}, approvals.ActionAllowAlways)
+	decision, err := c.remember(approvals.Decision{Action: approvals.ActionApprove, Note: c.Note, Window: c.Window}, approvals.ActionAllowAlways)
 	if err != nil {
 		return err
 	}

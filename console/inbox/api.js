@@ -124,7 +124,7 @@ export function getRequest(id) {
 
 /**
  * What a person decided.
- * @typedef {{action: string, note?: string, answer?: string, selected?: string[], values?: Record<string, string>, responses?: import('./types.js').Decision['responses'], modified_args?: unknown, patterns?: string[], template?: string, scope?: string, grant_expires_at?: string}} Choice
+ * @typedef {{action: string, note?: string, answer?: string, selected?: string[], values?: Record<string, string>, responses?: import('./types.js').Decision['responses'], modified_args?: unknown, window?: string, patterns?: string[], template?: string, scope?: string, grant_expires_at?: string}} Choice
  */
 
 /** @param {string} id @param {Choice} choice @returns {Promise<Request>} the request after the decision */

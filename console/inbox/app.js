@@ -6,7 +6,7 @@ import * as keys from './keys.js';
 import * as live from './live.js';
 import * as notify from './notify.js';
 import { renew, startWorker } from './push.js';
-import { ORDERS } from './order.js';
+import { ORDERS, runKey } from './order.js';
 import * as session from './session.js';
 import { state, subscribe } from './store.js';
 import { drawDelegations, drawNewDelegation } from './view/delegations.js';
@@ -18,6 +18,7 @@ import { drawHistory } from './view/history.js';
 import { buildList, drawList, inOrder } from './view/list.js';
 import { drawRun, drawRuns } from './view/run.js';
 import { drawNewSignal } from './view/signals.js';
+import { drawWindows } from './view/windows.js';
 
 const NARROW = matchMedia('(max-width: 800px)');
 
@@ -77,11 +78,11 @@ function drawNav(here) {
 	fill(byId('nav'), ...[...pages].map(([href, name]) => el('a', { href, 'aria-current': href === here && 'page' }, name)));
 }
 
-/** The request after the one that was decided: the next of its turn, else the first of the list. @param {string} from */
+/** The request after the one that was decided: the next of its run, else the first of the list. @param {string} from */
 function moveOn(from) {
-	const turn = state.requests.get(from)?.turn_id;
+	const before = state.requests.get(from);
 	const waiting = inOrder().filter((id) => id !== from && state.requests.get(id)?.status === 'pending');
-	const next = waiting.find((id) => turn && state.requests.get(id)?.turn_id === turn) ?? waiting[0] ?? '';
+	const next = waiting.find((id) => before && runKey(state.requests.get(id) ?? before) === runKey(before)) ?? waiting[0] ?? '';
 	go(next);
 	byId('main').focus({ preventScroll: true });
 }
@@ -127,6 +128,7 @@ function begin() {
 	const worker = startWorker();
 	void session.begin(() => {
 		route();
+		void drawWindows();
 		void worker.then(renew).catch(() => {}); // the next load tries again
 	});
 	draw();

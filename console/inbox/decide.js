@@ -5,6 +5,7 @@ import { missing } from './session.js';
 import { put } from './store.js';
 import { plain } from './text/visible.js';
 import { toast } from './view/toast.js';
+import { drawWindows } from './view/windows.js';
 
 /** @typedef {import('./types.js').Request} Request */
 /** @typedef {import('./api.js').Choice} Choice */
@@ -25,6 +26,7 @@ export async function send(request, choice) {
 	try {
 		const decided = await decide(request.id, choice);
 		put([decided]);
+		if (choice.window) void drawWindows();
 		const open = decided.status === 'pending';
 		toast(open ? `You approved. Waiting for ${plain(missing(decided))}.` : [`${done(choice)}: ${plain(request.tool_name)}`, afterApproval(decided)].filter(Boolean).join('. '));
 		return !open;

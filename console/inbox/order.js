@@ -14,10 +14,10 @@ export const ORDERS = /** @type {const} */ ({
 /** @typedef {keyof typeof ORDERS} Order */
 
 /**
- * The calls of one answer of the model: they are judged together.
- * @typedef {Object} Turn
+ * What waits of one run.
+ * @typedef {Object} Bundle
  * @property {string} key
- * @property {Request[]} requests in the order the model wrote them
+ * @property {Request[]} requests in the order in which they were made
  * @property {number} rank of the riskiest of them
  * @property {number} ends when the first of them ends
  */
@@ -28,35 +28,35 @@ export function riskRank(risk) {
 }
 
 /**
- * Groups requests by turn and orders the turns.
+ * Groups requests by run and orders the groups.
  * @param {Iterable<Request>} requests
  * @param {Order} order
- * @returns {Turn[]}
+ * @returns {Bundle[]}
  */
-export function turns(requests, order) {
-	/** @type {Map<string, Turn>} */
+export function bundles(requests, order) {
+	/** @type {Map<string, Bundle>} */
 	const byKey = new Map();
 	for (const request of requests) {
-		const key = turnKey(request);
-		const turn = byKey.get(key) ?? { key, requests: [], rank: -1, ends: Infinity };
-		turn.requests.push(request);
-		turn.rank = Math.max(turn.rank, riskRank(request.risk_level));
-		if (order === 'expiry') turn.ends = Math.min(turn.ends, Date.parse(request.expires_at));
-		byKey.set(key, turn);
+		const key = runKey(request);
+		const bundle = byKey.get(key) ?? { key, requests: [], rank: -1, ends: Infinity };
+		bundle.requests.push(request);
+		bundle.rank = Math.max(bundle.rank, riskRank(request.risk_level));
+		if (order === 'expiry') bundle.ends = Math.min(bundle.ends, Date.parse(request.expires_at));
+		byKey.set(key, bundle);
 	}
 	const all = [...byKey.values()];
-	for (const turn of all) if (turn.requests.length > 1) turn.requests.sort(byID);
+	for (const bundle of all) if (bundle.requests.length > 1) bundle.requests.sort(byID);
 	return all.sort(comparison(order));
 }
 
-/** Which turn a request belongs to. @param {Request} request */
-export function turnKey(request) {
-	return request.turn_id || request.id;
+/** Which run a request belongs to: what waits of one run is shown and decided together. @param {Request} request */
+export function runKey({ principal, session_id: session, run_id: run, turn_id: turn, id }) {
+	return run ? JSON.stringify([principal.tenant, principal.user, principal.agent, session, run]) : turn || id;
 }
 
-/** @param {Order} order @returns {(a: Turn, b: Turn) => number} */
+/** @param {Order} order @returns {(a: Bundle, b: Bundle) => number} */
 function comparison(order) {
-	const age = (/** @type {Turn} */ a, /** @type {Turn} */ b) => byID(a.requests[0], b.requests[0]);
+	const age = (/** @type {Bundle} */ a, /** @type {Bundle} */ b) => byID(a.requests[0], b.requests[0]);
 	if (order === 'age') return age;
 	if (order === 'expiry') return (a, b) => a.ends - b.ends || age(a, b);
 	return (a, b) => b.rank - a.rank || age(a, b);

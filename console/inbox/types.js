@@ -20,6 +20,7 @@
  * @property {string} title
  * @property {string} description
  * @property {'low'|'medium'|'high'|'critical'} risk_level
+ * @property {Effect[]} [effects] of the call; none: unknown, or the request is not about a call
  * @property {string} reason
  * @property {string} rule
  * @property {string[]} suggested_patterns
@@ -46,6 +47,14 @@
  */
 
 /**
+ * @typedef {Object} Effect one thing that a call does
+ * @property {string} kind
+ * @property {string} [target]
+ * @property {'workspace'|'outside'} [place] of a path, where that is known
+ * @property {boolean} reversible
+ */
+
+/**
  * @typedef {Object} Demand what a rule wants of reviewers
  * @property {string} rule
  * @property {string[]} reviewers
@@ -61,6 +70,7 @@
  * @property {string} [raw_arguments]
  * @property {string} [policy] the file name of the policy that judges the call
  * @property {{patterns: string[], scope: string, expires: string}} [remember] what a decision is remembered as where nothing else is chosen
+ * @property {boolean} [window] an approval may open a trust window for the run
  * @property {string} [cancel_reason]
  * @property {string} [ended_at]
  * @property {{at: string, to: string[], escalated_at?: string}} [escalation]
@@ -190,6 +200,8 @@
  * @property {'session'|'agent'|'user'|'tenant'} scope
  * @property {{tenant: string, user: string, agent: string}} principal
  * @property {string} [session_id]
+ * @property {boolean} [window] a trust window: it has no patterns, and covers one run
+ * @property {string} [run_id] of a trust window
  * @property {string[]} patterns
  * @property {string} granted_by
  * @property {string} [on_behalf_of] the reviewer in whose place

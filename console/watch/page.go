@@ -82,6 +82,9 @@ func (w *writer) call(r *approvals.Request) {
 func requestPage(r *approvals.Request, raw bool, width int) page {
 	w := &writer{width: width}
 	w.field("title", r.RuleTitle())
+	if does := approvals.EffectsText(r.Effects); does != "" {
+		w.text("", styles.label, does)
+	}
 	words := approvals.WordsFor(r.Kind)
 	if words.Effects != "" {
 		w.text("", styles.plain, r.Description)

@@ -97,10 +97,10 @@ func (l *requestList) choose(id string) {
 
 var riskOrder = []approvals.Risk{approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical}
 
-// listed returns the requests that match the filter: calls of one answer together, the
+// listed returns the requests that match the filter: calls of one run together, the
 // riskiest first, then the longest waiting.
 func (l *requestList) listed() []approvals.Request {
-	rank := map[string]int{} // of a turn
+	rank := map[string]int{} // of a run
 	first := map[string]string{}
 	var all []approvals.Request
 	for id := range l.byID {
@@ -109,14 +109,14 @@ func (l *requestList) listed() []approvals.Request {
 			continue
 		}
 		all = append(all, r)
-		turn := turnOf(&r)
-		rank[turn] = max(rank[turn], slices.Index(riskOrder, r.RiskLevel))
-		if first[turn] == "" || id < first[turn] {
-			first[turn] = id
+		run := runOf(&r)
+		rank[run] = max(rank[run], slices.Index(riskOrder, r.RiskLevel))
+		if first[run] == "" || id < first[run] {
+			first[run] = id
 		}
 	}
 	slices.SortFunc(all, func(a, b approvals.Request) int {
-		s, t := turnOf(&a), turnOf(&b)
+		s, t := runOf(&a), runOf(&b)
 		return cmp.Or(cmp.Compare(rank[t], rank[s]), cmp.Compare(first[s], first[t]), cmp.Compare(a.ID, b.ID))
 	})
 	return all
@@ -145,10 +145,10 @@ func (l *requestList) waiting() int {
 	return n
 }
 
-func (l *requestList) placeInTurn(r *approvals.Request) (place, of int) {
+func (l *requestList) placeInRun(r *approvals.Request) (place, of int) {
 	for id := range l.byID {
 		other := l.byID[id]
-		if turnOf(&other) == turnOf(r) {
+		if runOf(&other) == runOf(r) {
 			of++
 			if id <= r.ID {
 				place++
@@ -158,8 +158,13 @@ func (l *requestList) placeInTurn(r *approvals.Request) (place, of int) {
 	return place, of
 }
 
-// turnOf identifies the answer of the model that a call belongs to.
-func turnOf(r *approvals.Request) string { return cmp.Or(r.TurnID, r.ID) }
+// runOf identifies the run that a call belongs to: what waits of one run is listed together.
+func runOf(r *approvals.Request) string {
+	if r.RunID == "" {
+		return cmp.Or(r.TurnID, r.ID)
+	}
+	return strings.Join([]string{r.Principal.Tenant, r.Principal.User, r.Principal.Agent, r.SessionID, r.RunID}, "\x00")
+}
 
 func searchable(r *approvals.Request) string {
 	return strings.Join([]string{r.ToolName, r.Title, r.ArgsPreview, r.Resource, r.Principal.Agent, r.Principal.User, r.Principal.Tenant, string(r.RiskLevel), r.ID, r.SessionID, r.RunID}, "\n")

@@ -40,7 +40,7 @@ func TestListOrder(t *testing.T) {
 			t.Errorf("after %q comes %q, want %q", id, got, want)
 		}
 	}
-	if place, of := l.placeInTurn(new(at("01D", "t", approvals.RiskLow))); place != 2 || of != 2 {
+	if place, of := l.placeInRun(new(at("01D", "t", approvals.RiskLow))); place != 2 || of != 2 {
 		t.Errorf("01D is call %d of %d", place, of)
 	}
 }

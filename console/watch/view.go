@@ -92,8 +92,8 @@ func (m *Model) headline() string {
 	if r.RuleTitle() != "" {
 		line = r.Title + " · " + line
 	}
-	if place, of := m.list.placeInTurn(r); of > 1 {
-		line += fmt.Sprintf(" · call %d of %d of one answer", place, of)
+	if place, of := m.list.placeInRun(r); of > 1 {
+		line += fmt.Sprintf(" · call %d of %d of one run", place, of)
 	}
 	return styles.label.Render(cut(sanitize.Line(line), m.review.width))
 }
@@ -123,7 +123,7 @@ func (m *Model) rows(height int) []string {
 	var lines []string
 	for i := first; i < len(all) && len(lines) < height; i++ {
 		r := &all[i]
-		line := cut(requestRow(r, i > 0 && turnOf(&all[i-1]) == turnOf(r), m.now), m.review.width-2)
+		line := cut(requestRow(r, i > 0 && runOf(&all[i-1]) == runOf(r), m.now), m.review.width-2)
 		switch {
 		case r.ID == m.list.selected:
 			line = styles.selected.Render("> " + line)
@@ -137,9 +137,9 @@ func (m *Model) rows(height int) []string {
 	return lines
 }
 
-func requestRow(r *approvals.Request, sameTurn bool, now time.Time) string {
+func requestRow(r *approvals.Request, sameRun bool, now time.Time) string {
 	tool := sanitize.Line(r.ToolName)
-	if sameTurn {
+	if sameRun {
 		tool = "└ " + tool
 	}
 	left := humanize.Left(r.ExpiresAt.Sub(now))

@@ -21,6 +21,7 @@ func Explanation(e policy.Explanation) string {
 	line("Verdict", fmt.Sprintf("%s, by %s", e.Verdict.Action, cmp.Or(e.Verdict.Rule, "no rule")))
 	line("Why", e.Verdict.Reason)
 	line("Risk", string(e.Verdict.Risk))
+	line("Effects", approvals.EffectsText(e.Verdict.Effects))
 	line("Tool", e.Known)
 	line("Reads", e.Reads)
 	if e.Taint != "" {
@@ -68,22 +69,23 @@ func ExplanationJSON(e policy.Explanation) any {
 		Then      policy.Action `json:"then"`
 	}
 	shown := struct {
-		Action    policy.Action  `json:"action"`
-		Rule      string         `json:"rule"`
-		Reason    string         `json:"reason"`
-		Risk      approvals.Risk `json:"risk"`
-		Resource  string         `json:"resource"`
-		Tool      string         `json:"tool"`
-		Commands  []string       `json:"commands"`
-		Doubt     string         `json:"doubt"`
-		Flags     []string       `json:"flags"`
-		Suggested []string       `json:"suggested_patterns"`
-		Limits    []limit        `json:"limits"`
-		Rules     []rule         `json:"rules"`
-		Reads     string         `json:"reads,omitempty"`
-		Taint     string         `json:"taint,omitempty"`
+		Action    policy.Action      `json:"action"`
+		Rule      string             `json:"rule"`
+		Reason    string             `json:"reason"`
+		Risk      approvals.Risk     `json:"risk"`
+		Effects   []approvals.Effect `json:"effects"`
+		Resource  string             `json:"resource"`
+		Tool      string             `json:"tool"`
+		Commands  []string           `json:"commands"`
+		Doubt     string             `json:"doubt"`
+		Flags     []string           `json:"flags"`
+		Suggested []string           `json:"suggested_patterns"`
+		Limits    []limit            `json:"limits"`
+		Rules     []rule             `json:"rules"`
+		Reads     string             `json:"reads,omitempty"`
+		Taint     string             `json:"taint,omitempty"`
 	}{
-		e.Verdict.Action, e.Verdict.Rule, e.Verdict.Reason, e.Verdict.Risk, e.Verdict.Resource, e.Known,
+		e.Verdict.Action, e.Verdict.Rule, e.Verdict.Reason, e.Verdict.Risk, notNil(e.Verdict.Effects), e.Verdict.Resource, e.Known,
 		notNil(e.Commands), e.Doubt, notNil(e.Verdict.Flags), notNil(e.Verdict.Suggested),
 		[]limit{},
 		[]rule{},
@@ -98,4 +100,4 @@ func ExplanationJSON(e policy.Explanation) any {
 	return shown
 }
 
-func notNil(texts []string) []string { return append([]string{}, texts...) }
+func notNil[T any](items []T) []T { return append([]T{}, items...) }

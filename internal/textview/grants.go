@@ -22,14 +22,14 @@ func Grants(w io.Writer, list approvals.GrantPage) error {
 	for i := range list.Items {
 		g := &list.Items[i]
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", sanitize.Line(g.ID), sanitize.Line(string(g.Effect)), describeScope(g),
-			Shorten(sanitize.Line(strings.Join(g.Patterns, " ")), PreviewWidth), timeOr(g.ExpiresAt, "never"), g.Uses, timeOr(g.LastUsedAt, "never"), sanitize.Line(g.GrantedBy))
+			Shorten(sanitize.Line(strings.Join(g.Describe(), " ")), PreviewWidth), timeOr(g.ExpiresAt, "never"), g.Uses, timeOr(g.LastUsedAt, "never"), sanitize.Line(g.GrantedBy))
 	}
 	return endTable(w, table, list.NextCursor)
 }
 
 // Grant describes a grant on one line.
 func Grant(g *approvals.Grant) string {
-	text := fmt.Sprintf("%s %s for %s", sanitize.Line(string(g.Effect)), sanitize.Line(strings.Join(g.Patterns, " ")), describeScope(g))
+	text := fmt.Sprintf("%s %s for %s", sanitize.Line(string(g.Effect)), sanitize.Line(strings.Join(g.Describe(), " ")), describeScope(g))
 	if g.ExpiresAt != nil {
 		text += " until " + timeOr(g.ExpiresAt, "")
 	}
@@ -47,6 +47,9 @@ func describeScope(g *approvals.Grant) string {
 	}[g.Scope]
 	if g.Scope == approvals.GrantUser && p.User == "" {
 		return sanitize.Line("agents of " + p.Tenant + " without a user")
+	}
+	if g.Window {
+		return sanitize.Line("run " + g.RunID + " of " + strings.Join(whose, "/"))
 	}
 	return sanitize.Line(string(g.Scope) + " " + strings.Join(whose, "/"))
 }

@@ -13,6 +13,9 @@ import (
 
 // remembering writes what may be remembered of a decision.
 func remembering(r *approvals.Request, line func(name, value string)) {
+	if r.Details.Window {
+		line("--window", "TIME, at most 1h: reads and writes of the run in the workspace pass")
+	}
 	for _, pattern := range r.SuggestedPatterns {
 		line("Suggested", pattern)
 	}
@@ -57,6 +60,7 @@ func Request(r *approvals.Request, now time.Time) string {
 	line("Tool", r.ToolName)
 	line("", r.Tool.Description)
 	line("Risk", string(r.RiskLevel))
+	line("Effects", approvals.EffectsText(r.Effects))
 	line("Agent", r.AgentNote(timeOf))
 	line("Asked by", Join(": ", r.Rule, r.Reason))
 	line("Decided by", deciders(r))
@@ -204,7 +208,10 @@ func Decision(d *approvals.Decision) string {
 	if d.Channel != "" {
 		text += " over " + d.Channel
 	}
-	if d.GrantID != "" {
+	switch {
+	case d.Window != "" && d.GrantExpiresAt != nil:
+		text += fmt.Sprintf(" (trust window %s until %s)", d.GrantID, d.GrantExpiresAt.UTC().Format(time.RFC3339))
+	case d.GrantID != "":
 		text += fmt.Sprintf(" (grant %s: %s)", d.GrantID, strings.Join(d.Patterns, " "))
 	}
 	return Join(": ", text, d.Note)

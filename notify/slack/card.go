@@ -135,6 +135,10 @@ func viewOf(r *approvals.Request, room int) view {
 		own, _ := word(r.Title, maxText)
 		title = "*" + own + "*\n" + title
 	}
+	if does := approvals.EffectsText(r.Effects); does != "" {
+		text, _ := word(does, maxText)
+		title += "\n" + text
+	}
 	if !r.Asks() && (r.Rule != "" || r.Reason != "") {
 		rule, _ := word(r.Rule, maxName)
 		title += "\nasked by " + rule

@@ -21,6 +21,8 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 	q.Arguments, q.ArgsPreview = judge.ArgumentsValue(j.shown()), j.verdict.Preview
 	q.Title = cmp.Or(j.verdict.Title, approvals.DefaultTitle(j.call.Name))
 	q.SuggestedPatterns, q.AllowRemember, q.RememberScopes = j.verdict.Suggested, j.verdict.AllowRemember, j.verdict.RememberScopes
+	q.Effects = j.verdict.Effects
+	q.Details.Window = j.verdict.Window && approvals.PermitsWindow(&q)
 	q.Context.AssistantText = asking.Excerpt(answer.Text())
 	q.Details.Flags = slices.Concat(j.call.Flags, q.Details.Flags)
 	q.Details.Commands, q.Details.Policy = j.verdict.Commands, j.policy

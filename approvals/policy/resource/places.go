@@ -55,6 +55,12 @@ func (p *Places) locate(r *Candidate) {
 	}
 }
 
+// Inside reports whether a path is certainly inside the workspace.
+func (p *Places) Inside(path string) bool {
+	place := p.find(path)
+	return place.Inside()
+}
+
 // Within reports whether a call works in the workspace only: all its paths, or all commands of its
 // scripts, are inside.
 func (p *Places) Within() bool {

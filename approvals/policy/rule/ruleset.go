@@ -84,11 +84,10 @@ func (p *Set) ByDefault(name string, k resource.Kind, t *resource.Tool) Basis {
 	switch {
 	case t == nil:
 	case t.Fallback != "":
-		by = Basis{Action: t.Fallback, Rule: t.Where, Risk: t.Risk, Reason: t.Reason()}
+		by = Basis{Action: t.Fallback, Rule: t.Where, Reason: t.Reason()}
 	case t.Risk == "", t.Builtin && (!p.Known.Profiles.Risks || t.Own || p.Allow.AnyFor(name, k)):
-		by.Risk = t.Risk
 	default:
-		by = Basis{Action: resource.Ask, Rule: t.Where, Risk: t.Risk, Reason: t.RiskReason(), Builtin: t.Builtin, Rated: true}
+		by = Basis{Action: resource.Ask, Rule: t.Where, Reason: t.RiskReason(), Builtin: t.Builtin, Rated: true}
 		if t.Risk == approvals.RiskLow {
 			by.Action = resource.Allow
 		}

@@ -5,7 +5,7 @@ import { Failure, getRequest } from '../api.js';
 import { present, ruleTitle } from '../present.js';
 import { LOADING, asks, counts } from '../session.js';
 import { state } from '../store.js';
-import { drawPreview } from './call.js';
+import { drawEffects, drawPreview } from './call.js';
 import { button, el, fill, hostile, riskBadge } from './dom.js';
 import { Folds, drawPart, drawTable, plural } from './parts.js';
 
@@ -93,6 +93,7 @@ function drawCall(request, action, all, review) {
 		const { lead, parts, rest } = present(request);
 		const flags = request.details.flags ?? [];
 		body.replaceChildren(.../** @type {Node[]} */ ([
+			drawEffects(request),
 			flags.length > 0 && el('ul', { class: 'flags', 'aria-label': 'Warnings' }, flags.map((flag) => el('li', {}, el('span', {}, hostile(flag))))),
 			drawTable(lead, folds, 'lead'),
 			...parts.map((part, i) => drawPart(part, `part ${i}`, folds)),

@@ -1,6 +1,7 @@
 // One call of a request: its arguments, and its buttons or its outcome.
 
 import { hiddenIn, present, ruleTitle } from '../present.js';
+import { effectsText } from '../effects.js';
 import { TIMEOUT, afterApproval, byWhom } from '../decide.js';
 import { write } from '../text/json.js';
 import { button, el, elapsed, hostile, riskBadge } from './dom.js';
@@ -106,6 +107,12 @@ function drawHeading({ request }) {
 		riskBadge(request.risk_level));
 }
 
+/** What the call does. @param {Request} request */
+export function drawEffects({ effects }) {
+	const text = effectsText(effects);
+	return text !== '' && el('p', { class: 'effects' }, hostile(text));
+}
+
 /** What follows for a call whose agent does not wait, with the texts of approvals.AgentNote. @param {Request} request */
 function drawAgent(request) {
 	const { agent, status } = request;
@@ -120,7 +127,7 @@ function drawAgent(request) {
 /** @param {Card} card */
 function drawBody(card) {
 	const { request, folds } = card;
-	if (request.details.abridged) return el('div', { class: 'body' }, el('p', { class: 'muted', id: `loading-${request.id}`, role: 'status' }, LOADING), drawPreview(request));
+	if (request.details.abridged) return el('div', { class: 'body' }, drawEffects(request), el('p', { class: 'muted', id: `loading-${request.id}`, role: 'status' }, LOADING), drawPreview(request));
 	const { lead, parts, rest } = present(request);
 	const words = wordsFor(request);
 	const flags = [...(request.details.flags ?? [])];
@@ -131,6 +138,7 @@ function drawBody(card) {
 		card.draw();
 	}, { class: 'quiet small', 'aria-pressed': String(card.raw) });
 	return el('div', { class: 'body' },
+		drawEffects(request),
 		drawAgent(request),
 		words.effects && el('p', { class: 'prose' }, hostile(request.description), el('br'), words.effects),
 		flags.length > 0 && el('ul', { class: 'flags', 'aria-label': 'Warnings' }, flags.map((flag) => el('li', {}, el('span', {}, hostile(flag))))),
@@ -209,6 +217,8 @@ function drawButtons(card) {
 		useless && el('p', { class: 'why', id }, hostile(useless)),
 		button('Approve', () => card.decide(card, { action: 'approve' }), { class: 'good approve', ...press('a', unready), ...(folded > 0 ? { disabled: true } : {}) }),
 		button('Deny…', () => card.enter('deny'), { class: 'bad deny', ...press('d', hindered) }),
+		byOne && card.request.details.window && button('Approve, trust 15 min', () => card.decide(card, { action: 'approve', window: '15m' }), {
+			class: 'window', disabled: card.busy || unready !== '' || folded > 0, title: 'Also opens a trust window: for 15 minutes, calls of this run pass that only read and write in the workspace.' }),
 		byOne && !card.request.details.fixed && button('Edit…', () => card.enter('edit'), { class: 'edit', ...press('e', unready) }),
 		byOne && card.request.allow_remember && button('Always allow…', () => card.enter('remember'), { class: 'always', ...press('r', unready) }),
 		why);
@@ -273,6 +283,7 @@ function drawOutcome(request) {
 	return el('div', { class: `outcome ${request.status}` },
 		el('strong', {}, automatic ? wordsFor(request).ran : edited ? 'Approved with changes' : ENDS[request.status]),
 		decision && !automatic && el('span', {}, ' by ', hostile(byWhom(decision)), ' '),
+		decision?.window && el('span', {}, `and a trust window of ${plain(decision.window)} `),
 		decision?.patterns && el('span', {}, 'and from now on: ', decision.patterns.map((pattern) => [el('code', {}, hostile(pattern)), ' ']).flat()),
 		request.details.ended_at && elapsed(request.details.ended_at),
 		why && el('span', {}, hostile(WHY_CANCELLED[why] ?? why.replaceAll('_', ' '))),

@@ -1,9 +1,9 @@
-// The selected request: the calls of its turn, the rule that requires approval, and
+// The selected request: the calls of its run, the rule that requires approval, and
 // the agent that makes them.
 
 import { Failure, getRequest } from '../api.js';
 import { decideSeveralOf, send } from '../decide.js';
-import { turnKey } from '../order.js';
+import { runKey } from '../order.js';
 import { readWhole } from '../live.js';
 import { present } from '../present.js';
 import { asks, counts, waits } from '../session.js';
@@ -49,16 +49,18 @@ export function currentCard() {
 export function drawDetail() {
 	const selected = state.requests.get(state.selected);
 	if (!selected) return drawNothing();
-	const turn = [...state.requests.values()].filter((request) => turnKey(request) === turnKey(selected)).sort((a, b) => (a.id < b.id ? -1 : 1));
-	const another = shownTurn !== turnKey(selected);
+	const turn = [...state.requests.values()].filter((request) => runKey(request) === runKey(selected)).sort((a, b) => (a.id < b.id ? -1 : 1));
+	const another = shownTurn !== runKey(selected);
 	if (another) {
 		cards.clear();
-		shownTurn = turnKey(selected);
+		shownTurn = runKey(selected);
 		place.scrollTop = 0;
 		place.replaceChildren();
 	}
 	const added = turn.filter((request) => !cards.has(request.id));
-	let moves = added.length > 0 && !another;
+	const gone = [...cards.keys()].filter((id) => !turn.some((request) => request.id === id));
+	for (const id of gone) cards.delete(id);
+	let moves = added.length + gone.length > 0 && !another;
 	for (const request of turn) {
 		const card = cards.get(request.id);
 		moves ||= card?.request.status === 'pending' && request.status !== 'pending';
@@ -67,8 +69,8 @@ export function drawDetail() {
 		else cards.set(request.id, new Card(request, decideOne));
 	}
 	if (moves) guard();
-	if (added.length > 0) layOut(turn);
-	if (added.length > 0 || turn.length !== headed.length || turn.some((request, i) => request !== headed[i])) heading(turn);
+	if (added.length + gone.length > 0) layOut(turn);
+	if (added.length + gone.length > 0 || turn.length !== headed.length || turn.some((request, i) => request !== headed[i])) heading(turn);
 	for (const [id, card] of cards) card.mark(turn.length > 1 && id === state.selected);
 }
 
@@ -88,7 +90,7 @@ function layOut(turn) {
 		el('a', { class: 'back', href: '#/' }, '‹ All requests'),
 		el('header', { class: 'ask', id: 'ask' }),
 		el('div', { class: 'calls' }, turn.map((each) => cards.get(each.id)?.element)),
-		why(turn), said(request), facts(request)));
+		why(turn), ...[...new Map(turn.map((each) => [each.turn_id, each])).values()].map(said), facts(request)));
 }
 
 /** The heading changes as calls of the turn are decided. @param {Request[]} turn */

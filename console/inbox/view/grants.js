@@ -39,14 +39,14 @@ function drawGrant(grant) {
 	const row = el('li', { class: 'grant' },
 		el('div', { class: 'terms' },
 			el('p', {}, el('strong', { class: `end ${grant.effect === 'allow' ? 'approved' : 'denied'}` }, grant.effect), ' ',
-				grant.patterns.map((pattern) => [el('code', {}, hostile(pattern)), ' ']).flat()),
+				(grant.window ? [`reads and writes in the workspace, run ${grant.run_id}`] : grant.patterns).map((pattern) => [el('code', {}, hostile(pattern)), ' ']).flat()),
 			el('p', { class: 'muted' }, 'for ', hostile(whose(grant)), ' · by ', hostile(grant.on_behalf_of ? `${grant.granted_by} for ${grant.on_behalf_of}` : grant.granted_by), ' ', elapsed(grant.created_at),
 				' · ', ...ends(grant)),
 			el('p', { class: 'muted' }, grant.uses > 0 ? `decided ${plural(grant.uses, 'call')}` : 'not used yet',
 				grant.last_used_at && [', last ', elapsed(grant.last_used_at)],
 				grant.request_id && [' · ', el('a', { href: `#/requests/${encodeURIComponent(grant.request_id)}` }, 'the request')]),
 			grant.note && el('p', { class: 'prose' }, '“', hostile(grant.note), '”')),
-		state.me?.role === 'admin' && revoke);
+		(state.me?.role === 'admin' || (grant.window && state.me?.role === 'reviewer')) && revoke);
 	return row;
 }
 

@@ -1,12 +1,13 @@
 // The list of pending requests: its head, its rows, and the bar to decide several.
 
 import { decideSeveralOf } from '../decide.js';
-import { ORDERS, turns } from '../order.js';
+import { ORDERS, bundles } from '../order.js';
 import { counts } from '../session.js';
 import { changed, pending, state } from '../store.js';
 import { openBatch } from './batch.js';
 import { button, el, fill } from './dom.js';
 import { Rows } from './rows.js';
+import { buildWindows } from './windows.js';
 
 /** @typedef {import('../types.js').Request} Request */
 
@@ -33,13 +34,13 @@ export function buildList(section) {
 		},
 	} }, Object.entries(ORDERS).map(([value, label]) => el('option', { value }, label))));
 	order.value = state.order;
-	fill(section, el('header', {}, el('h1', {}, 'Waiting ', count), order), rows.element, bar);
+	fill(section, el('header', {}, el('h1', {}, 'Waiting ', count), order), buildWindows(), rows.element, bar);
 }
 
 /** Draws what the store holds. */
 export function drawList() {
-	const ordered = turns(pending(), state.order);
-	walk = ordered.flatMap((turn) => turn.requests.map((request) => request.id));
+	const ordered = bundles(pending(), state.order);
+	walk = ordered.flatMap((bundle) => bundle.requests.map((request) => request.id));
 	count.textContent = state.loaded ? String(walk.length) : '';
 	rows.place(ordered);
 	rows.showEmpty(state.loaded && ordered.length === 0);

@@ -2,14 +2,14 @@
 // block that is out of sight: a thousand rows cost no more than the visible ones,
 // and all of them can be found, read out and stepped through.
 
-import { riskRank, turnKey } from '../order.js';
+import { riskRank, runKey } from '../order.js';
 import { ruleTitle } from '../present.js';
 import { state } from '../store.js';
 import { plain } from '../text/visible.js';
 import { countdown, el, elapsed } from './dom.js';
 
 /** @typedef {import('../types.js').Request} Request */
-/** @typedef {import('../order.js').Turn} Turn */
+/** @typedef {import('../order.js').Bundle} Bundle */
 /** @typedef {{row: HTMLElement, requests: Request[]}} Row */
 
 const FULL = 32; // rows of a block that is filled at the end of the list; twice as many are split
@@ -35,7 +35,7 @@ export class Rows {
 		this.check = check;
 	}
 
-	/** Shows the turns in this order, and moves only rows whose place has changed. @param {Turn[]} ordered */
+	/** Shows the turns in this order, and moves only rows whose place has changed. @param {Bundle[]} ordered */
 	place(ordered) {
 		const keep = new Set(ordered.map((turn) => turn.key));
 		for (const [key, { row }] of this.#rows) {
@@ -62,7 +62,7 @@ export class Rows {
 
 	/** Marks the row of the selected request, and no other. @param {Request|undefined} request */
 	select(request) {
-		const row = request && this.#rows.get(turnKey(request))?.row;
+		const row = request && this.#rows.get(runKey(request))?.row;
 		if (row === this.#selected) return;
 		this.#selected?.classList.remove('selected');
 		this.#selected?.querySelector('a')?.removeAttribute('aria-current');
@@ -76,7 +76,7 @@ export class Rows {
 		for (const box of /** @type {NodeListOf<HTMLInputElement>} */ (this.element.querySelectorAll('.tick input'))) box.checked = on;
 	}
 
-	/** @param {Turn} turn @returns {Row} */
+	/** @param {Bundle} turn @returns {Row} */
 	#rowOf(turn) {
 		const known = this.#rows.get(turn.key);
 		if (known && known.requests.length === turn.requests.length && known.requests.every((request, i) => request === turn.requests[i])) return known;
@@ -155,7 +155,7 @@ function after(row) {
 	return row.nextElementSibling ?? firstOf(row.parentElement?.nextElementSibling ?? null);
 }
 
-/** @param {Turn} turn @param {(requests: Request[], on: boolean) => void} check */
+/** @param {Bundle} turn @param {(requests: Request[], on: boolean) => void} check */
 function drawRow({ requests }, check) {
 	const [first] = requests;
 	const worst = requests.reduce((a, b) => (riskRank(b.risk_level) > riskRank(a.risk_level) ? b : a));

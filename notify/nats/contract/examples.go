@@ -11,7 +11,8 @@ func examples() map[string][]object {
 		"id": id, "kind": "permission", "status": "pending", "principal": principal, "session_id": "s-1", "run_id": "r-1", "turn_id": "01JD3K6Z7Q8XK2M4N5P6R7S8T8",
 		"dialect": "chat", "model": "gpt-5", "tool_call_id": "call_1", "tool_name": "bash", "arguments": object{"command": "rm -r cache"}, "resource": "rm -r cache",
 		"args_preview": "rm -r cache", "tool": object{"description": "Runs a command."}, "title": "Allow bash?", "description": "", "risk_level": "high",
-		"reason": "no rule decides it", "rule": "default", "suggested_patterns": []string{"bash(rm -r cache)"}, "context": object{"last_user_message": "Free some space."},
+		"effects": []object{{"kind": "destroy", "target": "cache", "reversible": false}},
+		"reason":  "no rule decides it", "rule": "default", "suggested_patterns": []string{"bash(rm -r cache)"}, "context": object{"last_user_message": "Free some space."},
 		"allow_remember": true, "reviewers": []string{}, "required_approvals": 1, "created_at": at, "expires_at": until, "on_timeout": "deny", "decisions": []object{}, "details": object{},
 	}
 	return map[string][]object{

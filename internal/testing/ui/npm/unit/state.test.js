@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ago, left } from '../inbox/clock.js';
-import { turns } from '../inbox/order.js';
+import { effectsText } from '../inbox/effects.js';
+import { bundles } from '../inbox/order.js';
 import { hiddenIn, present } from '../inbox/present.js';
 import { alone, counts, hindrance, spent, waits } from '../inbox/session.js';
 import { EventReader } from '../inbox/sse.js';
@@ -31,9 +32,14 @@ describe('events', () => {
 });
 
 describe('order', () => {
-	const list = [request('3', { risk_level: 'critical' }), request('2'), request('1', { expires_at: '2026-01-01T00:09:00Z' }), request('5', { turn_id: 'turn-2', risk_level: 'high' })];
-	const keys = (order) => turns(list, order).map((turn) => turn.requests.map((each) => each.id).join('+'));
-	test('by risk, a turn by its riskiest call', () => assert.deepEqual(keys('risk'), ['3', '2+5', '1']));
+	const list = [request('3', { risk_level: 'critical', run_id: 'c' }), request('2', { run_id: 'b' }), request('1', { expires_at: '2026-01-01T00:09:00Z', run_id: 'a' }), request('5', { run_id: 'b', risk_level: 'high' })];
+	const keys = (order) => bundles(list, order).map((bundle) => bundle.requests.map((each) => each.id).join('+'));
+	test('what waits of one run is together, that of another agent is not', () => {
+		const of = (id, agent, run) => request(id, { turn_id: `turn-${id}`, principal: { tenant: 't', user: 'u', agent }, session_id: 's', run_id: run });
+		const all = bundles([of('1', 'a', 'r'), of('2', 'a', 'r'), of('3', 'b', 'r'), of('4', 'a', 'q')], 'age');
+		assert.deepEqual(all.map((bundle) => bundle.requests.map((each) => each.id).join('+')), ['1+2', '3', '4']);
+	});
+	test('by risk, a run by its riskiest call', () => assert.deepEqual(keys('risk'), ['3', '2+5', '1']));
 	test('by age', () => assert.deepEqual(keys('age'), ['1', '2+5', '3']));
 	test('by time left', () => assert.deepEqual(keys('expiry'), ['2+5', '3', '1']));
 });
@@ -198,4 +204,13 @@ describe('history and runs', () => {
 		const said = (text) => request('1', { context: { last_user_message: text } });
 		assert.deepEqual(chapters([said('a'), said('a'), said('b')]).map((chapter) => chapter.requests.length), [2, 1]);
 	});
+});
+
+test('effects are a line, the most dangerous first', () => {
+	assert.equal(effectsText(undefined), '');
+	assert.equal(effectsText([{ kind: 'new', reversible: false }]), 'unknown effects');
+	assert.equal(effectsText([
+		{ kind: 'read', target: 'a', reversible: true }, { kind: 'send', target: 'h', reversible: false }, { kind: 'read', target: 'b', place: 'outside', reversible: true },
+		...['1', '2', '3', '4'].map((target) => ({ kind: 'write', target, place: 'workspace', reversible: false })),
+	]), 'sends: h (cannot be undone), writes 1, 2, 3 and 1 more in the workspace, reads b outside the workspace, reads a');
 });

@@ -1,0 +1,84 @@
+package effects
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+)
+
+const (
+	// maxEffects is the largest number of effects of one call. A call with more has unknown ones.
+	maxEffects = 32
+	// maxTarget is the most bytes of a target.
+	maxTarget = 200
+)
+
+// finder collects the effects of one call.
+type finder struct {
+	c     *resource.ParsedCall
+	found []approvals.Effect
+	more  bool // there were too many
+}
+
+func (f *finder) add(kind approvals.EffectKind, target string, place approvals.Place, reversible bool) {
+	one := approvals.Effect{Kind: kind, Target: match.Visible(match.Shorten(target, maxTarget)), Place: place, Reversible: reversible}
+	switch {
+	case slices.Contains(f.found, one):
+	case len(f.found) == maxEffects:
+		f.more = true
+	default:
+		f.found = append(f.found, one)
+	}
+}
+
+func (f *finder) unknown(target string) { f.add(approvals.EffectUnknown, target, "", false) }
+
+// path adds an effect on a file or folder. A path that may hold secrets is one more effect, and so is
+// a written file that other programs run without being called.
+func (f *finder) path(kind approvals.EffectKind, text string, secret, reversible bool) {
+	l, problem := match.Locate(text)
+	f.add(kind, text, f.place(text, l, problem), reversible)
+	if secret {
+		f.add(approvals.EffectSecret, text, "", true)
+	}
+	if kind != approvals.EffectRead && match.Lists(runByOthers(), l) {
+		f.add(approvals.EffectRun, text, "", false)
+	}
+}
+
+// place returns the place of a path: outside only if that is certain.
+func (f *finder) place(text string, l match.Location, problem string) approvals.Place {
+	switch {
+	case f.c.Known.Workspace == nil || problem != "":
+		return ""
+	case f.c.Places.Inside(text):
+		return approvals.PlaceWorkspace
+	case l.Anchor != "" || l.Up > 0:
+		return approvals.PlaceOutside
+	}
+	return ""
+}
+
+// runByOthers are files that git, editors, agents and build servers run or obey by themselves. Who
+// writes one runs code later, without a call that shows it.
+var runByOthers = sync.OnceValue(func() []*match.PathGlob {
+	globs := []string{
+		"**/.git/**", "**/.git", "**/.gitmodules", "**/.husky/**", "**/lefthook.y*ml", "**/.pre-commit-config.yaml", // hooks of git
+		"**/.github/**", "**/.gitlab-ci.y*ml", "**/.circleci/**", "**/.buildkite/**", "**/Jenkinsfile", "**/azure-pipelines.y*ml", "**/.travis.yml", "**/bitbucket-pipelines.yml", // build servers
+		"**/.vscode/**", "**/.idea/**", "**/.devcontainer/**", "**/.devcontainer.json", // editors
+		"**/.claude/**", "**/.codex/**", "**/.cursor/**", "**/.gemini/**", "**/.opencode/**", "**/.mcp.json", // agents
+		"**/.envrc", "**/.npmrc", "**/.yarnrc*", "**/.bashrc", "**/.zshrc", "**/.profile", "**/.bash_profile", "**/.zshenv", "**/.gitconfig", // shells and programs, at their start
+	}
+	found := make([]*match.PathGlob, len(globs))
+	for i, text := range globs {
+		g, err := match.NewPathGlob(text)
+		if err != nil {
+			panic("internal error: the table of effects: " + err.Error())
+		}
+		found[i] = g
+	}
+	return found
+})

@@ -1,0 +1,47 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy/effects"
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/rule"
+)
+
+// throughWindow returns the verdict on a call that people would be asked about because no rule
+// allows it: it passes if a trust window is open for its run, and it is known to do nothing but read
+// and write in the workspace. Calls that rules ask about never get here.
+func (q *question) throughWindow(v Verdict) Verdict {
+	c := q.c.Call
+	w := q.e.window()
+	switch {
+	case w == nil, v.Risk == approvals.RiskCritical, !effects.Contained(v.Effects), !q.c.Places.Within():
+	case c.Tainted, c.Fixed, len(c.Secrets) > 0: // of others, elsewhere, or with the value of a secret
+	case q.denied.match != match.No, q.c.Tool != nil && q.c.Tool.Fallback == Ask:
+	case q.e.policy.rules.Rewrite.AnyFor(c.Tool, q.c.Kind): // what would run is another call
+	default:
+		return q.verdict(rule.Basis{Action: Allow, Rule: "grant " + w.grant.ID, Risk: v.Risk, Reason: reasonOfWindow(&w.grant), Grants: []string{w.grant.ID}})
+	}
+	return v
+}
+
+// window returns the trust window that is open for the run of the call, or nil.
+func (e *evaluation) window() *CompiledGrant {
+	c := &e.c.Call
+	for _, set := range e.granted {
+		open := func(w *CompiledGrant) bool {
+			return w.grant.RunID == c.Run && c.Run != "" && !c.Now.IsZero() && w.grant.ExpiresAt != nil && !w.grant.Expired(c.Now)
+		}
+		if i := slices.IndexFunc(set.windows, open); i >= 0 {
+			return set.windows[i]
+		}
+	}
+	return nil
+}
+
+func reasonOfWindow(g *approvals.Grant) string {
+	return fmt.Sprintf("A trust window of %s, open until %s, allows reads and writes in the workspace.", match.Visible(g.GrantedBy), g.ExpiresAt.UTC().Format(time.RFC3339))
+}

@@ -1,0 +1,59 @@
+package approvals
+
+import (
+	"slices"
+	"time"
+)
+
+// MaxWindow is the longest trust window.
+const MaxWindow = time.Hour
+
+// PermitsWindow reports whether an approval of the request may open a trust window, if the policy
+// of its client has a workspace.
+func PermitsWindow(r *Request) bool {
+	return r.Kind == KindPermission && r.SessionID != "" && r.RunID != "" && r.OneDecides() && r.DefaultGrant() != nil && slices.Contains(r.GrantScopesOf(), GrantSession)
+}
+
+// CheckWindow refuses a decision with a trust window that is not an approval, or that lasts too
+// long. It returns the time for which the window is open.
+func (d *Decision) CheckWindow() (time.Duration, error) {
+	lasts, err := time.ParseDuration(d.Window)
+	switch {
+	case d.Action != ActionApprove:
+		return 0, Invalid("window", "only approve opens a trust window, not %q", d.Action)
+	case err != nil:
+		return 0, Invalid("window", "%q is no duration: write one such as 15m", d.Window)
+	case lasts <= 0 || lasts > MaxWindow:
+		return 0, Invalid("window", "%q is not between 0 and %s", d.Window, MaxWindow)
+	}
+	return lasts, nil
+}
+
+// Remembers reports whether a decision makes a grant.
+func (d *Decision) Remembers() bool {
+	return d.Action == ActionAllowAlways || d.Action == ActionDenyAlways || d.Window != ""
+}
+
+// Describe returns the patterns of a grant, or of a trust window what it covers in words.
+func (g *Grant) Describe() []string {
+	if g.Window {
+		return []string{"reads and writes in the workspace"}
+	}
+	return g.Patterns
+}
+
+// BeginEvent returns the type of the event with which a grant begins.
+func (g *Grant) BeginEvent() EventType {
+	if g.Window {
+		return EventWindowOpened
+	}
+	return EventGrantCreated
+}
+
+// EndEvent returns the type of the event with which a grant ends.
+func (g *Grant) EndEvent() EventType {
+	if g.Window {
+		return EventWindowClosed
+	}
+	return EventGrantRevoked
+}
