@@ -13,7 +13,7 @@ import (
 )
 
 // Calls that are parked in a conversation which the provider keeps: the agent sends only
-// what is new.
+// new messages.
 
 // chained is a model that keeps its answers and calls bash when the user asks for it.
 type chained struct {
@@ -47,7 +47,7 @@ func (m *chained) has(message, text string) int {
 	return strings.Count(m.read[message], text)
 }
 
-// chainedTalk is an agent that sends only what is new.
+// chainedTalk is an agent that sends only new messages.
 type chainedTalk struct {
 	w    *world
 	how  string // the field of a request that has stream

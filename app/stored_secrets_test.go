@@ -23,7 +23,7 @@ const agentKey = "AIzaOpensesameOfTheAgent"
 
 var base64Runs = regexp.MustCompile(`[A-Za-z0-9+/]{40,}={0,2}`)
 
-// onDisk returns the files of a folder as text, with what is compressed in them.
+// onDisk returns the files of a folder as text, with compressed parts unpacked.
 func onDisk(t *testing.T, dir string) string {
 	t.Helper()
 	var all strings.Builder

@@ -39,7 +39,7 @@ type Effect struct {
 	Kind   EffectKind `json:"kind"`
 	Target string     `json:"target,omitempty"` // a path, a host, a program, the name of a secret; at most some hundred bytes
 	Place  Place      `json:"place,omitempty"`
-	// Reversible is true if the effect changes nothing, or if the call has what is needed to take
+	// Reversible is true if the effect changes nothing, or if the call has everything to take
 	// the change back, such as the text before an edit.
 	Reversible bool `json:"reversible"`
 }

@@ -6,12 +6,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/demands"
 	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/toolschema"
 )
-
-// editedField is the field of a decision that has the edited arguments.
-const editedField = "modified_args"
 
 // checkDecision refuses a decision that is invalid for every request.
 func checkDecision(d *approvals.Decision) error {
@@ -25,12 +23,12 @@ func checkDecision(d *approvals.Decision) error {
 	switch d.Action {
 	case approvals.ActionApprove, approvals.ActionDeny, approvals.ActionAbortRun, approvals.ActionAllowAlways, approvals.ActionDenyAlways, approvals.ActionAnswer:
 		if edited {
-			return approvals.Invalid(editedField, "they need the action %q, not %q", approvals.ActionModifyArgs, d.Action)
+			return approvals.Invalid(demands.EditedField, "they need the action %q, not %q", approvals.ActionModifyArgs, d.Action)
 		}
 		return nil
 	case approvals.ActionModifyArgs:
 		if !edited {
-			return approvals.Invalid(editedField, "the action modify_args needs them")
+			return approvals.Invalid(demands.EditedField, "the action modify_args needs them")
 		}
 		return nil
 	case "":
@@ -45,18 +43,18 @@ func checkArguments(r *approvals.Request, args json.RawMessage) error {
 	value := jsontext.Value(args)
 	switch {
 	case r.Details.Fixed:
-		return approvals.Invalid(editedField, "the arguments of this call cannot be changed: approve or deny it as it is")
+		return approvals.Invalid(demands.EditedField, "the arguments of this call cannot be changed: approve or deny it as it is")
 	case !value.IsValid():
-		return approvals.Invalid(editedField, "not strict JSON: one value in UTF-8, no duplicate names, nothing after it")
+		return approvals.Invalid(demands.EditedField, "not strict JSON: one value in UTF-8, no duplicate names, nothing after it")
 	case r.Details.FreeText && value.Kind() != '"':
-		return approvals.Invalid(editedField, "the tool takes free text: a JSON string is needed")
+		return approvals.Invalid(demands.EditedField, "the tool takes free text: a JSON string is needed")
 	case r.Details.FreeText:
 		return nil
 	case value.Kind() != '{':
-		return approvals.Invalid(editedField, "a JSON object is needed")
+		return approvals.Invalid(demands.EditedField, "a JSON object is needed")
 	}
 	if err := toolschema.Check(r.Tool.Parameters, args); err != nil {
-		return approvals.Invalid(editedField, "%s", err)
+		return approvals.Invalid(demands.EditedField, "%s", err)
 	}
 	return nil
 }

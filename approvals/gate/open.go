@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/demands"
 	"github.com/heldcall/heldcall/approvals/toolschema"
 )
 
@@ -88,7 +89,7 @@ func (o *opener) complete(r *approvals.Request, now time.Time) {
 	if r.SuggestedPatterns == nil {
 		r.SuggestedPatterns = []string{}
 	}
-	normalizeDemands(r)
+	demands.Normalize(r)
 	r.Details.Remember = r.DefaultGrant()
 	if r.Reviewers == nil {
 		r.Reviewers = []string{}
@@ -150,7 +151,7 @@ func (o *opener) record(ctx context.Context, requests []approvals.Request) (crea
 	return created, nil
 }
 
-// repairLater writes what is missing of recorded requests, and publishes them.
+// repairLater writes the missing parts of recorded requests, and publishes them.
 func (o *opener) repairLater(requests ...approvals.Request) {
 	for i := range requests {
 		o.transitions.timers.retry(timer{kind: timerRepair, id: requests[i].ID})

@@ -12,6 +12,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/demands"
 	"github.com/heldcall/heldcall/approvals/grants"
 )
 
@@ -242,7 +243,7 @@ func (t *transitions) expire(ctx context.Context, id string) (approvals.Request,
 // decide it, and their approvals count.
 func (t *transitions) escalate(ctx context.Context, id string, due time.Time) error {
 	_, err := t.do(ctx, id, func(r *approvals.Request) error {
-		if !escalate(r, t.now().UTC(), due) {
+		if !demands.Escalate(r, t.now().UTC(), due) {
 			return errEscalated
 		}
 		return nil

@@ -97,7 +97,7 @@ type Keeper interface {
 	Candidates(fingerprint string) []Candidate
 	// Conversation returns the stored turns of a session, from memory.
 	Conversation(conversation string) []Candidate
-	// Load reads what is stored. It fails with [approvals.ErrUnknownTurn].
+	// Load reads the snapshot. It fails with [approvals.ErrUnknownTurn].
 	Load(ctx context.Context, id string) (snapshot []byte, err error)
 	// Claim attaches a turn to the caller. It fails with [approvals.ErrTaken] if another
 	// caller was faster.

@@ -11,7 +11,7 @@ import (
 
 // Words that a shell or xargs takes from the output of another command are not known. A reader may
 // have them, where the other command lists files: what it lists is in the folder that it names, and
-// options among the words only change what is shown.
+// options among the words only change the output.
 
 // filters are programs that select lines of their input.
 var filters = []string{"head", "tail", "sort", "uniq", "grep"}

@@ -1,4 +1,6 @@
-package gate
+// Package demands decides who may decide a request: the groups that its demands name, the
+// approvals that each requires, and the escalations that add groups later.
+package demands
 
 import (
 	"slices"
@@ -7,10 +9,10 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// normalizeDemands sets Reviewers and RequiredApprovals of a new request to all groups of
+// Normalize sets Reviewers and RequiredApprovals of a new request to all groups of
 // its demands and to their largest number of approvals. It removes escalations that add
 // no group.
-func normalizeDemands(r *approvals.Request) {
+func Normalize(r *approvals.Request) {
 	if len(r.Demands) == 0 {
 		return
 	}
@@ -31,9 +33,9 @@ func normalizeDemands(r *approvals.Request) {
 	}
 }
 
-// escalationTimes returns the times from which more groups may decide a pending request,
+// EscalationTimes returns the times from which more groups may decide a pending request,
 // or a demand of it.
-func escalationTimes(r *approvals.Request) []time.Time {
+func EscalationTimes(r *approvals.Request) []time.Time {
 	var times []time.Time
 	for i, d := range r.EffectiveDemands() {
 		e := d.Escalation
@@ -44,10 +46,10 @@ func escalationTimes(r *approvals.Request) []time.Time {
 	return times
 }
 
-// escalate adds the groups of escalations whose time has come by now, or by the time for
-// which this was planned. A demand that has its approvals is left out. escalate reports
+// Escalate adds the groups of escalations whose time has come by now, or by the time for
+// which this was planned. A demand that has its approvals is left out. Escalate reports
 // whether it added any.
-func escalate(r *approvals.Request, now, due time.Time) bool {
+func Escalate(r *approvals.Request, now, due time.Time) bool {
 	did := false
 	r.Demands = slices.Clone(r.Demands)
 	for i, d := range r.EffectiveDemands() {
