@@ -82,13 +82,20 @@ func meansItself(argument string) bool {
 	return argument != "" && len(argument) <= maxSuggestion && !strings.Contains(argument, "*") && match.Visible(argument) == argument
 }
 
+// resourceNames are arguments by which tools name a program, a file or an address.
+var resourceNames = []string{"args", "cmd", "code", "command", "commands", "endpoint", "file", "file_path", "filename", "filePath", "host", "input", "path", "paths", "query", "script", "sql", "statement", "target", "uri", "url", "urls"}
+
 // mayOpenTool reports whether a pattern for every call of a tool is suggested: it has no resource,
-// and is not known as dangerous.
+// also by the names of its arguments, and is not known as dangerous.
 func mayOpenTool(c *resource.ParsedCall) bool {
-	if c.Call.FreeText || len(c.Whole()) > maxSuggestion {
+	switch {
+	case c.Call.FreeText || len(c.Whole()) > maxSuggestion:
 		return false
+	case c.Tool != nil:
+		return !c.Tool.Typed && c.Tool.Risk != approvals.RiskHigh && c.Tool.Risk != approvals.RiskCritical
 	}
-	return c.Tool == nil || (!c.Tool.Typed && c.Tool.Risk != approvals.RiskHigh && c.Tool.Risk != approvals.RiskCritical)
+	args := c.Args()
+	return !slices.ContainsFunc(resourceNames, func(name string) bool { return args[name] != nil })
 }
 
 // suggestCommands returns an exact pattern for each command, and a wider one for those that only
