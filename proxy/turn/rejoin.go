@@ -119,11 +119,11 @@ func (p *repetition) claim(ctx context.Context, fingerprint string) (*claim, err
 				return nil, nil // other requests were faster
 			}
 		}
-		likely, err := p.choose(ctx, candidates, func(c *Candidate) bool { return c.Unsure || waited < leftNoticed })
-		switch {
-		case err != nil || likely < 0 || (waited > leftKnown && !candidates[likely].Unrecorded):
+		likely, err := p.choose(ctx, candidates, func(c *Candidate) bool { return mayHaveLeft(c, waited) })
+		if err != nil || likely < 0 {
 			return nil, err
-		case waited > leftStored:
+		}
+		if waited > leftStored {
 			return nil, approvals.Unavailable("wait for the record of an agent that may have left held turn "+candidates[likely].ID, context.DeadlineExceeded)
 		}
 		select {
@@ -132,6 +132,11 @@ func (p *repetition) claim(ctx context.Context, fingerprint string) (*claim, err
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// mayHaveLeft reports whether the agent of an attached turn may have left a time ago.
+func mayHaveLeft(c *Candidate, waited time.Duration) bool {
+	return waited < leftNoticed || (c.Unsure && (waited < leftKnown || c.Unrecorded))
 }
 
 // choose returns the index of the turn that the request continues, -1 for none. Left
