@@ -224,6 +224,9 @@ func TestAskedResultOfARetry(t *testing.T) {
 			t.Errorf("people are asked again: %s after %s", got, held.ID)
 		}
 		second.cancel()
+		w.until("both agents have left", func() bool {
+			return strings.Contains(w.get(w.app.ConsoleURL()+"/metrics"), `outcome="agent_gone"} 2`)
+		})
 		w.decide(held.ID, approvals.Decision{Action: approvals.ActionApprove})
 		if _, sent := w.answered(api, body); sent != body {
 			t.Errorf("upstream got %s", sent)

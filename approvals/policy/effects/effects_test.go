@@ -43,7 +43,7 @@ func TestEffectsOfTools(t *testing.T) {
 		{"Read", `{"file_path":"/etc/hosts"}`, "medium: reads /etc/hosts outside the workspace"},
 		{"Read", `{"file_path":"/app/.env"}`, "high: may use secrets: /app/.env, reads /app/.env in the workspace"},
 		{"Read", `{"file_path":"/app/a.go","mode":"x"}`, "medium: unknown effects: Read, reads /app/a.go in the workspace"},
-		{"Read", `{"file_path":"/app/a\\b"}`, "medium: unknown effects: Read, reads /app/a\\b"},
+		{"Read", `{"file_path":"/app/a\\b"}`, "low: reads /app/a\\b, /app/a/b in the workspace"},
 		{"Edit", `{"file_path":"/app/a.go","old_string":"a","new_string":"b"}`, "medium: writes /app/a.go in the workspace"},
 		{"Write", `{"file_path":"/app/a.go","content":""}`, "medium: writes /app/a.go in the workspace"},
 		{"Write", `{"file_path":"/srv/a.go","content":""}`, "high: writes /srv/a.go outside the workspace"},

@@ -96,7 +96,7 @@ func writers(p *resource.Profiles) []string {
 // read texts of strangers.
 func fetchers(p *resource.Profiles) []string {
 	found := patterns(p, "", func(t *resource.Tool) bool {
-		return !strings.HasPrefix(t.Name, "mcp__") && (t.Kind == resource.URL || (t.Kind == resource.Plain && strings.Contains(strings.ToLower(t.Name), "search")))
+		return !strings.HasPrefix(t.Name, "mcp__") && (t.Kind == resource.URL || (t.Kind == resource.Plain && strings.Contains(strings.ToLower(t.Name), "web")))
 	})
 	return append(found, "shell(curl:*)", "shell(wget:*)", "shell(gh:*)", "mcp__*")
 }
