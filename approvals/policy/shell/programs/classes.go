@@ -13,62 +13,6 @@ import (
 //go:embed classes.yaml
 var classesFile []byte
 
-// Class is what a command does, as far as classes.yaml states it. The zero value is unknown, which
-// is never harmless.
-type Class string
-
-// The classes, from the least to the most severe.
-const (
-	Unknown   Class = ""
-	Read      Class = "read"      // shows files, or facts about them or the machine
-	Check     Class = "check"     // runs the project's own code: builds, tests, linters
-	Write     Class = "write"     // changes the files that it names, or the repository
-	Fetch     Class = "fetch"     // asks another computer
-	Install   Class = "install"   // brings code of others
-	Run       Class = "run"       // runs other code
-	Send      Class = "send"      // may change something on another computer
-	Publish   Class = "publish"   // makes something public
-	Destroy   Class = "destroy"   // removes what may not come back
-	Privilege Class = "privilege" // acts with other rights
-)
-
-var classes = []Class{Read, Check, Write, Fetch, Install, Run, Send, Publish, Destroy, Privilege}
-
-// Classes returns the classes but Unknown, from the least to the most severe.
-func Classes() []Class { return slices.Clone(classes) }
-
-// OnlyKnown reports whether a class holds only if all options of a command are known.
-func (c Class) OnlyKnown() bool { return slices.Index(classes, c) <= slices.Index(classes, Fetch) }
-
-// Operands is which operands of a command are paths.
-type Operands string
-
-// The operands of a command that are paths.
-const (
-	AllPaths   Operands = ""
-	NoPaths    Operands = "none"
-	FirstPaths Operands = "first" // those in front of the first option
-	LastPath   Operands = "last"  // all; the last is written to, the others are read
-)
-
-// Entry is what the table states of a command.
-type Entry struct {
-	Class    Class
-	Why      string   // what it does, as the end of the sentence "The command ..."
-	Operands Operands // which of them are paths
-	Skip     int      // so many operands in front are no paths
-
-	bare   bool
-	option string
-}
-
-// tasks is which tasks of a project are its checks.
-type tasks struct {
-	runners map[string]*Program
-	checks  map[string]bool
-	never   map[string]bool
-}
-
 func readClasses(r *strictyaml.Reader, t *Table) {
 	t.classes = map[string][]Entry{}
 	keys := []strictyaml.Key{{Name: "tasks", Read: func(n *yaml.Node, path string) {
@@ -79,6 +23,7 @@ func readClasses(r *strictyaml.Reader, t *Table) {
 			}},
 			{Name: "checks", Read: setNames(r, &t.tasks.checks)},
 			{Name: "never", Read: setNames(r, &t.tasks.never)},
+			{Name: "arguments", Read: func(n *yaml.Node, path string) { t.tasks.arguments = readProgram(r, n, path) }},
 		})
 	}}}
 	keys = append(keys, strictyaml.Key{Name: "only_show", Read: setNames(r, &t.onlyShow)})
@@ -89,6 +34,7 @@ func readClasses(r *strictyaml.Reader, t *Table) {
 			}
 		})
 	}})
+	keys = append(keys, t.tasks.started.keys(r)...)
 	for _, class := range classes {
 		keys = append(keys, strictyaml.Key{Name: string(class), Read: func(n *yaml.Node, path string) {
 			r.List(n, path, "entries", func(n *yaml.Node, path string) { t.readEntry(r, n, path, class) })
@@ -153,14 +99,28 @@ func printsMore(word string) bool {
 // ClassOf returns what the table states of a command, and the number of its words up to the
 // subcommand. The class is unknown if that of an option may be another.
 func (t *Table) ClassOf(argv []string, wild []bool) (Entry, int) {
-	name := strings.TrimSuffix(strings.ToLower(lastSegment(argv[0])), ".exe")
 	if folder := strings.TrimSuffix(argv[0], lastSegment(argv[0])); folder != "" && !slices.Contains([]string{"/bin/", "/usr/bin/", "/usr/local/bin/"}, folder) {
+		if e, length := t.inFolder(folder, argv, wild); e.Class == Check {
+			return e, length
+		}
 		return Entry{Class: Run, Why: "runs a program by its path"}, 1
+	}
+	if e, length := t.launched(argv, wild); e.Class == Check {
+		return e, length
+	}
+	return t.classOf(argv, wild)
+}
+
+// classOf is ClassOf of a program by its name, without launcher.
+func (t *Table) classOf(argv []string, wild []bool) (Entry, int) {
+	name := strings.TrimSuffix(strings.ToLower(lastSegment(argv[0])), ".exe")
+	if name == "rm" && t.tasks.started.onlyCaches(argv[1:]) {
+		return Entry{Class: Write, Why: "removes caches of checks"}, 1
 	}
 	may := t.StarMay(append([]string{name}, argv[1:]...), wild)
 	entries, key, length := t.longest(name, argv)
-	if runner := t.tasks.runners[key]; runner != nil && t.tasks.onlyChecks(runner, argv[length:]) {
-		return Entry{Class: Check, Why: "runs a check of the project", Operands: NoPaths}, length
+	if t.tasks.runs(key, argv[length:]) || t.tasks.runs(name, argv[1:]) { // npm run test, npm test
+		return t.tasks.entry(argv[length:]), length
 	}
 	e := choose(entries, argv[length:])
 	if e.Class == Unknown && t.RunsOthers(argv[0]) {
@@ -239,30 +199,4 @@ func allKnown(may []bool, argv []string, length int, e Entry) bool {
 		}
 	}
 	return true
-}
-
-// onlyChecks reports whether the operands of a task runner are checks of the project and its
-// options are known.
-func (t *tasks) onlyChecks(runner *Program, rest []string) bool {
-	walk := optionWalk{at: runner}
-	found := false
-	for _, word := range rest {
-		isValue := walk.value
-		if !walk.word(word, false) {
-			return false
-		}
-		if isValue || isOption(word) {
-			continue
-		}
-		if found = t.isCheck(word); !found {
-			return false
-		}
-	}
-	return found
-}
-
-func (t *tasks) isCheck(task string) bool {
-	parts := strings.FieldsFunc(task, func(r rune) bool { return strings.ContainsRune(":-_.", r) })
-	return len(parts) > 0 && (t.checks[parts[0]] || t.checks[task]) && !strings.Contains(task, "/") && !strings.Contains(task, "=") &&
-		!slices.ContainsFunc(parts, func(part string) bool { return t.never[strings.ToLower(part)] })
 }

@@ -1,0 +1,98 @@
+package programs
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/heldcall/heldcall/internal/strictyaml"
+)
+
+// started is what may be in front of a check, and what checks leave behind.
+type started struct {
+	launchers []launcher
+	folders   map[string]bool
+	caches    map[string]bool
+}
+
+// launcher is words that start a program of the project.
+type launcher struct {
+	words []string
+	only  map[string]bool // nil: any check
+}
+
+func (s *started) keys(r *strictyaml.Reader) []strictyaml.Key {
+	return []strictyaml.Key{
+		{Name: "launchers", Read: func(n *yaml.Node, path string) {
+			r.List(n, path, "launchers", func(n *yaml.Node, path string) { s.readLauncher(r, n, path) })
+		}},
+		{Name: "folders", Read: setNames(r, &s.folders)},
+		{Name: "caches", Read: setNames(r, &s.caches)},
+	}
+}
+
+func (s *started) readLauncher(r *strictyaml.Reader, n *yaml.Node, path string) {
+	var names []string
+	var only map[string]bool
+	r.Mapping(n, path, []strictyaml.Key{
+		{Name: "of", Read: func(n *yaml.Node, path string) {
+			r.List(n, path, "names", func(n *yaml.Node, path string) {
+				if name, ok := r.Text(n, path); ok {
+					names = append(names, name)
+				}
+			})
+		}},
+		{Name: "only", Read: setNames(r, &only)},
+	})
+	for _, name := range names {
+		s.launchers = append(s.launchers, launcher{strings.Fields(name), only})
+	}
+}
+
+// launched returns the entry of the check that a launcher starts, or none.
+func (t *Table) launched(argv []string, wild []bool) (Entry, int) {
+	for _, l := range t.tasks.started.launchers {
+		n := len(l.words)
+		if len(argv) <= n || !slices.Equal(argv[:n], l.words) || (l.only != nil && !l.only[argv[n]]) {
+			continue
+		}
+		if strings.Contains(argv[n], "/") {
+			continue
+		}
+		if e, length := t.classOf(argv[n:], after(wild, n)); e.Class == Check {
+			return e, n + length
+		}
+	}
+	return Entry{}, 0
+}
+
+// inFolder returns the entry of the check that is installed in a folder of the project, or none.
+func (t *Table) inFolder(folder string, argv []string, wild []bool) (Entry, int) {
+	if !t.tasks.started.folders[folder] {
+		return Entry{}, 0
+	}
+	return t.ClassOf(append([]string{strings.TrimPrefix(argv[0], folder)}, argv[1:]...), wild)
+}
+
+func after(wild []bool, n int) []bool {
+	if wild == nil {
+		return nil
+	}
+	return wild[n:]
+}
+
+// onlyCaches reports whether the words behind rm are folders that checks make anew.
+func (s *started) onlyCaches(rest []string) bool {
+	found := false
+	for _, word := range rest {
+		if slices.Contains([]string{"-r", "-f", "-rf", "-fr"}, word) {
+			continue
+		}
+		if found = s.caches[path.Base(word)] && !strings.HasSuffix(word, "/") && !isOption(word); !found {
+			return false
+		}
+	}
+	return found
+}

@@ -1,0 +1,70 @@
+package programs
+
+import (
+	"slices"
+	"strings"
+)
+
+// tasks is which tasks of a project are its checks.
+type tasks struct {
+	runners map[string]*Program
+	checks  map[string]bool
+	never   map[string]bool
+
+	arguments *Program // options that may follow --
+	started   started
+}
+
+// entry is what is known of a check with these words behind the runner. What is given to the
+// program that the task starts may be paths.
+func (t *tasks) entry(rest []string) Entry {
+	e := Entry{Class: Check, Why: "runs a check of the project", Operands: NoPaths}
+	if slices.Contains(rest, "--") {
+		e.Operands = AllPaths
+	}
+	return e
+}
+
+// runs reports whether a runner, of this name, only runs checks of the project.
+func (t *tasks) runs(name string, rest []string) bool {
+	runner := t.runners[name]
+	return runner != nil && t.onlyChecks(runner, rest)
+}
+
+// known reports whether words for the program that a task starts are operands or listed options.
+func (t *tasks) known(rest []string) bool {
+	walk := optionWalk{at: t.arguments}
+	return !slices.ContainsFunc(rest, func(word string) bool { return !walk.word(word, false) })
+}
+
+// onlyChecks reports whether the operands of a task runner are checks of the project and its
+// options are known.
+func (t *tasks) onlyChecks(runner *Program, rest []string) bool {
+	walk := optionWalk{at: runner}
+	found := false
+	for i, word := range rest {
+		if word == "--" && found {
+			return t.known(rest[i+1:])
+		}
+		isValue := walk.value
+		if !walk.word(word, false) {
+			return false
+		}
+		if isValue || isOption(word) {
+			continue
+		}
+		if found = t.isCheck(word); !found {
+			return false
+		}
+	}
+	return found
+}
+
+func (t *tasks) isCheck(task string) bool {
+	if strings.HasPrefix(task, ":") { // of a project of Gradle
+		task = task[strings.LastIndexByte(task, ':')+1:]
+	}
+	parts := strings.FieldsFunc(task, func(r rune) bool { return strings.ContainsRune(":-_.", r) })
+	return len(parts) > 0 && (t.checks[parts[0]] || t.checks[task]) && !strings.Contains(task, "/") && !strings.Contains(task, "=") &&
+		!slices.ContainsFunc(parts, func(part string) bool { return t.never[strings.ToLower(part)] })
+}
