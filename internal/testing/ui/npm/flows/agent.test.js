@@ -10,10 +10,13 @@ async function approve(stage, page) {
 	else await page.keyboard.press('a');
 }
 
+/** A conversation of a run of its own, in which the agent sends its request again. */
+const again = (stage, name) => ({ ...around, run: `${name}-${stage.size}` });
+
 flows('agents', {
 	async 'an agent that leaves and comes back'(stage) {
 		const leaving = new AbortController();
-		stage.held.begin([push], { ...around, signal: leaving.signal });
+		stage.held.begin([push], { ...again(stage, 'leaves'), signal: leaving.signal });
 		const page = await stage.open();
 		await stage.look(page, 'bash');
 		await page.locator('#ask', { hasText: /Agent attached (just now|\d+ s ago)/ }).waitFor();
@@ -35,7 +38,7 @@ flows('agents', {
 		await stage.check(page);
 		await stage.shot(page, 'detached-approved');
 
-		const answer = await stage.held.hold([push], around);
+		const answer = await stage.held.hold([push], again(stage, 'leaves'));
 		assert.equal(answer.choices[0].message.tool_calls[0].id, request.tool_call_id, 'the agent gets the call that was approved');
 		await card.locator('.result', { hasText: 'Released to the agent' }).waitFor();
 		await page.locator('.agent-state, #ask .agent').first().waitFor({ state: 'detached' });
@@ -43,12 +46,12 @@ flows('agents', {
 
 	async 'an agent that is back before the decision'(stage) {
 		const leaving = new AbortController();
-		stage.held.begin([push], { ...around, signal: leaving.signal });
+		stage.held.begin([push], { ...again(stage, 'back'), signal: leaving.signal });
 		const page = await stage.open();
 		await stage.look(page, 'bash');
 		leaving.abort();
 		await page.locator('#ask', { hasText: 'Agent detached' }).waitFor();
-		const answer = stage.held.hold([push], around);
+		const answer = stage.held.hold([push], again(stage, 'back'));
 		await page.locator('#ask', { hasText: 'Agent attached' }).waitFor();
 		await page.locator('.agent-state, .agent-away').first().waitFor({ state: 'detached' });
 		await approve(stage, page);

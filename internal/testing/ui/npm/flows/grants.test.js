@@ -2,18 +2,19 @@ import assert from 'node:assert/strict';
 import { around } from '../stage/calls.js';
 import { flows } from '../stage/browser.js';
 
+const check = (name) => ({ name: 'bash', arguments: { command: `go test ./${name}` } });
 const script = (name) => ({ name: 'bash', arguments: { command: `npm run ${name}` } });
 
 flows('grants', {
 	async 'a call is allowed from now on, with a preview'(stage) {
 		const session = { ...around, session: `grants-${stage.size}` };
-		const answer = stage.held.hold([script('lint')], session);
+		const answer = stage.held.hold([check('lint')], session);
 		const page = await stage.open();
 		await stage.look(page, 'bash');
 		await page.getByRole('button', { name: 'Always allow…' }).click();
 		const form = page.locator('.call form');
 		await form.getByText(/It would have covered [1-9]/).waitFor();
-		await form.getByText('bash(npm run *)', { exact: true }).click();
+		await form.getByText('bash(go test:*)', { exact: true }).click();
 		await form.getByLabel('Applies to').selectOption('session');
 		await form.getByLabel('For how long').selectOption('1 hour');
 		await stage.check(page);
@@ -21,19 +22,19 @@ flows('grants', {
 		await form.getByRole('button', { name: 'Approve and always allow' }).click();
 		await page.getByText('Approved and always allowed: bash').waitFor();
 		assert.equal((await answer).choices[0].message.tool_calls.length, 1);
-		const again = await stage.held.hold([script('test')], session);
+		const again = await stage.held.hold([check('test')], session);
 		assert.equal(again.choices[0].message.tool_calls.length, 1, 'nobody was asked');
 
 		await page.getByRole('link', { name: 'Grants' }).click();
 		const grant = page.locator('.grant', { hasText: session.session });
-		await grant.getByText('bash(npm run *)').waitFor();
+		await grant.getByText('bash(go test:*)').waitFor();
 		await stage.check(page);
 		await stage.shot(page, 'grants');
 		await grant.getByRole('button', { name: 'Revoke' }).click();
 		await page.getByText('Revoked.').waitFor();
-		const asked = stage.held.hold([script('build')], session);
+		const asked = stage.held.hold([check('build')], session);
 		await page.getByRole('link', { name: 'Inbox' }).click();
-		await stage.look(page, 'npm run build');
+		await stage.look(page, 'go test ./build');
 		await page.locator('button.approve').click();
 		await asked;
 	},

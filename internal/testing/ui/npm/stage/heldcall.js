@@ -43,6 +43,8 @@ results:
     contains: [review this result]
 `;
 
+let runs = 0; // of agents that name none
+
 let lastPort = 15000 + Math.floor(15000 * Math.random());
 
 /**
@@ -133,7 +135,7 @@ class Heldcall {
 			signal: about.signal ? AbortSignal.any([this.leaving.signal, about.signal]) : this.leaving.signal,
 			headers: {
 				Authorization: `Bearer ${about.key ?? 'key-of-ann'}`, 'Content-Type': 'application/json',
-				'X-Heldcall-Session': about.session ?? this.session, ...(about.run ? { 'X-Heldcall-Run': about.run } : {}),
+				'X-Heldcall-Session': about.session ?? this.session, 'X-Heldcall-Run': about.run ?? `run-${++runs}`, // what waits of one run is one row
 			},
 			body: JSON.stringify({
 				model: 'gpt-5',
