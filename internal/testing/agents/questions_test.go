@@ -281,15 +281,19 @@ func (q *inquiry) judge(t *testing.T, r *run) {
 	for _, leak := range q.leaks {
 		t.Errorf("the model was sent %q", leak)
 	}
+	uploaded, upload := "sent secret://UPLOAD_TOKEN", "sent "+q.token
+	if q.agent.tool == "exec" { // its script wraps the call, so it gets no value
+		uploaded, upload = "the call wraps other calls", ""
+	}
 	for id, part := range map[string]string{
 		"call_harbour": `"selected":["south"]`, "call_moor": "moored", "call_size": "Large", "call_token": `{"UPLOAD_TOKEN":"secret://UPLOAD_TOKEN"}`,
-		"call_upload": "sent secret://UPLOAD_TOKEN", "call_ticket": "see [redacted] to the end", "call_orders": "does not let you read the result",
+		"call_upload": uploaded, "call_ticket": "see [redacted] to the end", "call_orders": "does not let you read the result",
 	} {
 		if !strings.Contains(q.told[id], part) {
 			t.Errorf("of %s the model was told %q, without %q", id, q.told[id], part)
 		}
 	}
-	for name, want := range map[string]string{"harbour.txt": "moored", "upload.txt": "sent " + q.token} {
+	for name, want := range map[string]string{"harbour.txt": "moored", "upload.txt": upload} {
 		content, err := os.ReadFile(filepath.Join(r.work, name))
 		if strings.TrimSpace(string(content)) != want {
 			t.Errorf("%s has %q, want %q: %v", name, content, want, err)
