@@ -70,6 +70,7 @@ func TestHeldCallOutlivesAnOutage(t *testing.T) {
 		began := time.Now()
 		held := w[0].post("/v1/chat/completions", streamedRequest)
 		id := w[1].pending(1)[0].ID
+		w[0].awaitRecorded(id)
 		fault.begin(0)
 		fault.begin(1)
 		for _, one := range w {
@@ -91,6 +92,22 @@ func TestHeldCallOutlivesAnOutage(t *testing.T) {
 		}
 		t.Logf("%s: released after %s", fault.name, time.Since(began))
 		c.Await()
+	}
+}
+
+// awaitRecorded waits until a request is in the audit log: its call is held then. Before, an
+// outage that is longer than a write is tried again ends the answer with an error.
+func (w *world) awaitRecorded(id string) {
+	w.t.Helper()
+	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		for e, err := range w.console.Audit(w.t.Context(), time.Time{}) {
+			if err == nil && e.RequestID == id && e.Type == approvals.EventApprovalRequired {
+				return
+			}
+		}
+		if time.Since(start) > soon {
+			w.t.Fatalf("request %s is not in the audit log", id)
+		}
 	}
 }
 

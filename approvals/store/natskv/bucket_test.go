@@ -126,6 +126,27 @@ func TestAgainWhileTheConnectionMoves(t *testing.T) {
 	})
 }
 
+// An operation counts the time without a connection from the loss on, and not at all while the
+// callback of the loss has not come.
+func TestWithoutConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		time.Sleep(10 * time.Second)
+		for name, test := range map[string]struct {
+			start, lost time.Time
+			want        time.Duration
+		}{
+			"lost before the operation": {now.Add(8 * time.Second), now, 2 * time.Second},
+			"lost during the operation": {now, now.Add(9 * time.Second), time.Second},
+			"the callback is late":      {now, time.Time{}, 0},
+		} {
+			if got := withoutConnection(test.start, test.lost); got != test.want {
+				t.Errorf("%s: %s, want %s", name, got, test.want)
+			}
+		}
+	})
+}
+
 // A cluster that does not recover fails the write in the end, sooner without a connection.
 func TestCompareAndSetGivesUp(t *testing.T) {
 	for connected, limit := range map[bool]time.Duration{true: againTime, false: reconnectTime} {

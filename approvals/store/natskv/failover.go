@@ -44,15 +44,22 @@ func (b *Backend) Again(ctx context.Context, do func() error) error {
 // expired reports whether an operation that began at a time is tried no more. The embedded
 // server fails for a reason that does not pass by itself, unless it restarts.
 func (b *Backend) expired(start time.Time) bool {
-	switch lost := b.state.lostAt(); {
-	case time.Since(start) > againTime:
-		return true
-	case b.Connected():
-		return b.Disk != nil
-	case lost.After(start):
-		return time.Since(lost) > reconnectTime
+	if b.Connected() {
+		return b.Disk != nil || time.Since(start) > againTime
 	}
-	return time.Since(start) > reconnectTime
+	return withoutConnection(start, b.state.lostAt()) > reconnectTime || time.Since(start) > againTime
+}
+
+// withoutConnection returns for how long an operation that began at a time has had no connection.
+// The time of the loss is zero if the connection has just been lost: its callback comes later.
+func withoutConnection(start, lost time.Time) time.Duration {
+	switch {
+	case lost.IsZero():
+		return 0
+	case lost.After(start):
+		return time.Since(lost)
+	}
+	return time.Since(start)
 }
 
 // FailOver connects to another server of a cluster while JetStream does not answer, until
