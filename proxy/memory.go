@@ -28,7 +28,7 @@ const (
 	// which costs the least time; beyond it less, so that very many holds fit.
 	manyBytes     = 128 << 20
 	normalGarbage = 100 // percent of live memory
-	littleGarbage = 20
+	littleGarbage = 10
 	otherBytes    = 32 << 20 // what Go needs beside the heap and stacks
 )
 

@@ -4,12 +4,15 @@ package exchange
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"net/http"
 	"time"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/heldcall/heldcall/proxy/leakcheck"
+	"github.com/heldcall/heldcall/proxy/mediatype"
 	"github.com/heldcall/heldcall/proxy/packed"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
@@ -153,4 +156,16 @@ func (x *Exchange) HasKey(c intercept.Call) bool {
 // Redirects reports the statuses that clients follow to another address.
 func Redirects(status int) bool {
 	return status >= 300 && status < 400 && status != http.StatusNotModified
+}
+
+// Refusal returns the status and the message of an upstream's error, for an error that heldcall
+// writes itself. The message is left out if it may quote what is hidden from the agent, whose
+// request had the given body. limit bounds the bytes that are read.
+func (x *Exchange) Refusal(limit int, agents []byte) string {
+	r := x.Response
+	text := " (status " + cmp.Or(http.StatusText(r.Status()), "Unknown Status Code") + ")"
+	if body, err := r.ReadAll(limit); err == nil && mediatype.IdentityEncoded(r.ContentEncoding()) {
+		text += leakcheck.Message(body, x.Next.Body, agents)
+	}
+	return text
 }

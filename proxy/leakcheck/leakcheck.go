@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"net/http"
 	"regexp"
+	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/tidwall/gjson"
@@ -67,6 +68,20 @@ func eachSequence(text []byte, visit func(sequence)) {
 			visit(g)
 		}
 	}
+}
+
+// maxMessage is the longest message of an error that [Message] returns, in bytes.
+const maxMessage = 2000
+
+// Message returns the message of an upstream's error, after ": ", for an error that heldcall
+// writes itself. It returns "" if there is none, if it is too long, or if the error quotes parts
+// of the sent request that are not in the agent's.
+func Message(body, sent, agents []byte) string {
+	message := gjson.GetBytes(body, "error.message").Str
+	if message == "" || len(message) > maxMessage || !gjson.ValidBytes(body) || Quotes(body, sent, agents) {
+		return ""
+	}
+	return ": " + strings.ToValidUTF8(message, "\uFFFD")
 }
 
 // plainCode is what an error may call itself.

@@ -47,6 +47,25 @@ func TestWithoutQuotation(t *testing.T) {
 	}
 }
 
+func TestMessage(t *testing.T) {
+	const agents, sent = `{"content":"hello"}`, `{"content":"the hidden denial of a person"}`
+	for body, want := range map[string]string{
+		`{"error":{"message":"Too many tokens","type":"x"}}`:                   ": Too many tokens",
+		`{"type":"error","error":{"message":"Overloaded"}}`:                    ": Overloaded",
+		`{"error":{"message":"bad: the hidden denial of a person"}}`:           "",
+		`{"error":{"message":"fine"},"input":"the hidden denial of a person"}`: "",
+		`{"error":{"message":"` + strings.Repeat("a ", 1001) + `"}}`:           "",
+		`{"error":{"message":["x"]}}`:                                          "",
+		`{"error":{"message":"cut`:                                             "",
+		`<html>`:                                                               "",
+		"{\"error\":{\"message\":\"a\xff\"}}":                                  ": a\uFFFD",
+	} {
+		if got := Message([]byte(body), []byte(sent), []byte(agents)); got != want {
+			t.Errorf("%s: %q, want %q", body, got, want)
+		}
+	}
+}
+
 func TestQuotes(t *testing.T) {
 	const (
 		agents = `{"messages":[{"role":"user","content":"Clean up, please, and be careful about it."}]}`

@@ -1,7 +1,6 @@
 package turn
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -115,7 +114,7 @@ func (t *Turn) upstreamError(status int) State {
 		if t.exchange.Count == 1 {
 			refused.Reason, refused.HTTP = "the upstream refused the request", status
 		}
-		refused.Reason += " (status " + cmp.Or(http.StatusText(status), "Unknown Status Code") + ")"
+		refused.Reason += t.exchange.Refusal(t.engine.Limits.MaxBody, t.request.Envelope.Body)
 		return t.output.fail(refused)
 	}
 	if exchange.Redirects(status) {

@@ -22,6 +22,7 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 	q.Title = cmp.Or(j.verdict.Title, approvals.DefaultTitle(j.call.Name))
 	q.SuggestedPatterns, q.AllowRemember, q.RememberScopes = j.verdict.Suggested, j.verdict.AllowRemember, j.verdict.RememberScopes
 	q.Effects = j.verdict.Effects
+	q.Details.Confirm = j.verdict.Confirmation(j.call.Name)
 	q.Details.Window = j.verdict.Window && approvals.PermitsWindow(&q)
 	q.Context.AssistantText = asking.Excerpt(answer.Text())
 	q.Details.Flags = slices.Concat(j.call.Flags, q.Details.Flags)
