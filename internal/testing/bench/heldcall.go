@@ -44,6 +44,7 @@ func (h *hop) pid() int {
 var policies = map[string]string{
 	"allow": "default: allow\nrules: [{allow: [read_file, bash]}]\n",
 	"ask":   "default: ask\n",
+	"wait":  "default: ask\nrules: [{ask: [\"*\"], timeout: 24h}]\n",
 	"judge": "default: ask\ntools: {read_file: {resource: path, as: path}}\nrules: [{allow: [\"read_file(./src/**)\", \"read_file(./**/main.go)\"]}]\n",
 }
 

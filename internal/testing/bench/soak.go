@@ -22,10 +22,9 @@ const (
 // In each round of a soak, a part of the agents leaves and sends the same request again after a while. The calls of as many are decided,
 // and others take their place.
 const (
-	soakPart     = 100 // one of so many
-	soakAbsence  = 3 * time.Second
-	soakSession  = 1_000_000 // the first conversation, apart from those of other steps
-	soakLongHold = 24 * time.Hour
+	soakPart    = 100 // one of so many
+	soakAbsence = 3 * time.Second
+	soakSession = 1_000_000 // the first conversation, apart from those of other steps
 )
 
 // soakSample is one measurement of a soak.
@@ -42,7 +41,7 @@ func (s *suite) soak() error {
 	if s.soakFor == 0 {
 		return nil
 	}
-	return s.fresh(hopHeldcall, heldcallOptions{policy: "ask", keepalive: defaultKeepalive, more: "audit: {retention: 1h}\nhold: {max_wait: 24h}\n"}, func(h *hop) error {
+	return s.fresh(hopHeldcall, heldcallOptions{policy: "wait", keepalive: defaultKeepalive, more: "audit: {retention: 1h}\nhold: {max_wait: 24h}\n"}, func(h *hop) error {
 		w := &soaking{suite: s, hop: h, session: soakSession}
 		defer func() { closeAgents(w.agents) }()
 		if err := w.hold(s.streams); err != nil {
@@ -94,7 +93,7 @@ func (w *soaking) ask(seed, session int64) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.seed, a.session, a.deadline = seed, session, soakLongHold
+	a.seed, a.session = seed, session
 	if err := a.begin(newPrompt(chat, shapeHeld, chat.held, promptSize, session).render(seed)); err != nil {
 		a.close()
 		return nil, err
@@ -102,9 +101,9 @@ func (w *soaking) ask(seed, session int64) (*agent, error) {
 	textEnd := newScript(chat, shapeHeld, chat.held).callAt
 	if err := a.await(func(body []byte) bool { return len(body) >= textEnd }); err != nil {
 		a.close()
-		return nil, err
+		return nil, fmt.Errorf("agent %d, until its call is held: %w", seed, err)
 	}
-	return a, nil
+	return a, a.conn.SetDeadline(time.Time{})
 }
 
 // run lets agents come and go, and measures.
@@ -158,8 +157,11 @@ func (w *soaking) decide() error {
 			kept = append(kept, a)
 			continue
 		}
-		if _, err := w.hop.decide(chat, a, id); err != nil {
+		if err := a.conn.SetDeadline(time.Now().Add(exchangeLimit)); err != nil {
 			return err
+		}
+		if _, err := w.hop.decide(chat, a, id); err != nil {
+			return fmt.Errorf("agent %d, request %s: %w", a.seed, id, err)
 		}
 		a.close()
 		done++
