@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/compose-spec/compose-go/v2/loader"
@@ -20,7 +21,7 @@ func TestCompose(t *testing.T) {
 	project, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{
 		WorkingDir:  filepath.Dir(file),
 		ConfigFiles: []types.ConfigFile{{Filename: file}},
-		Environment: types.NewMapping(append([]string{"GRAFANA_PASSWORD=test"}, secrets...)),
+		Environment: types.NewMapping(environmentOf(t, "../compose/.env.example")),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -49,5 +50,22 @@ func TestCompose(t *testing.T) {
 			}
 		}
 	}
+	for _, key := range []string{"HELDCALL_ADMIN_SHA256", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"} {
+		if value := heldcall.Environment[key]; value == nil || *value != "test" {
+			t.Errorf("heldcall does not get %s", key)
+		}
+	}
 	checkConfig(t, "../docker/heldcall.yaml")
+}
+
+// environmentOf is each variable that an example file leaves to its reader, set to test.
+func environmentOf(t *testing.T, file string) []string {
+	t.Helper()
+	var variables []string
+	for line := range strings.Lines(string(read(t, file))) {
+		if name, ok := strings.CutSuffix(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(line, "#") {
+			variables = append(variables, name+"=test")
+		}
+	}
+	return variables
 }

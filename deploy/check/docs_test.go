@@ -34,7 +34,11 @@ func TestInstallCommands(t *testing.T) {
 
 func tryCommand(t *testing.T, words []string) {
 	t.Helper()
-	for _, word := range words {
+	sources := words
+	if words[0] == "install" {
+		sources = words[:len(words)-1] // the last is where it goes
+	}
+	for _, word := range sources {
 		if strings.HasPrefix(word, "deploy/") {
 			if _, err := os.Stat(filepath.Join("../..", word)); err != nil {
 				t.Error(err)
@@ -57,9 +61,26 @@ func tryCommand(t *testing.T, words []string) {
 		if _, err := os.Stat(filepath.Join("../..", words[3], "kustomization.yaml")); words[2] != "-k" || err != nil {
 			t.Errorf("%v: %v", words, err)
 		}
+	case "go install":
+		canInstall(t, words[2])
 	case "docker build", "docker compose", "install -m", "install -D", "systemctl enable": // of files that are there
 	default:
 		t.Errorf("the test knows no %s", words[0])
+	}
+}
+
+// canInstall checks that the Go tool can install a package at a version: it is there, and
+// the module replaces nothing.
+func canInstall(t *testing.T, pkg string) {
+	t.Helper()
+	pkg, _, _ = strings.Cut(pkg, "@")
+	list := exec.Command("go", "list", "-f", "{{.Name}}", pkg)
+	list.Dir = "../.."
+	if out, err := list.CombinedOutput(); err != nil || string(out) != "main\n" {
+		t.Errorf("%v: %s", err, out)
+	}
+	if regexp.MustCompile(`(?m)^(replace|exclude)\b`).Match(read(t, "../../go.mod")) {
+		t.Error("go.mod replaces or excludes modules, so `go install` refuses it")
 	}
 }
 
@@ -68,7 +89,7 @@ func tryCommand(t *testing.T, words []string) {
 func secretIsWhatIsWanted(t *testing.T, words []string) {
 	t.Helper()
 	wanted := ""
-	for _, file := range []string{"../kubernetes/gateway/deployment.yaml", "../kubernetes/sidecar/agent.yaml", "../helm/heldcall/values.yaml"} {
+	for _, file := range []string{"../kubernetes/gateway/deployment.yaml", "../kubernetes/sidecar/agent.yaml", "../helm/heldcall/values.yaml", "../../docs/configuration.md"} {
 		content, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 )
 
 // heldcall is the path of the program, built from this tree.
@@ -28,9 +30,9 @@ func withProgram(m *testing.M) int {
 	return m.Run()
 }
 
-// The values of what the deployments take from secrets.
+// The values of what the deployments take from secrets. The key of a model API is
+// none of them: without it the agent's own passes on.
 var secrets = []string{
-	"OPENAI_API_KEY=sk-test",
 	"HELDCALL_ADMIN_SHA256=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 }
 
@@ -42,6 +44,12 @@ func checkConfig(t *testing.T, file string) {
 	command.Env = secrets
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Errorf("heldcall does not take the configuration: %v\n%s", err, out)
+	}
+	var config struct {
+		Proxy struct{ Upstreams []any }
+	}
+	if err := yaml.Unmarshal(read(t, file), &config); err != nil || config.Proxy.Upstreams != nil {
+		t.Errorf("%s does not serve the default model APIs, OpenAI and Anthropic: %v, %v", file, config, err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -30,6 +31,9 @@ type manifests struct {
 	services   []corev1.Service
 	policies   []networkingv1.NetworkPolicy
 	budgets    []policyv1.PodDisruptionBudget
+	ingresses  []networkingv1.Ingress
+	monitors   []monitoringv1.ServiceMonitor
+	rules      []monitoringv1.PrometheusRule
 	replicas   int32
 	stateful   bool
 }
@@ -77,6 +81,18 @@ func decode(t *testing.T, content []byte) manifests {
 			var b policyv1.PodDisruptionBudget
 			strict(&b)
 			m.budgets = append(m.budgets, b)
+		case "networking.k8s.io/v1 Ingress":
+			var i networkingv1.Ingress
+			strict(&i)
+			m.ingresses = append(m.ingresses, i)
+		case "monitoring.coreos.com/v1 ServiceMonitor":
+			var s monitoringv1.ServiceMonitor
+			strict(&s)
+			m.monitors = append(m.monitors, s)
+		case "monitoring.coreos.com/v1 PrometheusRule":
+			var r monitoringv1.PrometheusRule
+			strict(&r)
+			m.rules = append(m.rules, r)
 		case " ":
 			if strings.TrimSpace(regexp.MustCompile(`(?m)^#.*$`).ReplaceAllString(document, "")) != "" {
 				t.Fatalf("no kind:\n%s", document)
@@ -149,6 +165,8 @@ func TestHelmRefuses(t *testing.T) {
 		"replicas":               {"replicas=0"},
 		"maxUnavailable":         {"podDisruptionBudget.maxUnavailable=0"},
 		"whenUnsatisfiable":      {"topologySpread.whenUnsatisfiable=Never"},
+		"ingress.host":           {"ingress.enabled=true"},
+		"interval":               {"serviceMonitor.interval=often"},
 	} {
 		if content, err := render(values); err == nil || !strings.Contains(string(content), want) {
 			t.Errorf("%v: %v, %s", values, err, content)
@@ -202,6 +220,7 @@ func (m manifests) holdTogether(t *testing.T) {
 			t.Errorf("the configuration is looked for in %s", env.Value)
 		}
 	}
+	takesBothKeys(t, heldcall)
 	commandLine(t, heldcall.Args...)
 	if p := heldcall.LivenessProbe; p == nil || p.HTTPGet.Path != "/healthz" || p.HTTPGet.Port.String() != "console" {
 		t.Errorf("liveness: %v", p)
@@ -305,6 +324,24 @@ func checkPorts(t *testing.T, config string, container corev1.Container) {
 	}
 }
 
+// takesBothKeys checks that heldcall gets the keys of OpenAI and Anthropic, and starts
+// with one of them alone.
+func takesBothKeys(t *testing.T, heldcall corev1.Container) {
+	t.Helper()
+	if len(heldcall.EnvFrom) == 1 && heldcall.EnvFrom[0].SecretRef.Name == "heldcall" {
+		return // whatever keys it has
+	}
+	optional := make(map[string]bool)
+	for _, variable := range heldcall.Env {
+		if from := variable.ValueFrom; from != nil && from.SecretKeyRef.Optional != nil {
+			optional[variable.Name] = *from.SecretKeyRef.Optional
+		}
+	}
+	if !optional["OPENAI_API_KEY"] || !optional["ANTHROPIC_API_KEY"] {
+		t.Errorf("it needs a key that is not there, or does not take one: %v", heldcall.Env)
+	}
+}
+
 // agentsAreSetUp checks that the agent beside a sidecar has what its SDK starts with,
 // each once: the base URL, and a key, without which SDKs refuse to start.
 func (m manifests) agentsAreSetUp(t *testing.T, mode string) {
@@ -316,8 +353,10 @@ func (m manifests) agentsAreSetUp(t *testing.T, mode string) {
 	for _, variable := range m.pods[0].Spec.Containers[0].Env {
 		set[variable.Name]++
 	}
-	if set["OPENAI_BASE_URL"] != 1 || set["OPENAI_API_KEY"] != 1 {
-		t.Errorf("the agent's environment is %v", m.pods[0].Spec.Containers[0].Env)
+	for _, name := range []string{"OPENAI_BASE_URL", "OPENAI_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"} {
+		if set[name] != 1 {
+			t.Errorf("%s is set %d times for the agent: %v", name, set[name], m.pods[0].Spec.Containers[0].Env)
+		}
 	}
 }
 

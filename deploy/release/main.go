@@ -1,128 +1,122 @@
-// Command release builds heldcall for every platform that it is released for:
-// an archive each, a bill of materials of the program (CycloneDX), and SHA256SUMS of
-// all of them. The same tree and version give the same bytes,
-// wherever they are built with the same Go.
+// Command release builds heldcall for every platform that it is released for: an
+// archive each, packages for dpkg, rpm, Homebrew, npm and pip, a bill of materials of the
+// program (CycloneDX), and SHA256SUMS of all of them. The same tree and version give
+// the same bytes, wherever they are built with the same Go. It is a module of its own,
+// so that the library that writes deb and rpm is no dependency of heldcall.
 package main
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
-	"debug/buildinfo"
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// released are the platforms of a release.
-const released = "linux/amd64 linux/arm64 darwin/amd64 darwin/arm64"
+// platform is one that heldcall is released for, and its names at package registries.
+type platform struct {
+	goos, goarch string
+	npm          string // process.platform and process.arch of Node
+	wheel        string // platform tags of Python
+}
 
-// besides are the files that an archive holds beside the program.
-var besides = []string{"LICENSE", "README.md", "CHANGELOG.md"}
+// released are the platforms of a release. The programs for Linux are static, so that
+// their wheels suit every libc. Go requires macOS 12.
+var released = []platform{
+	{"linux", "amd64", "linux-x64", "manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64"},
+	{"linux", "arm64", "linux-arm64", "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64"},
+	{"darwin", "amd64", "darwin-x64", "macosx_12_0_x86_64"},
+	{"darwin", "arm64", "darwin-arm64", "macosx_12_0_arm64"},
+	{"windows", "amd64", "win32-x64", "win_amd64"},
+}
+
+// String is the platform as Go writes it, such as linux/amd64.
+func (p platform) String() string { return p.goos + "/" + p.goarch }
 
 func main() {
 	version := flag.String("version", "", "the version, such as v1.2.3")
-	out := flag.String("out", "bin/release", "the folder to write to")
-	platforms := flag.String("platforms", released, "what to build for, separated by spaces")
+	tree := flag.String("tree", "../..", "the root of the repository")
+	out := flag.String("out", "bin/release", "the folder to write to, in the tree if it is relative")
+	platforms := flag.String("platforms", "", "what to build for, separated by spaces, such as linux/amd64; everything if empty")
 	flag.Parse()
-	if err := release(*version, *out, strings.Fields(*platforms)); err != nil {
+	err := os.Chdir(*tree)
+	if err == nil {
+		err = release(*version, *out, strings.Fields(*platforms))
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-var semantic = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
+// semantic are the versions of a release. Python knows no other pre-releases.
+var semantic = regexp.MustCompile(`^v\d+\.\d+\.\d+(-(alpha|beta|rc)\.\d+)?$`)
 
-// release builds every platform and then sums up what it wrote.
-func release(version, out string, platforms []string) error {
+// release builds every platform, then the packages that serve them all, and sums up
+// what it wrote.
+func release(version, out string, names []string) error {
 	if !semantic.MatchString(version) {
-		return fmt.Errorf("%q is no version: write for example VERSION=v1.2.3", version)
+		return fmt.Errorf("%q is no version: write for example VERSION=v1.2.3 or VERSION=v1.2.3-rc.1", version)
 	}
-	if len(platforms) == 0 {
-		return errors.New("no platform to build for")
+	platforms, err := chosen(names)
+	if err != nil {
+		return err
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	var sums []string
-	for _, platform := range platforms {
-		goos, goarch, ok := strings.Cut(platform, "/")
-		if !ok {
-			return fmt.Errorf("%q is no platform, such as linux/amd64", platform)
-		}
-		written, err := build(version, out, goos, goarch)
-		if err != nil {
-			return fmt.Errorf("%s: %w", platform, err)
-		}
-		for name, content := range written {
-			if err := os.WriteFile(filepath.Join(out, name), content, 0o644); err != nil {
+	sums := make(map[string]string)
+	write := func(files map[string][]byte) error {
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			if err := os.WriteFile(filepath.Join(out, name), files[name], 0o644); err != nil {
 				return err
 			}
-			sums = append(sums, fmt.Sprintf("%x  %s\n", sha256.Sum256(content), name))
+			sums[name] = fmt.Sprintf("%x", sha256.Sum256(files[name]))
 			fmt.Println(filepath.Join(out, name))
 		}
+		return nil
 	}
-	slices.SortFunc(sums, func(a, b string) int { return strings.Compare(a[64:], b[64:]) })
-	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(strings.Join(sums, "")), 0o644)
-}
-
-// build makes the archive and the bill of materials of one platform, by file name.
-func build(version, out, goos, goarch string) (map[string][]byte, error) {
-	dir, err := os.MkdirTemp(out, "build-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "heldcall")
-	command := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.release="+version, "-o", program, "./cmd/heldcall")
-	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch)
-	command.Stderr = os.Stderr
-	if err := command.Run(); err != nil {
-		return nil, fmt.Errorf("go build: %w", err)
-	}
-	info, err := buildinfo.ReadFile(program)
-	if err != nil {
-		return nil, fmt.Errorf("read the program's modules: %w", err)
-	}
-	name := fmt.Sprintf("heldcall-%s-%s-%s", version, goos, goarch)
-	packed, err := pack(name, program)
-	if err != nil {
-		return nil, err
-	}
-	bill, err := materials(version, goos, goarch, info)
-	return map[string][]byte{name + ".tar.gz": packed, name + ".cdx.json": bill}, err
-}
-
-// pack makes an archive that holds nothing of the machine it was made on: neither
-// times nor owners.
-func pack(folder, program string) ([]byte, error) {
-	var out bytes.Buffer
-	zipped := gzip.NewWriter(&out)
-	archive := tar.NewWriter(zipped)
-	for _, file := range append([]string{program}, besides...) {
-		content, err := os.ReadFile(file)
+	for _, p := range platforms {
+		files, err := forPlatform(version, p)
+		if err == nil {
+			err = write(files)
+		}
 		if err != nil {
-			return nil, err
-		}
-		mode := int64(0o644)
-		if file == program {
-			mode = 0o755
-		}
-		header := &tar.Header{Name: folder + "/" + filepath.Base(file), Mode: mode, Size: int64(len(content)), Typeflag: tar.TypeReg, Format: tar.FormatUSTAR}
-		if err := archive.WriteHeader(header); err != nil {
-			return nil, err
-		}
-		if _, err := archive.Write(content); err != nil {
-			return nil, err
+			return fmt.Errorf("%s: %w", p, err)
 		}
 	}
-	err := errors.Join(archive.Close(), zipped.Close())
-	return out.Bytes(), err
+	formula, err := formula(version, platforms, sums)
+	if err != nil {
+		return err
+	}
+	npm, err := npmChooser(version, platforms)
+	if err = errors.Join(err, write(formula), write(npm)); err != nil {
+		return err
+	}
+	var lines strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		fmt.Fprintf(&lines, "%s  %s\n", sums[name], name)
+	}
+	return os.WriteFile(filepath.Join(out, "SHA256SUMS"), []byte(lines.String()), 0o644)
+}
+
+// chosen returns the platforms with these names, or all.
+func chosen(names []string) ([]platform, error) {
+	if len(names) == 0 {
+		return released, nil
+	}
+	var platforms []platform
+	for _, name := range names {
+		i := slices.IndexFunc(released, func(p platform) bool { return p.String() == name })
+		if i < 0 {
+			return nil, fmt.Errorf("%q is no platform of a release, which are %v", name, released)
+		}
+		platforms = append(platforms, released[i])
+	}
+	return platforms, nil
 }

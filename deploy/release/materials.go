@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"runtime/debug"
 )
 
 // bill is a software bill of materials as CycloneDX 1.6 writes it.
@@ -35,23 +34,23 @@ type property struct {
 
 // materials is the bill of materials of a program: the modules in its build
 // information, the version of Go, and the platform.
-func materials(version, goos, goarch string, info *debug.BuildInfo) ([]byte, error) {
+func materials(p *program) (map[string][]byte, error) {
 	b := bill{
 		Format: "CycloneDX", SpecVersion: "1.6", Version: 1,
 		Metadata: metadata{
-			Component:  module("application", info.Main.Path, version),
-			Properties: []property{{"go:os", goos}, {"go:arch", goarch}},
+			Component:  module("application", p.info.Main.Path, p.version),
+			Properties: []property{{"go:os", p.goos}, {"go:arch", p.goarch}},
 		},
-		Components: []component{module("library", "std", info.GoVersion)},
+		Components: []component{module("library", "std", p.info.GoVersion)},
 	}
-	for _, dependency := range info.Deps {
+	for _, dependency := range p.info.Deps {
 		if dependency.Replace != nil {
 			return nil, fmt.Errorf("%s is replaced by %s: a release contains published modules only", dependency.Path, dependency.Replace.Path)
 		}
 		b.Components = append(b.Components, module("library", dependency.Path, dependency.Version))
 	}
 	out, err := json.MarshalIndent(b, "", "  ")
-	return append(out, '\n'), err
+	return map[string][]byte{p.released() + ".cdx.json": append(out, '\n')}, err
 }
 
 func module(kind, path, version string) component {

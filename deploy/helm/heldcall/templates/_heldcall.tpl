@@ -18,10 +18,18 @@ to:
 ports: [{protocol: UDP, port: 53}, {protocol: TCP, port: 53}]
 {{- end }}
 
+{{- /* Where browsers reach the console through the ingress. */}}
+{{- define "heldcall.url" -}}
+{{ ternary "https" "http" (ne .Values.ingress.tlsSecret "") }}://{{ .Values.ingress.host }}
+{{- end }}
+
 {{- define "heldcall.config" -}}
 {{- $config := deepCopy .Values.config }}
 {{- $proxy := $config.proxy | default dict }}
 {{- $_ := set $proxy "listen" (ternary "127.0.0.1:4141" "0.0.0.0:4141" (eq .Values.mode "sidecar")) }}
+{{- if .Values.ingress.enabled }}
+{{- $_ := set $config "console" (merge ($config.console | default dict) (dict "url" (include "heldcall.url" .))) }}
+{{- end }}
 {{- $nats := dict "url" .Values.nats.url "listen" "" "dir" "/data" }}
 {{- if .Values.nats.credsSecret }}{{ $_ := set $nats "creds" "/etc/heldcall-secret/nats.creds" }}{{ end }}
 {{- $_ := set $config "proxy" $proxy }}
