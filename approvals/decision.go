@@ -48,6 +48,7 @@ type Decision struct {
 	Fills          []int               `json:"fills,omitempty"`            // of an approval: indexes of the demands that it counts for, set by the gate
 	Channel        string              `json:"channel,omitempty"`          // "rest", "nats", ...
 	Window         string              `json:"window,omitempty"`           // of approve: opens a trust window for this time, such as "15m"; at most MaxWindow
+	Confirm        string              `json:"confirm,omitempty"`          // of an approval: what the reviewer typed, where Details.Confirm asks for it
 	Patterns       []string            `json:"patterns,omitempty"`
 	GrantExpiresAt *time.Time          `json:"grant_expires_at,omitempty"` // of the grant; given to the gate, nil is DefaultGrantTime from now and NeverExpires no end; recorded, nil is no end
 	Scope          GrantScope          `json:"scope,omitempty"`            // of the grant

@@ -21,6 +21,7 @@ type DecisionPayload struct {
 	ModifiedArgs   jsontext.Value      `json:"modified_args"`
 	Note           string              `json:"note"`
 	Window         string              `json:"window"`
+	Confirm        string              `json:"confirm"`
 	Patterns       []string            `json:"patterns"`
 	GrantExpiresAt *GrantEnd           `json:"grant_expires_at"`
 	Scope          GrantScope          `json:"scope"`
@@ -57,6 +58,7 @@ func ParseDecision(payload []byte) (Decision, error) {
 		Action:    action,
 		Note:      p.Note,
 		Window:    p.Window,
+		Confirm:   p.Confirm,
 		Patterns:  p.Patterns,
 		Scope:     p.Scope,
 		Template:  p.Template,

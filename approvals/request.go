@@ -141,6 +141,9 @@ type Details struct {
 	Remember *GrantTerms `json:"remember,omitempty"`
 	// Window is true if an approval may open a trust window for the run: see [Decision].
 	Window bool `json:"window,omitempty"`
+	// Confirm is what a reviewer must type to approve the request, in the field confirm of
+	// the decision; "": nothing. See [ConfirmationOf].
+	Confirm string `json:"confirm,omitempty"`
 	// CancelReason is the reason why the request was cancelled: agent_gone, run_aborted,
 	// not_recorded or internal_error.
 	CancelReason string `json:"cancel_reason,omitempty"`

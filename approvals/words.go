@@ -8,7 +8,7 @@ type Words struct {
 	WillNot   string // the same before: "won't run"
 	Edited    string // what an edit has approved: "with other arguments"
 	Effects   string // of the decisions, where they are not about a call, else ""
-	One, Many string // what waits: "a call", "calls"
+	One, Many string // names of pending requests: "a call", "calls"
 	Asks      string // what the agent does if the request is a question, else ""
 }
 

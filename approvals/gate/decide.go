@@ -64,6 +64,9 @@ func (d *decider) apply(ctx context.Context, r *approvals.Request, one approvals
 	if err := questions.CheckFor(r, &one); err != nil {
 		return err
 	}
+	if err := one.CheckConfirmation(r); err != nil {
+		return err
+	}
 	(*settle)(ctx, false) // of an attempt before a conflict
 	var err error
 	if *settle, err = d.conceal(ctx, r, &one); err != nil {

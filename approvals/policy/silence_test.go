@@ -20,6 +20,7 @@ rules:
   - {ask: ["bash(echo *)"], on_timeout: approve}
   - {ask: ["bash(npm *)"], timeout: 1h}
   - {ask: [note], on_timeout: approve, timeout: 1h}
+  - {ask: [send], on_timeout: approve, confirm: type}
 `)
 	for _, tt := range []struct {
 		tool, args string
@@ -27,6 +28,7 @@ rules:
 		timeout    time.Duration
 	}{
 		{"note", `{"text":"rm -rf /"}`, true, time.Hour},
+		{"send", `{"text":"x"}`, false, rule.DefaultTimeout}, // silence types nothing
 		{"bash", `{"command":"git push"}`, true, 10 * time.Second},
 		{"bash", `{"command":"git push && git pull"}`, true, 10 * time.Second},
 		{"bash", `{"command":"git push; ls x"}`, true, 10 * time.Second},

@@ -14,9 +14,9 @@ import (
 // maxSuggestion is the most bytes of a suggested pattern.
 const maxSuggestion = 500
 
-// suggest returns patterns that would allow the call: exact ones, all of which it needs, then wider
-// ones, which have a *. A wider one is never for another program, for a task of a project by another
-// name, or for files that run later.
+// suggest returns patterns that would allow the call. The exact ones come first, and the call needs
+// all of them. Wider ones, with a *, follow. A wider one never allows another program, another task
+// of a project, or files that run later.
 func (q *question) suggest() []string {
 	c := q.c
 	if len(c.Doubts) > 0 || c.Ambiguity != "" || c.Partial != "" || c.Filter != "" {
@@ -121,7 +121,7 @@ func suggestCommands(c *resource.ParsedCall) []string {
 	return unique(append(exact, wider...))
 }
 
-// widerCommands returns the wider patterns for a command, or for those in place of which it is.
+// widerCommands returns the wider patterns for a command, or for the commands that it replaces.
 func widerCommands(c *resource.ParsedCall, command *shell.Command, uses []shell.Use) []string {
 	var found []string
 	if same := command.Instead(); len(same) > 0 {

@@ -52,6 +52,7 @@ type Verdict struct {
 	Demands           []Demand        // what rules that name different groups want, each of its own; nil: the fields above are all
 	AllowRemember     bool
 	RememberScopes    []approvals.GrantScope // of a grant that remembers; nil: any
+	Confirm           bool                   // an approval must have the target of the call: see [Verdict.Confirmation]
 	Window            bool                   // the policy has a workspace, so that a trust window can cover calls
 
 	// Limits are those of the rules that allow or ask: see [Counter.Take].
@@ -68,6 +69,14 @@ type Verdict struct {
 
 	// Flags warn the reviewer, each in one sentence.
 	Flags []string
+}
+
+// Confirmation returns what a reviewer types to approve a call of a tool, "" for nothing.
+func (v *Verdict) Confirmation(tool string) string {
+	if !v.Confirm {
+		return ""
+	}
+	return approvals.ConfirmationOf(v.Effects, tool)
 }
 
 // Said returns the action of the policy, also in shadow mode.

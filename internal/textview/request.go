@@ -86,6 +86,9 @@ func Request(r *approvals.Request, now time.Time) string {
 	for _, command := range r.Details.Commands {
 		line("Runs", command)
 	}
+	if !r.Status.Final() && r.Details.Confirm != "" {
+		line("--confirm", fmt.Sprintf("%q must be typed to approve", r.Details.Confirm))
+	}
 	if !r.Status.Final() && r.AllowRemember {
 		remembering(r, line)
 	}

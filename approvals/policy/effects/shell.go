@@ -40,7 +40,7 @@ func (f *finder) use(u *shell.Use) {
 	switch u.Class {
 	case programs.Read:
 		f.reads(u, name)
-	case programs.Write:
+	case programs.Write, programs.Format:
 		f.writes(u, name)
 	case programs.Destroy:
 		f.paths(approvals.EffectDestroy, u, "", false)
@@ -49,7 +49,7 @@ func (f *finder) use(u *shell.Use) {
 		}
 	case programs.Check:
 		f.add(approvals.EffectCheck, name, "", false)
-	case programs.Run:
+	case programs.Run, programs.Project:
 		f.add(approvals.EffectRun, firstWords(u), "", false)
 	case programs.Fetch:
 		f.add(approvals.EffectFetch, host(u, name), "", true)

@@ -28,10 +28,10 @@ func Locate(text string) (l Location, problem string) {
 		anchor = "/"
 	case strings.HasPrefix(text, "~"):
 		anchor, rest, _ = strings.Cut(text, "/")
-	case hasDrive(text):
+	case HasDrive(text):
 		anchor, rest = strings.ToLower(text[:2]), text[2:]
 	}
-	if anchor == "/" || (hasDrive(anchor) && strings.HasPrefix(rest, "/")) {
+	if anchor == "/" || (HasDrive(anchor) && strings.HasPrefix(rest, "/")) {
 		rest = strings.TrimPrefix(path.Clean("/"+rest), "/")
 	} else {
 		rest = path.Clean(strings.TrimLeft(rest, "/"))
@@ -64,7 +64,7 @@ func homeForm(text string) string {
 
 // JoinFolder is a path as it counts from a working folder.
 func JoinFolder(folder, text string) string {
-	if folder == "" || strings.HasPrefix(text, "/") || strings.HasPrefix(text, `\`) || strings.HasPrefix(homeForm(text), "~") || hasDrive(text) || hasScheme(text) {
+	if folder == "" || strings.HasPrefix(text, "/") || strings.HasPrefix(text, `\`) || strings.HasPrefix(homeForm(text), "~") || HasDrive(text) || hasScheme(text) {
 		return text
 	}
 	return strings.TrimSuffix(folder, "/") + "/" + text
@@ -89,11 +89,11 @@ func pathProblem(text string) string {
 		return "The path contains a backslash, and whether it is relative depends on the system."
 	case windowsProblem(text):
 		return "The path has a name that Windows reads as another one: a short name such as ENV~1, or a stream after a colon."
-	case hasDrive(text) && !strings.HasPrefix(text[2:], "/"):
+	case HasDrive(text) && !strings.HasPrefix(text[2:], "/"):
 		return "The path is relative to the current folder of a drive."
 	case droppedByWindows(text):
 		return "The path has a name that Windows reads as another one: it ends in a dot or a space, or contains ::."
-	case !hasDrive(text) && hasScheme(text):
+	case !HasDrive(text) && hasScheme(text):
 		return "The path looks like a URL."
 	case strings.HasPrefix(homeForm(text), "$") || strings.HasPrefix(text, "%"):
 		return "The path may begin with a variable."

@@ -10,7 +10,7 @@ import (
 
 // WindowsForm returns a path with a drive with slashes, and any other text as it is.
 func WindowsForm(text string) string {
-	if hasDrive(text) {
+	if HasDrive(text) {
 		return slashed(text)
 	}
 	return text
@@ -20,7 +20,7 @@ func slashed(text string) string { return strings.ReplaceAll(text, `\`, "/") }
 
 // Readings returns the paths that a text certainly is, on one system or another.
 func Readings(text string) []string {
-	if form := slashed(text); form != text && !hasDrive(text) {
+	if form := slashed(text); form != text && !HasDrive(text) {
 		return []string{text, form}
 	}
 	return []string{text}
@@ -32,7 +32,7 @@ func OtherPaths(text string) []string {
 	if t := slashed(strings.TrimSpace(text)); t != text {
 		others = append(others, t)
 	}
-	if hasDrive(text) && strings.Contains(text, `\`) {
+	if HasDrive(text) && strings.Contains(text, `\`) {
 		others = append(others, "./"+text) // a name, where there are no drives
 	}
 	if i := strings.Index(text, "://"); i >= 0 {
@@ -51,7 +51,7 @@ func StaysBelow(text string) bool {
 
 // withoutDrive is a path without a drive in front of a slash or backslash.
 func withoutDrive(text string) string {
-	if hasDrive(text) && len(text) > 2 && (text[2] == '/' || text[2] == '\\') {
+	if HasDrive(text) && len(text) > 2 && (text[2] == '/' || text[2] == '\\') {
 		return text[2:]
 	}
 	return text
@@ -82,12 +82,13 @@ func droppedByWindows(text string) bool {
 	return strings.Contains(text, "::")
 }
 
-func hasDrive(text string) bool {
+// HasDrive reports whether a path begins with a drive of Windows, such as C:.
+func HasDrive(text string) bool {
 	return len(text) >= 2 && text[1] == ':' && IsLetter(text[0])
 }
 
 // MayEscape reports whether a program that reads a path as a glob may take a backslash in it for an
 // escape.
 func MayEscape(text string) bool {
-	return strings.Contains(text, `\`) && (!hasDrive(text) || strings.ContainsAny(text, GlobSigns))
+	return strings.Contains(text, `\`) && (!HasDrive(text) || strings.ContainsAny(text, GlobSigns))
 }

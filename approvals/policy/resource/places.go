@@ -6,12 +6,14 @@ import (
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
+	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
 )
 
 // Places is where the paths of a call are: in the workspace or outside.
 type Places struct {
 	call    *ParsedCall
+	scratch bool                     // see CommandWithin
 	folders []string                 // of a shell, as the arguments name them
 	outside string                   // see Outside
 	uses    []shell.Use              // see Uses; nil: not needed yet
@@ -70,7 +72,7 @@ func (p *Places) Within() bool {
 		return false
 	case c.Kind == Shell:
 		return !slices.ContainsFunc(c.Scripts(), func(s *shell.Script) bool {
-			return s.NotSimple != "" || slices.ContainsFunc(s.All, func(command *shell.Command) bool { return !p.CommandWithin(command) })
+			return s.NotSimple != "" || slices.ContainsFunc(s.All, func(command *shell.Command) bool { return !p.CommandWithin(command, false) })
 		})
 	case c.Kind == Path:
 		return !slices.ContainsFunc(c.Resources(), func(r Candidate) bool { return !p.CandidateWithin(&r) })
@@ -82,7 +84,12 @@ func (p *Places) Within() bool {
 func (p *Places) CandidateWithin(r *Candidate) bool { return p.note(r.Place.Outside) }
 
 // CommandWithin reports whether every path that a command may name is inside the workspace.
-func (p *Places) CommandWithin(of *shell.Command) bool { return p.note(p.commandOutside(of)) }
+// Scratch reports whether paths in the folder for temporary files count as inside.
+func (p *Places) CommandWithin(of *shell.Command, scratch bool) bool {
+	one := *p
+	one.scratch = scratch && of.Words[0] != "cd" // checks and commits may follow
+	return p.note(one.commandOutside(of))
+}
 
 // Outside returns why a rule for the workspace does not cover the call, as a part of a sentence, or
 // "".
@@ -108,7 +115,17 @@ func (p *Places) commandOutside(of *shell.Command) string {
 	for _, path := range use.Paths {
 		words = append(words, path.Text)
 	}
+	if use.Class == programs.Project {
+		strict := *p // scripts of the folder for temporary files are not the project's
+		strict.scratch = false
+		if why := strict.wordOutside(of, of.Words[use.Script]); why != "" {
+			return why
+		}
+	}
 	for _, word := range words {
+		if use.Class == programs.Check {
+			word, _, _ = strings.Cut(word, "::") // a test in a file
+		}
 		if why := p.wordOutside(of, word); why != "" {
 			return why
 		}
@@ -139,21 +156,37 @@ func (p *Places) wordOutside(of *shell.Command, word string) string {
 		// earlier call.
 		return match.Quote(word) + " leads upwards"
 	}
-	if of.Words[0] == "go" {
+	if of.Words[0] == "go" || of.Words[0] == "golangci-lint" {
 		word = strings.TrimSuffix(word, "...") // every package below
 	}
+	if from, to, found := strings.Cut(word, ".."); found && of.Words[0] == "git" && shell.IsOperand(word) { // revisions
+		if why := p.wordOutside(of, from); why != "" {
+			return why
+		}
+		return p.wordOutside(of, strings.TrimPrefix(to, "."))
+	}
+	return p.pathsOutside(of, word)
+}
+
+// pathsOutside is wordOutside for each path that a word may contain.
+func (p *Places) pathsOutside(of *shell.Command, word string) string {
 	for text := range pathsIn(word) {
 		if text == "" || isDevice(text) || (shell.IsOperand(word) && strings.HasPrefix(text, "-")) {
 			continue
 		}
-		if !strings.Contains(text, "://") && strings.Contains(text, ":") && !strings.HasPrefix(text, "/") {
-			text = "./" + text // a revision and a file, which is a part of its own
+		if namesRevision(text) {
+			text = "./" + text // the file is a part of its own
 		}
 		if why := p.pathOutside(of, text); why != "" {
 			return why
 		}
 	}
 	return ""
+}
+
+// namesRevision reports whether a text may be a revision and a file of it.
+func namesRevision(text string) bool {
+	return !strings.Contains(text, "://") && strings.Contains(text, ":") && !strings.HasPrefix(text, "/") && !match.HasDrive(text)
 }
 
 // pathOutside judges a path from each folder in which the command may run, or that folder.
@@ -163,7 +196,7 @@ func (p *Places) pathOutside(of *shell.Command, text string) string {
 		return "" // the agent's own
 	}
 	for _, path := range p.from(text) {
-		if place := p.find(path); place.Outside != "" {
+		if place := p.find(path); place.Outside != "" && !(p.scratch && p.call.Known.Workspace.Scratch(path)) {
 			return place.Outside
 		}
 	}

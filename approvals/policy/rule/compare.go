@@ -142,7 +142,7 @@ func (p *Pattern) CoversCommand(c *resource.ParsedCall, command *shell.Command) 
 	}) {
 		return false
 	}
-	return !p.Rule.Within || c.Places.CommandWithin(command)
+	return !p.Rule.Within || c.Places.CommandWithin(command, p.Rule.Scratch)
 }
 
 // coversWords reports whether an allow pattern covers the words of a command, and its rule what the

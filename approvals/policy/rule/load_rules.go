@@ -57,7 +57,8 @@ func (r *ruleReader) keys() []strictyaml.Key {
 			one.MatchesArguments = r.OneOf(n, path, []string{"resource", "arguments"}) == "arguments"
 		}},
 		{Name: "within", Read: r.about(&r.to.allow, "allow", func(n *yaml.Node, path string) {
-			one.Within = r.OneOf(n, path, []string{"workspace"}) != ""
+			where := r.OneOf(n, path, []string{"workspace", "scratch"})
+			one.Within, one.Scratch = where != "", where == "scratch"
 		})},
 		{Name: "does", Read: r.about(&r.to.allow, "allow", func(n *yaml.Node, path string) { one.Does = readClasses(r.reader, n, path) })},
 		{Name: "when", Read: func(n *yaml.Node, path string) { one.When = r.condition(n, path) }},
@@ -83,6 +84,13 @@ func (r *ruleReader) keys() []strictyaml.Key {
 			one.Escalate, r.escalateAt = r.escalation(n, path), n
 		})},
 		{Name: "required_approvals", Read: r.question(func(n *yaml.Node, path string) { one.Required = r.Number(n, path, 1) })},
+		{Name: "confirm", Read: r.question(func(n *yaml.Node, path string) {
+			if n.Value == "passkey" {
+				r.Fail(n, path, "cannot be passkey, which is not supported: write type, or leave it out")
+				return
+			}
+			one.Confirm = r.OneOf(n, path, []string{"type"}) != ""
+		})},
 		{Name: "remember", Read: r.question(func(n *yaml.Node, path string) { r.remember(n, path, &one.Settings) })},
 	}
 }

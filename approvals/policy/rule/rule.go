@@ -17,7 +17,8 @@ type Rule struct {
 	Settings
 	Reason           string
 	MatchesArguments bool               // its patterns are compared with all the arguments
-	Within           bool               // it allows only what is inside the workspace
+	Within           bool               // it allows only calls whose paths are all inside the workspace
+	Scratch          bool               // or in the folder for temporary files
 	Does             []programs.Class   // it allows only commands of these classes; nil: of any
 	When             *Condition         // nil: always
 	Limit            *Limit             // nil: any number of calls
@@ -59,6 +60,7 @@ type Settings struct {
 	GrantOverrides bool                   // a grant that allows overrides the rule
 	Scopes         []approvals.GrantScope // of such a grant; nil: any
 	Hold           Hold
+	Confirm        bool // an approval must have the target of the call, as the reviewer typed it
 }
 
 // Hold is how an answer waits for people: see hold.mode in docs/configuration.md.
@@ -98,6 +100,7 @@ func StrictestSettings(asks []*Pattern, silence bool) Settings {
 		r := p.Rule.Settings
 		all.Risk = Strictest(all.Risk, r.Risk)
 		all.NoRemember = all.NoRemember || r.NoRemember
+		all.Confirm = all.Confirm || r.Confirm
 		all.Scopes, all.NoRemember = common(all.Scopes, r.Scopes, all.NoRemember)
 		if all.Hold != HoldPark {
 			all.Hold = cmp.Or(r.Hold, all.Hold)

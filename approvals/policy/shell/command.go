@@ -6,6 +6,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
@@ -113,5 +114,13 @@ func (f *finder) findInner(c *Command, words []word, depth int) {
 
 // harmless reports whether the table lists all words of a command, so that it runs nothing.
 func (f *finder) harmless(c *Command) bool {
-	return f.table.Listed(c.Words[0]) && !slices.Contains(c.mayStar[1:], false)
+	if f.table.Listed(c.Words[0]) && !slices.Contains(c.mayStar[1:], false) {
+		return true
+	}
+	if !f.table.TakesScript(c.Words[0]) && !f.table.IsInterpreter(c.Words[0]) {
+		return false
+	}
+	// sed -i, or an interpreter that only checks a script or shows its version
+	entry, _ := f.table.ClassOf(c.Words, c.wild)
+	return entry.Class == programs.Read || (entry.Class == programs.Format && f.table.TakesScript(c.Words[0]))
 }

@@ -27,6 +27,7 @@ type Use struct {
 	Why        string // what it does or why that is not known, as the end of the sentence "The command ..."
 	Words      []Word // the program and all that follows
 	Paths      []PathUse
+	Script     int    // of the class Project: the index of the word that is run
 	Folder     string // that cd has changed to before it; "": the folder of the call
 }
 
@@ -78,7 +79,7 @@ func (t *Programs) use(c *Command) Use {
 		return u.redirection()
 	}
 	entry, length := t.ClassOf(c.Words, c.wild)
-	u.Class, u.Why = entry.Class, entry.Why
+	u.Class, u.Why, u.Script = entry.Class, entry.Why, entry.Script
 	if t.depends(c, entry) {
 		u.Class, u.Why = programs.Unknown, "has words that are not known before it runs"
 	}
@@ -106,7 +107,7 @@ func (u *Use) paths(entry programs.Entry, length int) []PathUse {
 	if u.Class == programs.Unknown {
 		entry = programs.Entry{} // nothing is known of its operands
 	}
-	var found []PathUse
+	found := u.ownPath(access)
 	skip, only := entry.Skip, false
 	if slices.ContainsFunc(u.Words[length:], givesText) {
 		skip = 0
@@ -136,12 +137,20 @@ func (u *Use) paths(entry programs.Entry, length int) []PathUse {
 	return found
 }
 
+// ownPath is the path of a program of the project.
+func (u *Use) ownPath(access Access) []PathUse {
+	if u.Class != programs.Project || !strings.Contains(u.Words[0].Text, "/") {
+		return nil
+	}
+	return []PathUse{{u.Words[0], access}}
+}
+
 // access is what the class of a command states of its operands.
 func (u *Use) access() Access {
 	switch u.Class {
 	case programs.Read:
 		return Reads
-	case programs.Write, programs.Destroy:
+	case programs.Write, programs.Format, programs.Destroy:
 		return Writes
 	}
 	return Touches

@@ -52,7 +52,7 @@ type walk struct {
 	spans   []span // in which a command may be named
 }
 
-// wordPart notes a part of a word, and reports whether the walk goes on into it.
+// wordPart records a part of a word, and reports whether the walk enters it.
 func (w *walk) wordPart(part syntax.Node) bool {
 	s := w.in.script
 	switch n := part.(type) {

@@ -52,7 +52,8 @@ func Policy(o Options) ([]byte, error) {
 	var b bytes.Buffer
 	err = page.Execute(&b, map[string]any{
 		"Command": o.Command, "Workspace": folders, "Agents": o.Agents, "Business": o.Business, "Checks": !o.AskChecks,
-		"Writers": writers(profiles), "Taint": fetchers(profiles),
+		"Writers": writers(profiles), "Taint": fetchers(profiles), "Cluster": cluster(),
+		"Codex": len(folders) > 0 && profiles.Find("exec_command") != nil,
 	})
 	return b.Bytes(), err
 }
@@ -79,6 +80,20 @@ func (o *Options) folders() ([]string, error) {
 		found = append(found, filepath.ToSlash(whole))
 	}
 	return found, nil
+}
+
+// clusterKinds are kinds of objects in a cluster that hold neither settings nor secrets, in the
+// names that people use. The form of the output is part of the pattern: as YAML they show the
+// environment of programs.
+var clusterKinds = []string{"pods", "pod", "po", "deployments", "deployment", "deploy", "services", "service", "svc", "nodes", "events", "ingress", "jobs", "cronjobs", "statefulsets", "daemonsets", "replicasets", "namespaces", "ns", "hpa", "pvc"}
+
+// cluster returns the patterns of commands that show what a cluster runs.
+func cluster() []string {
+	var found []string
+	for _, kind := range clusterKinds {
+		found = append(found, "shell(kubectl get "+kind+")", "shell(kubectl get "+kind+" -o wide)")
+	}
+	return append(found, "shell(kubectl logs *)", "shell(kubectl top *)", "shell(kubectl rollout status *)", "shell(kubectl version)", "shell(kubectl api-resources)")
 }
 
 // movers are the writers that also remove a file or replace another one.
@@ -112,7 +127,7 @@ func patterns(p *resource.Profiles, argument string, like func(*resource.Tool) b
 	return found
 }
 
-// list writes texts as the items of a list, of which JSON is a form.
+// list returns texts as the items of a YAML list. JSON strings are YAML strings.
 func list(texts []string) (string, error) {
 	var quoted []string
 	for _, text := range texts {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
@@ -155,4 +156,22 @@ func (w *Workspace) findTarget(p *Place, whole string) {
 	if slices.ContainsFunc(w.own, func(own match.Location) bool { return within(own, l) }) {
 		p.Outside = match.Quote(whole) + " is a link to a file that belongs to heldcall"
 	}
+}
+
+// Scratch reports whether a path is in /tmp, the folder for temporary files, and neither a hidden
+// file, nor one of heldcall's, nor, where heldcall sees the files, reached by a link.
+func (w *Workspace) Scratch(text string) bool {
+	if w == nil {
+		return false
+	}
+	whole := match.JoinFolder(w.start, text)
+	l, problem := match.Locate(whole)
+	if problem != "" || l.Anchor != "/" || (l.Body != "tmp" && !strings.HasPrefix(l.Body, "tmp/")) || strings.Contains(l.Body, "/.") {
+		return false
+	}
+	if slices.ContainsFunc(w.own, func(own match.Location) bool { return within(own, l) }) {
+		return false
+	}
+	real, base := resolved("/"+l.Body), resolved("/tmp")
+	return !w.seen || real == base || real == base+strings.TrimPrefix("/"+l.Body, "/tmp")
 }

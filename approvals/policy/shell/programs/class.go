@@ -11,6 +11,8 @@ const (
 	Unknown   Class = ""
 	Read      Class = "read"      // shows files, or facts about them or the machine
 	Check     Class = "check"     // runs the project's own code: builds, tests, linters
+	Project   Class = "project"   // runs a script or a program of the project
+	Format    Class = "format"    // changes files of the project as its formatters and generators do
 	Write     Class = "write"     // changes the files that it names, or the repository
 	Fetch     Class = "fetch"     // asks another computer
 	Install   Class = "install"   // brings code of others
@@ -21,7 +23,7 @@ const (
 	Privilege Class = "privilege" // acts with other rights
 )
 
-var classes = []Class{Read, Check, Write, Fetch, Install, Run, Send, Publish, Destroy, Privilege}
+var classes = []Class{Read, Check, Project, Format, Write, Fetch, Install, Run, Send, Publish, Destroy, Privilege}
 
 // Classes returns the classes but Unknown, from the least to the most severe.
 func Classes() []Class { return slices.Clone(classes) }
@@ -46,6 +48,8 @@ type Entry struct {
 	Why      string   // what it does, as the end of the sentence "The command ..."
 	Operands Operands // which of them are paths
 	Skip     int      // so many operands in front are no paths
+
+	Script int // of the class Project: the index of the word that is run
 
 	bare   bool
 	option string

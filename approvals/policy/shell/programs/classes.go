@@ -35,6 +35,7 @@ func readClasses(r *strictyaml.Reader, t *Table) {
 		})
 	}})
 	keys = append(keys, t.tasks.started.keys(r)...)
+	keys = append(keys, t.tasks.own.keys(r)...)
 	for _, class := range classes {
 		keys = append(keys, strictyaml.Key{Name: string(class), Read: func(n *yaml.Node, path string) {
 			r.List(n, path, "entries", func(n *yaml.Node, path string) { t.readEntry(r, n, path, class) })
@@ -100,12 +101,15 @@ func printsMore(word string) bool {
 // subcommand. The class is unknown if that of an option may be another.
 func (t *Table) ClassOf(argv []string, wild []bool) (Entry, int) {
 	if folder := strings.TrimSuffix(argv[0], lastSegment(argv[0])); folder != "" && !slices.Contains([]string{"/bin/", "/usr/bin/", "/usr/local/bin/"}, folder) {
-		if e, length := t.inFolder(folder, argv, wild); e.Class == Check {
+		if e, length := t.inFolder(folder, argv, wild); e.Class.isOfProject() {
 			return e, length
+		}
+		if t.tasks.own.isProgram(t, folder, argv) {
+			return Entry{Class: Project, Why: "runs a program of the project"}, 1
 		}
 		return Entry{Class: Run, Why: "runs a program by its path"}, 1
 	}
-	if e, length := t.launched(argv, wild); e.Class == Check {
+	if e, length := t.launched(argv, wild); e.Class.isOfProject() {
 		return e, length
 	}
 	return t.classOf(argv, wild)
@@ -117,7 +121,10 @@ func (t *Table) classOf(argv []string, wild []bool) (Entry, int) {
 	if name == "rm" && t.tasks.started.onlyCaches(argv[1:]) {
 		return Entry{Class: Write, Why: "removes caches of checks"}, 1
 	}
-	may := t.StarMay(append([]string{name}, argv[1:]...), wild)
+	if e, length := t.tasks.own.classOf(name, argv); e.Class != Unknown {
+		return e, length
+	}
+	may := t.may(append([]string{name}, argv[1:]...), wild, true)
 	entries, key, length := t.longest(name, argv)
 	if t.tasks.runs(key, argv[length:]) || t.tasks.runs(name, argv[1:]) { // npm run test, npm test
 		return t.tasks.entry(argv[length:]), length
@@ -194,6 +201,9 @@ func mayBe(word, option string) bool {
 // that the table lists, or the option of the entry itself.
 func allKnown(may []bool, argv []string, length int, e Entry) bool {
 	for i := 1; i < len(argv); i++ {
+		if e.option != "" && argv[i] == "" {
+			return false // the value of sed -i on some systems, a script on others
+		}
 		if !may[i] && (i >= length || isOption(argv[i])) && !(e.option != "" && argv[i] == e.option) {
 			return false
 		}

@@ -7,27 +7,32 @@ import (
 
 // Program is the options of a program or subcommand: see programs.yaml.
 type Program struct {
-	flags      string
-	values     string
-	long       map[string]bool
-	longValues map[string]bool // of wrappers
-	words      map[string]bool
-	numbers    bool
-	dashes     bool
-	spell      int
-	script     string   // kind of the script that is spell: it need not be spelled out if it only prints
-	prints     bool     // every word that is not an option is printed
-	most       int      // below 0: any number
-	begins     string   // of every operand
-	never      []string // what neither operands nor values begin with
-	commands   map[string]*Program
-	folder     string // the option, in front of the subcommand, whose value is a folder to work in
+	optionNames
+	after    *Program // the options of what follows --; nil: none
+	numbers  bool
+	dashes   bool
+	spell    int
+	script   string // kind of the script that is spell: it need not be spelled out if it only prints
+	prints   bool   // every word that is not an option is printed
+	operands operandRules
+	commands map[string]*Program
+	folder   string // the option, in front of the subcommand, whose value is a folder to work in
+}
+
+// operandRules are what the operands of a program may be.
+type operandRules struct {
+	most   int      // below 0: any number
+	begins string   // the beginning of every operand
+	never  []string // beginnings that neither operands nor values have
 }
 
 // StarMay returns for each word of a command whether a * of an allow pattern may match it: operands
 // and listed options.
-func (t *Table) StarMay(argv []string, wild []bool) []bool {
-	w := optionWalk{at: t.options[argv[0]]}
+func (t *Table) StarMay(argv []string, wild []bool) []bool { return t.may(argv, wild, false) }
+
+// may is StarMay, or also covers options with a file that is written.
+func (t *Table) may(argv []string, wild []bool, outputs bool) []bool {
+	w := optionWalk{at: t.options[argv[0]], outputs: outputs}
 	may := make([]bool, len(argv))
 	if t.asksForHelp(argv) {
 		return slices.Repeat([]bool{true}, len(argv))
@@ -54,11 +59,22 @@ func (t *Table) asksForHelp(argv []string) bool {
 	return at != nil
 }
 
+// optionNames are the listed options, by how they are written.
+type optionNames struct {
+	flags      string
+	values     string
+	long       map[string]bool
+	longValues map[string]bool // of wrappers
+	words      map[string]bool
+	outputs    map[string]bool // those whose value is a file that is written
+}
+
 type optionWalk struct {
 	at       *Program // nil: nothing is known of its options
 	operands int
 	only     bool // -- has been: no more options
 	value    bool // the next word is an option's value
+	outputs  bool // options with a file that is written are known too
 }
 
 func (w *optionWalk) word(word string, wild bool) bool {
@@ -67,16 +83,28 @@ func (w *optionWalk) word(word string, wild bool) bool {
 		return !isOption(word)
 	case w.value:
 		w.value = false
-		return !isOption(word) && !(wild && w.at.most >= 0) && !w.at.barred(word)
+		return w.mayBeValue(word, wild)
 	case w.only || !isOption(word) || word == "-":
 		return w.operand(word, wild)
+	case word == "--" && w.at.after != nil:
+		w.at, w.operands = w.at.after, 0
+		return true
 	case word == "--":
 		w.only = w.at.dashes
 		return w.at.dashes
 	}
+	if name, value, inline := strings.Cut(word, "="); w.outputs && w.at.outputs[name] {
+		w.value = !inline
+		return !inline || (value != "" && !isOption(value))
+	}
 	listed, takesNext := w.at.Option(word)
 	w.value = takesNext
 	return listed
+}
+
+// mayBeValue reports whether a word may be the value of an option.
+func (w *optionWalk) mayBeValue(word string, wild bool) bool {
+	return !isOption(word) && !(wild && w.at.operands.most >= 0) && !w.at.barred(word)
 }
 
 func (w *optionWalk) operand(word string, wild bool) bool {
@@ -85,16 +113,16 @@ func (w *optionWalk) operand(word string, wild bool) bool {
 		return w.at != nil
 	}
 	w.operands++
-	if !strings.HasPrefix(word, w.at.begins) || w.at.barred(word) {
+	if !strings.HasPrefix(word, w.at.operands.begins) || w.at.barred(word) {
 		return false
 	}
-	if wild && (w.at.most >= 0 || w.operands <= w.at.spell) {
+	if wild && (w.at.operands.most >= 0 || w.operands <= w.at.spell) {
 		return false // it may be several
 	}
 	if w.operands <= w.at.spell && !isPrintScript(w.at.script, word) {
 		return false
 	}
-	return (w.at.most < 0 || w.operands <= w.at.most)
+	return (w.at.operands.most < 0 || w.operands <= w.at.operands.most)
 }
 
 // Option reports whether an option is listed, and whether the next word is its value.
@@ -134,7 +162,10 @@ func isNumber(text string) bool {
 
 // barred reports whether an operand or a value means more than itself.
 func (p *Program) barred(text string) bool {
-	return slices.ContainsFunc(p.never, func(begin string) bool { return strings.HasPrefix(text, begin) })
+	return slices.ContainsFunc(p.operands.never, func(begin string) bool {
+		part, anywhere := strings.CutPrefix(begin, "*")
+		return strings.HasPrefix(text, begin) || (anywhere && strings.Contains(text, part))
+	})
 }
 
 // ScriptWord returns the index of the word of a command that is a script which only prints, or 0.

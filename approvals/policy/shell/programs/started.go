@@ -61,7 +61,9 @@ func (t *Table) launched(argv []string, wild []bool) (Entry, int) {
 		if strings.Contains(argv[n], "/") {
 			continue
 		}
-		if e, length := t.classOf(argv[n:], after(wild, n)); e.Class == Check {
+		e, length := t.classOf(argv[n:], after(wild, n))
+		if e.Class == Check || e.Class == Format || (e.Class == Project && l.only == nil) {
+			e.Script += n
 			return e, n + length
 		}
 	}
@@ -83,7 +85,7 @@ func after(wild []bool, n int) []bool {
 	return wild[n:]
 }
 
-// onlyCaches reports whether the words behind rm are folders that checks make anew.
+// onlyCaches reports whether all operands of rm are folders that checks create again.
 func (s *started) onlyCaches(rest []string) bool {
 	found := false
 	for _, word := range rest {

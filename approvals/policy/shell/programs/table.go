@@ -13,11 +13,18 @@ import (
 //go:embed programs.yaml
 var programsFile []byte
 
+//go:embed builds.yaml
+var buildsFile []byte
+
 // Known is the built-in table. It never changes.
 var Known = sync.OnceValue(func() *Table {
 	t := &Table{
 		options: map[string]*Program{}, wrappers: map[string]*Wrapper{}, like: map[string][]string{},
 	}
+	builds := &strictyaml.Reader{File: "builds.yaml"}
+	builds.Mapping(builds.Root(buildsFile), "", []strictyaml.Key{
+		{Name: "options", Read: func(n *yaml.Node, path string) { ReadOptions(builds, n, path, t.options) }},
+	})
 	r := &strictyaml.Reader{File: "programs.yaml"}
 	r.Mapping(r.Root(programsFile), "", []strictyaml.Key{
 		{Name: "options", Read: func(n *yaml.Node, path string) { ReadOptions(r, n, path, t.options) }},
@@ -37,8 +44,10 @@ var Known = sync.OnceValue(func() *Table {
 		}},
 	})
 	readClasses(r, t)
-	if len(r.Errors) > 0 {
-		panic("internal error: the table of programs is not well formed: " + r.Errors.Error())
+	for _, r := range []*strictyaml.Reader{builds, r} {
+		if len(r.Errors) > 0 {
+			panic("internal error: the table of programs is not well formed: " + r.Errors.Error())
+		}
 	}
 	return t
 })
@@ -55,20 +64,29 @@ func ReadOptions(r *strictyaml.Reader, n *yaml.Node, path string, to map[string]
 }
 
 func readProgram(r *strictyaml.Reader, n *yaml.Node, path string) *Program {
-	p := &Program{most: -1}
+	p := &Program{operands: operandRules{most: -1}}
 	r.Mapping(n, path, append(optionKeys(r, p), []strictyaml.Key{
 		{Name: "words", Read: setNames(r, &p.words)},
 		{Name: "long_values", Read: setNames(r, &p.longValues)},
 		{Name: "folder", Read: r.SetText(&p.folder)},
 		{Name: "script", Read: r.SetText(&p.script)},
 		{Name: "prints", Read: r.SetBool(&p.prints)},
+		{Name: "outputs", Read: func(n *yaml.Node, path string) {
+			if text, ok := r.Text(n, path); ok {
+				p.outputs = map[string]bool{}
+				for _, option := range strings.Fields(text) {
+					p.outputs[option] = true
+				}
+			}
+		}},
+		{Name: "after", Read: func(n *yaml.Node, path string) { p.after = readProgram(r, n, path) }},
 		{Name: "dashes", Read: r.SetBool(&p.dashes)},
 		{Name: "spell", Read: func(n *yaml.Node, path string) { p.spell = r.Number(n, path, 0) }},
-		{Name: "most", Read: func(n *yaml.Node, path string) { p.most = r.Number(n, path, 0) }},
-		{Name: "begins", Read: r.SetText(&p.begins)},
+		{Name: "most", Read: func(n *yaml.Node, path string) { p.operands.most = r.Number(n, path, 0) }},
+		{Name: "begins", Read: r.SetText(&p.operands.begins)},
 		{Name: "never", Read: func(n *yaml.Node, path string) {
 			if text, ok := r.Text(n, path); ok {
-				p.never = strings.Fields(text)
+				p.operands.never = strings.Fields(text)
 			}
 		}},
 		{Name: "commands", Read: func(n *yaml.Node, path string) {

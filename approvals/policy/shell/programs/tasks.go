@@ -13,10 +13,11 @@ type tasks struct {
 
 	arguments *Program // options that may follow --
 	started   started
+	own       own
 }
 
-// entry is what is known of a check with these words behind the runner. What is given to the
-// program that the task starts may be paths.
+// entry describes a check with these words after the runner. Arguments of the program that the
+// task starts may be paths.
 func (t *tasks) entry(rest []string) Entry {
 	e := Entry{Class: Check, Why: "runs a check of the project", Operands: NoPaths}
 	if slices.Contains(rest, "--") {

@@ -1,5 +1,5 @@
-// Package quoting reads the words of shell scripts: what is left of them once their quoting is
-// removed, and whether all shells read them alike.
+// Package quoting removes the quoting of the words of shell scripts, and reports whether all
+// shells read a word alike.
 package quoting
 
 import (

@@ -1,0 +1,125 @@
+// Package policylearn proposes rules for a policy from the decisions of people.
+//
+// A [Learner] reads the audit log. The candidates are the patterns that the policy suggests for calls
+// that were approved; propose.go has the reasons against them, effect.go their effect, and insert.go
+// writes them into the file of the policy.
+package policylearn
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
+	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/wrapped"
+)
+
+// Learner collects the decisions about the calls of one policy file.
+type Learner struct {
+	name  string
+	query approvals.ProposalQuery
+	of    func(approvals.Principal) *policy.Policy
+
+	policies map[approvals.Principal]*policy.Policy
+	asked    []*asked
+	byID     map[string]*asked
+}
+
+// asked is a call that people were asked about.
+type asked struct {
+	event    approvals.Event
+	from     judge.Origin
+	call     intercept.Call
+	policy   *policy.Policy
+	verdict  policy.Verdict // of the policy of today
+	approved bool           // by a person, as it was
+	against  string         // what a person did in place of that, "" if nothing
+	ended    bool           // without a final decision
+}
+
+// New returns a learner for a policy file. of returns the policy for the calls of a principal, nil if
+// another file judges them.
+func New(name string, q approvals.ProposalQuery, of func(approvals.Principal) *policy.Policy) *Learner {
+	q.Approved, q.Sessions = cmp.Or(q.Approved, approvals.DefaultApproved), cmp.Or(q.Sessions, approvals.DefaultSessions)
+	return &Learner{name: name, query: q, of: of, policies: map[approvals.Principal]*policy.Policy{}, byID: map[string]*asked{}}
+}
+
+// against has what a decision is that does not approve a call as it was.
+var against = map[approvals.Action]string{
+	approvals.ActionDeny:       "was denied",
+	approvals.ActionDenyAlways: "was denied",
+	approvals.ActionAbortRun:   "was denied, and its run stopped",
+	approvals.ActionModifyArgs: "was edited",
+	approvals.ActionAnswer:     "was answered in words and did not run",
+}
+
+// Take reads one event. Events come in the order of the log.
+func (l *Learner) Take(e *approvals.Event) {
+	if e.Type == approvals.EventApprovalRequired {
+		l.ask(e)
+		return
+	}
+	one := l.byID[e.RequestID]
+	if one == nil {
+		return
+	}
+	switch e.Type {
+	case approvals.EventApprovalExpired, approvals.EventApprovalCancelled:
+		one.ended = true
+	case approvals.EventApprovalDecision:
+		switch {
+		case e.ReviewerID == approvals.ReviewerTimeout:
+			one.ended = true
+		case against[e.Action] != "":
+			one.against = against[e.Action]
+		case e.Action.Approves():
+			one.approved = true
+		}
+	}
+}
+
+// ask notes a call that people are asked about.
+func (l *Learner) ask(e *approvals.Event) {
+	from, call, then, ok := judge.Recorded(e)
+	p := l.policyOf(e.Principal)
+	if !ok || then != policy.Ask || p == nil || e.Time.Before(l.query.Since) || p.AsksPeople(call.Name) {
+		return
+	}
+	one := &asked{event: *e, from: from, call: call, policy: p, verdict: judge.NewRules(p).Verdict(from, call)}
+	l.byID[e.RequestID] = one
+	l.asked = append(l.asked, one)
+}
+
+func (l *Learner) policyOf(who approvals.Principal) *policy.Policy {
+	p, known := l.policies[who]
+	if !known {
+		p = l.of(who)
+		l.policies[who] = p
+	}
+	return p
+}
+
+// wraps reports whether the call carries others: no rule is proposed for it.
+func (a *asked) wraps() bool {
+	inner, kind := wrapped.Calls(a.call)
+	return kind == wrapped.Parallel || len(inner) > 0
+}
+
+// open reports whether the policy of today still asks about the call.
+func (a *asked) open() bool { return a.verdict.Action == policy.Ask && !a.wraps() }
+
+// supports reports whether a person has approved the call, which the policy still asks about.
+func (a *asked) supports() bool { return a.approved && a.against == "" && !a.ended && a.open() }
+
+// session identifies the session of the call.
+func (a *asked) session() session { return session{a.event.Principal, a.event.SessionID} }
+
+type session struct {
+	who approvals.Principal
+	id  string
+}
+
+// day returns the day of a time for a reader.
+func day(at time.Time) string { return at.UTC().Format(time.DateOnly) }

@@ -1,0 +1,41 @@
+package policylearn
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/sanitize"
+)
+
+// Print shows proposals with their evidence and effect, and on request why other patterns are none.
+func Print(w io.Writer, all *approvals.Proposals, verbose bool) error {
+	var text strings.Builder
+	for i := range all.Items {
+		printOne(&text, &all.Items[i], all.Of)
+	}
+	if verbose && len(all.LeftOut) > 0 {
+		text.WriteString("Not proposed:\n")
+		for _, one := range all.LeftOut {
+			fmt.Fprintf(&text, "  %s: %s\n", sanitize.Line(one.Pattern), sanitize.Line(one.Reason))
+		}
+	}
+	if len(all.Items) == 0 {
+		fmt.Fprintf(&text, "No rule is proposed, from %d requests.\n", all.Of)
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// printOne shows one proposal.
+func printOne(text *strings.Builder, p *approvals.Proposal, of int) {
+	fmt.Fprintf(text, "%s\n  approved %s in %s, never denied; %d prompts fewer, of %d", sanitize.Line(p.Pattern), times(p.Approved), sessions(p.Sessions), p.Fewer, of)
+	if p.Alone != p.Fewer {
+		fmt.Fprintf(text, " (%d without the other proposals)", p.Alone)
+	}
+	fmt.Fprintf(text, "\n  allows %s\n", sanitize.Line(p.Allows))
+	for _, c := range p.Calls {
+		fmt.Fprintf(text, "  %4dx %s %s\n", c.Calls, sanitize.Line(c.ToolName), sanitize.Line(c.Preview))
+	}
+}

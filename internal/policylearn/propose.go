@@ -1,0 +1,159 @@
+package policylearn
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
+)
+
+// maxCandidates is how many patterns are compared with all calls: those with the most approvals.
+const maxCandidates = 200
+
+// candidate is a pattern of approved calls.
+type candidate struct {
+	pattern  string
+	approved []*asked
+	sessions map[session]bool
+	affects  []*asked // open calls that it concerns
+}
+
+// Proposals returns what the decisions suggest.
+func (l *Learner) Proposals() approvals.Proposals {
+	all := approvals.Proposals{Items: []approvals.Proposal{}, LeftOut: []approvals.LeftOut{}}
+	for _, one := range l.asked {
+		if one.open() {
+			all.Of++
+		}
+	}
+	leave := func(c *candidate, reason string) {
+		all.LeftOut = append(all.LeftOut, approvals.LeftOut{Policy: l.name, Pattern: c.pattern, Reason: reason})
+	}
+	var kept []*candidate
+	for i, c := range l.candidates() {
+		reason := l.reasonAgainst(c)
+		if reason == "" && i >= maxCandidates {
+			reason = fmt.Sprintf("only the %d patterns with the most approvals are compared", maxCandidates)
+		}
+		if reason != "" {
+			leave(c, reason)
+			continue
+		}
+		kept = append(kept, c)
+	}
+	kept = narrowest(kept, leave)
+	for _, c := range kept {
+		l.findAffected(c)
+	}
+	kept = l.effective(kept, leave)
+	for _, c := range kept {
+		all.Items = append(all.Items, l.proposal(c, kept))
+	}
+	slices.SortStableFunc(all.Items, func(a, b approvals.Proposal) int {
+		return cmp.Or(cmp.Compare(b.Fewer, a.Fewer), cmp.Compare(b.Approved, a.Approved), cmp.Compare(a.Pattern, b.Pattern))
+	})
+	slices.SortStableFunc(all.LeftOut, func(a, b approvals.LeftOut) int { return cmp.Compare(a.Pattern, b.Pattern) })
+	return all
+}
+
+// candidates returns the patterns that the policy suggests for approved calls, those with the most
+// approvals first.
+func (l *Learner) candidates() []*candidate {
+	var all []*candidate
+	known := map[string]*candidate{}
+	for _, one := range l.asked {
+		if !one.supports() {
+			continue
+		}
+		for _, pattern := range one.verdict.Suggested {
+			c := known[pattern]
+			if c == nil {
+				c = &candidate{pattern: pattern, sessions: map[session]bool{}}
+				known[pattern] = c
+				all = append(all, c)
+			}
+			c.approved = append(c.approved, one)
+			c.sessions[one.session()] = true
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *candidate) int {
+		return cmp.Or(cmp.Compare(len(b.approved), len(a.approved)), cmp.Compare(a.pattern, b.pattern))
+	})
+	return all
+}
+
+// reasonAgainst returns why a candidate is not proposed, "" if nothing is against it.
+func (l *Learner) reasonAgainst(c *candidate) string {
+	if len(c.approved) < l.query.Approved || len(c.sessions) < l.query.Sessions {
+		return fmt.Sprintf("approved %s in %s; a proposal needs %d in %d", times(len(c.approved)), sessions(len(c.sessions)), l.query.Approved, l.query.Sessions)
+	}
+	for _, one := range l.asked {
+		critical := one.verdict.Risk == approvals.RiskCritical
+		if (one.against == "" && !critical) || !judge.Concerns(one.policy, c.pattern, one.from, one.call) {
+			continue
+		}
+		if one.against != "" {
+			return fmt.Sprintf("a call that it matches %s on %s: %s", one.against, day(one.event.Time), one.verdict.Preview)
+		}
+		return "it matches a call of critical risk: " + one.verdict.Preview
+	}
+	return ""
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+func sessions(n int) string {
+	if n == 1 {
+		return "1 session"
+	}
+	return fmt.Sprintf("%d sessions", n)
+}
+
+// narrowest leaves out a pattern where a narrower one has the same approvals, and one where a wider
+// one has more.
+func narrowest(all []*candidate, leave func(*candidate, string)) []*candidate {
+	better := func(list []*candidate, c *candidate, is func(other *candidate) bool) bool {
+		i := slices.IndexFunc(list, func(other *candidate) bool { return other != c && is(other) })
+		if i >= 0 {
+			leave(c, list[i].pattern+" is proposed in its place")
+		}
+		return i >= 0
+	}
+	var kept, final []*candidate
+	for _, c := range all {
+		if !better(all, c, func(other *candidate) bool {
+			return other.within(c) && len(other.approved) == len(c.approved)
+		}) {
+			kept = append(kept, c)
+		}
+	}
+	for _, c := range kept {
+		if !better(kept, c, func(other *candidate) bool {
+			return c.within(other) && len(other.approved) > len(c.approved)
+		}) {
+			final = append(final, c)
+		}
+	}
+	return final
+}
+
+// within reports whether a candidate is narrower than another. Suggestions are written so that the
+// wider one is a beginning of the narrower one.
+func (c *candidate) within(wide *candidate) bool {
+	begin := strings.TrimSuffix(wide.pattern, ")")
+	for _, end := range []string{":*", "**", "*"} {
+		if cut, ok := strings.CutSuffix(begin, end); ok {
+			return c != wide && strings.HasPrefix(c.pattern, strings.TrimSuffix(cut, "./")) &&
+				!slices.ContainsFunc(c.approved, func(one *asked) bool { return !slices.Contains(wide.approved, one) })
+		}
+	}
+	return false
+}
