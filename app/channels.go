@@ -3,11 +3,15 @@ package app
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/heldcall/heldcall/console"
 	"github.com/heldcall/heldcall/notify"
 	"github.com/heldcall/heldcall/notify/slack"
 )
+
+// gatherFor is how long the requests of a run are gathered for one notification.
+const gatherFor = 2 * time.Second
 
 // channels makes the notification channels of a configuration, and the handlers of the
 // requests that their services send.
@@ -42,7 +46,7 @@ func (c *channels) makeSlack() {
 			o.Reviewers = p.reviewers
 		}
 		channel := slack.New(o)
-		c.setups = append(c.setups, notify.Setup{Name: s.Name, Channel: channel, Threads: true, Group: s.Group.group()})
+		c.setups = append(c.setups, notify.Setup{Name: s.Name, Channel: channel, Threads: true, Group: s.Group.group(), Gather: gatherFor})
 		if s.SigningSecret != "" {
 			c.hooks = append(c.hooks, console.Hook{Path: "/hooks/" + s.Name, Handler: channel})
 		}

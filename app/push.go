@@ -22,7 +22,7 @@ const (
 
 // pushSetup is the channel to reviewers' browsers. Routes do not apply to it.
 func pushSetup(push *webpush.Push) notify.Setup {
-	return notify.Setup{Name: channelPush, Channel: push, Workers: pushWorkers, Group: notify.Group{Cards: 5, Within: 10 * time.Second}}
+	return notify.Setup{Name: channelPush, Channel: push, Workers: pushWorkers, Group: notify.Group{Cards: 5, Within: 10 * time.Second}, Gather: gatherFor}
 }
 
 // startPush loads the subscriptions of browsers.

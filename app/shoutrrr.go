@@ -26,7 +26,7 @@ func (c *channels) makeShoutrrr() error {
 		if err != nil {
 			return fmt.Errorf("notify.shoutrrr: %s: %w", s.Name, err)
 		}
-		c.setups = append(c.setups, notify.Setup{Name: s.Name, Channel: channel, Group: s.Group.group(), Workers: shoutrrrWorkers})
+		c.setups = append(c.setups, notify.Setup{Name: s.Name, Channel: channel, Group: s.Group.group(), Gather: gatherFor, Workers: shoutrrrWorkers})
 	}
 	return nil
 }

@@ -42,6 +42,68 @@ func TestSlackCardsOfATurnAndARun(t *testing.T) {
 	}
 }
 
+// The calls of several answers of a run that come within two seconds are on one card, which decides
+// them all or singly.
+func TestSlackDecidesAllCallsOfARun(t *testing.T) {
+	t.Parallel()
+	w := newSlackWorld(t, askAll, func(r *fakemodel.Request) fakemodel.Reply {
+		if strings.Contains(string(r.Body), `"role":"tool"`) {
+			return callThenText(r)
+		}
+		command := "ls a"
+		for _, name := range []string{"b", "c", "d"} {
+			if strings.Contains(string(r.Body), "task "+name) {
+				command = "ls " + name
+			}
+		}
+		return fakemodel.Answer{ID: "chatcmpl-" + command, Calls: []fakemodel.Call{{ID: "call_" + command[3:], Name: "bash", Arguments: `{"command":"` + command + `"}`}}}.Reply(r)
+	})
+	ask := func(names ...string) (agents []*call) {
+		for _, name := range names {
+			agents = append(agents, w.post("/v1/chat/completions", strings.Replace(streamedRequest, "do it", "task "+name, 1), "X-Heldcall-Session", "s", "X-Heldcall-Run", "run"))
+		}
+		return agents
+	}
+	ids := func(n int) string {
+		var all []string
+		for _, r := range w.pending(n) {
+			all = append(all, r.ID)
+		}
+		return strings.Join(all, ",")
+	}
+	agents := ask("a", "b", "c")
+	all := ids(3)
+	m := w.card(0, "3 calls: 3 pending")
+	if got := m.Buttons(all); !slices.Equal(got, []string{"heldcall_approve_all", "heldcall_deny_all"}) {
+		t.Fatalf("the buttons for all are %q:\n%s", got, m.Shown())
+	}
+	w.press("UVIC", m, "heldcall_approve_all", all)
+	w.toldAlone("UVIC", "view-only access")
+	first, rest, _ := strings.Cut(all, ",")
+	w.press("UANN", m, pressNo, first)
+	m = w.card(0, "3 calls: 2 pending")
+	if m.Buttons(rest) == nil || m.Buttons(all) != nil {
+		t.Errorf("the buttons after one decision: %q, %q", m.Buttons(rest), m.Buttons(all))
+	}
+	w.press("UANN", m, "heldcall_approve_all", all) // of the card before
+	w.card(0, "3 calls: none pending")
+	for i, agent := range agents {
+		if got := agent.rest(); strings.Contains(got, "tool_calls") != (i > 0) {
+			t.Errorf("agent %d gets %s", i, got)
+		}
+	}
+	if n := len(w.slack.Messages()); n != 1 {
+		t.Errorf("%d messages for three calls", n)
+	}
+	agents = ask("d")
+	m = w.card(1, "ls d")
+	if m.Buttons(ids(1)) == nil || strings.Contains(m.Shown(), "Approve all") {
+		t.Errorf("one call alone:\n%s", m.Shown())
+	}
+	w.press("UANN", m, pressNo, ids(1))
+	agents[0].rest()
+}
+
 // What does not fit into a message cannot be approved from Slack, however it is asked.
 func TestSlackApprovesOnlyWhatItShows(t *testing.T) {
 	t.Parallel()

@@ -24,6 +24,10 @@ type grouper struct {
 
 // post posts the members of a batch as one card, if one may be posted.
 func (g *grouper) post(ctx context.Context, it *item) {
+	if it.batch.run != "" {
+		g.postRun(ctx, it)
+		return
+	}
 	target := it.batch.target
 	if at, admitted := g.limit.admit(target, time.Now()); !admitted {
 		g.queue.later(it, at)
@@ -35,10 +39,36 @@ func (g *grouper) post(ctx context.Context, it *item) {
 		g.queue.later(members[0], time.Now())
 		return
 	}
-	rec := &record{key: "group-" + ulid.Make().String(), card: card{Grouped: true, Posts: []post{{Target: target}}}}
+	g.postTogether(ctx, members, card{Grouped: true, Posts: []post{{Target: target}}})
+}
+
+// postRun posts the items that were gathered of a run as one card. A single one, and those beyond the
+// limit of the target, go on by themselves.
+func (g *grouper) postRun(ctx context.Context, it *item) {
+	target := it.batch.target
+	members := g.queue.takeMembers(it, maxGroup)
+	for _, member := range members {
+		member.gathered[target] = struct{}{}
+	}
+	admitted := len(members) > 1 && !g.queue.hasBatch(batchKey{target: target})
+	if admitted {
+		_, admitted = g.limit.admit(target, time.Now())
+	}
+	if admitted {
+		g.postTogether(ctx, members, card{Posts: []post{{Target: target}}})
+		return
+	}
+	for _, member := range members {
+		g.queue.later(member, time.Now())
+	}
+}
+
+// postTogether posts the members of a batch as a card at its target.
+func (g *grouper) postTogether(ctx context.Context, members []*item, one card) {
+	rec := &record{key: "group-" + ulid.Make().String(), card: one}
 	var requests []approvals.Request
 	for _, member := range members {
-		joined, err := g.join(ctx, member, rec.key, target)
+		joined, err := g.join(ctx, member, rec.key, one.Posts[0].Target)
 		if err != nil && !errors.Is(err, errBusy) {
 			g.channel.log.Warn("a request cannot be grouped; trying again", "card", member.key, "error", err)
 		}

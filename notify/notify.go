@@ -3,7 +3,8 @@
 //
 // # Cards
 //
-// A channel posts cards. A card holds the calls that a model made together, or,
+// A channel posts cards. A card holds the calls that a model made together, and those
+// of the same run that follow within a moment ([Setup].Gather), or,
 // where more come than a channel may post singly, many that have nothing to do with
 // one another. It shows the present state of its requests: when one of them is
 // decided, anywhere, escalates or ends, the card is updated.
@@ -119,6 +120,10 @@ type Setup struct {
 	Rate      float64 // deliveries a second in the long run; 0: no limit
 	Burst     int     // deliveries at once within Rate; 0: 1
 	Group     Group   // of new cards
+	// Gather is how long the requests of a run are gathered for one card, from the first of them:
+	// an agent that makes several calls at once, in several conversations with its model, is
+	// announced once. 0: each card is posted at once.
+	Gather time.Duration
 }
 
 // Group bounds the new cards at one target: at most Cards in any time of Within.

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -18,8 +19,8 @@ type placer struct {
 
 // batching is where and when an item is posted together with others.
 type batching struct {
-	target string
-	at     time.Time
+	batchKey
+	at time.Time
 }
 
 // place adds the targets of a card to its record. It returns where that must wait for
@@ -35,11 +36,10 @@ func (p *placer) place(it *item, rec *record, requests []approvals.Request) *bat
 		if rec.at(target) != nil {
 			continue
 		}
-		at, admitted := p.admit(it, target, now)
-		if admitted {
+		if others := p.admit(it, target, requests, now); others == nil {
 			rec.Posts = append(rec.Posts, post{Target: target})
 		} else if waits == nil {
-			waits = &batching{target, at}
+			waits = others
 		}
 	}
 	return waits
@@ -57,17 +57,46 @@ func (p *placer) route(requests []approvals.Request, now, tick time.Time) routin
 	return routing{}
 }
 
-// admit takes the right to post a card of its own now, or returns when it is posted
-// together with others.
-func (p *placer) admit(it *item, target string, now time.Time) (at time.Time, admitted bool) {
+// admit takes the right to post a card of its own now, or returns which others it waits for.
+func (p *placer) admit(it *item, target string, requests []approvals.Request, now time.Time) *batching {
 	if _, alone := it.alone[target]; alone {
-		return now, true
+		return nil
 	}
+	beyond := batchKey{target: target}
 	late := !it.tick.IsZero() && !p.channel.setup.EachEvent
-	if late || p.queue.hasBatch(target) {
-		return now.Add(gatherPause), false
+	if late || p.queue.hasBatch(beyond) {
+		return &batching{beyond, now.Add(gatherPause)}
 	}
-	return p.limit.admit(target, now)
+	if run := p.gathers(it, target, requests); run != "" {
+		return &batching{batchKey{target, run}, p.gathered(requests[0].CreatedAt, now)}
+	}
+	if at, admitted := p.limit.admit(target, now); !admitted {
+		return &batching{beyond, at}
+	}
+	return nil
+}
+
+// gathers returns the run whose other requests a card waits for, "" if it does not.
+func (p *placer) gathers(it *item, target string, requests []approvals.Request) string {
+	first := &requests[0]
+	_, waited := it.gathered[target]
+	if p.channel.setup.Gather <= 0 || waited || first.RunID == "" || AllEnded(requests) {
+		return ""
+	}
+	return fmt.Sprintf("%q %q %q", first.Principal, first.SessionID, first.RunID)
+}
+
+// gathered returns when the requests of a run have been gathered. A replica whose clock is ahead delays
+// none for longer.
+func (p *placer) gathered(first, now time.Time) time.Time {
+	at := first.Add(p.channel.setup.Gather)
+	if latest := now.Add(p.channel.setup.Gather); at.After(latest) {
+		at = latest
+	}
+	if soonest := now.Add(gatherPause); at.Before(soonest) {
+		at = soonest
+	}
+	return at
 }
 
 func (p *placer) countUnsent(requests []approvals.Request, routed routing) {

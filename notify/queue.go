@@ -18,6 +18,7 @@ type item struct {
 	attempts int                 // that failed
 	tick     time.Time           // announced late, at this time; zero: as soon as its event came
 	alone    map[string]struct{} // targets at which it is posted without waiting for others
+	gathered map[string]struct{} // targets at which the others of its run have been waited for
 	batch    *batch              // in place of all the above: many items for one target
 	place    int                 // in the heap; -1: being processed, or in a batch
 	busy     bool                // a worker processes it
@@ -25,8 +26,14 @@ type item struct {
 }
 
 type batch struct {
-	target  string
+	batchKey
 	members []*item
+}
+
+// batchKey is what the members of a batch have in common.
+type batchKey struct {
+	target string
+	run    string // "": items that come beyond the limit of the target, of any run
 }
 
 type queue struct {
@@ -36,12 +43,12 @@ type queue struct {
 	mu      sync.Mutex
 	byKey   map[string]*item
 	due     itemHeap
-	batches map[string]*item // by target
-	paused  time.Time        // nothing is due before
+	batches map[batchKey]*item
+	paused  time.Time // nothing is due before
 }
 
 func newQueue(channel string) *queue {
-	return &queue{channel: channel, wake: make(chan struct{}, 1), byKey: map[string]*item{}, batches: map[string]*item{}}
+	return &queue{channel: channel, wake: make(chan struct{}, 1), byKey: map[string]*item{}, batches: map[batchKey]*item{}}
 }
 
 func (q *queue) add(key string, e approvals.Event, m Message, tick time.Time) {
@@ -50,7 +57,7 @@ func (q *queue) add(key string, e approvals.Event, m Message, tick time.Time) {
 	it := q.byKey[key]
 	if it == nil {
 		now := time.Now()
-		it = &item{key: key, messages: map[string]Message{}, since: now, at: now, tick: tick, alone: map[string]struct{}{}, place: -1}
+		it = &item{key: key, messages: map[string]Message{}, since: now, at: now, tick: tick, alone: map[string]struct{}{}, gathered: map[string]struct{}{}, place: -1}
 		q.byKey[key] = it
 		q.push(it)
 	}
@@ -145,23 +152,23 @@ func (q *queue) later(it *item, at time.Time) {
 	q.push(it)
 }
 
-func (q *queue) joinBatch(it *item, target string, at time.Time) {
+func (q *queue) joinBatch(it *item, key batchKey, at time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	it.busy = false
-	waiting := q.batches[target]
+	waiting := q.batches[key]
 	if waiting == nil {
-		waiting = &item{batch: &batch{target: target}, since: it.since, at: at, place: -1}
-		q.batches[target] = waiting
+		waiting = &item{batch: &batch{batchKey: key}, since: it.since, at: at, place: -1}
+		q.batches[key] = waiting
 		q.push(waiting)
 	}
 	waiting.batch.members = append(waiting.batch.members, it)
 }
 
-func (q *queue) hasBatch(target string) bool {
+func (q *queue) hasBatch(key batchKey) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.batches[target] != nil
+	return q.batches[key] != nil
 }
 
 // takeMembers removes the first members from a batch, which stays if others are left.
@@ -170,7 +177,7 @@ func (q *queue) takeMembers(it *item, most int) []*item {
 	defer q.mu.Unlock()
 	members := it.batch.members
 	if len(members) <= most {
-		delete(q.batches, it.batch.target)
+		delete(q.batches, it.batch.batchKey)
 		return members
 	}
 	it.batch.members = append([]*item(nil), members[most:]...)

@@ -36,7 +36,7 @@ func newRunner(s Setup, o Options, m channelMetrics, replica string) *runner {
 		s.Workers = defaultWorkers
 	}
 	if s.EachEvent {
-		s.Group = Group{}
+		s.Group, s.Gather = Group{}, 0
 	}
 	rateLimit := rate.NewLimiter(rate.Inf, 1)
 	if s.Rate > 0 {
@@ -105,7 +105,7 @@ func (r *runner) process(ctx context.Context, it *item) {
 	case err != nil:
 		r.retrier.failed(it, events, err)
 	case waits != nil:
-		r.queue.joinBatch(it, waits.target, waits.at)
+		r.queue.joinBatch(it, waits.batchKey, waits.at)
 	default:
 		r.retrier.done(it, events)
 	}

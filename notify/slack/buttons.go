@@ -20,6 +20,16 @@ const (
 	doNote    = "heldcall_note"
 )
 
+// Actions of the buttons for all pending calls of a card, whose value is their ids with a comma
+// between.
+const (
+	doApproveAll = "heldcall_approve_all"
+	doDenyAll    = "heldcall_deny_all"
+)
+
+// ofEach has the button of one call that does the same as one for all.
+var ofEach = map[string]string{doApproveAll: doApprove, doDenyAll: doDeny}
+
 // buttons returns the buttons of a pending call, nil for none. A call that is not shown
 // in full can only be denied.
 func (c *cards) buttons(r *approvals.Request, whole bool) *slackapi.ActionBlock {
@@ -31,6 +41,7 @@ func (c *cards) buttons(r *approvals.Request, whole bool) *slackapi.ActionBlock 
 	case !slices.Contains([]approvals.Kind{"", approvals.KindPermission, approvals.KindResult}, r.Kind):
 		return nil
 	}
+	whole = whole && r.Details.Confirm == "" // a click types nothing
 	var row []slackapi.BlockElement
 	button := func(action, text string) *slackapi.ButtonBlockElement {
 		b := slackapi.NewButtonBlockElement(action, r.ID, plain(text))
@@ -99,4 +110,27 @@ func (c *cards) offered(action string, r *approvals.Request) bool {
 		}
 	}
 	return false
+}
+
+// allButtons returns the buttons for several pending calls at once, nil where there are none: each of
+// the calls is shown in full and has these buttons itself.
+func (c *cards) allButtons(pending []*approvals.Request) *slackapi.ActionBlock {
+	if len(pending) < 2 {
+		return nil
+	}
+	var ids []string
+	for _, r := range pending {
+		if !c.offered(doApprove, r) || !c.offered(doDeny, r) {
+			return nil
+		}
+		ids = append(ids, r.ID)
+	}
+	value := strings.Join(ids, ",")
+	approve := slackapi.NewButtonBlockElement(doApproveAll, value, plain(fmt.Sprintf("Approve all %d", len(ids))))
+	approve.Style = slackapi.StylePrimary
+	approve.Confirm = slackapi.NewConfirmationBlockObject(
+		plain("Approve all?"), markup(fmt.Sprintf("The %d pending calls on this card run as they are shown.", len(ids))), plain("Approve all"), plain("Back"))
+	deny := slackapi.NewButtonBlockElement(doDenyAll, value, plain(fmt.Sprintf("Deny all %d", len(ids))))
+	deny.Style = slackapi.StyleDanger
+	return slackapi.NewActionBlock("", approve, deny)
 }

@@ -3,6 +3,7 @@ package slack
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	slackapi "github.com/slack-go/slack"
@@ -59,21 +60,38 @@ func (c *cards) blocks(d notify.Delivery) []slackapi.Block {
 	first := &d.Requests[0]
 	blocks := []slackapi.Block{section("*" + c.headline(d) + "*"), note(origin(first))}
 	blocks = append(blocks, quote("User's message", first.Context.LastUserMessage)...)
-	blocks = append(blocks, quote("Model's message", first.Context.AssistantText)...)
+	if ofOneTurn(d.Requests) {
+		blocks = append(blocks, quote("Model's message", first.Context.AssistantText)...)
+	}
 	last := note(c.link("", "Open the inbox"))
-	left := maxCard - unitsOf(append(blocks, last))
+	left := maxCard - maxAll - unitsOf(append(blocks, last))
 	for i := range d.Requests { // each is named before any shows its arguments
 		left -= unitsOf(c.row(&d.Requests[i], 0)) + maxButtons
 	}
 	if left < 0 {
 		return c.list(d, maxCard)
 	}
+	var pending []*approvals.Request
+	whole := true
 	for i := range d.Requests {
-		row := c.row(&d.Requests[i], min(left, maxArguments))
-		left -= max(unitsOf(row)-unitsOf(c.row(&d.Requests[i], 0))-maxButtons, 0)
+		r, room := &d.Requests[i], min(left, maxArguments)
+		row := c.row(r, room)
+		left -= max(unitsOf(row)-unitsOf(c.row(r, 0))-maxButtons, 0)
 		blocks = append(blocks, row...)
+		if !r.Status.Final() {
+			pending = append(pending, r)
+			whole = whole && viewOf(r, room).whole
+		}
+	}
+	if all := c.allButtons(pending); whole && all != nil {
+		blocks = append(blocks, all)
 	}
 	return append(blocks, last)
+}
+
+// ofOneTurn reports whether a model made calls together: they have one text of it.
+func ofOneTurn(requests []approvals.Request) bool {
+	return !slices.ContainsFunc(requests, func(r approvals.Request) bool { return r.TurnID != requests[0].TurnID })
 }
 
 // short is a card that Slack has found too long: it names the calls as far as one

@@ -56,6 +56,19 @@ func TestLongCardsArePosted(t *testing.T) {
 	}
 }
 
+// A click types nothing, so it does not approve a request with a confirmation.
+func TestConfirmationIsNotClicked(t *testing.T) {
+	w := newWorkspace(t)
+	r := notifytest.Request(1)
+	r.Details.Confirm, r.AllowRemember = "/srv/x", true
+	if _, err := w.channel.Post(t.Context(), notifytest.Delivery(r)); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Messages()[0].Buttons(r.ID); !slices.Equal(got, []string{"heldcall_deny"}) {
+		t.Errorf("the card has the buttons %v", got)
+	}
+}
+
 // A card that Slack refuses as too long is posted in short, with links and without
 // buttons.
 func TestRefusedCardIsPostedInShort(t *testing.T) {

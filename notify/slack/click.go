@@ -24,10 +24,6 @@ type Reviewers interface {
 	BySlack(userID string) (reviewers.Reviewer, bool)
 }
 
-// clickTimeout bounds what follows from a click: Slack waits three seconds for the
-// answer to a form.
-const clickTimeout = 2500 * time.Millisecond
-
 type clicks struct {
 	api       api
 	gate      Gate
@@ -35,24 +31,6 @@ type clicks struct {
 	cards     *cards
 	home      home
 	log       *slog.Logger
-}
-
-// handle does the action of a click on a card or in a form. The answer is for a form that
-// was sent: nil closes it.
-func (c *clicks) handle(ctx context.Context, click *slackapi.InteractionCallback) *slackapi.ViewSubmissionResponse {
-	ctx, cancel := context.WithTimeout(ctx, clickTimeout)
-	defer cancel()
-	switch click.Type {
-	case slackapi.InteractionTypeBlockActions:
-		for _, action := range click.ActionCallback.BlockActions {
-			if err := c.press(ctx, click, action); err != nil {
-				c.reply(ctx, click, c.excuse(err))
-			}
-		}
-	case slackapi.InteractionTypeViewSubmission:
-		return c.submit(ctx, click)
-	}
-	return nil
 }
 
 func (c *clicks) press(ctx context.Context, click *slackapi.InteractionCallback, action *slackapi.BlockAction) error {

@@ -21,6 +21,7 @@ const (
 	// maxButtons is what the buttons of a call that is shown whole take beyond the one
 	// of a call that is not.
 	maxButtons  = 400
+	maxAll      = 300 // of the buttons for all calls
 	maxPatterns = 5   // of a grant
 	maxDemands  = 3   // rules that are named of those with all approvals, and of those without
 	maxDemand   = 200 // of what one of them wants and has
