@@ -257,6 +257,9 @@ func TestAskedResultThatFails(t *testing.T) {
 			case !strings.Contains(got, want) || !strings.Contains(got, `"error"`):
 				t.Errorf("%s: the agent got %s, want %s", name, got, want)
 			}
+			if upstreams := strings.Contains(got, "wrong key"); upstreams != (name == "upstream") {
+				t.Errorf("%s: the agent got %s; with upstream's message: %t", name, got, upstreams)
+			}
 			if api.streamed == (strings.TrimSpace(got)[0] == '{') {
 				t.Errorf("%s: the answer has the other form: %s", name, got)
 			}

@@ -69,13 +69,7 @@ func (h auditHandlers) list(w http.ResponseWriter, r *http.Request) error {
 func parseAuditFilter(raw string) (auditFilter, error) {
 	f := auditFilter{limit: auditPage}
 	err := query.Read(raw, "filter", []query.Parameter{
-		query.Of("since", &f.since, func(value string) (time.Time, error) {
-			since, err := time.Parse(time.RFC3339Nano, value)
-			if err != nil {
-				return since, fmt.Errorf("%q is not a time such as 2026-01-31T12:00:00Z", value)
-			}
-			return since, nil
-		}),
+		query.Of("since", &f.since, parseTime),
 		query.Of("cursor", &f.after, func(value string) (uint64, error) {
 			after, err := strconv.ParseUint(value, 10, 63)
 			if err != nil {
@@ -86,4 +80,12 @@ func parseAuditFilter(raw string) (auditFilter, error) {
 		query.Of("limit", &f.limit, query.Limit),
 	})
 	return f, err
+}
+
+func parseTime(value string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339Nano, value)
+	if err != nil {
+		return at, fmt.Errorf("%q is not a time such as 2026-01-31T12:00:00Z", value)
+	}
+	return at, nil
 }

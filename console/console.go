@@ -54,6 +54,7 @@ type Options struct {
 	Gate      Gate
 	Signals   Signals // by principal
 	Grants    Grants
+	Propose   Propose // rules for the policies
 	Audit     Audit
 	Secrets   Secrets
 	Templates []approvals.GrantTemplate // of grants, as the configuration has them
@@ -144,6 +145,7 @@ func newHandlers(o Options, policy access.BindPolicy, auth *access.Authenticator
 		requests:    requests,
 		runs:        runHandlers{o.Gate, o.Signals},
 		grants:      grantHandlers{o.Gate, o.Grants, o.Templates},
+		proposals:   proposalHandlers{o.Propose},
 		secrets:     secretHandlers{o.Secrets},
 		delegations: delegationHandlers{o.Gate, o.Reviewers},
 		audit:       auditHandlers{o.Audit},

@@ -62,10 +62,13 @@ func exchanges() map[string]openapi.Exchange {
 		"GET /api/v1/grants/{id}":     {Reply: grant},
 		"DELETE /api/v1/grants/{id}":  {Reply: grant},
 		"GET /api/v1/grant-templates": {Reply: reflect.TypeFor[listOf[approvals.GrantTemplate]]()},
-		"GET /api/v1/secrets":         {Reply: reflect.TypeFor[listOf[approvals.Secret]]()},
-		"POST /api/v1/secrets":        {Body: reflect.TypeFor[approvals.SecretPayload](), Reply: reflect.TypeFor[approvals.Secret]()},
-		"DELETE /api/v1/secrets":      {Query: []string{"name", "tenant", "user", "agent", "session_id"}, Reply: reflect.TypeFor[approvals.Secret]()},
-		"GET /api/v1/events":          {Query: []string{"requests"}, Header: []string{"Last-Event-ID"}, Reply: reflect.TypeFor[approvals.Event](), Media: "text/event-stream"},
+		"GET /api/v1/policy/proposals": {
+			Query: []string{"since", "approved", "sessions"}, Reply: reflect.TypeFor[approvals.Proposals](),
+		},
+		"GET /api/v1/secrets":    {Reply: reflect.TypeFor[listOf[approvals.Secret]]()},
+		"POST /api/v1/secrets":   {Body: reflect.TypeFor[approvals.SecretPayload](), Reply: reflect.TypeFor[approvals.Secret]()},
+		"DELETE /api/v1/secrets": {Query: []string{"name", "tenant", "user", "agent", "session_id"}, Reply: reflect.TypeFor[approvals.Secret]()},
+		"GET /api/v1/events":     {Query: []string{"requests"}, Header: []string{"Last-Event-ID"}, Reply: reflect.TypeFor[approvals.Event](), Media: "text/event-stream"},
 		"GET /api/v1/ws": {
 			Query: []string{"last_event_id"}, Header: []string{"Sec-WebSocket-Protocol"}, Socket: &openapi.Conversation{
 				Sends: []openapi.Message{

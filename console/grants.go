@@ -103,17 +103,13 @@ func (h grantHandlers) preview(w http.ResponseWriter, r *http.Request) error {
 
 // suggestions answers the suggested patterns of a request with what each would have decided.
 func (h grantHandlers) suggestions(w http.ResponseWriter, r *http.Request) error {
-	id, err := requestID(r)
+	request, err := requestIn(h.gate, r)
 	if err != nil {
 		return err
 	}
-	request, err := h.gate.Request(r.Context(), id)
-	if err != nil {
-		return fmt.Errorf("read request %s: %w", id, err)
-	}
 	all, err := h.grants.Suggestions(r.Context(), &request)
 	if err != nil {
-		return fmt.Errorf("compare the suggestions of request %s: %w", id, err)
+		return fmt.Errorf("compare the suggestions of request %s: %w", request.ID, err)
 	}
 	return answer(w, listOf[approvals.Suggestion]{Items: all})
 }

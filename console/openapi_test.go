@@ -105,12 +105,13 @@ func TestEveryFieldIsDescribed(t *testing.T) {
 func TestParametersOfListsAreTaken(t *testing.T) {
 	known := exchanges()
 	for route, parse := range map[string]func(string) error{
-		"GET /api/v1/requests":   func(query string) error { _, err := parseFilter(query); return err },
-		"GET /api/v1/grants":     func(query string) error { _, err := parseGrantFilter(query); return err },
-		"GET /api/v1/events":     func(query string) error { _, err := parseEventsQuery(query); return err },
-		"GET /api/v1/audit":      func(query string) error { _, err := parseAuditFilter(query); return err },
-		"DELETE /api/v1/secrets": func(query string) error { _, err := parseSecretQuery(query); return err },
-		"GET /api/v1/ws":         func(query string) error { _, err := parseSocketQuery(query); return err },
+		"GET /api/v1/requests":         func(query string) error { _, err := parseFilter(query); return err },
+		"GET /api/v1/grants":           func(query string) error { _, err := parseGrantFilter(query); return err },
+		"GET /api/v1/events":           func(query string) error { _, err := parseEventsQuery(query); return err },
+		"GET /api/v1/audit":            func(query string) error { _, err := parseAuditFilter(query); return err },
+		"GET /api/v1/policy/proposals": func(query string) error { _, err := parseProposalQuery(query); return err },
+		"DELETE /api/v1/secrets":       func(query string) error { _, err := parseSecretQuery(query); return err },
+		"GET /api/v1/ws":               func(query string) error { _, err := parseSocketQuery(query); return err },
 	} {
 		_, taken, _ := strings.Cut(parse("nonsense=1").Error(), "use ")
 		names := strings.FieldsFunc(strings.ReplaceAll(taken, " or ", ", "), func(c rune) bool { return c == ',' || c == ' ' })

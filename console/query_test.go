@@ -12,11 +12,12 @@ import (
 // Every query is read by one reader, which refuses what it does not know.
 func TestQueriesThatAreRefused(t *testing.T) {
 	lists := map[string]func(string) error{
-		"requests": func(query string) error { _, err := parseFilter(query); return err },
-		"grants":   func(query string) error { _, err := parseGrantFilter(query); return err },
-		"audit":    func(query string) error { _, err := parseAuditFilter(query); return err },
-		"events":   func(query string) error { _, err := parseEventsQuery(query); return err },
-		"ws":       func(query string) error { _, err := parseSocketQuery(query); return err },
+		"requests":  func(query string) error { _, err := parseFilter(query); return err },
+		"grants":    func(query string) error { _, err := parseGrantFilter(query); return err },
+		"audit":     func(query string) error { _, err := parseAuditFilter(query); return err },
+		"proposals": func(query string) error { _, err := parseProposalQuery(query); return err },
+		"events":    func(query string) error { _, err := parseEventsQuery(query); return err },
+		"ws":        func(query string) error { _, err := parseSocketQuery(query); return err },
 	}
 	for _, tt := range []struct{ list, query, want string }{
 		{"requests", "q=%zz", "the query is not well formed; encode it as name=value&name=value"},
@@ -32,6 +33,9 @@ func TestQueriesThatAreRefused(t *testing.T) {
 		{"audit", "since=today", `since: "today" is not a time such as 2026-01-31T12:00:00Z`},
 		{"audit", "cursor=-1", "cursor: is not a next_cursor of this list; leave it out to begin again"},
 		{"audit", "limit=1&limit=2", "limit: is given more than once; give one value"},
+		{"proposals", "since=7d", `since: "7d" is not a time such as 2026-01-31T12:00:00Z`},
+		{"proposals", "approved=0", `approved: "0" is not a number above 0`},
+		{"proposals", "limit=1", "limit: is not a filter; use since, approved or sessions"},
 		{"events", "requests=1", "requests: is not true or false; true also sends the request after each event about it"},
 		{"events", "request=true", "request: is not a parameter; use requests"},
 		{"ws", "last_event_id=", "last_event_id: is not the id of an event; send the last event_id that you received, or leave it out"},

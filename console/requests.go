@@ -83,15 +83,24 @@ func parseFilter(raw string) (f approvals.Filter, err error) {
 }
 
 func (h requestHandlers) show(w http.ResponseWriter, r *http.Request) error {
-	id, err := requestID(r)
+	request, err := requestIn(h.gate, r)
 	if err != nil {
 		return err
 	}
-	request, err := h.gate.Request(r.Context(), id)
-	if err != nil {
-		return fmt.Errorf("read request %s: %w", id, err)
-	}
 	return answer(w, request)
+}
+
+// requestIn reads the request whose id is in the path.
+func requestIn(gate Requests, r *http.Request) (approvals.Request, error) {
+	id, err := requestID(r)
+	if err != nil {
+		return approvals.Request{}, err
+	}
+	request, err := gate.Request(r.Context(), id)
+	if err != nil {
+		return approvals.Request{}, fmt.Errorf("read request %s: %w", id, err)
+	}
+	return request, nil
 }
 
 // requestID is the id in the path. One that cannot be an id is unknown.

@@ -25,6 +25,7 @@ type handlers struct {
 	requests    requestHandlers
 	runs        runHandlers
 	grants      grantHandlers
+	proposals   proposalHandlers
 	secrets     secretHandlers
 	delegations delegationHandlers
 	audit       auditHandlers
@@ -53,6 +54,7 @@ func (h *handlers) routes() []route {
 		{"POST", "/api/v1/grants/preview", viewer, "which recent calls a grant with this body would have covered", h.grants.preview},
 		{"GET", "/api/v1/grants/{id}", viewer, "one grant", h.grants.show},
 		{"DELETE", "/api/v1/grants/{id}", reviewer, "revoke a grant; reviewers who are no admins can only close trust windows", h.grants.revoke},
+		{"GET", "/api/v1/policy/proposals", viewer, "rules for the policies that the decisions of people suggest, each with its effect: since (7 days ago), approved (3), sessions (2)", h.proposals.list},
 		{"GET", "/api/v1/secrets", viewer, "secrets of agents, without their values", h.secrets.list},
 		{"POST", "/api/v1/secrets", admin, `store a secret, or replace its value: {"name": "GITHUB_TOKEN", "value": "...", "principal": {"tenant": "default"}}`, h.secrets.set},
 		{"DELETE", "/api/v1/secrets", admin, "delete a secret: name, tenant, user, agent, session_id", h.secrets.delete},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -12,12 +13,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/internal/launch"
-	"github.com/heldcall/heldcall/internal/sanitize"
-	"github.com/heldcall/heldcall/internal/textview"
+	"github.com/heldcall/heldcall/internal/lookup"
 )
-
-// idLength is that of a whole request id, a ULID.
-const idLength = 26
 
 // connection identifies the running heldcall that a command talks to.
 type connection struct {
@@ -103,94 +100,11 @@ func (o oneRequest) find(ctx context.Context) (*client.Client, approvals.Request
 	return console, request, err
 }
 
-const (
-	// shortestID is the length from which a part of an id names a request: an empty
-	// variable in a script must not decide a request.
-	shortestID = 4
-	// mostCandidates is how many requests the error of an ambiguous id lists.
-	mostCandidates = 10
-)
-
-// resolve finds a request by its id, or by a prefix or suffix that is unique among the
-// pending requests, else among all. Ids begin with the time, so suffixes differ sooner.
+// resolve finds a request by its id or a part of it: see [lookup.Request].
 func resolve(ctx context.Context, c *client.Client, id string) (approvals.Request, error) {
-	id = strings.ToUpper(id)
-	if len(id) >= idLength {
-		return c.Request(ctx, id)
+	r, err := lookup.Request(ctx, c, id)
+	if errors.Is(err, lookup.ErrVague) {
+		err = &usageError{err}
 	}
-	if len(id) < shortestID {
-		return approvals.Request{}, usagef("id %q is too short; give %d or more characters of its beginning or end", id, shortestID)
-	}
-	for _, status := range []approvals.Status{approvals.StatusPending, ""} {
-		matches, err := alike(ctx, c, approvals.Filter{Status: status, Limit: pageSize}, id)
-		if err != nil {
-			return approvals.Request{}, err
-		}
-		switch len(matches) {
-		case 0:
-			continue
-		case 1:
-			return c.Request(ctx, matches[0].ID) // a list may have it abridged
-		}
-		return approvals.Request{}, &usageError{&ambiguousID{id, status, matches}}
-	}
-	return approvals.Request{}, &unknownID{id}
+	return r, err
 }
-
-// alike lists the requests whose ids begin or end with a text, and no more than
-// one beyond mostCandidates.
-func alike(ctx context.Context, c *client.Client, filter approvals.Filter, part string) ([]approvals.Request, error) {
-	var matches []approvals.Request
-	for {
-		page, err := c.Requests(ctx, filter)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range page.Items {
-			if id := strings.ToUpper(r.ID); strings.HasPrefix(id, part) || strings.HasSuffix(id, part) {
-				matches = append(matches, r)
-			}
-			if len(matches) > mostCandidates {
-				return matches, nil
-			}
-		}
-		if page.NextCursor == "" {
-			return matches, nil
-		}
-		filter.Cursor = page.NextCursor
-	}
-}
-
-// ambiguousID is the error of an id that several requests match.
-type ambiguousID struct {
-	id      string
-	status  approvals.Status // of all of them, or ""
-	matches []approvals.Request
-}
-
-func (e *ambiguousID) Error() string {
-	var text strings.Builder
-	what := "requests have ids that begin or end"
-	if e.status == approvals.StatusPending {
-		what = "pending requests have ids that begin or end"
-	}
-	fmt.Fprintf(&text, "several %s with %s:\n", what, e.id)
-	for i, r := range e.matches {
-		if i == mostCandidates {
-			text.WriteString("  and more\n")
-			break
-		}
-		fmt.Fprintf(&text, "  %s  %s  %s\n", r.ID, sanitize.Line(r.ToolName), textview.Shorten(sanitize.Line(r.ArgsPreview), textview.PreviewWidth))
-	}
-	text.WriteString("Give a full id, or a unique prefix or suffix.")
-	return text.String()
-}
-
-// unknownID is the error of an id that no request has.
-type unknownID struct{ id string }
-
-func (e *unknownID) Error() string {
-	return "no request " + e.id + "; `heldcall requests` lists pending requests, with --all also those that have ended"
-}
-
-func (e *unknownID) Unwrap() error { return approvals.ErrUnknownRequest }

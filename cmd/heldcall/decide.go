@@ -12,14 +12,15 @@ import (
 
 type approveCommand struct {
 	severalRequests
-	Note   string `help:"Note stored with the decision." placeholder:"TEXT"`
-	Window string `help:"Also open a trust window for the run, such as 15m (at most 1h): reads and writes in the workspace pass." placeholder:"TIME"`
+	Note    string `help:"Note stored with the decision." placeholder:"TEXT"`
+	Window  string `help:"Also open a trust window for the run, such as 15m (at most 1h): reads and writes in the workspace pass." placeholder:"TIME"`
+	Confirm string `help:"The text that the request asks you to type." placeholder:"TEXT"`
 	rememberFlags
 }
 
 // Run approves each request.
 func (c *approveCommand) Run(ctx context.Context, s *streams) error {
-	decision, err := c.remember(approvals.Decision{Action: approvals.ActionApprove, Note: c.Note, Window: c.Window}, approvals.ActionAllowAlways)
+	decision, err := c.remember(approvals.Decision{Action: approvals.ActionApprove, Note: c.Note, Window: c.Window, Confirm: c.Confirm}, approvals.ActionAllowAlways)
 	if err != nil {
 		return err
 	}

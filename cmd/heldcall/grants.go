@@ -9,6 +9,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
+	"github.com/heldcall/heldcall/internal/lookup"
 	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/internal/textview"
 )
@@ -184,11 +185,11 @@ func (c *grantsRevokeCommand) Run(ctx context.Context, s *streams) error {
 // resolveGrant finds the id of a grant by it, or by a unique prefix or suffix.
 func resolveGrant(ctx context.Context, console *client.Client, id string) (string, error) {
 	id = strings.ToUpper(id)
-	if len(id) >= idLength {
+	if len(id) >= lookup.IDLength {
 		return id, nil
 	}
-	if len(id) < shortestID {
-		return "", usagef("id %q is too short; give %d characters or more of its beginning or end", id, shortestID)
+	if len(id) < lookup.Shortest {
+		return "", usagef("id %q is too short; give %d characters or more of its beginning or end", id, lookup.Shortest)
 	}
 	list, err := listGrants(ctx, console, approvals.GrantFilter{Expired: true}, mostGrants)
 	if err != nil {

@@ -14,8 +14,9 @@ import (
 
 type modifyCommand struct {
 	oneRequest
-	Args string `help:"Arguments to release instead of the model's. Opens $VISUAL or $EDITOR if omitted." placeholder:"JSON"`
-	Note string `help:"Reason, sent to the model." placeholder:"WHY"`
+	Args    string `help:"Arguments to release instead of the model's. Opens $VISUAL or $EDITOR if omitted." placeholder:"JSON"`
+	Note    string `help:"Reason, sent to the model." placeholder:"WHY"`
+	Confirm string `help:"The text that the request asks you to type." placeholder:"TEXT"`
 }
 
 // Run releases a call with other arguments.
@@ -47,7 +48,7 @@ func (c *modifyCommand) release(ctx context.Context, s *streams, console *client
 		return usagef("the arguments are not valid JSON, so nothing was decided: %w", err)
 	}
 	return decideOne(ctx, s, console, c.outputFlag, approvals.Decision{
-		RequestID: id, Action: approvals.ActionModifyArgs, ModifiedArgs: arguments, Note: c.Note,
+		RequestID: id, Action: approvals.ActionModifyArgs, ModifiedArgs: arguments, Note: c.Note, Confirm: c.Confirm,
 	})
 }
 

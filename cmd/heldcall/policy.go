@@ -19,6 +19,7 @@ type policyCommand struct {
 	Explain policyExplainCommand `cmd:"" help:"Show how a policy judges one call or its result, and why."`
 	Test    policyTestCommand    `cmd:"" help:"Judge files of cases; fail if a verdict is not the expected one."`
 	Replay  policyReplayCommand  `cmd:"" help:"Judge recorded calls by a new policy and show what would have changed."`
+	Learn   policyLearnCommand   `cmd:"" help:"Propose rules from the decisions of people, as a diff of a policy file."`
 	Init    policyInitCommand    `cmd:"" help:"Write a policy to start from."`
 }
 

@@ -11,14 +11,41 @@ import (
 	"github.com/heldcall/heldcall/internal/textview"
 )
 
-type policyReplayCommand struct {
+// recorded selects calls that a running heldcall has recorded.
+type recorded struct {
 	connection
 	outputFlag
-	Policy string `placeholder:"FILE" default:"policy.yaml" help:"The new policy file (policy.yaml)."`
 	Since  string `placeholder:"TIME" default:"7d" help:"Age of the oldest calls to judge, such as 12h (default: 7d)."`
 	Tenant string `help:"Only calls of this tenant."`
 	User   string `help:"Only calls of this user."`
 	Agent  string `help:"Only calls of this agent."`
+}
+
+// each calls take with the events of the calls, oldest first.
+func (c *recorded) each(ctx context.Context, take func(*approvals.Event)) error {
+	since, err := configfile.ParseDuration(c.Since)
+	if err != nil {
+		return usagef("--since: %w", err)
+	}
+	console, err := c.dial()
+	if err != nil {
+		return err
+	}
+	for e, err := range console.Audit(ctx, time.Now().Add(-since)) {
+		if err != nil {
+			return err
+		}
+		p := e.Principal
+		if (c.Tenant == "" || c.Tenant == p.Tenant) && (c.User == "" || c.User == p.User) && (c.Agent == "" || c.Agent == p.Agent) {
+			take(&e)
+		}
+	}
+	return nil
+}
+
+type policyReplayCommand struct {
+	recorded
+	Policy string `placeholder:"FILE" default:"policy.yaml" help:"The new policy file (policy.yaml)."`
 }
 
 // Help explains the exit codes.
@@ -29,26 +56,13 @@ func (c *policyReplayCommand) Help() string {
 // Run judges the calls that a running heldcall has recorded by another policy, and
 // prints what would have changed. It fails if anything would have.
 func (c *policyReplayCommand) Run(ctx context.Context, s *streams) error {
-	since, err := configfile.ParseDuration(c.Since)
-	if err != nil {
-		return usagef("--since: %w", err)
-	}
 	rules, err := loadPolicy(c.Policy)
 	if err != nil {
 		return err
 	}
-	console, err := c.dial()
-	if err != nil {
-		return err
-	}
 	r := policyreplay.New(rules)
-	for e, err := range console.Audit(ctx, time.Now().Add(-since)) {
-		if err != nil {
-			return err
-		}
-		if c.wants(e.Principal) {
-			r.Take(&e)
-		}
+	if err := c.each(ctx, r.Take); err != nil {
+		return err
 	}
 	if c.json() {
 		err = textview.JSON(s.out, r)
@@ -59,8 +73,4 @@ func (c *policyReplayCommand) Run(ctx context.Context, s *streams) error {
 		err = fmt.Errorf("%d of %d calls would have another verdict", r.Changed, r.Judged)
 	}
 	return err
-}
-
-func (c *policyReplayCommand) wants(p approvals.Principal) bool {
-	return (c.Tenant == "" || c.Tenant == p.Tenant) && (c.User == "" || c.User == p.User) && (c.Agent == "" || c.Agent == p.Agent)
 }

@@ -171,3 +171,71 @@ func (w *recorder) approve(n int) {
 		return
 	}
 }
+
+// TestPolicyLearn records approvals and a denial with a whole heldcall, and learns rules from them.
+func TestPolicyLearn(t *testing.T) {
+	t.Parallel()
+	const was = "# of the team\ntools:\n  bash: {resource: command, as: shell}\nrules:\n  - deny: ['bash(rm *)'] # never\n\n# nothing yet\ntaint: []\n"
+	calls := []fakemodel.Call{
+		{ID: "1", Name: "bash", Arguments: `{"command":"go vet ./a"}`},
+		{ID: "2", Name: "bash", Arguments: `{"command":"go vet ./b"}`},
+		{ID: "3", Name: "bash", Arguments: `{"command":"go vet ./c"}`},
+		{ID: "4", Name: "bash", Arguments: `{"command":"make"}`},
+	}
+	w := startRecorder(t, was, calls)
+	answer := make(chan error, 1)
+	go func() { answer <- w.post() }()
+	w.approve(4)
+	if err := <-answer; err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(file, []byte(was), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	learns := func(code int, args ...string) string {
+		t.Helper()
+		var out, problems bytes.Buffer
+		command := append([]string{"policy", "learn", "--policy", file, "--console", w.console.url}, args...)
+		if got := execute(t.Context(), command, &streams{nil, &out, &problems}, newHangups()); got != code {
+			t.Errorf("%v exits with %d, want %d: %s", args, got, code, problems.String())
+		}
+		return out.String()
+	}
+	if got := learns(exitDone, "--verbose"); got != "Not proposed:\n"+
+		"  bash(go vet ./a): approved once in 1 session; a proposal needs 3 in 2\n"+
+		"  bash(go vet ./b): approved once in 1 session; a proposal needs 3 in 2\n"+
+		"  bash(go vet ./c): approved once in 1 session; a proposal needs 3 in 2\n"+
+		"  bash(go vet:*): approved 3 times in 1 session; a proposal needs 3 in 2\n"+
+		"  bash(make): approved once in 1 session; a proposal needs 3 in 2\n"+
+		"No rule is proposed, from 4 requests.\n" {
+		t.Errorf("without enough sessions:\n%s", got)
+	}
+	line := "- allow: ['bash(go vet:*)'] # approved 3 times in 1 session by " + time.Now().UTC().Format(time.DateOnly)
+	want := "bash(go vet:*)\n  approved 3 times in 1 session, never denied; 3 prompts fewer, of 4\n  allows " + approvals.AllowsOf("bash(go vet:*)") +
+		"\n     1x bash go vet ./a\n     1x bash go vet ./b\n     1x bash go vet ./c\n\n" +
+		"--- " + file + "\n+++ " + file + "\n@@ -3,6 +3,7 @@\n   bash: {resource: command, as: shell}\n rules:\n   - deny: ['bash(rm *)'] # never\n+  " + line + "\n \n # nothing yet\n taint: []\n"
+	if got := learns(exitDone, "--sessions", "1"); got != want {
+		t.Errorf("the diff: %s", cmp.Diff(want, got))
+	}
+	var found approvals.Proposals
+	if err := json.Unmarshal([]byte(learns(exitDone, "--sessions", "1", "--write", "-o", "json")), &found); err != nil || len(found.Items) != 1 || found.Items[0].Line != line {
+		t.Errorf("as JSON: %+v, %v", found, err)
+	}
+	after := strings.Replace(was, "# never\n", "# never\n  "+line+"\n", 1)
+	info, err := os.Stat(file)
+	if content, _ := os.ReadFile(file); err != nil || string(content) != after || info.Mode().Perm() != 0o640 {
+		t.Errorf("the written policy, %v:\n%s", info.Mode(), content)
+	}
+	if got := learns(exitDone, "--sessions", "1"); got != "No rule is proposed, from 1 requests.\n" {
+		t.Errorf("after it was written: %s", got)
+	}
+	if got := learns(exitDone, "--sessions", "1", "--agent", "nobody"); got != "No rule is proposed, from 0 requests.\n" {
+		t.Errorf("of another agent: %s", got)
+	}
+	learns(exitUsage, "--approved", "0")
+	if err := os.WriteFile(file, []byte("rules: []\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	learns(exitFailed, "--sessions", "1")
+}

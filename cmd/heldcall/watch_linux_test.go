@@ -37,7 +37,7 @@ func TestWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer upstream.Close()
-	agents, console := serveForWatch(t, upstream.URL())
+	agents, console := serveForTerminal(t, upstream.URL(), "default: ask\n")
 
 	editor := filepath.Join(t.TempDir(), "editor")
 	if err := os.WriteFile(editor, []byte("#!/bin/sh\nprintf '{\"command\":\"ls cache\"}' >\"$1\"\n"), 0o700); err != nil {
@@ -78,9 +78,9 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// serveForWatch runs `heldcall serve` and returns where agents and reviewers reach
-// it.
-func serveForWatch(t *testing.T, upstream string) (agents, console string) {
+// serveForTerminal runs `heldcall serve` with a policy and returns where agents and reviewers
+// reach it.
+func serveForTerminal(t *testing.T, upstream, policy string) (agents, console string) {
 	t.Helper()
 	free, err := fakemodel.FreeAddresses(2)
 	if err != nil {
@@ -90,6 +90,9 @@ func serveForWatch(t *testing.T, upstream string) (agents, console string) {
 	config := fmt.Sprintf("proxy: {listen: '%s', upstreams: [{prefix: /v1, url: '%s'}]}\nconsole: {listen: '%s'}\nnats: {listen: '', dir: data}\n", free[0], upstream, free[1])
 	file := filepath.Join(dir, "heldcall.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "policy.yaml"), []byte(policy), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	serve := exec.Command("heldcall", "serve", "--config", file)

@@ -133,6 +133,7 @@ func decisionBody(d approvals.Decision) map[string]any {
 	add("modified_args", d.ModifiedArgs != nil, d.ModifiedArgs)
 	add("note", d.Note != "", d.Note)
 	add("window", d.Window != "", d.Window)
+	add("confirm", d.Confirm != "", d.Confirm)
 	add("patterns", d.Patterns != nil, d.Patterns)
 	add("scope", d.Scope != "", d.Scope)
 	add("template", d.Template != "", d.Template)

@@ -124,7 +124,7 @@ export function getRequest(id) {
 
 /**
  * What a person decided.
- * @typedef {{action: string, note?: string, answer?: string, selected?: string[], values?: Record<string, string>, responses?: import('./types.js').Decision['responses'], modified_args?: unknown, window?: string, patterns?: string[], template?: string, scope?: string, grant_expires_at?: string}} Choice
+ * @typedef {{action: string, note?: string, confirm?: string, answer?: string, selected?: string[], values?: Record<string, string>, responses?: import('./types.js').Decision['responses'], modified_args?: unknown, window?: string, patterns?: string[], template?: string, scope?: string, grant_expires_at?: string}} Choice
  */
 
 /** @param {string} id @param {Choice} choice @returns {Promise<Request>} the request after the decision */
@@ -237,6 +237,11 @@ export function previewGrant(grant) {
 /** The suggested patterns of a request, and what each would have covered. @param {string} id @returns {Promise<{items: import('./types.js').Suggestion[]}>} */
 export function listSuggestions(id) {
 	return ask('GET', `/api/v1/requests/${encodeURIComponent(id)}/suggestions`);
+}
+
+/** Rules that the decisions of people suggest. @returns {Promise<import('./types.js').Proposals>} */
+export function listProposals() {
+	return ask('GET', '/api/v1/policy/proposals');
 }
 
 /** The grants that the configuration keeps ready. @returns {Promise<{items: import('./types.js').GrantTemplate[]}>} */

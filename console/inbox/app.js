@@ -10,12 +10,13 @@ import { ORDERS, runKey } from './order.js';
 import * as session from './session.js';
 import { state, subscribe } from './store.js';
 import { drawDelegations, drawNewDelegation } from './view/delegations.js';
-import { buildDetail, drawDetail, show } from './view/detail.js';
+import { buildDetail, drawDetail, show, undoAll } from './view/detail.js';
 import { button, byId, el, fill } from './view/dom.js';
 import { drawNewGrant } from './view/grant.js';
 import { drawGrants } from './view/grants.js';
 import { drawHistory } from './view/history.js';
 import { buildList, drawList, inOrder } from './view/list.js';
+import { drawProposals } from './view/proposals.js';
 import { drawRun, drawRuns } from './view/run.js';
 import { drawNewSignal } from './view/signals.js';
 import { drawWindows } from './view/windows.js';
@@ -29,6 +30,7 @@ const PAGES = [
 	{ name: 'Runs', path: /^#\/runs\/(.+)$/, address: '#/runs', draw: (/** @type {HTMLElement} */ place, id = '') => void drawRun(place, decoded(id)), live: true },
 	{ name: 'Runs', path: /^#\/signals\/new(?:\?(.*))?$/, address: '#/runs', draw: (/** @type {HTMLElement} */ place, query = '') => void drawNewSignal(place, new URLSearchParams(query)) },
 	{ name: 'Grants', path: /^#\/grants\/new$/, address: '#/grants', draw: (/** @type {HTMLElement} */ place) => void drawNewGrant(place) },
+	{ name: 'Grants', path: /^#\/proposals$/, address: '#/grants', draw: (/** @type {HTMLElement} */ place) => void drawProposals(place) },
 	{ name: 'Grants', path: /^#\/grants$/, address: '#/grants', draw: (/** @type {HTMLElement} */ place) => void drawGrants(place) },
 	{ name: 'Delegations', path: /^#\/delegations\/new$/, address: '#/delegations', draw: (/** @type {HTMLElement} */ place) => drawNewDelegation(place) },
 	{ name: 'Delegations', path: /^#\/delegations$/, address: '#/delegations', draw: (/** @type {HTMLElement} */ place) => void drawDelegations(place) },
@@ -55,6 +57,7 @@ function route() {
 	byId('page').hidden = page === undefined;
 	drawNav(page?.address ?? '#/');
 	if (page) {
+		undoAll();
 		fill(byId('page'));
 		page.draw(byId('page'), page.path.exec(location.hash)?.[1]);
 		return byId('page').focus({ preventScroll: true });

@@ -19,7 +19,7 @@ import (
 // files are the pages of the inbox, as a browser gets them: nothing builds them and
 // nothing is loaded from elsewhere.
 //
-//go:embed *.css *.html *.js *.svg *.webmanifest text view
+//go:embed *.css *.html *.js *.svg *.webmanifest present text view
 var files embed.FS
 
 // Page is the name of the page itself.

@@ -14,8 +14,9 @@ const KEYS = /** @type {[string[], string][]} */ ([
 	[['d'], 'Deny, with a note to the model'],
 	[['e'], 'Edit the arguments'],
 	[['r'], 'Remember: allow or deny such calls from now on'],
+	[['/'], 'Filter the list; Esc shows all'],
 	[['Enter'], 'Send the note; Shift+Enter breaks the line'],
-	[['Esc'], 'Leave the note or the editor'],
+	[['Esc'], 'Leave the note or the editor; undo an approval that is not sent yet'],
 	[['?'], 'This list'],
 ]);
 
@@ -34,9 +35,10 @@ export function listen(go) {
 function press(key, go) {
 	if (key === 'j' || key === 'ArrowDown' && onRow()) return step(1, go);
 	if (key === 'k' || key === 'ArrowUp' && onRow()) return step(-1, go);
+	if (key === '/') return focusFilter();
 	if (key === '?') return openHelp();
 	const card = currentCard();
-	if (!card || card.busy || card.mode !== 'read' || card.request.status !== 'pending' || hindrance(card.request, state.me)) return false;
+	if (!card || card.busy || card.delay || card.mode !== 'read' || card.request.status !== 'pending' || hindrance(card.request, state.me)) return false;
 	if (key === 'd') return card.enter('deny'), true;
 	if (card.request.details.questions) return key === 'a' && focusAnswer(card);
 	if (spent(card.request, state.me) || card.request.details.abridged) return false;
@@ -44,6 +46,13 @@ function press(key, go) {
 	if (key === 'r' && card.request.allow_remember && alone(card.request, state.me)) return card.enter('remember'), true;
 	if (key === 'e' && !card.request.details.fixed && alone(card.request, state.me)) return card.enter('edit'), true;
 	return false;
+}
+
+function focusFilter() {
+	const filter = document.getElementById('filter');
+	if (!filter?.checkVisibility()) return false;
+	filter.focus();
+	return true;
 }
 
 function onRow() {
@@ -82,7 +91,8 @@ function step(by, go) {
 
 function leave() {
 	const card = currentCard();
-	if (card && card.mode !== 'read' && !card.busy) card.enter('read');
+	if (card?.delay) card.delay.undo();
+	else if (card && card.mode !== 'read' && !card.busy) card.enter('read');
 	else if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
 }
 

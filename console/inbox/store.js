@@ -15,6 +15,7 @@ import { write } from './text/json.js';
  * @property {string} selected the id of the request that is looked at, or ''
  * @property {Set<string>} checked ids that were ticked in the list
  * @property {Order} order
+ * @property {string} filter of the list; '' shows all
  * @property {import('./types.js').Me|null} me who is at the page; null while that is not known
  */
 
@@ -27,6 +28,7 @@ export const state = {
 	selected: '',
 	checked: new Set(),
 	order: 'risk',
+	filter: '',
 	me: null,
 };
 

@@ -71,6 +71,7 @@
  * @property {string} [policy] the file name of the policy that judges the call
  * @property {{patterns: string[], scope: string, expires: string}} [remember] what a decision is remembered as where nothing else is chosen
  * @property {boolean} [window] an approval may open a trust window for the run
+ * @property {string} [confirm] what an approval must have as its confirmation
  * @property {string} [cancel_reason]
  * @property {string} [ended_at]
  * @property {{at: string, to: string[], escalated_at?: string}} [escalation]
@@ -211,6 +212,34 @@
  * @property {string} [expires_at]
  * @property {string} [last_used_at]
  * @property {number} uses
+ */
+
+/**
+ * @typedef {Object} Proposal a rule that the decisions of people suggest
+ * @property {string} policy
+ * @property {string} pattern
+ * @property {string} line of the policy's rules
+ * @property {string} allows in a few words
+ * @property {number} approved requests
+ * @property {number} sessions of these
+ * @property {string} last when the newest of them was made
+ * @property {number} fewer requests with all proposals
+ * @property {number} alone with this one
+ * @property {{tool_name: string, preview: string, calls: number}[]} calls that would have passed
+ */
+
+/**
+ * @typedef {Object} LeftOut a pattern that is not proposed
+ * @property {string} policy
+ * @property {string} pattern
+ * @property {string} reason
+ */
+
+/**
+ * @typedef {Object} Proposals
+ * @property {Proposal[]} items
+ * @property {number} of requests that the policies still make
+ * @property {LeftOut[]} left_out
  */
 
 /**

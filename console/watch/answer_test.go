@@ -22,7 +22,7 @@ func asking(id string, questions ...approvals.Question) approvals.Request {
 	return r
 }
 
-// deploying asks for a decision, words and two values, one of which is a secret.
+// deploying asks for a decision, a text, a plain value and a secret.
 func deploying() approvals.Request {
 	return asking("01A",
 		approvals.Question{ID: "where", Kind: approvals.KindDecision, Question: "Where?", MaxSelections: 1, Options: []approvals.Option{{ID: "eu", Label: "Europe"}, {ID: "us", Label: "America"}}},

@@ -4,12 +4,29 @@ import (
 	"fmt"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"github.com/heldcall/heldcall/internal/humanize"
 )
 
 type connection struct {
 	connected bool
 	lostAt    time.Time // when it was lost; zero before the first connection
+	rung      time.Time // when the bell was rung
+}
+
+// ringEvery is the least time between two rings of the terminal's bell: calls that come at once ring
+// it once.
+const ringEvery = 2 * time.Second
+
+// ring rings the terminal's bell for a new request. Those that the reviewer finds at the start of a
+// connection are not new.
+func (c *connection) ring(now time.Time) tea.Cmd {
+	if !c.connected || now.Sub(c.rung) < ringEvery {
+		return nil
+	}
+	c.rung = now
+	return tea.Raw("\a")
 }
 
 func (c *connection) ready() { c.connected = true }

@@ -3,6 +3,7 @@ package watch
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -32,9 +33,18 @@ func (m Model) Init() tea.Cmd { return tick() }
 // where it is abridged.
 func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := m.update(msg)
-	load := m.review.load(m.list.current())
-	m.review.look(m.list.current())
-	return m, tea.Batch(cmd, load)
+	shown := m.list.current()
+	if m.review.run.on() {
+		all := m.list.those(m.review.run.ids)
+		if i := slices.IndexFunc(all, func(r approvals.Request) bool { return r.Details.Abridged }); i >= 0 {
+			shown = &all[i]
+		}
+		m.review.pager.drawRun(all, m.review.width)
+		m.review.pager.fit(m.review.bodyHeight(shown), m.review.question.mode == helping)
+	} else {
+		m.review.look(shown)
+	}
+	return m, tea.Batch(cmd, m.review.load(shown))
 }
 
 func (m *Model) update(msg tea.Msg) tea.Cmd {
@@ -57,7 +67,7 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 		m.connection.ready()
 		m.list.endReports(msg.pending)
 	case requestMsg:
-		m.receive(msg.request)
+		return m.receive(msg.request)
 	case wholeMsg:
 		return m.loaded(msg)
 	case lostMsg:
@@ -77,11 +87,16 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 
 // receive stores the present state of a request, and shows the outcome of the selected
 // one. A question about it stays until the reviewer leaves it, so that keys that are
-// still typed do not apply to another request.
-func (m *Model) receive(r approvals.Request) {
-	if m.list.receive(r, m.review.open) && m.review.deciding != r.ID {
+// still typed do not apply to another request. A new request rings the bell.
+func (m *Model) receive(r approvals.Request) tea.Cmd {
+	_, known := m.list.byID[r.ID]
+	if m.list.receive(r, m.review.open) && m.review.deciding != r.ID && m.review.run.waiting == 0 {
 		m.review.notice = "It was decided meanwhile: " + ending(m.list.current())
 	}
+	if known || r.Status.Final() {
+		return nil
+	}
+	return m.connection.ring(m.now)
 }
 
 func (m *Model) loaded(msg wholeMsg) tea.Cmd {
@@ -102,11 +117,10 @@ func (m *Model) loaded(msg wholeMsg) tea.Cmd {
 		r = before.Restored(&r)
 	}
 	if r.Status.Final() && !before.Status.Final() {
-		m.receive(r)
-		return nil
+		return m.receive(r)
 	}
 	m.list.put(msg.id, r)
-	if msg.id != m.list.selected {
+	if msg.id != m.list.selected && !m.review.run.on() {
 		return nil
 	}
 	m.review.pager.restart()
@@ -116,6 +130,9 @@ func (m *Model) loaded(msg wholeMsg) tea.Cmd {
 // decided handles the answer to a decision, and shows the next request, unless the
 // reviewer is writing something else than the note that was sent.
 func (m *Model) decided(msg decidedMsg) tea.Cmd {
+	if m.review.run.waiting > 0 {
+		return m.decidedTogether(msg)
+	}
 	m.review.deciding = ""
 	id := msg.decision.RequestID
 	if msg.err != nil {
@@ -196,6 +213,9 @@ func (m *Model) key(key tea.KeyPressMsg) tea.Cmd {
 
 func (m *Model) pressed(key tea.KeyPressMsg) tea.Cmd {
 	v, r := &m.review, m.list.current()
+	if v.run.on() {
+		return m.keyTogether(key)
+	}
 	if v.question.asks() && hasEnded(r) {
 		return v.leave(key)
 	}
@@ -239,6 +259,11 @@ func (m *Model) keyInList(key tea.KeyPressMsg) tea.Cmd {
 		m.review.question.filter(m.list.filter)
 	case "esc":
 		m.list.filter = ""
+	case "A":
+		if m.list.current() == nil {
+			m.step(0)
+		}
+		return m.beginTogether()
 	case "enter", "l", "right", "a", "d", "e", "r", "v":
 		if m.list.current() == nil {
 			m.step(0)
@@ -262,6 +287,8 @@ func (m *Model) keyInDetail(key tea.KeyPressMsg) tea.Cmd {
 	case "k":
 		m.step(-1)
 		return m.review.settle()
+	case "A":
+		return m.beginTogether()
 	default:
 		return m.review.key(m.list.current(), key)
 	}

@@ -225,6 +225,20 @@ func TestWhatWasNotShownIsNotApproved(t *testing.T) {
 	}
 }
 
+// A key types nothing, so it does not approve what the rule has confirmed.
+func TestConfirmationIsNotTypedHere(t *testing.T) {
+	r := bash("01A", "rm -r drafts")
+	r.Details.Confirm = "drafts"
+	s := begin(t, r)
+	s.press("enter")
+	s.settled()
+	s.press("a")
+	s.decided()
+	s.shows("approve --confirm")
+	s.press("d", "enter")
+	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionDeny})
+}
+
 func TestEditShowsTheDifference(t *testing.T) {
 	s := begin(t, bash("01A", "rm -r drafts"))
 	s.press("enter")

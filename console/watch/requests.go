@@ -158,7 +158,7 @@ func (l *requestList) placeInRun(r *approvals.Request) (place, of int) {
 	return place, of
 }
 
-// runOf identifies the run that a call belongs to: what waits of one run is listed together.
+// runOf identifies the run of a call: the calls of a run are listed together.
 func runOf(r *approvals.Request) string {
 	if r.RunID == "" {
 		return cmp.Or(r.TurnID, r.ID)

@@ -23,6 +23,7 @@ type review struct {
 	width, height int // of the screen
 
 	open     bool // the request is shown in full, else the list is
+	run      together
 	pager    pager
 	question question
 	draft    []byte // edited arguments, until they are sent
@@ -137,6 +138,10 @@ func (v *review) mayDecide(r *approvals.Request, approves bool) bool {
 		return false
 	case v.deciding != "":
 		v.notice = "A decision is on its way."
+		return false
+	}
+	if approves && r.Details.Confirm != "" {
+		v.notice = "To approve it, type its target: in the inbox, or with approve --confirm."
 		return false
 	}
 	if why := v.me.barred(r, approves); why != "" {
@@ -300,12 +305,14 @@ func (v *review) foot(r *approvals.Request) []string {
 	keys := v.question.prompt(f, r)
 	switch {
 	case keys != "":
+	case v.run.on():
+		keys = "a approve all · d deny all · Esc one by one · ? keys"
 	case v.open:
 		keys = v.rights(f, r)
 	default:
 		keys = "j k move · Enter open · / filter · ? keys · q quit"
 	}
-	if v.question.asks() && hasEnded(r) {
+	if v.question.asks() && hasEnded(r) && !v.run.on() {
 		keys = "it has ended · Enter or Esc goes back"
 	}
 	if v.notice != "" {

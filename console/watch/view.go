@@ -30,6 +30,7 @@ Deciding
   w   answer in words: the call does not run, and is not denied
   e   edit the arguments in $VISUAL or $EDITOR; the changes are shown
   r   remember: allow or deny such calls from now on
+  A   all calls of the run at once: a approves, d denies them
 
 ?   these keys                      Ctrl-C     quit`
 
@@ -84,6 +85,9 @@ func (m *Model) headline() string {
 	if !m.review.open || r == nil {
 		return styles.dim.Render(cut(row("AGE", "RISK", "LEFT", "AGENT", "TOOL", "PREVIEW"), m.review.width))
 	}
+	if ids := m.review.run.ids; len(ids) > 0 {
+		return styles.label.Render(cut(fmt.Sprintf("%d pending calls of one run", len(m.list.those(ids))), m.review.width))
+	}
 	status := expiry(r, humanize.Left(r.ExpiresAt.Sub(m.now)))
 	if r.Status.Final() {
 		status = ending(r)
@@ -93,7 +97,7 @@ func (m *Model) headline() string {
 		line = r.Title + " · " + line
 	}
 	if place, of := m.list.placeInRun(r); of > 1 {
-		line += fmt.Sprintf(" · call %d of %d of one run", place, of)
+		line += fmt.Sprintf(" · call %d of %d of one run · A all", place, of)
 	}
 	return styles.label.Render(cut(sanitize.Line(line), m.review.width))
 }

@@ -4,6 +4,7 @@
  * @typedef {Object} DiffLine
  * @property {'-'|'+'|' '|'@'} sign @ is a heading: the position in the file
  * @property {string} text
+ * @property {number} [n] its number in the file: of the old one for a removed line
  * @property {[number, number]} [changed] the part that differs from its counterpart: from, to
  */
 
@@ -108,4 +109,32 @@ function markPair(a, b) {
 	if (start + end < least / 3) return; // little in common: marks would be noise
 	a.changed = [start, a.text.length - end];
 	b.changed = [start, b.text.length - end];
+}
+
+/**
+ * Numbers the lines, from the place that a heading of the form @@ -1,2 +3,4 @@ gives. Lines
+ * after another heading have no number: their place in the file is not known.
+ * @param {DiffLine[]} lines
+ * @param {number} [first] of the first line; 0: not known
+ * @returns {DiffLine[]}
+ */
+export function numbered(lines, first = 0) {
+	let [before, after] = [first, first];
+	for (const line of lines) {
+		if (line.sign === '@') {
+			const [, from = 0, to = 0] = /^@@ -(\d+)(?:,\d+)? \+(\d+)/.exec(line.text) ?? [];
+			[before, after] = [Number(from), Number(to)];
+		} else if (before + after > 0) {
+			line.n = line.sign === '-' ? before : after;
+			if (line.sign !== '+') before++;
+			if (line.sign !== '-') after++;
+		}
+	}
+	return lines;
+}
+
+/** How many lines were added and removed. @param {DiffLine[]} lines */
+export function tally(lines) {
+	const count = (/** @type {string} */ sign) => lines.filter((line) => line.sign === sign).length;
+	return { added: count('+'), removed: count('-') };
 }

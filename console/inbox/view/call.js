@@ -1,18 +1,20 @@
 // One call of a request: its arguments, and its buttons or its outcome.
 
 import { hiddenIn, present, ruleTitle } from '../present.js';
-import { effectsText } from '../effects.js';
+import { causesOf, effectParts, targetsText } from '../effects.js';
 import { TIMEOUT, afterApproval, byWhom } from '../decide.js';
 import { write } from '../text/json.js';
-import { button, el, elapsed, hostile, riskBadge } from './dom.js';
+import { button, countdown, el, elapsed, hostile, riskBadge } from './dom.js';
 import { LOADING, alone, asks, approvalsOf, hindrance, spent } from '../session.js';
 import { state } from '../store.js';
 import { plain } from '../text/visible.js';
 import { isResult, wordsFor } from '../words.js';
+import { drawConfirm } from './confirm.js';
 import { drawEditor } from './edit.js';
 import { drawAnswer, drawQuestion } from './question.js';
+import { drawPast } from './past.js';
 import { drawMemory } from './remember.js';
-import { Folds, drawPart, drawTable, drawText, plural } from './parts.js';
+import { Folds, drawFile, drawPart, drawTable, drawText, plural } from './parts.js';
 
 /** @typedef {import('../types.js').Request} Request */
 /** @typedef {import('../api.js').Choice} Choice */
@@ -21,15 +23,21 @@ import { Folds, drawPart, drawTable, drawText, plural } from './parts.js';
  * The state of a call while it is shown: it survives when the call is drawn again.
  */
 export class Card {
-	mode = /** @type {'read'|'deny'|'edit'|'remember'} */ ('read');
+	mode = /** @type {'read'|'deny'|'edit'|'remember'|'confirm'} */ ('read');
 	raw = false;
 	busy = false;
+	/** An approval that is about to be sent. @type {import('../undo.js').Delay|null} */
+	delay = null;
+	/** The approval that is to be confirmed. @type {Choice|null} */
+	confirming = null;
 	note = '';
 	error = '';
 	/** @type {import('./edit.js').Draft|null} */
 	draft = null;
 	/** @type {import('./remember.js').Memory|null} */
 	memory = null;
+	/** What can be opened below the call, made once. @type {HTMLElement[]|null} */
+	past = null;
 	/** What is entered, by the place of the question. @type {Map<number, import('./question.js').Entered>} */
 	answers = new Map();
 	/** Whether secrets are kept for all sessions. */
@@ -52,8 +60,10 @@ export class Card {
 	/** Shows the present state of the request. @param {Request} request */
 	update(request) {
 		if (request === this.request && state.me === this.reader) return;
+		if (request.status !== this.request.status) this.past = null;
 		this.request = request;
 		if (request.status !== 'pending') {
+			this.delay?.undo();
 			this.mode = 'read';
 			this.answers.clear();
 		}
@@ -86,7 +96,7 @@ export class Card {
 		const focus = this.element.contains(document.activeElement) ? document.activeElement : null;
 		this.reader = state.me;
 		this.folds.closed.clear();
-		this.element.replaceChildren(drawHeading(this), drawBody(this), ...drawEnd(this));
+		this.element.replaceChildren(drawHeading(this), drawBody(this), ...drawEnd(this), ...drawFurther(this));
 		this.element.setAttribute('aria-label', `${isResult(this.request) ? 'Result' : 'Call'} of ${this.request.tool_name}`);
 		if (focus && focus !== this.element) this.refocus(focus);
 	}
@@ -107,10 +117,20 @@ function drawHeading({ request }) {
 		riskBadge(request.risk_level));
 }
 
-/** What the call does. @param {Request} request */
+/** What the call does, in one line. @param {Request} request */
 export function drawEffects({ effects }) {
-	const text = effectsText(effects);
-	return text !== '' && el('p', { class: 'effects' }, hostile(text));
+	const parts = effectParts(effects);
+	if (parts.length === 0) return false;
+	return el('p', { class: 'effects' }, parts.flatMap((part, i) => [
+		i > 0 && el('span', { class: 'dot' }, ' · '),
+		el('span', { class: part.grave ? 'effect grave' : 'effect' }, hostile(part.text + targetsText(part)), part.final && ' ', part.final && el('span', { class: 'final' }, 'cannot be undone')),
+	]));
+}
+
+/** Why people are asked. @param {Request} request */
+function drawReason({ reason, rule, details }) {
+	if (details.questions) return false;
+	return el('p', { class: 'because' }, el('strong', {}, 'Why this needs approval: '), hostile(reason || 'A policy rule requires approval.'), ' ', el('span', { class: 'muted' }, '(', hostile(rule), ')'));
 }
 
 /** What follows for a call whose agent does not wait, with the texts of approvals.AgentNote. @param {Request} request */
@@ -128,8 +148,9 @@ function drawAgent(request) {
 function drawBody(card) {
 	const { request, folds } = card;
 	if (request.details.abridged) return el('div', { class: 'body' }, drawEffects(request), el('p', { class: 'muted', id: `loading-${request.id}`, role: 'status' }, LOADING), drawPreview(request));
-	const { lead, parts, rest } = present(request);
+	const { lead, note, parts, matters, rest } = present(request);
 	const words = wordsFor(request);
+	folds.causes = causesOf(request, matters);
 	const flags = [...(request.details.flags ?? [])];
 	const unseen = hiddenIn(request.arguments);
 	if (unseen > 0) flags.push(`${plural(unseen, 'hidden or look-alike character')}, marked below.`);
@@ -144,8 +165,15 @@ function drawBody(card) {
 		flags.length > 0 && el('ul', { class: 'flags', 'aria-label': 'Warnings' }, flags.map((flag) => el('li', {}, el('span', {}, hostile(flag))))),
 		card.raw
 			? drawRaw(request, folds)
-			: request.details.questions ? request.status !== 'pending' && request.details.questions.map(drawQuestion) : [drawTable(lead, folds, 'lead'), ...parts.map((part, i) => drawPart(part, `part ${i}`, folds)), drawCommands(request), drawRest(parts.length > 0, rest, folds)],
+			: request.details.questions ? request.status !== 'pending' && request.details.questions.map(drawQuestion) : [...drawFile(lead, note, folds), ...parts.map((part, i) => drawPart(part, `part ${i}`, folds)), drawCommands(request, parts[0]?.text), drawRest(parts.length > 0, rest, folds)],
+		drawReason(request),
 		el('div', {}, raw));
+}
+
+/** What can be opened below the buttons, where nothing covers it. @param {Card} card */
+function drawFurther(card) {
+	const past = card.past ??= drawPast(card.request);
+	return past.length > 0 ? [el('div', { class: 'further' }, past)] : [];
 }
 
 /** The preview of an abridged request. @param {Request} request */
@@ -168,10 +196,10 @@ function drawRaw(request, folds) {
 	];
 }
 
-/** @param {Request} request */
-function drawCommands(request) {
+/** The commands that policy found, unless the script is just that one. @param {Request} request @param {string} [script] */
+function drawCommands(request, script) {
 	const commands = request.details.commands ?? [];
-	if (commands.length === 0) return null;
+	if (commands.length === 0 || (commands.length === 1 && commands[0] === script)) return null;
 	return el('section', { class: 'part commands' },
 		el('p', { class: 'label' }, commands.length === 1 ? 'Runs one command' : `Runs ${commands.length} commands`),
 		el('ol', {}, commands.map((command) => el('li', {}, hostile(command)))));
@@ -180,12 +208,21 @@ function drawCommands(request) {
 /** The buttons, a form, or the outcome. @param {Card} card @returns {HTMLElement[]} */
 function drawEnd(card) {
 	if (card.request.status !== 'pending') return [drawOutcome(card.request), ...drawResult(card)];
+	if (card.delay) return [drawDelay(card.delay)];
 	const error = card.error ? [el('p', { class: 'error', role: 'alert' }, hostile(card.error))] : [];
 	if (card.mode === 'deny') return [drawDenial(card, error)];
 	if (card.mode === 'edit') return [drawEditor(card, error)];
+	if (card.mode === 'confirm') return [drawConfirm(card, error)];
 	if (card.mode === 'remember') return [drawMemory(card, error)];
 	if (card.request.details.questions) return [drawAnswer(card, error)];
 	return [...votes(card.request), ...error, drawButtons(card)];
+}
+
+/** The approval that is about to be sent. @param {import('../undo.js').Delay} delay */
+function drawDelay(delay) {
+	return el('div', { class: 'actions delay', role: 'group', 'aria-label': 'Approval about to be sent' },
+		el('p', {}, 'Approving this critical call in ', countdown(new Date(delay.until).toISOString())),
+		button('Undo', delay.undo, { class: 'undo', key: 'Esc', id: 'undo' }));
 }
 
 /** The approvals so far, where several are needed. @param {Request} request */

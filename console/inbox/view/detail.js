@@ -8,10 +8,12 @@ import { readWhole } from '../live.js';
 import { present } from '../present.js';
 import { asks, counts, waits } from '../session.js';
 import { put, select, state } from '../store.js';
+import { delay, isDelayed, isUnconfirmed } from '../undo.js';
 import { isResult, wordsFor } from '../words.js';
 import { openBatch } from './batch.js';
 import { Card } from './call.js';
 import { button, countdown, el, elapsed, fill, hostile } from './dom.js';
+import { announce, toast } from './toast.js';
 
 /** @typedef {import('../types.js').Request} Request */
 /** @typedef {import('../api.js').Choice} Choice */
@@ -52,6 +54,7 @@ export function drawDetail() {
 	const turn = [...state.requests.values()].filter((request) => runKey(request) === runKey(selected)).sort((a, b) => (a.id < b.id ? -1 : 1));
 	const another = shownTurn !== runKey(selected);
 	if (another) {
+		undoAll();
 		cards.clear();
 		shownTurn = runKey(selected);
 		place.scrollTop = 0;
@@ -59,7 +62,10 @@ export function drawDetail() {
 	}
 	const added = turn.filter((request) => !cards.has(request.id));
 	const gone = [...cards.keys()].filter((id) => !turn.some((request) => request.id === id));
-	for (const id of gone) cards.delete(id);
+	for (const id of gone) {
+		cards.get(id)?.delay?.undo();
+		cards.delete(id);
+	}
 	let moves = added.length + gone.length > 0 && !another;
 	for (const request of turn) {
 		const card = cards.get(request.id);
@@ -75,6 +81,7 @@ export function drawDetail() {
 }
 
 function drawNothing() {
+	undoAll();
 	cards.clear();
 	shownTurn = '';
 	if (state.selected) return;
@@ -90,7 +97,7 @@ function layOut(turn) {
 		el('a', { class: 'back', href: '#/' }, '‹ All requests'),
 		el('header', { class: 'ask', id: 'ask' }),
 		el('div', { class: 'calls' }, turn.map((each) => cards.get(each.id)?.element)),
-		why(turn), ...[...new Map(turn.map((each) => [each.turn_id, each])).values()].map(said), facts(request)));
+		...[...new Map(turn.map((each) => [each.turn_id, each])).values()].map(said), tools(turn), facts(request)));
 }
 
 /** The heading changes as calls of the turn are decided. @param {Request[]} turn */
@@ -108,7 +115,7 @@ function heading(turn) {
 			first.principal.user && el('span', {}, 'for ', el('strong', {}, hostile(first.principal.user))),
 			first.model && el('span', {}, hostile(first.model)),
 			el('span', {}, elapsed(first.created_at)),
-			first.agent && el('span', { class: 'agent' }, `Agent ${first.agent.state} `, elapsed(first.agent.since)),
+			first.agent && el('span', { class: `agent ${first.agent.state}` }, `Agent ${first.agent.state} `, elapsed(first.agent.since)),
 			open.length > 0 && (open[0].on_timeout === 'approve'
 				? el('span', {}, `${words.automatic} in `, countdown(open[0].expires_at))
 				: el('span', {}, 'Expires in ', countdown(open[0].expires_at), questions ? '' : ` (${words.willNot})`)),
@@ -133,7 +140,7 @@ function wants(turn) {
  * @param {'approve'|'deny'} action @param {Request[]} open @param {Request[]} turn
  */
 function several(action, open, turn) {
-	const own = open.filter((request) => !asks(request) && counts(action, request, state.me));
+	const own = open.filter((request) => !asks(request) && counts(action, request, state.me) && !isUnconfirmed(request, { action }));
 	if (own.length < 2) return false;
 	const which = own.length === turn.length ? 'all ' : own.length === open.length ? 'the other ' : '';
 	const words = { approve: 'Approve', deny: 'Deny' }[action];
@@ -155,18 +162,11 @@ function groupsOf(reviewers, escalation, before = 'Approvers: ') {
 		...(escalation.escalated_at ? ['escalated to ', others, ' ', elapsed(escalation.escalated_at)] : ['also ', others, ' in ', countdown(escalation.at)]));
 }
 
-/** The rules that ask about the calls of a turn, and what their tools do; nothing for questions. @param {Request[]} all */
-function why(all) {
-	const turn = all.filter((request) => !asks(request));
-	if (turn.length === 0) return [];
-	const reasons = new Map(turn.map((request) => [`${request.rule}\n${request.reason}`, request]));
-	const tools = new Map(turn.filter((request) => request.tool.description).map((request) => [request.tool_name, request.tool.description ?? '']));
-	return [
-		el('section', { class: 'section' }, el('h3', {}, 'Why this needs approval'),
-			[...reasons.values()].map((request) => el('p', { class: 'prose' }, hostile(request.reason || 'A policy rule requires approval.'), ' ', el('span', { class: 'muted' }, '(', hostile(request.rule), ')')))),
-		tools.size > 0 && el('section', { class: 'section' }, el('h3', {}, tools.size === 1 ? 'Tool description (from the agent)' : 'Tool descriptions (from the agent)'),
-			[...tools].map(([name, description]) => el('p', { class: 'prose' }, tools.size > 1 && el('code', {}, hostile(name), ' '), clipped(description)))),
-	].filter(Boolean);
+/** What the tools of the calls do; nothing for questions. @param {Request[]} turn */
+function tools(turn) {
+	const all = new Map(turn.filter((request) => !asks(request) && request.tool.description).map((request) => [request.tool_name, request.tool.description ?? '']));
+	return all.size > 0 && el('section', { class: 'section' }, el('h3', {}, all.size === 1 ? 'Tool description (from the agent)' : 'Tool descriptions (from the agent)'),
+		[...all].map(([name, description]) => el('p', { class: 'prose' }, all.size > 1 && el('code', {}, hostile(name), ' '), clipped(description))));
 }
 
 /** The messages before the call. @param {Request} request */
@@ -202,7 +202,12 @@ function facts(request) {
 
 /** @param {Card} card @param {Choice} choice */
 async function decideOne(card, choice) {
-	if (card.busy || place.dataset.moved) return;
+	if (card.busy || card.delay || place.dataset.moved) return;
+	if (isUnconfirmed(card.request, choice)) {
+		card.confirming = choice;
+		return card.enter('confirm');
+	}
+	if (isDelayed([card.request], choice) && !await isSent(card)) return;
 	card.progress(true);
 	try {
 		const { id } = card.request;
@@ -212,6 +217,26 @@ async function decideOne(card, choice) {
 	} catch (error) {
 		card.progress(false, error instanceof Failure ? error.message : 'Something went wrong. Reload the page and check whether the request is still pending.');
 	}
+}
+
+/** Whether the approval of a critical call is sent: nobody undoes it, nor leaves the request. @param {Card} card */
+async function isSent(card) {
+	card.delay = delay();
+	card.draw();
+	card.element.querySelector('button')?.blur();
+	/** @type {HTMLElement|null} */ (card.element.querySelector('#undo'))?.focus({ preventScroll: true });
+	announce('Approving in five seconds. Press Escape to undo.');
+	const sends = await card.delay.sends;
+	card.delay = null;
+	card.draw();
+	if (!sends && card.request.status === 'pending') toast('The approval was not sent.');
+	if (!sends && card.element.isConnected) card.element.focus({ preventScroll: true });
+	return sends;
+}
+
+/** Undoes what is about to be sent, as for requests that are not shown any more. */
+export function undoAll() {
+	for (const card of cards.values()) card.delay?.undo();
 }
 
 /** @param {string} id */
@@ -233,6 +258,7 @@ function guard() {
  * @param {string} id
  */
 export async function show(id) {
+	if (id !== state.selected) cards.get(state.selected)?.delay?.undo();
 	select(id);
 	if (!id || state.requests.has(id)) return;
 	fill(place, el('div', { class: 'empty' }, el('p', {}, 'Loading the request…')));

@@ -1,6 +1,7 @@
 // Elements are made here and nowhere else. Texts become text nodes: there is no
 // way from a text to markup, a handler or a link to another site.
 
+import { runs } from '../text/spans.js';
 import { pieces } from '../text/visible.js';
 import { ago, left, now } from '../clock.js';
 
@@ -31,13 +32,18 @@ export function el(tag, props = {}, ...children) {
 /**
  * A text that a model or an agent wrote, with what cannot be seen in it marked.
  * @param {string} text
+ * @param {import('../text/spans.js').Span[]} [spans] parts of it with a style
  * @returns {DocumentFragment}
  */
-export function hostile(text) {
+export function hostile(text, spans = []) {
 	const fragment = document.createDocumentFragment();
+	let at = 0;
 	for (const piece of pieces(text)) {
-		if (piece.kind === '') fragment.append(piece.text);
-		else fragment.append(el('mark', { class: `hidden-${piece.kind}`, title: piece.title }, piece.label ?? ''));
+		for (const run of piece.kind === '' ? runs(piece.text, spans, at) : [{ text: '', styles: [] }]) {
+			const shown = piece.kind === '' ? run.text : el('mark', { class: `hidden-${piece.kind}`, title: piece.title }, piece.label ?? '');
+			fragment.append(run.styles.length === 0 ? shown : el(run.styles.includes('cause') ? 'mark' : 'span', { class: run.styles.join(' ') }, shown));
+		}
+		at += piece.text.length;
 	}
 	return fragment;
 }

@@ -14,7 +14,7 @@ import { toast } from './toast.js';
 export async function drawGrants(place) {
 	const results = el('ul', { class: 'entries' });
 	const foot = el('div', { class: 'foot', role: 'status' }, 'Looking…');
-	fill(place, el('div', { class: 'column' }, el('div', { class: 'head' }, el('h1', {}, 'Grants'), state.me?.role === 'admin' && el('a', { class: 'button', href: '#/grants/new' }, 'New grant')),
+	fill(place, el('div', { class: 'column' }, el('div', { class: 'head' }, el('h1', {}, 'Grants'), el('a', { class: 'button', href: '#/proposals' }, 'Proposed rules'), state.me?.role === 'admin' && el('a', { class: 'button', href: '#/grants/new' }, 'New grant')),
 		el('p', { class: 'muted' }, 'What reviewers decided for good. Calls that a grant covers are no longer asked about.'), results, foot));
 	await readOn(results, foot, '');
 }

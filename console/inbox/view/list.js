@@ -1,8 +1,9 @@
 // The list of pending requests: its head, its rows, and the bar to decide several.
 
+import { now } from '../clock.js';
 import { decideSeveralOf } from '../decide.js';
-import { ORDERS, bundles } from '../order.js';
-import { counts } from '../session.js';
+import { ORDERS, bundles, matches, nextPin } from '../order.js';
+import { asks, counts, hindrance } from '../session.js';
 import { changed, pending, state } from '../store.js';
 import { openBatch } from './batch.js';
 import { button, el, fill } from './dom.js';
@@ -14,6 +15,7 @@ import { buildWindows } from './windows.js';
 /** @type {string[]} */
 let walk = [];
 let barred = ''; // what the bar shows, as JSON
+let pinning = 0; // the timer of the next request that ends soon
 
 const count = el('span', { class: 'count' });
 const rows = new Rows(check);
@@ -34,18 +36,37 @@ export function buildList(section) {
 		},
 	} }, Object.entries(ORDERS).map(([value, label]) => el('option', { value }, label))));
 	order.value = state.order;
-	fill(section, el('header', {}, el('h1', {}, 'Waiting ', count), order), buildWindows(), rows.element, bar);
+	const filter = /** @type {HTMLInputElement} */ (el('input', { type: 'search', id: 'filter', placeholder: 'Filter ( / )', 'aria-label': 'Filter the list', title: 'By tool, arguments, agent, user, risk or id', 'aria-keyshortcuts': '/', autocomplete: 'off', spellcheck: 'false', on: {
+		input: () => { state.filter = filter.value.trim(); changed(0); },
+		keydown: (/** @type {KeyboardEvent} */ event) => { if (event.key === 'Escape') { filter.value = state.filter = ''; changed(0); } },
+	} }));
+	fill(section, el('header', {}, el('h1', {}, 'Waiting ', count), order, filter), buildWindows(), rows.element, bar);
+}
+
+/** Whether the person at the page can decide a request, or answer it. @param {Request} request */
+function isMine(request) {
+	return asks(request) ? !hindrance(request, state.me) : counts('approve', request, state.me);
 }
 
 /** Draws what the store holds. */
 export function drawList() {
-	const ordered = bundles(pending(), state.order);
+	const waiting = pending();
+	const shown = state.filter ? waiting.filter((request) => matches(request, state.filter)) : waiting;
+	const at = now();
+	const ordered = bundles(shown, state.order, { at, mine: isMine });
 	walk = ordered.flatMap((bundle) => bundle.requests.map((request) => request.id));
-	count.textContent = state.loaded ? String(walk.length) : '';
+	count.textContent = !state.loaded ? '' : state.filter ? `${walk.length} of ${waiting.length}` : String(walk.length);
 	rows.place(ordered);
-	rows.showEmpty(state.loaded && ordered.length === 0);
+	rows.showEmpty(state.loaded && ordered.length === 0, waiting.length > 0);
+	awaitPin(nextPin(ordered, at) - at);
 	rows.select(state.requests.get(state.selected));
 	drawBar();
+}
+
+/** Draws the list again when the next request is about to end. @param {number} wait milliseconds */
+function awaitPin(wait) {
+	clearTimeout(pinning);
+	if (wait < 86_400_000) pinning = setTimeout(() => changed(), Math.max(wait, 0) + 50);
 }
 
 /** @param {Request[]} requests @param {boolean} on */

@@ -1,22 +1,26 @@
 // The parts of a call, drawn: scripts, texts, differences, tables. A long part
-// is folded; folds that are closed are counted.
+// is folded; folds that are closed are counted. What made policy ask is highlighted.
 
+import { causeSpans } from '../effects.js';
+import { colours } from '../text/colour.js';
+import { tally } from '../text/diff.js';
 import { LIMITS, fold, foldItems } from '../text/fold.js';
-import { show } from '../text/json.js';
-import { tokens } from '../text/shell.js';
+import { isObject, show } from '../text/json.js';
 import { button, el, hostile } from './dom.js';
 
 /** @typedef {import('../present.js').Part} Part */
 /** @typedef {import('../text/diff.js').DiffLine} DiffLine */
 
 /**
- * Which folds of a call were opened, and which are closed as it is drawn.
+ * Which folds of a call were opened, which are closed as it is drawn, and what is highlighted.
  */
 export class Folds {
 	/** @type {Set<string>} */
 	opened = new Set();
 	/** @type {Set<string>} */
 	closed = new Set();
+	/** The parts of the call to highlight, as {@link causeSpans} finds them. @type {string[]} */
+	causes = [];
 
 	/** @param {() => void} redraw draws the call again after a fold was opened */
 	constructor(redraw) {
@@ -59,29 +63,45 @@ export function plural(n, one) {
  * @param {Folds} folds
  */
 export function drawPart(part, key, folds) {
-	const drawn = part.type === 'diff' ? drawDiff(part.lines ?? [], key, folds) : drawText(part.text ?? '', key, folds, part.type === 'script');
-	return el('section', { class: 'part' }, el('p', { class: 'label' }, hostile(part.label)), drawn);
+	const label = part.type === 'diff' ? [hostile(part.label), ' ', drawCounts(part.lines ?? [])] : [hostile(part.label)];
+	return el('section', { class: 'part' }, part.label && el('p', { class: 'label' }, ...label), DRAW[part.type](part, key, folds));
 }
+
+/** @type {Record<Part['type'], (part: Part, key: string, folds: Folds) => HTMLElement|null>} */
+const DRAW = {
+	script: (part, key, folds) => drawText(part.text ?? '', key, folds, 'shell', true),
+	text: (part, key, folds) => drawText(part.text ?? '', key, folds, part.language),
+	diff: (part, key, folds) => drawDiff(part.lines ?? [], key, folds),
+	fields: (part, key, folds) => drawTable(part.pairs ?? [], folds, key),
+};
 
 /**
  * A text of its own.
  * @param {string} text
  * @param {string} key
  * @param {Folds} folds
+ * @param {import('../text/colour.js').Language} [language]
  * @param {boolean} [script]
  */
-export function drawText(text, key, folds, script = false) {
+export function drawText(text, key, folds, language = '', script = false) {
 	const folded = fold(text);
 	const closed = folded.rest !== '' && folds.isClosed(key);
 	const shown = closed ? folded.head : text;
-	const pre = el('pre', { tabindex: '0' }, script ? coloured(shown) : text === '' ? el('span', { class: 'muted' }, 'empty') : hostile(shown));
+	const pre = el('pre', { tabindex: '0' }, text === '' && !script ? el('span', { class: 'muted' }, 'empty') : hostile(shown, [...colours(shown, language), ...causeSpans(shown, folds.causes)]));
 	const what = `${plural(folded.lines, 'line')}, ${plural(folded.characters, 'character')}`;
 	return el('div', { class: `block ${script ? 'script' : ''}` }, pre, closed && unfolder(folds, key, what));
 }
 
-/** @param {string} script */
-function coloured(script) {
-	return tokens(script).map((token) => (token.kind ? el('span', { class: `tok-${token.kind}` }, hostile(token.text)) : hostile(token.text)));
+/** The file that a call changes. @param {[string, unknown][]} lead @param {string} note @param {Folds} folds */
+export function drawFile(lead, note, folds) {
+	return lead.map(([name, path]) => el('p', { class: 'file' },
+		el('span', { class: 'label' }, hostile(name)), ' ', el('code', {}, hostile(show(path), causeSpans(show(path), folds.causes))), note && el('span', { class: 'badge' }, note)));
+}
+
+/** @param {DiffLine[]} lines */
+function drawCounts(lines) {
+	const { added, removed } = tally(lines);
+	return el('span', { class: 'counts' }, el('span', { class: 'more' }, `+${added}`), ' ', el('span', { class: 'less' }, `−${removed}`));
 }
 
 /**
@@ -93,7 +113,9 @@ function coloured(script) {
 export function drawDiff(lines, key, folds) {
 	const most = shownLines(lines);
 	const closed = most < lines.length && folds.isClosed(key);
-	const rows = (closed ? lines.slice(0, most) : lines).map(drawLine);
+	const isNumbered = lines.some((line) => line.n);
+	const counts = countsByFile(lines);
+	const rows = (closed ? lines.slice(0, most) : lines).map((line) => drawLine(line, isNumbered, folds, counts.get(line)));
 	const table = el('table', { class: 'diff' }, el('tbody', {}, rows));
 	return el('div', { class: 'block' },
 		lines.length === 0 ? el('pre', { class: 'muted' }, 'nothing changes') : table,
@@ -109,16 +131,34 @@ function shownLines(lines) {
 
 const SIGNS = { '-': ['out', '−', 'removed: '], '+': ['in', '+', 'added: '], ' ': ['', '', ''], '@': ['at', '', ''] };
 
-/** @param {DiffLine} line */
-function drawLine(line) {
+const FILE = /^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ )/;
+
+/** The lines of each file of a patch, by the line that names it; none for a patch of one file. @param {DiffLine[]} lines @returns {Map<DiffLine, DiffLine[]>} */
+function countsByFile(lines) {
+	/** @type {Map<DiffLine, DiffLine[]>} */
+	const files = new Map();
+	let last;
+	for (const line of lines) {
+		if (line.sign === '@' && FILE.test(line.text)) files.set(line, last = []);
+		else last?.push(line);
+	}
+	return files.size > 1 ? files : new Map();
+}
+
+/**
+ * @param {DiffLine} line
+ * @param {boolean} isNumbered whether lines have a column for their number
+ * @param {Folds} folds
+ * @param {DiffLine[]} [file] the lines of the file that this line names
+ */
+function drawLine(line, isNumbered, folds, file) {
 	const [style, sign, spoken] = SIGNS[line.sign];
 	const [from, to] = line.changed ?? [0, 0];
-	const text = to > from
-		? [hostile(line.text.slice(0, from)), el('span', { class: 'changed' }, hostile(line.text.slice(from, to))), hostile(line.text.slice(to))]
-		: [hostile(line.text)];
-	return el('tr', { class: style },
+	const spans = [...(to > from ? [{ from, to, style: 'changed' }] : []), ...(line.sign === '@' ? causeSpans(line.text, folds.causes) : [])];
+	return el('tr', { class: style + (line.sign === '@' && FILE.test(line.text) ? ' file-name' : '') },
+		isNumbered && el('td', { class: 'n', 'aria-hidden': 'true' }, line.n ? String(line.n) : ''),
 		el('td', { class: 'sign', 'aria-hidden': 'true' }, sign),
-		el('td', {}, spoken && el('span', { class: 'unseen' }, spoken), text));
+		el('td', {}, spoken && el('span', { class: 'unseen' }, spoken), hostile(line.text, spans), file && ' ', file && drawCounts(file)));
 }
 
 /**
@@ -133,18 +173,44 @@ export function drawTable(pairs, folds, key = 'rows') {
 	const closed = most < pairs.length && folds.isClosed(key);
 	const rows = (closed ? pairs.slice(0, most) : pairs).map(([name, value]) => el('tr', {},
 		el('th', { scope: 'row' }, hostile(name)),
-		el('td', {}, drawCell(show(value), `${key} ${name}`, folds))));
+		el('td', {}, drawCell(value, `${key} ${name}`, folds))));
 	return el('div', { class: 'block' },
 		el('table', { class: 'arguments' }, el('tbody', {}, rows)),
 		closed && unfolder(folds, key, plural(pairs.length - most, 'argument')));
 }
 
-/** @param {string} text @param {string} key @param {Folds} folds */
-function drawCell(text, key, folds) {
+/** @param {unknown} value @param {string} key @param {Folds} folds */
+function drawCell(value, key, folds) {
+	const text = show(value);
 	const folded = fold(text);
+	if (folded.rest === '' && isNested(value)) return drawTree(value, folds);
 	const closed = folded.rest !== '' && folds.isClosed(key);
+	const shown = closed ? folded.head : text;
 	return [
-		el('pre', {}, text === '' ? el('span', { class: 'muted' }, 'empty') : hostile(closed ? folded.head : text)),
+		el('pre', {}, text === '' ? el('span', { class: 'muted' }, 'empty') : hostile(shown, causeSpans(shown, folds.causes))),
 		closed && unfolder(folds, key, plural(folded.characters, 'character')),
 	];
+}
+
+/** @param {unknown} value */
+function isNested(value) {
+	return (isObject(value) && Object.keys(value).length > 0) || (Array.isArray(value) && value.length > 0);
+}
+
+const DEEPEST = 6; // level of a tree that is drawn as one; what is below is JSON
+
+/** An object or a list as a tree. @param {any} value @param {Folds} folds @param {number} [level] @returns {HTMLElement} */
+function drawTree(value, folds, level = 0) {
+	const isList = Array.isArray(value);
+	const pairs = isList ? value.map((/** @type {unknown} */ item, /** @type {number} */ i) => /** @type {[string, unknown]} */ ([String(i + 1), item])) : Object.entries(value);
+	return el('ul', { class: 'tree' }, pairs.map(([name, item]) => el('li', {},
+		el('span', { class: isList ? 'place' : 'name' }, hostile(name)), ' ',
+		isNested(item) && level < DEEPEST ? drawTree(item, folds, level + 1) : drawLeaf(item, folds))));
+}
+
+/** A value as JSON has it, so that a text is not taken for a number; its line breaks are line breaks. @param {unknown} value @param {Folds} folds */
+function drawLeaf(value, folds) {
+	const isText = typeof value === 'string';
+	const text = show(value);
+	return el('span', { class: isText ? 'leaf tok-string' : 'leaf tok-variable' }, isText && '“', hostile(text, causeSpans(text, folds.causes)), isText && '”');
 }

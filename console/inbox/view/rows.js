@@ -2,11 +2,13 @@
 // block that is out of sight: a thousand rows cost no more than the visible ones,
 // and all of them can be found, read out and stepped through.
 
+import { effectsText } from '../effects.js';
 import { riskRank, runKey } from '../order.js';
 import { ruleTitle } from '../present.js';
 import { state } from '../store.js';
 import { plain } from '../text/visible.js';
-import { countdown, el, elapsed } from './dom.js';
+import { asksFor, isResult } from '../words.js';
+import { countdown, el, elapsed, fill } from './dom.js';
 
 /** @typedef {import('../types.js').Request} Request */
 /** @typedef {import('../order.js').Bundle} Bundle */
@@ -28,7 +30,7 @@ export class Rows {
 	#touched = new Set();
 	/** @type {HTMLElement|undefined} */
 	#selected;
-	#empty = el('div', { class: 'empty', role: 'listitem' }, el('h2', {}, 'Nothing to review'), el('p', {}, 'Requests appear here as they arrive.'));
+	#empty = el('div', { class: 'empty', role: 'listitem' });
 
 	/** @param {(requests: Request[], on: boolean) => void} check called when the box of a row is ticked or cleared */
 	constructor(check) {
@@ -54,10 +56,12 @@ export class Rows {
 		this.#touched.clear();
 	}
 
-	/** Shows or removes the text of an empty list. @param {boolean} empty */
-	showEmpty(empty) {
-		if (!empty) this.#empty.remove();
-		else if (!this.#empty.isConnected) this.element.append(this.#empty);
+	/** Shows or removes the text of an empty list. @param {boolean} empty @param {boolean} filtered there are requests that the filter does not show */
+	showEmpty(empty, filtered) {
+		if (!empty) return this.#empty.remove();
+		const [title, text] = filtered ? ['No matches', 'Clear the filter to see all requests.'] : ['Nothing to review', 'Requests appear here as they arrive.'];
+		if (this.#empty.firstChild?.textContent !== title) fill(this.#empty, el('h2', {}, title), el('p', {}, text));
+		if (!this.#empty.isConnected) this.element.append(this.#empty);
 	}
 
 	/** Marks the row of the selected request, and no other. @param {Request|undefined} request */
@@ -156,32 +160,48 @@ function after(row) {
 }
 
 /** @param {Bundle} turn @param {(requests: Request[], on: boolean) => void} check */
-function drawRow({ requests }, check) {
+function drawRow({ requests, ends }, check) {
 	const [first] = requests;
 	const worst = requests.reduce((a, b) => (riskRank(b.risk_level) > riskRank(a.risk_level) ? b : a));
 	const who = [first.principal.agent, first.principal.user].filter(Boolean).join(' · ') || 'an agent';
 	const warned = requests.some((request) => (request.details.flags ?? []).length > 0);
-	const title = requests.length === 1 ? plain(ruleTitle(first) || first.tool_name) || 'unnamed' : `${requests.length} calls`;
-	const lines = previews(requests);
+	const silent = requests.some((request) => request.on_timeout === 'approve');
+	const several = requests.length > 1;
+	const lines = several ? previews(requests) : [does(first)];
+	const name = several ? `${requests.length} calls` : plain(titleOf(first) || first.tool_name) || 'unnamed';
 	return el('div', { class: `row risk-${worst.risk_level}`, role: 'listitem', data: { id: first.id, lines: lines.length } },
-		el('label', { class: 'tick' }, el('input', { type: 'checkbox', 'aria-label': `Select ${title}`, checked: requests.every((request) => state.checked.has(request.id)), on: {
+		el('label', { class: 'tick' }, el('input', { type: 'checkbox', 'aria-label': `Select ${name}`, checked: requests.every((request) => state.checked.has(request.id)), on: {
 			change: (/** @type {Event} */ event) => check(requests, /** @type {HTMLInputElement} */ (event.target).checked),
 		} })),
 		el('a', { href: `#/requests/${first.id}` },
-			el('span', { class: 'line' }, el('span', { class: 'tool' }, title), countdown(first.expires_at)),
+			el('span', { class: 'line' }, several || titleOf(first) ? el('strong', { class: 'title' }, name) : el('strong', { class: 'preview' }, plain(call(first))),
+				silent && el('span', { class: 'badge silent', title: 'Runs automatically if no one answers.' }, 'runs if unanswered'), countdown(several ? new Date(ends).toISOString() : first.expires_at)),
 			lines,
 			el('span', { class: 'meta' },
 				el('span', { class: 'level' }, worst.risk_level), warned && el('span', { class: 'warned' }, '! warning'),
 				first.agent && first.agent.state !== 'attached' && el('span', { class: 'agent-away' }, `${first.agent.state} `, elapsed(first.agent.since)),
+				!several && el('span', { class: 'tool' }, plain(first.tool_name) || 'unnamed'),
 				el('span', { class: 'who' }, plain(who)), elapsed(first.created_at))));
+}
+
+/** The arguments of a call, or its name if it has none. @param {Request} request */
+function call({ args_preview: preview, resource, tool_name: tool }) {
+	return preview || resource || tool || 'unnamed';
+}
+
+/** The title of a row of one call: that of a rule, or the tool if its arguments are no command and no resource; '' where the call itself is shown. @param {Request} request */
+function titleOf(request) {
+	return ruleTitle(request) || (/^[{[]/.test(call(request)) ? request.tool_name : '');
+}
+
+/** The second line of a row of one call: what it does; below a title, the call itself. @param {Request} request */
+function does(request) {
+	if (titleOf(request)) return el('span', { class: 'preview' }, plain(call(request)));
+	return el('span', { class: 'does' }, plain(effectsText(request.effects) || asksFor(request) || (isResult(request) ? 'result' : '')));
 }
 
 /** @param {Request[]} requests @returns {HTMLElement[]} */
 function previews(requests) {
-	if (requests.length === 1) {
-		const [{ tool_name: tool, args_preview: preview, resource }] = requests;
-		return [el('span', { class: 'preview' }, plain(`${ruleTitle(requests[0]) ? `${tool} ` : ''}${preview || resource}`))];
-	}
-	const lines = requests.slice(0, PREVIEWS).map((request) => el('span', { class: 'preview' }, plain([ruleTitle(request), request.tool_name, request.args_preview || request.resource].filter(Boolean).join(' '))));
+	const lines = requests.slice(0, PREVIEWS).map((request) => el('span', { class: 'preview' }, plain(ruleTitle(request) || call(request)), el('span', { class: 'muted' }, ` ${plain(request.tool_name)}`)));
 	return requests.length > PREVIEWS ? [...lines, el('span', { class: 'preview muted' }, `and ${requests.length - PREVIEWS} more`)] : lines;
 }

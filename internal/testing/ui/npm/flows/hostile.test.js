@@ -44,6 +44,33 @@ flows('hostile texts', {
 		}
 	},
 
+	async 'in every kind of card they are shown and do nothing'(stage) {
+		const page = await stage.open();
+		for (const { name, text, shows } of HOSTILE) {
+			stage.held.begin([
+				{ name: 'query_db', arguments: { query: `SELECT '${text}'` } },
+				{ name: 'http_request', arguments: { method: 'POST', url: `https://example.com/?${encodeURI(text.slice(0, 100))}<b>`, headers: { [text]: text }, body: text } },
+				{ name: 'send_email', arguments: { to: text, subject: text, body: text } },
+				{ name: 'nested_tool', arguments: { a: { [text]: [text, { b: text }] } } },
+				{ name: 'Write', arguments: { file_path: `/srv/${text}.go`, content: text } },
+				{ name: 'Edit', arguments: { file_path: '/srv/a.go', old_string: `a\n${text}`, new_string: `b\n${text}` } },
+			]);
+			const id = await page.locator('.row').first().getAttribute('data-id');
+			await page.locator('.row a').first().click();
+			await page.locator(`[id="call-${id}"] ~ .call`).nth(4).waitFor();
+			const unfold = page.getByRole('button', { name: 'Expand everything' });
+			while (await unfold.count()) await unfold.first().click();
+			const want = squeezed(shows ?? text).trim();
+			for (const card of await page.locator('.call .body').all()) assert.ok(squeezed(await card.innerText()).includes(want), `${name}: ${want} is not seen in a card`);
+			await inert(page, name);
+			const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+			assert.ok(over <= 0, `${name} makes the page ${over} px wider than the screen`);
+			await stage.held.clear();
+			await page.locator('.row').first().waitFor({ state: 'detached' });
+			if (stage.phone) await page.goto(`${stage.held.console}/#/`);
+		}
+	},
+
 	async 'what is not strict JSON is shown as the text it is'(stage) {
 		const page = await stage.open();
 		for (const text of ['{"command": "ls", "command": "rm -rf ~"}', '{"command": "ls"', '["ls"]', 'ls <b>-la</b>', '']) {

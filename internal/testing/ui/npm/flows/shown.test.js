@@ -7,8 +7,8 @@ flows('what is shown', {
 	async 'the title that a rule gives is in list, request and history'(stage) {
 		stage.held.begin([{ name: 'titled_tool', arguments: { to: 'bob', amount: 5 } }]);
 		const page = await stage.open();
-		await page.locator('.row .tool', { hasText: 'Send 5 to bob' }).waitFor();
-		assert.equal(await page.locator('.row .preview').textContent(), 'titled_tool {"to":"bob","amount":5}', 'in the order of the model');
+		await page.locator('.row strong', { hasText: 'Send 5 to bob' }).waitFor();
+		assert.equal(await page.locator('.row .preview').textContent(), '{"to":"bob","amount":5}', 'in the order of the model');
 		await stage.look(page, 'Send 5 to bob');
 		await page.locator('.call h2', { hasText: 'Send 5 to bob' }).waitFor();
 		await stage.check(page);

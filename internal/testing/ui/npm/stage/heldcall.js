@@ -14,6 +14,7 @@ default: ask
 questions: {offer: [clarification, decision, env_var, input]}
 tools:
   terminal: {resource: command, as: shell}
+  builder: {resource: command, as: shell}
 rules:
   - ask: ["titled_tool"]
     title: "Send {{.Args.amount}} to {{.Args.to}}"
@@ -26,6 +27,11 @@ rules:
     reviewers: [finance]
     required_approvals: ${options.console ? 2 : 1}
     reason: Money leaves the company.
+  - ask: ["builder(git tag *)"]
+    on_timeout: approve
+    timeout: 10m
+  - ask: ["builder(shred *)"]
+    confirm: type
   - ask: ["short_lived"]
     timeout: 10s
   - ask: ["urgent_thing"]
@@ -135,7 +141,7 @@ class Heldcall {
 			signal: about.signal ? AbortSignal.any([this.leaving.signal, about.signal]) : this.leaving.signal,
 			headers: {
 				Authorization: `Bearer ${about.key ?? 'key-of-ann'}`, 'Content-Type': 'application/json',
-				'X-Heldcall-Session': about.session ?? this.session, 'X-Heldcall-Run': about.run ?? `run-${++runs}`, // what waits of one run is one row
+				'X-Heldcall-Session': about.session ?? this.session, 'X-Heldcall-Run': about.run ?? `run-${++runs}`, // the requests of a run are one row
 			},
 			body: JSON.stringify({
 				model: 'gpt-5',

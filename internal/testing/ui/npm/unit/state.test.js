@@ -1,17 +1,22 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ago, left } from '../inbox/clock.js';
-import { effectsText } from '../inbox/effects.js';
-import { bundles } from '../inbox/order.js';
+import { causeSpans, causesOf, effectsText } from '../inbox/effects.js';
+import { bundles, matches, nextPin } from '../inbox/order.js';
 import { hiddenIn, present } from '../inbox/present.js';
 import { alone, counts, hindrance, spent, waits } from '../inbox/session.js';
 import { EventReader } from '../inbox/sse.js';
 import { restored } from '../inbox/store.js';
+import { runs } from '../inbox/text/spans.js';
 import { argumentsOf, draftOf } from '../inbox/view/edit.js';
 import { fromTemplate, grantOf, newDraft } from '../inbox/view/grant.js';
+import { isDelayed } from '../inbox/undo.js';
+import { decidedBefore, ruleLine, similarWords } from '../inbox/view/past.js';
+import { evidence } from '../inbox/view/proposals.js';
 import { apply, memoryOf, wanted } from '../inbox/view/remember.js';
 import { chapters, runsOf } from '../inbox/view/run.js';
 import { durationOf } from '../inbox/view/terms.js';
+import { HOSTILE } from '../stage/hostile.js';
 
 const request = (id, more = {}) => ({
 	id, turn_id: `turn-${id}`, status: 'pending', risk_level: 'medium', expires_at: '2026-01-01T00:05:00Z', created_at: `2026-01-01T00:00:0${id}Z`,
@@ -33,15 +38,50 @@ describe('events', () => {
 
 describe('order', () => {
 	const list = [request('3', { risk_level: 'critical', run_id: 'c' }), request('2', { run_id: 'b' }), request('1', { expires_at: '2026-01-01T00:09:00Z', run_id: 'a' }), request('5', { run_id: 'b', risk_level: 'high' })];
-	const keys = (order) => bundles(list, order).map((bundle) => bundle.requests.map((each) => each.id).join('+'));
-	test('what waits of one run is together, that of another agent is not', () => {
+	const view = (more) => ({ at: Date.parse('2026-01-01T00:00:00Z'), mine: () => true, ...more });
+	const keys = (order, more) => bundles(list, order, view(more)).map((bundle) => bundle.requests.map((each) => each.id).join('+'));
+	test('requests of one run are together, those of another agent are not', () => {
 		const of = (id, agent, run) => request(id, { turn_id: `turn-${id}`, principal: { tenant: 't', user: 'u', agent }, session_id: 's', run_id: run });
-		const all = bundles([of('1', 'a', 'r'), of('2', 'a', 'r'), of('3', 'b', 'r'), of('4', 'a', 'q')], 'age');
+		const all = bundles([of('1', 'a', 'r'), of('2', 'a', 'r'), of('3', 'b', 'r'), of('4', 'a', 'q')], 'age', view());
 		assert.deepEqual(all.map((bundle) => bundle.requests.map((each) => each.id).join('+')), ['1+2', '3', '4']);
 	});
 	test('by risk, a run by its riskiest call', () => assert.deepEqual(keys('risk'), ['3', '2+5', '1']));
+	test('what one can decide is before what others decide', () => assert.deepEqual(keys('risk', { mine: ({ id }) => id === '1' }), ['1', '3', '2+5']));
+	test('what ends within two minutes is the first, also of what others decide', () => {
+		const at = Date.parse('2026-01-01T00:07:30Z');
+		const late = [request('6', { expires_at: '2026-01-01T00:30:00Z', risk_level: 'critical', run_id: 'd' }), list[2]];
+		assert.deepEqual(bundles(late, 'risk', view({ at, mine: ({ id }) => id === '6' })).map((bundle) => bundle.requests[0].id), ['1', '6']);
+		assert.deepEqual(bundles(late, 'risk', view({ at: at - 60_000 })).map((bundle) => bundle.requests[0].id), ['6', '1']);
+		assert.equal(nextPin(bundles(late, 'risk', view({ at: at - 60_000 })), at - 60_000), Date.parse('2026-01-01T00:07:00Z'));
+	});
+	test('of equal risk the one with the least time left', () => assert.deepEqual(
+		bundles([request('1', { expires_at: '2026-01-01T00:20:00Z', run_id: 'a' }), request('2', { run_id: 'b' })], 'risk', view()).map((bundle) => bundle.key.slice(-3, -1)), ['b"', 'a"']));
+	test('the filter finds what watch finds', () => {
+		const one = request('77', { tool_name: 'Bash', title: 't', args_preview: 'git push', resource: 'x', session_id: 's-9' });
+		for (const text of ['bash', 'PUSH', 'ann', 'medium', '77', 's-9', 'bot']) assert.ok(matches(one, text), text);
+		assert.ok(!matches(one, 'pull'));
+	});
 	test('by age', () => assert.deepEqual(keys('age'), ['1', '2+5', '3']));
 	test('by time left', () => assert.deepEqual(keys('expiry'), ['2+5', '3', '1']));
+});
+
+describe('what a card highlights', () => {
+	const effects = [{ kind: 'read', target: 'a.go' }, { kind: 'send', target: 'git push' }];
+	test('the targets of grave effects', () => assert.deepEqual(causesOf(request('1', { reason: '', effects })), ['git push']));
+	test('the first effect where none is grave', () => assert.deepEqual(causesOf(request('1', { reason: '', effects: effects.slice(0, 1) })), ['a.go']));
+	test('what is in doubt, and not the pattern', () => assert.deepEqual(causesOf(request('1', { reason: 'May match `tool(rm *)`: `$X` is unknown before it runs.' })), ['$X']));
+	test('what a presenter names', () => assert.deepEqual(causesOf(request('1', { effects: [{ kind: 'unknown', target: 'tool' }] }), ['h']), ['h']));
+	const marked = (text, ...causes) => causeSpans(text, causes).map(({ from, to }) => text.slice(from, to));
+	test('whole words only', () => assert.deepEqual(marked('farm rm rm', 'rm'), ['rm', 'rm']));
+	test('words with other spaces and quotes', () => assert.deepEqual(marked('git   "push" origin', 'git push'), ['git   "push']));
+	test('texts with the letters of patterns', () => assert.deepEqual(marked('cat a[1-2].(x)', 'a[1-2].(x)'), ['a[1-2].(x)']));
+	test('no hostile text is lost', () => {
+		for (const { text } of HOSTILE) {
+			const spans = [...causeSpans(text, ['rm', 'a', '<']), { from: 2, to: 9, style: 'x' }];
+			assert.equal(runs(text, spans).map((run) => run.text).join(''), text);
+		}
+	});
+	test('styles overlap', () => assert.deepEqual(runs('abcd', [{ from: 0, to: 3, style: 'x' }, { from: 2, to: 9, style: 'y' }]).map((run) => `${run.text} ${run.styles}`), ['ab x', 'c x,y', 'd y']));
 });
 
 describe('times', () => {
@@ -70,6 +110,21 @@ describe('how a call is read', () => {
 		const shown = new Set([...lead, ...rest].map(([name]) => name));
 		assert.deepEqual(Object.keys(args).filter((name) => !shown.has(name)), ['command']);
 	});
+	test('SQL', () => assert.deepEqual(read({ query: 'DELETE FROM users', limit: 5 }), { does: 'run a database query', lead: [], note: '', matters: ['DELETE FROM users'], parts: [{ type: 'text', label: 'query, as SQL', text: 'DELETE FROM users', language: 'sql' }], rest: [['limit', 5]] }));
+	test('a query that is no SQL', () => assert.deepEqual(read({ query: 'weather in Paris' }).parts, []));
+	test('an HTTP request', () => {
+		const { parts, rest, matters } = read({ method: 'POST', url: 'https://api.example/x', headers: { A: 'b' }, body: { n: 1 }, retries: 2 });
+		assert.deepEqual(parts.map(({ label, text, pairs }) => [label, text ?? pairs]), [['method, url', 'POST https://api.example/x'], ['headers', [['A', 'b']]], ['body', [['n', 1]]]]);
+		assert.deepEqual([rest, matters], [[['retries', 2]], ['api.example']]);
+	});
+	test('a method with a line break is no request line', () => assert.deepEqual(read({ method: 'GET\nx', url: 'https://a.example' }).parts, []));
+	test('an e-mail', () => {
+		const { parts, rest, matters } = read({ to: ['a@x.example', 'b@x.example'], bcc: 'c@x.example', subject: 'S', body: 'B', attachments: [] });
+		assert.deepEqual(parts.map(({ text, pairs }) => text ?? pairs), [[['to', 'a@x.example, b@x.example'], ['bcc', 'c@x.example'], ['subject', 'S']], 'B']);
+		assert.deepEqual([rest, matters], [[['attachments', []]], ['a@x.example', 'b@x.example', 'c@x.example']]);
+	});
+	test('a file that is made', () => assert.deepEqual([read({ command: 'create', path: 'a.go', file_text: 'x' }).note, read({ path: 'a.go', content: 'x' }).note], ['new file', '']));
+	test('the lines of an edit have numbers', () => assert.deepEqual(read({ path: 'a', old_string: 'a\nb\nc', new_string: 'a\nx\ny\nc' }).parts[0].lines.map(({ sign, n }) => sign + n), [' 1', '-2', '+2', '+3', ' 4']));
 	test('free text that is a patch', () => assert.equal(read('*** Begin Patch\n*** End Patch', { details: { free_text: true } }).parts[0].type, 'diff'));
 	test('hidden characters are found at any depth, in names too', () => assert.equal(hiddenIn({ 'a\u200b': [{ b: '\u202e' }], n: 1 }), 2));
 });
@@ -89,7 +144,27 @@ describe('finding 24: what a list has abridged', () => {
 		assert.ok(!restored(short({ decisions }), { ...whole, decisions: [{ ...decisions[0], modified_args: {} }] }).details.abridged);
 	});
 	test('is not restored of another abridged one', () => assert.equal(restored(short(), short()).arguments, null));
-	test('shows no arguments', () => assert.deepEqual(present(short()), { does: '', lead: [], parts: [], rest: [] }));
+	test('shows no arguments', () => assert.deepEqual(present(short()), { does: '', lead: [], note: '', matters: [], parts: [], rest: [] }));
+});
+
+describe('what follows for later calls', () => {
+	const shell = (commands, effects) => similarWords(request('1', { tool_name: 'bash', resource: 'x', effects, details: { commands } }));
+	test('similar calls have the command that made policy ask', () => assert.equal(shell(['ls -la', 'git push origin main'], [{ kind: 'send', target: 'git push' }]), 'bash git push'));
+	test('without its options', () => assert.equal(shell(['rm -rf a']), 'bash rm'));
+	test('or the resource', () => assert.equal(similarWords(request('1', { tool_name: 'Edit', resource: '/a/b.go' })), 'Edit /a/b.go'));
+	test('or only the tool', () => assert.equal(similarWords(request('1', { tool_name: 't', resource: '{"a": 1}' })), 't'));
+	test('only decisions of the same tool count', () => {
+		const one = (id, more) => request(id, { status: 'denied', decisions: [{}], ...more });
+		const found = [one('1'), one('2'), one('3', { tool_name: 'other' }), one('4', { status: 'pending' }), one('5', { status: 'expired', decisions: [] })];
+		assert.deepEqual(decidedBefore(found, request('1')).map(({ id }) => id), ['2']);
+	});
+	test('a rule is a line of YAML', () => assert.equal(ruleLine('allow', ['bash(echo "a: b" *)', 'Edit(x)']), '- allow: ["bash(echo \\"a: b\\" *)", "Edit(x)"]'));
+	test('approvals of critical calls can be undone', () => {
+		const critical = request('1', { risk_level: 'critical' });
+		const of = (action, ...requests) => isDelayed(requests, { action });
+		assert.deepEqual([of('approve', critical), of('allow_always', critical), of('modify_args', request('2'), critical)], [true, true, true]);
+		assert.deepEqual([of('deny', critical), of('answer', critical), of('approve', request('2', { risk_level: 'high' }))], [false, false, false]);
+	});
 });
 
 describe('who may decide', () => {
@@ -208,9 +283,15 @@ describe('history and runs', () => {
 
 test('effects are a line, the most dangerous first', () => {
 	assert.equal(effectsText(undefined), '');
-	assert.equal(effectsText([{ kind: 'new', reversible: false }]), 'unknown effects');
+	assert.equal(effectsText([{ kind: 'new', reversible: false }]), 'Unknown effects');
 	assert.equal(effectsText([
 		{ kind: 'read', target: 'a', reversible: true }, { kind: 'send', target: 'h', reversible: false }, { kind: 'read', target: 'b', place: 'outside', reversible: true },
 		...['1', '2', '3', '4'].map((target) => ({ kind: 'write', target, place: 'workspace', reversible: false })),
-	]), 'sends: h (cannot be undone), writes 1, 2, 3 and 1 more in the workspace, reads b outside the workspace, reads a');
+	]), 'Sends: h (cannot be undone) · Writes in the workspace: 1, 2, 3 and 1 more · Reads outside the workspace: b · Reads: a');
+});
+
+describe('proposals', () => {
+	const proposal = { approved: 4, sessions: 2, fewer: 3, alone: 3 };
+	test('evidence and effect', () => assert.equal(evidence(proposal, 40), 'approved 4 times in 2 sessions, never denied · 3 prompts fewer, of 40'));
+	test('together with others', () => assert.match(evidence({ ...proposal, sessions: 1, alone: 0 }, 40), /in 1 session, .* \(0 without the other proposals\)$/));
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { diffLines } from '../inbox/text/diff.js';
+import { colours } from '../inbox/text/colour.js';
+import { diffLines, numbered, tally } from '../inbox/text/diff.js';
 import { fold, foldItems } from '../inbox/text/fold.js';
 import { parse, show, write } from '../inbox/text/json.js';
 import { isPatch, patchLines } from '../inbox/text/patch.js';
@@ -103,6 +104,11 @@ describe('patches', () => {
 		assert.ok(isPatch(patch));
 		assert.deepEqual(patchLines(patch).map((line) => line.sign), ['@', '@', '@', '-', '+', ' ', ' ', '@']);
 	});
+	test('numbers of lines, and how many', () => {
+		const lines = numbered(patchLines('--- a/x\n+++ b/x\n@@ -7,2 +9,3 @@\n k\n-a\n+b\n+c\n@@ func\n-d\n'));
+		assert.deepEqual(lines.map(({ n }) => n ?? 0), [0, 0, 0, 9, 8, 10, 11, 0, 0]);
+		assert.deepEqual(tally(lines), { added: 2, removed: 2 });
+	});
 	test('unified', () => assert.ok(isPatch('--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n')));
 	test('search and replace, and a block without an end', () => {
 		const patch = '<<<<<<< SEARCH\na\nb\n=======\na\nc\n>>>>>>> REPLACE\n<<<<<<< SEARCH\nlast';
@@ -125,6 +131,15 @@ describe('shell colours', () => {
 	test('no hostile text is lost', () => {
 		for (const { text } of HOSTILE) assert.equal(joined(tokens(text)), text);
 	});
+});
+
+describe('colours', () => {
+	const styled = (text, language) => colours(text, language).map(({ from, to, style }) => `${style}: ${text.slice(from, to)}`);
+	test('SQL', () => assert.deepEqual(styled("DELETE FROM t WHERE a = 'select' -- x", 'sql'), ['tok-operator: DELETE', 'tok-command: FROM', 'tok-command: WHERE', "tok-string: 'select'", 'tok-comment: -- x']));
+	test('a request line', () => assert.deepEqual(styled('POST https://api.example/x', 'http'), ['tok-command: POST', 'tok-option: api.example']));
+	test('code', () => assert.deepEqual(styled('return "a // b" // c', 'slash'), ['tok-command: return', 'tok-string: "a // b"', 'tok-comment: // c']));
+	test('code whose comments begin with #', () => assert.deepEqual(styled("if x: # y", 'hash'), ['tok-command: if', 'tok-comment: # y']));
+	test('a long text has none', () => assert.deepEqual(colours('if '.repeat(10_000), 'slash'), []));
 });
 
 describe('JSON that loses nothing', () => {

@@ -1,0 +1,113 @@
+// Package lookup finds requests by a part of their id.
+package lookup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/client"
+	"github.com/heldcall/heldcall/internal/sanitize"
+	"github.com/heldcall/heldcall/internal/textview"
+)
+
+const (
+	// IDLength is that of a whole request id, a ULID.
+	IDLength = 26
+	// pageSize is how many requests a page has, the most that the console gives.
+	pageSize = 500
+	// Shortest is the length from which a part of an id names a request: an empty
+	// variable in a script must not decide a request.
+	Shortest = 4
+	// mostCandidates is how many requests the error of an ambiguous id lists.
+	mostCandidates = 10
+)
+
+// Request finds a request by its id, or by a prefix or suffix that is unique among the
+// pending requests, else among all. Ids begin with the time, so suffixes differ sooner.
+func Request(ctx context.Context, c *client.Client, id string) (approvals.Request, error) {
+	id = strings.ToUpper(id)
+	if len(id) >= IDLength {
+		return c.Request(ctx, id)
+	}
+	if len(id) < Shortest {
+		return approvals.Request{}, &vague{fmt.Sprintf("id %q is too short; give %d or more characters of its beginning or end", id, Shortest)}
+	}
+	for _, status := range []approvals.Status{approvals.StatusPending, ""} {
+		matches, err := alike(ctx, c, approvals.Filter{Status: status, Limit: pageSize}, id)
+		if err != nil {
+			return approvals.Request{}, err
+		}
+		switch len(matches) {
+		case 0:
+			continue
+		case 1:
+			return c.Request(ctx, matches[0].ID) // a list may have it abridged
+		}
+		return approvals.Request{}, &vague{ambiguous(id, status, matches)}
+	}
+	return approvals.Request{}, &unknown{id}
+}
+
+// alike lists the requests whose ids begin or end with a text, and no more than
+// one beyond mostCandidates.
+func alike(ctx context.Context, c *client.Client, filter approvals.Filter, part string) ([]approvals.Request, error) {
+	var matches []approvals.Request
+	for {
+		page, err := c.Requests(ctx, filter)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page.Items {
+			if id := strings.ToUpper(r.ID); strings.HasPrefix(id, part) || strings.HasSuffix(id, part) {
+				matches = append(matches, r)
+			}
+			if len(matches) > mostCandidates {
+				return matches, nil
+			}
+		}
+		if page.NextCursor == "" {
+			return matches, nil
+		}
+		filter.Cursor = page.NextCursor
+	}
+}
+
+// ErrVague is the error of an id that does not name one request.
+var ErrVague = errors.New("the id does not name one request")
+
+type vague struct{ text string }
+
+func (e *vague) Error() string { return e.text }
+
+func (e *vague) Unwrap() error { return ErrVague }
+
+// ambiguous lists the requests of a status, or of any, that match an id.
+func ambiguous(id string, status approvals.Status, matches []approvals.Request) string {
+	var text strings.Builder
+	what := "requests have ids that begin or end"
+	if status == approvals.StatusPending {
+		what = "pending requests have ids that begin or end"
+	}
+	fmt.Fprintf(&text, "several %s with %s:\n", what, id)
+	for i, r := range matches {
+		if i == mostCandidates {
+			text.WriteString("  and more\n")
+			break
+		}
+		fmt.Fprintf(&text, "  %s  %s  %s\n", r.ID, sanitize.Line(r.ToolName), textview.Shorten(sanitize.Line(r.ArgsPreview), textview.PreviewWidth))
+	}
+	text.WriteString("Give a full id, or a unique prefix or suffix.")
+	return text.String()
+}
+
+// unknown is the error of an id that no request has.
+type unknown struct{ id string }
+
+func (e *unknown) Error() string {
+	return "no request " + e.id + "; `heldcall requests` lists pending requests, with --all also those that have ended"
+}
+
+func (e *unknown) Unwrap() error { return approvals.ErrUnknownRequest }
