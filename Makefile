@@ -9,9 +9,11 @@ FUZZMOD   ?= .
 VERSION   ?=
 ARGS      ?=
 
-# What make test goes by: each test program would sleep for a second at its end; one
-# package more than there are processors, since many tests wait; vet has its target.
+# What make test goes by: each test program would sleep for a second at its end; a fifth of
+# its CPU time is garbage collection; one package more than there are processors, since many
+# tests wait; vet has its target.
 GORACE    ?= atexit_sleep_ms=0
+GOGC      ?= 400
 TESTJOBS  ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 # How long the tests of a package may take. On two busy processors those of app take
@@ -31,7 +33,7 @@ build: ## the program, as bin/heldcall
 	$(GO) build -trimpath -o bin/ ./cmd/heldcall
 
 test: ## all tests with the race detector; needs Go only
-	GORACE=$(GORACE) $(GO) test -race -vet=off -p $(TESTJOBS) -timeout $(PATIENCE) ./...
+	GORACE=$(GORACE) GOGC=$(GOGC) $(GO) test -race -vet=off -p $(TESTJOBS) -timeout $(PATIENCE) ./...
 
 check: format vet lint test queries tidy vuln ## everything that must be clean before a commit
 
@@ -82,13 +84,14 @@ observe: ## a real Prometheus scrapes heldcall: rules, alerts, and every query o
 	.ci/prometheus
 	$(GO) test -C dashboards/check -tags observe -run 'TestPromtool|TestEveryQuery' -count=1 -v -timeout $(PATIENCE) ./...
 
-deploy: ## Kubernetes manifests, Helm chart, compose, systemd unit, Dockerfile and a release of this platform; installs systemd (Debian); needs root
-	.ci/systemd
+deploy: ## Kubernetes manifests, Helm chart, compose, systemd unit, Dockerfile, and a release of this platform whose packages are installed; installs systemd, rpm, cpio and Ruby (Debian); needs root
+	.ci/deploy
+	$(GO) vet -C deploy/release ./...
 	$(GO) vet -C deploy/check ./...
 	$(GO) test -C deploy/check -count=1 -timeout $(PATIENCE) ./...
 
-release: ## archives of all platforms with checksums and SBOM, in bin/release; VERSION=v1.2.3
-	$(GO) run ./deploy/release -version '$(VERSION)'
+release: ## archives of all platforms, packages (deb, rpm, Homebrew, npm, PyPI), checksums and SBOM, in bin/release; VERSION=v1.2.3
+	$(GO) run -C deploy/release . -version '$(VERSION)'
 
 dashboards: ## write dashboards/grafana from dashboards/heldcall.go
 	$(GO) test ./dashboards -run TestFileIsUpToDate -update

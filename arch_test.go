@@ -26,13 +26,13 @@ var floors = [][]string{
 	{"proxy/stateless", "intercept/messages", "proxy/route", "intercept/responses/history", "intercept/chat", "proxy/offers", "approvals/store", "console", "approvals/policy/rule", "approvals/policy/starter", "notify/nats/contract", "notify/nats/contract/contracttest", "approvals/policy/handles", "approvals/policy/effects"},
 	{"intercept/responses", "approvals/policy", "approvals/approvalstest", "notify/notifytest", "proxy/parking"},
 	{"proxy/trace", "approvals/judge", "internal/textview", "proxy/asking", "proxy/hosted"},
-	{"internal/policyreplay", "proxy/exchange", "proxy/results"},
-	{"proxy/turn"},
+	{"internal/policyreplay", "internal/lookup", "proxy/exchange", "proxy/results"},
+	{"internal/policylearn", "proxy/turn"},
 	{"proxy"},
 	{"app"},
 	{"internal/launch", "internal/demo"},
 	{"cmd/heldcall"},
-	{"dashboards", "deploy/release", "internal/testing/agents", "internal/testing/attention", "internal/testing/bench", "internal/testing/clients/...", "internal/testing/conformance", "internal/testing/faults", "internal/testing/ui", "examples/..."},
+	{"dashboards", "internal/testing/agents", "internal/testing/attention", "internal/testing/bench", "internal/testing/clients/...", "internal/testing/conformance", "internal/testing/faults", "internal/testing/ui", "examples/..."},
 }
 
 // programs are packages that no other imports: examples, and the checks that measure

@@ -27,6 +27,19 @@ type Notices struct {
 	console string         // URL, once it is known
 	shows   sync.WaitGroup // notifications that are being shown
 	showing bool
+	shown   time.Time // when the last one was begun
+}
+
+// quietFor is the least time between two notifications of the desktop: calls that come at once are one.
+const quietFor = 2 * time.Second
+
+// due takes the right to show a notification of the desktop now. The caller holds n.mu.
+func (n *Notices) due() bool {
+	if n.showing || time.Since(n.shown) < quietFor {
+		return false
+	}
+	n.showing, n.shown = true, time.Now()
+	return true
 }
 
 // noticeOf is the line for an event, after the name of the tool.
@@ -82,8 +95,7 @@ func (n *Notices) Event(e approvals.Event) {
 		fmt.Fprintf(n.out, "heldcall: %s %s: %s\n", subject(e), what, link)
 		return
 	}
-	if show := notifier(); e.Type == approvals.EventApprovalRequired && show != nil && !n.showing {
-		n.showing = true
+	if show := notifier(); e.Type == approvals.EventApprovalRequired && show != nil && n.due() {
 		n.shows.Go(func() { n.show(append(show, "A tool call waits for approval: "+link)) })
 	}
 }

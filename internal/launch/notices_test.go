@@ -3,6 +3,8 @@ package launch
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 )
@@ -36,4 +38,29 @@ func TestNotices(t *testing.T) {
 			t.Errorf("%s of %s: %q, want %q", tt.event.Type, tt.event.ToolName, got, want)
 		}
 	}
+}
+
+// Calls that come within two seconds are one notification of the desktop.
+func TestNotificationsOfTheDesktop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := NewNotices(nil, nil, nil)
+		for i, tt := range []struct {
+			after time.Duration
+			ended bool // the one before is not shown any more
+			due   bool
+		}{
+			{0, true, true},
+			{time.Second, true, false},
+			{time.Second, true, true},
+			{time.Minute, false, false},
+		} {
+			time.Sleep(tt.after)
+			if tt.ended {
+				n.showing = false
+			}
+			if got := n.due(); got != tt.due {
+				t.Errorf("%d: %t", i, got)
+			}
+		}
+	})
 }

@@ -39,7 +39,11 @@ var resumed = map[string]func(argv []string) []string{
 // TestParked lets the call of an unattended agent be parked: the agent's run ends with
 // the notice. After the approval the agent is started again with its conversation, makes
 // the call again, and the call runs.
-func TestParked(t *testing.T) {
+func TestParked(t *testing.T) { eachResumed(t, agent.workParked) }
+
+// eachResumed plays work with each agent that can resume a run, at the same time. again
+// makes the arguments that resume a run from those that began it.
+func eachResumed(t *testing.T, work func(a agent, t *testing.T, dir, heldcall string, again func([]string) []string)) {
 	heldcall := testdeps.Heldcall(t)
 	for _, a := range fleet(t) {
 		again, ok := resumed[a.name]
@@ -49,7 +53,7 @@ func TestParked(t *testing.T) {
 		dir := testdeps.Install(t, a.source)
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
-			a.workParked(t, dir, heldcall, again)
+			work(a, t, dir, heldcall, again)
 		})
 	}
 }
