@@ -111,7 +111,7 @@ func (p *Places) commandOutside(of *shell.Command) string {
 		return "the cd leads to the home folder, or back to one that is not known"
 	}
 	use := p.UseOf(of)
-	words := beforeSubcommand(&use)
+	words := append(beforeSubcommand(&use), of.LeftOut()...)
 	for _, path := range use.Paths {
 		words = append(words, path.Text)
 	}

@@ -80,7 +80,13 @@ func (f *finder) withoutGlobals(c *Command) []*Command {
 		to.Words[0], to.kind = "cd", programKind{}
 		same = append(same, to)
 	}
-	same = append(same, plain(rest...))
+	short := plain(rest...)
+	for i := 1; i < rest[1]; i++ {
+		if !slices.Contains(folders, i) {
+			short.source.leftOut = append(short.source.leftOut, c.Words[i])
+		}
+	}
+	same = append(same, short)
 	for _, one := range same {
 		if !slices.Contains(one.wild, true) {
 			one.wild = nil

@@ -84,6 +84,7 @@ type commandSource struct {
 	stmt    *syntax.Stmt // of which the command is, or nil
 	script  string       // that the statement is in
 	expands string       // source of the first word that a shell expands, where it is known; or ""
+	leftOut []string     // the words of the command that it replaces and does not have
 }
 
 // Parse reads a script and finds its commands.
@@ -269,6 +270,10 @@ func (c *Command) Instead() []*Command {
 	}
 	return c.same
 }
+
+// LeftOut returns the options, and their values, in front of the subcommand of the command in whose
+// place it is.
+func (c *Command) LeftOut() []string { return c.source.leftOut }
 
 func (f *finder) findNested(c *Command, src string, depth int) {
 	if len(src) > f.budget {

@@ -83,8 +83,7 @@ func (t *Programs) use(c *Command) Use {
 	if t.depends(c, entry) {
 		u.Class, u.Why = programs.Unknown, "has words that are not known before it runs"
 	}
-	operands := slices.DeleteFunc(slices.Clone(c.Words[1:length]), isOption)
-	u.Subcommand = strings.Join(operands, " ")
+	u.Subcommand = strings.Join(t.Subcommand(c.Words[:length]), " ")
 	u.Paths = u.paths(entry, length)
 	return u
 }

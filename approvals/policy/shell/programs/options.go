@@ -66,6 +66,7 @@ type optionNames struct {
 	long       map[string]bool
 	longValues map[string]bool // of wrappers
 	words      map[string]bool
+	wordValues map[string]bool // words that take the next one as value
 	outputs    map[string]bool // those whose value is a file that is written
 }
 
@@ -136,6 +137,9 @@ func (p *Program) Option(word string) (listed, takesNext bool) {
 			return true, !inline
 		}
 		return p.long[name] && !p.barred(value), false
+	}
+	if p.wordValues[word] {
+		return true, true
 	}
 	if name, value, _ := strings.Cut(word, "="); p.words[name] {
 		return value == "" || !isOption(value), false
@@ -222,4 +226,19 @@ func (t *Table) WithoutGlobals(argv []string) (rest, folders []int, ok bool) {
 		rest = append(rest, i)
 	}
 	return rest, folders, true
+}
+
+// Subcommand returns the words of a command up to its subcommand without the program, options and
+// their values.
+func (t *Table) Subcommand(argv []string) []string {
+	var names []string
+	walk := optionWalk{at: t.options[argv[0]]}
+	for _, word := range argv[1:] {
+		isValue := walk.value
+		walk.word(word, false)
+		if !isValue && !isOption(word) {
+			names = append(names, word)
+		}
+	}
+	return names
 }

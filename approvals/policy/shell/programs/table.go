@@ -67,6 +67,7 @@ func readProgram(r *strictyaml.Reader, n *yaml.Node, path string) *Program {
 	p := &Program{operands: operandRules{most: -1}}
 	r.Mapping(n, path, append(optionKeys(r, p), []strictyaml.Key{
 		{Name: "words", Read: setNames(r, &p.words)},
+		{Name: "word_values", Read: setNames(r, &p.wordValues)},
 		{Name: "long_values", Read: setNames(r, &p.longValues)},
 		{Name: "folder", Read: r.SetText(&p.folder)},
 		{Name: "script", Read: r.SetText(&p.script)},
