@@ -115,10 +115,14 @@ func (p *Places) commandOutside(of *shell.Command) string {
 	for _, path := range use.Paths {
 		words = append(words, path.Text)
 	}
+	code := of.Sets()
 	if use.Class == programs.Project {
-		strict := *p // scripts of the folder for temporary files are not the project's
-		strict.scratch = false
-		if why := strict.wordOutside(of, of.Words[use.Script]); why != "" {
+		code = append(slices.Clip(code), of.Words[use.Script])
+	}
+	strict := *p // code in the folder for temporary files is not the project's
+	strict.scratch = false
+	for _, word := range code {
+		if why := strict.wordOutside(of, word); why != "" {
 			return why
 		}
 	}
@@ -149,6 +153,9 @@ func beforeSubcommand(use *shell.Use) []string {
 	return words
 }
 
+// goTools are programs whose operands are packages.
+var goTools = []string{"go", "golangci-lint", "staticcheck", "revive", "govulncheck", "errcheck"}
+
 // wordOutside returns why a word of a command may be a path that is not inside the workspace, or "".
 func (p *Places) wordOutside(of *shell.Command, word string) string {
 	if match.LeadsUp(word) {
@@ -156,7 +163,7 @@ func (p *Places) wordOutside(of *shell.Command, word string) string {
 		// earlier call.
 		return match.Quote(word) + " leads upwards"
 	}
-	if of.Words[0] == "go" || of.Words[0] == "golangci-lint" {
+	if slices.Contains(goTools, of.Words[0]) {
 		word = strings.TrimSuffix(word, "...") // every package below
 	}
 	if from, to, found := strings.Cut(word, ".."); found && of.Words[0] == "git" && shell.IsOperand(word) { // revisions
@@ -171,7 +178,7 @@ func (p *Places) wordOutside(of *shell.Command, word string) string {
 // pathsOutside is wordOutside for each path that a word may contain.
 func (p *Places) pathsOutside(of *shell.Command, word string) string {
 	for text := range pathsIn(word) {
-		if text == "" || isDevice(text) || (shell.IsOperand(word) && strings.HasPrefix(text, "-")) {
+		if text == "" || isDevice(text) || (match.HasDrive(word) && text == word[2:]) || (shell.IsOperand(word) && strings.HasPrefix(text, "-")) {
 			continue
 		}
 		if namesRevision(text) {

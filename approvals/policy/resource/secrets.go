@@ -240,5 +240,6 @@ func (c *ParsedCall) mayShowSecret(of *shell.Command, i int, searches bool) bool
 	if c.Known.Profiles.isSecretWord(word, searches && operand) || of.ShowsEnvironment(i) {
 		return true
 	}
-	return of.Folder != "" && operand && c.Known.Profiles.isSecretWord(match.JoinFolder(of.Folder, word), searches)
+	text := strings.ContainsAny(word, " \t\n") && !strings.Contains(word, "/") && !searches // see isSecretWord
+	return of.Folder != "" && operand && !text && c.Known.Profiles.isSecretWord(match.JoinFolder(of.Folder, word), searches)
 }

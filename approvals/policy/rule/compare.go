@@ -133,7 +133,7 @@ func namesAny(names *regexp.Regexp, c *resource.ParsedCall) match.Result {
 
 // CoversCommand reports whether an allow pattern covers a command and names its secrets.
 func (p *Pattern) CoversCommand(c *resource.ParsedCall, command *shell.Command) bool {
-	if p.argument.shell == nil || !p.coversWords(c, command) {
+	if p.argument.shell == nil || (len(command.Sets()) > 0 && !p.Rule.Within) || !p.coversWords(c, command) {
 		return false
 	}
 	if slices.ContainsFunc(c.SecretWords(command), func(i int) bool {

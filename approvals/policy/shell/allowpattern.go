@@ -129,6 +129,9 @@ func wordGlob(w *syntax.Word) (match.Glob, error) {
 
 // Covers reports whether an allow pattern covers one command of plain words, or one redirection.
 func (p *AllowPattern) Covers(c *Command, t *Programs) bool {
+	if len(c.Sets()) > 0 {
+		return false
+	}
 	if c.Redirect || p.redirect {
 		return c.Redirect && p.coversRedirect(c)
 	}

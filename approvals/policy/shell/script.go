@@ -85,6 +85,7 @@ type commandSource struct {
 	script  string       // that the statement is in
 	expands string       // source of the first word that a shell expands, where it is known; or ""
 	leftOut []string     // the words of the command that it replaces and does not have
+	sets    []string     // values of variables in front of it: see Sets
 }
 
 // Parse reads a script and finds its commands.
@@ -269,6 +270,17 @@ func (c *Command) Instead() []*Command {
 		return c.inner
 	}
 	return c.same
+}
+
+// Sets returns the folders from which variables in front of the command have it load code.
+func (c *Command) Sets() []string { return c.source.sets }
+
+// setsAll notes the variables that are set for a command and those that it runs.
+func (c *Command) setsAll(values []string) {
+	c.source.sets = values
+	for _, one := range slices.Concat(c.inner, c.same) {
+		one.setsAll(values)
+	}
 }
 
 // LeftOut returns the options, and their values, in front of the subcommand of the command in whose

@@ -73,10 +73,10 @@ func (t *Programs) whyCommandNotSimple(cmd syntax.Command) string {
 
 func (t *Programs) whyCallNotSimple(call *syntax.CallExpr) string {
 	if len(call.Args) == 0 {
-		return "The script sets a variable."
+		return notPlainSet
 	}
-	if slices.ContainsFunc(call.Assigns, func(a *syntax.Assign) bool { return !t.setsOnlyLook(a) }) {
-		return "The script sets a variable."
+	if slices.ContainsFunc(call.Assigns, func(a *syntax.Assign) bool { return !t.setsOnlyLook(a) && !t.setsSearchPath(a) }) {
+		return notPlainSet
 	}
 	program := quoting.WordOf(call.Args[0]).Text
 	for _, w := range call.Args {
@@ -88,6 +88,28 @@ func (t *Programs) whyCallNotSimple(call *syntax.CallExpr) string {
 		}
 	}
 	return ""
+}
+
+const notPlainSet = "The script sets a variable."
+
+// searchPaths returns the values of the variables in front of a command that name folders of code.
+func (t *Programs) searchPaths(call *syntax.CallExpr) []string {
+	var found []string
+	for _, a := range call.Assigns {
+		if t.setsSearchPath(a) {
+			found = append(found, strings.Split(quoting.WordOf(a.Value).Text, ":")...)
+		}
+	}
+	return found
+}
+
+// setsSearchPath reports whether an assignment is of known folders from which a program loads code.
+func (t *Programs) setsSearchPath(a *syntax.Assign) bool {
+	if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Name == nil || a.Value == nil || !t.SetsSearchPath(a.Name.Value) {
+		return false
+	}
+	one := quoting.WordOf(a.Value)
+	return one.Why == "" && one.Certain() && one.Text != ""
 }
 
 // setsOnlyLook reports whether an assignment changes only how programs show what they do.

@@ -128,6 +128,11 @@ func (u *Use) paths(entry programs.Entry, length int) []PathUse {
 			found = append(found, PathUse{word, access})
 		}
 	}
+	if entry.Operands == programs.ReadPaths {
+		for i := range found {
+			found[i].Access = Reads
+		}
+	}
 	if entry.Operands == programs.LastPath {
 		for i := range len(found) - 1 {
 			found[i].Access = Reads
@@ -175,6 +180,9 @@ func optionValue(word string) string {
 		return value
 	}
 	if at := strings.IndexAny(word, "/~."); at > 0 {
+		if colon := strings.LastIndexByte(word[:at], ':'); colon >= 0 { // -L1,9:src/a.go
+			at = colon + 1
+		}
 		return word[at:]
 	}
 	return ""

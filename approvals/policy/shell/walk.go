@@ -107,6 +107,10 @@ func (w *walk) stmt(n *syntax.Stmt) {
 	}
 	w.lists(c, n)
 	c.source = commandSource{stmt: n, script: w.src, expands: expands(call, w.src)}
+	if sets := w.in.table.searchPaths(call); len(sets) > 0 {
+		c.setsAll(sets)
+		s.NotPlain = notPlainSet
+	}
 	w.in.fed(c, n.Redirs, w.depth)
 	s.Commands = append(s.Commands, c)
 	if len(w.inputs) > 0 && c.executes() {

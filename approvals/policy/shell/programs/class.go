@@ -40,6 +40,7 @@ const (
 	NoPaths    Operands = "none"
 	FirstPaths Operands = "first" // those in front of the first option
 	LastPath   Operands = "last"  // all; the last is written to, the others are read
+	ReadPaths  Operands = "read"  // all; they are only read, whatever the class
 )
 
 // Entry is what the table states of a command.

@@ -121,6 +121,13 @@ func (t *Table) classOf(argv []string, wild []bool) (Entry, int) {
 	if name == "rm" && t.tasks.started.onlyCaches(argv[1:]) {
 		return Entry{Class: Write, Why: "removes caches of checks"}, 1
 	}
+	if name == "rm" && onlyScratch(argv[1:], after(wild, 1)) {
+		return Entry{Class: Write, Why: "removes files of /tmp"}, 1
+	}
+	if p := t.options[name]; p != nil && p.bundled && len(argv) > 1 && !isOption(argv[1]) {
+		argv = slices.Clone(argv)
+		argv[1] = "-" + argv[1]
+	}
 	if e, length := t.tasks.own.classOf(name, argv); e.Class != Unknown {
 		return e, length
 	}

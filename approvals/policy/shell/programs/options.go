@@ -11,6 +11,7 @@ type Program struct {
 	after    *Program // the options of what follows --; nil: none
 	numbers  bool
 	dashes   bool
+	bundled  bool // the first word may be options without -
 	spell    int
 	script   string // kind of the script that is spell: it need not be spelled out if it only prints
 	prints   bool   // every word that is not an option is printed

@@ -19,6 +19,8 @@ type own struct {
 	endings  map[string][]string // of scripts, by interpreter
 	options  map[string]*Program // in front of a script, by interpreter
 	never    map[string]bool
+
+	searchPaths map[string]bool // variables: see SetsSearchPath
 }
 
 func (o *own) keys(r *strictyaml.Reader) []strictyaml.Key {
@@ -43,6 +45,9 @@ func (o *own) keys(r *strictyaml.Reader) []strictyaml.Key {
 		}},
 	}
 }
+
+// SetsSearchPath reports whether a variable names folders from which a program loads code.
+func (t *Table) SetsSearchPath(variable string) bool { return t.tasks.own.searchPaths[variable] }
 
 // isOfProject reports whether a class is of what the project's own tools and programs do.
 func (c Class) isOfProject() bool { return c == Check || c == Format || c == Project }
@@ -70,8 +75,7 @@ func (o *own) classOf(name string, argv []string) (Entry, int) {
 func (o *own) script(interpreter string, argv []string, from int) int {
 	walk := optionWalk{at: o.options[interpreter]}
 	for i := from; i < len(argv); i++ {
-		isValue := walk.value
-		if isValue || !isOption(argv[i]) {
+		if !walk.value && !isOption(argv[i]) {
 			isScript := slices.ContainsFunc(o.endings[interpreter], func(end string) bool {
 				return strings.HasSuffix(argv[i], end) || (end == "./" && strings.HasPrefix(argv[i], end))
 			})

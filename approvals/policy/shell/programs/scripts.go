@@ -29,8 +29,8 @@ func isPrintAwk(script string) bool {
 	return !strings.Contains(strings.ReplaceAll(actions, ">=", " "), ">")
 }
 
-// isPrintSed reports whether a script of sed consists of addresses, p, d, q, =, s, y and groups. s
-// may have no flag that runs or writes.
+// isPrintSed reports whether a script of sed consists of addresses, p, d, q, =, s, y, groups, and a, i
+// and c with a text in their line. s may have no flag that runs or writes.
 func isPrintSed(script string) bool {
 	s := sedScript{rest: script}
 	for {
@@ -75,6 +75,8 @@ func (s *sedScript) command() bool {
 	case 'p', 'd', '=':
 	case 'q':
 		s.skip("0123456789")
+	case 'a', 'i', 'c':
+		return s.text()
 	case 's', 'y':
 		if !s.substitution() {
 			return false
@@ -87,6 +89,13 @@ func (s *sedScript) command() bool {
 	}
 	s.skip(" ")
 	return s.rest == "" || strings.IndexByte(";\n}", s.rest[0]) >= 0
+}
+
+// text reads the text of a command, up to the end of the line. A backslash could continue it.
+func (s *sedScript) text() bool {
+	line, rest, _ := strings.Cut(s.rest, "\n")
+	s.rest = rest
+	return strings.TrimSpace(line) != "" && !strings.Contains(line, `\`)
 }
 
 func (s *sedScript) addresses() bool {

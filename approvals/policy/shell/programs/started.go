@@ -98,3 +98,17 @@ func (s *started) onlyCaches(rest []string) bool {
 	}
 	return found
 }
+
+// onlyScratch reports whether the operands of rm are files in /tmp, each named by itself.
+func onlyScratch(rest []string, wild []bool) bool {
+	found := false
+	for i, word := range rest {
+		if word == "-f" {
+			continue
+		}
+		if found = strings.HasPrefix(word, "/tmp/") && !strings.HasSuffix(word, "/") && (wild == nil || !wild[i]); !found {
+			return false
+		}
+	}
+	return found
+}

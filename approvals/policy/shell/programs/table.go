@@ -35,6 +35,7 @@ var Known = sync.OnceValue(func() *Table {
 		{Name: "interpreters", Read: setNames(r, &t.interpreters)},
 		{Name: "runners", Read: setNames(r, &t.runners)},
 		{Name: "environment", Read: setNames(r, &t.environment)},
+		{Name: "search_paths", Read: setNames(r, &t.tasks.own.searchPaths)},
 		{Name: "writers", Read: setNames(r, &t.writers)},
 		{Name: "searchers", Read: setNames(r, &t.searchers)},
 		{Name: "recursive", Read: setNames(r, &t.recursive)},
@@ -81,6 +82,7 @@ func readProgram(r *strictyaml.Reader, n *yaml.Node, path string) *Program {
 			}
 		}},
 		{Name: "after", Read: func(n *yaml.Node, path string) { p.after = readProgram(r, n, path) }},
+		{Name: "bundled", Read: r.SetBool(&p.bundled)},
 		{Name: "dashes", Read: r.SetBool(&p.dashes)},
 		{Name: "spell", Read: func(n *yaml.Node, path string) { p.spell = r.Number(n, path, 0) }},
 		{Name: "most", Read: func(n *yaml.Node, path string) { p.operands.most = r.Number(n, path, 0) }},
