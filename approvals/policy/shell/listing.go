@@ -16,11 +16,14 @@ import (
 // filters are programs that select lines of their input.
 var filters = []string{"head", "tail", "sort", "uniq", "grep"}
 
-// substitutes reports whether a word is the output of a command that lists files, or a part of what
-// echo prints.
+// substitutes reports whether a word is the output of a command that lists files, a glob of files of
+// the folder, or a part of what echo prints.
 func (t *Programs) substitutes(program string, w *syntax.Word) bool {
 	if program != "echo" && !t.OnlyShows(program) {
 		return false
+	}
+	if quoting.WordOf(w).Leading {
+		return true // options only change what is shown
 	}
 	rest, subs := withoutSubstitutions(w)
 	if len(subs) == 0 || quoting.WordOf(rest).Why != "" {

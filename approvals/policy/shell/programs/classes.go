@@ -211,7 +211,7 @@ func allKnown(may []bool, argv []string, length int, e Entry) bool {
 		if e.option != "" && argv[i] == "" {
 			return false // the value of sed -i on some systems, a script on others
 		}
-		if !may[i] && (i >= length || isOption(argv[i])) && !(e.option != "" && argv[i] == e.option) {
+		if !may[i] && (i >= length || isOption(argv[i]) || isOption(argv[i-1])) && !(e.option != "" && argv[i] == e.option) {
 			return false
 		}
 	}

@@ -67,16 +67,18 @@ type optionNames struct {
 	long       map[string]bool
 	longValues map[string]bool // of wrappers
 	words      map[string]bool
-	wordValues map[string]bool // words that take the next one as value
-	outputs    map[string]bool // those whose value is a file that is written
+	wordValues map[string]bool     // words that take the next one as value
+	limited    map[string][]string // options with what their value, the next word, begins with
+	outputs    map[string]bool     // those whose value is a file that is written
 }
 
 type optionWalk struct {
 	at       *Program // nil: nothing is known of its options
 	operands int
-	only     bool // -- has been: no more options
-	value    bool // the next word is an option's value
-	outputs  bool // options with a file that is written are known too
+	only     bool     // -- has been: no more options
+	value    bool     // the next word is an option's value
+	limits   []string // what that begins with; none: anything
+	outputs  bool     // options with a file that is written are known too
 }
 
 func (w *optionWalk) word(word string, wild bool) bool {
@@ -84,8 +86,9 @@ func (w *optionWalk) word(word string, wild bool) bool {
 	case w.at == nil:
 		return !isOption(word)
 	case w.value:
-		w.value = false
-		return w.mayBeValue(word, wild)
+		limits := w.limits
+		w.value, w.limits = false, nil
+		return w.mayBeValue(word, wild) && (limits == nil || (!wild && begins(word, limits)))
 	case w.only || !isOption(word) || word == "-":
 		return w.operand(word, wild)
 	case word == "--" && w.at.after != nil:
@@ -100,7 +103,7 @@ func (w *optionWalk) word(word string, wild bool) bool {
 		return !inline || (value != "" && !isOption(value))
 	}
 	listed, takesNext := w.at.Option(word)
-	w.value = takesNext
+	w.value, w.limits = takesNext, w.at.limited[word]
 	return listed
 }
 
@@ -139,7 +142,7 @@ func (p *Program) Option(word string) (listed, takesNext bool) {
 		}
 		return p.long[name] && !p.barred(value), false
 	}
-	if p.wordValues[word] {
+	if p.wordValues[word] || p.limited[word] != nil {
 		return true, true
 	}
 	if name, value, _ := strings.Cut(word, "="); p.words[name] {
@@ -157,6 +160,13 @@ func (p *Program) Option(word string) (listed, takesNext bool) {
 		}
 	}
 	return true, false
+}
+
+// begins reports whether a word is one of some texts, or begins with one that ends in a sign.
+func begins(word string, texts []string) bool {
+	return slices.ContainsFunc(texts, func(text string) bool {
+		return word == text || (strings.ContainsAny(text[len(text)-1:], "=.:") && strings.HasPrefix(word, text))
+	})
 }
 
 // isNumber reports whether a text is digits, or digits and a unit.
@@ -213,6 +223,9 @@ func (t *Table) WithoutGlobals(argv []string) (rest, folders []int, ok bool) {
 		}
 		listed, takesNext := p.Option(argv[i])
 		if !listed {
+			return nil, nil, false
+		}
+		if limits := p.limited[argv[i]]; limits != nil && (i+1 == len(argv) || !begins(argv[i+1], limits)) {
 			return nil, nil, false
 		}
 		if takesNext {

@@ -82,6 +82,10 @@ func readProgram(r *strictyaml.Reader, n *yaml.Node, path string) *Program {
 			}
 		}},
 		{Name: "after", Read: func(n *yaml.Node, path string) { p.after = readProgram(r, n, path) }},
+		{Name: "limited", Read: func(n *yaml.Node, path string) {
+			p.limited = map[string][]string{}
+			r.Members(n, path, func(name, value *yaml.Node, _ string) { p.limited[name.Value] = strings.Fields(value.Value) })
+		}},
 		{Name: "bundled", Read: r.SetBool(&p.bundled)},
 		{Name: "dashes", Read: r.SetBool(&p.dashes)},
 		{Name: "spell", Read: func(n *yaml.Node, path string) { p.spell = r.Number(n, path, 0) }},

@@ -21,6 +21,8 @@ type Word struct {
 	Why  string // why the word is not plain, or ""
 	Wild bool   // has an unquoted * or ?, and is plain otherwise
 	Sign bool   // quotes a variable, which a program that evaluates the word may expand
+
+	Leading bool // is not plain only because it begins with a * or ?, so that a shell may expand it to options
 }
 
 // WordOf reads a word.
@@ -54,7 +56,8 @@ func unquoted(w *syntax.Word) Word {
 		one.Open = one.Text[:b.cut] + Unknown
 	}
 	if one.Wild && one.Why == "" && !harmlessGlob(one.Text) {
-		one.Why = "The script has a word that a shell may expand to options or to folders further up."
+		one.Why = whyGlob
+		one.Leading = harmlessGlob("./" + one.Text)
 	}
 	return one
 }
@@ -216,6 +219,8 @@ func namesVariable(text string) bool {
 	}
 	return false
 }
+
+const whyGlob = "The script has a word that a shell may expand to options or to folders further up."
 
 const whyExpands = "The script has a word that a shell expands."
 
