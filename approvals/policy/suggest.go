@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -37,10 +38,37 @@ func (q *question) suggest() []string {
 	switch {
 	case c.Kind == resource.Path && len(found) > 0:
 		found = append(found, q.suggestFolders()...)
+	case c.Kind == resource.URL && len(found) > 0:
+		found = append(found, suggestHosts(c)...)
 	case mayOpenTool(c):
 		found = append(found, c.Call.Tool+"(*)")
 	}
 	return unique(found)
+}
+
+// suggestHosts returns patterns for all pages of the hosts that a reader of the web asks by https,
+// where these are named and not of this machine's network.
+func suggestHosts(c *resource.ParsedCall) []string {
+	if c.Tool.RiskOr("") != approvals.RiskMedium {
+		return nil
+	}
+	var found []string
+	for _, r := range c.Resources() {
+		if r.URL.Scheme != "https" || r.URL.Port != "" || !isPublicName(r.URL.Host) {
+			return nil
+		}
+		found = append(found, c.Call.Tool+"(https://"+r.URL.Host+"/**)")
+	}
+	return found
+}
+
+// isPublicName reports whether a host is a name that the DNS of all may have, and no address.
+func isPublicName(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return false
+	}
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	return strings.Contains(host, ".") && !slices.Contains([]string{"local", "localhost", "internal", "lan", "test", "home", "corp"}, last)
 }
 
 // unique returns a list without repetitions, in its order, never nil.
@@ -107,6 +135,9 @@ func suggestCommands(c *resource.ParsedCall) []string {
 			return []string{}
 		}
 		uses, _ := c.Known.Programs.Uses(script)
+		if slices.ContainsFunc(uses, readsAnything) {
+			return []string{}
+		}
 		for _, command := range script.Commands {
 			text := shell.QuoteWords(command.Words)
 			if p, err := shell.NewAllowPattern(text); err != nil || !p.Covers(command, c.Known.Programs) || !meansItself(text) {
@@ -119,6 +150,12 @@ func suggestCommands(c *resource.ParsedCall) []string {
 		}
 	}
 	return unique(append(exact, wider...))
+}
+
+// readsAnything reports whether a command, of which nothing is known, reads a text that patterns are
+// not compared with, such as the patch of apply_patch.
+func readsAnything(u shell.Use) bool {
+	return u.Class == programs.Unknown && u.Command.Fed() && !u.Command.Redirect
 }
 
 // widerCommands returns the wider patterns for a command, or for the commands that it replaces.

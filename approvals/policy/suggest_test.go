@@ -67,3 +67,40 @@ func TestSuggestTool(t *testing.T) {
 		}
 	}
 }
+
+// TestSuggestHosts: all pages of a host are suggested for readers of the web, by https and a public name.
+func TestSuggestHosts(t *testing.T) {
+	for url, want := range map[string][]string{
+		"https://docs.example.org/a/b": {"WebFetch(https://docs.example.org/a/b)", "WebFetch(https://docs.example.org/**)"},
+		"http://docs.example.org/a":    {"WebFetch(http://docs.example.org/a)"},
+		"https://docs.example.org:8/a": {"WebFetch(https://docs.example.org:8/a)"},
+		"https://10.0.0.1/a":           {"WebFetch(https://10.0.0.1/a)"},
+		"https://wiki.internal/a":      {"WebFetch(https://wiki.internal/a)"},
+		"https://localhost/a":          {"WebFetch(https://localhost/a)"},
+	} {
+		v := mustParse(t, "").Judge(Call{Tool: "WebFetch", Arguments: argument("url", url)})
+		if !slices.Equal(v.Suggested, want) {
+			t.Errorf("%s: %q, want %q", url, v.Suggested, want)
+		}
+	}
+	v := mustParse(t, "").Judge(Call{Tool: "requests_delete", Arguments: argument("url", "https://docs.example.org/a")})
+	if !slices.Equal(v.Suggested, []string{"requests_delete(https://docs.example.org/a)"}) {
+		t.Errorf("a tool that changes things: %q", v.Suggested)
+	}
+}
+
+// TestSuggestNothingForTexts: nothing is suggested for an unknown program that reads a text, as a
+// pattern would allow it any other text.
+func TestSuggestNothingForTexts(t *testing.T) {
+	for command, want := range map[string]bool{
+		"frobnicate a":                            true,
+		"frobnicate < a":                          false,
+		"apply_patch <<'EOF'\n*** Begin Patch\nEOF": false,
+		"cd x && timeout 5 frobnicate <<'EOF'\nx\nEOF": false,
+	} {
+		v := mustParse(t, "").Judge(Call{Tool: "Bash", Arguments: argument("command", command)})
+		if (len(v.Suggested) > 0) != want {
+			t.Errorf("%q: %q", command, v.Suggested)
+		}
+	}
+}

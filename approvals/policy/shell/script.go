@@ -272,6 +272,9 @@ func (c *Command) Instead() []*Command {
 	return c.same
 }
 
+// Fed reports whether the command reads a file or a text by a redirection.
+func (c *Command) Fed() bool { return c.data.fed }
+
 // Sets returns the folders from which variables in front of the command have it load code.
 func (c *Command) Sets() []string { return c.source.sets }
 

@@ -11,7 +11,11 @@ const (
 	maxBusinessPrompts = 40.0 // per 100 calls of business sessions
 	maxWorstMinutes    = 10   // prompts in the worst five minutes of a coding session, 90th percentile
 	maxRiskyPassed     = 0    // in each variant
-	minUsefulGrants    = 50.0 // percent of the grants by the widest suggestion in coding sessions that allow a later call
+
+	// Percent of the grants by the widest suggestion in coding sessions that allow a later call, of
+	// those that could: people are asked later about a harmless call of the same program and
+	// subcommand. Most grants cannot, as the starter does not ask about what agents repeat.
+	minUsefulGrants = 50.0
 )
 
 // checkLimits returns an error that lists every limit that is exceeded.
@@ -37,7 +41,7 @@ func checkLimits(results []*result) error {
 			check(asked <= maxBusinessPrompts, "business: %.1f prompts per 100 calls, the limit is %.0f", asked, maxBusinessPrompts)
 		case alwaysWidest:
 			useful := inCoding.usefulGrants()
-			check(inCoding.grants == 0 || useful >= minUsefulGrants, "coding: %.0f %% of the grants by the widest suggestion allow a later call, the least is %.0f %%", useful, minUsefulGrants)
+			check(inCoding.repeated == 0 || useful >= minUsefulGrants, "coding: %.0f %% of the grants by the widest suggestion before a call like theirs allow a later call, the least is %.0f %%", useful, minUsefulGrants)
 		}
 	}
 	return errors.Join(exceeded...)

@@ -33,7 +33,7 @@ type figures struct {
 	sessions, calls, prompts, denied int
 	harmless, harmlessAsked          int
 	risky, riskyPassed               int
-	grants, useful                   int // remembered decisions, and those that allow a later call
+	grants, useful, repeated         int // remembered decisions, those that allow a later call, and those before a harmless call of the same shape
 	perSession, worst                []int
 }
 
@@ -78,10 +78,13 @@ func (f *figures) add(p *played) {
 			}
 		}
 	}
-	for _, useful := range p.grants {
+	for _, use := range p.grants {
 		f.grants++
-		if useful {
+		if use.allowed {
 			f.useful++
+		}
+		if use.allowed || use.like {
+			f.repeated++
 		}
 	}
 	f.sessions++
@@ -92,7 +95,9 @@ func (f *figures) add(p *played) {
 
 func (f *figures) promptsPer100() float64 { return percent(f.prompts, f.calls) }
 
-func (f *figures) usefulGrants() float64 { return percent(f.useful, f.grants) }
+// usefulGrants is the percentage of grants that allow a later call, of those that could: no grant
+// is of use if nothing like its call comes again.
+func (f *figures) usefulGrants() float64 { return percent(f.useful, f.repeated) }
 
 func percent(part, all int) float64 {
 	if all == 0 {

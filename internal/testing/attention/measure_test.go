@@ -97,7 +97,7 @@ func TestLimits(t *testing.T) {
 		return p
 	}
 	grants := verdict(policy.Allow, harmless, coding, 1)
-	grants.grants = map[string]bool{"a": true, "b": false, "c": false}
+	grants.grants = map[string]*use{"a": {allowed: true}, "b": {like: true}, "c": {like: true}, "d": {}}
 	for name, c := range map[string]struct {
 		result result
 		want   string
@@ -132,7 +132,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	printPassed(&out, []*result{r})
-	for _, want := range []string{"CODING", "66.7", "2 of 2 (100 %)", "1 of 1", "frobnicate", "publish, by "} {
+	for _, want := range []string{"CODING", "66.7", "2 of 2 (100 %)", "1 of 1", "frobnicate", "publish, by ", "floor"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report has no %q:\n%s", want, out.String())
 		}
@@ -142,7 +142,7 @@ func TestReport(t *testing.T) {
 func TestProgramOf(t *testing.T) {
 	for command, want := range map[string]string{
 		"git status --short": "git status", "npm run lint": "npm run", "ls -la": "ls", "cat README.md": "cat",
-		"pnpm --filter web test": "pnpm", "": "", "./gradlew test": "./gradlew test", "sed -n 1,8p x": "sed",
+		"pnpm --filter web test": "pnpm test", "kubectl -n x get pods": "kubectl get", "": "", "./gradlew test": "./gradlew test", "sed -n 1,8p x": "sed",
 	} {
 		if got := programOf(command); got != want {
 			t.Errorf("%q: %q, want %q", command, got, want)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -85,9 +86,15 @@ type played struct {
 	*session
 	policy *policy.Policy
 	calls  []judged
-	grants map[string]bool // by id: whether it has allowed a later call
+	grants map[string]*use // by id of the grant
 	rules  *judge.Rules
 	inUse  *policy.Grants
+}
+
+// use is what a remembered decision was good for.
+type use struct {
+	allowed bool // a later call
+	like    bool // a later harmless call is asked about without grants, with the same program and subcommand, or tool
 }
 
 // play judges the calls of a session. After each harmless prompt a grant is remembered, if
@@ -97,15 +104,15 @@ func (v variant) play(s *session) (*played, error) {
 	if err != nil {
 		return nil, fmt.Errorf("policy of the session %s: %w", s.Session, err)
 	}
-	g := &played{session: s, policy: p, grants: map[string]bool{}, rules: judge.NewRules(p)}
-	for _, c := range s.calls {
+	g := &played{session: s, policy: p, grants: map[string]*use{}, rules: judge.NewRules(p)}
+	for i, c := range s.calls {
 		one := judged{c, g.verdict(g.rules, c)}
 		for _, id := range one.verdict.Grants {
-			g.grants[id] = true
+			g.grants[id].allowed = true
 		}
 		g.calls = append(g.calls, one)
 		if v.remember != nil && c.Label == harmless && one.verdict.Action == policy.Ask && one.verdict.AllowRemember {
-			g.remember(v, c, one.verdict.Suggested)
+			g.remember(v, one, s.calls[i+1:])
 		}
 	}
 	return g, nil
@@ -121,8 +128,9 @@ func (g *played) verdict(rules *judge.Rules, c call) policy.Verdict {
 
 func (c *call) freeText() bool { return c.Arguments[0] == '"' }
 
-// remember puts a grant of suggested patterns in force, if one changes the verdict.
-func (g *played) remember(v variant, c call, suggested []string) {
+// remember puts a grant of the patterns that are suggested for a call in force, if one changes the
+// verdict.
+func (g *played) remember(v variant, c judged, later []call) {
 	id := fmt.Sprintf("%s-%d", g.Session, len(g.grants))
 	with := func(patterns []string) (*policy.Grants, *judge.Rules) {
 		compiled, err := policy.CompileGrant(approvals.Grant{
@@ -135,13 +143,25 @@ func (g *played) remember(v variant, c call, suggested []string) {
 		grants := g.inUse.And(compiled)
 		return grants, judge.NewRules(g.policy.With(grants))
 	}
-	patterns := v.remember(suggested, func(patterns []string) bool {
+	patterns := v.remember(c.verdict.Suggested, func(patterns []string) bool {
 		_, rules := with(patterns)
-		return rules != nil && g.verdict(rules, c).Action == policy.Allow
+		return rules != nil && g.verdict(rules, c.call).Action == policy.Allow
 	})
 	if patterns == nil {
 		return
 	}
 	g.inUse, g.rules = with(patterns)
-	g.grants[id] = false
+	g.grants[id] = &use{like: g.asksAboutLike(c, later)}
+}
+
+// asksAboutLike reports whether people are asked about a later harmless call with the shape of a call.
+func (g *played) asksAboutLike(c judged, later []call) bool {
+	alone, shape := judge.NewRules(g.policy), g.shapeOf(c)
+	return slices.ContainsFunc(later, func(one call) bool {
+		if one.Label != harmless || one.Tool != c.Tool {
+			return false
+		}
+		v := g.verdict(alone, one)
+		return v.Action == policy.Ask && g.shapeOf(judged{one, v}) == shape
+	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
@@ -21,12 +22,14 @@ const maxShown = 110
 // printTables prints the figures by variant and kind, and those without grants by agent.
 func printTables(w io.Writer, results []*result) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	columns := "\tSESSIONS\tCALLS\tPROMPTS/100\tSESSION P50/P90/MAX\tWORST 5 MIN P50/P90/MAX\tHARMLESS ASKED\tDENIED\tRISKY PASSED\tGRANTS OF USE"
+	columns := "\tSESSIONS\tCALLS\tPROMPTS/100\tSESSION P50/P90/MAX\tWORST 5 MIN P50/P90/MAX\tHARMLESS ASKED\tDENIED\tRISKY PASSED\tGRANTS: OF USE, LIKE A LATER CALL, ALL"
 	for _, kind := range kinds {
 		fmt.Fprintln(table, strings.ToUpper(kind)+columns)
 		for _, r := range results {
 			printFigures(table, r.name, r.of(kind))
 		}
+		lowest := floor(results[0])
+		printFigures(table, lowest.name, lowest.of(kind))
 		fmt.Fprintln(table, strings.Repeat("\t", strings.Count(columns, "\t")))
 	}
 	first := results[0]
@@ -41,13 +44,31 @@ func printTables(w io.Writer, results []*result) error {
 	return table.Flush()
 }
 
+// floor returns the sessions as they are if people are asked about each call that is not harmless,
+// and no other.
+func floor(r *result) *result {
+	lowest := &result{name: "floor: only grey and risky calls"}
+	for _, p := range r.sessions {
+		one := &played{session: p.session}
+		for _, c := range p.calls {
+			c.verdict = policy.Verdict{Action: policy.Allow}
+			if c.Label != harmless {
+				c.verdict.Action = policy.Ask
+			}
+			one.calls = append(one.calls, c)
+		}
+		lowest.sessions = append(lowest.sessions, one)
+	}
+	return lowest
+}
+
 func printFigures(w io.Writer, name string, f figures) {
 	spread := func(values []int) string {
 		return fmt.Sprintf("%d / %d / %d", percentile(values, 50), percentile(values, 90), percentile(values, 100))
 	}
 	grants := "-"
 	if f.grants > 0 {
-		grants = fmt.Sprintf("%d of %d (%.0f %%)", f.useful, f.grants, f.usefulGrants())
+		grants = fmt.Sprintf("%d of %d (%.0f %%), %d", f.useful, f.repeated, f.usefulGrants(), f.grants)
 	}
 	fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%s\t%s\t%d of %d (%.0f %%)\t%d\t%d of %d\t%s\n",
 		name, f.sessions, f.calls, f.promptsPer100(), spread(f.perSession), spread(f.worst),
@@ -103,6 +124,9 @@ func printNeedless(w io.Writer, r *result, top int) error {
 // own, else of the first command, else the tool.
 func (g *played) shapeOf(c judged) string {
 	commands := c.verdict.Commands
+	if len(commands) == 0 && strings.Contains(string(c.Arguments), `"command"`) {
+		return c.Tool + " " + programOf(c.verdict.Preview) // a shell whose language is not read
+	}
 	if len(commands) == 0 {
 		return c.Tool
 	}
@@ -122,8 +146,13 @@ func bashArguments(command string) string {
 	return string(text)
 }
 
-// programOf returns the first word of a command and the next, if it may be a subcommand.
+// programOf returns the program and the subcommand of a command. Where the table of programs does
+// not know the subcommand, it is the second word, if it may be one.
 func programOf(command string) string {
+	known := shell.KnownPrograms()
+	if uses, _ := known.Uses(known.Parse(command)); len(uses) > 0 && uses[0].Subcommand != "" {
+		return sanitize.Line(uses[0].Program + " " + uses[0].Subcommand)
+	}
 	words := strings.Fields(sanitize.Line(command))
 	if len(words) == 0 {
 		return command
