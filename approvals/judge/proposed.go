@@ -20,9 +20,12 @@ func (j *Judge) Judging(s *Source, who approvals.Principal) *policy.Policy {
 	return nil
 }
 
-// Concerns reports whether a pattern matches a recorded call, or a call that it wraps, or covers a
-// part of it.
-func Concerns(p *policy.Policy, pattern string, from Origin, c intercept.Call) bool {
+// Parsed returns a recorded call as a policy reads it, and the calls that it wraps.
+func Parsed(p *policy.Policy, from Origin, c intercept.Call) []*policy.Parsed {
 	inner, _ := wrapped.Calls(c)
-	return slices.ContainsFunc(append(inner, c), func(one intercept.Call) bool { return policy.Concerns(p, pattern, from.call(one)) })
+	var all []*policy.Parsed
+	for _, one := range append(inner, c) {
+		all = append(all, p.Parse(from.call(one)))
+	}
+	return all
 }

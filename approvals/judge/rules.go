@@ -62,15 +62,21 @@ func (r *Rules) Judge(ctx context.Context, from Origin, c intercept.Call, denied
 	if one.DeniedBefore {
 		return one, nil
 	}
-	charge, exceeded, err := r.counter.Take(ctx, one.Verdict.Limits)
+	var err error
+	one.Verdict, one.Charge, err = r.Count(ctx, one.Verdict)
 	if err != nil {
 		return one, fmt.Errorf("count a call of %s for the limit of a rule: %w", c.Name, err)
 	}
-	if exceeded != nil {
-		one.Verdict = one.Verdict.Exceeded(exceeded)
-	}
-	one.Charge = charge
 	return one, nil
+}
+
+// Count counts a call for the limits of its verdict, and returns the verdict with them.
+func (r *Rules) Count(ctx context.Context, v policy.Verdict) (policy.Verdict, policy.Charge, error) {
+	charge, exceeded, err := r.counter.Take(ctx, v.Limits)
+	if exceeded != nil {
+		v = v.Exceeded(exceeded)
+	}
+	return v, charge, err
 }
 
 // Verdict returns the verdict on a call and does not count it for limits. A call that wraps

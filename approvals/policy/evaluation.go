@@ -256,9 +256,15 @@ func (e *evaluation) partly(p *rule.Pattern) bool {
 			}
 			continue
 		}
-		if slices.ContainsFunc(r.Script.All, func(c *shell.Command) bool { return p.CoversCommand(e.c, c) }) {
+		if slices.ContainsFunc(r.Script.All, func(c *shell.Command) bool { return e.coversOne(p, c) }) {
 			return true
 		}
 	}
 	return p.Any
+}
+
+// coversOne reports whether an allow pattern covers a command, or one of those that together do the
+// same.
+func (e *evaluation) coversOne(p *rule.Pattern, c *shell.Command) bool {
+	return p.CoversCommand(e.c, c) || slices.ContainsFunc(c.Instead(), func(one *shell.Command) bool { return e.coversOne(p, one) })
 }

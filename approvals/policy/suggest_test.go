@@ -93,9 +93,9 @@ func TestSuggestHosts(t *testing.T) {
 // pattern would allow it any other text.
 func TestSuggestNothingForTexts(t *testing.T) {
 	for command, want := range map[string]bool{
-		"frobnicate a":                            true,
-		"frobnicate < a":                          false,
-		"apply_patch <<'EOF'\n*** Begin Patch\nEOF": false,
+		"frobnicate a":   true,
+		"frobnicate < a": false,
+		"apply_patch <<'EOF'\n*** Begin Patch\nEOF":    false,
 		"cd x && timeout 5 frobnicate <<'EOF'\nx\nEOF": false,
 	} {
 		v := mustParse(t, "").Judge(Call{Tool: "Bash", Arguments: argument("command", command)})

@@ -2,22 +2,62 @@ package policylearn
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/internal/policyreplay"
 )
 
-// findAffected notes the open calls that a candidate concerns: the verdicts on all others stay.
-func (l *Learner) findAffected(c *candidate) {
-	for _, one := range l.asked {
-		suggested := slices.Contains(one.verdict.Suggested, c.pattern) // known, and faster
-		if one.open() && (suggested || judge.Concerns(one.policy, c.pattern, one.from, one.call)) {
-			c.affects = append(c.affects, one)
+// concerning returns the candidates that concern a call, which is parsed with those that it wraps.
+func concerning(parsed []*policy.Parsed, all []*candidate) []*candidate {
+	var found []*candidate
+	for _, c := range all {
+		if c.proposal != nil && slices.ContainsFunc(parsed, func(one *policy.Parsed) bool { return one.Concerns(c.proposal) }) {
+			found = append(found, c)
 		}
 	}
+	return found
+}
+
+// findAffected notes which open calls candidates concern: the verdicts on all others stay.
+func (l *Learner) findAffected(all []*candidate) {
+	for _, one := range l.asked {
+		if !one.open() {
+			continue
+		}
+		parsed := judge.Parsed(one.policy, one.from, one.call)
+		one.by, one.verdicts = concerning(parsed, all), map[string]policy.Verdict{}
+		var proposals []*policy.Proposal
+		for _, c := range one.by {
+			proposals = append(proposals, c.proposal)
+			c.affects = append(c.affects, one)
+		}
+		one.coverage = parsed[0].Coverage(proposals) // an open call wraps no other
+	}
+}
+
+// verdictWith returns the verdict on a call with rules for candidates, by judging it again with those on
+// which that depends.
+func (a *asked) verdictWith(all []*candidate) policy.Verdict {
+	used, covered := a.coverage.With(func(i int) bool { return slices.Contains(all, a.by[i]) })
+	if !covered {
+		return a.verdict
+	}
+	key := fmt.Sprint(used)
+	v, known := a.verdicts[key]
+	if !known {
+		var rules []*candidate
+		for _, i := range used {
+			rules = append(rules, a.by[i])
+		}
+		v = judge.NewRules(allowing(a.policy, rules)).Verdict(a.from, a.call)
+		a.verdicts[key] = v
+	}
+	return v
 }
 
 // effective leaves out the candidates without which the others allow as much.
@@ -46,8 +86,7 @@ func without(all []*candidate, c *candidate) []*candidate {
 // it would pass.
 func stillAsks(c *candidate, all []*candidate) string {
 	for _, one := range slices.Backward(c.affects) {
-		v := judge.NewRules(allowing(one.policy, all)).Verdict(one.from, one.call)
-		if v.Action != policy.Allow {
+		if v := one.verdictWith(all); v.Action != policy.Allow {
 			return v.Rule
 		}
 	}
@@ -81,11 +120,11 @@ func replay(calls []*asked, all []*candidate) []*policyreplay.Change {
 	for _, one := range calls {
 		r := replays[one.policy]
 		if r == nil {
-			r = policyreplay.New(allowing(one.policy, all))
+			r = policyreplay.New(one.policy)
 			replays[one.policy] = r
 			order = append(order, r)
 		}
-		r.Take(&one.event)
+		r.TakeBy(&one.event, func(judge.Origin, intercept.Call) policy.Verdict { return one.verdictWith(all) })
 	}
 	var passed []*policyreplay.Change
 	for _, r := range order {

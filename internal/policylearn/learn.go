@@ -37,6 +37,10 @@ type asked struct {
 	approved bool           // by a person, as it was
 	against  string         // what a person did in place of that, "" if nothing
 	ended    bool           // without a final decision
+
+	by       []*candidate              // candidates that concern the call
+	coverage *policy.Coverage          // by these
+	verdicts map[string]policy.Verdict // with rules for some of these: see verdictWith
 }
 
 // New returns a learner for a policy file. of returns the policy for the calls of a principal, nil if

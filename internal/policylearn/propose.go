@@ -8,6 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
+	"github.com/heldcall/heldcall/approvals/policy"
 )
 
 // maxCandidates is how many patterns are compared with all calls: those with the most approvals.
@@ -16,6 +17,7 @@ const maxCandidates = 200
 // candidate is a pattern of approved calls.
 type candidate struct {
 	pattern  string
+	proposal *policy.Proposal // nil: it is not valid
 	approved []*asked
 	sessions map[session]bool
 	affects  []*asked // open calls that it concerns
@@ -33,8 +35,10 @@ func (l *Learner) Proposals() approvals.Proposals {
 		all.LeftOut = append(all.LeftOut, approvals.LeftOut{Policy: l.name, Pattern: c.pattern, Reason: reason})
 	}
 	var kept []*candidate
-	for i, c := range l.candidates() {
-		reason := l.reasonAgainst(c)
+	candidates := l.candidates()
+	against := l.reasonsAgainst(candidates)
+	for i, c := range candidates {
+		reason := against[c]
 		if reason == "" && i >= maxCandidates {
 			reason = fmt.Sprintf("only the %d patterns with the most approvals are compared", maxCandidates)
 		}
@@ -45,9 +49,7 @@ func (l *Learner) Proposals() approvals.Proposals {
 		kept = append(kept, c)
 	}
 	kept = narrowest(kept, leave)
-	for _, c := range kept {
-		l.findAffected(c)
-	}
+	l.findAffected(kept)
 	kept = l.effective(kept, leave)
 	for _, c := range kept {
 		all.Items = append(all.Items, l.proposal(c, kept))
@@ -72,6 +74,7 @@ func (l *Learner) candidates() []*candidate {
 			c := known[pattern]
 			if c == nil {
 				c = &candidate{pattern: pattern, sessions: map[session]bool{}}
+				c.proposal, _ = policy.NewProposal(pattern) // one that is not valid concerns no call
 				known[pattern] = c
 				all = append(all, c)
 			}
@@ -85,22 +88,34 @@ func (l *Learner) candidates() []*candidate {
 	return all
 }
 
-// reasonAgainst returns why a candidate is not proposed, "" if nothing is against it.
-func (l *Learner) reasonAgainst(c *candidate) string {
-	if len(c.approved) < l.query.Approved || len(c.sessions) < l.query.Sessions {
-		return fmt.Sprintf("approved %s in %s; a proposal needs %d in %d", times(len(c.approved)), sessions(len(c.sessions)), l.query.Approved, l.query.Sessions)
-	}
-	for _, one := range l.asked {
-		critical := one.verdict.Risk == approvals.RiskCritical
-		if (one.against == "" && !critical) || !judge.Concerns(one.policy, c.pattern, one.from, one.call) {
+// reasonsAgainst returns why candidates are not proposed, nothing for one that nothing is against.
+func (l *Learner) reasonsAgainst(all []*candidate) map[*candidate]string {
+	reasons := map[*candidate]string{}
+	var open []*candidate
+	for _, c := range all {
+		if len(c.approved) < l.query.Approved || len(c.sessions) < l.query.Sessions {
+			reasons[c] = fmt.Sprintf("approved %s in %s; a proposal needs %d in %d", times(len(c.approved)), sessions(len(c.sessions)), l.query.Approved, l.query.Sessions)
 			continue
 		}
-		if one.against != "" {
-			return fmt.Sprintf("a call that it matches %s on %s: %s", one.against, day(one.event.Time), one.verdict.Preview)
-		}
-		return "it matches a call of critical risk: " + one.verdict.Preview
+		open = append(open, c)
 	}
-	return ""
+	for _, one := range l.asked {
+		reason := ""
+		switch {
+		case one.against != "":
+			reason = fmt.Sprintf("a call that it matches %s on %s: %s", one.against, day(one.event.Time), one.verdict.Preview)
+		case one.verdict.Risk == approvals.RiskCritical:
+			reason = "it matches a call of critical risk: " + one.verdict.Preview
+		default:
+			continue
+		}
+		for _, c := range concerning(judge.Parsed(one.policy, one.from, one.call), open) {
+			if reasons[c] == "" {
+				reasons[c] = reason
+			}
+		}
+	}
+	return reasons
 }
 
 func times(n int) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/wrapped"
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
@@ -48,7 +49,10 @@ func New(rules *policy.Policy) *Replay {
 }
 
 // Take judges the call of an event, if it has one.
-func (r *Replay) Take(e *approvals.Event) {
+func (r *Replay) Take(e *approvals.Event) { r.TakeBy(e, r.rules.Verdict) }
+
+// TakeBy is Take with the verdict, before limits, from a function.
+func (r *Replay) TakeBy(e *approvals.Event, verdict func(judge.Origin, intercept.Call) policy.Verdict) {
 	from, call, was, ok := judge.Recorded(e)
 	if !ok {
 		return
@@ -60,8 +64,7 @@ func (r *Replay) Take(e *approvals.Event) {
 		return
 	}
 	r.Judged++
-	judged, _ := r.rules.Judge(context.Background(), from, call, nil) // counts in memory do not fail
-	v := judged.Verdict
+	v, _, _ := r.rules.Count(context.Background(), verdict(from, call)) // counts in memory do not fail
 	if r.rules.AsksPeople(call.Name) {
 		v = policy.QuestionVerdict()
 	}
