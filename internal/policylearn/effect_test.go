@@ -69,8 +69,12 @@ func TestVerdictWith(t *testing.T) {
 				if want.Action == policy.Allow {
 					passed++
 				} else { // only the rule counts
-					want, got = policy.Verdict{Action: want.Action, Rule: want.Rule}, policy.Verdict{Action: got.Action, Rule: got.Rule}
+					want, got = policy.Verdict{Action: want.Action, Rule: want.Rule, Limits: want.Limits}, policy.Verdict{Action: got.Action, Rule: got.Rule, Limits: got.Limits}
 				}
+				if len(want.Limits) != len(got.Limits) {
+					t.Fatalf("%s: %s: %d limits, not %d", name, one.call.Arguments, len(got.Limits), len(want.Limits))
+				}
+				want.Limits, got.Limits = nil, nil
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Fatalf("%s: %s %s (-all +used):\n%s", name, one.call.Name, one.call.Arguments, diff)
 				}
