@@ -256,7 +256,7 @@ func (e *evaluation) partly(p *rule.Pattern) bool {
 			}
 			continue
 		}
-		if slices.ContainsFunc(r.Script.All, func(c *shell.Command) bool { return e.coversOne(p, c) }) {
+		if slices.ContainsFunc(r.Script.All, func(c *shell.Command) bool { return coversOne(e.c, p, c) }) {
 			return true
 		}
 	}
@@ -265,6 +265,6 @@ func (e *evaluation) partly(p *rule.Pattern) bool {
 
 // coversOne reports whether an allow pattern covers a command, or one of those that together do the
 // same.
-func (e *evaluation) coversOne(p *rule.Pattern, c *shell.Command) bool {
-	return p.CoversCommand(e.c, c) || slices.ContainsFunc(c.Instead(), func(one *shell.Command) bool { return e.coversOne(p, one) })
+func coversOne(c *resource.ParsedCall, p *rule.Pattern, command *shell.Command) bool {
+	return p.CoversCommand(c, command) || slices.ContainsFunc(command.Instead(), func(one *shell.Command) bool { return coversOne(c, p, one) })
 }

@@ -43,8 +43,8 @@ func NewProposal(pattern string) (*Proposal, error) {
 // Parsed is a call that is compared with many patterns.
 type Parsed struct{ e *evaluation }
 
-// Parse reads a call as the policy does.
-func (p *Policy) Parse(c Call) *Parsed { return &Parsed{p.evaluate(c)} }
+// ParseCall reads a call as a policy does.
+func ParseCall(p *Policy, c Call) *Parsed { return &Parsed{p.evaluate(c)} }
 
 // Concerns reports whether a pattern in the policy matches the call, as in a deny rule, or covers a part
 // of it, as in an allow rule.

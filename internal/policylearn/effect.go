@@ -12,17 +12,6 @@ import (
 	"github.com/heldcall/heldcall/internal/policyreplay"
 )
 
-// concerning returns the candidates that concern a call, which is parsed with those that it wraps.
-func concerning(parsed []*policy.Parsed, all []*candidate) []*candidate {
-	var found []*candidate
-	for _, c := range all {
-		if c.proposal != nil && slices.ContainsFunc(parsed, func(one *policy.Parsed) bool { return one.Concerns(c.proposal) }) {
-			found = append(found, c)
-		}
-	}
-	return found
-}
-
 // findAffected notes which open calls candidates concern: the verdicts on all others stay.
 func (l *Learner) findAffected(all []*candidate) {
 	for _, one := range l.asked {

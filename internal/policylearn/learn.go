@@ -7,6 +7,7 @@ package policylearn
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -41,6 +42,26 @@ type asked struct {
 	by       []*candidate              // candidates that concern the call
 	coverage *policy.Coverage          // by these
 	verdicts map[string]policy.Verdict // with rules for some of these: see verdictWith
+}
+
+// candidate is a pattern of approved calls.
+type candidate struct {
+	pattern  string
+	proposal *policy.Proposal // nil: it is not valid
+	approved []*asked
+	sessions map[session]bool
+	affects  []*asked // open calls that it concerns
+}
+
+// concerning returns the candidates that concern a call, which is parsed with those that it wraps.
+func concerning(parsed []*policy.Parsed, all []*candidate) []*candidate {
+	var found []*candidate
+	for _, c := range all {
+		if c.proposal != nil && slices.ContainsFunc(parsed, func(one *policy.Parsed) bool { return one.Concerns(c.proposal) }) {
+			found = append(found, c)
+		}
+	}
+	return found
 }
 
 // New returns a learner for a policy file. of returns the policy for the calls of a principal, nil if

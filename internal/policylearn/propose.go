@@ -14,15 +14,6 @@ import (
 // maxCandidates is how many patterns are compared with all calls: those with the most approvals.
 const maxCandidates = 200
 
-// candidate is a pattern of approved calls.
-type candidate struct {
-	pattern  string
-	proposal *policy.Proposal // nil: it is not valid
-	approved []*asked
-	sessions map[session]bool
-	affects  []*asked // open calls that it concerns
-}
-
 // Proposals returns what the decisions suggest.
 func (l *Learner) Proposals() approvals.Proposals {
 	all := approvals.Proposals{Items: []approvals.Proposal{}, LeftOut: []approvals.LeftOut{}}

@@ -6,6 +6,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
@@ -105,7 +106,7 @@ func (t *Programs) searchPaths(call *syntax.CallExpr) []string {
 
 // setsSearchPath reports whether an assignment is of known folders from which a program loads code.
 func (t *Programs) setsSearchPath(a *syntax.Assign) bool {
-	if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Name == nil || a.Value == nil || !t.SetsSearchPath(a.Name.Value) {
+	if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Name == nil || a.Value == nil || !programs.SetsSearchPath(t.Table, a.Name.Value) {
 		return false
 	}
 	one := quoting.WordOf(a.Value)

@@ -83,7 +83,7 @@ func (t *Programs) use(c *Command) Use {
 	if t.depends(c, entry) {
 		u.Class, u.Why = programs.Unknown, "has words that are not known before it runs"
 	}
-	u.Subcommand = strings.Join(t.Subcommand(c.Words[:length]), " ")
+	u.Subcommand = strings.Join(programs.Subcommand(t.Table, c.Words[:length]), " ")
 	u.Paths = u.paths(entry, length)
 	return u
 }

@@ -124,7 +124,7 @@ func (t *Table) classOf(argv []string, wild []bool) (Entry, int) {
 	if name == "rm" && onlyScratch(argv[1:], after(wild, 1)) {
 		return Entry{Class: Write, Why: "removes files of /tmp"}, 1
 	}
-	if p := t.options[name]; p != nil && p.bundled && len(argv) > 1 && !isOption(argv[1]) {
+	if p := t.options[name]; p != nil && p.forms.bundled && len(argv) > 1 && !isOption(argv[1]) {
 		argv = slices.Clone(argv)
 		argv[1] = "-" + argv[1]
 	}

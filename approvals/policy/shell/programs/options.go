@@ -9,15 +9,20 @@ import (
 type Program struct {
 	optionNames
 	after    *Program // the options of what follows --; nil: none
-	numbers  bool
-	dashes   bool
-	bundled  bool // the first word may be options without -
+	forms    forms
 	spell    int
 	script   string // kind of the script that is spell: it need not be spelled out if it only prints
 	prints   bool   // every word that is not an option is printed
 	operands operandRules
 	commands map[string]*Program
 	folder   string // the option, in front of the subcommand, whose value is a folder to work in
+}
+
+// forms is how options may be written.
+type forms struct {
+	numbers bool // -5
+	dashes  bool // after -- there are operands only
+	bundled bool // the first word may be options without -
 }
 
 // operandRules are what the operands of a program may be.
@@ -67,9 +72,14 @@ type optionNames struct {
 	long       map[string]bool
 	longValues map[string]bool // of wrappers
 	words      map[string]bool
-	wordValues map[string]bool     // words that take the next one as value
-	limited    map[string][]string // options with what their value, the next word, begins with
-	outputs    map[string]bool     // those whose value is a file that is written
+	valued     valued
+	outputs    map[string]bool // those whose value is a file that is written
+}
+
+// valued are options whose value is the next word.
+type valued struct {
+	words   map[string]bool     // of several letters after one dash
+	limited map[string][]string // with what the value is, or begins with
 }
 
 type optionWalk struct {
@@ -95,15 +105,15 @@ func (w *optionWalk) word(word string, wild bool) bool {
 		w.at, w.operands = w.at.after, 0
 		return true
 	case word == "--":
-		w.only = w.at.dashes
-		return w.at.dashes
+		w.only = w.at.forms.dashes
+		return w.at.forms.dashes
 	}
 	if name, value, inline := strings.Cut(word, "="); w.outputs && w.at.outputs[name] {
 		w.value = !inline
 		return !inline || (value != "" && !isOption(value))
 	}
 	listed, takesNext := w.at.Option(word)
-	w.value, w.limits = takesNext, w.at.limited[word]
+	w.value, w.limits = takesNext, w.at.valued.limited[word]
 	return listed
 }
 
@@ -142,13 +152,13 @@ func (p *Program) Option(word string) (listed, takesNext bool) {
 		}
 		return p.long[name] && !p.barred(value), false
 	}
-	if p.wordValues[word] || p.limited[word] != nil {
+	if p.valued.words[word] || p.valued.limited[word] != nil {
 		return true, true
 	}
 	if name, value, _ := strings.Cut(word, "="); p.words[name] {
 		return value == "" || !isOption(value), false
 	}
-	if p.numbers && isNumber(word[1:]) {
+	if p.forms.numbers && isNumber(word[1:]) {
 		return true, false
 	}
 	for i := 1; i < len(word); i++ {
@@ -225,7 +235,7 @@ func (t *Table) WithoutGlobals(argv []string) (rest, folders []int, ok bool) {
 		if !listed {
 			return nil, nil, false
 		}
-		if limits := p.limited[argv[i]]; limits != nil && (i+1 == len(argv) || !begins(argv[i+1], limits)) {
+		if limits := p.valued.limited[argv[i]]; limits != nil && (i+1 == len(argv) || !begins(argv[i+1], limits)) {
 			return nil, nil, false
 		}
 		if takesNext {
@@ -244,7 +254,7 @@ func (t *Table) WithoutGlobals(argv []string) (rest, folders []int, ok bool) {
 
 // Subcommand returns the words of a command up to its subcommand without the program, options and
 // their values.
-func (t *Table) Subcommand(argv []string) []string {
+func Subcommand(t *Table, argv []string) []string {
 	var names []string
 	walk := optionWalk{at: t.options[argv[0]]}
 	for _, word := range argv[1:] {

@@ -47,7 +47,7 @@ func (o *own) keys(r *strictyaml.Reader) []strictyaml.Key {
 }
 
 // SetsSearchPath reports whether a variable names folders from which a program loads code.
-func (t *Table) SetsSearchPath(variable string) bool { return t.tasks.own.searchPaths[variable] }
+func SetsSearchPath(t *Table, variable string) bool { return t.tasks.own.searchPaths[variable] }
 
 // isOfProject reports whether a class is of what the project's own tools and programs do.
 func (c Class) isOfProject() bool { return c == Check || c == Format || c == Project }

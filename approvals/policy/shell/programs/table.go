@@ -68,7 +68,7 @@ func readProgram(r *strictyaml.Reader, n *yaml.Node, path string) *Program {
 	p := &Program{operands: operandRules{most: -1}}
 	r.Mapping(n, path, append(optionKeys(r, p), []strictyaml.Key{
 		{Name: "words", Read: setNames(r, &p.words)},
-		{Name: "word_values", Read: setNames(r, &p.wordValues)},
+		{Name: "word_values", Read: setNames(r, &p.valued.words)},
 		{Name: "long_values", Read: setNames(r, &p.longValues)},
 		{Name: "folder", Read: r.SetText(&p.folder)},
 		{Name: "script", Read: r.SetText(&p.script)},
@@ -83,11 +83,11 @@ func readProgram(r *strictyaml.Reader, n *yaml.Node, path string) *Program {
 		}},
 		{Name: "after", Read: func(n *yaml.Node, path string) { p.after = readProgram(r, n, path) }},
 		{Name: "limited", Read: func(n *yaml.Node, path string) {
-			p.limited = map[string][]string{}
-			r.Members(n, path, func(name, value *yaml.Node, _ string) { p.limited[name.Value] = strings.Fields(value.Value) })
+			p.valued.limited = map[string][]string{}
+			r.Members(n, path, func(name, value *yaml.Node, _ string) { p.valued.limited[name.Value] = strings.Fields(value.Value) })
 		}},
-		{Name: "bundled", Read: r.SetBool(&p.bundled)},
-		{Name: "dashes", Read: r.SetBool(&p.dashes)},
+		{Name: "bundled", Read: r.SetBool(&p.forms.bundled)},
+		{Name: "dashes", Read: r.SetBool(&p.forms.dashes)},
 		{Name: "spell", Read: func(n *yaml.Node, path string) { p.spell = r.Number(n, path, 0) }},
 		{Name: "most", Read: func(n *yaml.Node, path string) { p.operands.most = r.Number(n, path, 0) }},
 		{Name: "begins", Read: r.SetText(&p.operands.begins)},
@@ -126,7 +126,7 @@ func optionKeys(r *strictyaml.Reader, p *Program) []strictyaml.Key {
 		{Name: "flags", Read: setLetters(r, &p.flags)},
 		{Name: "values", Read: setLetters(r, &p.values)},
 		{Name: "long", Read: setNames(r, &p.long)},
-		{Name: "numbers", Read: r.SetBool(&p.numbers)},
+		{Name: "numbers", Read: r.SetBool(&p.forms.numbers)},
 	}
 }
 

@@ -1,4 +1,5 @@
-package policy
+// Package suggest finds the patterns by which people may remember a decision about a call.
+package suggest
 
 import (
 	"net/netip"
@@ -12,14 +13,14 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 )
 
-// maxSuggestion is the most bytes of a suggested pattern.
-const maxSuggestion = 500
+// MaxPattern is the most bytes of a suggested pattern.
+const MaxPattern = 500
 
-// suggest returns patterns that would allow the call. The exact ones come first, and the call needs
-// all of them. Wider ones, with a *, follow. A wider one never allows another program, another task
-// of a project, or files that run later.
-func (q *question) suggest() []string {
-	c := q.c
+// For returns patterns that would allow a call. The exact ones come first, and the call needs all of
+// them. Wider ones, with a *, follow. A wider one never allows another program, another task of a
+// project, or files that run later. folders returns those for the folders of the files that a call
+// writes.
+func For(c *resource.ParsedCall, folders func() []string) []string {
 	if len(c.Doubts) > 0 || c.Ambiguity != "" || c.Partial != "" || c.Filter != "" {
 		return []string{}
 	}
@@ -37,7 +38,7 @@ func (q *question) suggest() []string {
 	}
 	switch {
 	case c.Kind == resource.Path && len(found) > 0:
-		found = append(found, q.suggestFolders()...)
+		found = append(found, folders()...)
 	case c.Kind == resource.URL && len(found) > 0:
 		found = append(found, suggestHosts(c)...)
 	case mayOpenTool(c):
@@ -107,7 +108,7 @@ func exactly(c *resource.ParsedCall, r *resource.Candidate) string {
 
 // meansItself reports whether an argument of a pattern matches only itself and is readable.
 func meansItself(argument string) bool {
-	return argument != "" && len(argument) <= maxSuggestion && !strings.Contains(argument, "*") && match.Visible(argument) == argument
+	return argument != "" && len(argument) <= MaxPattern && !strings.Contains(argument, "*") && match.Visible(argument) == argument
 }
 
 // resourceNames are arguments by which tools name a program, a file or an address.
@@ -117,7 +118,7 @@ var resourceNames = []string{"args", "cmd", "code", "command", "commands", "endp
 // also by the names of its arguments, and is not known as dangerous.
 func mayOpenTool(c *resource.ParsedCall) bool {
 	switch {
-	case c.Call.FreeText || len(c.Whole()) > maxSuggestion:
+	case c.Call.FreeText || len(c.Whole()) > MaxPattern:
 		return false
 	case c.Tool != nil:
 		return !c.Tool.Typed && c.Tool.Risk != approvals.RiskHigh && c.Tool.Risk != approvals.RiskCritical
@@ -197,7 +198,7 @@ func widerCommand(t *shell.Programs, u *shell.Use) string {
 			return "" // it depends on the operand
 		}
 		text := shell.QuoteWords(begin) + ":*"
-		if p, err := shell.NewAllowPattern(text); err == nil && p.Covers(u.Command, t) && len(text) <= maxSuggestion && match.Visible(text) == text {
+		if p, err := shell.NewAllowPattern(text); err == nil && p.Covers(u.Command, t) && len(text) <= MaxPattern && match.Visible(text) == text {
 			return text
 		}
 	}
