@@ -89,6 +89,9 @@ func Request(r *approvals.Request, now time.Time) string {
 	if !r.Status.Final() && r.Details.Confirm != "" {
 		line("--confirm", fmt.Sprintf("%q must be typed to approve", r.Details.Confirm))
 	}
+	if !r.Status.Final() && r.Details.Passkey {
+		line("Passkey", "needed to approve, in the inbox only")
+	}
 	if !r.Status.Final() && r.AllowRemember {
 		remembering(r, line)
 	}
