@@ -197,7 +197,8 @@ func (p *Passkeys) Revoke(ctx context.Context, reviewer, channel, id string, ass
 		if i < 0 {
 			return fmt.Errorf("passkey %q: %w", id, ErrUnknown)
 		}
-		gone, all.Keys = all.Keys[i], slices.Delete(all.Keys, i, i+1)
+		gone = all.Keys[i]
+		all.Keys = slices.Delete(all.Keys, i, i+1)
 		return nil
 	})
 	if err != nil {
