@@ -28,6 +28,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/oidc"
+	"github.com/heldcall/heldcall/console/passkeys"
 	"github.com/heldcall/heldcall/console/sessions"
 )
 
@@ -65,7 +66,7 @@ type Options struct {
 	SelfApproval bool
 	Session      time.Duration         // how long a sign-in lasts; 0: 12 h
 	Push         Push                  // the channel to reviewers' browsers
-	Passkeys     Passkeys              // with which reviewers confirm approvals
+	Passkeys     *passkeys.Passkeys    // with which reviewers confirm approvals
 	Checks       []Check               // of readiness
 	Hooks        []Hook                // where services call
 	Log          *slog.Logger          // nil: discards

@@ -82,21 +82,21 @@ func (p *Passkeys) opened(challenge string, s subject) (reviewers.UsedChallenge,
 }
 
 // request returns what a browser needs to have a passkey of the reviewer answer a new challenge.
-func (p *Passkeys) request(ctx context.Context, s subject) (json.RawMessage, error) {
+func (p *Passkeys) request(ctx context.Context, s subject) (BrowserOptions, error) {
 	at, all, _, err := p.read(ctx, s.Reviewer)
 	if err != nil {
-		return nil, err
+		return BrowserOptions{}, err
 	}
 	if len(all.Keys) == 0 {
-		return nil, approvals.Invalid(field, "%s has no passkey: register one in the inbox at %s/#/passkeys", s.Reviewer, at.origin)
+		return BrowserOptions{}, approvals.Invalid(field, "%s has no passkey: register one in the inbox at %s/#/passkeys", s.Reviewer, at.origin)
 	}
 	u, err := p.user(&all)
 	if err != nil {
-		return nil, err
+		return BrowserOptions{}, err
 	}
 	asked, _, err := at.webauthn.BeginLogin(u, webauthn.WithChallenge(p.challenge(s)))
 	if err != nil {
-		return nil, fmt.Errorf("make a challenge: %w", err)
+		return BrowserOptions{}, fmt.Errorf("make a challenge: %w", err)
 	}
 	return optionsJSON(asked.Response)
 }
@@ -201,10 +201,10 @@ func credentialOf(k *reviewers.Passkey) (c webauthn.Credential, err error) {
 
 // optionsJSON writes options as PublicKeyCredential.parseCreationOptionsFromJSON and
 // parseRequestOptionsFromJSON read them.
-func optionsJSON(options any) (json.RawMessage, error) {
+func optionsJSON(options any) (BrowserOptions, error) {
 	text, err := json.Marshal(options)
 	if err != nil {
-		return nil, fmt.Errorf("encode options for a browser: %w", err)
+		return BrowserOptions{}, fmt.Errorf("encode options for a browser: %w", err)
 	}
-	return text, nil
+	return BrowserOptions{text}, nil
 }

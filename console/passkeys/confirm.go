@@ -32,13 +32,13 @@ func approvalOf(r *approvals.Request, d *approvals.Decision) (subject, error) {
 
 // ChallengeToApprove returns what a browser needs to have a passkey of the reviewer confirm an
 // approval.
-func (p *Passkeys) ChallengeToApprove(ctx context.Context, r *approvals.Request, d *approvals.Decision) (json.RawMessage, error) {
+func (p *Passkeys) ChallengeToApprove(ctx context.Context, r *approvals.Request, d *approvals.Decision) (BrowserOptions, error) {
 	if !d.Action.Approves() {
-		return nil, approvals.Invalid("action", "%s needs no passkey", d.Action)
+		return BrowserOptions{}, approvals.Invalid("action", "%s needs no passkey", d.Action)
 	}
 	s, err := approvalOf(r, d)
 	if err != nil {
-		return nil, err
+		return BrowserOptions{}, err
 	}
 	return p.request(ctx, s)
 }

@@ -130,12 +130,6 @@ func (p *Passkeys) Origin() (origin string, refusal error) {
 	return one.origin, one.refusal
 }
 
-// List returns the passkeys of a reviewer, the oldest first.
-func (p *Passkeys) List(ctx context.Context, reviewer string) ([]reviewers.Passkey, error) {
-	all, _, err := p.store.ReadPasskeys(ctx, reviewer)
-	return all.Keys, err
-}
-
 // user is a reviewer as the library of WebAuthn sees one.
 type user struct {
 	name        string

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -90,8 +89,13 @@ func newBrowser(t *testing.T) *authenticator.Authenticator {
 	return a
 }
 
-func asked(options json.RawMessage) []byte {
-	return slices.Concat([]byte(`{"publicKey":`), options, []byte(`}`))
+func asked(t *testing.T, options BrowserOptions) []byte {
+	t.Helper()
+	text, err := json.Marshal(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // created is a passkey that a browser creates for a reviewer.
@@ -101,7 +105,7 @@ func (r *replica) created(a *authenticator.Authenticator, name string) Registrat
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	credential, err := a.Create(asked(options))
+	credential, err := a.Create(asked(r.t, options))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -121,7 +125,7 @@ func (r *replica) confirmed(a *authenticator.Authenticator, q *approvals.Request
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if d.Assertion, err = a.Get(asked(options)); err != nil {
+	if d.Assertion, err = a.Get(asked(r.t, options)); err != nil {
 		r.t.Fatal(err)
 	}
 	return d
@@ -202,7 +206,7 @@ func TestOnlyOnePasskeyIsTheFirst(t *testing.T) {
 	}
 	wantRefusal(t, r.register(a, "slower"), "registered just now")
 	all, err := r.List(t.Context(), "ann")
-	if err != nil || len(all) != 1 || all[0].Name != "faster" || len(r.log) != 1 {
+	if err != nil || len(all.Items) != 1 || all.Items[0].Name != "faster" || len(r.log) != 1 {
 		t.Errorf("the passkeys are %+v, %v; %d events", all, err, len(r.log))
 	}
 }

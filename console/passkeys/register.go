@@ -26,31 +26,22 @@ const (
 // ErrUnknown is returned for the id of a passkey that its reviewer does not have.
 var ErrUnknown = errors.New("no such passkey")
 
-// Registration is a passkey that a browser has created.
-type Registration struct {
-	Name       string          `json:"name"`
-	Credential json.RawMessage `json:"credential"` // as the browser returns it: PublicKeyCredential.toJSON
-	// Assertion is that of a passkey which the reviewer has already, for a challenge of
-	// [Passkeys.ChallengeToAdd]. The first passkey needs none.
-	Assertion json.RawMessage `json:"assertion,omitempty"`
-}
-
 // Creation returns what a browser needs to create a passkey with a name.
-func (p *Passkeys) Creation(ctx context.Context, reviewer, name string) (json.RawMessage, error) {
+func (p *Passkeys) Creation(ctx context.Context, reviewer, name string) (BrowserOptions, error) {
 	at, all, _, err := p.read(ctx, reviewer)
 	if err != nil {
-		return nil, err
+		return BrowserOptions{}, err
 	}
 	if name, err = checkNew(&all, name); err != nil {
-		return nil, err
+		return BrowserOptions{}, err
 	}
 	u, err := p.user(&all)
 	if err != nil {
-		return nil, err
+		return BrowserOptions{}, err
 	}
 	s, err := newSubject(reviewer, "register", name)
 	if err != nil {
-		return nil, err
+		return BrowserOptions{}, err
 	}
 	known := webauthn.Credentials(u.credentials).CredentialDescriptors()
 	creation, _, err := at.webauthn.BeginRegistration(u, webauthn.WithExclusions(known), func(o *protocol.PublicKeyCredentialCreationOptions) error {
@@ -58,7 +49,7 @@ func (p *Passkeys) Creation(ctx context.Context, reviewer, name string) (json.Ra
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("begin to register a passkey: %w", err)
+		return BrowserOptions{}, fmt.Errorf("begin to register a passkey: %w", err)
 	}
 	return optionsJSON(creation.Response)
 }
@@ -83,28 +74,18 @@ func addition(reviewer string, one Registration) (subject, error) {
 	return newSubject(reviewer, "add", []string{strings.TrimSpace(one.Name), string(one.Credential)})
 }
 
-// ChallengeToAdd returns what a browser needs to have a passkey of the reviewer confirm that
-// another one is added.
-func (p *Passkeys) ChallengeToAdd(ctx context.Context, reviewer string, one Registration) (json.RawMessage, error) {
-	s, err := addition(reviewer, one)
-	if err != nil {
-		return nil, err
-	}
-	return p.request(ctx, s)
-}
-
 // Register adds a passkey. If the reviewer has some, one of them has confirmed it.
-func (p *Passkeys) Register(ctx context.Context, reviewer, channel string, one Registration) (reviewers.Passkey, error) {
+func (p *Passkeys) Register(ctx context.Context, reviewer, channel string, one Registration) (Item, error) {
 	at, all, revision, err := p.read(ctx, reviewer)
 	if err != nil {
-		return reviewers.Passkey{}, err
+		return Item{}, err
 	}
 	if one.Name, err = checkNew(&all, one.Name); err != nil {
-		return reviewers.Passkey{}, err
+		return Item{}, err
 	}
 	added, used, err := p.created(at, &all, one)
 	if err != nil {
-		return reviewers.Passkey{}, err
+		return Item{}, err
 	}
 	if len(all.Keys) == 0 {
 		all.Keys, all.Used = append(all.Keys, added), append(all.Used, used)
@@ -116,9 +97,9 @@ func (p *Passkeys) Register(ctx context.Context, reviewer, channel string, one R
 		err = p.add(ctx, reviewer, one, added)
 	}
 	if err != nil {
-		return reviewers.Passkey{}, err
+		return Item{}, err
 	}
-	return added, p.event(ctx, approvals.EventPasskeyRegistered, reviewer, channel, &added)
+	return itemOf(&added), p.event(ctx, approvals.EventPasskeyRegistered, reviewer, channel, &added)
 }
 
 // add adds a passkey to others.
@@ -175,12 +156,15 @@ func (p *Passkeys) created(at *party, all *reviewers.Passkeys, one Registration)
 
 func revocation(reviewer, id string) (subject, error) { return newSubject(reviewer, "revoke", id) }
 
-// ChallengeToRevoke returns what a browser needs to have a passkey of the reviewer confirm that
-// one is revoked.
-func (p *Passkeys) ChallengeToRevoke(ctx context.Context, reviewer, id string) (json.RawMessage, error) {
-	s, err := revocation(reviewer, id)
+// ChallengeToChange returns what a browser needs to have a passkey of the reviewer confirm that
+// one is added or revoked.
+func (p *Passkeys) ChallengeToChange(ctx context.Context, reviewer string, c Change) (BrowserOptions, error) {
+	s, err := revocation(reviewer, c.Revoke)
+	if c.Add != nil {
+		s, err = addition(reviewer, *c.Add)
+	}
 	if err != nil {
-		return nil, err
+		return BrowserOptions{}, err
 	}
 	return p.request(ctx, s)
 }

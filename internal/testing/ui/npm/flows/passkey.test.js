@@ -97,7 +97,7 @@ flows('passkey', {
 		await page.getByRole('link', { name: 'Inbox' }).click();
 		await stage.look(page, 'wipe');
 		await page.getByRole('button', { name: 'Approve with passkey' }).click();
-		await page.getByText(`Passkeys work at ${there} only.`).waitFor();
+		await page.getByRole('alert').filter({ hasText: `Passkeys work at ${there} only.` }).waitFor();
 		await page.goto(`${stage.held.console}/#/passkeys`);
 		await page.getByRole('button', { name: `Open ${there}` }).click();
 		await page.getByRole('button', { name: 'Register a passkey' }).waitFor();
