@@ -252,13 +252,18 @@ func TestPasskeysConfirmTheirChanges(t *testing.T) {
 	if !strings.Contains(list, `"laptop"`) || strings.Contains(list, `"phone"`) || strings.Contains(list, "publicKey") || !strings.Contains(list, `"origin":"`+c.Origin) {
 		t.Errorf("after a restart the passkeys are %s", list)
 	}
+	w.revoked = "local" // all are lost
+	w.restart(config)
+	if list := string(w.holder().must("GET", "/api/v1/passkeys", nil)); !strings.Contains(list, `"items":[]`) {
+		t.Errorf("after --revoke-passkeys the passkeys are %s", list)
+	}
 	var log []string
 	for _, typ := range []approvals.EventType{approvals.EventPasskeyRegistered, approvals.EventPasskeyRevoked} {
 		for _, e := range w.eventsOf(typ) {
 			log = append(log, string(e.Type)+" "+e.ReviewerID+" "+e.Note)
 		}
 	}
-	if got, want := strings.Join(log, ", "), "passkey_registered local laptop, passkey_registered local phone, passkey_revoked local phone"; got != want {
+	if got, want := strings.Join(log, ", "), "passkey_registered local laptop, passkey_registered local phone, passkey_revoked local phone, passkey_revoked local laptop"; got != want {
 		t.Errorf("the audit log has %s, want %s", got, want)
 	}
 }

@@ -45,6 +45,12 @@ func (p *parts) startPasskeys(ctx context.Context, _ *lifecycle) (err error) {
 	p.browsers.passkeys, err = passkeys.Open(ctx, passkeys.Options{
 		Store: p.store.ForPasskeys(), Record: p.store.Events.AppendEvents, URL: p.options.Config.Console.URL,
 	})
+	if name := p.options.RevokePasskeys; err == nil && name != "" {
+		var n int
+		if n, err = p.browsers.passkeys.RevokeAll(ctx, name); err == nil {
+			p.options.Log.Warn("passkeys revoked, as --revoke-passkeys asks; start without it the next time", "reviewer", name, "passkeys", n)
+		}
+	}
 	return err
 }
 

@@ -191,6 +191,26 @@ func (p *Passkeys) Revoke(ctx context.Context, reviewer, channel, id string, ass
 	return p.event(ctx, approvals.EventPasskeyRevoked, reviewer, channel, &gone)
 }
 
+// RevokeAll removes the passkeys of a reviewer, as the operator asks, and returns how many there
+// were.
+func (p *Passkeys) RevokeAll(ctx context.Context, reviewer string) (int, error) {
+	all, revision, err := p.store.ReadPasskeys(ctx, reviewer)
+	if err != nil || len(all.Keys) == 0 {
+		return 0, err
+	}
+	gone := all.Keys
+	all.Keys = nil
+	if err := p.write(ctx, all, revision); err != nil {
+		return 0, fmt.Errorf("revoke the passkeys of %s: %w", reviewer, err)
+	}
+	for i := range gone {
+		if err := p.event(ctx, approvals.EventPasskeyRevoked, reviewer, "operator", &gone[i]); err != nil {
+			return 0, err
+		}
+	}
+	return len(gone), nil
+}
+
 // event records a change that is durable, even if the browser has gone.
 func (p *Passkeys) event(ctx context.Context, typ approvals.EventType, reviewer, channel string, k *reviewers.Passkey) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
