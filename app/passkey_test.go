@@ -135,6 +135,10 @@ func TestPasskeyApproves(t *testing.T) {
 			t.Errorf("%s without an assertion: %v", without.Action, err)
 		}
 	}
+	overNATS := connect(t, "nats://"+w.app.NATSAddr()).ask("heldcall.v1.decide.local."+r.ID, `{"action":"approve"}`)
+	if text, _ := overNATS["message"].(string); overNATS["code"] != "invalid" || !strings.Contains(text, h.Origin+"/#/requests/"+r.ID) {
+		t.Errorf("an approval over NATS: %v", overNATS)
+	}
 	h.refused("POST", "/api/v1/decisions", object{"decisions": []object{{"request_id": r.ID, "action": "approve"}}}, 200, "needs your passkey")
 	h.refused("POST", challengePath(r.ID), object{"action": "approve"}, 422, "register one in the inbox")
 	h.refused("POST", challengePath(r.ID), object{"action": "deny"}, 422, "deny needs no passkey")

@@ -28,5 +28,5 @@ type Passkey struct {
 // UsedChallenge is a challenge that cannot be answered again.
 type UsedChallenge struct {
 	Nonce   string    `json:"nonce"`
-	Expires time.Time `json:"expires"` // UTC; afterwards it could not be answered anyway
+	Expires time.Time `json:"expires"` // UTC; afterwards it is not answered anyway
 }

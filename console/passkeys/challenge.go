@@ -23,6 +23,10 @@ import (
 // AnswerWithin is the time for which a challenge can be answered.
 const AnswerWithin = 2 * time.Minute
 
+// skew is how far the clocks of replicas may differ: a challenge that was answered is kept for
+// that long after its end.
+const skew = 10 * time.Minute
+
 // field is the field of a payload that errors about an assertion name.
 const field = "assertion"
 
@@ -148,7 +152,7 @@ func (p *Passkeys) verify(ctx context.Context, assertion []byte, s subject, use 
 // apply verifies an assertion by the passkeys of its reviewer, and notes its use in them.
 func (p *Passkeys) apply(at *party, all *reviewers.Passkeys, given *protocol.ParsedCredentialAssertionData, used reviewers.UsedChallenge) (id string, err error) {
 	now := p.now().UTC()
-	all.Used = slices.DeleteFunc(all.Used, func(u reviewers.UsedChallenge) bool { return !now.Before(u.Expires) })
+	all.Used = slices.DeleteFunc(all.Used, func(u reviewers.UsedChallenge) bool { return !now.Before(u.Expires.Add(skew)) })
 	if slices.ContainsFunc(all.Used, func(u reviewers.UsedChallenge) bool { return u.Nonce == used.Nonce }) {
 		return "", approvals.Invalid(field, "the passkey has been used for this already; confirm with it again")
 	}

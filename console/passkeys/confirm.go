@@ -16,6 +16,7 @@ type approval struct {
 	Arguments    [sha256.Size]byte // as reviewers see them
 	Action       approvals.Action
 	ModifiedArgs json.RawMessage
+	Note         string // the model reads it with modified arguments
 	Window       string
 	Patterns     []string
 	Scope        approvals.GrantScope
@@ -25,7 +26,7 @@ type approval struct {
 
 func approvalOf(r *approvals.Request, d *approvals.Decision) (subject, error) {
 	return newSubject(d.ReviewerID, "decide", approval{
-		Request: r.ID, Arguments: sha256.Sum256(r.Arguments), Action: d.Action, ModifiedArgs: d.ModifiedArgs,
+		Request: r.ID, Arguments: sha256.Sum256(r.Arguments), Action: d.Action, ModifiedArgs: d.ModifiedArgs, Note: d.Note,
 		Window: d.Window, Patterns: d.Patterns, Scope: d.Scope, GrantEnd: d.GrantExpiresAt, Template: d.Template,
 	})
 }

@@ -57,6 +57,11 @@ flows('passkey', {
 		await stage.look(page, 'wipe');
 		await stage.shot(page, 'passkey');
 		await approve.click();
+		await page.getByRole('button', { name: 'Undo' }).click();
+		await page.getByText('The approval was not sent.').waitFor();
+		assert.equal((await stage.asked('builder'))[0].id, id);
+		await approve.click(); // what was undone is confirmed again
+		await page.getByText('Approving this critical call').waitFor();
 		await page.getByText('Approved: builder').waitFor();
 		assert.equal((await answer).choices[0].message.tool_calls.length, 1);
 		await page.getByRole('link', { name: 'Passkeys' }).click();

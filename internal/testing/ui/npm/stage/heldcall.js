@@ -34,7 +34,7 @@ rules:
     confirm: type
   - ask: ["builder(wipe *)"]
     confirm: passkey
-    risk: high
+    risk: critical
   - ask: ["short_lived"]
     timeout: 10s
   - ask: ["urgent_thing"]
