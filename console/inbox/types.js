@@ -142,6 +142,7 @@
  * @property {string} [on_behalf_user] as principals name that one
  * @property {number[]} [fills] of an approval: the places of the demands that it counts for
  * @property {string} [channel]
+ * @property {string} [passkey] id of the passkey that confirmed it
  * @property {string} [note]
  * @property {any} [modified_args]
  * @property {string} [answer] to a question, in words

@@ -320,6 +320,7 @@ function drawOutcome(request) {
 	return el('div', { class: `outcome ${request.status}` },
 		el('strong', {}, automatic ? wordsFor(request).ran : edited ? 'Approved with changes' : ENDS[request.status]),
 		decision && !automatic && el('span', {}, ' by ', hostile(byWhom(decision)), ' '),
+		decision?.passkey && el('span', {}, 'with a passkey '),
 		decision?.window && el('span', {}, `and a trust window of ${plain(decision.window)} `),
 		decision?.patterns && el('span', {}, 'and from now on: ', decision.patterns.map((pattern) => [el('code', {}, hostile(pattern)), ' ']).flat()),
 		request.details.ended_at && elapsed(request.details.ended_at),

@@ -64,6 +64,8 @@ flows('passkey', {
 		await page.getByText('Approving this critical call').waitFor();
 		await page.getByText('Approved: builder').waitFor();
 		assert.equal((await answer).choices[0].message.tool_calls.length, 1);
+		await page.goto(`${page.url().split('#')[0]}#/requests/${id}`);
+		await page.getByText('with a passkey').waitFor();
 		await page.getByRole('link', { name: 'Passkeys' }).click();
 		await page.getByText('· used ').waitFor();
 		await revokeAll(page);
