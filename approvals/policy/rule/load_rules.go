@@ -31,7 +31,7 @@ func (r *reader) rule(n *yaml.Node, path string, in *Set, to *lists) {
 	}
 	rr.checkLimit(strictyaml.Join(path, "limit"))
 	rr.checkEscalation(strictyaml.Join(path, "escalate"))
-	rr.checkPasskey(n, strictyaml.Join(path, "remember"))
+	checkPasskey(rr, n, strictyaml.Join(path, "remember"))
 	for _, s := range rr.only {
 		if !rr.found[s.list] && !(s.list == &to.ask && rr.asksBeyond()) {
 			r.Fail(&yaml.Node{Line: s.line}, s.path, "has no effect: the rule has no %s list", s.name)
@@ -94,7 +94,7 @@ func (r *ruleReader) keys() []strictyaml.Key {
 }
 
 // checkPasskey refuses a rule that asks for a passkey and lets grants override it.
-func (r *ruleReader) checkPasskey(n *yaml.Node, path string) {
+func checkPasskey(r *ruleReader, n *yaml.Node, path string) {
 	if r.one.Passkey && r.one.GrantOverrides {
 		r.Fail(n, path, "cannot be used with confirm: passkey: a grant would let calls pass without the passkey")
 	}
