@@ -125,7 +125,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 func (a *App) start(ctx context.Context, running *lifecycle) error {
 	p := a.parts
 	for _, step := range []func(context.Context, *lifecycle) error{
-		p.startTracing, p.startStore, p.startAudit, a.policies.start, p.startGrants, p.startSecrets, p.startGate, p.startPush, p.startBots,
+		p.startTracing, p.startStore, p.startAudit, a.policies.start, p.startGrants, p.startSecrets, p.startPasskeys, p.startGate, p.startPush, p.startBots,
 		p.makeChannels, p.startProxy, p.startConsole, p.startNotify,
 	} {
 		if err := step(ctx, running); err != nil {

@@ -26,7 +26,7 @@ type channels struct {
 func (p *parts) makeChannels(context.Context, *lifecycle) error {
 	c := &channels{parts: p, config: p.options.Config.Notify}
 	p.channels = c
-	c.setups = append(c.setups, pushSetup(p.push))
+	c.setups = append(c.setups, pushSetup(p.browsers.push))
 	c.makeSlack()
 	if err := c.makeWebhooks(); err != nil {
 		return err

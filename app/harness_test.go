@@ -35,6 +35,7 @@ type world struct {
 	console  *client.Client
 	log      logged
 	stop     func() error
+	revoked  string                                    // whose passkeys a start revokes
 	canary   func(context.Context, *proxy.Proxy) error // nil: the proxy's own
 }
 
@@ -97,7 +98,7 @@ func silent(c *app.Config) { c.Proxy.Keepalive = soon }
 func (w *world) start(c app.Config) {
 	w.t.Helper()
 	log := slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	a, err := app.New(app.Options{Config: c, Version: "test", Log: log}.WithCanary(w.canary))
+	a, err := app.New(app.Options{Config: c, Version: "test", Log: log, RevokePasskeys: w.revoked}.WithCanary(w.canary))
 	if err != nil {
 		w.t.Fatal(err)
 	}

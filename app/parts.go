@@ -20,6 +20,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/secrets"
 	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/console"
+	"github.com/heldcall/heldcall/console/passkeys"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat"
 	"github.com/heldcall/heldcall/intercept/messages"
@@ -51,10 +52,16 @@ type parts struct {
 	secrets  *secrets.Secrets
 	held     *heldturns.Keeper
 	gate     *gate.Gate
-	push     *webpush.Push
+	browsers browsers
 	channels *channels
 	proxy    *proxy.Proxy
 	console  *console.Console
+}
+
+// browsers are what reviewers have registered in theirs.
+type browsers struct {
+	push     *webpush.Push
+	passkeys *passkeys.Passkeys
 }
 
 func (p *parts) log(component string) *slog.Logger { return p.options.Log.With("component", component) }
@@ -161,7 +168,7 @@ func (p *parts) startGate(ctx context.Context, running *lifecycle) error {
 	p.held = heldturns.New(turns)
 	o := gate.Options{
 		Store: noticed{p.store.ForGate(), p.options.Notice}, Log: p.log("gate"), Registerer: p.registry, CheckEdit: p.judge.Edit,
-		Grants: p.grants, Results: p.options.Config.Audit.Results, Turns: p.held, Idle: p.options.Config.Runs.Idle, Conceal: p.secrets.Conceal,
+		Grants: p.grants, Results: p.options.Config.Audit.Results, Turns: p.held, Idle: p.options.Config.Runs.Idle, Conceal: p.secrets.Conceal, Prove: p.browsers.passkeys.Prove,
 	}
 	if p.reviewers != nil {
 		o.NoSelfApproval, o.Profile = !p.options.Config.Console.SelfApproval, p.reviewers.Profile
@@ -227,7 +234,7 @@ func (p *parts) startConsole(_ context.Context, running *lifecycle) (err error) 
 	c := p.options.Config.Console
 	provider := c.provider(p.reviewers)
 	p.console, err = console.New(console.Options{
-		Listen: c.Listen, URL: c.URL, Gate: p.gate, Signals: p.gate.Signals(), Grants: p.grants, Propose: p.proposals().list, Secrets: p.secrets, Audit: p.store.Events, Templates: p.options.Config.Grants.templates(), Reviewers: p.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Push: p.push,
+		Listen: c.Listen, URL: c.URL, Gate: p.gate, Signals: p.gate.Signals(), Grants: p.grants, Propose: p.proposals().list, Secrets: p.secrets, Audit: p.store.Events, Templates: p.options.Config.Grants.templates(), Reviewers: p.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Push: p.browsers.push, Passkeys: p.browsers.passkeys,
 		Checks: []console.Check{
 			{Name: "store", Check: p.store.Healthy},
 			{Name: "canary", Check: p.canary.check},
@@ -242,6 +249,7 @@ func (p *parts) startConsole(_ context.Context, running *lifecycle) (err error) 
 	if err := p.console.Start(); err != nil {
 		return err
 	}
+	p.browsers.passkeys.Listen(p.console.Addr())
 	running.started("console", p.console.Shutdown)
 	if provider != nil {
 		running.background("sign-in", func(ctx context.Context) error {

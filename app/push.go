@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/console/passkeys"
 	"github.com/heldcall/heldcall/notify"
 	"github.com/heldcall/heldcall/notify/webpush"
 )
@@ -28,15 +29,29 @@ func pushSetup(push *webpush.Push) notify.Setup {
 // startPush loads the subscriptions of browsers.
 func (p *parts) startPush(ctx context.Context, running *lifecycle) (err error) {
 	c := p.options.Config.Console
-	p.push, err = webpush.Open(ctx, webpush.Options{
+	p.browsers.push, err = webpush.Open(ctx, webpush.Options{
 		Store: p.store.Push, Gate: p.gate, Reviewer: p.reviewer, HoldsToken: p.holdsToken, Rights: c.rights(), Contact: c.Push.contact(c.URL), Preview: c.Push.Preview, Private: c.Push.PrivateServices,
 		Log: p.log("web_push"),
 	})
 	if err != nil {
 		return fmt.Errorf("web push: %w", err)
 	}
-	running.background("web push", p.push.Run)
-	return running.awaitReady(ctx, p.push.Ready())
+	running.background("web push", p.browsers.push.Run)
+	return running.awaitReady(ctx, p.browsers.push.Ready())
+}
+
+// startPasskeys opens the passkeys of reviewers before the first decision.
+func (p *parts) startPasskeys(ctx context.Context, _ *lifecycle) (err error) {
+	p.browsers.passkeys, err = passkeys.Open(ctx, passkeys.Options{
+		Store: p.store.ForPasskeys(), Record: p.store.Events.AppendEvents, URL: p.options.Config.Console.URL,
+	})
+	if name := p.options.RevokePasskeys; err == nil && name != "" {
+		var n int
+		if n, err = p.browsers.passkeys.RevokeAll(ctx, name); err == nil {
+			p.options.Log.Warn("passkeys revoked, as --revoke-passkeys asks; start without it the next time", "reviewer", name, "passkeys", n)
+		}
+	}
+	return err
 }
 
 // reviewer returns the reviewer of the configuration with a name.

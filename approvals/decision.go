@@ -49,6 +49,8 @@ type Decision struct {
 	Channel        string              `json:"channel,omitempty"`          // "rest", "nats", ...
 	Window         string              `json:"window,omitempty"`           // of approve: opens a trust window for this time, such as "15m"; at most MaxWindow
 	Confirm        string              `json:"confirm,omitempty"`          // of an approval: what the reviewer typed, where Details.Confirm asks for it
+	Assertion      json.RawMessage     `json:"-"`                          // of an approval: that of a passkey for this decision, where Details.Passkey asks for it; not recorded
+	Passkey        string              `json:"passkey,omitempty"`          // of an approval: the id of the passkey that confirmed it, set by the gate
 	Patterns       []string            `json:"patterns,omitempty"`
 	GrantExpiresAt *time.Time          `json:"grant_expires_at,omitempty"` // of the grant; given to the gate, nil is DefaultGrantTime from now and NeverExpires no end; recorded, nil is no end
 	Scope          GrantScope          `json:"scope,omitempty"`            // of the grant

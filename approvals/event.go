@@ -35,14 +35,16 @@ const (
 	EventRunEnded          EventType = "run_ended" // its agent is silent, or has begun another run
 	EventDelegationCreated EventType = "delegation_created"
 	EventDelegationRevoked EventType = "delegation_revoked"
-	EventTurnDetached      EventType = "turn_detached"     // its agent's connection has ended
-	EventTurnReattached    EventType = "turn_reattached"   // an agent has come back
-	EventTurnParked        EventType = "turn_parked"       // its agent was answered with a notice
-	EventTurnReady         EventType = "turn_ready"        // it has no agent, and its requests are final
-	EventCheckpoint        EventType = "checkpoint"        // a replica has signed the end of the log
-	EventPolicyChanged     EventType = "policy_changed"    // the content of a policy file differs from the last recorded one
-	EventReviewersChanged  EventType = "reviewers_changed" // the configured reviewers differ from the last recorded ones
-	EventLossAccepted      EventType = "loss_accepted"     // the operator has started heldcall with a damaged state; Note has the damage
+	EventTurnDetached      EventType = "turn_detached"      // its agent's connection has ended
+	EventTurnReattached    EventType = "turn_reattached"    // an agent has come back
+	EventTurnParked        EventType = "turn_parked"        // its agent was answered with a notice
+	EventTurnReady         EventType = "turn_ready"         // it has no agent, and its requests are final
+	EventCheckpoint        EventType = "checkpoint"         // a replica has signed the end of the log
+	EventPolicyChanged     EventType = "policy_changed"     // the content of a policy file differs from the last recorded one
+	EventReviewersChanged  EventType = "reviewers_changed"  // the configured reviewers differ from the last recorded ones
+	EventPasskeyRegistered EventType = "passkey_registered" // Passkey is its id, Note its name
+	EventPasskeyRevoked    EventType = "passkey_revoked"    // the same
+	EventLossAccepted      EventType = "loss_accepted"      // the operator has started heldcall with a damaged state; Note has the damage
 )
 
 // Event is one entry of the audit log. Seq, PrevHash and Hash are set when it
@@ -70,6 +72,7 @@ type Event struct {
 	OnBehalfOf string          `json:"on_behalf_of,omitempty"` // the reviewer in whose place they decided
 	Demands    []Demand        `json:"demands,omitempty"`      // of a request: all; of an approval: those that it counts for
 	Channel    string          `json:"channel,omitempty"`
+	Passkey    string          `json:"passkey,omitempty"` // id of the passkey that was registered, was revoked or has confirmed an approval
 	Note       string          `json:"note,omitempty"`
 	Before     json.RawMessage `json:"before,omitempty"`    // arguments as the model wrote them
 	After      json.RawMessage `json:"after,omitempty"`     // arguments that were released, where they differ

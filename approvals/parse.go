@@ -22,6 +22,7 @@ type DecisionPayload struct {
 	Note           string              `json:"note"`
 	Window         string              `json:"window"`
 	Confirm        string              `json:"confirm"`
+	Assertion      jsontext.Value      `json:"assertion"`
 	Patterns       []string            `json:"patterns"`
 	GrantExpiresAt *GrantEnd           `json:"grant_expires_at"`
 	Scope          GrantScope          `json:"scope"`
@@ -68,6 +69,9 @@ func ParseDecision(payload []byte) (Decision, error) {
 	}
 	if p.GrantExpiresAt != nil {
 		d.GrantExpiresAt = &p.GrantExpiresAt.Time
+	}
+	if p.Assertion != nil && p.Assertion.Kind() != 'n' {
+		d.Assertion = []byte(p.Assertion)
 	}
 	if p.ModifiedArgs != nil && p.ModifiedArgs.Kind() != 'n' {
 		d.ModifiedArgs = []byte(p.ModifiedArgs)

@@ -144,6 +144,9 @@ type Details struct {
 	// Confirm is what a reviewer must type to approve the request, in the field confirm of
 	// the decision; "": nothing. See [ConfirmationOf].
 	Confirm string `json:"confirm,omitempty"`
+	// Passkey is true if an approval needs the passkey of the reviewer: see
+	// [Decision.Assertion].
+	Passkey bool `json:"passkey,omitempty"`
 	// CancelReason is the reason why the request was cancelled: agent_gone, run_aborted,
 	// not_recorded or internal_error.
 	CancelReason string `json:"cancel_reason,omitempty"`

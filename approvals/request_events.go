@@ -24,6 +24,7 @@ func RequestEvents(r *Request) []Event {
 		e.ReviewerID = d.ReviewerID
 		e.OnBehalfOf = d.OnBehalfOf
 		e.Channel = d.Channel
+		e.Passkey = d.Passkey
 		e.Note = d.Note
 		for _, place := range d.Fills {
 			e.Demands = append(e.Demands, r.originalDemands()[place])

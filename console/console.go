@@ -28,6 +28,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/oidc"
+	"github.com/heldcall/heldcall/console/passkeys"
 	"github.com/heldcall/heldcall/console/sessions"
 )
 
@@ -65,6 +66,7 @@ type Options struct {
 	SelfApproval bool
 	Session      time.Duration         // how long a sign-in lasts; 0: 12 h
 	Push         Push                  // the channel to reviewers' browsers
+	Passkeys     *passkeys.Passkeys    // with which reviewers confirm approvals
 	Checks       []Check               // of readiness
 	Hooks        []Hook                // where services call
 	Log          *slog.Logger          // nil: discards
@@ -151,6 +153,7 @@ func newHandlers(o Options, policy access.BindPolicy, auth *access.Authenticator
 		audit:       auditHandlers{o.Audit},
 		live:        newLiveHandlers(o, requests, m),
 		push:        pushHandlers{o.Push},
+		passkeys:    passkeyHandlers{o.Passkeys, requests},
 		signIn: &signInHandlers{
 			auth: auth, gate: o.Gate, oidc: o.OIDC, origin: policy.Origin(), attempts: sessions.NewAttempts(), selfApproval: o.SelfApproval, log: o.Log,
 		},

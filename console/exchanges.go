@@ -7,6 +7,7 @@ import (
 	"github.com/heldcall/heldcall/console/live"
 	"github.com/heldcall/heldcall/console/oidc"
 	"github.com/heldcall/heldcall/console/openapi"
+	"github.com/heldcall/heldcall/console/passkeys"
 	"github.com/heldcall/heldcall/console/problem"
 	"github.com/heldcall/heldcall/internal/schema"
 )
@@ -48,6 +49,7 @@ func exchanges() map[string]openapi.Exchange {
 		"GET /api/v1/requests/{id}":             {Reply: request},
 		"GET /api/v1/requests/{id}/suggestions": {Reply: reflect.TypeFor[listOf[approvals.Suggestion]]()},
 		"POST /api/v1/requests/{id}/decision":   {Body: reflect.TypeFor[approvals.DecisionPayload](), Reply: request},
+		"POST /api/v1/requests/{id}/challenge":  {Body: reflect.TypeFor[approvals.DecisionPayload](), Reply: reflect.TypeFor[passkeys.BrowserOptions]()},
 		"POST /api/v1/decisions":                {Body: reflect.TypeFor[batchPayload](), Reply: reflect.TypeFor[batchReply]()},
 		"GET /api/v1/runs":                      {Reply: reflect.TypeFor[listOf[approvals.Run]]()},
 		"GET /api/v1/runs/{id}":                 {Reply: reflect.TypeFor[approvals.Run]()},
@@ -84,23 +86,28 @@ func exchanges() map[string]openapi.Exchange {
 				},
 			},
 		},
-		"GET /api/v1/audit":               {Query: []string{"since", "cursor", "limit"}, Reply: reflect.TypeFor[approvals.EventPage]()},
-		"GET /api/v1/delegations":         {Reply: reflect.TypeFor[listOf[approvals.Delegation]]()},
-		"POST /api/v1/delegations":        {Body: reflect.TypeFor[delegationPayload](), Reply: delegation},
-		"DELETE /api/v1/delegations/{id}": {Reply: delegation},
-		"GET /api/v1/me":                  {Reply: self},
-		"GET /api/v1/push":                {Reply: reflect.TypeFor[pushReply]()},
-		"POST /api/v1/push":               {Body: reflect.TypeFor[subscriptionPayload](), Reply: reflect.TypeFor[pushBrowser]()},
-		"DELETE /api/v1/push/{id}":        {},
-		"GET /api/v1/session":             {Reply: reflect.TypeFor[signInMethods]()},
-		"POST /api/v1/session":            {Body: reflect.TypeFor[signInPayload](), Reply: self},
-		"DELETE /api/v1/session":          {},
-		"POST /api/v1/session/oidc":       {Reply: reflect.TypeFor[oidc.Begun]()},
-		"POST /api/v1/session/oidc/code":  {Body: reflect.TypeFor[oidc.Returned](), Reply: self},
-		"GET /openapi.json":               {Reply: reflect.TypeFor[schema.Object]()},
-		"GET /reference":                  {Reply: reflect.TypeFor[string](), Media: "text/html"},
-		"GET /metrics":                    {Reply: reflect.TypeFor[string](), Media: "text/plain"},
-		"GET /healthz":                    {Reply: reflect.TypeFor[healthReply]()},
-		"GET /readyz":                     {Reply: reflect.TypeFor[readinessReply]()},
+		"GET /api/v1/audit":                 {Query: []string{"since", "cursor", "limit"}, Reply: reflect.TypeFor[approvals.EventPage]()},
+		"GET /api/v1/delegations":           {Reply: reflect.TypeFor[listOf[approvals.Delegation]]()},
+		"POST /api/v1/delegations":          {Body: reflect.TypeFor[delegationPayload](), Reply: delegation},
+		"DELETE /api/v1/delegations/{id}":   {Reply: delegation},
+		"GET /api/v1/me":                    {Reply: self},
+		"GET /api/v1/push":                  {Reply: reflect.TypeFor[pushReply]()},
+		"POST /api/v1/push":                 {Body: reflect.TypeFor[subscriptionPayload](), Reply: reflect.TypeFor[pushBrowser]()},
+		"DELETE /api/v1/push/{id}":          {},
+		"GET /api/v1/passkeys":              {Reply: reflect.TypeFor[passkeys.Listed]()},
+		"POST /api/v1/passkeys":             {Body: reflect.TypeFor[passkeys.Registration](), Reply: reflect.TypeFor[passkeys.Item]()},
+		"POST /api/v1/passkeys/options":     {Body: reflect.TypeFor[passkeys.Named](), Reply: reflect.TypeFor[passkeys.BrowserOptions]()},
+		"POST /api/v1/passkeys/challenge":   {Body: reflect.TypeFor[passkeys.Change](), Reply: reflect.TypeFor[passkeys.BrowserOptions]()},
+		"POST /api/v1/passkeys/{id}/revoke": {Body: reflect.TypeFor[passkeys.Revocation]()},
+		"GET /api/v1/session":               {Reply: reflect.TypeFor[signInMethods]()},
+		"POST /api/v1/session":              {Body: reflect.TypeFor[signInPayload](), Reply: self},
+		"DELETE /api/v1/session":            {},
+		"POST /api/v1/session/oidc":         {Reply: reflect.TypeFor[oidc.Begun]()},
+		"POST /api/v1/session/oidc/code":    {Body: reflect.TypeFor[oidc.Returned](), Reply: self},
+		"GET /openapi.json":                 {Reply: reflect.TypeFor[schema.Object]()},
+		"GET /reference":                    {Reply: reflect.TypeFor[string](), Media: "text/html"},
+		"GET /metrics":                      {Reply: reflect.TypeFor[string](), Media: "text/plain"},
+		"GET /healthz":                      {Reply: reflect.TypeFor[healthReply]()},
+		"GET /readyz":                       {Reply: reflect.TypeFor[readinessReply]()},
 	}
 }

@@ -141,26 +141,35 @@ func (h requestHandlers) decide(w http.ResponseWriter, r *http.Request) error {
 // take parses one decision and has the gate decide. An id in the payload must be
 // that of the path, where there is one.
 func (h requestHandlers) take(ctx context.Context, who access.Identity, channel, id string, payload []byte) (approvals.Request, error) {
-	decision, err := approvals.ParseDecision(payload)
+	decision, err := h.parse(who, channel, id, payload)
 	if err != nil {
 		return approvals.Request{}, err
 	}
-	switch {
-	case id != "" && decision.RequestID != "" && decision.RequestID != id:
-		return approvals.Request{}, &approvals.InvalidError{Field: "request_id", Reason: "is not the request in the path; leave it out"}
-	case id == "" && decision.RequestID == "":
-		return approvals.Request{}, &approvals.InvalidError{Field: "request_id", Reason: "is missing"}
-	case id == "" && !plausibleID(decision.RequestID):
-		return approvals.Request{}, approvals.ErrUnknownRequest
-	}
-	decision.RequestID = cmp.Or(id, decision.RequestID)
-	who.Sign(&decision)
-	decision.Channel = channel
 	request, err := h.gate.Decide(ctx, decision)
 	if err != nil {
 		return approvals.Request{}, fmt.Errorf("decide request %s: %w", decision.RequestID, err)
 	}
 	return request, nil
+}
+
+// parse returns a decision by its sender. See take.
+func (h requestHandlers) parse(who access.Identity, channel, id string, payload []byte) (approvals.Decision, error) {
+	decision, err := approvals.ParseDecision(payload)
+	if err != nil {
+		return decision, err
+	}
+	switch {
+	case id != "" && decision.RequestID != "" && decision.RequestID != id:
+		return decision, &approvals.InvalidError{Field: "request_id", Reason: "is not the request in the path; leave it out"}
+	case id == "" && decision.RequestID == "":
+		return decision, &approvals.InvalidError{Field: "request_id", Reason: "is missing"}
+	case id == "" && !plausibleID(decision.RequestID):
+		return decision, approvals.ErrUnknownRequest
+	}
+	decision.RequestID = cmp.Or(id, decision.RequestID)
+	who.Sign(&decision)
+	decision.Channel = channel
+	return decision, nil
 }
 
 // outcome is the answer to one decision of a batch: the request after it, or the

@@ -12,6 +12,7 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/console/passkeys"
 	"github.com/heldcall/heldcall/console/problem"
 )
 
@@ -54,6 +55,7 @@ var unknownRecords = map[error]string{
 	approvals.ErrUnknownDelegation: "there is no delegation with this id; GET /api/v1/delegations lists those in force",
 	approvals.ErrUnknownRun:        "no run with this id had a call or a signal; GET /api/v1/runs lists runs",
 	approvals.ErrUnknownSecret:     "there is no such secret of this principal and session; GET /api/v1/secrets lists them",
+	passkeys.ErrUnknown:            "you have no passkey with this id; GET /api/v1/passkeys lists yours",
 	approvals.ErrUnknownGrant:      "there is no grant with this id, or it was revoked; GET /api/v1/grants lists them",
 }
 

@@ -31,6 +31,7 @@ type handlers struct {
 	audit       auditHandlers
 	live        *liveHandlers
 	push        pushHandlers
+	passkeys    passkeyHandlers
 	signIn      *signInHandlers
 	pages       *pageHandlers
 	health      healthHandlers
@@ -43,6 +44,7 @@ func (h *handlers) routes() []route {
 		{"GET", "/api/v1/requests/{id}", viewer, "one request", h.requests.show},
 		{"GET", "/api/v1/requests/{id}/suggestions", viewer, "the suggested patterns of a request: what each allows, and how many recent requests it would have covered", h.grants.suggestions},
 		{"POST", "/api/v1/requests/{id}/decision", reviewer, `decide a request: {"action": "approve"}`, h.requests.decide},
+		{"POST", "/api/v1/requests/{id}/challenge", reviewer, "what a browser needs to have your passkey confirm an approval, which is the body; its assertion is the field assertion of the decision", h.passkeys.challengeDecision},
 		{"POST", "/api/v1/decisions", reviewer, `decide several requests: {"decisions": [{"request_id": "...", "action": "deny", "note": "..."}]}`, h.requests.decideBatch},
 		{"GET", "/api/v1/runs", viewer, "runs that had a call or a signal, the most recently active first; of those that have ended the last 500", h.runs.list},
 		{"GET", "/api/v1/runs/{id}", viewer, "one run", h.runs.show},
@@ -69,6 +71,11 @@ func (h *handlers) routes() []route {
 		{"GET", "/api/v1/push", reviewer, "the key with which browsers subscribe to notifications, and your subscribed browsers", h.push.show},
 		{"POST", "/api/v1/push", reviewer, `subscribe a browser to the requests that you may approve: the JSON of its PushSubscription`, h.push.subscribe},
 		{"DELETE", "/api/v1/push/{id}", reviewer, "unsubscribe a browser", h.push.unsubscribe},
+		{"GET", "/api/v1/passkeys", reviewer, "your passkeys, and the origin of the pages that can use them", h.passkeys.list},
+		{"POST", "/api/v1/passkeys", reviewer, `register a passkey: {"name": "...", "credential": {...}}; with an assertion of another one, if you have any`, h.passkeys.register},
+		{"POST", "/api/v1/passkeys/options", reviewer, `what a browser needs to create a passkey: {"name": "..."}`, h.passkeys.create},
+		{"POST", "/api/v1/passkeys/challenge", reviewer, `what a browser needs to have your passkey confirm a change: {"add": {"name": "...", "credential": {...}}} or {"revoke": "..."}`, h.passkeys.challenge},
+		{"POST", "/api/v1/passkeys/{id}/revoke", reviewer, `revoke a passkey: {"assertion": {...}}`, h.passkeys.revoke},
 		{"GET", "/api/v1/session", access.Public, "ways to sign in", h.signIn.showMethods},
 		{"POST", "/api/v1/session", access.Public, `sign in: {"token": "..."}`, h.signIn.signIn},
 		{"DELETE", "/api/v1/session", viewer, "sign out", h.signIn.signOut},

@@ -54,8 +54,9 @@ type Log struct {
 	writing bool
 	writers sync.WaitGroup
 
-	head  Head // owned by the one goroutine that writes
-	known bool
+	appends chan struct{} // has one element while entries are being appended
+	head    Head          // the end of the log, of who appends
+	known   bool
 }
 
 // appending is one call to Append.
@@ -66,7 +67,7 @@ type appending struct {
 
 // NewLog returns a log on a stream with entries of at most maxBytes bytes.
 func NewLog(stream Stream, maxBytes func() int) *Log {
-	return &Log{stream: stream, maxBytes: maxBytes}
+	return &Log{stream: stream, maxBytes: maxBytes, appends: make(chan struct{}, 1)}
 }
 
 // Append appends events in their order and returns when they are durable. Events of other
@@ -109,7 +110,7 @@ func (l *Log) Append(ctx context.Context, events ...approvals.Event) error {
 }
 
 // Ensure appends an event unless exists finds it. It appends only if the log has not grown
-// since the check, so two writers that ensure the same event write it once.
+// since the check, so that two writers who ensure the same event write it once.
 func (l *Log) Ensure(ctx context.Context, e approvals.Event, exists func(context.Context) (bool, error)) error {
 	for {
 		head, err := l.stream.Head(ctx)
@@ -119,11 +120,7 @@ func (l *Log) Ensure(ctx context.Context, e approvals.Event, exists func(context
 		if there, err := exists(ctx); there || err != nil {
 			return err
 		}
-		entry, err := seal(e, head)
-		if err != nil {
-			return err
-		}
-		_, err = l.stream.AppendAfter(ctx, head.Seq, []Entry{entry})
+		_, err = l.append(ctx, &head, []approvals.Event{e})
 		if errors.Is(err, ErrDuplicate) {
 			return nil
 		}
@@ -193,17 +190,8 @@ func (l *Log) write(ctx context.Context, events []approvals.Event) (done int, er
 		if singly {
 			rest = rest[:1]
 		}
-		entries, err := l.sealAll(ctx, rest)
-		if err != nil {
-			return done, err
-		}
-		n, err := l.stream.AppendAfter(ctx, l.head.Seq, entries)
+		n, err := l.append(ctx, nil, rest)
 		done += n
-		if n > 0 {
-			last := entries[n-1].Event
-			l.head = Head{Seq: last.Seq, Hash: last.Hash}
-		}
-		l.known = err == nil
 		switch {
 		case err == nil || errors.Is(err, ErrMoved):
 		case errors.Is(err, ErrDuplicate) && len(rest) == 1:
@@ -211,13 +199,39 @@ func (l *Log) write(ctx context.Context, events []approvals.Event) (done int, er
 		case errors.Is(err, ErrDuplicate):
 			singly = true
 		default:
-			landed := l.landed(ctx, entries[n:])
-			if done += landed; n+landed < len(entries) {
-				return done, err
-			}
+			return done, err
 		}
 	}
 	return done, nil
+}
+
+// append appends events after a head, the end of the log if it is nil, and returns how many of
+// them are durable. Appends of one process do not run at the same time.
+func (l *Log) append(ctx context.Context, after *Head, events []approvals.Event) (int, error) {
+	select {
+	case l.appends <- struct{}{}:
+		defer func() { <-l.appends }()
+	case <-ctx.Done():
+		return 0, fmt.Errorf("append to the audit log: %w", ctx.Err())
+	}
+	if after != nil {
+		l.head, l.known = *after, true
+	}
+	entries, err := l.sealAll(ctx, events)
+	if err != nil {
+		return 0, err
+	}
+	n, err := l.stream.AppendAfter(ctx, l.head.Seq, entries)
+	if err != nil && !errors.Is(err, ErrMoved) && !errors.Is(err, ErrDuplicate) {
+		if n += l.landed(ctx, entries[n:]); n == len(entries) {
+			err = nil
+		}
+	}
+	if l.known = err == nil; l.known {
+		last := entries[n-1].Event
+		l.head = Head{Seq: last.Seq, Hash: last.Hash}
+	}
+	return n, err
 }
 
 // sealAll returns the entries of events after the end of the log.

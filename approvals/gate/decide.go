@@ -21,6 +21,7 @@ type decider struct {
 	checkEdit      func(approvals.Request, json.RawMessage) ([]approvals.Demand, error)
 	noSelfApproval bool
 	conceal        func(context.Context, *approvals.Request, *approvals.Decision) (func(context.Context, bool), error)
+	prove          func(context.Context, *approvals.Request, *approvals.Decision) (string, error)
 	answering      sync.Mutex // while values of a decision are stored, that of another one here must not replace them
 	now            func() time.Time
 	ids            *approvals.IDSource
@@ -36,6 +37,7 @@ func (d *decider) decide(ctx context.Context, one approvals.Decision) (approvals
 		d.answering.Lock()
 		defer d.answering.Unlock()
 	}
+	one.Passkey = ""
 	settle := func(context.Context, bool) {}
 	r, err := d.transitions.do(ctx, one.RequestID, func(r *approvals.Request) error {
 		now := d.now().UTC()
@@ -43,6 +45,9 @@ func (d *decider) decide(ctx context.Context, one approvals.Decision) (approvals
 			return errOverdue
 		}
 		one.DecidedAt, one.GrantID = now, ""
+		if err := d.confirm(ctx, r, &one); err != nil {
+			return err
+		}
 		return d.apply(ctx, r, one, &settle)
 	})
 	if errors.Is(err, errOverdue) {
@@ -56,15 +61,37 @@ func (d *decider) decide(ctx context.Context, one approvals.Decision) (approvals
 	return r, err
 }
 
+// confirm refuses a decision without what its request asks for besides. An assertion of a passkey
+// counts once, so it is not verified again after a conflict: the request is the same.
+func (d *decider) confirm(ctx context.Context, r *approvals.Request, one *approvals.Decision) (err error) {
+	if one.Passkey != "" {
+		return nil
+	}
+	trial := *one
+	if err := d.authorize(r, &trial); err != nil {
+		return err
+	}
+	if err := one.CheckConfirmation(r); err != nil {
+		return err
+	}
+	one.Passkey, err = d.prove(ctx, r, one)
+	return err
+}
+
+// refusePasskeys refuses approvals that need a passkey.
+func refusePasskeys(_ context.Context, r *approvals.Request, one *approvals.Decision) (string, error) {
+	if r.Details.Passkey && one.Action.Approves() {
+		return "", approvals.Invalid("assertion", "an approval of this request needs a passkey, and there are none here; it can be denied")
+	}
+	return "", nil
+}
+
 // apply makes a decision take effect on a pending request. Settle is called afterwards.
 func (d *decider) apply(ctx context.Context, r *approvals.Request, one approvals.Decision, settle *func(context.Context, bool)) error {
 	if err := d.authorize(r, &one); err != nil {
 		return err
 	}
 	if err := questions.CheckFor(r, &one); err != nil {
-		return err
-	}
-	if err := one.CheckConfirmation(r); err != nil {
 		return err
 	}
 	(*settle)(ctx, false) // of an attempt before a conflict

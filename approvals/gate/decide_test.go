@@ -76,8 +76,10 @@ func TestDecisionsThatAreRefused(t *testing.T) {
 	quorum.RequiredApprovals = 2
 	noRun := approvalstest.Request("no run")
 	noRun.RunID = ""
-	held := approvalstest.Open(t, g, approvalstest.Request("x"), text, quorum, noRun).Requests()
-	x, txt, quo, run := held[0].ID, held[1].ID, held[2].ID, held[3].ID
+	keyed := approvalstest.Request("passkey")
+	keyed.Details.Passkey = true
+	held := approvalstest.Open(t, g, approvalstest.Request("x"), text, quorum, noRun, keyed).Requests()
+	x, txt, quo, run, key := held[0].ID, held[1].ID, held[2].ID, held[3].ID, held[4].ID
 	modify := func(id, args string) approvals.Decision {
 		return approvals.Decision{RequestID: id, Action: approvals.ActionModifyArgs, ReviewerID: "bob", ModifiedArgs: json.RawMessage(args)}
 	}
@@ -94,6 +96,8 @@ func TestDecisionsThatAreRefused(t *testing.T) {
 		{approvals.Decision{RequestID: x, ReviewerID: "bob", Action: approvals.ActionAnswer}, "answer", "not answered"},
 		{approvals.Decision{RequestID: x, ReviewerID: "bob", Action: approvals.ActionApprove, Response: approvals.Response{Answer: "yes"}}, "answer", "needs the action"},
 		{approvals.Decision{RequestID: x, ReviewerID: "bob", Action: approvals.ActionApprove, ModifiedArgs: json.RawMessage(`{}`)}, "modified_args", "modify_args"},
+		{approvals.Decision{RequestID: key, ReviewerID: "bob", Action: approvals.ActionApprove, Passkey: "made up", Assertion: []byte(`{}`)}, "assertion", "needs a passkey"},
+		{modify(key, `{"path":"b"}`), "assertion", "needs a passkey"},
 		{modify(x, ``), "modified_args", "needs them"},
 		{modify(x, `{"path":"a","path":"b"}`), "modified_args", "strict JSON"},
 		{modify(x, `{"path":"a"} x`), "modified_args", "strict JSON"},

@@ -43,6 +43,10 @@ type Options struct {
 	// Conceal replaces secrets by their handles in a valid decision before it is recorded, and
 	// settles their values after. Nil: questions for secrets cannot be answered.
 	Conceal func(context.Context, *approvals.Request, *approvals.Decision) (settle func(ctx context.Context, decided bool), err error)
+	// Prove returns the id of the passkey that has confirmed a decision, "" if it needs none. It
+	// fails with an [*approvals.InvalidError] for an approval that is not confirmed. Nil:
+	// approvals that need a passkey are refused.
+	Prove func(context.Context, *approvals.Request, *approvals.Decision) (passkey string, err error)
 	// Results records the results of released calls.
 	Results bool
 	// Profile returns the groups and the user of a reviewer, for decisions in their place.
@@ -109,9 +113,12 @@ func New(o Options) *Gate {
 	if o.Conceal == nil {
 		o.Conceal = questions.RefuseSecrets
 	}
+	if o.Prove == nil {
+		o.Prove = refusePasskeys
+	}
 	g.decider = &decider{
 		transitions: g.transitions, delegations: g.delegations, grants: o.Grants, checkEdit: o.CheckEdit,
-		noSelfApproval: o.NoSelfApproval, conceal: o.Conceal, now: o.Now, ids: ids,
+		noSelfApproval: o.NoSelfApproval, conceal: o.Conceal, prove: o.Prove, now: o.Now, ids: ids,
 	}
 	if o.Results {
 		g.Results = results.New(results.Options{

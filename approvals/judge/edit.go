@@ -29,6 +29,9 @@ func (j *Judge) Edit(r approvals.Request, args json.RawMessage) ([]approvals.Dem
 		if v.Action == policy.Deny {
 			return nil, approvals.Invalid("modified_args", "%s denies them: %s", v.Rule, v.Reason)
 		}
+		if v.Passkey && !r.Details.Passkey {
+			return nil, approvals.Invalid("modified_args", "an approval of such arguments needs a passkey (%s): deny, and let the agent make that call", v.Rule)
+		}
 		demands = append(demands, v.Wants()...)
 	}
 	return demands, nil

@@ -84,9 +84,11 @@ func TestParseErrors(t *testing.T) {
 		`policy.yaml:7: rules[1].required_approvals: must be a whole number from 1 up, and is "0" (int)`,
 		"policy.yaml:8: rules[1].reviewers: must be a list of reviewers",
 		`policy.yaml:9: rules[1].remember: must be true or false, and is "no" (str)`)
+	f("rules:\n  - ask: [x]\n    confirm: passkey\n    remember: [session]\n  - ask: [x]\n    confirm: passkey\n    remember: true\n",
+		"policy.yaml:2: rules[0].remember: cannot be used with confirm: passkey: a grant would let calls pass without the passkey",
+		"policy.yaml:5: rules[1].remember: cannot be used with confirm: passkey")
 	f("rules:\n  - ask: [x]\n    confirm: passkey\n  - ask: [x]\n    confirm: 'yes'\n  - allow: [x]\n    confirm: type\n",
-		"policy.yaml:3: rules[0].confirm: cannot be passkey, which is not supported: write type, or leave it out",
-		`policy.yaml:5: rules[1].confirm: is "yes": write type`,
+		`policy.yaml:5: rules[1].confirm: is "yes": write type, passkey`,
 		"policy.yaml:7: rules[2].confirm: has no effect")
 	f("tools:\n  bash: {resource: c, as: shell}\n  r*: {resource: p, as: path}\nrules:\n"+
 		"  - allow: ['bash(a && b)', 'bash($X)', 'bash(a > b)', 'b*(A=1 b)', 'bash(a #b)', 'bash(a {b})']\n"+

@@ -164,7 +164,7 @@ func (q *question) askByRules(by rule.Basis, asks, sure []*rule.Pattern) Verdict
 	v.want(demandsOf(asks))
 	v.AllowRemember = v.AllowRemember && !all.NoRemember
 	v.RememberScopes = slices.Clone(all.Scopes)
-	v.Confirm = all.Confirm
+	v.Confirm, v.Passkey = all.Confirm, all.Passkey
 	if silence {
 		v.OnTimeout = approvals.OnTimeoutApprove
 	}
@@ -179,7 +179,7 @@ func (q *question) askByRules(by rule.Basis, asks, sure []*rule.Pattern) Verdict
 func (q *question) silenceApproves(asks []*rule.Pattern) bool {
 	covering := make([]*rule.Pattern, len(asks))
 	for i, p := range asks {
-		if p.Rule.OnTimeout != approvals.OnTimeoutApprove || p.Rule.Confirm {
+		if p.Rule.OnTimeout != approvals.OnTimeoutApprove || p.Rule.Confirm || p.Rule.Passkey {
 			return false
 		}
 		one := *p // an index ranks its patterns

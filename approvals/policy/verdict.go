@@ -53,6 +53,7 @@ type Verdict struct {
 	AllowRemember     bool
 	RememberScopes    []approvals.GrantScope // of a grant that remembers; nil: any
 	Confirm           bool                   // an approval must have the target of the call: see [Verdict.Confirmation]
+	Passkey           bool                   // an approval must have the assertion of a passkey
 	Window            bool                   // the policy has a workspace, so that a trust window can cover calls
 
 	// Limits are those of the rules that allow or ask: see [Counter.Take].

@@ -2,9 +2,9 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -81,28 +81,101 @@ const (
 	headerBatchCommit = "Nats-Batch-Commit"
 )
 
-// maxSingle is the number of entries up to which each is a message of its own. NATS keeps a
-// batch of a stream with one copy in files that it creates and removes, which costs as much
-// as about 12 synced messages; with several copies in memory.
+// maxSingle is the number of entries up to which each is a message of its own on an external
+// server with one copy. Such a server keeps a batch in files that it creates and removes, which
+// costs as much as about 12 synced messages; with several copies it keeps it in memory.
 const maxSingle = 3
 
-// AppendAfter publishes few entries one after the other, and others as an atomic batch. It
-// does not send an entry before the reply to the one before it: after a conflict, the
-// expected sequence of the next entry can be that of an entry of another writer, and the
-// chain would fork.
-func (e eventStream) AppendAfter(ctx context.Context, seq uint64, entries []audit.Entry) (int, error) {
+// AppendAfter publishes each entry as a message, or several as an atomic batch.
+//
+// All messages to the embedded server are sent before the first reply: this process alone writes
+// its log, one append at a time. An external server gets a message only after the reply to the
+// one before it: after a conflict, the expected sequence of the next entry can be that of an
+// entry of another writer, and the chain would fork.
+func (e eventStream) AppendAfter(ctx context.Context, seq uint64, entries []audit.Entry) (done int, err error) {
 	defer e.backend.TimeWrite()()
-	if len(entries) > maxSingle || (len(entries) > 1 && e.stream.CachedInfo().Config.Replicas > 1) {
-		if err := e.appendBatch(ctx, seq, entries); err != nil {
-			return 0, err
+	ahead := len(entries)
+	if external := e.backend.Disk == nil; external {
+		if len(entries) > maxSingle || (len(entries) > 1 && e.stream.CachedInfo().Config.Replicas > 1) {
+			return e.bounded(ctx, func(ctx context.Context) (int, error) { return e.publishBatch(ctx, seq, entries) })
 		}
-		return len(entries), nil
+		ahead = 1
 	}
+	for part := range slices.Chunk(entries, ahead) {
+		n, err := e.bounded(ctx, func(ctx context.Context) (int, error) { return e.publishEach(ctx, seq+uint64(done), part) })
+		if done += n; err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// bounded publishes within the time of a write, and returns how many entries are durable.
+func (e eventStream) bounded(ctx context.Context, publish func(context.Context) (int, error)) (done int, err error) {
+	err = e.backend.Bounded(ctx, func(ctx context.Context) (err error) {
+		done, err = natskv.Await(ctx, publish)
+		return err
+	})
+	const duplicateInBatch = 10201 // 10158 is one in process, which may not be stored in the end
+	switch api := (*jetstream.APIError)(nil); {
+	case err == nil || errors.Is(err, audit.ErrDuplicate):
+		return done, err
+	case natskv.WrongSequence(err):
+		return done, audit.ErrMoved
+	case errors.As(err, &api) && api.ErrorCode == duplicateInBatch:
+		return done, audit.ErrDuplicate
+	}
+	return done, e.backend.Fail(natskv.OpAppend, "append to the audit log", err)
+}
+
+// publishEach sends all entries and then waits for the replies.
+func (e eventStream) publishEach(ctx context.Context, seq uint64, entries []audit.Entry) (int, error) {
+	replies := make([]jetstream.PubAckFuture, 0, len(entries))
+	var failed error
 	for i, entry := range entries {
 		msg := message(entry)
 		msg.Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(seq+uint64(i), 10))
-		if err := e.commit(ctx, msg, entry.Seq); err != nil {
+		if i > 0 { // the sequence alone does not show that the entry before is that of this append
+			msg.Header.Set(jetstream.ExpectedLastMsgIDHeader, entries[i-1].Event.ID)
+		}
+		reply, err := e.backend.JS.PublishMsgAsync(msg)
+		if err != nil {
+			failed = err
+			break
+		}
+		replies = append(replies, reply)
+	}
+	for i, reply := range replies {
+		if err := awaitReply(ctx, reply, entries[i].Seq); err != nil {
 			return i, err
+		}
+	}
+	return len(replies), failed
+}
+
+// publishBatch appends all entries or none.
+func (e eventStream) publishBatch(ctx context.Context, seq uint64, entries []audit.Entry) (int, error) {
+	batch, last := nuid.Next(), len(entries)-1
+	for i, entry := range entries {
+		msg := message(entry)
+		msg.Header.Set(headerBatch, batch)
+		msg.Header.Set(headerBatchSeq, strconv.Itoa(i+1))
+		if i == 0 {
+			msg.Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(seq, 10))
+		}
+		if i < last {
+			if err := e.backend.Conn.PublishMsg(msg); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		msg.Header.Set(headerBatchCommit, "1")
+		reply, err := e.backend.JS.PublishMsgAsync(msg)
+		if err == nil {
+			err = awaitReply(ctx, reply, entry.Seq)
+		}
+		if err != nil {
+			return 0, err
 		}
 	}
 	return len(entries), nil
@@ -117,75 +190,21 @@ func message(entry audit.Entry) *natsgo.Msg {
 	return msg
 }
 
-// appendBatch appends all entries or none.
-func (e eventStream) appendBatch(ctx context.Context, seq uint64, entries []audit.Entry) error {
-	batch := nuid.Next()
-	for i, entry := range entries {
-		msg := message(entry)
-		msg.Header.Set(headerBatch, batch)
-		msg.Header.Set(headerBatchSeq, strconv.Itoa(i+1))
-		if i == 0 {
-			msg.Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(seq, 10))
+// awaitReply waits until the server has stored a message, or the last one of a batch, with the
+// sequence seq. It does not wait longer than until the connection is lost.
+func awaitReply(ctx context.Context, reply jetstream.PubAckFuture, seq uint64) error {
+	select {
+	case stored := <-reply.Ok():
+		switch {
+		case stored.Duplicate:
+			return audit.ErrDuplicate
+		case stored.Sequence != seq:
+			return fmt.Errorf("the reply has the sequence %d, not %d", stored.Sequence, seq)
 		}
-		if i == len(entries)-1 {
-			msg.Header.Set(headerBatchCommit, "1")
-			return e.commit(ctx, msg, entry.Seq)
-		}
-		if err := e.backend.Conn.PublishMsg(msg); err != nil {
-			return e.backend.Fail(natskv.OpAppend, "append to the audit log", err)
-		}
-	}
-	return nil
-}
-
-// errReconnected is the error of a write whose connection was lost before the reply.
-var errReconnected = errors.New("the connection to NATS was lost before the reply")
-
-// commit publishes a message, or the last one of a batch, and waits until the server has
-// stored it with the sequence seq. It does not wait longer than until a reconnect: the reply
-// was for the connection that is lost.
-func (e eventStream) commit(ctx context.Context, msg *natsgo.Msg, seq uint64) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	reconnected := e.backend.NextReconnect()
-	go func() {
-		select {
-		case <-reconnected:
-			cancel(errReconnected)
-		case <-ctx.Done():
-		}
-	}()
-	var reply *natsgo.Msg
-	err := e.backend.Bounded(ctx, func(ctx context.Context) (err error) {
-		reply, err = natskv.Await(ctx, func(ctx context.Context) (*natsgo.Msg, error) { return e.backend.Conn.RequestMsgWithContext(ctx, msg) })
-		return err
-	})
-	if cause := context.Cause(ctx); err != nil && errors.Is(cause, errReconnected) {
-		err = cause
-	}
-	if err != nil {
-		return e.backend.Fail(natskv.OpAppend, "append to the audit log", err)
-	}
-	var ack struct {
-		Error     *jetstream.APIError `json:"error"`
-		Sequence  uint64              `json:"seq"`
-		Duplicate bool                `json:"duplicate"`
-	}
-	if err := json.Unmarshal(reply.Data, &ack); err != nil {
-		return e.backend.Fail(natskv.OpAppend, "append to the audit log", err)
-	}
-	const duplicateInBatch = 10201 // 10158 is one in process, which may not be stored in the end
-	switch {
-	case ack.Duplicate:
-		return audit.ErrDuplicate
-	case ack.Error == nil && ack.Sequence == seq:
 		return nil
-	case ack.Error == nil:
-		return e.backend.Fail(natskv.OpAppend, "append to the audit log", fmt.Errorf("the reply has the sequence %d, not %d", ack.Sequence, seq))
-	case natskv.WrongSequence(ack.Error):
-		return audit.ErrMoved
-	case ack.Error.ErrorCode == duplicateInBatch:
-		return audit.ErrDuplicate
+	case err := <-reply.Err():
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return e.backend.Fail(natskv.OpAppend, "append to the audit log", ack.Error)
 }

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -334,5 +335,23 @@ func TestAServerWithLittleStorage(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "hold.max_stored") {
 		t.Errorf("logged %s", log.String())
+	}
+}
+
+// A replica knows the hidden turns that another one wrote before, although its watch may be late.
+func TestTurnsOfAnotherReplica(t *testing.T) {
+	external := startExternal(t, 0, t.TempDir())
+	first, second := open(t, store.Options{URL: external.url}), open(t, store.Options{URL: external.url})
+	for i := range 300 {
+		session := fmt.Sprintf("session %d", i)
+		if err := first.Turns.PutTurn(t.Context(), session, "01", []byte("denied")); err != nil {
+			t.Fatal(err)
+		}
+		if err := second.Turns.AwaitTurns(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !second.Turns.HasTurns(session) {
+			t.Fatalf("the turn of session %d is not known", i)
+		}
 	}
 }

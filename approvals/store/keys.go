@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	pushKey  = "key"   // of Web Push
-	linkKeys = "link." // prefix of the name of a channel: the key of its links
+	pushKey      = "key"        // of Web Push
+	challengeKey = "challenges" // of challenges to passkeys
+	linkKeys     = "link."      // prefix of the name of a channel: the key of its links
 )
 
 // keys has the secret keys of heldcall, which are created once. Their bucket never deletes

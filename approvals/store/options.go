@@ -20,7 +20,7 @@ const (
 	BucketSignals     = "heldcall_signals" // by principal
 	BucketDelegations = "heldcall_delegations"
 	BucketDeliveries  = "heldcall_notify"  // the state of channels
-	BucketPush        = "heldcall_push"    // subscriptions to Web Push, and keys
+	BucketPush        = "heldcall_push"    // subscriptions to Web Push, passkeys, and keys
 	BucketLimits      = "heldcall_limits"  // counts of policy limits
 	BucketSecrets     = "heldcall_secrets" // encrypted
 	BucketHeld        = "heldcall_held"    // snapshots of held turns

@@ -94,9 +94,27 @@ func (s *Turns) Turns(ctx context.Context, session string) ([][]byte, error) {
 	return values, nil
 }
 
+// AwaitTurns returns when [Turns.HasTurns] knows what any replica had written before the call.
+func (s *Turns) AwaitTurns(ctx context.Context) error {
+	backend := s.bucket.Backend
+	if backend.Disk != nil || !s.current() { // no other replica writes, or HasTurns reports true
+		return nil
+	}
+	ctx, cancel := natskv.Bounded(ctx)
+	defer cancel()
+	info, err := s.stream.Info(ctx)
+	if err == nil && info.State.Msgs > 0 {
+		err = s.index.reach(ctx, info.State.LastSeq)
+	}
+	if err != nil {
+		return backend.Fail(natskv.OpRead, "find the last hidden turn", err)
+	}
+	return nil
+}
+
 // HasTurns reports from memory whether a session may have hidden turns. Those of other
-// replicas are known after milliseconds. While changes of others may be missing, it
-// reports true.
+// replicas are known after milliseconds: see [Turns.AwaitTurns]. While changes of others may
+// be missing, it reports true.
 func (s *Turns) HasTurns(session string) bool {
 	return !s.current() || s.index.has(subjects.Token(session))
 }
@@ -118,6 +136,7 @@ func (s *Turns) watch(ctx context.Context) {
 			if session, _, ok := strings.Cut(entry.Key(), "."); ok && entry.Operation() == jetstream.KeyValuePut {
 				s.index.put(session)
 			}
+			s.index.seen(entry.Revision())
 		},
 	})
 	if err != nil {

@@ -20,7 +20,7 @@ type runCommand struct {
 	Config    string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file. Uses built-in defaults if omitted."`
 	LogFile   string `placeholder:"FILE" help:"Append heldcall's own log to this file, not to standard error. On a terminal, without this, it is in the folder of the run's state."`
 	TokenFile string `placeholder:"FILE" help:"Write the token of this run to this file, which only you can read, for --token-file of the other commands. There is a token where no reviewers are configured."`
-	acceptLoss
+	repairs
 	Command []string `arg:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
 }
 
@@ -64,7 +64,7 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 	n := launch.NewNotices(s.err, u.Terminal, noticeLog)
 	defer n.Wait()
 	held, notes, err := launch.OnFreePorts(u.Config, func(config app.Config) (*running, error) {
-		return start(ctx, app.Options{Config: config, ConfigFile: c.Config, Log: log, Version: version(), Notice: n.Event, AcceptLoss: c.AcceptLoss})
+		return start(ctx, app.Options{Config: config, ConfigFile: c.Config, Log: log, Version: version(), Notice: n.Event, AcceptLoss: c.AcceptLoss, RevokePasskeys: c.RevokePasskeys})
 	})
 	if errors.Is(err, errStart) {
 		return besideAnother(ctx, err, &config)

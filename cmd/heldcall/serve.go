@@ -15,12 +15,13 @@ import (
 
 type serveCommand struct {
 	Config string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file. Uses built-in defaults if omitted."`
-	acceptLoss
+	repairs
 }
 
-// acceptLoss is the flag of commands that open the state.
-type acceptLoss struct {
-	AcceptLoss bool `help:"Start although the state is damaged, and record in the audit log what is lost."`
+// repairs are the flags of commands that open the state, each for one start.
+type repairs struct {
+	AcceptLoss     bool   `help:"Start although the state is damaged, and record in the audit log what is lost."`
+	RevokePasskeys string `placeholder:"REVIEWER" help:"Revoke all passkeys of a reviewer, who has lost them. Without reviewers it is local."`
 }
 
 // Run serves until a signal ends the context, then stops in order. With SIGHUP it
@@ -35,7 +36,7 @@ func (c *serveCommand) Run(ctx context.Context, s *streams, hup *hangups) error 
 		return err
 	}
 	warnOfUnread(log, c.Config)
-	heldcall, err := app.New(app.Options{Config: config, ConfigFile: c.Config, Log: log, Version: version(), AcceptLoss: c.AcceptLoss})
+	heldcall, err := app.New(app.Options{Config: config, ConfigFile: c.Config, Log: log, Version: version(), AcceptLoss: c.AcceptLoss, RevokePasskeys: c.RevokePasskeys})
 	if err != nil {
 		return err
 	}

@@ -124,7 +124,7 @@ export function getRequest(id) {
 
 /**
  * What a person decided.
- * @typedef {{action: string, note?: string, confirm?: string, answer?: string, selected?: string[], values?: Record<string, string>, responses?: import('./types.js').Decision['responses'], modified_args?: unknown, window?: string, patterns?: string[], template?: string, scope?: string, grant_expires_at?: string}} Choice
+ * @typedef {{action: string, note?: string, confirm?: string, assertion?: unknown, answer?: string, selected?: string[], values?: Record<string, string>, responses?: import('./types.js').Decision['responses'], modified_args?: unknown, window?: string, patterns?: string[], template?: string, scope?: string, grant_expires_at?: string}} Choice
  */
 
 /** @param {string} id @param {Choice} choice @returns {Promise<Request>} the request after the decision */
@@ -277,4 +277,34 @@ export function subscribe(subscription) {
 /** Ends a subscription. @param {string} id */
 export function unsubscribe(id) {
 	return ask('DELETE', `/api/v1/push/${encodeURIComponent(id)}`);
+}
+
+/** The passkeys of the person at the page. @returns {Promise<import('./types.js').Passkeys>} */
+export function listPasskeys() {
+	return ask('GET', '/api/v1/passkeys');
+}
+
+/** What a browser creates a passkey with. @param {string} name @returns {Promise<{publicKey: any}>} */
+export function newPasskey(name) {
+	return ask('POST', '/api/v1/passkeys/options', { name });
+}
+
+/** Registers a passkey. @param {{name: string, credential: unknown, assertion?: unknown}} made @returns {Promise<import('./types.js').Passkey>} */
+export function addPasskey(made) {
+	return ask('POST', '/api/v1/passkeys', made);
+}
+
+/** What a passkey confirms a change of passkeys with. @param {{add: unknown}|{revoke: string}} change @returns {Promise<{publicKey: any}>} */
+export function challengePasskeys(change) {
+	return ask('POST', '/api/v1/passkeys/challenge', change);
+}
+
+/** What a passkey confirms an approval with. @param {string} id @param {Choice} choice @returns {Promise<{publicKey: any}>} */
+export function challengeApproval(id, choice) {
+	return ask('POST', `/api/v1/requests/${encodeURIComponent(id)}/challenge`, choice);
+}
+
+/** Revokes a passkey. @param {string} id @param {unknown} assertion */
+export function revokePasskey(id, assertion) {
+	return ask('POST', `/api/v1/passkeys/${encodeURIComponent(id)}/revoke`, { assertion });
 }

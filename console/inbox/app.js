@@ -16,6 +16,7 @@ import { drawNewGrant } from './view/grant.js';
 import { drawGrants } from './view/grants.js';
 import { drawHistory } from './view/history.js';
 import { buildList, drawList, inOrder } from './view/list.js';
+import { drawPasskeys } from './view/passkeys.js';
 import { drawProposals } from './view/proposals.js';
 import { drawRun, drawRuns } from './view/run.js';
 import { drawNewSignal } from './view/signals.js';
@@ -33,6 +34,7 @@ const PAGES = [
 	{ name: 'Grants', path: /^#\/proposals$/, address: '#/grants', draw: (/** @type {HTMLElement} */ place) => void drawProposals(place) },
 	{ name: 'Grants', path: /^#\/grants$/, address: '#/grants', draw: (/** @type {HTMLElement} */ place) => void drawGrants(place) },
 	{ name: 'Delegations', path: /^#\/delegations\/new$/, address: '#/delegations', draw: (/** @type {HTMLElement} */ place) => drawNewDelegation(place) },
+	{ name: 'Passkeys', path: /^#\/passkeys$/, address: '#/passkeys', draw: (/** @type {HTMLElement} */ place) => void drawPasskeys(place) },
 	{ name: 'Delegations', path: /^#\/delegations$/, address: '#/delegations', draw: (/** @type {HTMLElement} */ place) => void drawDelegations(place) },
 ];
 
@@ -77,6 +79,7 @@ function redraw() {
 function drawNav(here) {
 	const alone = state.me?.via === 'local'; // without reviewers there are no delegations
 	const pages = new Map([['#/', 'Inbox'], ...PAGES.map(({ name, address }) => /** @type {[string, string]} */ ([address, name]))]);
+	if (state.me?.role === 'viewer') pages.delete('#/passkeys');
 	if (alone) pages.delete('#/delegations');
 	fill(byId('nav'), ...[...pages].map(([href, name]) => el('a', { href, 'aria-current': href === here && 'page' }, name)));
 }

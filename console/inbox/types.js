@@ -72,6 +72,7 @@
  * @property {{patterns: string[], scope: string, expires: string}} [remember] what a decision is remembered as where nothing else is chosen
  * @property {boolean} [window] an approval may open a trust window for the run
  * @property {string} [confirm] what an approval must have as its confirmation
+ * @property {boolean} [passkey] whether an approval needs a passkey
  * @property {string} [cancel_reason]
  * @property {string} [ended_at]
  * @property {{at: string, to: string[], escalated_at?: string}} [escalation]
@@ -141,6 +142,7 @@
  * @property {string} [on_behalf_user] as principals name that one
  * @property {number[]} [fills] of an approval: the places of the demands that it counts for
  * @property {string} [channel]
+ * @property {string} [passkey] id of the passkey that confirmed it
  * @property {string} [note]
  * @property {any} [modified_args]
  * @property {string} [answer] to a question, in words
@@ -269,6 +271,23 @@
  * @property {number} covered of these
  * @property {string|null} since
  * @property {{tool_name: string, arguments: any, principal: {agent: string}, then: string}[]} items
+ */
+
+/**
+ * A credential with which a reviewer confirms approvals.
+ * @typedef {Object} Passkey
+ * @property {string} id
+ * @property {string} name
+ * @property {string} created_at
+ * @property {string} [last_used_at]
+ */
+
+/**
+ * The passkeys of a reviewer.
+ * @typedef {Object} Passkeys
+ * @property {string} origin of the pages that can use them
+ * @property {string} [unusable] why none can
+ * @property {Passkey[]} items the oldest first
  */
 
 export {};

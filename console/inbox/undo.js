@@ -24,9 +24,19 @@ export function isDelayed(requests, choice) {
 	return APPROVALS.has(choice.action) && requests.some((request) => request.risk_level === 'critical');
 }
 
-/** Whether an approval lacks the confirmation that the request asks for. @param {Request} request @param {Choice} choice */
-export function isUnconfirmed(request, choice) {
+/** Whether an approval lacks the text that the request asks to type. @param {Request} request @param {Choice} choice */
+export function isUntyped(request, choice) {
 	return Boolean(request.details.confirm) && APPROVALS.has(choice.action) && choice.confirm === undefined;
+}
+
+/** Whether an approval lacks the passkey that the request asks for. @param {Request} request @param {Choice} choice */
+export function isUnsigned(request, choice) {
+	return Boolean(request.details.passkey) && APPROVALS.has(choice.action) && choice.assertion === undefined;
+}
+
+/** Whether an approval lacks either, so that it is decided alone. @param {Request} request @param {Choice} choice */
+export function isUnconfirmed(request, choice) {
+	return isUntyped(request, choice) || isUnsigned(request, choice);
 }
 
 /** Waits before a decision is sent. @returns {Delay} */

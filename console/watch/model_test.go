@@ -225,18 +225,26 @@ func TestWhatWasNotShownIsNotApproved(t *testing.T) {
 	}
 }
 
-// A key types nothing, so it does not approve what the rule has confirmed.
+// A key types nothing and uses no passkey, so it does not approve what the rule has confirmed.
 func TestConfirmationIsNotTypedHere(t *testing.T) {
-	r := bash("01A", "rm -r drafts")
-	r.Details.Confirm = "drafts"
-	s := begin(t, r)
-	s.press("enter")
-	s.settled()
-	s.press("a")
-	s.decided()
-	s.shows("approve --confirm")
-	s.press("d", "enter")
-	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionDeny})
+	for _, tt := range []struct {
+		details approvals.Details
+		shows   string
+	}{
+		{approvals.Details{Confirm: "drafts"}, "approve --confirm"},
+		{approvals.Details{Passkey: true}, "use your passkey in the inbox"},
+	} {
+		r := bash("01A", "rm -r drafts")
+		r.Details.Confirm, r.Details.Passkey = tt.details.Confirm, tt.details.Passkey
+		s := begin(t, r)
+		s.press("enter")
+		s.settled()
+		s.press("a")
+		s.decided()
+		s.shows(tt.shows)
+		s.press("d", "enter")
+		s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionDeny})
+	}
 }
 
 func TestEditShowsTheDifference(t *testing.T) {

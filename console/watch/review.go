@@ -140,6 +140,10 @@ func (v *review) mayDecide(r *approvals.Request, approves bool) bool {
 		v.notice = "A decision is on its way."
 		return false
 	}
+	if approves && r.Details.Passkey {
+		v.notice = "To approve it, use your passkey in the inbox."
+		return false
+	}
 	if approves && r.Details.Confirm != "" {
 		v.notice = "To approve it, type its target: in the inbox, or with approve --confirm."
 		return false

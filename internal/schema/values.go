@@ -26,7 +26,7 @@ func values() map[reflect.Type][]string {
 			approvals.EventGrantCreated, approvals.EventGrantRevoked, approvals.EventWindowOpened, approvals.EventWindowClosed, approvals.EventRunPaused, approvals.EventRunResumed, approvals.EventRunAborted, approvals.EventRunEnded,
 			approvals.EventDelegationCreated, approvals.EventDelegationRevoked,
 			approvals.EventTurnDetached, approvals.EventTurnReattached, approvals.EventTurnParked, approvals.EventTurnReady,
-			approvals.EventCheckpoint, approvals.EventPolicyChanged, approvals.EventReviewersChanged, approvals.EventLossAccepted,
+			approvals.EventCheckpoint, approvals.EventPolicyChanged, approvals.EventReviewersChanged, approvals.EventPasskeyRegistered, approvals.EventPasskeyRevoked, approvals.EventLossAccepted,
 		),
 		reflect.TypeFor[approvals.AttachState](): texts(approvals.AgentAttached, approvals.AgentDetached, approvals.AgentParked),
 		reflect.TypeFor[reviewers.Role]():        texts(reviewers.RoleViewer, reviewers.RoleReviewer, reviewers.RoleAdmin),

@@ -13,6 +13,9 @@ import (
 
 // remembering writes what may be remembered of a decision.
 func remembering(r *approvals.Request, line func(name, value string)) {
+	if !r.AllowRemember {
+		return
+	}
 	if r.Details.Window {
 		line("--window", "TIME, at most 1h: reads and writes of the run in the workspace pass")
 	}
@@ -86,10 +89,8 @@ func Request(r *approvals.Request, now time.Time) string {
 	for _, command := range r.Details.Commands {
 		line("Runs", command)
 	}
-	if !r.Status.Final() && r.Details.Confirm != "" {
-		line("--confirm", fmt.Sprintf("%q must be typed to approve", r.Details.Confirm))
-	}
-	if !r.Status.Final() && r.AllowRemember {
+	if !r.Status.Final() {
+		confirming(r, line)
 		remembering(r, line)
 	}
 	page.WriteString(capital(words.Subject) + "\n  " + Indent(SpacedJSON(r.Arguments), 2) + "\n")
@@ -109,6 +110,16 @@ func Request(r *approvals.Request, now time.Time) string {
 		line("Model then", result.NextText)
 	}
 	return page.String()
+}
+
+// confirming writes what an approval needs besides.
+func confirming(r *approvals.Request, line func(name, value string)) {
+	if r.Details.Confirm != "" {
+		line("--confirm", fmt.Sprintf("%q must be typed to approve", r.Details.Confirm))
+	}
+	if r.Details.Passkey {
+		line("Passkey", "needed to approve, in the inbox only")
+	}
 }
 
 // Decided writes a request after a decision, and the grant that the decision gave.

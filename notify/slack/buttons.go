@@ -41,7 +41,7 @@ func (c *cards) buttons(r *approvals.Request, whole bool) *slackapi.ActionBlock 
 	case !slices.Contains([]approvals.Kind{"", approvals.KindPermission, approvals.KindResult}, r.Kind):
 		return nil
 	}
-	whole = whole && r.Details.Confirm == "" // a click types nothing
+	whole = whole && r.Details.Confirm == "" && !r.Details.Passkey // a click confirms nothing
 	var row []slackapi.BlockElement
 	button := func(action, text string) *slackapi.ButtonBlockElement {
 		b := slackapi.NewButtonBlockElement(action, r.ID, plain(text))

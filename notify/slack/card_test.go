@@ -56,16 +56,18 @@ func TestLongCardsArePosted(t *testing.T) {
 	}
 }
 
-// A click types nothing, so it does not approve a request with a confirmation.
+// A click types nothing and uses no passkey, so it does not approve a request that needs either.
 func TestConfirmationIsNotClicked(t *testing.T) {
-	w := newWorkspace(t)
-	r := notifytest.Request(1)
-	r.Details.Confirm, r.AllowRemember = "/srv/x", true
-	if _, err := w.channel.Post(t.Context(), notifytest.Delivery(r)); err != nil {
-		t.Fatal(err)
-	}
-	if got := w.Messages()[0].Buttons(r.ID); !slices.Equal(got, []string{"heldcall_deny"}) {
-		t.Errorf("the card has the buttons %v", got)
+	for _, details := range []approvals.Details{{Confirm: "/srv/x"}, {Passkey: true}} {
+		w := newWorkspace(t)
+		r := notifytest.Request(1)
+		r.Details, r.AllowRemember = details, true
+		if _, err := w.channel.Post(t.Context(), notifytest.Delivery(r)); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.Messages()[0].Buttons(r.ID); !slices.Equal(got, []string{"heldcall_deny"}) {
+			t.Errorf("%+v: the card has the buttons %v", details, got)
+		}
 	}
 }
 

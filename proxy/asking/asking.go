@@ -38,7 +38,7 @@ func Request(c *conversation.Conversation, kind approvals.Kind, v *policy.Verdic
 			Rule: d.Rule, Reviewers: d.Reviewers, RequiredApprovals: d.RequiredApprovals, Escalation: escalation(d.Escalate, now),
 		})
 	}
-	q.Details.Tainted = c.Judged.Taint()
+	q.Details.Tainted, q.Details.Passkey = c.Judged.Taint(), v.Passkey
 	q.Details.Flags = slices.Clip(v.Flags)
 	if cause := q.Details.Tainted; cause != "" {
 		q.Details.Flags = append(q.Details.Flags, "The run is tainted: it has read "+cause+".")

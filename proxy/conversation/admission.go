@@ -31,6 +31,12 @@ func (c *Conversation) Read(ctx context.Context) *intercept.Error {
 		c.Parsed = nil
 		return refusal
 	}
+	if !c.Parsed.Begins() { // another replica may just have answered
+		if err := c.shared.Store.AwaitTurns(ctx); err != nil {
+			c.shared.Metrics.StoreErrors.Inc()
+			return c.StoreError(err)
+		}
+	}
 	return c.resume(ctx)
 }
 

@@ -60,6 +60,9 @@ func (r *Request) DigestKey() string {
 // Store keeps records of conversations by session: hidden turns, denials, and the places
 // of answers that agents refer to.
 type Store interface {
+	// AwaitTurns returns when AnyTurns and HasTurns know all records that any replica had
+	// written before the call.
+	AwaitTurns(ctx context.Context) error
 	AnyTurns() bool
 	HasTurns(session string) bool
 	Turns(ctx context.Context, session string) ([][]byte, error)

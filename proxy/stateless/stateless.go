@@ -44,6 +44,9 @@ func (Ports) Record(context.Context, ...approvals.Event) error { return nil }
 // Steered returns false.
 func (Ports) Steered() bool { return false }
 
+// AwaitTurns does not wait.
+func (Ports) AwaitTurns(context.Context) error { return nil }
+
 // AnyTurns returns false.
 func (Ports) AnyTurns() bool { return false }
 

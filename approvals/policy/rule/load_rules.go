@@ -31,6 +31,7 @@ func (r *reader) rule(n *yaml.Node, path string, in *Set, to *lists) {
 	}
 	rr.checkLimit(strictyaml.Join(path, "limit"))
 	rr.checkEscalation(strictyaml.Join(path, "escalate"))
+	checkPasskey(rr, n, strictyaml.Join(path, "remember"))
 	for _, s := range rr.only {
 		if !rr.found[s.list] && !(s.list == &to.ask && rr.asksBeyond()) {
 			r.Fail(&yaml.Node{Line: s.line}, s.path, "has no effect: the rule has no %s list", s.name)
@@ -85,13 +86,17 @@ func (r *ruleReader) keys() []strictyaml.Key {
 		})},
 		{Name: "required_approvals", Read: r.question(func(n *yaml.Node, path string) { one.Required = r.Number(n, path, 1) })},
 		{Name: "confirm", Read: r.question(func(n *yaml.Node, path string) {
-			if n.Value == "passkey" {
-				r.Fail(n, path, "cannot be passkey, which is not supported: write type, or leave it out")
-				return
-			}
-			one.Confirm = r.OneOf(n, path, []string{"type"}) != ""
+			how := r.OneOf(n, path, []string{"type", "passkey"})
+			one.Confirm, one.Passkey = how == "type", how == "passkey"
 		})},
 		{Name: "remember", Read: r.question(func(n *yaml.Node, path string) { r.remember(n, path, &one.Settings) })},
+	}
+}
+
+// checkPasskey refuses a rule that asks for a passkey and lets grants override it.
+func checkPasskey(r *ruleReader, n *yaml.Node, path string) {
+	if r.one.Passkey && r.one.GrantOverrides {
+		r.Fail(n, path, "cannot be used with confirm: passkey: a grant would let calls pass without the passkey")
 	}
 }
 

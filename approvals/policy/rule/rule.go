@@ -61,6 +61,7 @@ type Settings struct {
 	Scopes         []approvals.GrantScope // of such a grant; nil: any
 	Hold           Hold
 	Confirm        bool // an approval must have the target of the call, as the reviewer typed it
+	Passkey        bool // an approval must have the assertion of a passkey
 }
 
 // Hold is how an answer waits for people: see hold.mode in docs/configuration.md.
@@ -100,7 +101,7 @@ func StrictestSettings(asks []*Pattern, silence bool) Settings {
 		r := p.Rule.Settings
 		all.Risk = Strictest(all.Risk, r.Risk)
 		all.NoRemember = all.NoRemember || r.NoRemember
-		all.Confirm = all.Confirm || r.Confirm
+		all.Confirm, all.Passkey = all.Confirm || r.Confirm, all.Passkey || r.Passkey
 		all.Scopes, all.NoRemember = common(all.Scopes, r.Scopes, all.NoRemember)
 		if all.Hold != HoldPark {
 			all.Hold = cmp.Or(r.Hold, all.Hold)

@@ -95,7 +95,7 @@ func (b *Backend) Connect(url string, more []natsgo.Option) (err error) {
 		return fmt.Errorf("connect to NATS: %w", err)
 	}
 	server.Store(b.Conn.ConnectedUrlRedacted())
-	if b.JS, err = jetstream.New(b.Conn); err != nil {
+	if b.JS, err = jetstream.New(b.Conn, jetstream.WithPublishAsyncTimeout(OpTimeout)); err != nil {
 		return fmt.Errorf("use JetStream: %w", err)
 	}
 	return nil

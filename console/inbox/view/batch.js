@@ -46,7 +46,7 @@ export function openBatch(action, requests, decide) {
 			...(action === 'approve' && folded > 0 ? [`${plural(folded, 'section')} collapsed. `, button('Expand everything', () => { for (const folds of all) folds.openAll(); }, { class: 'link' }), ' '] : []),
 			some.length < own.length && `The first ${AT_ONCE} of ${own.length}. `,
 			questions > 0 && `${plural(questions, 'question')} left out: answer ${questions === 1 ? 'it' : 'them'} one by one. `,
-			typed > 0 && `${plural(typed, 'call')} left out: approve ${typed === 1 ? 'it' : 'them'} one by one, with the target typed. `,
+			typed > 0 && `${plural(typed, 'call')} left out: approve ${typed === 1 ? 'it' : 'them'} one by one, with the target typed or with your passkey. `,
 			others > 0 && `${plural(others, 'call')} left out: ${others === 1 ? 'it waits' : 'they wait'} for other reviewers.`);
 	};
 	const calls = some.map((request) => drawCall(request, action, all, review));

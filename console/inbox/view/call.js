@@ -252,7 +252,7 @@ function drawButtons(card) {
 		button('Expand everything', () => card.folds.openAll(), { class: 'link' }));
 	return el('div', { class: 'actions' },
 		useless && el('p', { class: 'why', id }, hostile(useless)),
-		button('Approve', () => card.decide(card, { action: 'approve' }), { class: 'good approve', ...press('a', unready), ...(folded > 0 ? { disabled: true } : {}) }),
+		button(card.request.details.passkey ? 'Approve with passkey' : 'Approve', () => card.decide(card, { action: 'approve' }), { class: 'good approve', ...press('a', unready), ...(folded > 0 ? { disabled: true } : {}) }),
 		button('Deny…', () => card.enter('deny'), { class: 'bad deny', ...press('d', hindered) }),
 		byOne && card.request.details.window && button('Approve, trust 15 min', () => card.decide(card, { action: 'approve', window: '15m' }), {
 			class: 'window', disabled: card.busy || unready !== '' || folded > 0, title: 'Also opens a trust window: for 15 minutes, calls of this run pass that only read and write in the workspace.' }),
@@ -320,6 +320,7 @@ function drawOutcome(request) {
 	return el('div', { class: `outcome ${request.status}` },
 		el('strong', {}, automatic ? wordsFor(request).ran : edited ? 'Approved with changes' : ENDS[request.status]),
 		decision && !automatic && el('span', {}, ' by ', hostile(byWhom(decision)), ' '),
+		decision?.passkey && el('span', {}, 'with a passkey '),
 		decision?.window && el('span', {}, `and a trust window of ${plain(decision.window)} `),
 		decision?.patterns && el('span', {}, 'and from now on: ', decision.patterns.map((pattern) => [el('code', {}, hostile(pattern)), ' ']).flat()),
 		request.details.ended_at && elapsed(request.details.ended_at),

@@ -4,11 +4,12 @@
 import { Failure, getRequest } from '../api.js';
 import { decideSeveralOf, send } from '../decide.js';
 import { runKey } from '../order.js';
+import { confirmApproval, whyNot } from '../passkeys.js';
 import { readWhole } from '../live.js';
 import { present } from '../present.js';
 import { asks, counts, waits } from '../session.js';
 import { put, select, state } from '../store.js';
-import { delay, isDelayed, isUnconfirmed } from '../undo.js';
+import { delay, isDelayed, isUnconfirmed, isUnsigned, isUntyped } from '../undo.js';
 import { isResult, wordsFor } from '../words.js';
 import { openBatch } from './batch.js';
 import { Card } from './call.js';
@@ -203,9 +204,13 @@ function facts(request) {
 /** @param {Card} card @param {Choice} choice */
 async function decideOne(card, choice) {
 	if (card.busy || card.delay || place.dataset.moved) return;
-	if (isUnconfirmed(card.request, choice)) {
+	if (isUntyped(card.request, choice)) {
 		card.confirming = choice;
 		return card.enter('confirm');
+	}
+	if (isUnsigned(card.request, choice)) {
+		const assertion = await signed(card, choice);
+		return assertion && decideOne(card, { ...choice, assertion });
 	}
 	if (isDelayed([card.request], choice) && !await isSent(card)) return;
 	card.progress(true);
@@ -216,6 +221,19 @@ async function decideOne(card, choice) {
 		if (ended) moveOn(id);
 	} catch (error) {
 		card.progress(false, error instanceof Failure ? error.message : 'Something went wrong. Reload the page and check whether the request is still pending.');
+	}
+}
+
+/** The assertion of a passkey for an approval, null if there is none. @param {Card} card @param {Choice} choice */
+async function signed(card, choice) {
+	card.progress(true);
+	try {
+		const assertion = await confirmApproval(card.request, choice);
+		card.progress(false);
+		return assertion;
+	} catch (error) {
+		card.progress(false, whyNot(error));
+		return null;
 	}
 }
 

@@ -150,12 +150,12 @@ func play(t *testing.T, s *site, gosdk string, p *plan) *outcome {
 	return o
 }
 
-// repairTime is longer than it takes until another replica writes the event of a decision whose
+// repairTime is longer than it takes until another replica writes the events of a request whose
 // replica has died before it could.
 const repairTime = 15 * time.Second
 
-// eventsOf reads the new events of the audit log, until those of all accepted decisions are
-// there or the time for them is over.
+// eventsOf reads the new events of the audit log, until those of all requests that reviewers saw
+// and of all accepted decisions are there or the time for them is over.
 func (s *site) eventsOf(ctx context.Context, reviews map[string][]*review) (events []approvals.Event, err error) {
 	for start := time.Now(); ; time.Sleep(500 * time.Millisecond) {
 		more, err := s.log.read(ctx, s.bot)
@@ -166,15 +166,16 @@ func (s *site) eventsOf(ctx context.Context, reviews map[string][]*review) (even
 	}
 }
 
-// allLogged reports whether all accepted decisions have an event.
+// allLogged reports whether all requests that reviewers saw and all accepted decisions have an
+// event.
 func allLogged(events []approvals.Event, reviews map[string][]*review) bool {
-	logged := map[string]bool{}
+	asked, decided := recorded(events), map[string]bool{}
 	for _, e := range events {
-		logged[e.Note] = logged[e.Note] || e.Type == approvals.EventApprovalDecision
+		decided[e.Note] = decided[e.Note] || e.Type == approvals.EventApprovalDecision
 	}
-	for _, all := range reviews {
+	for id, all := range reviews {
 		for _, v := range all {
-			if v.accepted && !logged[v.note] {
+			if !asked[id] || (v.accepted && !decided[v.note]) {
 				return false
 			}
 		}

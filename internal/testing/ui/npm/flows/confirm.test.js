@@ -37,7 +37,7 @@ flows('confirm', {
 		await page.locator('.row').first().getByRole('checkbox').check();
 		await page.getByRole('button', { name: 'Select all' }).click();
 		await page.getByRole('button', { name: 'Approve…' }).click();
-		await page.getByRole('dialog').getByText('1 call left out: approve it one by one, with the target typed.').waitFor();
+		await page.getByRole('dialog').getByText('1 call left out: approve it one by one, with the target typed or with your passkey.').waitFor();
 		await page.getByRole('button', { name: 'Approve 1 call' }).click();
 		await page.getByText('Approved: 1 of 1').waitFor();
 	},

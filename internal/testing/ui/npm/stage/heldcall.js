@@ -32,6 +32,9 @@ rules:
     timeout: 10m
   - ask: ["builder(shred *)"]
     confirm: type
+  - ask: ["builder(wipe *)"]
+    confirm: passkey
+    risk: critical
   - ask: ["short_lived"]
     timeout: 10s
   - ask: ["urgent_thing"]
