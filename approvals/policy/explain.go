@@ -19,6 +19,7 @@ type Explanation struct {
 	Commands []string // of a shell command: those found, as in [Verdict]
 	Doubt    string   // why no allow pattern with an argument covers the call, or ""
 	Rules    []RuleExplanation
+	Confirm  string // what a reviewer types to approve the call, "": nothing
 	Reads    string // the result of a call as the model or a reviewer reads it, "" for a call
 	Taint    string // the pattern by which the result taints its run, "" for none
 }
@@ -42,6 +43,7 @@ func (p *Policy) Explain(c Call) Explanation {
 	evaluation := p.evaluate(c)
 	x := &explainer{evaluation, evaluation.c}
 	e := Explanation{Verdict: p.Judge(c), Known: x.known(), Commands: x.c.ShownCommands(), Doubt: x.doubt()}
+	e.Confirm = e.Verdict.Confirmation(c.Tool)
 	type listed struct {
 		*rule.Pattern
 		in Action

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
+	"github.com/heldcall/heldcall/internal/secretinput"
 	"github.com/heldcall/heldcall/internal/textview"
 )
 
@@ -64,8 +65,15 @@ func (c severalRequests) decide(ctx context.Context, s *streams, decision approv
 	}
 	var failures []error
 	for i := range requests {
-		decision.RequestID = requests[i].ID
-		failures = append(failures, decideOne(ctx, s, console, c.outputFlag, decision))
+		one := decision
+		one.RequestID = requests[i].ID
+		if text := requests[i].Details.Confirm; text != "" && one.Confirm == "" && one.Action.Approves() {
+			if one.Confirm, err = secretinput.Typed(s.in, s.err, text); err != nil {
+				failures = append(failures, fmt.Errorf("request %s is still pending: %w", one.RequestID, err))
+				continue
+			}
+		}
+		failures = append(failures, decideOne(ctx, s, console, c.outputFlag, one))
 	}
 	return errors.Join(failures...)
 }

@@ -48,3 +48,26 @@ func (i *Input) Read(name string) (string, error) {
 	}
 	return strings.TrimRight(line, "\r\n"), nil
 }
+
+// Typed returns what a person types on the terminal to confirm an approval, which is this text.
+// Without a terminal it returns an error that names the flag --confirm.
+func Typed(in io.Reader, out io.Writer, text string) (string, error) {
+	i := New(in, out)
+	if i.terminal == nil {
+		return "", fmt.Errorf("the request asks for a text to be typed: add --confirm %s", quoted(text))
+	}
+	fmt.Fprintf(out, "Type %s to approve it: ", sanitize.Line(text))
+	line, err := i.lines.ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read what is typed: %w", err)
+	}
+	if line = strings.TrimSpace(line); line != text {
+		return "", errors.New("another text was typed")
+	}
+	return line, nil
+}
+
+// quoted returns a text as one word of a shell.
+func quoted(text string) string {
+	return "'" + strings.ReplaceAll(sanitize.Line(text), "'", `'\''`) + "'"
+}

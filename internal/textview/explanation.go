@@ -3,6 +3,7 @@ package textview
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -21,6 +22,12 @@ func Explanation(e policy.Explanation) string {
 	line("Verdict", fmt.Sprintf("%s, by %s", e.Verdict.Action, cmp.Or(e.Verdict.Rule, "no rule")))
 	line("Why", e.Verdict.Reason)
 	line("Risk", string(e.Verdict.Risk))
+	if e.Confirm != "" {
+		line("Confirm", "the reviewer types "+strconv.Quote(e.Confirm))
+	}
+	if e.Verdict.Passkey {
+		line("Confirm", "the reviewer uses a passkey")
+	}
 	line("Effects", approvals.EffectsText(e.Verdict.Effects))
 	line("Tool", e.Known)
 	line("Reads", e.Reads)
@@ -84,12 +91,13 @@ func ExplanationJSON(e policy.Explanation) any {
 		Rules     []rule             `json:"rules"`
 		Reads     string             `json:"reads,omitempty"`
 		Taint     string             `json:"taint,omitempty"`
+		Confirm   string             `json:"confirm,omitempty"`
 	}{
 		e.Verdict.Action, e.Verdict.Rule, e.Verdict.Reason, e.Verdict.Risk, notNil(e.Verdict.Effects), e.Verdict.Resource, e.Known,
 		notNil(e.Commands), e.Doubt, notNil(e.Verdict.Flags), notNil(e.Verdict.Suggested),
 		[]limit{},
 		[]rule{},
-		e.Reads, e.Taint,
+		e.Reads, e.Taint, e.Confirm,
 	}
 	for _, l := range e.Verdict.Limits {
 		shown.Limits = append(shown.Limits, limit{l.Where(), l.PerTurn, l.PerRun, l.PerMinute, l.Then})
