@@ -38,7 +38,7 @@ func Trust(o Options) string {
 	if o.AskChecks {
 		text += ". The project's own checks are asked about.\n"
 	} else {
-		text += ", and the project's own checks: builds, tests, linters.\n" +
+		text += ", and the project's own checks and programs: builds, tests, linters, scripts.\n" +
 			"Edits and checks together run any code that an agent writes, with all rights of its user. --checks ask does not.\n" +
 			"After a run has read the web, its checks are asked about.\n"
 	}

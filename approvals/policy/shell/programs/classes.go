@@ -68,6 +68,11 @@ func (t *Table) readEntry(r *strictyaml.Reader, n *yaml.Node, path string, class
 			name, one.option = before, "-"+option
 		}
 		t.classes[name] = append(t.classes[name], one)
+		for i := strings.LastIndexByte(name, ' '); i > 0; i = strings.LastIndexByte(name[:i], ' ') {
+			if begin := name[:i]; t.classes[begin] == nil {
+				t.classes[begin] = []Entry{} // nothing is stated of it alone
+			}
+		}
 	}
 }
 
@@ -158,10 +163,13 @@ func (t *Table) longest(name string, argv []string) (entries []Entry, key string
 			continue
 		}
 		at += " " + word
-		if t.classes[at] == nil && t.tasks.runners[at] == nil {
+		found, known := t.classes[at]
+		if !known && t.tasks.runners[at] == nil {
 			break
 		}
-		entries, key, length = t.classes[at], at, i+2
+		if len(found) > 0 || t.tasks.runners[at] != nil {
+			entries, key, length = found, at, i+2
+		}
 	}
 	return entries, key, length
 }
