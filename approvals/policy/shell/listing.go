@@ -19,12 +19,15 @@ var filters = []string{"head", "tail", "sort", "uniq", "grep"}
 // substitutes reports whether a word is the output of a command that lists files, a glob of files of
 // the folder, or a part of what echo prints.
 func (t *Programs) substitutes(program string, w *syntax.Word) bool {
-	if program != "echo" && !t.OnlyShows(program) {
-		return false
-	}
-	if quoting.WordOf(w).Leading {
+	shows := t.OnlyShows(program)
+	if shows && quoting.WordOf(w).Leading {
 		return true // options only change what is shown
 	}
+	return (shows || program == "echo") && t.substitutesOnly(program, w)
+}
+
+// substitutesOnly is substitutes for substitutions.
+func (t *Programs) substitutesOnly(program string, w *syntax.Word) bool {
 	rest, subs := withoutSubstitutions(w)
 	if len(subs) == 0 || quoting.WordOf(rest).Why != "" {
 		return false

@@ -128,17 +128,21 @@ func (u *Use) paths(entry programs.Entry, length int) []PathUse {
 			found = append(found, PathUse{word, access})
 		}
 	}
-	if entry.Operands == programs.ReadPaths {
-		for i := range found {
-			found[i].Access = Reads
-		}
-	}
-	if entry.Operands == programs.LastPath {
-		for i := range len(found) - 1 {
-			found[i].Access = Reads
-		}
+	for i := range readOf(found, entry.Operands) {
+		found[i].Access = Reads
 	}
 	return found
+}
+
+// readOf returns the paths that are only read, whatever the class.
+func readOf(found []PathUse, operands programs.Operands) []PathUse {
+	switch operands {
+	case programs.ReadPaths:
+		return found
+	case programs.LastPath:
+		return found[:max(len(found)-1, 0)]
+	}
+	return nil
 }
 
 // ownPath is the path of a program of the project.

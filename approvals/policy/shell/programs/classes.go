@@ -123,16 +123,12 @@ func (t *Table) ClassOf(argv []string, wild []bool) (Entry, int) {
 // classOf is ClassOf of a program by its name, without launcher.
 func (t *Table) classOf(argv []string, wild []bool) (Entry, int) {
 	name := strings.TrimSuffix(strings.ToLower(lastSegment(argv[0])), ".exe")
-	if name == "rm" && t.tasks.started.onlyCaches(argv[1:]) {
-		return Entry{Class: Write, Why: "removes caches of checks"}, 1
+	if name == "rm" {
+		if e := t.tasks.started.removes(argv[1:], after(wild, 1)); e.Class != Unknown {
+			return e, 1
+		}
 	}
-	if name == "rm" && onlyScratch(argv[1:], after(wild, 1)) {
-		return Entry{Class: Write, Why: "removes files of /tmp"}, 1
-	}
-	if p := t.options[name]; p != nil && p.forms.bundled && len(argv) > 1 && !isOption(argv[1]) {
-		argv = slices.Clone(argv)
-		argv[1] = "-" + argv[1]
-	}
+	argv = t.dashed(name, argv)
 	if e, length := t.tasks.own.classOf(name, argv); e.Class != Unknown {
 		return e, length
 	}
@@ -149,6 +145,16 @@ func (t *Table) classOf(argv []string, wild []bool) (Entry, int) {
 		e.Class, e.Why = Unknown, "has options or operands that the table does not list"
 	}
 	return e, length
+}
+
+// dashed returns a command with a dash in front of options that may have none.
+func (t *Table) dashed(name string, argv []string) []string {
+	if p := t.options[name]; p == nil || !p.forms.bundled || len(argv) == 1 || isOption(argv[1]) {
+		return argv
+	}
+	argv = slices.Clone(argv)
+	argv[1] = "-" + argv[1]
+	return argv
 }
 
 // longest returns the entries of the longest name that the words of a command begin with, not

@@ -96,9 +96,7 @@ func (w *optionWalk) word(word string, wild bool) bool {
 	case w.at == nil:
 		return !isOption(word)
 	case w.value:
-		limits := w.limits
-		w.value, w.limits = false, nil
-		return w.mayBeValue(word, wild) && (limits == nil || (!wild && begins(word, limits)))
+		return w.takeValue(word, wild)
 	case w.only || !isOption(word) || word == "-":
 		return w.operand(word, wild)
 	case word == "--" && w.at.after != nil:
@@ -115,6 +113,13 @@ func (w *optionWalk) word(word string, wild bool) bool {
 	listed, takesNext := w.at.Option(word)
 	w.value, w.limits = takesNext, w.at.valued.limited[word]
 	return listed
+}
+
+// takeValue reports whether a word may be the value of the option before it.
+func (w *optionWalk) takeValue(word string, wild bool) bool {
+	limits := w.limits
+	w.value, w.limits = false, nil
+	return w.mayBeValue(word, wild) && (limits == nil || (!wild && begins(word, limits)))
 }
 
 // mayBeValue reports whether a word may be the value of an option.

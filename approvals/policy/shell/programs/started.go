@@ -99,6 +99,17 @@ func (s *started) onlyCaches(rest []string) bool {
 	return found
 }
 
+// removes returns the entry of rm for what is made again or was temporary, or none.
+func (s *started) removes(rest []string, wild []bool) Entry {
+	switch {
+	case s.onlyCaches(rest):
+		return Entry{Class: Write, Why: "removes caches of checks"}
+	case onlyScratch(rest, wild):
+		return Entry{Class: Write, Why: "removes files of /tmp"}
+	}
+	return Entry{}
+}
+
 // onlyScratch reports whether the operands of rm are files in /tmp, each named by itself.
 func onlyScratch(rest []string, wild []bool) bool {
 	found := false
