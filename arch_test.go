@@ -30,7 +30,7 @@ var floors = [][]string{
 	{"internal/policylearn", "proxy/turn"},
 	{"proxy"},
 	{"app"},
-	{"internal/launch", "internal/demo"},
+	{"internal/launch", "internal/demo", "internal/connect"},
 	{"cmd/heldcall"},
 	{"dashboards", "internal/testing/agents", "internal/testing/attention", "internal/testing/bench", "internal/testing/clients/...", "internal/testing/conformance", "internal/testing/faults", "internal/testing/ui", "examples/..."},
 }

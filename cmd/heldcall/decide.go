@@ -52,7 +52,7 @@ type severalRequests struct {
 // decide takes the same decision on each request. It decides none if an id is unknown.
 // A failed decision does not stop the others.
 func (c severalRequests) decide(ctx context.Context, s *streams, decision approvals.Decision) error {
-	console, err := c.dial()
+	console, err := c.dial(ctx, s)
 	if err != nil {
 		return err
 	}
