@@ -22,7 +22,7 @@ func (c connection) dial(ctx context.Context, s *streams) (*client.Client, error
 type oneRequest struct {
 	connection
 	outputFlag
-	ID string `arg:"" help:"Request ${id}."`
+	ID *string `arg:"" optional:"" help:"Request ${id}. Without it: the only pending request."`
 }
 
 // find returns the request, and the console that has it.
@@ -35,9 +35,14 @@ func (o oneRequest) find(ctx context.Context, s *streams) (*client.Client, appro
 	return console, request, err
 }
 
-// resolve finds a request by its id or a part of it: see [lookup.Request].
-func resolve(ctx context.Context, c *client.Client, id string) (approvals.Request, error) {
-	r, err := lookup.Request(ctx, c, id)
+// resolve finds a request by its id or a part of it, see [lookup.Request], or, without an
+// id, the only pending one. An id that is empty, as of a variable in a script, is an error.
+func resolve(ctx context.Context, c *client.Client, id *string) (r approvals.Request, err error) {
+	if id == nil {
+		r, err = lookup.Only(ctx, c)
+	} else {
+		r, err = lookup.Request(ctx, c, *id)
+	}
 	if errors.Is(err, lookup.ErrVague) {
 		err = &usageError{err}
 	}

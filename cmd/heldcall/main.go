@@ -30,6 +30,7 @@ type program struct {
 	Demo        demoCommand        `cmd:"" help:"Show how it works, with a scripted model and a small agent."`
 	Watch       watchCommand       `cmd:"" help:"Review pending requests interactively."`
 	Requests    requestsCommand    `cmd:"" help:"List requests, or show one."`
+	Show        showCommand        `cmd:"" help:"Show a request in full."`
 	Approve     approveCommand     `cmd:"" help:"Approve requests."`
 	Deny        denyCommand        `cmd:"" help:"Deny requests, with a reason for the model."`
 	Answer      answerCommand      `cmd:"" help:"Answer a question of a model, or a held call in words."`
@@ -93,7 +94,7 @@ func newParser(ctx context.Context, s *streams, hup *hangups) *kong.Kong {
 		kong.Help(printHelp),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(s, hup),
-		kong.Vars{"id": "ID, or a unique prefix or suffix (at least 4 characters)"},
+		kong.Vars{"id": "ID, or a unique prefix or suffix (at least 4 characters), such as the 6 that lists show"},
 	)
 	if err != nil {
 		panic("internal error: the command line is not well formed: " + err.Error())
