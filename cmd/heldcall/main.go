@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/heldcall/heldcall/internal/completion"
 	"github.com/heldcall/heldcall/internal/launch"
 	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/notify/shoutrrr"
@@ -45,6 +46,7 @@ type program struct {
 	Config      configCommand      `cmd:"" help:"Manage configuration files."`
 	NATS        natsCommand        `cmd:"" name:"nats" help:"Manage an external NATS server."`
 	Token       tokenCommand       `cmd:"" help:"Create reviewer tokens."`
+	Completion  completionCommand  `cmd:"" help:"Write a script with which a shell completes heldcall's commands and flags."`
 	Health      healthCommand      `cmd:"" help:"Check whether a running heldcall can hold and release calls."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }
@@ -94,7 +96,7 @@ func newParser(ctx context.Context, s *streams, hup *hangups) *kong.Kong {
 		kong.Help(printHelp),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(s, hup),
-		kong.Vars{"id": "ID, or a unique prefix or suffix (at least 4 characters), such as the 6 that lists show"},
+		kong.Vars{"id": "ID, or a unique prefix or suffix (at least 4 characters), such as the 6 that lists show", "shells": completion.Shells},
 	)
 	if err != nil {
 		panic("internal error: the command line is not well formed: " + err.Error())
