@@ -19,7 +19,7 @@ const module = "github.com/heldcall/heldcall"
 // floors are the packages from bottom to top. A package imports only what stands
 // on a lower floor. A name that ends in /... stands for a whole tree.
 var floors = [][]string{
-	{"approvals/toolschema", "internal/strictyaml", "internal/sanitize", "approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/testing/cassettes", "internal/testing/testdeps", "internal/humanize", "internal/testing/fakeslack", "internal/testing/golden", "internal/testing/fakeidp", "internal/testing/authenticator", "notify/webpush/pushtest", "console/query", "intercept/strictjson", "internal/memory", "proxy/mediatype", "proxy/ownstack", "approvals/policy/detect", "internal/recent"},
+	{"internal/completion", "approvals/toolschema", "internal/strictyaml", "internal/sanitize", "approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/testing/cassettes", "internal/testing/testdeps", "internal/humanize", "internal/testing/fakeslack", "internal/testing/golden", "internal/testing/fakeidp", "internal/testing/authenticator", "notify/webpush/pushtest", "console/query", "intercept/strictjson", "internal/memory", "proxy/mediatype", "proxy/ownstack", "approvals/policy/detect", "internal/recent"},
 	{"approvals/policy/match", "approvals/policy/shell/programs", "approvals/policy/shell/quoting", "approvals/audit", "approvals/demands", "approvals/grants", "approvals/heldturns", "approvals/reviewers", "console/problem", "console/live", "internal/testing/fakemodel", "notify", "approvals/store/natskv", "app/configfile", "approvals/results", "intercept/notice", "intercept/toolresult", "internal/mask", "internal/secretinput"},
 	{"approvals/questions", "intercept", "approvals/policy/shell", "approvals/policy/workspace", "console/client", "console/oidc", "console/passkeys", "internal/schema", "approvals/store/subjects", "console/sessions", "console/inbox", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/webpush", "internal/testing/natscluster"},
 	{"approvals/gate", "proxy/packed", "proxy/upstream", "proxy/conversation", "proxy/leakcheck", "intercept/intercepttest", "intercept/responses/wire", "intercept/chat/wire", "intercept/chat/history", "intercept/wrapped", "intercept/messages/history", "notify/nats", "console/watch", "internal/schema/schematest", "approvals/store/embedded", "console/openapi", "console/access", "approvals/policy/resource", "internal/auditreport", "approvals/secrets"},
@@ -30,7 +30,7 @@ var floors = [][]string{
 	{"internal/policylearn", "proxy/turn"},
 	{"proxy"},
 	{"app"},
-	{"internal/launch", "internal/demo"},
+	{"internal/launch", "internal/demo", "internal/connect"},
 	{"cmd/heldcall"},
 	{"dashboards", "internal/testing/agents", "internal/testing/attention", "internal/testing/bench", "internal/testing/clients/...", "internal/testing/conformance", "internal/testing/faults", "internal/testing/ui", "examples/..."},
 }

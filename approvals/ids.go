@@ -35,3 +35,10 @@ func DerivedID(at time.Time, name string) string {
 	_ = id.SetEntropy(sum[:10])
 	return id.String()
 }
+
+// shortID is how many characters of an id lists show.
+const shortID = 6
+
+// ShortID returns the end of an id, by which lists show it and commands find it. Ids begin
+// with the time, so their ends differ.
+func ShortID(id string) string { return id[max(0, len(id)-shortID):] }

@@ -10,6 +10,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/questions"
 	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/internal/secretinput"
+	"github.com/heldcall/heldcall/internal/textview"
 )
 
 type answerCommand struct {
@@ -28,7 +29,7 @@ func (answerCommand) Help() string {
 
 // Run answers a question of a model.
 func (c *answerCommand) Run(ctx context.Context, s *streams) error {
-	console, request, err := c.find(ctx)
+	console, request, err := c.find(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func answerFlags(r *approvals.Request) string {
 		q := &r.Details.Questions[i]
 		id := ""
 		if q.ID != "" {
-			id = quoted(q.ID) + ":"
+			id = textview.ShellWord(q.ID) + ":"
 		}
 		if len(q.Options) > 0 {
 			flags += " --select " + id + "OPTION"

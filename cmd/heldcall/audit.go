@@ -13,6 +13,7 @@ import (
 	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
+	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/internal/auditreport"
 	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/internal/textview"
@@ -33,8 +34,8 @@ type auditSource struct {
 	File string `placeholder:"FILE" help:"Exported log, in place of a running heldcall."`
 }
 
-func (a auditSource) entries(ctx context.Context, after uint64, since time.Time) iter.Seq2[audit.Entry, error] {
-	return auditreport.Source{File: a.File, Dial: a.dial}.Entries(ctx, after, since)
+func (a auditSource) entries(ctx context.Context, s *streams, after uint64, since time.Time) iter.Seq2[audit.Entry, error] {
+	return auditreport.Source{File: a.File, Dial: func() (*client.Client, error) { return a.dial(ctx, s) }}.Entries(ctx, after, since)
 }
 
 type auditListCommand struct {
@@ -56,7 +57,7 @@ func (c *auditListCommand) Run(ctx context.Context, s *streams) error {
 		}
 		since = time.Now().Add(-age)
 	}
-	last, more, err := auditreport.Last(c.entries(ctx, 0, since), c.Limit, func(e *approvals.Event) bool {
+	last, more, err := auditreport.Last(c.entries(ctx, s, 0, since), c.Limit, func(e *approvals.Event) bool {
 		return (c.Type == "" || string(e.Type) == c.Type) && (c.RunID == "" || e.RunID == c.RunID)
 	})
 	switch {
@@ -84,7 +85,7 @@ type auditShowCommand struct {
 
 // Run shows one entry.
 func (c *auditShowCommand) Run(ctx context.Context, s *streams) error {
-	for entry, err := range c.entries(ctx, max(c.Seq, 1)-1, time.Time{}) {
+	for entry, err := range c.entries(ctx, s, max(c.Seq, 1)-1, time.Time{}) {
 		if err != nil {
 			return misnamed(err)
 		}
@@ -118,7 +119,7 @@ func (c *auditVerifyCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return usagef("--against: %w", err)
 	}
-	return misnamed(auditreport.Verify(s.out, c.entries(ctx, 0, time.Time{}), audit.Verifier{Keys: c.Keys, Against: against}))
+	return misnamed(auditreport.Verify(s.out, c.entries(ctx, s, 0, time.Time{}), audit.Verifier{Keys: c.Keys, Against: against}))
 }
 
 type auditExportCommand struct {
@@ -129,7 +130,7 @@ type auditExportCommand struct {
 
 // Run writes the entries byte for byte.
 func (c *auditExportCommand) Run(ctx context.Context, s *streams) error {
-	entries := c.entries(ctx, 0, time.Time{})
+	entries := c.entries(ctx, s, 0, time.Time{})
 	if c.To == "-" {
 		return misnamed(auditreport.Export(s.out, entries, c.Checkpoints))
 	}
@@ -143,7 +144,7 @@ type auditReplayCommand struct {
 
 // Run prints the entries of a run in order, one a line.
 func (c *auditReplayCommand) Run(ctx context.Context, s *streams) error {
-	return misnamed(auditreport.Replay(s.out, c.entries(ctx, 0, time.Time{}), c.RunID))
+	return misnamed(auditreport.Replay(s.out, c.entries(ctx, s, 0, time.Time{}), c.RunID))
 }
 
 type auditKeyCommand struct {

@@ -10,7 +10,7 @@ import (
 func TestTooShortIDNamesNothing(t *testing.T) {
 	for _, id := range []string{"", "0", "01M"} {
 		var usage *usageError
-		if _, err := resolve(t.Context(), nil, id); !errors.As(err, &usage) {
+		if _, err := resolve(t.Context(), nil, &id); !errors.As(err, &usage) {
 			t.Errorf("id %q: %v, want a usage error", id, err)
 		}
 	}

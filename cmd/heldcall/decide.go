@@ -47,18 +47,26 @@ func (c *denyCommand) Run(ctx context.Context, s *streams) error {
 type severalRequests struct {
 	connection
 	outputFlag
-	IDs []string `arg:"" name:"id" help:"Requests, each as its ${id}."`
+	IDs []string `arg:"" optional:"" name:"id" help:"Requests, each as its ${id}. Without any: the only pending request."`
 }
 
 // decide takes the same decision on each request. It decides none if an id is unknown.
+// Without ids it decides the request that was the only pending one when it was read.
 // A failed decision does not stop the others.
 func (c severalRequests) decide(ctx context.Context, s *streams, decision approvals.Decision) error {
-	console, err := c.dial()
+	console, err := c.dial(ctx, s)
 	if err != nil {
 		return err
 	}
-	requests := make([]approvals.Request, len(c.IDs))
-	for i, id := range c.IDs {
+	var ids []*string
+	for i := range c.IDs {
+		ids = append(ids, &c.IDs[i])
+	}
+	if len(ids) == 0 {
+		ids = []*string{nil}
+	}
+	requests := make([]approvals.Request, len(ids))
+	for i, id := range ids {
 		if requests[i], err = resolve(ctx, console, id); err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ type delegationListCommand struct {
 
 // Run lists the delegations in force.
 func (c *delegationListCommand) Run(ctx context.Context, s *streams) error {
-	console, err := c.dial()
+	console, err := c.dial(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (c *delegationCreateCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return &usageError{err}
 	}
-	console, err := c.dial()
+	console, err := c.dial(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ type delegationRevokeCommand struct {
 
 // Run ends a delegation.
 func (c *delegationRevokeCommand) Run(ctx context.Context, s *streams) error {
-	console, err := c.dial()
+	console, err := c.dial(ctx, s)
 	if err != nil {
 		return err
 	}

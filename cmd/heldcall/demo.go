@@ -7,15 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"regexp"
-	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/internal/demo"
 	"github.com/heldcall/heldcall/internal/launch"
-	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/internal/textview"
 )
 
@@ -60,11 +56,11 @@ func (c *demoCommand) Run(ctx context.Context, s *streams) (err error) {
 		}
 	}()
 	fmt.Fprintf(s.out, demoIntroduction, stage.Proxy, stage.Console, stage.NATS, stage.Folder)
-	t := &transcript{out: s.out}
+	t := demo.NewPrinter(s.out)
 	if c.Auto {
-		return stage.PlayAll(ctx, t.tell)
+		return stage.PlayAll(ctx, t.Tell)
 	}
-	return playWithPerson(ctx, stage, s, t)
+	return stage.PlayWithPerson(ctx, s.in, t, self())
 }
 
 // audience is the reader of the output. When it has gone, as with `| head`, the demo ends
@@ -92,7 +88,7 @@ func self() string {
 	if found, err := exec.LookPath("heldcall"); err == nil && sameFile(found, path) {
 		return "heldcall"
 	}
-	return quoted(path)
+	return textview.ShellWord(path)
 }
 
 func sameFile(a, b string) bool {
@@ -102,41 +98,4 @@ func sameFile(a, b string) bool {
 	}
 	second, err := os.Stat(b)
 	return err == nil && os.SameFile(first, second)
-}
-
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:+-]+$`)
-
-// quoted writes a word for a shell.
-func quoted(word string) string {
-	if plainWord.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// labelWidth is that of the widest speaker.
-const labelWidth = 11
-
-// transcript prints the lines of the demo. Text of models and reviewers is escaped.
-type transcript struct {
-	mu  sync.Mutex
-	out io.Writer
-}
-
-func (t *transcript) tell(line demo.Line) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if line.Who == demo.Heading {
-		fmt.Fprintf(t.out, "\n== %s\n", sanitize.Lines(line.Text))
-		return
-	}
-	text := textview.Indent(sanitize.Lines(strings.TrimSpace(line.Text)), labelWidth+1)
-	fmt.Fprintf(t.out, "%-*s %s\n", labelWidth, line.Who, text)
-}
-
-// say prints the demo's own words.
-func (t *transcript) say(format string, args ...any) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	fmt.Fprintf(t.out, format, args...)
 }

@@ -81,9 +81,6 @@ func TestSelfIsFoundByShells(t *testing.T) {
 	if got := self(); got != "heldcall" {
 		t.Errorf("on the PATH it is %s", got)
 	}
-	if got := quoted("/tmp/it's/heldcall"); got != `'/tmp/it'\''s/heldcall'` {
-		t.Errorf("quoted as %s", got)
-	}
 }
 
 // screen is what a terminal shows.

@@ -77,7 +77,7 @@ func (d *draft) Result() ([]byte, error) {
 	if d.unchanged(edited) {
 		return nil, errors.New("nothing was changed, so nothing was decided; approve the call to release it as it is")
 	}
-	if err := checkJSON(edited); err != nil {
+	if err := textview.CheckJSON(edited); err != nil {
 		return edited, usagef("the arguments are not valid JSON, so nothing was decided: %w", err)
 	}
 	return edited, nil

@@ -35,7 +35,7 @@ type grantsListCommand struct {
 
 // Run lists grants, newest first.
 func (c *grantsListCommand) Run(ctx context.Context, s *streams) error {
-	console, err := c.dial()
+	console, err := c.dial(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -95,9 +95,9 @@ func (c *newGrant) grant() (approvals.Grant, error) {
 }
 
 // open is the grant, and the console that is to know of it.
-func (c *newGrant) open() (g approvals.Grant, console *client.Client, err error) {
+func (c *newGrant) open(ctx context.Context, s *streams) (g approvals.Grant, console *client.Client, err error) {
 	if g, err = c.grant(); err == nil {
-		console, err = c.dial()
+		console, err = c.dial(ctx, s)
 	}
 	return g, console, err
 }
@@ -106,7 +106,7 @@ type grantsAddCommand struct{ newGrant }
 
 // Run writes a grant.
 func (c *grantsAddCommand) Run(ctx context.Context, s *streams) error {
-	g, console, err := c.open()
+	g, console, err := c.open(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ type grantsPreviewCommand struct{ newGrant }
 
 // Run prints what a grant would have decided.
 func (c *grantsPreviewCommand) Run(ctx context.Context, s *streams) error {
-	g, console, err := c.open()
+	g, console, err := c.open(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ type grantsRevokeCommand struct {
 // Run ends each grant. None is ended if an id is not known; after that one that
 // fails does not stop the others.
 func (c *grantsRevokeCommand) Run(ctx context.Context, s *streams) error {
-	console, err := c.dial()
+	console, err := c.dial(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/heldcall/heldcall/internal/completion"
 	"github.com/heldcall/heldcall/internal/launch"
 	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/notify/shoutrrr"
@@ -30,6 +31,7 @@ type program struct {
 	Demo        demoCommand        `cmd:"" help:"Show how it works, with a scripted model and a small agent."`
 	Watch       watchCommand       `cmd:"" help:"Review pending requests interactively."`
 	Requests    requestsCommand    `cmd:"" help:"List requests, or show one."`
+	Show        showCommand        `cmd:"" help:"Show a request in full."`
 	Approve     approveCommand     `cmd:"" help:"Approve requests."`
 	Deny        denyCommand        `cmd:"" help:"Deny requests, with a reason for the model."`
 	Answer      answerCommand      `cmd:"" help:"Answer a question of a model, or a held call in words."`
@@ -44,6 +46,7 @@ type program struct {
 	Config      configCommand      `cmd:"" help:"Manage configuration files."`
 	NATS        natsCommand        `cmd:"" name:"nats" help:"Manage an external NATS server."`
 	Token       tokenCommand       `cmd:"" help:"Create reviewer tokens."`
+	Completion  completionCommand  `cmd:"" help:"Write a script with which a shell completes heldcall's commands and flags."`
 	Health      healthCommand      `cmd:"" help:"Check whether a running heldcall can hold and release calls."`
 	Version     versionCommand     `cmd:"" help:"Print the version."`
 }
@@ -93,7 +96,7 @@ func newParser(ctx context.Context, s *streams, hup *hangups) *kong.Kong {
 		kong.Help(printHelp),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(s, hup),
-		kong.Vars{"id": "ID, or a unique prefix or suffix (at least 4 characters)"},
+		kong.Vars{"id": "ID, or a unique prefix or suffix (at least 4 characters), such as the 6 that lists show", "shells": completion.Shells},
 	)
 	if err != nil {
 		panic("internal error: the command line is not well formed: " + err.Error())

@@ -1,11 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
@@ -21,7 +17,7 @@ type modifyCommand struct {
 
 // Run releases a call with other arguments.
 func (c *modifyCommand) Run(ctx context.Context, s *streams) error {
-	console, request, err := c.find(ctx)
+	console, request, err := c.find(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -44,22 +40,10 @@ func (c *modifyCommand) Run(ctx context.Context, s *streams) error {
 
 // release has the call go on with these arguments.
 func (c *modifyCommand) release(ctx context.Context, s *streams, console *client.Client, id string, arguments []byte) error {
-	if err := checkJSON(arguments); err != nil {
+	if err := textview.CheckJSON(arguments); err != nil {
 		return usagef("the arguments are not valid JSON, so nothing was decided: %w", err)
 	}
 	return decideOne(ctx, s, console, c.outputFlag, approvals.Decision{
 		RequestID: id, Action: approvals.ActionModifyArgs, ModifiedArgs: arguments, Note: c.Note, Confirm: c.Confirm,
 	})
-}
-
-// checkJSON refuses what two parsers could read differently.
-func checkJSON(text []byte) error {
-	decoder := jsontext.NewDecoder(bytes.NewReader(text))
-	if _, err := decoder.ReadValue(); err != nil {
-		return err
-	}
-	if rest := bytes.TrimSpace(text[decoder.InputOffset():]); len(rest) > 0 {
-		return fmt.Errorf("%q follows the value", textview.Shorten(string(rest), textview.PreviewWidth))
-	}
-	return nil
 }

@@ -31,7 +31,7 @@ func (c *policyLearnCommand) Run(ctx context.Context, s *streams) error {
 	}
 	q := approvals.ProposalQuery{Approved: c.Approved, Sessions: c.Sessions}
 	l := policylearn.New(c.Policy, q, func(approvals.Principal) *policy.Policy { return rules })
-	if err := c.each(ctx, l.Take); err != nil {
+	if err := c.each(ctx, s, l.Take); err != nil {
 		return err
 	}
 	found := l.Proposals()

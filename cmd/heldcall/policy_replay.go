@@ -22,12 +22,12 @@ type recorded struct {
 }
 
 // each calls take with the events of the calls, oldest first.
-func (c *recorded) each(ctx context.Context, take func(*approvals.Event)) error {
+func (c *recorded) each(ctx context.Context, s *streams, take func(*approvals.Event)) error {
 	since, err := configfile.ParseDuration(c.Since)
 	if err != nil {
 		return usagef("--since: %w", err)
 	}
-	console, err := c.dial()
+	console, err := c.dial(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (c *policyReplayCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	r := policyreplay.New(rules)
-	if err := c.each(ctx, r.Take); err != nil {
+	if err := c.each(ctx, s, r.Take); err != nil {
 		return err
 	}
 	if c.json() {

@@ -33,7 +33,7 @@ type listCommand struct {
 
 // Run lists requests, newest first.
 func (c *listCommand) Run(ctx context.Context, s *streams) error {
-	console, err := c.dial()
+	console, err := c.dial(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ type showCommand struct{ oneRequest }
 
 // Run shows one request, and how to decide it.
 func (c *showCommand) Run(ctx context.Context, s *streams) error {
-	console, request, err := c.find(ctx)
+	console, request, err := c.find(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (c *showCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	page := textview.Request(&request, time.Now()) + textview.Suggestions(suggestions)
-	switch id, flags := sanitize.Line(request.ID), sanitize.Line(c.flags()); {
+	switch id, flags := sanitize.Line(request.ID), sanitize.Line(c.Words()); {
 	case request.Status.Final():
 	case request.Asks():
 		page += fmt.Sprintf("\nheldcall answer %[1]s%[3]s%[2]s\nheldcall deny %[1]s --note WHY%[2]s\n", id, flags, answerFlags(&request))

@@ -74,7 +74,7 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 	}
 	defer held.stop()
 	n.LinkTo(held.ConsoleURL())
-	command, note := launch.EquipAgent(command, os.LookupEnv, "http://"+launch.Reachable(held.ProxyAddr())+launch.OpenAIPrefix(config.Proxy.Upstreams))
+	command, note := launch.EquipAgent(command, os.LookupEnv, "http://"+app.Reachable(held.ProxyAddr())+launch.OpenAIPrefix(config.Proxy.Upstreams))
 	if _, err := io.WriteString(s.err, u.Notes+notes+note+u.Introduction(held.ConsoleURL())); err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func besideAnother(ctx context.Context, failed error, config *app.Config) error 
 		return failed // no answer, or another program
 	}
 	return fmt.Errorf("%w\nA heldcall runs already, and `heldcall run` starts one of its own. To use the one that runs:\n  OPENAI_BASE_URL=http://%s%s COMMAND",
-		failed, launch.Reachable(config.Proxy.Listen), launch.OpenAIPrefix(config.Proxy.Upstreams))
+		failed, app.Reachable(config.Proxy.Listen), launch.OpenAIPrefix(config.Proxy.Upstreams))
 }
 
 // openLog opens the file of heldcall's own log, or returns standard error if there is

@@ -28,7 +28,7 @@ type runsListCommand struct {
 
 // Run lists the signals by principal that are in force, and runs.
 func (c *runsListCommand) Run(ctx context.Context, s *streams) error {
-	console, err := c.dial()
+	console, err := c.dial(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ type runsShowCommand struct {
 
 // Run shows one run.
 func (c *runsShowCommand) Run(ctx context.Context, s *streams) error {
-	console, err := c.dial()
+	console, err := c.dial(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (c *signalTarget) send(ctx context.Context, s *streams, action approvals.Si
 	if (c.ID == "") == (who == approvals.Principal{}) {
 		return usagef("name either a run, or its --agent, --user or --tenant")
 	}
-	console, err := c.dial()
+	console, err := c.dial(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -55,8 +55,8 @@ func stopsSlowly() {
 // commands there are
 //
 //	gate FILE...    start a gate with a console and ask each FILE, a request in
-//	                JSON; sets HELDCALL_CONSOLE, ID1, ID2... and for each the
-//	                shortest BEGIN and END that no other has, of 4 characters or
+//	                JSON; sets HELDCALL_CONSOLE, ID1, ID2..., SHORT1... as lists show
+//	                them, and for each the shortest BEGIN and END that no other has, of 4 characters or
 //	                more; ALIKE is what all begin with
 //	exits CODE CMD  run CMD, which must exit with CODE
 //	eventually CMD  run CMD until it succeeds, for a while
@@ -175,6 +175,7 @@ func startGate(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		number := strconv.Itoa(i + 1)
 		ts.Setenv("ID"+number, id)
+		ts.Setenv("SHORT"+number, approvals.ShortID(id))
 		ts.Setenv("BEGIN"+number, strings.ToLower(id[:begin]))
 		ts.Setenv("END"+number, strings.ToLower(id[len(id)-end:]))
 	}

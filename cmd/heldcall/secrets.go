@@ -24,7 +24,7 @@ type secretsListCommand struct {
 
 // Run lists secrets by name.
 func (c *secretsListCommand) Run(ctx context.Context, s *streams) error {
-	console, err := c.dial()
+	console, err := c.dial(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ type secretsSetCommand struct {
 
 // Run stores a secret.
 func (c *secretsSetCommand) Run(ctx context.Context, s *streams) error {
-	console, err := c.dial()
+	console, err := c.dial(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ type secretsDeleteCommand struct{ oneSecret }
 
 // Run deletes a secret.
 func (c *secretsDeleteCommand) Run(ctx context.Context, s *streams) error {
-	console, err := c.dial()
+	console, err := c.dial(ctx, s)
 	if err != nil {
 		return err
 	}

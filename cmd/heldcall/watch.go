@@ -22,7 +22,7 @@ func (c *watchCommand) Run(ctx context.Context, s *streams) error {
 	if !ok || !term.IsTerminal(in.Fd()) {
 		return usagef("watch needs a terminal, and standard input is not one; use `heldcall approve` and `heldcall deny`")
 	}
-	console, err := c.dial()
+	console, err := c.dial(ctx, s)
 	if err != nil {
 		return err
 	}

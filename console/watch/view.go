@@ -83,7 +83,7 @@ func (m *Model) headline() string {
 		return ""
 	}
 	if !m.review.open || r == nil {
-		return styles.dim.Render(cut(row("AGE", "RISK", "LEFT", "AGENT", "TOOL", "PREVIEW"), m.review.width))
+		return styles.dim.Render(cut(row("ID", "AGE", "RISK", "LEFT", "AGENT", "TOOL", "PREVIEW"), m.review.width))
 	}
 	if ids := m.review.run.ids; len(ids) > 0 {
 		return styles.label.Render(cut(fmt.Sprintf("%d pending calls of one run", len(m.list.those(ids))), m.review.width))
@@ -110,8 +110,8 @@ func expiry(r *approvals.Request, left string) string {
 }
 
 // row is one line of the list. Its parts are safe for a terminal.
-func row(age, risk, left, agent, tool, preview string) string {
-	return fmt.Sprintf("%4s %-8s %6s %s %s %s", age, risk, left, fill(agent, 10), fill(tool, 14), preview)
+func row(id, age, risk, left, agent, tool, preview string) string {
+	return fmt.Sprintf("%-6s %4s %-8s %6s %s %s %s", id, age, risk, left, fill(agent, 7), fill(tool, 11), preview)
 }
 
 func (m *Model) rows(height int) []string {
@@ -160,6 +160,6 @@ func requestRow(r *approvals.Request, sameRun bool, now time.Time) string {
 	if len(r.Details.Flags) > 0 {
 		preview = "! " + preview
 	}
-	return row(humanize.Ago(now.Sub(r.CreatedAt)), sanitize.Line(string(r.RiskLevel)), left,
+	return row(sanitize.Line(approvals.ShortID(r.ID)), humanize.Ago(now.Sub(r.CreatedAt)), sanitize.Line(string(r.RiskLevel)), left,
 		sanitize.Line(cmp.Or(r.Principal.Agent, "–")), tool, sanitize.Line(preview))
 }

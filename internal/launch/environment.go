@@ -1,8 +1,6 @@
 package launch
 
 import (
-	"net"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -44,7 +42,7 @@ func WithoutKeys(environment []string, standIns map[string]string, secrets []str
 // Environment points the usual clients of a model at the proxy. It contains neither the
 // address of the console, where calls are approved, nor a token of it.
 func Environment(environment []string, proxy string, config *app.Config) []string {
-	root := "http://" + Reachable(proxy)
+	root := "http://" + app.Reachable(proxy)
 	openAI := root + OpenAIPrefix(config.Proxy.Upstreams)
 	anthropic := root + anthropicPrefix(config.Proxy.Upstreams) // its clients add /v1 themselves
 	set := map[string]string{
@@ -73,18 +71,6 @@ func Environment(environment []string, proxy string, config *app.Config) []strin
 	}
 	slices.Sort(result[len(result)-len(set):])
 	return result
-}
-
-// Reachable returns the address at which this machine reaches a listener.
-func Reachable(address string) string {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return address
-	}
-	if ip, err := netip.ParseAddr(host); host == "" || (err == nil && ip.IsUnspecified()) {
-		return net.JoinHostPort("127.0.0.1", port)
-	}
-	return address
 }
 
 // OpenAIPrefix returns /v1 if that is served, else the first prefix.

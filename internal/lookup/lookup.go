@@ -48,7 +48,22 @@ func Request(ctx context.Context, c *client.Client, id string) (approvals.Reques
 		}
 		return approvals.Request{}, &vague{ambiguous(id, status, matches)}
 	}
-	return approvals.Request{}, &unknown{id}
+	return approvals.Request{}, &unknown{"no request " + id + "; `heldcall requests` lists pending requests, with --all also those that have ended"}
+}
+
+// Only returns the only pending request. It fails with [ErrVague] if several are pending, and
+// with [approvals.ErrUnknownRequest] if none is.
+func Only(ctx context.Context, c *client.Client) (approvals.Request, error) {
+	page, err := c.Requests(ctx, approvals.Filter{Status: approvals.StatusPending, Limit: mostCandidates + 1})
+	switch {
+	case err != nil:
+		return approvals.Request{}, err
+	case len(page.Items) == 0:
+		return approvals.Request{}, &unknown{"no request is pending; `heldcall requests --all` lists those that have ended"}
+	case len(page.Items) > 1 || page.NextCursor != "":
+		return approvals.Request{}, &vague{candidates("several requests are pending", page.Items, "Give the id of one.")}
+	}
+	return c.Request(ctx, page.Items[0].ID) // a list may have it abridged
 }
 
 // alike lists the requests whose ids begin or end with a text, and no more than
@@ -86,28 +101,31 @@ func (e *vague) Unwrap() error { return ErrVague }
 
 // ambiguous lists the requests of a status, or of any, that match an id.
 func ambiguous(id string, status approvals.Status, matches []approvals.Request) string {
-	var text strings.Builder
-	what := "requests have ids that begin or end"
+	what := "several requests have ids that begin or end with "
 	if status == approvals.StatusPending {
-		what = "pending requests have ids that begin or end"
+		what = "several pending requests have ids that begin or end with "
 	}
-	fmt.Fprintf(&text, "several %s with %s:\n", what, id)
-	for i, r := range matches {
+	return candidates(what+id, matches, "Give a full id, or a unique prefix or suffix.")
+}
+
+// candidates lists requests with their whole ids, between what is wrong and what to do.
+func candidates(wrong string, requests []approvals.Request, do string) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s:\n", wrong)
+	for i, r := range requests {
 		if i == mostCandidates {
 			text.WriteString("  and more\n")
 			break
 		}
 		fmt.Fprintf(&text, "  %s  %s  %s\n", r.ID, sanitize.Line(r.ToolName), textview.Shorten(sanitize.Line(r.ArgsPreview), textview.PreviewWidth))
 	}
-	text.WriteString("Give a full id, or a unique prefix or suffix.")
+	text.WriteString(do)
 	return text.String()
 }
 
-// unknown is the error of an id that no request has.
-type unknown struct{ id string }
+// unknown is the error of an id that no request has, or of none where none is pending.
+type unknown struct{ text string }
 
-func (e *unknown) Error() string {
-	return "no request " + e.id + "; `heldcall requests` lists pending requests, with --all also those that have ended"
-}
+func (e *unknown) Error() string { return e.text }
 
 func (e *unknown) Unwrap() error { return approvals.ErrUnknownRequest }

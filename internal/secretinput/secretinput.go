@@ -31,20 +31,26 @@ func New(in io.Reader, out io.Writer) *Input {
 	return i
 }
 
+// OnTerminal reports whether values are read from a terminal.
+func (i *Input) OnTerminal() bool { return i.terminal != nil }
+
 // Read reads the value of a name. At the end of the input it is "".
-func (i *Input) Read(name string) (string, error) {
+func (i *Input) Read(name string) (string, error) { return i.Ask("Value of " + name) }
+
+// Ask reads the value that a text asks for. At the end of the input it is "".
+func (i *Input) Ask(text string) (string, error) {
 	if i.terminal != nil {
-		fmt.Fprintf(i.out, "Value of %s: ", sanitize.Line(name))
+		fmt.Fprintf(i.out, "%s: ", sanitize.Line(text))
 		value, err := term.ReadPassword(i.terminal.Fd())
 		fmt.Fprintln(i.out)
 		if err != nil {
-			return "", fmt.Errorf("read the value of %s: %w", name, err)
+			return "", fmt.Errorf("read from the terminal: %s: %w", text, err)
 		}
 		return string(value), nil
 	}
 	line, err := i.lines.ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
-		return "", fmt.Errorf("read the value of %s: %w", name, err)
+		return "", fmt.Errorf("read a line of the input: %s: %w", text, err)
 	}
 	return strings.TrimRight(line, "\r\n"), nil
 }

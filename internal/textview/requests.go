@@ -11,7 +11,7 @@ import (
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
-// Requests writes a list for people. The last column of a list of pending requests is the
+// Requests writes a list for people, with short ids. The last column of a list of pending requests is the
 // time left, of any other list the status.
 func Requests(w io.Writer, list approvals.Page, status approvals.Status, now time.Time) error {
 	last, nothing := "STATUS", "No requests."
@@ -30,7 +30,7 @@ func Requests(w io.Writer, list approvals.Page, status approvals.Status, now tim
 		if status == approvals.StatusPending {
 			stands = humanize.Left(r.ExpiresAt.Sub(now))
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", sanitize.Line(r.ID), humanize.Ago(now.Sub(r.CreatedAt)), sanitize.Line(string(r.RiskLevel)),
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", sanitize.Line(approvals.ShortID(r.ID)), humanize.Ago(now.Sub(r.CreatedAt)), sanitize.Line(string(r.RiskLevel)),
 			sanitize.Line(r.ToolName), Shorten(sanitize.Line(previewOf(r)), PreviewWidth), agentOf(r, now), sanitize.Line(stands))
 	}
 	return endTable(w, table, list.NextCursor)

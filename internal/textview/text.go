@@ -8,8 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
@@ -77,4 +80,26 @@ func endTable(w io.Writer, table *tabwriter.Writer, nextCursor string) error {
 	}
 	_, err := fmt.Fprintln(w, "There are more; list them with --limit.")
 	return err
+}
+
+// CheckJSON refuses what two parsers could read differently.
+func CheckJSON(text []byte) error {
+	decoder := jsontext.NewDecoder(bytes.NewReader(text))
+	if _, err := decoder.ReadValue(); err != nil {
+		return err
+	}
+	if rest := bytes.TrimSpace(text[decoder.InputOffset():]); len(rest) > 0 {
+		return fmt.Errorf("%q follows the value", Shorten(string(rest), PreviewWidth))
+	}
+	return nil
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:+-]+$`)
+
+// ShellWord writes a word for a shell.
+func ShellWord(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

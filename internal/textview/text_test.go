@@ -164,3 +164,11 @@ func TestSuggestionsHaveTheirEffect(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+func TestShellWord(t *testing.T) {
+	for word, want := range map[string]string{"/tmp/a-1": "/tmp/a-1", "/tmp/it's/heldcall": `'/tmp/it'\''s/heldcall'`, "": "''", "a b": "'a b'"} {
+		if got := ShellWord(word); got != want {
+			t.Errorf("%q is written as %s, want %s", word, got, want)
+		}
+	}
+}

@@ -229,5 +229,5 @@ func (c *cards) list(d notify.Delivery, room int) []slackapi.Block {
 func (c *cards) line(r *approvals.Request) string {
 	name, _ := word(cmp.Or(r.RuleTitle(), r.ToolName), maxLine/5)
 	who, _ := word(cmp.Or(r.Principal.Agent, r.Principal.User, r.Principal.Tenant), maxLine/5)
-	return fmt.Sprintf("%s %s · %s · %s · %s\n", riskSigns[r.RiskLevel], name, who, shortStatus(r), c.link(r.ID, "open"))
+	return fmt.Sprintf("%s %s · %s · %s · %s · %s\n", riskSigns[r.RiskLevel], name, who, approvals.ShortID(r.ID), shortStatus(r), c.link(r.ID, "open"))
 }

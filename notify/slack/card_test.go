@@ -56,6 +56,24 @@ func TestLongCardsArePosted(t *testing.T) {
 	}
 }
 
+// A card that only lists calls names each by the end of its id, which commands take.
+func TestListsHaveShortIDs(t *testing.T) {
+	w := newWorkspace(t)
+	first, second := notifytest.Request(1), notifytest.Request(2)
+	first.ID, second.ID = "01M7YRM0YNGJ3ES9MEMQCP3J75", "01M7YRM0YNGJ3ES9MEMQ7Q2KAB"
+	d := notifytest.Delivery(first, second)
+	d.Grouped = true
+	if _, err := w.channel.Post(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	text := w.Messages()[0].Shown()
+	for _, short := range []string{" · CP3J75 · ", " · 7Q2KAB · "} {
+		if !strings.Contains(text, short) {
+			t.Errorf("%q is not in\n%s", short, text)
+		}
+	}
+}
+
 // A click types nothing and uses no passkey, so it does not approve a request that needs either.
 func TestConfirmationIsNotClicked(t *testing.T) {
 	for _, details := range []approvals.Details{{Confirm: "/srv/x"}, {Passkey: true}} {

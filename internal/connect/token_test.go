@@ -1,4 +1,4 @@
-package main
+package connect
 
 import (
 	"errors"
@@ -32,10 +32,10 @@ func TestTokenFile(t *testing.T) {
 	if err := os.Chmod(file, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readToken(file); !errors.As(err, new(*usageError)) {
+	if _, err := readToken(file); !errors.As(err, new(*UsageError)) {
 		t.Errorf("a file that others read: %v", err)
 	}
-	if _, err := readToken(file + "x"); !errors.As(err, new(*usageError)) {
+	if _, err := readToken(file + "x"); !errors.As(err, new(*UsageError)) {
 		t.Errorf("no file: %v", err)
 	}
 }

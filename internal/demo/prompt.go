@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"bufio"
@@ -13,14 +13,14 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
-	"github.com/heldcall/heldcall/internal/demo"
 	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/internal/textview"
 )
 
-const demoSession = "demo"
+// personSession is the session of the agent whose calls the person answers.
+const personSession = "demo"
 
-const demoAnswers = `
+const answers = `
 Answer in a browser:
   %[2]s/#/requests/%[1]s
 or here:
@@ -40,24 +40,24 @@ or with the command of NATS, if you have that:
 // errQuit ends the demo at the wish of the person.
 var errQuit = errors.New("quit")
 
-// playWithPerson lets an agent do one task whose held calls the person answers,
-// then shows what each side saw.
-func playWithPerson(ctx context.Context, stage *demo.Stage, s *streams, t *transcript) error {
+// PlayWithPerson lets an agent do one task whose held calls the person answers, who types
+// lines into in, then shows what each side saw. Self is how a shell starts this program.
+func (s *Stage) PlayWithPerson(ctx context.Context, in io.Reader, t *Printer, self string) error {
 	whole, end := context.WithCancel(ctx)
 	defer end()
 	ctx, cancel := context.WithCancel(whole)
 	defer cancel()
-	p := &prompt{stage: stage, t: t, self: self(), lines: readLines(whole, s.in), released: make(chan struct{}), done: make(chan struct{})}
-	agent, err := stage.NewAgent(demoSession, func(line demo.Line) { p.printInOrder(ctx, line) })
+	p := &prompt{stage: s, t: t, self: self, lines: readLines(whole, in), released: make(chan struct{}), done: make(chan struct{})}
+	agent, err := s.NewAgent(personSession, func(line Line) { p.printInOrder(ctx, line) })
 	if err != nil {
 		return err
 	}
 	defer agent.Close()
-	t.tell(demo.Line{Who: demo.Heading, Text: "An agent gets to work in " + agent.Folder()})
+	t.Tell(Line{Who: Heading, Text: "An agent gets to work in " + agent.Folder()})
 	go func() {
 		defer close(p.done)
-		if p.failed = agent.Ask(ctx, demo.TaskTidy); p.failed == nil {
-			p.failed = agent.Ask(ctx, demo.TaskAccount)
+		if p.failed = agent.Ask(ctx, TaskTidy); p.failed == nil {
+			p.failed = agent.Ask(ctx, TaskAccount)
 		}
 	}()
 	err = p.review(ctx)
@@ -70,12 +70,12 @@ func playWithPerson(ctx context.Context, stage *demo.Stage, s *streams, t *trans
 		}
 		return err
 	}
-	known, err := stage.LastConversation()
+	known, err := s.LastConversation()
 	if err != nil {
 		return err
 	}
-	for _, line := range demo.WhoSaw(agent.History[:len(agent.History)-1], known) {
-		t.tell(line)
+	for _, line := range WhoSaw(agent.History[:len(agent.History)-1], known) {
+		t.Tell(line)
 	}
 	t.say("\nThe folder now holds: %s\nRun it again to answer in another way, or with --auto to see them all.\n", strings.Join(agent.Files(), ", "))
 	p.linger(whole)
@@ -84,8 +84,8 @@ func playWithPerson(ctx context.Context, stage *demo.Stage, s *streams, t *trans
 
 // prompt asks the person about each call that is held.
 type prompt struct {
-	stage    *demo.Stage
-	t        *transcript
+	stage    *Stage
+	t        *Printer
 	self     string        // how a shell starts this program
 	lines    <-chan string // closed at the end of the input, nil after that
 	released chan struct{} // receives one value a call that the audit log has as released
@@ -110,14 +110,14 @@ func (p *prompt) linger(ctx context.Context) {
 
 // printInOrder prints what the agent does. The event that heldcall released a call comes on
 // another way than the call, and is printed first.
-func (p *prompt) printInOrder(ctx context.Context, line demo.Line) {
-	if line.Who == demo.AgentRuns {
+func (p *prompt) printInOrder(ctx context.Context, line Line) {
+	if line.Who == AgentRuns {
 		select {
 		case <-p.released:
 		case <-ctx.Done():
 		}
 	}
-	p.t.tell(line)
+	p.t.Tell(line)
 }
 
 // readLines reads the input until it or the context ends. A read that is under
@@ -216,14 +216,14 @@ func (p *prompt) take(ctx context.Context, event approvals.Event, held *approval
 			text += " " + string(event.After)
 		}
 		p.t.say("\n")
-		p.t.tell(demo.Line{Who: demo.Reviewer, Text: textview.Join(": ", text, event.Note)})
+		p.t.Tell(Line{Who: Reviewer, Text: textview.Join(": ", text, event.Note)})
 		return nil, nil
 	case approvals.EventApprovalExpired:
 		p.t.say("\n")
-		p.t.tell(demo.Line{Who: demo.Heldcall, Text: "expired: no answer in time"})
+		p.t.Tell(Line{Who: Heldcall, Text: "expired: no answer in time"})
 		return nil, nil
 	case approvals.EventCallAllowed:
-		p.t.tell(demo.Line{Who: demo.Heldcall, Text: "allowed by policy: " + event.ToolName})
+		p.t.Tell(Line{Who: Heldcall, Text: "allowed by policy: " + event.ToolName})
 	case approvals.EventCallReleased:
 		select {
 		case p.released <- struct{}{}:
@@ -236,9 +236,9 @@ func (p *prompt) take(ctx context.Context, event approvals.Event, held *approval
 
 // show prints the call that is held and how to answer.
 func (p *prompt) show(request *approvals.Request) error {
-	p.t.tell(demo.Line{Who: demo.Heading, Text: "heldcall holds a call: the agent has not seen it"})
+	p.t.Tell(Line{Who: Heading, Text: "heldcall holds a call: the agent has not seen it"})
 	p.t.say("%s", textview.Request(request, time.Now()))
-	p.t.say(demoAnswers+"> ", request.ID, p.stage.Console, p.stage.NATS, p.self)
+	p.t.say(answers+"> ", request.ID, p.stage.Console, p.stage.NATS, p.self)
 	return nil
 }
 
@@ -275,7 +275,7 @@ func parseAnswer(line string) (approvals.Decision, error) {
 	case "d", "deny":
 		return approvals.Decision{Action: approvals.ActionDeny, Note: rest}, nil
 	case "e", "edit":
-		if err := checkJSON([]byte(rest)); err != nil {
+		if err := textview.CheckJSON([]byte(rest)); err != nil {
 			return approvals.Decision{}, fmt.Errorf("e needs valid JSON, e.g. e {\"command\":\"ls\"}: %w", err)
 		}
 		return approvals.Decision{Action: approvals.ActionModifyArgs, ModifiedArgs: json.RawMessage(rest)}, nil

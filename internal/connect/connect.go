@@ -1,0 +1,125 @@
+// Package connect finds the console of a running heldcall for the commands that talk to
+// one, and the token for it.
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/console/client"
+	"github.com/heldcall/heldcall/console/problem"
+	"github.com/heldcall/heldcall/internal/secretinput"
+	"github.com/heldcall/heldcall/internal/textview"
+)
+
+// Flags identify the running heldcall that a command talks to.
+type Flags struct {
+	Config  string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file, which names the console's address."`
+	Console string `placeholder:"URL" env:"HELDCALL_CONSOLE" help:"URL of the console, in place of --config."`
+	Token   string `placeholder:"TOKEN" env:"HELDCALL_TOKEN" help:"Your reviewer token, if the console requires one. Other users of the machine can read command lines: prefer the variable."`
+
+	TokenFile string `placeholder:"FILE" env:"HELDCALL_TOKEN_FILE" help:"File with your token, which only you can read, in place of --token."`
+}
+
+// Dial makes a client of the console.
+func (f Flags) Dial(ctx context.Context, t Terminal) (*client.Client, error) {
+	console := f.Console
+	if console == "" {
+		config, err := app.LoadConsoleConfig(f.Config, os.LookupEnv)
+		if err != nil {
+			return nil, err
+		}
+		if _, port, _ := net.SplitHostPort(config.Listen); port == "0" {
+			return nil, usagef("%s: console.listen has port 0, so where the console is shows only in heldcall's log; name it with --console URL", f.Config)
+		}
+		console = "http://" + app.Reachable(config.Listen)
+	}
+	found, err := client.New(console)
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	token := f.Token
+	if token == "" && f.TokenFile != "" {
+		if token, err = readToken(f.TokenFile); err != nil {
+			return nil, err
+		}
+	}
+	if token != "" {
+		return found.WithToken(token), nil
+	}
+	return askToken(ctx, found, console, t)
+}
+
+// Terminal is where a person is asked for a token. Without input nobody is asked.
+type Terminal struct {
+	In  io.Reader
+	Out io.Writer
+}
+
+// askToken asks for the token on the terminal if the console wants one. The token is kept
+// by the client only.
+func askToken(ctx context.Context, console *client.Client, url string, t Terminal) (*client.Client, error) {
+	if t.In == nil {
+		return console, nil
+	}
+	in := secretinput.New(t.In, t.Out)
+	if !in.OnTerminal() {
+		return console, nil
+	}
+	_, err := console.Me(ctx)
+	if p := (*problem.Problem)(nil); !errors.As(err, &p) || p.Code != problem.CodeUnauthenticated {
+		return console, nil // it wants none, or the command reports why it does not answer
+	}
+	token, err := in.Ask("Your token for " + url)
+	if err != nil {
+		return nil, err
+	}
+	return console.WithToken(strings.TrimSpace(token)), nil
+}
+
+// readToken reads the token in a file that only its owner can read.
+func readToken(file string) (string, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return "", &UsageError{fmt.Errorf("read the token: %w", err)}
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return "", usagef("the token in %s can be read by others: make it 0600", file)
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", &UsageError{fmt.Errorf("read the token: %w", err)}
+	}
+	return strings.TrimSpace(string(content)), nil
+}
+
+// Words returns the flags with which another command talks to the same heldcall, each
+// after a space; those in the environment are left out.
+func (f Flags) Words() string {
+	flags := ""
+	if f.Config != "" && f.Config != os.Getenv("HELDCALL_CONFIG") {
+		flags += " --config " + textview.ShellWord(f.Config)
+	}
+	if f.Console != "" && f.Console != os.Getenv("HELDCALL_CONSOLE") {
+		flags += " --console " + textview.ShellWord(f.Console)
+	}
+	if f.TokenFile != "" && f.TokenFile != os.Getenv("HELDCALL_TOKEN_FILE") {
+		flags += " --token-file " + textview.ShellWord(f.TokenFile)
+	}
+	return flags
+}
+
+// UsageError is the error of flags that name no heldcall.
+type UsageError struct{ err error }
+
+func (e *UsageError) Error() string { return e.err.Error() }
+func (e *UsageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }

@@ -1,0 +1,42 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/heldcall/heldcall/internal/sanitize"
+	"github.com/heldcall/heldcall/internal/textview"
+)
+
+// labelWidth is that of the widest speaker.
+const labelWidth = 11
+
+// Printer prints the lines of the demo. Text of models and reviewers is escaped.
+type Printer struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+// Tell prints a line.
+func (t *Printer) Tell(line Line) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if line.Who == Heading {
+		fmt.Fprintf(t.out, "\n== %s\n", sanitize.Lines(line.Text))
+		return
+	}
+	text := textview.Indent(sanitize.Lines(strings.TrimSpace(line.Text)), labelWidth+1)
+	fmt.Fprintf(t.out, "%-*s %s\n", labelWidth, line.Who, text)
+}
+
+// NewPrinter returns a printer to out.
+func NewPrinter(out io.Writer) *Printer { return &Printer{out: out} }
+
+// say prints the demo's own words.
+func (t *Printer) say(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fmt.Fprintf(t.out, format, args...)
+}
