@@ -53,7 +53,8 @@ func TestCallsOfARunAreDecidedTogether(t *testing.T) {
 	s.decided() // the list is shown
 }
 
-// TestCallsOfARunAreDeniedTogether: the note is for each of them; what was decided meanwhile is told.
+// TestCallsOfARunAreDeniedTogether: each gets the note, and those that were decided
+// meanwhile are reported.
 func TestCallsOfARunAreDeniedTogether(t *testing.T) {
 	first, second, third := ofRun("r", "01A", "make a"), ofRun("r", "01B", "make b"), ofRun("r", "01C", "make c")
 	s := beginRun(t, first, second, third)

@@ -38,8 +38,8 @@ func (c *clicks) handle(ctx context.Context, click *slackapi.InteractionCallback
 	return nil
 }
 
-// pressAll decides the calls of a button for all. Those that are decided by now stay as they are; of
-// those that cannot be decided the person is told.
+// pressAll decides the calls of a button for all. Those that are decided by now stay as they are. The
+// reply to the person names those that cannot be decided.
 func (c *clicks) pressAll(ctx context.Context, click *slackapi.InteractionCallback, action *slackapi.BlockAction) error {
 	who, err := c.reviewer(ctx, click)
 	if err != nil {

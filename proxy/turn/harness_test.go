@@ -184,7 +184,7 @@ type records struct {
 	failed error
 }
 
-func (s *records) AnyTurns() bool               { return len(s.kept) > 0 }
+func (s *records) AnyTurns() bool                   { return len(s.kept) > 0 }
 func (s *records) AwaitTurns(context.Context) error { return nil }
 
 func (s *records) HasTurns(session string) bool { return len(s.kept[session]) > 0 }

@@ -76,7 +76,7 @@ func (t *Programs) whyCallNotSimple(call *syntax.CallExpr) string {
 	if len(call.Args) == 0 {
 		return notPlainSet
 	}
-	if slices.ContainsFunc(call.Assigns, func(a *syntax.Assign) bool { return !t.setsOnlyLook(a) && !t.setsSearchPath(a) }) {
+	if slices.ContainsFunc(call.Assigns, func(a *syntax.Assign) bool { return !setsOnlyLook(&t.Variables, a) && !setsSearchPath(&t.Variables, a) }) {
 		return notPlainSet
 	}
 	program := quoting.WordOf(call.Args[0]).Text
@@ -94,10 +94,10 @@ func (t *Programs) whyCallNotSimple(call *syntax.CallExpr) string {
 const notPlainSet = "The script sets a variable."
 
 // searchPaths returns the values of the variables in front of a command that name folders of code.
-func (t *Programs) searchPaths(call *syntax.CallExpr) []string {
+func searchPaths(known *programs.Variables, call *syntax.CallExpr) []string {
 	var found []string
 	for _, a := range call.Assigns {
-		if t.setsSearchPath(a) {
+		if setsSearchPath(known, a) {
 			found = append(found, strings.Split(quoting.WordOf(a.Value).Text, ":")...)
 		}
 	}
@@ -105,8 +105,8 @@ func (t *Programs) searchPaths(call *syntax.CallExpr) []string {
 }
 
 // setsSearchPath reports whether an assignment is of known folders from which a program loads code.
-func (t *Programs) setsSearchPath(a *syntax.Assign) bool {
-	if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Name == nil || a.Value == nil || !programs.SetsSearchPath(t.Table, a.Name.Value) {
+func setsSearchPath(known *programs.Variables, a *syntax.Assign) bool {
+	if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Name == nil || a.Value == nil || !known.SearchPath(a.Name.Value) {
 		return false
 	}
 	one := quoting.WordOf(a.Value)
@@ -114,8 +114,8 @@ func (t *Programs) setsSearchPath(a *syntax.Assign) bool {
 }
 
 // setsOnlyLook reports whether an assignment changes only how programs show what they do.
-func (t *Programs) setsOnlyLook(a *syntax.Assign) bool {
-	if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Name == nil || !t.SetsOnlyLook(a.Name.Value) {
+func setsOnlyLook(known *programs.Variables, a *syntax.Assign) bool {
+	if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Name == nil || !known.OnlyLook(a.Name.Value) {
 		return false
 	}
 	if a.Value == nil {

@@ -107,7 +107,7 @@ func (w *walk) stmt(n *syntax.Stmt) {
 	}
 	w.lists(c, n)
 	c.source = commandSource{stmt: n, script: w.src, expands: expands(call, w.src)}
-	if sets := w.in.table.searchPaths(call); len(sets) > 0 {
+	if sets := searchPaths(&w.in.table.Variables, call); len(sets) > 0 {
 		c.setsAll(sets)
 		s.NotPlain = notPlainSet
 	}

@@ -16,7 +16,7 @@ import (
 type Authenticator struct {
 	Origin     string // of the page
 	Party      string // the id of the relying party to which it answers
-	Unverified bool   // whoever uses it is not verified
+	Unverified bool   // it does not verify the person who uses it
 	Counter    uint32 // of uses
 	Frozen     bool   // the counter does not grow, as in a copy
 

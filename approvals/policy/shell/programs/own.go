@@ -19,8 +19,6 @@ type own struct {
 	endings  map[string][]string // of scripts, by interpreter
 	options  map[string]*Program // in front of a script, by interpreter
 	never    map[string]bool
-
-	searchPaths map[string]bool // variables: see SetsSearchPath
 }
 
 func (o *own) keys(r *strictyaml.Reader) []strictyaml.Key {
@@ -45,9 +43,6 @@ func (o *own) keys(r *strictyaml.Reader) []strictyaml.Key {
 		}},
 	}
 }
-
-// SetsSearchPath reports whether a variable names folders from which a program loads code.
-func SetsSearchPath(t *Table, variable string) bool { return t.tasks.own.searchPaths[variable] }
 
 // isOfProject reports whether a class is of what the project's own tools and programs do.
 func (c Class) isOfProject() bool { return c == Check || c == Format || c == Project }

@@ -15,7 +15,6 @@ type Table struct {
 	shells       map[string]bool
 	interpreters map[string]bool // those that are no shells
 	runners      map[string]bool
-	environment  map[string]bool
 	writers      map[string]bool     // by name, or name and subcommand
 	searchers    map[string]bool     // without folder
 	recursive    map[string]bool     // those that are searchers with -r
@@ -25,6 +24,8 @@ type Table struct {
 	onlyShow     map[string]bool
 	lists        [][]string
 	tasks        tasks
+
+	Variables Variables
 }
 
 // Listed reports whether the table has the options of a program.
@@ -81,8 +82,17 @@ func (t *Table) RunsOthers(word string) bool {
 	return t.Wrapper(word) != nil || among(t.runners, word) || t.IsInterpreter(word)
 }
 
-// SetsOnlyLook reports whether a variable changes only how programs show what they do.
-func (t *Table) SetsOnlyLook(variable string) bool { return t.environment[variable] }
+// Variables are the known environment variables.
+type Variables struct {
+	look        map[string]bool
+	searchPaths map[string]bool
+}
+
+// OnlyLook reports whether a variable changes only how programs show what they do.
+func (v *Variables) OnlyLook(name string) bool { return v.look[name] }
+
+// SearchPath reports whether a variable names folders from which a program loads code.
+func (v *Variables) SearchPath(name string) bool { return v.searchPaths[name] }
 
 // Like returns the words that do the same as the last word of a command's beginning.
 func (t *Table) Like(begin string) []string { return t.like[begin] }
