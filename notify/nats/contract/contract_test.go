@@ -132,7 +132,7 @@ func TestExamplesAreMessages(t *testing.T) {
 func TestCommandsInTheDocumentsAreMessages(t *testing.T) {
 	c, tried := load(t), 0
 	command := regexp.MustCompile(`(?m)request (heldcall\.v1\.\S+|\$SRV\.\S+) '(.*)'`)
-	for _, page := range []string{"../../../docs/nats.md", "../../../README.md", "../../../cmd/heldcall/demo_prompt.go"} {
+	for _, page := range []string{"../../../docs/nats.md", "../../../README.md", "../../../internal/demo/prompt.go"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
