@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -48,6 +49,11 @@ func tryCommand(t *testing.T, words []string) {
 	switch strings.Join(words[:2], " ") {
 	case "heldcall token":
 		if out, err := exec.Command(heldcall, words[1:]...).CombinedOutput(); err != nil || !strings.Contains(string(out), "token_sha256") {
+			t.Errorf("%v: %s", err, out)
+		}
+	case "heldcall completion", "echo 'source":
+		at := slices.Index(words, "completion")
+		if out, err := exec.Command(heldcall, "completion", strings.TrimRight(words[at+1], ")'")).CombinedOutput(); err != nil || !strings.Contains(string(out), "heldcall") {
 			t.Errorf("%v: %s", err, out)
 		}
 	case "helm install":
