@@ -30,11 +30,9 @@ import (
 type Store interface {
 	// GetSecret fails with [approvals.ErrUnknownSecret].
 	GetSecret(ctx context.Context, id string) (sealed []byte, revision uint64, err error)
-	// CreateSecret writes a record whose id never had one, else it fails with
-	// [approvals.ErrConflict].
+	// CreateSecret writes a record of an id that has none or whose record was deleted, else
+	// it fails with [approvals.ErrConflict].
 	CreateSecret(ctx context.Context, id string, sealed []byte) (revision uint64, err error)
-	// PutSecret writes a record, or replaces it.
-	PutSecret(ctx context.Context, id string, sealed []byte) (revision uint64, err error)
 	// UpdateSecret replaces the record at a revision, else it fails with
 	// [approvals.ErrConflict].
 	UpdateSecret(ctx context.Context, id string, sealed []byte, at uint64) (revision uint64, err error)

@@ -239,3 +239,40 @@ func TestReplacedValuesAreMasked(t *testing.T) {
 		t.Errorf("masked: %q, %v", got, err)
 	}
 }
+
+// slowReader lets another replica write after a record is read for the first time.
+type slowReader struct {
+	secrets.Store
+	read func()
+}
+
+func (s *slowReader) GetSecret(ctx context.Context, id string) ([]byte, uint64, error) {
+	sealed, revision, err := s.Store.GetSecret(ctx, id)
+	if read := s.read; read != nil {
+		s.read = nil
+		read()
+	}
+	return sealed, revision, err
+}
+
+func TestSecretThatAnotherReplicaStores(t *testing.T) {
+	shared, keyFile := openStore(t, t.TempDir()).Secrets, filepath.Join(t.TempDir(), "secrets.key")
+	other := run(t, secrets.Options{Store: shared, KeyFile: keyFile})
+	set(t, other, approvals.Secret{Name: "USED", Principal: alice}, value) // makes the key
+	slow := &slowReader{Store: shared}
+	s := run(t, secrets.Options{Store: slow, KeyFile: keyFile})
+
+	token := approvals.Secret{Name: "TOKEN", Principal: alice}
+	slow.read = func() { set(t, other, token, "of-the-Other-Replica-1!") }
+	set(t, s, token, "of-this-Replica-2!")
+	wantValue(t, s, "", "TOKEN", "of-this-Replica-2!")
+	m, err := s.Masker(alice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []string{"of-the-Other-Replica-1!", "of-this-Replica-2!"} {
+		if text := m.Text(value); strings.Contains(text, value) {
+			t.Errorf("the value %s is not masked", value)
+		}
+	}
+}

@@ -102,8 +102,8 @@ func (s *Secrets) write(ctx context.Context, one stored) (written stored, err er
 
 // over writes a record in place of the one at a revision, 0: of none.
 func (s *Secrets) over(revision uint64) func(context.Context, string, []byte) (uint64, error) {
-	if revision == 0 { // a deleted record has a revision too
-		return s.store.PutSecret
+	if revision == 0 {
+		return s.store.CreateSecret
 	}
 	return func(ctx context.Context, id string, sealed []byte) (uint64, error) {
 		return s.store.UpdateSecret(ctx, id, sealed, revision)

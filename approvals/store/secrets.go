@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -21,25 +22,27 @@ func (s *Secrets) GetSecret(ctx context.Context, id string) ([]byte, uint64, err
 	return entry.Value(), entry.Revision(), nil
 }
 
-// CreateSecret writes a record whose id never had one, else it fails with
-// [approvals.ErrConflict].
-func (s *Secrets) CreateSecret(ctx context.Context, id string, sealed []byte) (uint64, error) {
-	return s.bucket.CompareAndSet(ctx, id, sealed, 0)
+// CreateSecret writes a record of an id that has none or whose record was deleted, else it
+// fails with [approvals.ErrConflict].
+func (s *Secrets) CreateSecret(ctx context.Context, id string, sealed []byte) (revision uint64, err error) {
+	exists := false
+	err = s.bucket.Backend.Write(ctx, natskv.OpWrite, "record secret "+id, func(ctx context.Context) error {
+		revision, err = s.bucket.KV.Create(ctx, id, sealed)
+		if exists = errors.Is(err, jetstream.ErrKeyExists); exists {
+			return nil
+		}
+		return err
+	})
+	if err == nil && exists {
+		err = approvals.ErrConflict
+	}
+	return revision, err
 }
 
 // UpdateSecret replaces the record at a revision, else it fails with
 // [approvals.ErrConflict].
 func (s *Secrets) UpdateSecret(ctx context.Context, id string, sealed []byte, at uint64) (uint64, error) {
 	return s.bucket.CompareAndSet(ctx, id, sealed, at)
-}
-
-// PutSecret writes a record, or replaces it.
-func (s *Secrets) PutSecret(ctx context.Context, id string, sealed []byte) (revision uint64, err error) {
-	err = s.bucket.Backend.Write(ctx, natskv.OpWrite, "record secret "+id, func(ctx context.Context) error {
-		revision, err = s.bucket.KV.Put(ctx, id, sealed)
-		return err
-	})
-	return revision, err
 }
 
 // DeleteSecret deletes a record, and the bytes of all its versions.
