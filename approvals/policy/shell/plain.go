@@ -6,41 +6,56 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// plainFile is the syntax tree of a script that is one command of plain words with a space
-// between: what the parser returns for it, with a fraction of the work. It is nil for any
-// other script, and where the first word could mean more than the name of a program.
-// FuzzPlainFile compares the two.
+// plainFile is the syntax tree of a script that is commands of plain words with a space
+// between, joined by &&: what the parser returns for it, with a fraction of the work. It is
+// nil for any other script, and where the first word of a command could mean more than the
+// name of a program. FuzzPlainFile compares the two.
 func plainFile(src string) *syntax.File {
-	words := 1 + strings.Count(src, " ")
-	call := &struct {
-		file  syntax.File
-		stmt  syntax.Stmt
-		stmts [1]*syntax.Stmt
-		cmd   syntax.CallExpr
-	}{}
+	var list *syntax.Stmt
+	for start := 0; ; {
+		text, _, more := strings.Cut(src[start:], and)
+		next := plainStmt(text, start)
+		switch {
+		case next == nil:
+			return nil
+		case list == nil:
+			list = next
+		default:
+			both := &syntax.BinaryCmd{OpPos: position(start - len("&& ")), Op: syntax.AndStmt, X: list, Y: next}
+			list = &syntax.Stmt{Cmd: both, Position: position(0)}
+		}
+		if !more {
+			return &syntax.File{Stmts: []*syntax.Stmt{list}}
+		}
+		start += len(text) + len(and)
+	}
+}
+
+const and = " && "
+
+// plainStmt is one command, which is at a place in the script.
+func plainStmt(text string, start int) *syntax.Stmt {
+	words := 1 + strings.Count(text, " ")
 	list := make([]struct {
 		word  syntax.Word
 		lit   syntax.Lit
 		parts [1]syntax.WordPart
 	}, words)
-	call.cmd.Args = make([]*syntax.Word, words)
-	start := 0
+	args := make([]*syntax.Word, words)
+	at := start
 	for i := range list {
-		text, _, _ := strings.Cut(src[start:], " ")
-		if !plainWord(text, i == 0) {
+		word, rest, _ := strings.Cut(text, " ")
+		if !plainWord(word, i == 0) {
 			return nil
 		}
-		one, end := &list[i], start+len(text)
-		one.lit = syntax.Lit{ValuePos: position(start), ValueEnd: position(end), Value: text}
+		one := &list[i]
+		one.lit = syntax.Lit{ValuePos: position(at), ValueEnd: position(at + len(word)), Value: word}
 		one.parts[0] = &one.lit
 		one.word.Parts = one.parts[:]
-		call.cmd.Args[i] = &one.word
-		start = end + 1
+		args[i] = &one.word
+		text, at = rest, at+len(word)+len(" ")
 	}
-	call.stmt = syntax.Stmt{Cmd: &call.cmd, Position: position(0)}
-	call.stmts[0] = &call.stmt
-	call.file.Stmts = call.stmts[:]
-	return &call.file
+	return &syntax.Stmt{Cmd: &syntax.CallExpr{Args: args}, Position: position(start)}
 }
 
 // position is that of a byte in the first line.

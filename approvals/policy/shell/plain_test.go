@@ -17,27 +17,43 @@ func FuzzPlainFile(f *testing.F) {
 	} {
 		f.Add(src)
 	}
+	for _, src := range []string{"a && b", "cd x && go test ./... && git diff", "a && ", " && a", "a && && b", "a &&b", "a&& b", "a && b c=d", "a && B=c", "a &&  b", "a  && b", "a & b", "a || b"} {
+		f.Add(src)
+	}
 	for word := range languageWords {
 		f.Add(word)
+		f.Add("x && " + word)
 		f.Add(word + " x")
 		f.Add("x " + word)
 	}
 	parser := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
-	f.Fuzz(func(t *testing.T, src string) {
-		got := plainFile(src)
-		if got == nil {
-			return
-		}
-		want, err := parser.Parse(strings.NewReader(src), "")
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Fatalf("%q: another tree than the parser's (%v)", src, err)
+	f.Fuzz(func(t *testing.T, in string) {
+		for _, src := range []string{in, spelled(in)} {
+			got := plainFile(src)
+			if got == nil {
+				continue
+			}
+			want, err := parser.Parse(strings.NewReader(src), "")
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Fatalf("%q: another tree than the parser's (%v)", src, err)
+			}
 		}
 	})
 }
 
+// spelled is a script that is mostly plain: each byte is a piece of it.
+func spelled(in string) string {
+	pieces := []string{"a", "x", "1", "if", "then", "done", "time", "export", "function", "coproc", "let", "in", "=", "+", "@", "-", ".", "/", ":", ",", "_", " ", " ", " ", " ", " && ", " && ", "&&"}
+	var b strings.Builder
+	for i := range min(len(in), 60) {
+		b.WriteString(pieces[int(in[i])%len(pieces)])
+	}
+	return b.String()
+}
+
 func TestPlainFile(t *testing.T) {
 	for src, plain := range map[string]bool{
-		"npm run test:unit": true, "x": true, "cargo build --release --target=a/b": true, "echo if": true,
+		"npm run test:unit": true, "x": true, "cargo build --release --target=a/b": true, "a b && c && d e": true, "a && if": false, "a &&": false, " && a": false, "a || b": false, "echo if": true,
 		"": false, " x": false, "x ": false, "a  b": false, "if x": false, "A=1 x": false, "x $y": false, "x 'y'": false, "x > y": false, "x\ny": false, "x é": false, "export A": false,
 	} {
 		if got := plainFile(src) != nil; got != plain {
