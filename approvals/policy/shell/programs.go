@@ -27,7 +27,7 @@ func (t *Programs) With(options map[string]*programs.Program) *Programs {
 }
 
 func (t *Programs) parseSource(src string) (*syntax.File, error) {
-	if file := plainFile(src); file != nil {
+	if file := quoting.PlainFile(src); file != nil {
 		return file, nil
 	}
 	parser := t.parsers.Get().(*syntax.Parser)

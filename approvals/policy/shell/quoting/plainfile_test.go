@@ -1,4 +1,4 @@
-package shell
+package quoting
 
 import (
 	"reflect"
@@ -29,7 +29,7 @@ func FuzzPlainFile(f *testing.F) {
 	parser := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
 	f.Fuzz(func(t *testing.T, in string) {
 		for _, src := range []string{in, spelled(in)} {
-			got := plainFile(src)
+			got := PlainFile(src)
 			if got == nil {
 				continue
 			}
@@ -56,7 +56,7 @@ func TestPlainFile(t *testing.T) {
 		"npm run test:unit": true, "x": true, "cargo build --release --target=a/b": true, "a b && c && d e": true, "a && if": false, "a &&": false, " && a": false, "a || b": false, "echo if": true,
 		"": false, " x": false, "x ": false, "a  b": false, "if x": false, "A=1 x": false, "x $y": false, "x 'y'": false, "x > y": false, "x\ny": false, "x é": false, "export A": false,
 	} {
-		if got := plainFile(src) != nil; got != plain {
+		if got := PlainFile(src) != nil; got != plain {
 			t.Errorf("%q: plain is %t", src, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package shell
+package quoting
 
 import (
 	"strings"
@@ -6,11 +6,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// plainFile is the syntax tree of a script that is commands of plain words with a space
+// PlainFile is the syntax tree of a script that is commands of plain words with a space
 // between, joined by &&: what the parser returns for it, with a fraction of the work. It is
 // nil for any other script, and where the first word of a command could mean more than the
 // name of a program. FuzzPlainFile compares the two.
-func plainFile(src string) *syntax.File {
+func PlainFile(src string) *syntax.File {
 	var list *syntax.Stmt
 	for start := 0; ; {
 		text, _, more := strings.Cut(src[start:], and)
