@@ -61,6 +61,18 @@ func (a *ParsedRequest) Field(name string) []byte { return a.fields.Raw(name) }
 // Text is the value of a field that is a string.
 func (a *ParsedRequest) Text(name string) string { return gjson.ParseBytes(a.Field(name)).String() }
 
+// WrittenBy reports whether all items of a history, strict JSON, have one of some roles.
+// It reads the history only as far as the first that has not, and copies nothing of it:
+// it is asked of each request.
+func WrittenBy(history []byte, roles ...string) bool {
+	for item := range strictjson.Items(history) {
+		if !slices.Contains(roles, gjson.GetBytes(item, "role").Str) {
+			return false
+		}
+	}
+	return true
+}
+
 // At returns the place of the value of a field in the body.
 func (a *ParsedRequest) At(name string) (at strictjson.Span, ok bool) { return a.fields.At(name) }
 

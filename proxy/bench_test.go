@@ -72,7 +72,8 @@ func skipRequest(r *bufio.Reader) error {
 // emptyKeeper stores held turns; here is none.
 type emptyKeeper struct{ turn.Keeper }
 
-func (emptyKeeper) Any() bool { return false }
+func (emptyKeeper) Any() bool             { return false }
+func (emptyKeeper) Await(context.Context) {}
 
 func benchmarkProxy(b *testing.B, tools string, answer []byte, end string) {
 	o := proxy.Options{

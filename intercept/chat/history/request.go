@@ -104,14 +104,7 @@ func (r *Request) lastUser() (text string, n int) {
 
 // Begins implements [intercept.Request].
 func (r *Request) Begins() bool {
-	for m := range r.items("messages") {
-		switch m.Get("role").Str {
-		case "user", "system", "developer":
-		default:
-			return false
-		}
-	}
-	return true
+	return intercept.WrittenBy(r.Field("messages"), "user", "system", "developer")
 }
 
 // Made implements [intercept.Request].

@@ -98,12 +98,7 @@ func (r *Request) Task() string {
 
 // Begins implements [intercept.Request].
 func (r *Request) Begins() bool {
-	begins := true
-	r.value("messages").ForEach(func(_, m gjson.Result) bool {
-		begins = m.Get("role").Str == "user" || m.Get("role").Str == "system"
-		return begins
-	})
-	return begins
+	return intercept.WrittenBy(r.Field("messages"), "user", "system")
 }
 
 // userMessages counts the messages that the user wrote, and returns the last one.

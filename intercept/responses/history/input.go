@@ -1,8 +1,6 @@
 package history
 
 import (
-	"slices"
-
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
@@ -58,9 +56,7 @@ func (in *input) users() (list []gjson.Result) {
 
 // begins reports whether the model has written nothing of the history.
 func (in *input) begins() bool {
-	return !slices.ContainsFunc(in.list(), func(item gjson.Result) bool {
-		return !slices.Contains([]string{"user", "system", "developer"}, item.Get("role").Str)
-	})
+	return intercept.WrittenBy(in.raw, "user", "system", "developer")
 }
 
 // calls lists the items of the model's.
