@@ -10,6 +10,13 @@ import (
 // the store is lost, not only one of its servers.
 const maxStale = 15 * time.Second
 
+const (
+	// readTimeout bounds one attempt to know what others have stored.
+	readTimeout = 2 * time.Second
+	// readPause is the time between two attempts.
+	readPause = 100 * time.Millisecond
+)
+
 // watches knows whether the watches of the store have all changes of other processes.
 type watches struct {
 	now    func() time.Time
@@ -18,6 +25,7 @@ type watches struct {
 	mu      sync.Mutex
 	behind  int           // watches that are not current
 	since   time.Time     // when the first of them was not
+	failing time.Time     // since when it is not known what others have stored; zero: it is
 	current chan struct{} // closed while all are current
 }
 
@@ -75,4 +83,18 @@ func (w *watches) await(ctx context.Context) {
 	case <-timeout.C:
 	case <-ctx.Done():
 	}
+}
+
+// again records whether it is known what others had stored before now. If not, it reports
+// whether to try again: not if it has been unknown for maxStale.
+func (w *watches) again(known bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case known:
+		w.failing = time.Time{}
+	case w.failing.IsZero():
+		w.failing = w.now()
+	}
+	return !known && w.now().Sub(w.failing) < maxStale
 }

@@ -96,11 +96,22 @@ func (k *Keeper) Run(ctx context.Context, g Gate) error {
 // Ready is closed when all held turns are in the index.
 func (k *Keeper) Ready() <-chan struct{} { return k.watches.loaded }
 
-// Await waits until the index has what other processes have stored before, or until the store
-// has been lost for some seconds.
+// Await waits until the index has what other processes had stored before the call, or until the
+// store has been lost for some seconds.
 func (k *Keeper) Await(ctx context.Context) {
-	if k.leases != nil {
+	for k.leases != nil && ctx.Err() == nil {
 		k.watches.await(ctx)
+		reading, cancel := context.WithTimeout(ctx, readTimeout)
+		err := k.store.Await(reading)
+		cancel()
+		if !k.watches.again(err == nil) {
+			return
+		}
+		k.log.Debug("it is not known yet what other processes have stored", "error", err)
+		select {
+		case <-time.After(readPause):
+		case <-ctx.Done():
+		}
 	}
 }
 

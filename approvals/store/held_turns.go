@@ -10,6 +10,7 @@ import (
 
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/heldturns"
@@ -29,6 +30,8 @@ type HeldTurns struct {
 	turns   natskv.Bucket
 	states  Records[heldturns.State]
 	objects objects
+
+	turnsRead, statesRead natskv.Position // of the watches
 }
 
 const (
@@ -156,7 +159,7 @@ func (s *HeldTurns) SweepBefore(ctx context.Context, wanted func(turn string) bo
 // Watch calls changed with every held turn, with the turns that have ended, and with every
 // change. It reads no snapshots.
 func (s *HeldTurns) Watch(ctx context.Context, changed func(heldturns.Entry), current func(bool)) error {
-	return s.turns.Watch(ctx, natskv.Watched{Keys: true, Current: current, Entry: func(entry *natskv.Entry) {
+	return s.turns.Watch(ctx, natskv.Watched{Keys: true, Current: current, Position: &s.turnsRead, Entry: func(entry *natskv.Entry) {
 		k, ok := parseHeldKey(entry.Key())
 		if !ok {
 			s.turns.Backend.Log.Error("failed to read the key of a held turn", "key", entry.Key())
@@ -198,5 +201,14 @@ func (s *HeldTurns) RemoveState(ctx context.Context, id string, revision uint64)
 // WatchStates calls changed with every state and every change of one, and gone with the ids
 // of the turns whose state was removed.
 func (s *HeldTurns) WatchStates(ctx context.Context, changed func(state heldturns.State, revision uint64), gone func(id string), current func(bool)) error {
-	return s.states.watch(ctx, func(r record[heldturns.State]) { changed(r.value, r.revision) }, gone, current)
+	return s.states.watch(ctx, func(r record[heldturns.State]) { changed(r.value, r.revision) }, gone, natskv.Watched{Current: current, Position: &s.statesRead})
+}
+
+// Await returns when the callbacks of [HeldTurns.Watch] and [HeldTurns.WatchStates] were called
+// with what any process had written before the call. It fails if that is not known.
+func (s *HeldTurns) Await(ctx context.Context) error {
+	var both errgroup.Group
+	both.Go(func() error { return s.turns.Reach(ctx, &s.turnsRead) })
+	both.Go(func() error { return s.states.bucket.Reach(ctx, &s.statesRead) })
+	return both.Wait()
 }

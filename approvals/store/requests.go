@@ -66,7 +66,7 @@ func (s *Requests) WatchRequests(ctx context.Context, changed func(approvals.Sto
 		if s.index.put(r.value, r.revision, r.at) {
 			changed(approvals.Stored{Request: r.value, Revision: r.revision, At: r.at})
 		}
-	}, s.index.remove, natskv.Loaded(loaded))
+	}, s.index.remove, natskv.Watched{Current: natskv.Loaded(loaded)})
 }
 
 // PublishRequest publishes a request to bots, once.

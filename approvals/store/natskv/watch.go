@@ -17,6 +17,8 @@ type Watched struct {
 	// Current is called with true when Entry has been called with all entries and changes so
 	// far, and with false when changes may be missing.
 	Current func(bool)
+	// Position is updated after the calls of Entry and Current. It may be nil.
+	Position *Position
 }
 
 // Loaded returns a [Watched.Current] that calls loaded once, after the entries that existed
@@ -67,7 +69,7 @@ func (b Bucket) Watch(ctx context.Context, w Watched) error {
 	for ctx.Err() == nil {
 		reconnected, began := b.Backend.NextReconnect(), time.Now()
 		err := watch.follow(ctx, reconnected)
-		w.Current(false)
+		watch.setCurrent(false)
 		switch {
 		case ctx.Err() != nil:
 		case errors.As(err, new(*openError)):
@@ -130,7 +132,7 @@ func (w *watch) follow(ctx context.Context, reconnected <-chan struct{}) error {
 	left := consumer.CachedInfo().NumPending // entries until the watch is current
 	for delivered := uint64(0); ; delivered++ {
 		if delivered == left {
-			w.Current(true)
+			w.setCurrent(true)
 		}
 		msg, err := messages.Next(jetstream.NextContext(ctx))
 		if err != nil {
@@ -148,7 +150,13 @@ func (w *watch) follow(ctx context.Context, reconnected <-chan struct{}) error {
 		}
 		w.last = meta.Sequence.Stream
 		w.Entry(&Entry{bucket: w.bucket.KV.Bucket(), msg: msg, meta: meta})
+		w.Position.read(w.last)
 	}
+}
+
+func (w *watch) setCurrent(current bool) {
+	w.Current(current)
+	w.Position.setCurrent(current)
 }
 
 // open creates the consumer of a watch. It has its state in the memory of one server, and is

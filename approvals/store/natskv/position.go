@@ -1,0 +1,179 @@
+package natskv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ErrBehind is returned by [Bucket.Reach] if the watch may have missed changes.
+var ErrBehind = errors.New("the watch may have missed changes")
+
+// Position is how much of a bucket a [Bucket.Watch] has read. The zero value is ready to use.
+type Position struct {
+	last sharedRead // of the bucket's last revision
+
+	mu       sync.Mutex
+	revision uint64        // all changes up to it were read
+	current  time.Time     // since when the watch is current, as far as is known; zero: it is not
+	changed  chan struct{} // closed at the next change, nil if nobody waits for it
+}
+
+// settled is the time after which a watch that is still current has read everything that was
+// written before: without a server, it would have missed heartbeats.
+const settled = 4 * watchHeartbeat
+
+// Reach returns when the watch of the bucket has read what was written before the call, by
+// any process: a watch whose server is lost notices that late. It fails with [ErrBehind] if the
+// watch is not current, or if the last revision cannot be read.
+func (b Bucket) Reach(ctx context.Context, p *Position) error {
+	if !p.isCurrent() {
+		return ErrBehind
+	}
+	last, err := p.last.do(ctx, func(ctx context.Context) (uint64, error) {
+		status, err := Await(ctx, b.KV.Status)
+		if err != nil {
+			return 0, err
+		}
+		return status.(*jetstream.KeyValueBucketStatus).StreamInfo().State.LastSeq, nil
+	})
+	if err != nil {
+		return b.Backend.Fail(OpRead, "read the last revision of "+b.KV.Bucket(), err)
+	}
+	return p.reach(ctx, last)
+}
+
+// reach waits until all changes up to a revision were read. The last revisions of a bucket may
+// have been removed: then no watch reads them.
+func (p *Position) reach(ctx context.Context, revision uint64) error {
+	for began := time.Now(); ; {
+		changed, left := p.await(revision, began)
+		if changed == nil {
+			if left < 0 {
+				return ErrBehind
+			}
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-time.After(left):
+		case <-ctx.Done():
+			return fmt.Errorf("wait for revision %d: %w", revision, context.Cause(ctx))
+		}
+	}
+}
+
+// await returns a channel that is closed at the next change, and the time after which the watch
+// is settled. The channel is nil if there is nothing to wait for: all changes up to the revision
+// were read, or left is negative and the watch is not current.
+func (p *Position) await(revision uint64, began time.Time) (changed <-chan struct{}, left time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.revision >= revision {
+		return nil, 0
+	}
+	if p.current.IsZero() {
+		return nil, -1
+	}
+	if p.current.After(began) {
+		began = p.current
+	}
+	if left = settled - time.Since(began); left <= 0 {
+		p.revision = revision
+		return nil, 0
+	}
+	if p.changed == nil {
+		p.changed = make(chan struct{})
+	}
+	return p.changed, left
+}
+
+func (p *Position) isCurrent() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.current.IsZero()
+}
+
+// read records that all changes up to a revision were read. p may be nil.
+func (p *Position) read(revision uint64) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.revision = max(p.revision, revision)
+	p.wakeLocked()
+}
+
+// setCurrent records whether the watch is current. p may be nil.
+func (p *Position) setCurrent(current bool) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case !current:
+		p.current = time.Time{}
+	case p.current.IsZero():
+		p.current = time.Now()
+	}
+	p.wakeLocked()
+}
+
+func (p *Position) wakeLocked() {
+	if p.changed != nil {
+		close(p.changed)
+		p.changed = nil
+	}
+}
+
+// sharedRead reads a revision for many callers, one read at a time. A caller gets the result of
+// a read that began after its call.
+type sharedRead struct {
+	mu    sync.Mutex
+	begun <-chan struct{} // closed at the end of the last read that has begun, nil if none has
+	next  *pendingRead    // has not begun
+}
+
+// pendingRead is one read of a [sharedRead].
+type pendingRead struct {
+	done     chan struct{}
+	revision uint64
+	err      error
+}
+
+func (s *sharedRead) do(ctx context.Context, read func(context.Context) (uint64, error)) (uint64, error) {
+	s.mu.Lock()
+	r := s.next
+	if r == nil {
+		r = &pendingRead{done: make(chan struct{})}
+		s.next = r
+		go s.run(context.WithoutCancel(ctx), s.begun, r, read)
+	}
+	s.mu.Unlock()
+	select {
+	case <-r.done:
+		return r.revision, r.err
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+}
+
+// run reads after an earlier read. The read ends after [OpTimeout] at the latest.
+func (s *sharedRead) run(ctx context.Context, earlier <-chan struct{}, r *pendingRead, read func(context.Context) (uint64, error)) {
+	if earlier != nil {
+		<-earlier
+	}
+	s.mu.Lock()
+	s.begun, s.next = r.done, nil
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, OpTimeout)
+	defer cancel()
+	r.revision, r.err = read(ctx)
+	close(r.done)
+}
