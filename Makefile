@@ -111,7 +111,7 @@ load: ## two thousand calls held at once, a thousand requests to a Slack that li
 	$(GO) test ./approvals/heldturns -run TestManyTurnsAtTheStart -count=1 -v -timeout $(PATIENCE) -args -turns=10000
 	$(GO) test ./app -run TestPromise12_AskedOnce -count=1 -v -timeout $(PATIENCE) -args -every-step
 
-faults: ## replicas, NATS nodes and disks that fail while agents wait; HELDCALL_SEEDS=1000 PATIENCE=5h: more than 40 seeds, HELDCALL_SEED=N: one again; needs root
+faults: ## replicas, NATS nodes and disks that fail while agents wait; HELDCALL_SEEDS=1000 PATIENCE=5h: more than 40 seeds, HELDCALL_SEED=N or N,M: these again; needs root
 	$(GO) test -C internal/testing/faults -tags faults -run TestFaults -count=1 -timeout $(PATIENCE)
 
 soak: ## 2,000 calls held for HELDCALL_SOAK (30m) while agents leave and return: fails if memory or goroutines grow

@@ -6,5 +6,5 @@
 //
 // One seed is one plan: which conversations there are, what reviewers decide and when, which
 // faults happen at which step. HELDCALL_SEEDS is the number of plans (40), HELDCALL_SEED runs
-// one of them again. The plan is the same each time; the scheduling is not.
+// some of them again: 29, or 29,29,292. The plan is the same each time; the scheduling is not.
 package faults

@@ -84,7 +84,10 @@ func seeds(t *testing.T) (all []uint64) {
 		return n
 	}
 	if only := os.Getenv(onlySeed); only != "" {
-		return []uint64{number(only)}
+		for text := range strings.SplitSeq(only, ",") {
+			all = append(all, number(text))
+		}
+		return all
 	}
 	n := uint64(defaultSeeds)
 	if text := os.Getenv(seedCount); text != "" {
