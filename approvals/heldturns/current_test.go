@@ -2,10 +2,71 @@ package heldturns
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+// behind is a store whose last revisions can be read from a time on.
+type behind struct {
+	Store
+	until time.Time
+}
+
+func (b behind) Await(context.Context) error {
+	if time.Now().Before(b.until) {
+		return errors.New("no leader")
+	}
+	return nil
+}
+
+// noLeases is set where a keeper has leases, which are renewed by the test.
+type noLeases struct{ Leases }
+
+// A request waits until it is known what other processes have stored: while that cannot be
+// read, and while the server may be cut off from the others. After maxStale it waits no more.
+func TestAwaitOthers(t *testing.T) {
+	for name, test := range map[string]struct {
+		unread, unrenewed time.Duration // from the beginning
+		want              time.Duration
+	}{
+		"known":                         {},
+		"not read for 2 s":              {unread: 2 * time.Second, want: 2 * time.Second},
+		"lease renewed a while ago":     {unrenewed: time.Second, want: time.Second},
+		"never read":                    {unread: time.Hour, want: maxStale},
+		"cut off from the other server": {unrenewed: time.Hour, want: maxStale},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				k := New(Options{Store: behind{until: time.Now().Add(test.unread)}, Leases: noLeases{}})
+				k.watches.add()(true)
+				k.processes.renewedOwn()
+				if test.unrenewed > 0 {
+					time.Sleep(leaseCurrent + time.Millisecond)
+					if test.unrenewed < maxStale {
+						time.AfterFunc(test.unrenewed, k.processes.renewedOwn)
+					}
+				}
+				if test.unread > 0 {
+					k.store = behind{until: time.Now().Add(test.unread)}
+				}
+				began := time.Now()
+				k.Await(t.Context())
+				if took := time.Since(began); took < test.want || took > test.want+readPause {
+					t.Errorf("waited %s, want %s", took, test.want)
+				}
+				if test.want == maxStale {
+					began = time.Now()
+					k.Await(t.Context())
+					if took := time.Since(began); took != 0 {
+						t.Errorf("the next request waited %s", took)
+					}
+				}
+			})
+		})
+	}
+}
 
 func TestAwaitCurrent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -104,7 +104,7 @@ func (k *Keeper) Await(ctx context.Context) {
 		reading, cancel := context.WithTimeout(ctx, readTimeout)
 		err := k.store.Await(reading)
 		cancel()
-		if !k.watches.again(err == nil) {
+		if !k.watches.again(err == nil && k.processes.current()) {
 			return
 		}
 		k.log.Debug("it is not known yet what other processes have stored", "error", err)

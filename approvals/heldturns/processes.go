@@ -12,6 +12,9 @@ const (
 	leaseTTL = 6 * time.Second
 	// leaseRenewal is the time between two renewals.
 	leaseRenewal = time.Second
+	// leaseCurrent is the time after a renewal in which the server of this process has all
+	// writes. A cluster that has lost a server elects leaders after 4 s or more.
+	leaseCurrent = 3 * leaseRenewal
 )
 
 // processes knows which processes live. Without a shared store, all others have ended: the
@@ -99,6 +102,14 @@ func (p *processes) removed(owner string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended[owner] = p.now().UTC()
+}
+
+// current reports whether this process has renewed its lease lately: a server that is cut off
+// from the others of its cluster accepts no renewal, and answers without what they have stored.
+func (p *processes) current() bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.now().Sub(p.last) <= leaseCurrent
 }
 
 // renewedOwn marks that this process has renewed its lease.
