@@ -48,8 +48,8 @@ func TestFaults(t *testing.T) {
 	program := testdeps.Heldcall(t)
 	sites := map[bool]*site{} // by whether the store is embedded
 	found := map[string]int{} // check -> violations
-	for _, seed := range seeds(t) {
-		p := newPlan(seed)
+	for round, seed := range seeds(t) {
+		p := newPlan(seed, uint64(round))
 		if sites[p.embedded] == nil {
 			start := newClusterSite
 			if p.embedded {

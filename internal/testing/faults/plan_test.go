@@ -107,12 +107,13 @@ func between(r *rand.Rand, from, to time.Duration) time.Duration {
 // embeddedEach is how many seeds have one with an embedded store.
 const embeddedEach = 8
 
-// newPlan returns the plan of a seed: always the same.
-func newPlan(seed uint64) *plan {
+// newPlan returns the plan of a seed: always the same, with other names and markers in each
+// round.
+func newPlan(seed, round uint64) *plan {
 	r := rand.New(rand.NewPCG(seed, 0x68656c6463616c6c))
 	p := &plan{seed: seed, embedded: seed%embeddedEach == 0}
 	for i := range 8 + r.IntN(5) {
-		p.conversations = append(p.conversations, newConversation(r, fmt.Sprintf("task %d of seed %d, %08x", i, seed, r.Uint32())))
+		p.conversations = append(p.conversations, newConversation(r, fmt.Sprintf("task %d of seed %d, %08x", i, seed, uint64(r.Uint32())+round), round))
 	}
 	p.addFaults(r)
 	return p
@@ -121,13 +122,13 @@ func newPlan(seed uint64) *plan {
 // TestFaultsRepeat: a seed has one plan.
 func TestFaultsRepeat(t *testing.T) {
 	for seed := range uint64(100) {
-		if one, again := newPlan(seed), newPlan(seed); !reflect.DeepEqual(one, again) {
+		if one, again := newPlan(seed, 0), newPlan(seed, 0); !reflect.DeepEqual(one, again) {
 			t.Errorf("seed %d has two plans:\n%s\n%s", seed, one, again)
 		}
 	}
 }
 
-func newConversation(r *rand.Rand, name string) *conversation {
+func newConversation(r *rand.Rand, name string, round uint64) *conversation {
 	modes := map[string][]string{
 		"openai-go":           {"whole", "stream"},
 		"openai-go-responses": {"whole", "stream", "stored-stream"},
@@ -139,16 +140,16 @@ func newConversation(r *rand.Rand, name string) *conversation {
 		c.leave, c.returns = between(r, 300*time.Millisecond, 2*time.Second), r.IntN(3) > 0
 	}
 	for range 1 + r.IntN(2) {
-		c.calls = append(c.calls, newCall(r, "transfer"))
+		c.calls = append(c.calls, newCall(r, "transfer", round))
 	}
 	if r.IntN(3) == 0 {
-		c.calls = append(c.calls, newCall(r, "lookup"))
+		c.calls = append(c.calls, newCall(r, "lookup", round))
 	}
 	return c
 }
 
-func newCall(r *rand.Rand, name string) *call {
-	marker := func() string { return fmt.Sprintf("%s%016x", markerPrefix, r.Uint64()) }
+func newCall(r *rand.Rand, name string, round uint64) *call {
+	marker := func() string { return fmt.Sprintf("%s%016x", markerPrefix, r.Uint64()+round) }
 	return &call{
 		name: name, id: "call_" + marker(), marker: marker(), edited: marker(),
 		action:  []string{"approve", "approve", "deny", "edit"}[r.IntN(4)],
