@@ -18,6 +18,7 @@ const duplicateWindow = 10 * time.Minute
 type provisioned struct {
 	buckets map[string]jetstream.KeyValue // by name
 	turns   jetstream.Stream              // of the bucket of turns
+	secrets jetstream.Stream              // of the bucket of secrets
 	held    objects                       // large held turns
 	events  jetstream.Stream
 }
@@ -47,11 +48,20 @@ func (b provisioner) all(ctx context.Context, o Options) (p provisioned, err err
 	if p.events, err = b.streams(ctx, o.Retention); err != nil {
 		return p, err
 	}
-	err = b.WhenReady(ctx, "open the bucket "+BucketTurns, func(ctx context.Context) (err error) {
-		p.turns, err = b.JS.Stream(ctx, "KV_"+BucketTurns)
+	if p.turns, err = b.streamOf(ctx, BucketTurns); err != nil {
+		return p, err
+	}
+	p.secrets, err = b.streamOf(ctx, BucketSecrets)
+	return p, err
+}
+
+// streamOf opens the stream of a bucket.
+func (b provisioner) streamOf(ctx context.Context, bucket string) (stream jetstream.Stream, err error) {
+	err = b.WhenReady(ctx, "open the bucket "+bucket, func(ctx context.Context) (err error) {
+		stream, err = b.JS.Stream(ctx, "KV_"+bucket)
 		return err
 	})
-	return p, err
+	return stream, err
 }
 
 // provisionedBucket is a bucket and the time for which it keeps a record (0: for ever).

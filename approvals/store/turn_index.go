@@ -12,8 +12,6 @@ import (
 type turnIndex struct {
 	mu       sync.RWMutex
 	sessions map[string]int64 // when a turn was last written, unix seconds
-	revision uint64           // of the last change
-	changed  chan struct{}    // closed at the next change, if somebody waits for it
 	current  atomic.Bool      // it has all changes
 	loaded   chan struct{}
 	load     func() // closes loaded
@@ -28,48 +26,6 @@ func newTurnIndex() *turnIndex {
 func (x *turnIndex) setCurrent(current bool) {
 	if x.current.Store(current); current {
 		x.load()
-		return
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.wake()
-}
-
-// seen records that all changes up to a revision are in the index.
-func (x *turnIndex) seen(revision uint64) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.revision = revision
-	x.wake()
-}
-
-// wake ends the waits of [turnIndex.reach]. The caller holds the lock.
-func (x *turnIndex) wake() {
-	if x.changed != nil {
-		close(x.changed)
-		x.changed = nil
-	}
-}
-
-// reach returns when all changes up to a revision are in the index, or when it is known that
-// changes may be missing.
-func (x *turnIndex) reach(ctx context.Context, revision uint64) error {
-	for {
-		x.mu.Lock()
-		if x.revision >= revision || !x.current.Load() {
-			x.mu.Unlock()
-			return nil
-		}
-		if x.changed == nil {
-			x.changed = make(chan struct{})
-		}
-		changed := x.changed
-		x.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for revision %d of the hidden turns: %w", revision, ctx.Err())
-		}
 	}
 }
 

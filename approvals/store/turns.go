@@ -25,9 +25,10 @@ const probeKey = "=probe"
 
 // Turns are the hidden turns of sessions, with an index of the sessions in memory.
 type Turns struct {
-	bucket natskv.Bucket
-	stream jetstream.Stream // of the bucket
-	index  *turnIndex
+	bucket   natskv.Bucket
+	stream   jetstream.Stream // of the bucket
+	index    *turnIndex
+	position position
 }
 
 func newTurns(b natskv.Bucket, stream jetstream.Stream) *Turns {
@@ -102,11 +103,7 @@ func (s *Turns) AwaitTurns(ctx context.Context) error {
 	}
 	ctx, cancel := natskv.Bounded(ctx)
 	defer cancel()
-	info, err := s.stream.Info(ctx)
-	if err == nil && info.State.Msgs > 0 {
-		err = s.index.reach(ctx, info.State.LastSeq)
-	}
-	if err != nil {
+	if err := s.position.reach(ctx, s.stream, func() bool { return !s.index.current.Load() }); err != nil {
 		return backend.Fail(natskv.OpRead, "find the last hidden turn", err)
 	}
 	return nil
@@ -130,13 +127,16 @@ func (s *Turns) current() bool { return s.bucket.Backend.Connected() && s.index.
 // watch updates the index until the context ends.
 func (s *Turns) watch(ctx context.Context) {
 	err := s.bucket.Watch(ctx, natskv.Watched{
-		Keys:    true,
-		Current: s.index.setCurrent,
+		Keys: true,
+		Current: func(current bool) {
+			s.index.setCurrent(current)
+			s.position.lost()
+		},
 		Entry: func(entry *natskv.Entry) {
 			if session, _, ok := strings.Cut(entry.Key(), "."); ok && entry.Operation() == jetstream.KeyValuePut {
 				s.index.put(session)
 			}
-			s.index.seen(entry.Revision())
+			s.position.seen(entry.Revision())
 		},
 	})
 	if err != nil {
