@@ -223,3 +223,23 @@ func TestSecretAnsweredOnTwoReplicas(t *testing.T) {
 		}
 	}
 }
+
+// A replica masks the value that another one has just stored, also the first one ever, although
+// its watch may be late.
+func TestSecretOfAnotherReplica(t *testing.T) {
+	t.Parallel()
+	var c app.Config
+	w := build(t, "default: allow\n", inOrder(fakemodel.Answer{Text: "Thanks."}), onServer(t), restarting(&c))
+	other := w.replica(c)
+	for round := range 100 {
+		name := fmt.Sprint("TOKEN_", round)
+		value, middle := newSecret()
+		w.setSecret(name, value)
+		k := newTalk(other, fakemodel.Chat, round%2 == 0)
+		k.say("it is " + value)
+		requests := w.upstream.Requests()
+		if body := string(requests[len(requests)-1].Body); shows(body, middle) || !strings.Contains(body, "it is secret://"+name) {
+			t.Fatalf("round %d: the model reads %s", round, body)
+		}
+	}
+}

@@ -62,14 +62,14 @@ func (p *Proxy) serve(a agent) {
 func (x *exchange) start(req *fasthttp.Request) (refusal *intercept.Error) {
 	var r agentRequest
 	r.read(req)
-	if refusal = maskRequest(x.proxy.options.Secrets, x.proxy.principal(x.proxy.client(&r), &r), &r, &req.Header); refusal == nil {
+	x.agent.watch(x.proxy.base)
+	if refusal = maskRequest(x.agent.ctx, x.proxy.options.Secrets, x.proxy.principal(x.proxy.client(&r), &r), &r, &req.Header); refusal == nil {
 		x.route, refusal = x.proxy.route(&r)
 	}
 	x.beginSpans(&r, &req.Header)
 	if refusal != nil {
 		return refusal
 	}
-	x.agent.watch(x.proxy.base)
 	if x.route.Dialect == nil {
 		return x.passUngated(r.envelope(x.route.Path), &req.Header)
 	}
@@ -77,7 +77,7 @@ func (x *exchange) start(req *fasthttp.Request) (refusal *intercept.Error) {
 		return badRequest("the character set of the request body is not UTF-8")
 	}
 	x.request = x.turnRequest(&r)
-	x.upstream = maskedUpstream{gatedUpstream: gatedUpstream{x.route.Upstream, &req.Header}, secrets: x.proxy.options.Secrets, limit: x.proxy.options.MaxBody, who: x.request.Principal, masked: r.body}
+	x.upstream = maskedUpstream{gatedUpstream: gatedUpstream{x.route.Upstream, &req.Header}, secrets: x.proxy.options.Secrets, limit: x.proxy.options.MaxBody, who: x.request.Principal, masked: r.body, masker: r.masker}
 	if x.turn, refusal = x.proxy.turns.Begin(x.agent.ctx, &x.request, &x.agent, &x.upstream, x.spans); refusal != nil {
 		return refusal
 	}

@@ -25,11 +25,29 @@ func maskerOf(secrets Secrets, who approvals.Principal) (*mask.Masker, *intercep
 	return m, nil
 }
 
+// awaitSecrets waits until the secrets are known that other replicas have stored.
+func awaitSecrets(ctx context.Context, secrets Secrets) *intercept.Error {
+	if secrets == nil {
+		return nil
+	}
+	err := secrets.Await(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return turn.Explain(context.Cause(ctx))
+	}
+	return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: approvals.Because("it is not known which secrets must be kept from the model; try again later. The storage is not available", err), Err: err}
+}
+
 // maskRequest replaces the secrets of the agent's principal in the body of its request, before
 // anything of it is recorded or sent. They must not be in the URL, which is not changed,
 // nor in headers.
-func maskRequest(secrets Secrets, who approvals.Principal, r *agentRequest, h *fasthttp.RequestHeader) *intercept.Error {
-	m, refusal := maskerOf(secrets, who)
+func maskRequest(ctx context.Context, secrets Secrets, who approvals.Principal, r *agentRequest, h *fasthttp.RequestHeader) (refusal *intercept.Error) {
+	if refusal = awaitSecrets(ctx, secrets); refusal == nil {
+		r.masker, refusal = maskerOf(secrets, who)
+	}
+	m := r.masker
 	if m == nil || refusal != nil {
 		return refusal
 	}
@@ -59,11 +77,18 @@ type maskedUpstream struct {
 	secrets Secrets
 	limit   int // bytes of a buffered answer
 	who     approvals.Principal
-	masked  []byte // a body that has no secrets
+	masked  []byte       // the agent's own request
+	masker  *mask.Masker // by which it was masked
 }
 
 // Send implements [turn.Upstream].
 func (u *maskedUpstream) Send(ctx context.Context, e intercept.Envelope, c trace.Context) (turn.Response, bool, *intercept.Error) {
+	own := len(e.Body) == len(u.masked) && (len(e.Body) == 0 || &e.Body[0] == &u.masked[0])
+	if !own { // people may have been asked meanwhile, on any replica
+		if refusal := awaitSecrets(ctx, u.secrets); refusal != nil {
+			return nil, false, refusal
+		}
+	}
 	m, refusal := maskerOf(u.secrets, u.who)
 	if refusal != nil {
 		return nil, false, refusal
@@ -71,7 +96,7 @@ func (u *maskedUpstream) Send(ctx context.Context, e intercept.Envelope, c trace
 	if m == nil {
 		return u.gatedUpstream.Send(ctx, e, c)
 	}
-	if len(e.Body) > 0 && (len(u.masked) != len(e.Body) || &u.masked[0] != &e.Body[0]) {
+	if !own || m != u.masker {
 		e.Body = m.JSON(e.Body)
 	}
 	r, sent, refusal := u.gatedUpstream.Send(ctx, e, c)

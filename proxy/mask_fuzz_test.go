@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -29,6 +30,8 @@ var kept = []mask.Secret{
 }
 
 type keptSecrets struct{}
+
+func (keptSecrets) Await(context.Context) error { return nil }
 
 func (keptSecrets) Masker(approvals.Principal) (*mask.Masker, error) { return mask.New(kept), nil }
 
@@ -170,7 +173,7 @@ func FuzzMaskedRequest(f *testing.F) {
 		text := before + all[int(form)%len(all)] + after
 		r := agentRequest{path: "/v1/x", body: filled(requests[int(template)%len(requests)], text, int(cut))}
 		sent := slices.Clone(r.body)
-		if refusal := maskRequest(keptSecrets{}, approvals.Principal{}, &r, &fasthttp.RequestHeader{}); refusal != nil {
+		if refusal := maskRequest(t.Context(), keptSecrets{}, approvals.Principal{}, &r, &fasthttp.RequestHeader{}); refusal != nil {
 			t.Fatal(refusal)
 		}
 		var got []string

@@ -10,6 +10,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -88,6 +89,8 @@ type Keeper = turn.Keeper
 
 // Secrets masks the secrets of agents. [secrets.Secrets] implements it.
 type Secrets interface {
+	// Await returns when Masker knows the secrets that any replica had stored before the call.
+	Await(ctx context.Context) error
 	// Masker returns the masker of the secrets of a principal, nil if it has none. It fails
 	// while stored secrets cannot be read.
 	Masker(who approvals.Principal) (*mask.Masker, error)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/internal/mask"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/mediatype"
 	"github.com/heldcall/heldcall/proxy/trace"
@@ -91,6 +92,8 @@ type agentRequest struct {
 	isHTTP11     bool
 	folded       bool // a header is folded over several lines
 	otherCharset bool // a Content-Type names a character set that is not like ASCII
+
+	masker *mask.Masker // by which the body was masked
 }
 
 // read reads a request once, in one pass over its header lines: what fasthttp has

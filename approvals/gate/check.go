@@ -47,7 +47,7 @@ func checkArguments(r *approvals.Request, args json.RawMessage) error {
 	case !value.IsValid():
 		return approvals.Invalid(demands.EditedField, "not strict JSON: one value in UTF-8, no duplicate names, nothing after it")
 	case r.Details.FreeText && value.Kind() != '"':
-		return approvals.Invalid(demands.EditedField, "the tool takes free text: a JSON string is needed")
+		return approvals.Invalid(demands.EditedField, "it is a text: a JSON string is needed")
 	case r.Details.FreeText:
 		return nil
 	case value.Kind() != '{':

@@ -42,7 +42,7 @@ func (s *Secrets) Conceal(ctx context.Context, r *approvals.Request, d *approval
 		return mask.Handle(name), a.store(ctx, one, value, r.ID)
 	})
 	if err == nil {
-		err = s.concealTexts(r, d)
+		err = s.concealTexts(ctx, r, d)
 	}
 	if err != nil {
 		a.settle(context.WithoutCancel(ctx), false)
@@ -52,7 +52,10 @@ func (s *Secrets) Conceal(ctx context.Context, r *approvals.Request, d *approval
 }
 
 // concealTexts replaces secrets in the other texts of a decision.
-func (s *Secrets) concealTexts(r *approvals.Request, d *approvals.Decision) error {
+func (s *Secrets) concealTexts(ctx context.Context, r *approvals.Request, d *approvals.Decision) error {
+	if err := s.Await(ctx); err != nil {
+		return err
+	}
 	m, err := s.Masker(r.Principal)
 	if m == nil || err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -40,6 +41,9 @@ type Store interface {
 	// WatchSecrets calls changed with every record and every change of one, gone with the
 	// ids of deleted ones, and loaded once after the records of the start.
 	WatchSecrets(ctx context.Context, changed func(id string, sealed []byte, revision uint64), gone func(id string), loaded func()) error
+	// AwaitSecrets returns when WatchSecrets has called changed with all records that any
+	// replica had written before the call.
+	AwaitSecrets(ctx context.Context) error
 }
 
 // Options configures [New].
@@ -194,8 +198,18 @@ func idOf(s approvals.Secret) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Masker returns the masker of the secrets of a principal, of all its sessions: nil if
-// there are none. It fails while any stored secret cannot be read.
+// Await returns when the secrets are known that any replica had stored before the call. It
+// fails with [approvals.ErrStoreUnavailable].
+func (s *Secrets) Await(ctx context.Context) error {
+	if err := s.store.AwaitSecrets(ctx); err != nil {
+		return fmt.Errorf("read the secrets that other replicas have stored: %w", err)
+	}
+	return nil
+}
+
+// Masker returns the masker of the secrets of a principal, of all its sessions: nil if there
+// are none. Those of other replicas are known after milliseconds: see [Secrets.Await]. It fails
+// while any stored secret cannot be read.
 func (s *Secrets) Masker(who approvals.Principal) (*mask.Masker, error) {
 	s.mu.RLock()
 	none := len(s.byID) == 0 && len(s.broken) == 0
@@ -209,8 +223,8 @@ func (s *Secrets) Masker(who approvals.Principal) (*mask.Masker, error) {
 	for _, err := range s.broken {
 		return nil, err
 	}
-	var all []mask.Secret
-	for _, id := range s.ordered() {
+	var all []mask.Secret // always in the same order
+	for _, id := range slices.Sorted(maps.Keys(s.byID)) {
 		if one := s.byID[id]; one.Principal == who && id != checkID {
 			for _, value := range append([]string{one.Value}, one.Former...) {
 				all = append(all, mask.Secret{Name: one.Name, Value: value})
@@ -220,16 +234,6 @@ func (s *Secrets) Masker(who approvals.Principal) (*mask.Masker, error) {
 	m = mask.New(all)
 	s.maskers[who] = m
 	return m, nil
-}
-
-// ordered returns the ids of all records, always in the same order.
-func (s *Secrets) ordered() []string {
-	ids := make([]string, 0, len(s.byID))
-	for id := range s.byID {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
 }
 
 // Has reports whether a principal may have secrets.
@@ -257,7 +261,7 @@ func (s *Secrets) List() []approvals.Secret {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	list := []approvals.Secret{}
-	for _, id := range s.ordered() {
+	for _, id := range slices.Sorted(maps.Keys(s.byID)) {
 		if id != checkID {
 			list = append(list, s.byID[id].Secret)
 		}

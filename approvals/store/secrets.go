@@ -11,7 +11,10 @@ import (
 )
 
 // Secrets are the encrypted records of secrets.
-type Secrets struct{ bucket natskv.Bucket }
+type Secrets struct {
+	bucket   natskv.Bucket
+	position natskv.Position // of the watch
+}
 
 // GetSecret reads a record, or fails with [approvals.ErrUnknownSecret].
 func (s *Secrets) GetSecret(ctx context.Context, id string) ([]byte, uint64, error) {
@@ -55,11 +58,28 @@ func (s *Secrets) DeleteSecret(ctx context.Context, id string) error {
 // WatchSecrets calls changed with every record and every change of one, and gone with the
 // ids of deleted ones.
 func (s *Secrets) WatchSecrets(ctx context.Context, changed func(id string, sealed []byte, revision uint64), gone func(id string), loaded func()) error {
-	return s.bucket.Watch(ctx, natskv.Watched{Current: natskv.Loaded(loaded), Entry: func(entry *natskv.Entry) {
+	return s.bucket.Watch(ctx, natskv.Watched{Current: natskv.Loaded(loaded), Position: &s.position, Entry: func(entry *natskv.Entry) {
 		if entry.Operation() != jetstream.KeyValuePut {
 			gone(entry.Key())
 			return
 		}
 		changed(entry.Key(), entry.Value(), entry.Revision())
 	}})
+}
+
+// AwaitSecrets returns when WatchSecrets has called changed with all records that any replica
+// had written before the call. See [natskv.Backend.Again] for a cluster that does not answer.
+func (s *Secrets) AwaitSecrets(ctx context.Context) error {
+	backend := s.bucket.Backend
+	if backend.Disk != nil { // no other replica writes
+		return nil
+	}
+	return backend.Again(ctx, func() error {
+		ctx, cancel := natskv.Bounded(ctx)
+		defer cancel()
+		if err := s.bucket.Reach(ctx, &s.position); err != nil {
+			return backend.Fail(natskv.OpRead, "find the last secret", err)
+		}
+		return nil
+	})
 }

@@ -142,7 +142,7 @@ func (s *Store) makeParts(p provisioned, retention time.Duration) {
 	s.Events = newEventLog(eventStream{s.backend, p.events})
 	s.Deliveries = &Deliveries{bucket: of(BucketDeliveries), keys: keys{of(BucketPush)}, stream: p.events, inactive: retention}
 	s.Limits = &Limits{bucket: of(BucketLimits)}
-	s.Secrets = &Secrets{of(BucketSecrets)}
+	s.Secrets = &Secrets{bucket: of(BucketSecrets)}
 	s.HeldTurns = newHeldTurns(of, p.held)
 	if s.server == nil {
 		s.HeldTurns.Leases = &Leases{of(BucketLeases)}

@@ -28,6 +28,8 @@ func (v *review) typeAnswer(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 	case name == "esc":
 		v.question.ask(browsing)
 		v.notice = ""
+	case name == "ctrl+s" && f.asksSecrets():
+		f.save, f.sent = !f.save, false
 	case name == "enter" && f.isEnd():
 		if v.mayDecide(r, false) {
 			v.question.turn(f.at)

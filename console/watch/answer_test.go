@@ -108,6 +108,30 @@ func TestSeveralQuestionsAreAnswered(t *testing.T) {
 	}
 }
 
+// Secrets are for the session, or for all sessions of the agent if the reviewer chooses so.
+func TestSecretIsSaved(t *testing.T) {
+	secret := approvals.Question{Kind: approvals.KindEnvVar, Fields: []approvals.QuestionField{{Name: "KEY", Required: true, Secret: true}}}
+	s := begin(t, asking("01A", secret))
+	s.press("enter")
+	s.settled()
+	s.press("a", "q7Zk1-Lw0o")
+	s.shows("Secrets are kept for this session only.", "Ctrl-S change")
+	s.press("ctrl+s", "ctrl+s", "ctrl+s")
+	s.shows("Secrets are kept for all sessions of the agent.")
+	s.press("enter")
+	want := answer("01A", approvals.Response{Values: map[string]string{"KEY": "q7Zk1-Lw0o"}})
+	want.Save = true
+	s.decided(want)
+
+	s = begin(t, asking("01A", approvals.Question{Kind: approvals.KindClarification, Question: "How?", AllowFreeText: true}))
+	s.press("enter")
+	s.settled()
+	s.press("a", "so", "ctrl+s")
+	if screen := s.screen(); strings.Contains(screen, "Ctrl-S") || !strings.Contains(screen, "Answer: so▏") {
+		t.Errorf("the screen is\n%s", screen)
+	}
+}
+
 // What the console does not accept is shown at its entry, where it can be corrected.
 func TestRefusedAnswerIsCorrected(t *testing.T) {
 	for field, prompt := range map[string]string{

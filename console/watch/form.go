@@ -17,6 +17,7 @@ type form struct {
 	at      int  // the entry that is typed; len(entries) is the summary
 	turns   int  // how often another entry was shown
 	sent    bool // and not changed since
+	save    bool // secrets are for all sessions of the agent
 }
 
 // entry is one text of an answer.
@@ -49,6 +50,8 @@ func (f *form) isSummary() bool { return f.at == len(f.entries) }
 
 // isEnd reports whether nothing follows the entry: the answer is sent.
 func (f *form) isEnd() bool { return f.isSummary() || !f.several() }
+
+func (f *form) asksSecrets() bool { return slices.ContainsFunc(f.entries, func(e entry) bool { return e.secret() }) }
 
 // turn keeps the text that was typed, and returns that of the entry that is shown next.
 func (f *form) turn(typed string, to int) (text string) {
@@ -119,16 +122,20 @@ func (e *entry) prompt(r *approvals.Request) string {
 
 // prompt writes the entry that is typed, and returns the keys of the form.
 func (f *form) prompt(to *footer, r *approvals.Request, input string) (keys string) {
+	if f.asksSecrets() {
+		to.add(styles.plain, map[bool]string{false: "Secrets are kept for this session only.", true: "Secrets are kept for all sessions of the agent."}[f.save])
+		keys = " · Ctrl-S change"
+	}
 	if f.isSummary() {
 		to.add(styles.label, "Send these answers?")
-		return "Enter send · Shift-Tab back · Esc cancel · arrows scroll"
+		return "Enter send · Shift-Tab back · Esc cancel" + keys + " · arrows scroll"
 	}
 	e := &f.entries[f.at]
 	to.add(styles.label, e.prompt(r)+e.shown(input)+"▏")
 	if f.several() {
-		return "Enter next · Shift-Tab back · Esc cancel · arrows scroll"
+		return "Enter next · Shift-Tab back · Esc cancel" + keys + " · arrows scroll"
 	}
-	return "Enter answer · Esc cancel"
+	return "Enter answer · Esc cancel" + keys
 }
 
 // page shows the question that is answered, and what was entered for the others.
@@ -158,7 +165,7 @@ func (f *form) page(width int) page {
 
 // decision returns the answer. The console checks it.
 func (f *form) decision(r *approvals.Request) approvals.Decision {
-	d := approvals.Decision{Action: approvals.ActionAnswer}
+	d := approvals.Decision{Action: approvals.ActionAnswer, Save: f.save}
 	for i := range f.entries {
 		e := &f.entries[i]
 		if r.Kind != approvals.KindCombined {

@@ -78,6 +78,10 @@ func (s *session) press(keys ...string) {
 			s.send(tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift})
 			continue
 		}
+		if key, ok := strings.CutPrefix(name, "ctrl+"); ok {
+			s.send(tea.KeyPressMsg{Code: rune(key[0]), Mod: tea.ModCtrl})
+			continue
+		}
 		if code, ok := codes[name]; ok {
 			text := ""
 			if name == "space" {

@@ -8,6 +8,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
+	"github.com/heldcall/heldcall/internal/mask"
 )
 
 // silent are readers that only print their words, or what no secret can be in.
@@ -157,10 +158,11 @@ func firstWords(u *shell.Use) string {
 	return strings.Join(words, " ")
 }
 
-// host returns the host of the first URL of a command, else its name.
+// host returns the host of the first URL of a command, else its name. The handle of a secret is
+// no URL.
 func host(u *shell.Use, name string) string {
 	for _, word := range u.Words[1:] {
-		if _, _, found := strings.Cut(word.Text, "://"); found && word.Known {
+		if _, _, found := strings.Cut(word.Text, "://"); found && word.Known && !strings.HasPrefix(word.Text, mask.Scheme) {
 			if a, problem := match.ParseURL(word.Text); problem == "" {
 				return a.Host
 			}

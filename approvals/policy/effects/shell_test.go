@@ -42,6 +42,7 @@ func TestEffectsOfCommands(t *testing.T) {
 		{"git reset --hard", "high: destroys: git reset --hard (cannot be undone)"},
 		{"git push", "high: sends: git push (cannot be undone)"},
 		{"curl https://example.com/x", "high: sends: example.com (cannot be undone)"},
+		{"gh auth login secret://GITHUB_TOKEN", "high: sends: gh auth (cannot be undone)"},
 		{"npm install left-pad", "high: installs: npm install left-pad"},
 		{"npm test", "medium: runs the project’s code: npm test"},
 		{"npm publish", "high: sends: npm publish (cannot be undone)"},

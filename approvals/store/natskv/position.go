@@ -42,7 +42,7 @@ func (b Bucket) Reach(ctx context.Context, p *Position) error {
 		return status.(*jetstream.KeyValueBucketStatus).StreamInfo().State.LastSeq, nil
 	})
 	if err != nil {
-		return b.Backend.Fail(OpRead, "read the last revision of "+b.KV.Bucket(), err)
+		return fmt.Errorf("read the last revision of %s: %w", b.KV.Bucket(), err)
 	}
 	return p.reach(ctx, last)
 }
