@@ -81,7 +81,7 @@ func TestParkedCallInAChain(t *testing.T) {
 		"approved": {askAll, approvals.Decision{Action: approvals.ActionApprove, Note: `It's "fine".`}, `It's "fine".`, true},
 		"changed":  {askAll, approvals.Decision{Action: approvals.ActionModifyArgs, ModifiedArgs: []byte(`{"command":"ls -l"}`)}, `call it again with exactly these: {"command":"ls -l"}`, false},
 		"denied":   {askAll, approvals.Decision{Action: approvals.ActionDeny, Note: "Not on a Friday."}, "Reviewer's note: Not on a Friday.", false},
-		"expired":  {"rules:\n  - ask: [bash]\n    timeout: 3s\n", approvals.Decision{}, "nobody answered in time", false},
+		"expired":  {"rules:\n  - ask: [bash]\n    timeout: 6s\n", approvals.Decision{}, "nobody answered in time", false},
 	} {
 		for _, how := range []string{`"stream":true`, `"stream":false`} {
 			for _, conversing := range []bool{false, true} {

@@ -92,7 +92,7 @@ func TestParkedCallIsDecided(t *testing.T) {
 		released bool
 	}{
 		"denied":                  {policy: askAll, decide: &approvals.Decision{Action: approvals.ActionDeny, Note: "Not on a Friday."}, reads: "Reviewer's note: Not on a Friday.", next: sesame},
-		"expired":                 {policy: "rules:\n  - ask: [bash]\n    timeout: 1s\n", reads: "nobody answered in time", next: sesame},
+		"expired":                 {policy: "rules:\n  - ask: [bash]\n    timeout: 3s\n", reads: "nobody answered in time", next: sesame},
 		"approved":                {policy: askAll, decide: &approvals.Decision{Action: approvals.ActionApprove}, reads: "with exactly the same arguments", next: ` { "command" : "ls /sesame" }`, released: true},
 		"approved, another call":  {policy: askAll, decide: &approvals.Decision{Action: approvals.ActionApprove}, reads: "approved since then", next: `{"command":"ls /sesame/.."}`},
 		"changed":                 {policy: askAll, decide: &approvals.Decision{Action: approvals.ActionModifyArgs, ModifiedArgs: []byte(`{"command":"ls -l"}`)}, reads: `{\"command\":\"ls -l\"}`, next: `{"command":"ls -l"}`, released: true},

@@ -126,7 +126,7 @@ func TestPromise12_AskedOnce(t *testing.T) {
 			}
 			policy := askAll
 			if name == "expired" {
-				policy = "rules:\n  - ask: [bash]\n    timeout: 1s\n"
+				policy = "rules:\n  - ask: [bash]\n    timeout: 3s\n" // later than the agent leaves
 			}
 			unbroken := build(t, policy, lister().Reply, comments)
 			answer := make(chan string, 1)

@@ -4,6 +4,7 @@ package examples_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"os"
@@ -55,6 +56,17 @@ func exportLog(t *testing.T) (lines [][]byte, key string) {
 	return lines, opened.Public()
 }
 
+// rewritten returns the entries as a log of their own, with a new chain of hashes.
+func rewritten(entries [][]byte) (log [][]byte) {
+	before := ""
+	for i, entry := range entries {
+		body := fmt.Appendf(bytes.Clone(entry[:bytes.LastIndex(entry, []byte(`,"seq":`))]), `,"seq":%d,"prev_hash":"%s"`, i+1, before)
+		before = fmt.Sprintf("%x", sha256.Sum256(body))
+		log = append(log, fmt.Appendf(body, `,"hash":"%s"}`, before))
+	}
+	return log
+}
+
 // The verifier in Python agrees with heldcall's own on whole and on changed logs.
 func TestVerifierPython(t *testing.T) {
 	lines, key := exportLog(t)
@@ -72,6 +84,7 @@ func TestVerifierPython(t *testing.T) {
 		"removed":   {nil, func(l [][]byte) [][]byte { return append(l[:2:2], l[3:]...) }, "entry 3 is bad"},
 		"inserted":  {nil, func(l [][]byte) [][]byte { return append(l[:2:2], l[1:]...) }, "entry 3 is bad"},
 		"start cut": {nil, func(l [][]byte) [][]byte { return l[1:] }, "entry 2 is not the first of the log"},
+		"rewritten": {nil, func(l [][]byte) [][]byte { return rewritten(l[1:]) }, "entry 4 is a checkpoint of no entry before it"},
 		"not a log": {nil, func([][]byte) [][]byte { return [][]byte{[]byte("x")} }, "entry 1 is bad"},
 	} {
 		log := append(bytes.Join(c.change(append([][]byte{}, lines...)), []byte("\n")), '\n')

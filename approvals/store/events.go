@@ -17,10 +17,11 @@ import (
 type EventLog struct {
 	eventStream
 	chain *audit.Log
+	lost  MissingError // streams of an external server whose loss is accepted, to be recorded
 }
 
-func newEventLog(stream eventStream) *EventLog {
-	return &EventLog{stream, audit.NewLog(stream, stream.backend.MaxRecord)}
+func newEventLog(stream eventStream, lost MissingError) *EventLog {
+	return &EventLog{stream, audit.NewLog(stream, stream.backend.MaxRecord), lost}
 }
 
 // AppendEvents adds to the audit chain.

@@ -98,7 +98,7 @@ func (l *localServer) close(opened bool) error {
 // loss was accepted, "" for none.
 func (s *Store) Loss() string {
 	if s.server == nil {
-		return ""
+		return s.Events.lost.Details()
 	}
 	return (&embedded.LossError{Losses: s.server.Losses()}).Details()
 }

@@ -53,8 +53,8 @@ type Options struct {
 	Retention     time.Duration // of requests, runs and audit log; 0: 90 days
 	MaxStored     int64         // bytes of held turns; 0: 1 GiB
 	Channels      []string      // that receive events; bots may not use their consumers
-	// AcceptLoss opens the state of the embedded server although a part of it is missing or
-	// damaged: see [Store.Loss].
+	// AcceptLoss opens the state although a part of it is missing or damaged: see
+	// [Store.Loss].
 	AcceptLoss bool
 	Log        *slog.Logger
 	Registerer prometheus.Registerer

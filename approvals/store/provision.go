@@ -20,6 +20,7 @@ type provisioned struct {
 	turns   jetstream.Stream              // of the bucket of turns
 	held    objects                       // large held turns
 	events  jetstream.Stream
+	lost    MissingError // that was accepted
 }
 
 // provisioner creates or updates the buckets and streams, with a number of copies.
@@ -28,12 +29,22 @@ type provisioner struct {
 	copies natskv.Copies
 }
 
-// provision creates or updates the buckets and streams.
+// provision creates or updates the buckets and streams. Of an external server it fails with
+// a [MissingError] if some that it had are missing.
 func provision(ctx context.Context, b *natskv.Backend, o Options) (p provisioned, err error) {
+	var lost MissingError
 	err = b.WithCopies(ctx, o.Replicas, func(ctx context.Context, n natskv.Copies) (err error) {
-		p, err = provisioner{b, n}.all(ctx, o)
+		if o.URL != "" && len(lost.Streams) == 0 {
+			if lost, err = checkMissing(ctx, b, o.AcceptLoss); err != nil {
+				return err
+			}
+		}
+		if p, err = (provisioner{b, n}).all(ctx, o); err == nil && o.URL != "" {
+			err = recordMade(ctx, b, p.events)
+		}
 		return err
 	})
+	p.lost = lost
 	return p, err
 }
 

@@ -82,7 +82,8 @@ func (s *Store) ForHeldTurns() HeldTurnStore { return HeldTurnStore{s.HeldTurns,
 
 // Open starts the embedded NATS server or connects to the external one, creates missing
 // buckets and streams, and loads the index of turns. It fails if another process uses the
-// folder, and with an [embedded.LossError] if a part of the state is missing there.
+// folder, and with an [embedded.LossError] or a [MissingError] if a part of the state is
+// missing.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.withDefaults()
 	s := &Store{backend: natskv.NewBackend(o.Log, o.Registerer)}
@@ -139,7 +140,7 @@ func (s *Store) makeParts(p provisioned, retention time.Duration) {
 	s.Delegations = &Records[approvals.Delegation]{of(BucketDelegations), "delegation", approvals.ErrUnknownDelegation, func(d *approvals.Delegation) string { return d.ID }}
 	s.Grants = newGrants(of(BucketGrants))
 	s.Turns = newTurns(of(BucketTurns), p.turns)
-	s.Events = newEventLog(eventStream{s.backend, p.events})
+	s.Events = newEventLog(eventStream{s.backend, p.events}, p.lost)
 	s.Deliveries = &Deliveries{bucket: of(BucketDeliveries), keys: keys{of(BucketPush)}, stream: p.events, inactive: retention}
 	s.Limits = &Limits{bucket: of(BucketLimits)}
 	s.Secrets = &Secrets{bucket: of(BucketSecrets)}

@@ -51,6 +51,8 @@ for line in open(sys.argv[1], "rb").read().split(b"\n")[:-1]:
         text = "heldcall checkpoint v1\n{replica}\n{time}\n{seq} {hash}\n{first} {first_hash}\n".format(**c)
         if keys and c["key"] not in keys or not signed(base64.b64decode(c["key"]), text.encode(), base64.b64decode(c["signature"])):
             sys.exit(f"entry {seq} has a bad signature")
+        if c["seq"] >= seq:
+            sys.exit(f"entry {seq} is a checkpoint of no entry before it")
         if hashes.get(c["seq"], c["hash"]) != c["hash"]:
             sys.exit(f"entry {c['seq']} is not the one that was signed")
         begin = 1 if hashes.get(c["first"]) == c["first_hash"] and c["first"] >= begin else begin
