@@ -45,20 +45,21 @@ type Place struct {
 	Attached *discovery.Attached // nil: this run starts a heldcall
 }
 
+// errUnclaimed is why other runs and commands do not find a heldcall.
+var errUnclaimed = errors.New("its folder cannot be claimed")
+
 // Settle attaches the agent to the heldcall of another run, or prepares one of its own. The latter is for this
 // agent alone if alone is set, or if the other one refuses.
 func Settle(ctx context.Context, o Options, version string, alone bool) (*Place, error) {
 	var refused *discovery.Refusal
-	if !alone {
-		shared, err := Shared(&o.Config, o.ConfigFile)
-		if err != nil {
-			return nil, err
-		}
-		if shared != "" {
-			p, err := settleShared(ctx, o, version, shared)
-			if !errors.As(err, &refused) {
-				return p, err
-			}
+	shared, err := Shared(&o.Config, o.ConfigFile)
+	if err != nil {
+		return nil, err
+	}
+	if shared != "" && !alone {
+		p, err := settleShared(ctx, o, version, shared)
+		if !errors.As(err, &refused) {
+			return p, err
 		}
 	}
 	u, err := Prepare(o)
@@ -73,7 +74,15 @@ func Settle(ctx context.Context, o Options, version string, alone bool) (*Place,
 		return &Place{Setup: u}, nil
 	}
 	claim, err := discovery.Take(folder)
-	return &Place{Setup: u, Claim: claim}, err
+	if err != nil {
+		u.unfound(err)
+	}
+	return &Place{Setup: u, Claim: claim}, nil
+}
+
+// unfound notes that others do not find the heldcall of this run, which serves its own agent all the same.
+func (u *Setup) unfound(err error) {
+	u.Notes += "heldcall: other runs and commands do not find this heldcall: " + sanitize.Line(err.Error()) + "\n"
 }
 
 // settleShared is Settle in the folder that runs share.
@@ -89,16 +98,24 @@ func settleShared(ctx context.Context, o Options, version, folder string) (*Plac
 	}
 	p := &Place{Setup: u}
 	p.Claim, p.Attached, err = Join(ctx, folder, agent)
+	if errors.Is(err, errUnclaimed) {
+		u.unfound(err)
+		err = nil
+	}
 	return p, err
 }
 
 // Join claims the folder of a state, or attaches the agent to the run that has claimed it. It returns one of both.
-// It fails with a [*discovery.Refusal] if that run does not serve this agent.
+// It fails with a [*discovery.Refusal] if that run does not serve this agent, and with errUnclaimed if the folder
+// cannot be written.
 func Join(ctx context.Context, folder string, agent discovery.Agent) (*discovery.Claim, *discovery.Attached, error) {
 	for deadline := time.Now().Add(startsWithin); ; {
 		claim, err := discovery.Take(folder)
-		if claim != nil || err != nil {
-			return claim, nil, err
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w: %w", errUnclaimed, err)
+		}
+		if claim != nil {
+			return claim, nil, nil
 		}
 		attached, err := discovery.Attach(ctx, folder, agent)
 		if !errors.Is(err, discovery.ErrNobody) {

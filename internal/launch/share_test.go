@@ -161,3 +161,24 @@ func TestSettleAfterARefusal(t *testing.T) {
 		t.Errorf("a third one in the folder: %+v, %v", third, err)
 	}
 }
+
+// A run in a home folder that cannot be written serves its own agent.
+func TestSettleWithoutAFolder(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_STATE_HOME", file)
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("policy.yaml", []byte("default: ask"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := app.DefaultConfig(func(string) (string, bool) { return "", false })
+	config.NATS.Dir, config.NATS.DirNamed = t.TempDir(), true
+	for _, alone := range []bool{false, true} {
+		p, err := Settle(t.Context(), Options{Config: config, Command: []string{"codex"}}, "v1", alone)
+		if err != nil || p.Claim != nil || p.Attached != nil || !strings.Contains(p.Notes, "heldcall: other runs and commands do not find this heldcall: ") {
+			t.Errorf("alone %t: %+v, %v", alone, p, err)
+		}
+	}
+}
