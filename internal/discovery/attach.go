@@ -11,6 +11,9 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
+// maxAttached bounds the agents that are attached at once: each has a listener.
+const maxAttached = 64
+
 // Attachment is an agent that is served.
 type Attachment interface {
 	Proxy() string                  // host:port for its model requests
@@ -24,8 +27,8 @@ func (s *Server) attach(conn net.Conn, out *lines, agent Agent) {
 		out.write(answer{Refused: reason})
 		return
 	}
-	if !s.join(&agent) {
-		out.write(answer{Refused: "it is ending"})
+	if reason := s.join(&agent); reason != "" {
+		out.write(answer{Refused: reason})
 		return
 	}
 	defer s.leave(&agent)
@@ -68,14 +71,18 @@ func (s *Server) refusal(agent Agent) string {
 	return ""
 }
 
-func (s *Server) join(agent *Agent) bool {
+// join counts an agent as attached, or returns why it cannot be.
+func (s *Server) join(agent *Agent) (refusal string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return false
+	switch {
+	case s.closed:
+		return "it is ending"
+	case len(s.attached) >= maxAttached:
+		return fmt.Sprintf("it serves %d others already", maxAttached)
 	}
 	s.attached[agent] = true
-	return true
+	return ""
 }
 
 func (s *Server) leave(agent *Agent) {

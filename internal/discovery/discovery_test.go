@@ -207,7 +207,7 @@ func (s *served) Leave() discovery.Report {
 
 // host serves agents, which are sent to the channel.
 func host(t *testing.T, folder string) (*discovery.Server, <-chan *served) {
-	agents := make(chan *served, 8)
+	agents := make(chan *served, 100)
 	return serve(t, folder, discovery.Options{
 		About: discovery.About{Version: "v1", Console: console, Inbox: "https://inbox.example", Agents: []string{"codex ~/a"}}, Config: "c",
 		Attach: func(_ context.Context, a discovery.Agent) (discovery.Attachment, error) {
@@ -311,6 +311,20 @@ func TestRefusals(t *testing.T) {
 	serve(t, alone, discovery.Options{About: discovery.About{Version: "v1"}})
 	if _, err := discovery.Attach(t.Context(), alone, discovery.Agent{Version: "v1"}); err == nil || !strings.Contains(err.Error(), "its own agent only") {
 		t.Errorf("attached to a run of one agent: %v", err)
+	}
+}
+
+// One run does not serve any number of agents.
+func TestManyAgents(t *testing.T) {
+	t.Parallel()
+	_, one := folders(t)
+	host(t, one)
+	agent := discovery.Agent{Version: "v1", Config: "c"}
+	for i := range 65 {
+		_, err := discovery.Attach(t.Context(), one, agent)
+		if (err != nil) != (i == 64) {
+			t.Fatalf("agent %d: %v", i+1, err)
+		}
 	}
 }
 
