@@ -131,11 +131,14 @@ func (a *attachment) Leave() discovery.Report {
 	return Report(a)
 }
 
-// Report returns what came from an agent: that of an [app.App], or an attached one.
-func Report(agent interface {
+// counted counts what came from an agent.
+type counted interface {
 	AgentRequests() (int, error)
 	ToolOffers() (requests, offering int)
-}) (r discovery.Report) {
+}
+
+// Report returns what came from an agent: that of an [app.App], or an attached one.
+func Report(agent counted) (r discovery.Report) {
 	r.Requests, _ = agent.AgentRequests() // metrics of our own are always read
 	r.Model, r.Offering = agent.ToolOffers()
 	return r
