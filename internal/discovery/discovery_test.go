@@ -320,8 +320,17 @@ func TestManyAgents(t *testing.T) {
 	_, one := folders(t)
 	host(t, one)
 	agent := discovery.Agent{Version: "v1", Config: "c"}
+	var all []*discovery.Attached // one that is not used any more is closed
+	defer func() {
+		for _, a := range all {
+			a.Leave()
+		}
+	}()
 	for i := range 65 {
-		_, err := discovery.Attach(t.Context(), one, agent)
+		a, err := discovery.Attach(t.Context(), one, agent)
+		if err == nil {
+			all = append(all, a)
+		}
 		if (err != nil) != (i == 64) {
 			t.Fatalf("agent %d: %v", i+1, err)
 		}
