@@ -1,19 +1,30 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
+	"github.com/heldcall/heldcall/internal/memory"
 	"github.com/heldcall/heldcall/internal/telemetry"
 	"github.com/heldcall/heldcall/proxy"
 )
 
 // stopWithin bounds the orderly stop of all parts.
 const stopWithin = 30 * time.Second
+
+// attachedMemory is the part of the memory for bodies that an attached agent may use.
+const attachedMemory = 16
 
 // App is a heldcall: the parts that are wired at its start, and the policies that reload
 // while it serves.
@@ -72,20 +83,34 @@ func (a *App) ToolOffers() (requests, offering int) { return a.parts.proxy.ToolO
 
 // AgentRequests returns the number of requests from agents so far, refused ones included.
 func (a *App) AgentRequests() (int, error) {
-	families, err := a.parts.registry.Gather()
+	return telemetry.Total(a.parts.registry, "heldcall_requests_total")
+}
+
+// Attach serves an agent until [Attached.Detach], which must come before the App stops. The App must
+// have started.
+func (a *App) Attach(ctx context.Context, agent Agent) (*Attached, error) {
+	p := a.parts
+	who := Client{Agent: agent.Name}.principal()
+	leave, err := p.judge.Join(judge.Agent{
+		ID: agent.ID, Principal: who, File: agent.Policy.File, Optional: !agent.Policy.FileNamed, Folder: agent.Policy.WorkDir, Protected: agent.Policy.Protected,
+	})
 	if err != nil {
-		return 0, fmt.Errorf("read the metrics: %w", err)
+		return nil, err
 	}
-	total := 0.0
-	for _, family := range families {
-		if family.GetName() != "heldcall_requests_total" {
-			continue
-		}
-		for _, metric := range family.GetMetric() {
-			total += metric.GetCounter().GetValue()
-		}
+	attached := &Attached{registry: prometheus.NewRegistry(), leave: leave}
+	o := p.proxyOptions(who, agent.ID)
+	host, _, _ := net.SplitHostPort(o.Listen)
+	o.Listen, o.Registerer, o.Log = net.JoinHostPort(host, "0"), attached.registry, o.Log.With("agent", agent.Name)
+	o.Memory = cmp.Or(int64(p.options.Config.Proxy.Memory), max(memory.Available()/attachedMemory, int64(o.MaxBody)))
+	o.Upstreams = proxied(agent.Upstreams)
+	if attached.proxy, err = proxy.New(o); err == nil {
+		err = attached.start(ctx, a.options.canary)
 	}
-	return int(total), nil
+	if err != nil {
+		leave()
+		return nil, fmt.Errorf("attach %s: %w", agent.Name, err)
+	}
+	return attached, nil
 }
 
 // Reload reads the policy files again and logs the result.
@@ -133,4 +158,54 @@ func (a *App) start(ctx context.Context, running *lifecycle) error {
 		}
 	}
 	return nil
+}
+
+// logSources logs the files of configuration and policy, and where state is stored.
+func (a *App) logSources() {
+	where, state := "nats", redactURLs(a.options.Config.NATS.URL)
+	if a.options.Config.NATS.URL == "" {
+		where, state = "data", absolute(a.options.Config.NATS.Dir)
+	}
+	rules := a.options.Config.Policy.String()
+	if !a.options.Config.Policy.Absent() {
+		rules = absolute(rules)
+	}
+	a.options.Log.Info("configuration", "file", cmp.Or(a.options.ConfigFile, "none, defaults"), "policy", rules, where, state)
+}
+
+func (a *App) announce() {
+	for _, u := range a.options.Config.Proxy.Upstreams {
+		a.options.Log.Info("proxy ready", "base_url", "http://"+a.ProxyAddr()+u.Prefix, "upstream", redactURL(u.URL))
+	}
+	a.announceConsole()
+	a.policies.warnOfVacantRoutes()
+	if addr := a.NATSAddr(); addr != "" {
+		a.options.Log.Info("NATS listening", "url", "nats://"+addr)
+		if a.options.Config.NATS.Auth == natsOpen && a.parts.reviewers != nil {
+			a.options.Log.Warn("nats.auth is open: clients of NATS without a token read all requests and events, and can take messages from the consumers of others; remove nats.auth", "url", "nats://"+addr)
+		}
+	}
+}
+
+// announceConsole logs the address of the console and who may sign in.
+func (a *App) announceConsole() {
+	if a.parts.reviewers == nil {
+		a.options.Log.Warn("no reviewers configured: anyone on this machine can approve, agents on it too (docs/hardening.md)", "console", a.ConsoleURL())
+		return
+	}
+	c := a.options.Config.Console
+	if !c.asks() {
+		a.options.Log.Info("reviewers: the token of this run is needed to approve", "console", a.ConsoleURL())
+		return
+	}
+	a.options.Log.Info("reviewers: sign in", "console", cmp.Or(c.URL, a.ConsoleURL()), "configured", len(c.Reviewers), "oidc", cmp.Or(c.OIDC.Issuer, "none"))
+	for _, s := range a.parts.judge.Sources() {
+		a.policies.warnOfVacantGroups(s)
+	}
+	if names := c.twoNames(); len(names) > 0 {
+		a.options.Log.Warn("these reviewers have a token, and count as other reviewers when they sign in by the provider: to link the two, set their e-mail address as user in console.reviewers", "reviewers", names)
+	}
+	if host, _, _ := net.SplitHostPort(c.Listen); !configfile.IsLoopback(host) && !strings.HasPrefix(c.URL, "https:") {
+		a.options.Log.Warn("the console is reached from other machines without HTTPS, so tokens and sessions can be read on the way: put a proxy with TLS before it and name that in console.url")
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"net/mail"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -112,6 +113,16 @@ func (c *Config) AskLocal() (token string) {
 	token, c.Console.LocalSHA256 = reviewers.NewToken()
 	c.Console.SelfApproval = true
 	return token
+}
+
+// TokenHashes returns the SHA-256 of the tokens of reviewers, in hex.
+func (c ConsoleConfig) TokenHashes() (all []string) {
+	for _, r := range append(slices.Clip(c.Reviewers), Reviewer{TokenSHA256: c.LocalSHA256}) {
+		if r.TokenSHA256 != "" {
+			all = append(all, r.TokenSHA256)
+		}
+	}
+	return all
 }
 
 // directory returns the configured reviewers, or nil if reviewers need not authenticate.

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/heldturns"
@@ -120,7 +121,13 @@ func newJudge(c Config, configFile string, log *slog.Logger) (*judge.Judge, erro
 		Agent: workspace.Agent{Folder: c.Policy.WorkDir, Seen: c.Policy.SharedFiles}, Protected: c.Policy.Protected, Own: c.ownFiles(configFile),
 		Templates: c.Grants.templates(), Log: log,
 	}
+	if c.Proxy.Agent != "" {
+		o.Principals = append(o.Principals, Client{Agent: c.Proxy.Agent}.principal())
+	}
 	for i, client := range c.Proxy.Clients {
+		if o.Principals != nil {
+			o.Principals = append(o.Principals, client.principal())
+		}
 		one, err := client.judged(&c, o.Own)
 		if err != nil {
 			return nil, fmt.Errorf("proxy.clients[%d].workspace: %w", i, err)
@@ -201,17 +208,24 @@ func serviceVersion(version string) string {
 	return "0.0.0"
 }
 
-func (p *parts) startProxy(ctx context.Context, running *lifecycle) (err error) {
+// proxied returns upstreams as the proxy takes them.
+func proxied(upstreams []Upstream) (all []proxy.Upstream) {
+	for _, u := range upstreams {
+		all = append(all, proxy.Upstream{Prefix: u.Prefix, URL: u.URL, APIKey: string(u.APIKey), KeyHeader: u.KeyHeader})
+	}
+	return all
+}
+
+// proxyOptions are those of the proxy for an agent: who it is where its key is not configured, and the
+// id by which it has joined the judge, "" for agents of the configuration.
+func (p *parts) proxyOptions(who approvals.Principal, id string) proxy.Options {
 	c := p.options.Config.Proxy
 	o := proxy.Options{
 		Listen: c.Listen, TrustHeaders: c.TrustHeaders, Keepalive: c.Keepalive, Heartbeat: proxy.Heartbeat(c.Heartbeat),
 		MaxBody: int(c.MaxBody), Memory: cmp.Or(int64(c.Memory), max(memory.Available()/4, int64(c.MaxBody))), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: p.options.Config.Hold.MaxWait, Park: p.options.Config.Hold.Mode == "park", ParkAfter: p.options.Config.Hold.ParkAfter, Routes: c.Routes.Allow,
-		Dialects: dialects(), Judge: func(client string) proxy.Judge { return p.judge.For(client) }, Gate: p.gate, Results: p.gate.Results, Turns: p.store.Turns, Keeper: heldTurns{p.held}, Used: p.grants.Used, Secrets: p.secrets,
+		Dialects: dialects(), Judge: func(client string) proxy.Judge { return p.judge.For(client, id) }, Gate: p.gate, Results: p.gate.Results, Turns: p.store.Turns, Keeper: heldTurns{p.held}, Used: p.grants.Used, Secrets: p.secrets,
 		Tracing: proxy.Tracing{Tracer: p.tracer, Arguments: p.options.Config.Tracing.Arguments},
-		Log:     p.log("proxy"), Registerer: p.registry,
-	}
-	for _, u := range c.Upstreams {
-		o.Upstreams = append(o.Upstreams, proxy.Upstream{Prefix: u.Prefix, URL: u.URL, APIKey: string(u.APIKey), KeyHeader: u.KeyHeader})
+		Log:     p.log("proxy"), Registerer: p.registry, Anybody: who, Upstreams: proxied(c.Upstreams),
 	}
 	for _, k := range c.Clients {
 		o.Clients = append(o.Clients, proxy.Client{KeySHA256: k.digest(), Principal: k.principal()})
@@ -219,6 +233,11 @@ func (p *parts) startProxy(ctx context.Context, running *lifecycle) (err error) 
 	if p.options.proxy != nil {
 		p.options.proxy(&o)
 	}
+	return o
+}
+
+func (p *parts) startProxy(ctx context.Context, running *lifecycle) (err error) {
+	o := p.proxyOptions(Client{Agent: p.options.Config.Proxy.Agent}.principal(), "")
 	if p.proxy, err = proxy.New(o); err != nil {
 		return err
 	}

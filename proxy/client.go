@@ -29,7 +29,10 @@ func (p *Proxy) client(r *agentRequest) string {
 // principal finds who the agent acts for: by its client, else by headers where they are
 // trusted. What the model wrote never counts.
 func (p *Proxy) principal(client string, r *agentRequest) approvals.Principal {
-	who := p.clients[client]
+	who, configured := p.clients[client]
+	if !configured {
+		who = p.options.Anybody
+	}
 	if p.options.TrustHeaders {
 		who.User, who.Agent, who.Tenant = cmp.Or(r.text(idUser), who.User), cmp.Or(r.text(idAgent), who.Agent), cmp.Or(r.text(idTenant), who.Tenant)
 	}

@@ -34,7 +34,8 @@ type Options struct {
 	Listen           string // host:port
 	Upstreams        []Upstream
 	Clients          []Client
-	TrustHeaders     bool // believe X-Heldcall-User, -Agent and -Tenant
+	Anybody          approvals.Principal // whom agents act for whose key is not in Clients; an empty tenant is the default
+	TrustHeaders     bool                // believe X-Heldcall-User, -Agent and -Tenant
 	Keepalive        time.Duration
 	Heartbeat        Heartbeat
 	MaxBody          int           // bytes of a request, and of the buffered part of an answer

@@ -10,6 +10,9 @@ package judge
 import (
 	"cmp"
 	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -34,6 +37,10 @@ type Options struct {
 	Protected []string
 	Own       []string // heldcall's files beside policies: a workspace that holds one is refused
 	Shadow    bool     // every call is released; verdicts are only reported
+	// Principals are those of the agents that File is for, where others can join. Policies are then
+	// named by their whole path and the folder of the agent, which are the same whoever joins. Nil:
+	// none joins.
+	Principals []approvals.Principal
 
 	Templates []approvals.GrantTemplate
 	Now       func() time.Time // nil: time.Now
@@ -55,8 +62,8 @@ type ClientPolicy struct {
 // concurrent use.
 type Judge struct {
 	main      *Source
-	sources   []*Source // of all policies, each file once; main is the first
-	clients   []ClientPolicy
+	joining   sync.Mutex // taken to replace the roster
+	roster    atomic.Pointer[roster]
 	shadow    bool
 	templates []approvals.GrantTemplate
 	counter   *policy.Counter
@@ -69,17 +76,22 @@ type Judge struct {
 // New returns a judge that has not read any policy yet: see [Judge.Load].
 func New(o Options) *Judge {
 	main := &Source{file: o.File, optional: o.Optional, options: &o}
+	all := &roster{sources: []*Source{main}}
 	j := &Judge{
-		main: main, sources: []*Source{main}, shadow: o.Shadow, templates: o.Templates,
+		main: main, shadow: o.Shadow, templates: o.Templates,
 		counter: policy.NewCounter(maxCounts), now: o.Now, log: o.Log,
 	}
 	for _, c := range o.Clients {
-		c.source = j.source(cmp.Or(c.File, o.File))
-		j.clients = append(j.clients, c)
+		c.source = all.source(cmp.Or(c.File, o.File), &o)
+		all.clients = append(all.clients, c)
 	}
-	for _, s := range j.sources {
-		s.name = uniqueName(s.file, j.sources)
+	for _, s := range all.sources {
+		s.name = uniqueName(s.file, all.sources)
+		if o.Principals != nil {
+			s.name = wholeName(s.file, o.Agent.Folder)
+		}
 	}
+	j.roster.Store(all)
 	if j.now == nil {
 		j.now = time.Now
 	}
@@ -89,21 +101,44 @@ func New(o Options) *Judge {
 	return j
 }
 
+// roster is the policies and the clients that have one. It is replaced as a whole.
+type roster struct {
+	sources []*Source // of all policies, each once; that of all clients is the first
+	clients []ClientPolicy
+}
+
 // source returns the source of a file, which it adds if it is new.
-func (j *Judge) source(file string) *Source {
-	for _, s := range j.sources {
+func (r *roster) source(file string, o *Options) *Source {
+	for _, s := range r.sources {
 		if s.file == file {
 			return s
 		}
 	}
-	s := &Source{file: file, options: j.main.options}
-	j.sources = append(j.sources, s)
+	s := &Source{file: file, options: o}
+	r.sources = append(r.sources, s)
 	return s
+}
+
+// client returns the last client with a key or id, nil if there is none.
+func (r *roster) client(key string) *ClientPolicy {
+	for i, c := range slices.Backward(r.clients) {
+		if c.KeySHA256 == key {
+			return &r.clients[i]
+		}
+	}
+	return nil
+}
+
+// without returns a roster without a client.
+func (r *roster) without(key string) *roster {
+	next := &roster{sources: slices.Clone(r.sources), clients: slices.Clone(r.clients)}
+	next.clients = slices.DeleteFunc(next.clients, func(c ClientPolicy) bool { return c.KeySHA256 == key })
+	return next
 }
 
 // Load reads all policies. It fails with the first that cannot be read.
 func (j *Judge) Load() error {
-	for _, s := range j.sources {
+	for _, s := range j.Sources() {
 		if err := s.load(); err != nil {
 			return err
 		}
@@ -112,7 +147,7 @@ func (j *Judge) Load() error {
 }
 
 // Sources returns the policy files, each once.
-func (j *Judge) Sources() []*Source { return j.sources }
+func (j *Judge) Sources() []*Source { return j.roster.Load().sources }
 
 // Shadow reports whether every call is released and verdicts are only reported.
 func (j *Judge) Shadow() bool { return j.shadow }
@@ -123,13 +158,17 @@ func (j *Judge) ShareCounts(counts policy.SharedCounts) { j.counter.Share(counts
 
 // For returns the rules for the calls of a client, by the SHA-256 of its key in hex; "" is
 // a client that the configuration does not name. They are the policy and the grants in
-// force now.
-func (j *Judge) For(keySHA256 string) *Rules {
+// force now. agent is the id by which an agent has joined, for clients without a policy of their
+// own; "" is none.
+func (j *Judge) For(keySHA256, agent string) *Rules {
 	source, p := j.main, j.main.Policy()
-	for _, c := range j.clients {
-		if c.KeySHA256 == keySHA256 {
-			source, p = c.source, c.policy()
-		}
+	all := j.roster.Load()
+	c := all.client(keySHA256)
+	if c == nil && agent != "" {
+		c = all.client(agent)
+	}
+	if c != nil {
+		source, p = c.source, c.policy()
 	}
 	p = p.With(j.grants.current())
 	r := &Rules{policy: p, name: source.name, counter: j.counter, secrets: j.secrets}
@@ -146,7 +185,7 @@ func (j *Judge) ofRequest(r *approvals.Request) []*policy.Policy {
 	if r.Details.Policy == "" {
 		return j.ofPrincipal(r.Principal)
 	}
-	for _, s := range j.sources {
+	for _, s := range j.Sources() {
 		if s.name == r.Details.Policy {
 			return j.ofSource(s, r.Principal)
 		}
@@ -158,7 +197,7 @@ func (j *Judge) ofRequest(r *approvals.Request) []*policy.Policy {
 // the client is unknown.
 func (j *Judge) ofPrincipal(who approvals.Principal) []*policy.Policy {
 	var found []*policy.Policy
-	for _, c := range j.clients {
+	for _, c := range j.roster.Load().clients {
 		if c.Principal == who {
 			found = append(found, c.policy())
 		}
@@ -173,7 +212,7 @@ func (j *Judge) ofPrincipal(who approvals.Principal) []*policy.Policy {
 func (j *Judge) ofGrant(g approvals.Grant) []*policy.Policy {
 	g.Narrow()
 	found := []*policy.Policy{j.main.Policy()}
-	for _, c := range j.clients {
+	for _, c := range j.roster.Load().clients {
 		if g.CoversPrincipal(c.Principal, g.SessionID) {
 			found = append(found, c.policy())
 		}

@@ -70,7 +70,7 @@ func TestForFindsThePolicyOfTheClient(t *testing.T) {
 	} {
 		for _, shadow := range []bool{false, true} {
 			j := newJudge(t, written, judge.Options{Clients: twoClients(), Shadow: shadow})
-			got, err := j.For(tt.key).Judge(t.Context(), judge.Origin{Principal: ann}, bash("ls"), nil)
+			got, err := j.For(tt.key, "").Judge(t.Context(), judge.Origin{Principal: ann}, bash("ls"), nil)
 			want := tt.want
 			if shadow {
 				want = policy.Allow
@@ -85,7 +85,7 @@ func TestForFindsThePolicyOfTheClient(t *testing.T) {
 func TestForJudgesByTheGrantsInForce(t *testing.T) {
 	j := newJudge(t, files{"policy.yaml": "default: ask\n"}, judge.Options{})
 	verdict := func(key string) policy.Action {
-		return j.For(key).Verdict(judge.Origin{Principal: ann, At: noon}, bash("ls")).Action
+		return j.For(key, "").Verdict(judge.Origin{Principal: ann, At: noon}, bash("ls")).Action
 	}
 	g := approvals.Grant{ID: "G1", Effect: approvals.GrantAllow, Scope: approvals.GrantUser, Principal: ann, Patterns: []string{"bash(ls)"}}
 	before := verdict("")
@@ -117,7 +117,7 @@ func TestGrantsLoadTogether(t *testing.T) {
 			want = policy.Ask
 		}
 		j.LoadGrants()
-		if v := j.For("").Verdict(judge.Origin{Principal: ann}, bash("ls")); v.Action != want {
+		if v := j.For("", "").Verdict(judge.Origin{Principal: ann}, bash("ls")); v.Action != want {
 			t.Errorf("dropped %t: %s", dropped, v.Action)
 		}
 	}
@@ -142,7 +142,7 @@ func TestForWhilePoliciesAndGrantsChange(t *testing.T) {
 		}
 	})
 	for range 20 {
-		if v := j.For("").Verdict(judge.Origin{Principal: ann}, bash("ls")); v.Action == policy.Allow {
+		if v := j.For("", "").Verdict(judge.Origin{Principal: ann}, bash("ls")); v.Action == policy.Allow {
 			t.Errorf("%s by %s", v.Action, v.Rule)
 		}
 	}

@@ -12,9 +12,11 @@ import (
 // Judging returns the policy by which a source judges the calls of a principal, without grants. It is
 // nil if the policies of other sources judge them.
 func (j *Judge) Judging(s *Source, who approvals.Principal) *policy.Policy {
-	own := slices.ContainsFunc(j.clients, func(c ClientPolicy) bool { return c.Principal == who })
-	bySource := slices.ContainsFunc(j.clients, func(c ClientPolicy) bool { return c.Principal == who && c.source == s })
-	if bySource || (!own && s == j.main) {
+	clients, main := j.roster.Load().clients, j.main.options.Principals
+	own := slices.ContainsFunc(clients, func(c ClientPolicy) bool { return c.Principal == who })
+	bySource := slices.ContainsFunc(clients, func(c ClientPolicy) bool { return c.Principal == who && c.source == s })
+	ofMain := main == nil || slices.Contains(main, who) // else an agent that has left
+	if bySource || (!own && ofMain && s == j.main) {
 		return j.ofSource(s, who)[0]
 	}
 	return nil

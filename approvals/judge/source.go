@@ -107,3 +107,11 @@ func uniqueName(file string, all []*Source) string {
 	}
 	return file
 }
+
+// wholeName is the name of a policy whose agent works in a folder.
+func wholeName(file, folder string) string {
+	if whole, err := filepath.Abs(file); err == nil {
+		file = whole
+	}
+	return file + " for " + folder
+}

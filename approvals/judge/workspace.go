@@ -54,7 +54,7 @@ func (c *ClientPolicy) policy() *policy.Policy {
 // those of its clients with a workspace or folder of their own.
 func (j *Judge) ofSource(s *Source, who approvals.Principal) []*policy.Policy {
 	var found []*policy.Policy
-	for _, c := range j.clients {
+	for _, c := range j.roster.Load().clients {
 		if c.source == s && c.Principal == who {
 			found = append(found, c.policy())
 		}

@@ -59,7 +59,7 @@ func TestWorkspaceOfAClient(t *testing.T) {
 		{"b", "../../x", policy.Ask},
 	} {
 		call := intercept.Call{Name: "Edit", Arguments: `{"file_path":"` + tt.path + `","old_string":"a","new_string":"b"}`}
-		got, err := j.For(tt.key).Judge(t.Context(), judge.Origin{}, call, nil)
+		got, err := j.For(tt.key, "").Judge(t.Context(), judge.Origin{}, call, nil)
 		if err != nil || got.Verdict.Action != tt.want || got.Policy != "policy.yaml" {
 			t.Errorf("client %q, %s: %s by %s (%v), want %s", tt.key, tt.path, got.Verdict.Action, got.Verdict.Rule, err, tt.want)
 		}

@@ -22,14 +22,15 @@ const description = `heldcall pauses every tool call that your policy does not a
 
 Exit codes: 0 done; 1 failed; 2 wrong usage; 3 already decided, or no such request; 4 no heldcall answers. 'heldcall run' exits as its command does.
 
-SIGINT and SIGTERM stop 'serve' and 'demo' gracefully; a second one stops them at once. SIGHUP: 'serve' reads its policies again. 'run' passes signals to its command and ends when that ends.`
+SIGINT and SIGTERM stop 'serve' and 'demo' gracefully; a second one stops them at once. SIGHUP: 'serve' reads its policies again. 'run' passes signals to its command and ends when that and all attached agents have ended.`
 
 // program is the command line.
 type program struct {
 	Serve       serveCommand       `cmd:"" help:"Run the proxy and the console until interrupted."`
-	Run         runCommand         `cmd:"" help:"Run a command with its own heldcall in front of its model."`
+	Run         runCommand         `cmd:"" help:"Run a command with heldcall in front of its model."`
 	Demo        demoCommand        `cmd:"" help:"Show how it works, with a scripted model and a small agent."`
 	Watch       watchCommand       `cmd:"" help:"Review pending requests interactively."`
+	Open        openCommand        `cmd:"" help:"Open the inbox in the browser."`
 	Requests    requestsCommand    `cmd:"" help:"List requests, or show one."`
 	Show        showCommand        `cmd:"" help:"Show a request in full."`
 	Approve     approveCommand     `cmd:"" help:"Approve requests."`

@@ -12,6 +12,7 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/console/problem"
+	"github.com/heldcall/heldcall/internal/discovery"
 	"github.com/heldcall/heldcall/internal/launch"
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
@@ -20,13 +21,13 @@ type runCommand struct {
 	Config    string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file. Uses built-in defaults if omitted."`
 	LogFile   string `placeholder:"FILE" help:"Append heldcall's own log to this file, not to standard error. On a terminal, without this, it is in the folder of the run's state."`
 	TokenFile string `placeholder:"FILE" help:"Write the token of this run to this file, which only you can read, for --token-file of the other commands. There is a token where no reviewers are configured."`
+	Separate  bool   `help:"Start a heldcall for this command alone, even if one runs. --log-file, --token-file, --accept-loss and --revoke-passkeys do so too."`
 	repairs
 	Command []string `arg:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
 }
 
-// Run starts heldcall, runs the command with its model's address pointing at
-// it, and stops heldcall when the command has ended. It fails with a
-// [*launch.ExitError] if the command did.
+// Run runs the command with its model's address pointing at the heldcall of the user that runs already, or at one that
+// it starts and that ends with the last command. It fails with a [*launch.ExitError] if the command did.
 func (c *runCommand) Run(ctx context.Context, s *streams) error {
 	command := c.Command
 	if command[0] == "--" {
@@ -42,11 +43,18 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	u, err := launch.Prepare(launch.Options{Config: config, ConfigFile: c.Config, LogFile: c.LogFile, TokenFile: c.TokenFile, In: s.in, Out: s.out})
+	alone := c.Separate || c.LogFile != "" || c.TokenFile != "" || c.AcceptLoss || c.RevokePasskeys != ""
+	place, err := launch.Settle(ctx, launch.Options{Config: config, ConfigFile: c.Config, LogFile: c.LogFile, TokenFile: c.TokenFile, Command: command, In: s.in, Out: s.out}, version(), alone)
 	if err != nil {
 		return err
 	}
-	logTo, closeLog, err := openLog(u.LogFile, s.err)
+	if place.Attached != nil {
+		return runAttached(ctx, s, place, command)
+	}
+	if place.Claim != nil {
+		defer place.Claim.Release()
+	}
+	logTo, closeLog, err := openLog(place.LogFile, s.err)
 	if err != nil {
 		return err
 	}
@@ -56,46 +64,62 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	warnOfUnread(log, c.Config)
-	u.Warn(log)
+	place.Warn(log)
+	return c.host(ctx, s, place, command, log)
+}
+
+// host starts a heldcall, runs the command, and stops heldcall when no agent needs it any more.
+func (c *runCommand) host(ctx context.Context, s *streams, u *launch.Place, command []string, log *slog.Logger) error {
 	var noticeLog *slog.Logger
 	if u.LogFile != "" {
 		noticeLog = log
 	}
 	n := launch.NewNotices(s.err, u.Terminal, noticeLog)
 	defer n.Wait()
+	host := launch.NewHost(u.Setup, log, n.Event)
 	held, notes, err := launch.OnFreePorts(u.Config, func(config app.Config) (*running, error) {
-		return start(ctx, app.Options{Config: config, ConfigFile: c.Config, Log: log, Version: version(), Notice: n.Event, AcceptLoss: c.AcceptLoss, RevokePasskeys: c.RevokePasskeys})
+		return start(ctx, app.Options{Config: config, ConfigFile: c.Config, Log: log, Version: version(), Notice: host.Event, AcceptLoss: c.AcceptLoss, RevokePasskeys: c.RevokePasskeys})
 	})
 	if errors.Is(err, errStart) {
-		return besideAnother(ctx, err, &config)
+		return besideAnother(ctx, err, &u.Config)
 	}
 	if err != nil {
 		return err
 	}
 	defer held.stop()
 	n.LinkTo(held.ConsoleURL())
-	command, note := launch.EquipAgent(command, os.LookupEnv, "http://"+app.Reachable(held.ProxyAddr())+launch.OpenAIPrefix(config.Proxy.Upstreams))
+	found, err := host.Serve(u.Claim, held.App, version(), c.Config)
+	if err != nil {
+		notes += fmt.Sprintf("heldcall: other runs and commands do not find this heldcall: %s\n", sanitize.Line(err.Error()))
+	}
+	defer found.Close()
+	name := sanitize.Line(launch.AgentName(command))
+	command, note := launch.EquipAgent(command, os.LookupEnv, "http://"+app.Reachable(held.ProxyAddr())+launch.OpenAIPrefix(u.Config.Proxy.Upstreams))
 	if _, err := io.WriteString(s.err, u.Notes+notes+note+u.Introduction(held.ConsoleURL())); err != nil {
 		return err
 	}
+	stay := newStay()
+	defer stay.end()
 	environment := launch.WithoutKeys(os.Environ(), u.StandIns, u.Config.OwnSecrets())
 	ended := launch.Run(ctx, command, launch.Environment(environment, held.ProxyAddr(), &held.config), s.in, s.out, s.err)
+	stay.forOthers(s.err, found, name)
+	found.Close()
 	held.stop() // so that all requests are counted
 	if launch.Started(ended) {
-		reportUnheld(s.err, held.App, sanitize.Line(launch.AgentName(command)))
+		reportUnheld(s.err, launch.Report(held), name)
 	}
 	return ended
 }
 
 // reportUnheld reports that nothing of a command could be held, if that is so.
-func reportUnheld(w io.Writer, heldcall *app.App, name string) {
-	if n, err := heldcall.AgentRequests(); err == nil && n == 0 {
+func reportUnheld(w io.Writer, r discovery.Report, name string) {
+	if r.Requests == 0 {
 		fmt.Fprintf(w, "heldcall: %s made no requests through heldcall, so nothing was reviewed. "+
 			"Its model address is probably set elsewhere: see docs/agents.md\n", name)
 	}
-	if requests, offering := heldcall.ToolOffers(); requests > 0 && offering == 0 {
+	if r.Model > 0 && r.Offering == 0 {
 		fmt.Fprintf(w, "heldcall: %d requests, none offered tools: nothing could be held. "+
-			"%s reads what to do from the model's text: see docs/agents.md\n", requests, name)
+			"%s reads what to do from the model's text: see docs/agents.md\n", r.Model, name)
 	}
 }
 

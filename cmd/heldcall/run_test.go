@@ -241,11 +241,12 @@ func TestRunReportsThatNoToolsWereOffered(t *testing.T) {
 func TestStateOfARun(t *testing.T) {
 	t.Parallel()
 	r, _ := alone(t, func(r *fakemodel.Request) fakemodel.Reply { return fakemodel.Answer{Text: "Fine."}.Reply(r) })
-	state := launch.StateFolder(func(string) (string, bool) { return filepath.Join(r.folder, "state"), true }, r.folder)
-	play := func() string {
+	lookup := func(string) (string, bool) { return filepath.Join(r.folder, "state"), true }
+	state, own := launch.StateFolder(lookup, filepath.Join(r.folder, "heldcall.yaml")), launch.StateFolder(lookup, r.folder)
+	play := func(flags ...string) string {
 		t.Helper()
 		r.err.Reset()
-		if err := r.command(nil, "true").Run(); err != nil {
+		if err := r.command(flags, "true").Run(); err != nil {
 			t.Fatalf("%v\n%s", err, r.err.String())
 		}
 		return r.err.String()
@@ -257,8 +258,11 @@ func TestStateOfARun(t *testing.T) {
 	if got := play(); !strings.Contains(got, "data="+state) || strings.Contains(got, "as before") {
 		t.Errorf("a folder data that is not heldcall's is in use:\n%s", got)
 	}
+	if got := play("--separate"); !strings.Contains(got, "data="+own) {
+		t.Errorf("the state of a separate run is not that of its folder:\n%s", got)
+	}
 	r.write("data/heldcall.lock", "")
-	if got := play(); !strings.Contains(got, "data="+data) || !strings.Contains(got, "heldcall: the state is in data, as before; without that folder it would be in "+state+"\n") {
+	if got := play(); !strings.Contains(got, "data="+data) || !strings.Contains(got, "heldcall: the state is in data, as before; without that folder it would be in "+own+"\n") {
 		t.Errorf("the state of before is not in use:\n%s", got)
 	}
 }

@@ -10,18 +10,22 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/console/problem"
+	"github.com/heldcall/heldcall/internal/discovery"
+	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/internal/secretinput"
 	"github.com/heldcall/heldcall/internal/textview"
 )
 
-// Flags identify the running heldcall that a command talks to.
+// Flags identify the running heldcall that a command talks to. Without --config and --console it is
+// the `heldcall run` of the user, else the one at the default address.
 type Flags struct {
-	Config  string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file, which names the console's address."`
+	Config  string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file, which names the console's address. Without it and --console: your running 'heldcall run' is found."`
 	Console string `placeholder:"URL" env:"HELDCALL_CONSOLE" help:"URL of the console, in place of --config."`
 	Token   string `placeholder:"TOKEN" env:"HELDCALL_TOKEN" help:"Your reviewer token, if the console requires one. Other users of the machine can read command lines: prefer the variable."`
 
@@ -30,31 +34,107 @@ type Flags struct {
 
 // Dial makes a client of the console.
 func (f Flags) Dial(ctx context.Context, t Terminal) (*client.Client, error) {
-	console := f.Console
-	if console == "" {
-		config, err := app.LoadConsoleConfig(f.Config, os.LookupEnv)
-		if err != nil {
-			return nil, err
-		}
-		if _, port, _ := net.SplitHostPort(config.Listen); port == "0" {
-			return nil, usagef("%s: console.listen has port 0, so where the console is shows only in heldcall's log; name it with --console URL", f.Config)
-		}
-		console = "http://" + app.Reachable(config.Listen)
-	}
-	found, err := client.New(console)
-	if err != nil {
-		return nil, &UsageError{err}
-	}
 	token := f.Token
 	if token == "" && f.TokenFile != "" {
+		var err error
 		if token, err = readToken(f.TokenFile); err != nil {
 			return nil, err
 		}
 	}
-	if token != "" {
-		return found.WithToken(token), nil
+	if f.Console == "" && f.Config == "" {
+		if found := runs(ctx); len(found) > 0 {
+			return choose(ctx, found, token, t)
+		}
 	}
-	return askToken(ctx, found, console, t)
+	console, err := f.address()
+	if err != nil {
+		return nil, err
+	}
+	named, err := client.New(console)
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	if token != "" {
+		return named.WithToken(token), nil
+	}
+	return askToken(ctx, named, console, t)
+}
+
+// address returns the URL of the console that the flags name, or of the defaults.
+func (f Flags) address() (string, error) {
+	if f.Console != "" {
+		return f.Console, nil
+	}
+	config, err := app.LoadConsoleConfig(f.Config, os.LookupEnv)
+	if err != nil {
+		return "", err
+	}
+	if _, port, _ := net.SplitHostPort(config.Listen); port == "0" {
+		return "", usagef("%s: console.listen has port 0, so where the console is shows only in heldcall's log; name it with --console URL", f.Config)
+	}
+	return "http://" + app.Reachable(config.Listen), nil
+}
+
+// Inbox returns the address of the page that people open.
+func (f Flags) Inbox(ctx context.Context) (string, error) {
+	if f.Console != "" || f.Config != "" {
+		return f.address()
+	}
+	switch found := runs(ctx); len(found) {
+	case 0:
+		return f.address()
+	case 1:
+		return found[0].Inbox, nil
+	default:
+		return "", usagef("several heldcalls run; name one with --console URL:\n%s", listed(found))
+	}
+}
+
+// runs returns the runs of the user that answer.
+func runs(ctx context.Context) []discovery.Found {
+	return discovery.List(ctx, discovery.Folder(os.LookupEnv))
+}
+
+// choose makes a client of the run that knows the token, which is asked for if there is none. The token is sent to
+// no other program, whatever that claims to be.
+func choose(ctx context.Context, found []discovery.Found, token string, t Terminal) (*client.Client, error) {
+	if token == "" && t.In != nil {
+		if in := secretinput.New(t.In, t.Out); in.OnTerminal() {
+			fmt.Fprintf(t.Out, "heldcall runs at\n%s\n", listed(found))
+			answer, err := in.Ask("Your token, as `heldcall run` printed it")
+			if err != nil {
+				return nil, err
+			}
+			token = strings.TrimSpace(answer)
+		}
+	}
+	if token == "" {
+		if len(found) > 1 {
+			return nil, usagef("several heldcalls run; name one with --console URL:\n%s", listed(found))
+		}
+		return client.New(found[0].Console)
+	}
+	i := slices.IndexFunc(found, func(f discovery.Found) bool { return f.Proves(ctx, token) })
+	if i < 0 {
+		return nil, fmt.Errorf("%w. Use the token that `heldcall run` printed; for another heldcall name it with --console URL. These run:\n%s", errUnproved, listed(found))
+	}
+	named, err := client.New(found[i].Console)
+	if err != nil {
+		return nil, err
+	}
+	return named.WithToken(token), nil
+}
+
+// errUnproved is why a token was not sent.
+var errUnproved = errors.New("the token was not sent: no heldcall that runs proves that it knows it")
+
+// listed lists runs in lines.
+func listed(found []discovery.Found) string {
+	var all []string
+	for _, f := range found {
+		all = append(all, "  "+sanitize.Line(f.Console)+" ("+sanitize.Line(strings.Join(f.Agents, ", "))+")")
+	}
+	return strings.Join(all, "\n")
 }
 
 // Terminal is where a person is asked for a token. Without input nobody is asked.

@@ -8,12 +8,24 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/heldcall/heldcall/internal/discovery"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 // AgentName returns the name of the agent that a command starts, without folder and
 // extension.
 func AgentName(command []string) string {
 	return strings.TrimSuffix(strings.ToLower(filepath.Base(command[0])), ".exe")
+}
+
+// Label names an agent in requests: by its command and the folder in which it works, with ~ for the
+// home folder.
+func Label(command []string, work string, lookup func(string) (string, bool)) string {
+	if home := discovery.HomeFolder(lookup); home != "" && work != home && below(home, work) {
+		work = "~" + strings.TrimPrefix(work, filepath.Clean(home))
+	}
+	return sanitize.Line(AgentName(command) + " " + filepath.ToSlash(work))
 }
 
 // CheckAgent returns an error for a command of which no call would be held.
@@ -37,7 +49,7 @@ func EquipAgent(command []string, lookup func(string) (string, bool), openAI str
 		return command, ""
 	}
 	origin, _, _ := strings.Cut(strings.TrimPrefix(openAI, "http://"), "/")
-	settings, err := os.ReadFile(filepath.Join(homeFolder(lookup), filepath.FromSlash(path)))
+	settings, err := os.ReadFile(filepath.Join(discovery.HomeFolder(lookup), filepath.FromSlash(path)))
 	if err == nil && strings.Contains(string(settings), origin) {
 		return command, ""
 	}
@@ -88,13 +100,5 @@ func codexSettings(lookup func(string) (string, bool)) string {
 	if home, ok := lookup("CODEX_HOME"); ok {
 		return filepath.Join(home, "config.toml")
 	}
-	return filepath.Join(homeFolder(lookup), ".codex", "config.toml")
-}
-
-func homeFolder(lookup func(string) (string, bool)) string {
-	home, ok := lookup("HOME")
-	if !ok {
-		home, _ = lookup("USERPROFILE")
-	}
-	return home
+	return filepath.Join(discovery.HomeFolder(lookup), ".codex", "config.toml")
 }

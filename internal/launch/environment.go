@@ -39,6 +39,14 @@ func WithoutKeys(environment []string, standIns map[string]string, secrets []str
 	return result
 }
 
+// WithoutReviewers returns an environment without the variables of reviewers.
+func WithoutReviewers(environment []string) []string {
+	return slices.DeleteFunc(slices.Clone(environment), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(ofReviewers, name)
+	})
+}
+
 // Environment points the usual clients of a model at the proxy. It contains neither the
 // address of the console, where calls are approved, nor a token of it.
 func Environment(environment []string, proxy string, config *app.Config) []string {
@@ -61,10 +69,10 @@ func Environment(environment []string, proxy string, config *app.Config) []strin
 		set["NO_PROXY"] = addHosts(environment, "NO_PROXY")
 		set["no_proxy"] = addHosts(environment, "no_proxy")
 	}
-	result := slices.DeleteFunc(slices.Clone(environment), func(entry string) bool {
+	result := slices.DeleteFunc(WithoutReviewers(environment), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		_, replaced := set[name]
-		return replaced || slices.Contains(ofReviewers, name)
+		return replaced
 	})
 	for name, value := range set {
 		result = append(result, name+"="+value)

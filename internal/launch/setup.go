@@ -5,8 +5,7 @@
 package launch
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,6 +16,7 @@ import (
 	"github.com/charmbracelet/x/term"
 
 	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/internal/discovery"
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
@@ -26,6 +26,8 @@ type Options struct {
 	ConfigFile string // "": none
 	LogFile    string // of heldcall's own log; "": standard error or, on a terminal, a file beside the state
 	TokenFile  string // that the token is written to; "": none
+	Command    []string
+	Shared     string // folder of the state that the runs of the user share, see [Shared]; "": the run has one of its own
 	In, Out    any    // standard input and output of the command
 }
 
@@ -37,8 +39,10 @@ type Setup struct {
 	Token    string            // that the console and NATS want; "": there are reviewers
 	LogFile  string            // "": the log goes to standard error
 	Terminal *os.File          // that the command may draw on; nil: none
+	Shared   bool              // the state is that of all runs with its configuration
 	Exposed  []string          // heldcall's files in the folder of the command
 	Notes    string            // for people, in lines
+	logNote  string            // for those who start the heldcall
 }
 
 // Prepare makes the setup for a command that is to run in the current folder.
@@ -47,9 +51,10 @@ func Prepare(o Options) (*Setup, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the current folder: %w", err)
 	}
-	u := &Setup{Config: o.Config, LogFile: o.LogFile, Terminal: sharedTerminal(o.In, o.Out)}
+	u := &Setup{Config: o.Config, Shared: o.Shared != "", LogFile: o.LogFile, Terminal: sharedTerminal(o.In, o.Out)}
 	state := StateFolder(os.LookupEnv, work)
-	u.chooseState(state)
+	u.Config.Proxy.Agent = Label(o.Command, work, os.LookupEnv)
+	u.chooseState(cmp.Or(o.Shared, state))
 	if err := u.choosePolicy(state, work); err != nil {
 		return nil, err
 	}
@@ -58,7 +63,7 @@ func Prepare(o Options) (*Setup, error) {
 			return nil, fmt.Errorf("make the folder of this run: %w", err)
 		}
 		u.LogFile = filepath.Join(state, "heldcall.log")
-		u.Notes += "heldcall: the log is in " + sanitize.Line(u.LogFile) + "\n"
+		u.logNote = "heldcall: the log is in " + sanitize.Line(u.LogFile) + "\n"
 	}
 	u.StandIns, u.Token = u.Config.StandIns(), u.Config.AskLocal()
 	if o.TokenFile != "" && u.Token != "" {
@@ -87,26 +92,23 @@ func (u *Setup) chooseState(folder string) {
 	if n.URL != "" || n.DirNamed || folder == "" {
 		return
 	}
-	if _, err := os.Stat(filepath.Join(n.Dir, "heldcall.lock")); err == nil {
+	if hasState(n.Dir) {
 		u.Notes += fmt.Sprintf("heldcall: the state is in %s, as before; without that folder it would be in %s\n", sanitize.Line(n.Dir), sanitize.Line(folder))
 		return
 	}
 	n.Dir = folder
 }
 
+// hasState reports whether heldcall has stored in a folder.
+func hasState(folder string) bool {
+	_, err := os.Stat(filepath.Join(folder, "heldcall.lock"))
+	return err == nil
+}
+
 // StateFolder returns the folder for the state of the runs in a folder, "" if the user has
 // no home folder.
 func StateFolder(lookup func(string) (string, bool), work string) string {
-	base, _ := lookup("XDG_STATE_HOME")
-	if !filepath.IsAbs(base) {
-		home := homeFolder(lookup)
-		if home == "" {
-			return ""
-		}
-		base = filepath.Join(home, ".local", "state")
-	}
-	sum := sha256.Sum256([]byte(work))
-	return filepath.Join(base, "heldcall", "run", hex.EncodeToString(sum[:8]))
+	return discovery.Of(discovery.Folder(lookup), work)
 }
 
 // protect keeps tools of the command from writing to heldcall's files, and finds those
@@ -121,6 +123,9 @@ func (u *Setup) protect(work string, others ...string) error {
 		files = append(files, n.Dir)
 	}
 	u.Config.Policy.WorkDir, u.Config.Policy.SharedFiles = work, true
+	if all := discovery.Folder(os.LookupEnv); all != "" {
+		u.Config.Policy.Protected = append(u.Config.Policy.Protected, all)
+	}
 	for _, file := range files {
 		if file == "" {
 			continue
@@ -153,9 +158,9 @@ func (u *Setup) Warn(log *slog.Logger) {
 // Introduction names the page on which people decide, and the token for it.
 func (u *Setup) Introduction(console string) string {
 	if u.Token == "" {
-		return fmt.Sprintf("heldcall: approve calls at %s\n", console)
+		return u.logNote + fmt.Sprintf("heldcall: approve calls at %s\n", console)
 	}
-	return fmt.Sprintf("heldcall: approve calls at %s/#token=%s\nheldcall: for other commands: export HELDCALL_TOKEN=%s\n", console, u.Token, u.Token)
+	return u.logNote + fmt.Sprintf("heldcall: approve calls at %s/#token=%s\nheldcall: for other commands: export HELDCALL_TOKEN=%s\n", console, u.Token, u.Token)
 }
 
 // sharedTerminal returns the terminal that the command reads and writes beside heldcall,

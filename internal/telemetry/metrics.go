@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"fmt"
 	"runtime"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,4 +24,22 @@ func NewRegistry(version string) *prometheus.Registry {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return registry
+}
+
+// Total returns the sum of all series of a counter, 0 if there is none.
+func Total(from prometheus.Gatherer, counter string) (int, error) {
+	families, err := from.Gather()
+	if err != nil {
+		return 0, fmt.Errorf("read the metrics: %w", err)
+	}
+	total := 0.0
+	for _, family := range families {
+		if family.GetName() != counter {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			total += metric.GetCounter().GetValue()
+		}
+	}
+	return int(total), nil
 }

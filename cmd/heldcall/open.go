@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"time"
+
+	"github.com/heldcall/heldcall/internal/launch"
+	"github.com/heldcall/heldcall/internal/sanitize"
+)
+
+type openCommand struct{ connection }
+
+// openWithin bounds how long the program runs that opens a browser. Some stay as long as the browser.
+const openWithin = 2 * time.Second
+
+// Run opens the inbox in the browser, and prints its address. The address has no token: other programs read
+// command lines, and browsers keep addresses.
+func (c *openCommand) Run(ctx context.Context, s *streams) error {
+	inbox, err := c.Inbox(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(s.out, sanitize.Line(inbox)); err != nil {
+		return err
+	}
+	if err := browse(inbox); err != nil {
+		fmt.Fprintf(s.err, "heldcall: no browser was opened (%s); open the address yourself\n", sanitize.Line(err.Error()))
+	}
+	return nil
+}
+
+// browse starts the browser of the user. It does not get the variables of reviewers.
+func browse(address string) error {
+	argv := map[string][]string{
+		"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"},
+	}[runtime.GOOS]
+	if argv == nil {
+		argv = []string{"xdg-open"}
+	}
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return err
+	}
+	opener := exec.Command(path, append(argv[1:], address)...)
+	opener.Env = launch.WithoutReviewers(os.Environ())
+	if err := opener.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- opener.Wait() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(openWithin):
+		return nil // it is at work
+	}
+}

@@ -1,0 +1,113 @@
+package connect
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/internal/discovery"
+)
+
+// console is a program in the place of a console. It keeps what it is sent.
+type console struct {
+	*httptest.Server
+	mu   sync.Mutex
+	sent []string
+}
+
+func newConsole(t *testing.T) *console {
+	c := &console{}
+	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.sent = append(c.sent, r.Header.Get("Authorization"))
+		_, _ = w.Write([]byte(`{}`))
+	}))
+	t.Cleanup(c.Close)
+	return c
+}
+
+func (c *console) got() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return strings.Join(c.sent, ",")
+}
+
+// runAt lets commands find a run at a console, which knows the tokens of hashes.
+func runAt(t *testing.T, folder, console string, hashes ...string) {
+	t.Helper()
+	claim, err := discovery.Take(discovery.Of(discovery.Folder(os.LookupEnv), folder))
+	if err != nil || claim == nil {
+		t.Fatal(claim, err)
+	}
+	s, err := claim.Serve(discovery.Options{About: discovery.About{Console: console, Inbox: console + "/", Agents: []string{"codex " + folder}}, Tokens: hashes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close(); claim.Release() })
+}
+
+// A token reaches only the run that proves that it knows it, whatever other programs claim to be.
+func TestTokenGoesToItsRun(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	token, hash := reviewers.NewToken()
+	_, other := reviewers.NewToken()
+	mine, impostor := newConsole(t), newConsole(t)
+	runAt(t, "/a-impostor", impostor.URL, other)
+	dial := func() error {
+		c, err := Flags{Token: token}.Dial(t.Context(), Terminal{})
+		if err == nil {
+			_, err = c.Me(t.Context())
+		}
+		return err
+	}
+	if err := dial(); !errors.Is(err, errUnproved) || !strings.Contains(err.Error(), impostor.URL+" (codex /a-impostor)") {
+		t.Errorf("with the impostor alone: %v", err)
+	}
+	runAt(t, "/b-mine", mine.URL, other, hash)
+	if err := dial(); err != nil {
+		t.Error(err)
+	}
+	if impostor.got() != "" || mine.got() != "Bearer "+token {
+		t.Errorf("the impostor got %q, the run %q", impostor.got(), mine.got())
+	}
+	if _, err := (Flags{}).Dial(t.Context(), Terminal{}); !errors.As(err, new(*UsageError)) || !strings.Contains(err.Error(), "several heldcalls run") {
+		t.Errorf("without a token: %v", err)
+	}
+	if _, err := (Flags{}).Inbox(t.Context()); !errors.As(err, new(*UsageError)) {
+		t.Errorf("the inbox of several: %v", err)
+	}
+	c, err := Flags{Console: impostor.URL, Token: "named"}.Dial(t.Context(), Terminal{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _ = c.Me(t.Context()); impostor.got() != "Bearer named" {
+		t.Errorf("a console that is named got %q", impostor.got())
+	}
+}
+
+func TestInbox(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	for _, tt := range []struct {
+		flags Flags
+		run   bool
+		want  string
+	}{
+		{Flags{}, false, "http://127.0.0.1:4142"},
+		{Flags{Console: "https://inbox.example"}, false, "https://inbox.example"},
+		{Flags{}, true, "http://127.0.0.1:5555/"},
+		{Flags{Console: "https://inbox.example"}, true, "https://inbox.example"},
+	} {
+		if tt.run && len(runs(t.Context())) == 0 {
+			runAt(t, "/a", "http://127.0.0.1:5555")
+		}
+		if got, err := tt.flags.Inbox(t.Context()); got != tt.want || err != nil {
+			t.Errorf("%+v: %q %v, want %q", tt.flags, got, err, tt.want)
+		}
+	}
+}

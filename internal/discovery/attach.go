@@ -1,0 +1,138 @@
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// maxAttached bounds the agents that are attached at once: each has a listener.
+const maxAttached = 64
+
+// Attachment is an agent that is served.
+type Attachment interface {
+	Proxy() string                  // host:port for its model requests
+	Events() <-chan approvals.Event // about its calls
+	Leave() Report                  // ends the service
+}
+
+// attach serves an agent until its connection ends.
+func (s *Server) attach(conn net.Conn, out *lines, agent Agent) {
+	if reason := s.refusal(agent); reason != "" {
+		out.write(answer{Refused: reason})
+		return
+	}
+	if reason := s.join(&agent); reason != "" {
+		out.write(answer{Refused: reason})
+		return
+	}
+	defer s.leave(&agent)
+	served, err := s.options.Attach(s.ctx, agent)
+	if err != nil {
+		out.write(answer{Refused: err.Error()})
+		return
+	}
+	out.write(answer{Attached: &Addresses{Proxy: served.Proxy(), Inbox: s.options.About.Inbox}})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = conn.SetReadDeadline(time.Time{})
+		if s.ctx.Err() == nil {
+			_, _ = io.Copy(io.Discard, conn) // until the agent has ended, or its process
+		}
+	}()
+	for {
+		select {
+		case e := <-served.Events():
+			out.write(answer{Event: &e})
+		case <-ended:
+			report := served.Leave()
+			out.write(answer{Report: &report})
+			return
+		}
+	}
+}
+
+// refusal returns why an agent cannot be attached here, "" if it can.
+func (s *Server) refusal(agent Agent) string {
+	switch {
+	case s.options.Attach == nil:
+		return "it serves its own agent only"
+	case agent.Version != s.options.About.Version:
+		return fmt.Sprintf("it is heldcall %s, and this one is %s", s.options.About.Version, agent.Version)
+	case agent.Config != s.options.Config:
+		return "its configuration file has changed since it was started"
+	}
+	return ""
+}
+
+// join counts an agent as attached, or returns why it cannot be.
+func (s *Server) join(agent *Agent) (refusal string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return "it is ending"
+	case len(s.attached) >= maxAttached:
+		return fmt.Sprintf("it serves %d others already", maxAttached)
+	}
+	s.attached[agent] = true
+	return ""
+}
+
+func (s *Server) leave(agent *Agent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.attached, agent)
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// agents returns the names of all agents, with the attached ones.
+func (s *Server) agents() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := slices.Clone(s.options.About.Agents)
+	for agent := range s.attached {
+		names = append(names, agent.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Attached returns the number of attached agents.
+func (s *Server) Attached() int {
+	if s == nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.attached)
+}
+
+// Drain returns when no agent is attached, and refuses others from then on. It also returns when the
+// context ends.
+func (s *Server) Drain(ctx context.Context) {
+	for s != nil {
+		s.mu.Lock()
+		changed := s.changed
+		if len(s.attached) == 0 {
+			s.closed = true
+		}
+		closed := s.closed
+		s.mu.Unlock()
+		if closed {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

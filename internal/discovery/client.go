@@ -1,0 +1,188 @@
+package discovery
+
+import (
+	"bufio"
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+const (
+	answerWithin = 5 * time.Second  // for a run to answer
+	attachWithin = 30 * time.Second // for a run to serve another agent
+)
+
+// ErrNobody reports that no run answers in a folder.
+var ErrNobody = errors.New("no run answers")
+
+// Refusal is why a run does not attach an agent.
+type Refusal struct{ Reason string }
+
+func (r *Refusal) Error() string { return r.Reason }
+
+// Found is a run that answers.
+type Found struct {
+	About
+	folder string
+}
+
+// List returns the runs that answer on this machine, in the order of their folders. all is what [Folder]
+// returns.
+func List(ctx context.Context, all string) []Found {
+	sockets, err := filepath.Glob(filepath.Join(all, "*", socketName))
+	if err != nil || all == "" {
+		return nil
+	}
+	var found []Found
+	for _, socket := range sockets {
+		f := Found{folder: filepath.Dir(socket)}
+		var a answer
+		if a, err = ask(ctx, f.folder, question{About: true}); err != nil || a.About == nil || !onLoopback(a.About.Console) {
+			continue
+		}
+		f.About = *a.About
+		found = append(found, f)
+	}
+	return found
+}
+
+// onLoopback reports whether a URL is one of this machine.
+func onLoopback(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return err == nil && ip.IsLoopback() && u.User == nil
+}
+
+// Proves reports whether the run knows a token and serves the console at its address. Nothing from which the
+// token can be computed is sent.
+func (f Found) Proves(ctx context.Context, token string) bool {
+	nonce := rand.Text()
+	a, err := ask(ctx, f.folder, question{Nonce: nonce})
+	sum := sha256.Sum256([]byte(token))
+	want := proof(sum[:], f.Console, nonce)
+	return err == nil && slices.ContainsFunc(a.Proofs, func(got string) bool { return hmac.Equal([]byte(got), []byte(want)) })
+}
+
+// ask asks a question that has one answer.
+func ask(ctx context.Context, folder string, q question) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	c, err := dial(ctx, folder, q)
+	if err != nil {
+		return answer{}, err
+	}
+	defer c.conn.Close()
+	return c.read()
+}
+
+// connection is a connection to a run.
+type connection struct {
+	conn net.Conn
+	in   *bufio.Scanner
+}
+
+// dial connects and asks. The end of the context bounds the question and the answer.
+func dial(ctx context.Context, folder string, q question) (*connection, error) {
+	var conn net.Conn
+	err := withSocket(folder, func(name string) (err error) {
+		conn, err = (&net.Dialer{}).DialContext(ctx, "unix", name)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNobody, err)
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = conn.SetDeadline(deadline)
+	}
+	line, err := json.Marshal(q)
+	if err == nil {
+		_, err = conn.Write(append(line, '\n'))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("ask the run: %w", err), conn.Close())
+	}
+	in := bufio.NewScanner(conn)
+	in.Buffer(nil, maxQuestion)
+	return &connection{conn, in}, nil
+}
+
+// read reads a line of the answer.
+func (c *connection) read() (answer, error) {
+	var a answer
+	if !c.in.Scan() {
+		return a, errors.Join(ErrNobody, c.in.Err())
+	}
+	if err := json.Unmarshal(c.in.Bytes(), &a); err != nil {
+		return a, fmt.Errorf("read what the run answers: %w", err)
+	}
+	return a, nil
+}
+
+// Attached is the connection of an agent to the run that serves it.
+type Attached struct {
+	Addresses
+	c    *connection
+	left atomic.Bool
+}
+
+// Attach has the run in a folder serve an agent. It fails with [ErrNobody] if no run answers, and with
+// [*Refusal] if it does not serve this one.
+func Attach(ctx context.Context, folder string, agent Agent) (*Attached, error) {
+	ctx, cancel := context.WithTimeout(ctx, attachWithin)
+	defer cancel()
+	c, err := dial(ctx, folder, question{Attach: &agent})
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.read()
+	switch {
+	case err != nil:
+	case a.Attached == nil:
+		err = &Refusal{a.Refused}
+	default:
+		_ = c.conn.SetDeadline(time.Time{})
+		return &Attached{Addresses: *a.Attached, c: c}, nil
+	}
+	return nil, errors.Join(err, c.conn.Close())
+}
+
+// Events calls each with the events about calls of the agent, until [Attached.Leave] or the end of the run that
+// serves it. Then it returns what came from the agent; false if that run has ended before.
+func (a *Attached) Events(each func(approvals.Event)) (Report, bool) {
+	defer a.c.conn.Close()
+	for {
+		line, err := a.c.read()
+		switch {
+		case err != nil:
+			return Report{}, false
+		case line.Event != nil:
+			each(*line.Event)
+		case line.Report != nil:
+			return *line.Report, a.left.Load()
+		}
+	}
+}
+
+// Leave ends the service. [Attached.Events] then returns.
+func (a *Attached) Leave() {
+	a.left.Store(true)
+	if half, ok := a.c.conn.(*net.UnixConn); ok {
+		_ = half.CloseWrite() // fails only if the other end has closed it
+	}
+}

@@ -1,0 +1,359 @@
+package discovery_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/internal/discovery"
+)
+
+const console = "http://127.0.0.1:4142"
+
+// folders returns the folder of all runs, and that of one.
+func folders(t *testing.T) (all, one string) {
+	t.Helper()
+	base := t.TempDir()
+	all = discovery.Folder(func(string) (string, bool) { return base, true })
+	return all, discovery.Of(all, "/work")
+}
+
+func serve(t *testing.T, folder string, o discovery.Options) *discovery.Server {
+	t.Helper()
+	claim, err := discovery.Take(folder)
+	if err != nil || claim == nil {
+		t.Fatal(claim, err)
+	}
+	s, err := claim.Serve(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close(); claim.Release() })
+	return s
+}
+
+func TestFolder(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		environment map[string]string
+		want        string
+	}{
+		{map[string]string{"XDG_STATE_HOME": "/s", "HOME": "/h"}, "/s/heldcall/run"},
+		{map[string]string{"XDG_STATE_HOME": "s", "HOME": "/h"}, "/h/.local/state/heldcall/run"},
+		{map[string]string{"USERPROFILE": "/u"}, "/u/.local/state/heldcall/run"},
+		{nil, ""},
+	} {
+		got := discovery.Folder(func(name string) (string, bool) { v, ok := tt.environment[name]; return v, ok })
+		if got != filepath.FromSlash(tt.want) {
+			t.Errorf("%v: %q, want %q", tt.environment, got, tt.want)
+		}
+	}
+	if discovery.Of("", "/work") != "" || discovery.Of("/s", "/a") == discovery.Of("/s", "/b") {
+		t.Error("folders of runs")
+	}
+}
+
+// Systems limit the names of sockets.
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	all := filepath.Join(t.TempDir(), strings.Repeat("long/", 30))
+	one := discovery.Of(all, "/work")
+	s, _ := host(t, one)
+	if found := discovery.List(t.Context(), all); len(found) != 1 {
+		t.Fatalf("found %+v", found)
+	}
+	s.Close()
+	if _, err := os.Stat(filepath.Join(one, "run.sock")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the socket is there: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "heldcall*", "d")); slices.ContainsFunc(left, func(link string) bool { to, _ := os.Readlink(link); return to == one }) {
+		t.Errorf("links are left: %q", left)
+	}
+}
+
+// A run proves a token only where it serves the console: what a program in its place passes on proves
+// nothing for the address of that program.
+func TestProof(t *testing.T) {
+	t.Parallel()
+	all, one := folders(t)
+	token, hash := reviewers.NewToken()
+	other, _ := reviewers.NewToken()
+	_, otherHash := reviewers.NewToken()
+	serve(t, one, discovery.Options{About: discovery.About{Version: "v1", Console: console, Agents: []string{"codex ~/a"}}, Tokens: []string{otherHash, hash}})
+	found := discovery.List(t.Context(), all)
+	if len(found) != 1 || found[0].Console != console || !reflect.DeepEqual(found[0].Agents, []string{"codex ~/a"}) {
+		t.Fatalf("found %+v", found)
+	}
+	if !found[0].Proves(t.Context(), token) {
+		t.Error("the run does not prove its token")
+	}
+	if found[0].Proves(t.Context(), other) || found[0].Proves(t.Context(), "") {
+		t.Error("the run proves a token that it does not know")
+	}
+	passesOn(t, discovery.Of(all, "/elsewhere"), one, "http://127.0.0.1:5555")
+	for _, f := range discovery.List(t.Context(), all) {
+		if f.Console != console && f.Proves(t.Context(), token) {
+			t.Errorf("the program at %s gets the token", f.Console)
+		}
+	}
+	if n := len(discovery.List(t.Context(), all)); n != 2 {
+		t.Errorf("%d runs answer", n)
+	}
+}
+
+// passesOn runs a program that names its own console and gets every proof from the true run.
+func passesOn(t *testing.T, folder, of, console string) {
+	t.Helper()
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("unix", filepath.Join(folder, "run.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			question, _ := bufio.NewReader(conn).ReadString('\n')
+			answer, _ := json.Marshal(map[string]any{"about": discovery.About{Version: "v1", Console: console}})
+			if strings.Contains(question, "nonce") {
+				if truth, err := net.Dial("unix", filepath.Join(of, "run.sock")); err == nil {
+					_, _ = truth.Write([]byte(question))
+					line, _ := bufio.NewReader(truth).ReadString('\n')
+					answer = []byte(line)
+					truth.Close()
+				}
+			}
+			_, _ = conn.Write(append(answer, '\n'))
+			conn.Close()
+		}
+	}()
+}
+
+// Only runs on this machine are found.
+func TestConsolesElsewhere(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"http://evil.example:4142", "http://192.0.2.1:4142", "http://me@127.0.0.1:4142", "http://127.0.0.1.evil.example", "localhost", ""} {
+		all, one := folders(t)
+		serve(t, one, discovery.Options{About: discovery.About{Console: address}})
+		if found := discovery.List(t.Context(), all); len(found) != 0 {
+			t.Errorf("%q is found", address)
+		}
+	}
+}
+
+// A process that was killed leaves its socket. The next one takes its place.
+func TestStaleSocket(t *testing.T) {
+	t.Parallel()
+	all, one := folders(t)
+	if err := os.MkdirAll(one, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(one, "run.sock")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead.SetUnlinkOnClose(false)
+	dead.Close()
+	if found := discovery.List(t.Context(), all); len(found) != 0 {
+		t.Fatalf("found %+v", found)
+	}
+	if _, err := discovery.Attach(t.Context(), one, discovery.Agent{}); !errors.Is(err, discovery.ErrNobody) {
+		t.Fatalf("attached: %v", err)
+	}
+	serve(t, one, discovery.Options{About: discovery.About{Console: console}})
+	if found := discovery.List(t.Context(), all); len(found) != 1 {
+		t.Errorf("found %+v", found)
+	}
+	if second, err := discovery.Take(one); second != nil || err != nil {
+		t.Errorf("a second process serves: %v", err)
+	}
+	for name, want := range map[string]os.FileMode{"": 0o700, "run.sock": 0o600, "run.lock": 0o600} {
+		if info, err := os.Stat(filepath.Join(one, name)); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+}
+
+// served is an agent that was attached.
+type served struct {
+	agent  discovery.Agent
+	events chan approvals.Event
+	left   chan struct{}
+}
+
+func (s *served) Proxy() string                  { return "127.0.0.1:1" }
+func (s *served) Events() <-chan approvals.Event { return s.events }
+func (s *served) Leave() discovery.Report {
+	close(s.left)
+	return discovery.Report{Requests: 3, Model: 2, Offering: 1}
+}
+
+// host serves agents, which are sent to the channel.
+func host(t *testing.T, folder string) (*discovery.Server, <-chan *served) {
+	agents := make(chan *served, 100)
+	return serve(t, folder, discovery.Options{
+		About: discovery.About{Version: "v1", Console: console, Inbox: "https://inbox.example", Agents: []string{"codex ~/a"}}, Config: "c",
+		Attach: func(_ context.Context, a discovery.Agent) (discovery.Attachment, error) {
+			if a.Name == "refused" {
+				return nil, errors.New("no policy")
+			}
+			s := &served{a, make(chan approvals.Event, 1), make(chan struct{})}
+			agents <- s
+			return s, nil
+		},
+	}), agents
+}
+
+func TestAttach(t *testing.T) {
+	t.Parallel()
+	all, one := folders(t)
+	s, agents := host(t, one)
+	sent := discovery.Agent{Version: "v1", Config: "c", Name: "claude ~/b", Folder: "/b", Policy: "/p", Protected: []string{"/x"}, StandIns: []string{"", "sk-1"}}
+	attached, err := discovery.Attach(t.Context(), one, sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := <-agents
+	if !reflect.DeepEqual(got.agent, sent) || attached.Proxy != "127.0.0.1:1" || attached.Inbox != "https://inbox.example" {
+		t.Errorf("attached %+v at %+v", got.agent, attached.Addresses)
+	}
+	if found := discovery.List(t.Context(), all); len(found) != 1 || !reflect.DeepEqual(found[0].Agents, []string{"claude ~/b", "codex ~/a"}) {
+		t.Errorf("found %+v", found)
+	}
+	waiting, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	s.Drain(waiting)
+	if s.Attached() != 1 || waiting.Err() == nil {
+		t.Error("drained while an agent is attached")
+	}
+	got.events <- approvals.Event{ToolName: "bash"}
+	var seen []string
+	report, whole := attached.Events(func(e approvals.Event) {
+		seen = append(seen, e.ToolName)
+		attached.Leave()
+	})
+	if !whole || report != (discovery.Report{Requests: 3, Model: 2, Offering: 1}) || !reflect.DeepEqual(seen, []string{"bash"}) {
+		t.Errorf("%v %+v %q", whole, report, seen)
+	}
+	<-got.left
+	s.Drain(t.Context())
+	if _, err := discovery.Attach(t.Context(), one, sent); !errors.As(err, new(*discovery.Refusal)) {
+		t.Errorf("attached to a run that is ending: %v", err)
+	}
+}
+
+// A run that ends leaves its agents, and they learn of it. An agent that dies leaves its run.
+func TestAttachmentsEnd(t *testing.T) {
+	t.Parallel()
+	_, one := folders(t)
+	s, agents := host(t, one)
+	agent := discovery.Agent{Version: "v1", Config: "c"}
+	dying, err := discovery.Attach(t.Context(), one, agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := <-agents
+	go dying.Events(func(approvals.Event) { panic("killed") })
+	dying.Leave()
+	<-first.left
+	lasting, err := discovery.Attach(t.Context(), one, agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := <-agents
+	ended := make(chan bool, 1)
+	go func() { _, whole := lasting.Events(func(approvals.Event) {}); ended <- whole }()
+	s.Close()
+	<-second.left
+	if <-ended {
+		t.Error("an agent that did not leave got its report as if it had")
+	}
+	if _, err := discovery.Attach(t.Context(), one, agent); !errors.Is(err, discovery.ErrNobody) {
+		t.Errorf("attached to a run that has ended: %v", err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	_, one := folders(t)
+	host(t, one)
+	for _, tt := range []struct {
+		agent discovery.Agent
+		want  string
+	}{
+		{discovery.Agent{Version: "v2", Config: "c"}, "it is heldcall v1, and this one is v2"},
+		{discovery.Agent{Version: "v1", Config: "d"}, "its configuration file has changed since it was started"},
+		{discovery.Agent{Version: "v1", Config: "c", Name: "refused"}, "no policy"},
+	} {
+		var refused *discovery.Refusal
+		if _, err := discovery.Attach(t.Context(), one, tt.agent); !errors.As(err, &refused) || refused.Reason != tt.want {
+			t.Errorf("%+v: %v, want %s", tt.agent, err, tt.want)
+		}
+	}
+	_, alone := folders(t)
+	serve(t, alone, discovery.Options{About: discovery.About{Version: "v1"}})
+	if _, err := discovery.Attach(t.Context(), alone, discovery.Agent{Version: "v1"}); err == nil || !strings.Contains(err.Error(), "its own agent only") {
+		t.Errorf("attached to a run of one agent: %v", err)
+	}
+}
+
+// One run does not serve any number of agents.
+func TestManyAgents(t *testing.T) {
+	t.Parallel()
+	_, one := folders(t)
+	host(t, one)
+	agent := discovery.Agent{Version: "v1", Config: "c"}
+	var all []*discovery.Attached // one that is not used any more is closed
+	defer func() {
+		for _, a := range all {
+			a.Leave()
+		}
+	}()
+	for i := range 65 {
+		a, err := discovery.Attach(t.Context(), one, agent)
+		if err == nil {
+			all = append(all, a)
+		}
+		if (err != nil) != (i == 64) {
+			t.Fatalf("agent %d: %v", i+1, err)
+		}
+	}
+}
+
+// A text that is no question gets no answer, and ends with its connection.
+func TestHostileQuestions(t *testing.T) {
+	t.Parallel()
+	_, one := folders(t)
+	serve(t, one, discovery.Options{About: discovery.About{Console: console}})
+	for _, question := range []string{"\n", "{}\n", "[]\n", "GET / HTTP/1.1\r\n\r\n", `{"about":`, strings.Repeat("x", 2<<20)} {
+		conn, err := net.Dial("unix", filepath.Join(one, "run.sock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { // the other end may have closed
+			_, _ = conn.Write([]byte(question))
+			_ = conn.(*net.UnixConn).CloseWrite()
+		}()
+		if line, err := bufio.NewReader(conn).ReadString('\n'); err == nil {
+			t.Errorf("%.20q is answered: %s", question, line)
+		}
+		conn.Close()
+	}
+}

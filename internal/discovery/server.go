@@ -1,0 +1,172 @@
+package discovery
+
+import (
+	"bufio"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/heldcall/heldcall/internal/filelock"
+)
+
+const (
+	askWithin   = 10 * time.Second // for a question to arrive, and a line to leave
+	maxQuestion = 1 << 20          // bytes
+)
+
+// Options are what a [Server] answers with.
+type Options struct {
+	About  About    // Agents are those that are not attached
+	Config string   // digest of the configuration file, which attached agents have too
+	Tokens []string // SHA-256 of the tokens of reviewers, in hex
+	// Attach serves one more agent until the Attachment leaves. Nil: others are refused.
+	Attach func(context.Context, Agent) (Attachment, error)
+}
+
+// Server answers those that find a run. Nil is one that is not found.
+type Server struct {
+	options  Options
+	socket   string
+	listener net.Listener
+	conns    sync.WaitGroup
+	ctx      context.Context // ends every connection
+	stop     context.CancelFunc
+
+	mu       sync.Mutex
+	attached map[*Agent]bool
+	changed  chan struct{} // closed when an agent has left
+	closed   bool
+}
+
+// Take claims a folder, which it makes if needed. It returns nil if another process serves in it.
+func Take(folder string) (*Claim, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of runs: %w", err)
+	}
+	lock, err := filelock.Take(filepath.Join(folder, lockName))
+	if err != nil || lock == nil {
+		return nil, err
+	}
+	return &Claim{folder: folder, lock: lock}, nil
+}
+
+// Release lets another process serve in the folder.
+func (c *Claim) Release() {
+	_ = c.lock.Close() // nothing was written to it
+}
+
+// Serve answers at the socket of the folder until [Server.Close].
+func (c *Claim) Serve(o Options) (*Server, error) {
+	name := filepath.Join(c.folder, socketName)
+	if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) { // of a process that was killed
+		return nil, fmt.Errorf("remove the socket of an earlier run: %w", err)
+	}
+	var listener *net.UnixListener
+	err := withSocket(c.folder, func(short string) (err error) {
+		listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listen for other runs: %w", err)
+	}
+	listener.SetUnlinkOnClose(false) // Close does, by the true name
+	if err := os.Chmod(name, 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("close the socket to other users: %w", err), listener.Close())
+	}
+	s := &Server{options: o, socket: name, listener: listener, attached: map[*Agent]bool{}, changed: make(chan struct{})}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.conns.Go(s.accept)
+	return s, nil
+}
+
+// Close ends all connections, and with them all attached agents.
+func (s *Server) Close() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.stop()
+	_ = os.Remove(s.socket) // the next run does it else
+	_ = s.listener.Close()
+	s.conns.Wait()
+}
+
+func (s *Server) accept() {
+	for {
+		conn, err := s.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // such as too many open files
+			select {
+			case <-time.After(time.Second):
+			case <-s.ctx.Done():
+			}
+			continue
+		}
+		s.conns.Go(func() { s.serve(conn) })
+	}
+}
+
+// serve answers one connection.
+func (s *Server) serve(conn net.Conn) {
+	defer conn.Close()
+	defer context.AfterFunc(s.ctx, func() { _ = conn.SetReadDeadline(time.Now()) })()
+	_ = conn.SetReadDeadline(time.Now().Add(askWithin)) // fails only if it is closed
+	in := bufio.NewReader(io.LimitReader(conn, maxQuestion))
+	line, err := in.ReadBytes('\n')
+	var q question
+	if err != nil || json.Unmarshal(line, &q) != nil {
+		return
+	}
+	out := &lines{conn: conn}
+	switch {
+	case q.Attach != nil:
+		s.attach(conn, out, *q.Attach)
+	case q.Nonce != "":
+		out.write(answer{Proofs: s.proofs(q.Nonce)})
+	case q.About:
+		about := s.options.About
+		about.Agents = s.agents()
+		out.write(answer{About: &about})
+	}
+}
+
+// proofs returns a proof for each token.
+func (s *Server) proofs(nonce string) []string {
+	var all []string
+	for _, token := range s.options.Tokens {
+		if sum, err := hex.DecodeString(token); err == nil {
+			all = append(all, proof(sum, s.options.About.Console, nonce))
+		}
+	}
+	return all
+}
+
+// lines writes answers to a connection.
+type lines struct {
+	mu   sync.Mutex
+	conn net.Conn
+}
+
+// write writes one line. The reader finds out itself if the connection is broken.
+func (l *lines) write(a answer) {
+	line, err := json.Marshal(a)
+	if err != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = l.conn.SetWriteDeadline(time.Now().Add(askWithin))
+	_, _ = l.conn.Write(append(line, '\n'))
+}
