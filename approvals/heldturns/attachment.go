@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/heldcall/heldcall/approvals"
 )
@@ -16,6 +17,7 @@ type Attachment struct {
 	turn   string
 	id     string
 	lost   chan struct{}
+	agent  atomic.Pointer[<-chan struct{}] // closed when the agent leaves; nil: not known
 }
 
 func (k *Keeper) newAttachment(turn string) *Attachment {
@@ -53,6 +55,27 @@ func (a *Attachment) Update(ctx context.Context, snapshot []byte) error {
 	}
 	k.index.setKey(put)
 	return k.store.Withdraw(ctx, t.key, k.orphanTTL)
+}
+
+// Serves sets the channel that is closed when the agent leaves. The turn records that with
+// [Attachment.Detach], which may have to wait for another operation of the turn.
+func (a *Attachment) Serves(agent <-chan struct{}) { a.agent.Store(&agent) }
+
+// hasLeft reports whether the agent has left. a may be nil.
+func (a *Attachment) hasLeft() bool {
+	if a == nil {
+		return false
+	}
+	agent := a.agent.Load()
+	if agent == nil {
+		return false
+	}
+	select {
+	case <-*agent:
+		return true
+	default:
+		return false
+	}
 }
 
 // Opened marks that people are asked. A turn that ends before is not reported as ended: it

@@ -320,8 +320,11 @@ func (x *index) candidates(by map[string][]*heldTurn, name string, since time.Ti
 		if !t.ended {
 			state := stateOf(t, recorded, x.processes)
 			c.State, c.Since, c.revision = state.State, state.Since, recorded.revision
-			c.Unsure = state.State == approvals.AgentAttached && (t.local == nil || t.opening)
-			c.Unrecorded = state.State == approvals.AgentAttached && x.processes.unrecorded(ownerOf(t, recorded), c.ID)
+			if state.State == approvals.AgentAttached {
+				own := t.opening || t.local.hasLeft()
+				c.Unsure = own || t.local == nil
+				c.Unrecorded = own || x.processes.unrecorded(ownerOf(t, recorded), c.ID)
+			}
 		}
 		all = append(all, c)
 	}

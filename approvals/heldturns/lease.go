@@ -43,7 +43,7 @@ func unrecorded(x *index, since time.Time) (ids []string) {
 		own := !t.ended && ownerOf(t, recorded) == x.processes.self && (recorded.revision == 0 || recorded.State.State == approvals.AgentAttached)
 		opening := t.opening && t.at.Before(since)
 		left := t.local == nil && !t.left.IsZero() && t.left.Before(since)
-		if own && (opening || left) && len(ids) < maxUnrecorded {
+		if own && (opening || left || t.local.hasLeft()) && len(ids) < maxUnrecorded {
 			ids = append(ids, id)
 		}
 	}

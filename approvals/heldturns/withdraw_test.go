@@ -33,6 +33,14 @@ func TestATurnThatWasNotHeldIsWithdrawn(t *testing.T) {
 	if c := only(t, k); c.Unsure {
 		t.Fatalf("when people are asked: %+v", c)
 	}
+	agent := make(chan struct{})
+	if b.Serves(agent); only(t, k).Unsure {
+		t.Fatalf("while the agent waits: %+v", only(t, k))
+	}
+	close(agent)
+	if c := only(t, k); !c.Unsure || !c.Unrecorded || c.State != approvals.AgentAttached {
+		t.Fatalf("when the agent has left, and its turn is busy: %+v", c)
+	}
 	if err := b.End(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -29,13 +29,14 @@ type attachment struct {
 	keeper *keeper
 	turn   *keptTurn
 	lost   chan struct{}
+	agent  <-chan struct{} // see Serves
 }
 
 func (k *keeper) attach(t *keptTurn) *attachment {
 	if t.holder != nil {
 		close(t.holder.lost)
 	}
-	t.holder, t.state = &attachment{k, t, make(chan struct{})}, approvals.AgentAttached
+	t.holder, t.state = &attachment{keeper: k, turn: t, lost: make(chan struct{})}, approvals.AgentAttached
 	return t.holder
 }
 
@@ -102,8 +103,9 @@ func (k *keeper) Cancel(_ context.Context, id, reason string) error {
 	return nil
 }
 
-func (a *attachment) Lost() <-chan struct{} { return a.lost }
-func (a *attachment) Opened()               {}
+func (a *attachment) Lost() <-chan struct{}        { return a.lost }
+func (a *attachment) Serves(agent <-chan struct{}) { a.agent = agent }
+func (a *attachment) Opened()                      {}
 
 func (a *attachment) Confirm(context.Context) error { return a.keeper.failed }
 func (a *attachment) Update(_ context.Context, snapshot []byte) error {

@@ -144,6 +144,28 @@ func TestPromise12_AskedOnce_AgentLeavesWhileItsTurnIsStored(t *testing.T) {
 	turn.Disconnected()
 }
 
+// The keeper learns at once that the agent of a turn has left, also while the turn waits for the
+// store: a repetition waits then, and does not become another turn.
+func TestPromise12_AskedOnce_AgentLeavesWhileItsTurnIsBusy(t *testing.T) {
+	e, k, kept := orphan(t)
+	ctx, leave := context.WithCancel(t.Context())
+	turn, refusal := e.Begin(ctx, repeated(), newRecorder(), &model{}, nil)
+	if refusal != nil {
+		t.Fatal(refusal)
+	}
+	k.mu.Lock()
+	agent := kept.holder.agent
+	k.mu.Unlock()
+	select {
+	case <-agent:
+		t.Fatal("the agent has left")
+	default:
+	}
+	leave()
+	<-agent
+	turn.Disconnected()
+}
+
 func pendingRequests(t *testing.T, g *gate.Gate) int {
 	t.Helper()
 	page, err := g.Requests(t.Context(), approvals.Filter{Status: approvals.StatusPending})
