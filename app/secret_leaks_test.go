@@ -346,6 +346,8 @@ func TestPromise8_NothingButTheReleasedCallHasASecret(t *testing.T) {
 		}
 		right := map[string]any{"action": "answer", "note": "it is " + value, "values": map[string]any{"API_TOKEN": value, "HOST": "example.org"}}
 		o.decide(w, question.ID, right) // the second and third are too late
+		late, lateMiddle := newSecret() // of another reviewer; it is not kept, and goes nowhere
+		o.decide(w, question.ID, map[string]any{"action": "answer", "note": "it is " + late, "values": map[string]any{"API_TOKEN": late}})
 		request := w.pending(1)[0]
 		if !slices.Equal(request.Details.Secrets, []string{"API_TOKEN"}) || !strings.Contains(strings.Join(request.Details.Flags, " "), "the value of the secret API_TOKEN") || !strings.Contains(string(request.Arguments), "Bearer secret://API_TOKEN") {
 			t.Errorf("the request is %+v", request)
@@ -378,8 +380,10 @@ func TestPromise8_NothingButTheReleasedCallHasASecret(t *testing.T) {
 			t.Errorf("the audit log has %s", types)
 		}
 		for name, text := range o.all(w) {
-			if part := shown(text, middle); part != "" {
-				t.Errorf("%s shows the secret: %q", name, part)
+			for _, middle := range []string{middle, lateMiddle} {
+				if part := shown(text, middle); part != "" {
+					t.Errorf("%s shows the secret: %q", name, part)
+				}
 			}
 			quiet := slices.Contains([]string{"/api/v1/grants", "/metrics", "/readyz", "/api/v1/runs", "errors", "shoutrrr"}, name)
 			if text == "" || (!quiet && !strings.Contains(text, "API_TOKEN")) {

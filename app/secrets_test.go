@@ -221,6 +221,15 @@ func TestSecretAnsweredOnTwoReplicas(t *testing.T) {
 		if body := string(requests[len(requests)-1].Body); len(got.calls) != 1 || shows(body, middles[winner]) || !strings.Contains(body, "both: secret://API_TOKEN") {
 			t.Errorf("round %d: %d calls, and the model reads %s", round, len(got.calls), body)
 		}
+		written := w.log.String() + other.log.String() + fmt.Sprint(errs) + w.get(w.app.ConsoleURL()+"/api/v1/audit") + w.get(w.app.ConsoleURL()+"/api/v1/requests")
+		for _, request := range requests {
+			written += string(request.Body)
+		}
+		for _, middle := range middles {
+			if part := shown(written, middle); part != "" {
+				t.Errorf("round %d: an answer is in what heldcall writes: %q", round, part)
+			}
+		}
 	}
 }
 

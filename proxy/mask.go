@@ -83,27 +83,34 @@ type maskedUpstream struct {
 
 // Send implements [turn.Upstream].
 func (u *maskedUpstream) Send(ctx context.Context, e intercept.Envelope, c trace.Context) (turn.Response, bool, *intercept.Error) {
-	own := len(e.Body) == len(u.masked) && (len(e.Body) == 0 || &e.Body[0] == &u.masked[0])
-	if !own { // people may have been asked meanwhile, on any replica
-		if refusal := awaitSecrets(ctx, u.secrets); refusal != nil {
-			return nil, false, refusal
-		}
-	}
-	m, refusal := maskerOf(u.secrets, u.who)
+	body, m, refusal := u.maskedBody(ctx, e.Body)
 	if refusal != nil {
 		return nil, false, refusal
 	}
-	if m == nil {
-		return u.gatedUpstream.Send(ctx, e, c)
-	}
-	if !own || m != u.masker {
-		e.Body = m.JSON(e.Body)
-	}
+	e.Body = body
 	r, sent, refusal := u.gatedUpstream.Send(ctx, e, c)
-	if refusal != nil {
+	switch {
+	case refusal != nil:
 		return nil, sent, refusal
+	case m == nil:
+		return r, sent, nil
 	}
 	return &maskedResponse{Response: r, masker: m, stream: m.NewStream(u.limit)}, sent, nil
+}
+
+// maskedBody returns a body without secrets, and the masker of the answer to it, nil for none.
+func (u *maskedUpstream) maskedBody(ctx context.Context, body []byte) ([]byte, *mask.Masker, *intercept.Error) {
+	own := len(body) == len(u.masked) && (len(body) == 0 || &body[0] == &u.masked[0])
+	if !own { // people may have been asked meanwhile, on any replica
+		if refusal := awaitSecrets(ctx, u.secrets); refusal != nil {
+			return nil, nil, refusal
+		}
+	}
+	m, refusal := maskerOf(u.secrets, u.who)
+	if refusal != nil || (own && m == u.masker) {
+		return body, m, refusal
+	}
+	return m.JSON(body), m, nil
 }
 
 // maskedResponse is an answer of upstream without secrets.

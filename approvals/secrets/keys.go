@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"filippo.io/age"
 )
@@ -43,11 +44,25 @@ func openKeys(file string) (*keys, error) {
 	return k, nil
 }
 
+// awaitKeys reads a key file that another replica may be writing.
+func awaitKeys(file string) (k *keys, err error) {
+	for range 20 {
+		if k, err = openKeys(file); err == nil {
+			return k, nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return nil, err
+}
+
 // createKeys reads a key file, or makes one that only its owner can read.
 func createKeys(file string) (*keys, error) {
 	k, err := openKeys(file)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return k, err
+	switch {
+	case err == nil:
+		return k, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return awaitKeys(file)
 	}
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
@@ -57,6 +72,9 @@ func createKeys(file string) (*keys, error) {
 		return nil, fmt.Errorf("make secrets.key_file: %w", err)
 	}
 	to, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return awaitKeys(file)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("make secrets.key_file: %w", err)
 	}

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -274,5 +276,26 @@ func TestSecretThatAnotherReplicaStores(t *testing.T) {
 		if text := m.Text(value); strings.Contains(text, value) {
 			t.Errorf("the value %s is not masked", value)
 		}
+	}
+}
+
+// Replicas that share a key file make it at the same moment: each of them uses the same key.
+func TestKeyFileIsMadeOnce(t *testing.T) {
+	shared, keyFile := openStore(t, t.TempDir()).Secrets, filepath.Join(t.TempDir(), "keys", "secrets.key")
+	var replicas []*secrets.Secrets
+	for range 8 {
+		replicas = append(replicas, run(t, secrets.Options{Store: shared, KeyFile: keyFile}))
+	}
+	var all sync.WaitGroup
+	for i, s := range replicas {
+		all.Go(func() {
+			if _, err := s.Set(t.Context(), approvals.Secret{Name: fmt.Sprint("TOKEN_", i), Principal: alice}, value); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if files, err := os.ReadDir(filepath.Dir(keyFile)); err != nil || len(files) != 1 {
+		t.Errorf("the folder has %v, %v", files, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -96,6 +97,7 @@ func (e eventStream) read(ctx context.Context, config jetstream.OrderedConsumerC
 			fail(err)
 			return
 		}
+		defer e.remove(consumer)
 		reader, err := consumer.Messages(jetstream.PullMaxMessages(readAhead))
 		if err != nil {
 			fail(err)
@@ -118,6 +120,23 @@ func (e eventStream) read(ctx context.Context, config jetstream.OrderedConsumerC
 		}
 	}
 }
+
+// remove removes the consumer of a reader that has ended. The server would keep it for minutes,
+// and has a thousand at most.
+func (e eventStream) remove(consumer jetstream.Consumer) {
+	info := consumer.CachedInfo()
+	if info == nil || !e.backend.Connected() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
+	defer cancel()
+	if _, err := natskv.Await(ctx, func(ctx context.Context) (any, error) { return nil, e.stream.DeleteConsumer(ctx, info.Name) }); err != nil {
+		e.backend.Log.Debug("failed to remove a consumer of the audit log; the server removes it later", "error", err)
+	}
+}
+
+// removeTimeout bounds the removal of a consumer: its reader may be stopping.
+const removeTimeout = time.Second
 
 // entryOf parses a message as an entry of the audit log.
 func entryOf(msg jetstream.Msg) (audit.Entry, error) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -230,6 +232,34 @@ func TestAuditChain_TwoWriters(t *testing.T) {
 	grown, err := audit.Verify(stores[1].Events.Entries(t.Context(), report.Last.Seq))
 	if err != nil || grown.Count != 2 {
 		t.Fatalf("an existing event was appended again: %+v, %v", grown, err)
+	}
+}
+
+// The server has a thousand consumers of a stream at most: readers of the audit log that have
+// ended leave none.
+func TestReadersLeaveNoConsumer(t *testing.T) {
+	t.Parallel()
+	s := open(t, store.Options{})
+	if err := s.Events.AppendEvents(t.Context(), approvals.Event{ID: "e1", Type: approvals.EventCallAllowed}); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		for _, err := range s.Events.Entries(t.Context(), 1) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	js, err := jetstream.New(s.Conn())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), subjects.StreamEvents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := stream.CachedInfo().State.Consumers; n > 0 {
+		t.Errorf("the stream has %d consumers", n)
 	}
 }
 

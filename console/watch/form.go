@@ -51,7 +51,9 @@ func (f *form) isSummary() bool { return f.at == len(f.entries) }
 // isEnd reports whether nothing follows the entry: the answer is sent.
 func (f *form) isEnd() bool { return f.isSummary() || !f.several() }
 
-func (f *form) asksSecrets() bool { return slices.ContainsFunc(f.entries, func(e entry) bool { return e.secret() }) }
+func (f *form) asksSecrets() bool {
+	return slices.ContainsFunc(f.entries, func(e entry) bool { return e.secret() })
+}
 
 // turn keeps the text that was typed, and returns that of the entry that is shown next.
 func (f *form) turn(typed string, to int) (text string) {
