@@ -77,12 +77,24 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 		return tea.Quit
 	case decidedMsg:
 		return m.decided(msg)
+	case suggestedMsg:
+		m.suggested(msg)
 	case draftMsg:
-		if msg.id == m.list.selected {
-			m.review.drafted(msg)
-		}
+		m.drafted(msg)
 	}
 	return nil
+}
+
+func (m *Model) drafted(msg draftMsg) {
+	if msg.id == m.list.selected {
+		m.review.drafted(msg)
+	}
+}
+
+func (m *Model) suggested(msg suggestedMsg) {
+	if msg.id == m.list.selected && m.review.question.mode == remembering {
+		m.review.question.grant.describe(msg.items)
+	}
 }
 
 // receive stores the present state of a request, and shows the outcome of the selected
