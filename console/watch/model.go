@@ -78,20 +78,20 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 	case decidedMsg:
 		return m.decided(msg)
 	case suggestedMsg:
-		m.suggested(msg)
+		suggested(m, msg)
 	case draftMsg:
-		m.drafted(msg)
+		drafted(m, msg)
 	}
 	return nil
 }
 
-func (m *Model) drafted(msg draftMsg) {
+func drafted(m *Model, msg draftMsg) {
 	if msg.id == m.list.selected {
 		m.review.drafted(msg)
 	}
 }
 
-func (m *Model) suggested(msg suggestedMsg) {
+func suggested(m *Model, msg suggestedMsg) {
 	if msg.id == m.list.selected && m.review.question.mode == remembering {
 		m.review.question.grant.describe(msg.items)
 	}
