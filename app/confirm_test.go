@@ -40,3 +40,36 @@ func TestConfirmation(t *testing.T) {
 	w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionDeny})
 	<-answer
 }
+
+// An edit must not lead to a call whose target the reviewer would have had to type.
+func TestEditsDoNotAvoidConfirmation(t *testing.T) {
+	t.Parallel()
+	w := build(t, "default: ask\nworkspace: [/srv/app]\nrules:\n  - ask: [\"Write(/srv/app/ci/**)\"]\n    confirm: type\n", writes, twoClients)
+	answer := w.turn("ann-key")
+	r := w.pending(1)[0]
+	for _, typed := range []string{"", "/srv/app/ci/deploy.sh"} {
+		edit := approvals.Decision{RequestID: r.ID, Action: approvals.ActionModifyArgs, Confirm: typed, ModifiedArgs: []byte(`{"file_path":"/srv/app/ci/deploy.sh","content":"x"}`)}
+		var invalid *approvals.InvalidError
+		if _, err := w.console.Decide(t.Context(), edit); !errors.As(err, &invalid) || invalid.Field != "modified_args" {
+			t.Errorf("an edit with %q typed: %v", typed, err)
+		}
+	}
+	w.decide(r.ID, approvals.Decision{Action: approvals.ActionModifyArgs, ModifiedArgs: []byte(`{"file_path":"/srv/app/b.go","content":"x"}`)})
+	<-answer
+}
+
+// The target that was typed is that of the edited call.
+func TestEditsKeepTheConfirmedTarget(t *testing.T) {
+	t.Parallel()
+	w := build(t, confirmWrites, writes, twoClients)
+	answer := w.turn("ann-key")
+	r := w.pending(1)[0]
+	edit := approvals.Decision{RequestID: r.ID, Action: approvals.ActionModifyArgs, Confirm: "/srv/app/a.go", ModifiedArgs: []byte(`{"file_path":"/srv/app/b.go","content":"x"}`)}
+	var invalid *approvals.InvalidError
+	if _, err := w.console.Decide(t.Context(), edit); !errors.As(err, &invalid) || invalid.Field != "modified_args" {
+		t.Errorf("an edit of another file: %v", err)
+	}
+	edit.ModifiedArgs = []byte(`{"file_path":"/srv/app/a.go","content":"less"}`)
+	w.decide(r.ID, edit)
+	<-answer
+}

@@ -32,6 +32,9 @@ func (j *Judge) Edit(r approvals.Request, args json.RawMessage) ([]approvals.Dem
 		if v.Passkey && !r.Details.Passkey {
 			return nil, approvals.Invalid("modified_args", "an approval of such arguments needs a passkey (%s): deny, and let the agent make that call", v.Rule)
 		}
+		if text := v.Confirmation(edited.Name); text != "" && text != r.Details.Confirm {
+			return nil, approvals.Invalid("modified_args", "an approval of such arguments needs %q to be typed (%s): deny, and let the agent make that call", text, v.Rule)
+		}
 		demands = append(demands, v.Wants()...)
 	}
 	return demands, nil

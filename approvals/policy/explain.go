@@ -40,9 +40,9 @@ func (p *Policy) Explain(c Call) Explanation {
 		return explainQuestion(c, why)
 	}
 	c.Secrets = handles.Names(c.Arguments, c.FreeText)
-	evaluation := p.evaluate(c)
+	verdict, evaluation := judged(p, c)
 	x := &explainer{evaluation, evaluation.c}
-	e := Explanation{Verdict: p.Judge(c), Known: x.known(), Commands: x.c.ShownCommands(), Doubt: x.doubt()}
+	e := Explanation{Verdict: verdict, Known: x.known(), Commands: x.c.ShownCommands(), Doubt: x.doubt()}
 	e.Confirm = e.Verdict.Confirmation(c.Tool)
 	type listed struct {
 		*rule.Pattern

@@ -77,9 +77,7 @@ func (p *Policy) Protect(folder string, files ...string) *Policy {
 
 // Judge returns the verdict on a call.
 func (p *Policy) Judge(c Call) Verdict {
-	q := newQuestion(p.evaluate(c))
-	v := q.rewritten(q.askAboutSecrets(q.judge()))
-	v.Limits = q.e.limits(&v)
+	v, _ := judged(p, c)
 	return v
 }
 

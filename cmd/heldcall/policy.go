@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/policy/starter"
+	"github.com/heldcall/heldcall/approvals/policy/workspace"
 	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/internal/textview"
 )
@@ -49,8 +51,26 @@ func (c *policyCheckCommand) Run(s *streams) error {
 	return err
 }
 
-type policyExplainCommand struct {
+// agentPolicy is a policy file, for calls of an agent.
+type agentPolicy struct {
 	Policy  string `placeholder:"FILE" default:"policy.yaml" help:"The policy file (policy.yaml)."`
+	Workdir string `placeholder:"DIR" help:"The agent's folder, from which relative paths of calls count; else it is not known."`
+}
+
+func (p *agentPolicy) load() (*policy.Policy, error) {
+	rules, err := loadPolicy(p.Policy)
+	if err != nil || p.Workdir == "" {
+		return rules, err
+	}
+	folder, err := filepath.Abs(p.Workdir)
+	if err != nil {
+		return nil, fmt.Errorf("find the folder of --workdir: %w", err)
+	}
+	return rules.In(rules.Workspace().Of(workspace.Agent{Folder: folder})), nil
+}
+
+type policyExplainCommand struct {
+	agentPolicy
 	Tool    string `required:"" help:"Name of the tool."`
 	Args    string `placeholder:"JSON" xor:"arguments" help:"Arguments, as the model would write them."`
 	Text    string `xor:"arguments" help:"The input of a tool that takes free text."`
@@ -67,7 +87,7 @@ type policyExplainCommand struct {
 
 // Run explains a verdict.
 func (c *policyExplainCommand) Run(s *streams) error {
-	rules, err := loadPolicy(c.Policy)
+	rules, err := c.load()
 	if err != nil {
 		return err
 	}

@@ -13,11 +13,11 @@ import (
 
 type policyLearnCommand struct {
 	recorded
-	Policy   string `placeholder:"FILE" default:"policy.yaml" help:"The policy file (policy.yaml)."`
-	Approved int    `default:"3" help:"How many approved requests a proposal needs."`
-	Sessions int    `default:"2" help:"In how many sessions."`
-	Verbose  bool   `short:"v" help:"List the other patterns of approved calls too, and why they are not proposed."`
-	Write    bool   `help:"Write the rules into the policy file."`
+	agentPolicy
+	Approved int  `default:"3" help:"How many approved requests a proposal needs."`
+	Sessions int  `default:"2" help:"In how many sessions."`
+	Verbose  bool `short:"v" help:"List the other patterns of approved calls too, and why they are not proposed."`
+	Write    bool `help:"Write the rules into the policy file."`
 }
 
 // Run proposes rules from the decisions that a running heldcall has recorded.
@@ -25,7 +25,7 @@ func (c *policyLearnCommand) Run(ctx context.Context, s *streams) error {
 	if c.Approved < 1 || c.Sessions < 1 {
 		return usagef("--approved and --sessions: write a number above 0")
 	}
-	rules, err := loadPolicy(c.Policy)
+	rules, err := c.load()
 	if err != nil {
 		return err
 	}

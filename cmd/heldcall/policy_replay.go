@@ -45,7 +45,7 @@ func (c *recorded) each(ctx context.Context, s *streams, take func(*approvals.Ev
 
 type policyReplayCommand struct {
 	recorded
-	Policy string `placeholder:"FILE" default:"policy.yaml" help:"The new policy file (policy.yaml)."`
+	agentPolicy
 }
 
 // Help explains the exit codes.
@@ -56,7 +56,7 @@ func (c *policyReplayCommand) Help() string {
 // Run judges the calls that a running heldcall has recorded by another policy, and
 // prints what would have changed. It fails if anything would have.
 func (c *policyReplayCommand) Run(ctx context.Context, s *streams) error {
-	rules, err := loadPolicy(c.Policy)
+	rules, err := c.load()
 	if err != nil {
 		return err
 	}

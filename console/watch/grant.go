@@ -3,6 +3,7 @@ package watch
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -12,7 +13,8 @@ const mostPatterns = 9
 
 type grantDraft struct {
 	patterns []string
-	chosen   []bool // of them
+	chosen   []bool            // of them
+	effects  map[string]string // of patterns: what each allows, and would have covered; nil: not known
 	scopes   []approvals.GrantScope
 	scope    int // which of them
 	lasts    int // which of lasting
@@ -60,6 +62,17 @@ func (d grantDraft) with(pattern string) grantDraft {
 	}
 	d.patterns, d.chosen = append(d.patterns, pattern), append(d.chosen, true)
 	return d
+}
+
+// describe notes what patterns that cover more than one call allow, and how many recent requests they would have covered.
+func (d *grantDraft) describe(items []approvals.Suggestion) {
+	d.effects = map[string]string{}
+	for _, one := range items {
+		if !strings.Contains(one.Pattern, "*") {
+			continue
+		}
+		d.effects[one.Pattern] = fmt.Sprintf("allows %s; would have covered %d of the last %d", one.Allows, one.Covered, one.Of)
+	}
 }
 
 func (d grantDraft) taken() []string {

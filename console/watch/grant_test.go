@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,29 @@ func TestRememberOnlyWhatTheRulePermits(t *testing.T) {
 	s.settled()
 	s.press("r")
 	s.shows("it takes 2 approvals")
+}
+
+// Wider patterns are shown with what they allow, once the console has answered.
+func TestRememberShowsWhatPatternsCover(t *testing.T) {
+	r := bash("01A", "go vet ./a")
+	r.SuggestedPatterns = []string{"bash(go vet ./a)", "bash(go vet:*)"}
+	s := begin(t, r)
+	s.press("enter")
+	s.settled()
+	s.press("r")
+	if !slices.Equal(s.did.suggested, []string{"01A"}) {
+		t.Errorf("asked about %q", s.did.suggested)
+	}
+	items := []approvals.Suggestion{{Pattern: "bash(go vet ./a)", Allows: "exactly this", Of: 9}, {Pattern: "bash(go vet:*)", Allows: "`go vet` with any operands", Covered: 5, Of: 9}}
+	s.send(suggestedMsg{"01B", items})
+	if strings.Contains(s.screen(), "would have covered") {
+		t.Error("the effects of another request are shown")
+	}
+	s.send(suggestedMsg{"01A", items})
+	s.shows("allows `go vet` with any operands; would have covered 5 of the last 9")
+	if strings.Contains(s.screen(), "exactly this") {
+		t.Error("the effect of an exact pattern is shown")
+	}
 }
 
 // The request ends while a pattern is typed: the keys decide nothing.

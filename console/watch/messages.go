@@ -27,6 +27,10 @@ type (
 		request approvals.Request
 		err     error
 	}
+	suggestedMsg struct { // what the suggested patterns of a request would have covered; none if that is not known
+		id    string
+		items []approvals.Suggestion
+	}
 	draftMsg struct { // the editor was closed
 		id   string
 		text []byte
@@ -39,6 +43,8 @@ type actions interface {
 	decide(d approvals.Decision) tea.Cmd
 	// load reads a request whole; a wholeMsg follows.
 	load(id string) tea.Cmd
+	// suggest asks what the suggested patterns of a request would have covered; a suggestedMsg follows.
+	suggest(id string) tea.Cmd
 	// edit opens arguments in the reviewer's editor; a draftMsg follows.
 	edit(id string, arguments []byte) tea.Cmd
 }

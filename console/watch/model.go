@@ -77,12 +77,24 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 		return tea.Quit
 	case decidedMsg:
 		return m.decided(msg)
+	case suggestedMsg:
+		suggested(m, msg)
 	case draftMsg:
-		if msg.id == m.list.selected {
-			m.review.drafted(msg)
-		}
+		drafted(m, msg)
 	}
 	return nil
+}
+
+func drafted(m *Model, msg draftMsg) {
+	if msg.id == m.list.selected {
+		m.review.drafted(msg)
+	}
+}
+
+func suggested(m *Model, msg suggestedMsg) {
+	if msg.id == m.list.selected && m.review.question.mode == remembering {
+		m.review.question.grant.describe(msg.items)
+	}
 }
 
 // receive stores the present state of a request, and shows the outcome of the selected

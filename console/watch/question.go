@@ -102,6 +102,9 @@ func (q *question) prompt(f *footer, r *approvals.Request) (keys string) {
 		f.add(styles.label, fmt.Sprintf("From now on, for %s, %s:", r.Whose(q.grant.scopes[q.grant.scope]), q.grant.howLong()))
 		for i, chosen := range q.grant.chosen {
 			f.add(styles.plain, fmt.Sprintf("%d [%s] %s", i+1, map[bool]string{true: "x", false: " "}[chosen], q.grant.patterns[i]))
+			if effect := q.grant.effects[q.grant.patterns[i]]; effect != "" {
+				f.add(styles.dim, "      "+effect)
+			}
 		}
 		return "1-9 toggle · t custom · s scope · l how long · a allow · d deny · Esc back"
 	case patterning:

@@ -111,7 +111,7 @@ func (v *review) key(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 	case "e":
 		return v.edit(r, v.arguments(r))
 	case "r":
-		v.beginRemembering(r)
+		return v.beginRemembering(r)
 	default:
 		v.pager.scroll(key, v.bodyHeight(r))
 	}
@@ -249,9 +249,9 @@ func (v *review) confirm(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-func (v *review) beginRemembering(r *approvals.Request) {
+func (v *review) beginRemembering(r *approvals.Request) tea.Cmd {
 	if !v.mayDecide(r, false) {
-		return
+		return nil
 	}
 	scopes := r.GrantScopesOf()
 	switch {
@@ -261,7 +261,9 @@ func (v *review) beginRemembering(r *approvals.Request) {
 		v.notice = fmt.Sprintf("This call cannot be remembered: it takes %d approvals.", r.RequiredApprovals)
 	default:
 		v.question.mode, v.question.grant = remembering, newGrantDraft(r, scopes)
+		return v.do.suggest(r.ID)
 	}
+	return nil
 }
 
 func (v *review) remember(r *approvals.Request, key tea.KeyPressMsg, now time.Time) tea.Cmd {

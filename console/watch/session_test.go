@@ -19,6 +19,7 @@ type script struct {
 	decisions []approvals.Decision
 	edited    []string
 	loaded    []string
+	suggested []string
 }
 
 func (s *script) decide(d approvals.Decision) tea.Cmd {
@@ -28,6 +29,11 @@ func (s *script) decide(d approvals.Decision) tea.Cmd {
 
 func (s *script) load(id string) tea.Cmd {
 	s.loaded = append(s.loaded, id)
+	return nil
+}
+
+func (s *script) suggest(id string) tea.Cmd {
+	s.suggested = append(s.suggested, id)
 	return nil
 }
 

@@ -138,6 +138,16 @@ func (c *commands) load(id string) tea.Cmd {
 	}
 }
 
+func (c *commands) suggest(id string) tea.Cmd {
+	return func() tea.Msg {
+		items, err := c.o.Console.Suggestions(c.ctx, id)
+		if err != nil {
+			items = nil // the choice is complete without them
+		}
+		return suggestedMsg{id, items}
+	}
+}
+
 func (c *commands) edit(id string, arguments []byte) tea.Cmd {
 	draft, err := c.o.NewDraft(arguments)
 	if err != nil {

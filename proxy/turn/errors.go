@@ -9,11 +9,11 @@ import (
 // ErrShuttingDown is the cause of a turn's context that ends because heldcall stops.
 var ErrShuttingDown = errors.New("heldcall is shutting down")
 
-// errDisconnected is the error of a turn whose agent has disconnected.
-var errDisconnected = errors.New("the agent has left")
-
-// errTakenOver is the error of a turn that continues for another connection.
-var errTakenOver = errors.New("another connection of the agent has taken the turn over")
+// Errors of turns that end without an answer.
+var (
+	errDisconnected = errors.New("the agent has left")
+	errTakenOver    = errors.New("another connection of the agent has taken the turn over")
+)
 
 // Explain returns the error for an agent whose answer has ended with an error of Run
 // before it started.
@@ -24,7 +24,6 @@ func Explain(err error) *intercept.Error {
 	return intercept.AsError(err, intercept.CodeUpstreamCut, "the answer ended early")
 }
 
-// errRestarting is the error for an agent whose turn ends because heldcall stops.
 func errRestarting() *intercept.Error {
 	return &intercept.Error{Code: intercept.CodeShuttingDown, Reason: "heldcall is restarting; retry the request"}
 }

@@ -214,8 +214,8 @@ func (p *repetition) restore(ctx context.Context, fingerprint string, c *claim) 
 		}
 		return nil, nil
 	}
-	held.stored = stored{turn: held, answers: held.exchange.Count, restored: true}
-	held.stored.attach(c.attachment)
+	held.stored = stored{turn: held, attachment: c.attachment, answers: held.exchange.Count, restored: true}
+	c.attachment.Serves(held.ctx.Done())
 	held.enterRun(true)
 	if p.turn.spans != nil {
 		who := held.conversation.Identity()

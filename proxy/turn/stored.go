@@ -77,12 +77,6 @@ func (s *stored) keep(ctx context.Context) error {
 	return nil
 }
 
-// attach gives the turn its stored state, and lets that know when the agent leaves.
-func (s *stored) attach(a Attachment) {
-	s.attachment = a
-	a.Serves(s.turn.ctx.Done())
-}
-
 // opened marks that people are asked.
 func (s *stored) opened() {
 	if s.attachment != nil {
@@ -116,7 +110,8 @@ func (s *stored) write(ctx context.Context) error {
 		}
 		var a Attachment
 		if a, err = s.turn.engine.Keeper.Keep(ctx, held, text); err == nil {
-			s.attach(a)
+			s.attachment = a
+			a.Serves(s.turn.ctx.Done())
 		}
 	}
 	if errors.Is(err, approvals.ErrNoRoom) {

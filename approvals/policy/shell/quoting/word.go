@@ -29,7 +29,7 @@ type Word struct {
 func WordOf(w *syntax.Word) Word {
 	if len(w.Parts) == 1 {
 		lit, ok := w.Parts[0].(*syntax.Lit)
-		if ok && lit.Value != "" && lit.Value[0] != '~' && (Plain(lit.Value, true) || lit.Value == "[" || lit.Value == "]") {
+		if ok && lit.Value != "" && lit.Value[0] != '~' && (Plain(lit.Value, true) || lit.Value == "[" || lit.Value == "]" || lit.Value == "!") {
 			return Word{Text: lit.Value, Open: lit.Value}
 		}
 	}

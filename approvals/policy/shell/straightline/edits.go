@@ -1,0 +1,91 @@
+package straightline
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+type span struct{ from, to int }
+
+func spanOf(n syntax.Node) span { return span{int(n.Pos().Offset()), int(n.End().Offset())} }
+
+func (a span) holds(b span) bool { return a.from <= b.from && b.to <= a.to }
+
+// edit is a part of a source and the text that replaces it.
+type edit struct {
+	span
+	text string
+}
+
+// straightener rewrites one script by edits of its source.
+type straightener struct {
+	src    string
+	reader *Reader
+	parts  [][2]span // of here-documents: the operator, and the text with the line that ends it
+	sets   bool      // the script sets a variable
+	failed bool
+}
+
+// apply returns a part of the source with edits, which are all in it.
+func (s *straightener) apply(in span, edits []edit) string {
+	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(a.from-b.from, a.to-b.to) })
+	var b strings.Builder
+	at := in.from
+	for _, e := range edits {
+		if e.from < at || e.to < e.from || e.to > in.to || s.divides(e.span) {
+			s.failed = true
+			return ""
+		}
+		b.WriteString(s.src[at:e.from])
+		b.WriteString(e.text)
+		at = e.to
+	}
+	b.WriteString(s.src[at:in.to])
+	if s.failed = s.failed || b.Len() > s.reader.Limit; s.failed {
+		return ""
+	}
+	return b.String()
+}
+
+// documents notes where the here-documents are.
+func (s *straightener) documents(file *syntax.File) {
+	syntax.Walk(file, func(n syntax.Node) bool {
+		r, ok := n.(*syntax.Redirect)
+		if !ok || (r.Op != syntax.Hdoc && r.Op != syntax.DashHdoc) {
+			return true
+		}
+		if r.Hdoc == nil {
+			s.failed = true
+			return true
+		}
+		text := spanOf(r.Hdoc)
+		if end := strings.IndexByte(s.src[min(text.to, len(s.src)):], '\n'); end >= 0 {
+			text.to += end + 1
+		} else {
+			text.to = len(s.src)
+		}
+		s.parts = append(s.parts, [2]span{{int(r.OpPos.Offset()), int(r.Word.End().Offset())}, text})
+		return true
+	})
+}
+
+// divides reports whether a part of the source holds a piece of a here-document and not all of it.
+func (s *straightener) divides(in span) bool {
+	return slices.ContainsFunc(s.parts, func(parts [2]span) bool {
+		apart := func(one span) bool { return one.to <= in.from || in.to <= one.from }
+		return !(apart(parts[0]) && apart(parts[1])) && !(in.holds(parts[0]) && in.holds(parts[1]))
+	})
+}
+
+// token replaces a word or sign of the shell's own.
+func (s *straightener) token(at syntax.Pos, text, by string) []edit {
+	from := int(at.Offset())
+	if !at.IsValid() || !strings.HasPrefix(s.src[min(from, len(s.src)):], text) {
+		s.failed = true
+		return nil
+	}
+	return []edit{{span{from, from + len(text)}, by}}
+}

@@ -1,0 +1,52 @@
+package straightline
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Join replaces each backslash at the end of a line by spaces where all shells go on with the next line: it is
+// after a space, outside of quotes and of here-documents, and the script has no comment.
+func (r *Reader) Join(src string) string {
+	const continued = "\\\n"
+	if !strings.Contains(src, continued) {
+		return src
+	}
+	at := placesOf(src, continued)
+	if slices.ContainsFunc(at, func(i int) bool { return i == 0 || (src[i-1] != ' ' && src[i-1] != '\t') }) {
+		return src
+	}
+	file, err := r.Parse(src)
+	if err != nil {
+		return src
+	}
+	inText := false
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n.(type) {
+		case *syntax.Comment:
+			inText = true
+		case *syntax.Lit, *syntax.SglQuoted, *syntax.DblQuoted, *syntax.CmdSubst, *syntax.ProcSubst, *syntax.ArithmExp, *syntax.ParamExp:
+			of := spanOf(n)
+			inText = inText || slices.ContainsFunc(at, func(i int) bool { return of.from <= i && i < of.to })
+		}
+		return !inText
+	})
+	if inText {
+		return src
+	}
+	return strings.ReplaceAll(src, continued, "  ")
+}
+
+// placesOf returns where in a source a text is.
+func placesOf(src, text string) (at []int) {
+	for i := 0; ; i++ {
+		next := strings.Index(src[i:], text)
+		if next < 0 {
+			return at
+		}
+		i += next
+		at = append(at, i)
+	}
+}

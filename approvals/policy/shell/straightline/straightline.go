@@ -1,0 +1,290 @@
+// Package straightline rewrites shell scripts without their branches, loops and variables, and joins the
+// lines that a backslash continues. What it does not understand stays as it is.
+package straightline
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
+)
+
+// Reader reads scripts. All fields are required.
+type Reader struct {
+	Parse    func(src string) (*syntax.File, error) // with comments
+	OnlyLook func(*syntax.Assign) bool              // an assignment changes only how programs show what they do
+	Limit    int                                    // bytes of a rewritten script
+}
+
+// Of returns a script without branches, loops and variables that runs every command that a script may run,
+// with the same words: of an if, all branches; of a loop over words that the script names, the body
+// for each of them; in place of a variable that it sets to a plain word, the word. It reports false if
+// there is nothing to change, or the script is not understood. Parts that it does not know stay, so the result is to be judged like any other script.
+func (r *Reader) Of(src string) (string, bool) {
+	whole, ok := r.withoutComments(src)
+	if !ok {
+		return "", false
+	}
+	file, err := r.Parse(whole)
+	if err != nil {
+		return "", false
+	}
+	s := &straightener{src: whole, reader: r}
+	s.documents(file)
+	edits := s.list(file.Stmts, scope{}, true)
+	result := s.apply(span{0, len(whole)}, edits)
+	if s.failed || result == src || (s.sets && changesVariables(file)) {
+		return "", false
+	}
+	return result, true
+}
+
+// withoutComments replaces comments by spaces. It fails for one that is not alone on its line, or in which a shell
+// without comments, such as an interactive zsh, could find a command.
+func (r *Reader) withoutComments(src string) (string, bool) {
+	if !strings.Contains(src, "#") {
+		return src, true
+	}
+	file, err := r.Parse(src)
+	if err != nil {
+		return "", false
+	}
+	text, ok := []byte(src), true
+	syntax.Walk(file, func(n syntax.Node) bool {
+		c, is := n.(*syntax.Comment)
+		if !is {
+			return true
+		}
+		from := int(c.Pos().Offset())
+		alone := strings.Trim(src[strings.LastIndexByte(src[:from], '\n')+1:from], " \t") == ""
+		if !alone || strings.ContainsFunc(c.Text, signInComment) {
+			ok = false
+			return false
+		}
+		for i := from; i < from+1+len(c.Text) && i < len(text); i++ {
+			text[i] = ' '
+		}
+		return true
+	})
+	return string(text), ok
+}
+
+// signInComment reports whether a sign may mean more to a shell without comments.
+func signInComment(r rune) bool { return strings.ContainsRune("\\\"'`$!&;|<>(){}[]*?~^", r) }
+
+// list returns the edits of statements that follow one another. always: they run once, in this shell.
+func (s *straightener) list(stmts []*syntax.Stmt, known scope, always bool) []edit {
+	var edits []edit
+	for i, stmt := range stmts {
+		if s.drops(stmt, known, always) {
+			out := spanOf(stmt)
+			if i+1 < len(stmts) {
+				out.to = int(stmts[i+1].Pos().Offset())
+			}
+			edits = append(edits, edit{out, ""})
+			continue
+		}
+		edits = append(edits, s.stmt(stmt, known, always)...)
+	}
+	return edits
+}
+
+func (s *straightener) stmt(stmt *syntax.Stmt, known scope, always bool) []edit {
+	var edits []edit
+	if stmt.Negated {
+		edits = append(edits, s.token(stmt.Position, "!", " ")...)
+	}
+	if stmt.Background {
+		edits, always = append(edits, s.token(stmt.Semicolon, "&", ";")...), false
+	}
+	for _, r := range stmt.Redirs {
+		if r.Word != nil && r.Hdoc == nil {
+			edits = append(edits, s.word(r.Word, known, false)...)
+		}
+	}
+	return append(edits, s.command(stmt, known, always)...)
+}
+
+func (s *straightener) command(stmt *syntax.Stmt, known scope, always bool) []edit {
+	switch cmd := stmt.Cmd.(type) {
+	case *syntax.CallExpr:
+		return s.call(stmt, cmd, known)
+	case *syntax.BinaryCmd:
+		return s.binary(cmd, known, always)
+	case *syntax.Subshell:
+		return s.list(cmd.Stmts, known.clone(), false)
+	case *syntax.Block:
+		return s.list(cmd.Stmts, known.clone(), false)
+	case *syntax.TimeClause:
+		if cmd.Stmt != nil {
+			return s.stmt(cmd.Stmt, known, false)
+		}
+	case *syntax.IfClause:
+		return s.branches(cmd, known)
+	case *syntax.WhileClause:
+		word := "while"
+		if cmd.Until {
+			word = "until"
+		}
+		edits := slices.Concat(s.token(cmd.WhilePos, word, "{"), s.token(cmd.DoPos, "do", ""), s.token(cmd.DonePos, "done", "}"))
+		return slices.Concat(edits, s.list(cmd.Cond, known.clone(), false), s.list(cmd.Do, known.clone(), false))
+	case *syntax.ForClause:
+		return s.loop(cmd, known)
+	}
+	return nil
+}
+
+// branches keeps the conditions and all branches of an if.
+func (s *straightener) branches(c *syntax.IfClause, known scope) []edit {
+	edits := slices.Concat(s.token(c.Position, "if", "{"), s.token(c.FiPos, "fi", "}"))
+	for ; c != nil; c = c.Else {
+		if c.ThenPos.IsValid() {
+			edits = append(edits, s.token(c.ThenPos, "then", "")...)
+		}
+		edits = slices.Concat(edits, s.list(c.Cond, known.clone(), false), s.list(c.Then, known.clone(), false))
+		switch next := c.Else; {
+		case next == nil:
+		case next.ThenPos.IsValid():
+			edits = append(edits, s.token(next.Position, "elif", "")...)
+		default:
+			edits = append(edits, s.token(next.Position, "else", "")...)
+		}
+	}
+	return edits
+}
+
+func (s *straightener) binary(c *syntax.BinaryCmd, known scope, always bool) []edit {
+	if c.Op != syntax.AndStmt && c.Op != syntax.OrStmt {
+		return append(s.stmt(c.X, known.clone(), false), s.stmt(c.Y, known.clone(), false)...)
+	}
+	if s.drops(c.X, known, always) {
+		out := edit{span{int(c.X.Pos().Offset()), int(c.Y.Pos().Offset())}, ""}
+		return append(s.stmt(c.Y, known, always && c.Op == syntax.AndStmt), out)
+	}
+	edits := s.stmt(c.X, known, always)
+	if s.drops(c.Y, known, false) {
+		return append(edits, edit{span{int(c.OpPos.Offset()), int(c.Y.End().Offset())}, ""})
+	}
+	return append(edits, s.stmt(c.Y, known, false)...)
+}
+
+// loop unrolls a loop over words.
+func (s *straightener) loop(c *syntax.ForClause, known scope) []edit {
+	over, ok := c.Loop.(*syntax.WordIter)
+	if !ok || c.Select || c.Braces || !over.InPos.IsValid() || len(over.Items) == 0 || !meansNothing(over.Name.Value) {
+		return nil
+	}
+	s.sets = true
+	if _, set := known[over.Name.Value]; set {
+		s.failed = true // it has another value afterwards
+	}
+	var values []value
+	before := "" // commands that make the words
+	for _, w := range over.Items {
+		values = append(values, s.value(w, known))
+		if sub := substitutionOf(w); sub != nil {
+			before += "\n" + s.apply(span{int(sub.Left.Offset()) + len("$("), int(sub.Right.Offset())}, s.list(sub.Stmts, known.clone(), false))
+		}
+	}
+	body := span{int(c.DoPos.Offset()) + len("do"), int(c.DonePos.Offset())}
+	var all []string
+	size := 0
+	for _, v := range values {
+		inside := known.clone()
+		inside[over.Name.Value] = v
+		text := s.apply(body, s.list(c.Do, inside, false))
+		if size += len(text); s.failed || size > s.reader.Limit {
+			s.failed = true
+			return nil
+		}
+		if !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return []edit{{span{int(c.ForPos.Offset()), int(c.DonePos.Offset()) + len("done")}, "{" + before + "\n" + strings.Join(all, "\n") + "\n}"}}
+}
+
+// drops reports whether a statement runs nothing and only changes this shell in a known way. Where it always runs, it notes the
+// variables that the statement sets.
+func (s *straightener) drops(stmt *syntax.Stmt, known scope, always bool) bool {
+	if stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown || len(stmt.Redirs) > 0 {
+		return false
+	}
+	switch cmd := stmt.Cmd.(type) {
+	case *syntax.CallExpr:
+		if len(cmd.Args) == 0 {
+			return always && s.assigns(cmd.Assigns, known)
+		}
+		return len(cmd.Assigns) == 0 && runsNothing(cmd.Args)
+	case *syntax.DeclClause: // export CI=1
+		return cmd.Variant.Value == "export" && len(cmd.Args) > 0 && !slices.ContainsFunc(cmd.Args, func(a *syntax.Assign) bool { return a.Naked || !s.reader.OnlyLook(a) })
+	}
+	return false
+}
+
+// runsNothing reports whether a command of the shell's own only ends something, waits, or has the shell stop at errors.
+func runsNothing(args []*syntax.Word) bool {
+	rest := args[1:]
+	switch args[0].Lit() {
+	case "set":
+		return len(rest) > 0 && setsErrors(rest)
+	case "exit", "break", "continue":
+		return len(rest) == 0 || (len(rest) == 1 && isNumber(rest[0]))
+	case "wait":
+		return len(rest) == 0
+	}
+	return false
+}
+
+// setsErrors reports whether the words of set only decide what a shell does at errors, or print its commands.
+func setsErrors(words []*syntax.Word) bool {
+	for i := 0; i < len(words); i++ {
+		word := words[i].Lit()
+		if len(word) < 2 || (word[0] != '-' && word[0] != '+') || strings.Trim(word[1:], "euxo") != "" {
+			return false
+		}
+		for range strings.Count(word, "o") {
+			if i++; i == len(words) || !slices.Contains([]string{"errexit", "nounset", "pipefail", "xtrace"}, words[i].Lit()) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isNumber reports whether a word is a number, or the status of the last command.
+func isNumber(w *syntax.Word) bool {
+	if text := w.Lit(); text != "" {
+		return strings.Trim(text, "0123456789") == ""
+	}
+	p, ok := w.Parts[0].(*syntax.ParamExp)
+	return ok && len(w.Parts) == 1 && plainName(p) == "?"
+}
+
+// variableChangers are commands of shells that may set a variable, or run a text that names one.
+var variableChangers = []string{
+	"read", "mapfile", "readarray", "eval", "source", ".", "unset", "trap", "alias", "getopts", "let", "local", "declare", "typeset", "readonly", "export", "shift", "set", "exec", "enable", "builtin", "command", "vared", "zparseopts", "integer", "float",
+}
+
+// changesVariables reports whether a script may change a variable by a command.
+func changesVariables(file *syntax.File) bool {
+	found := false
+	syntax.Walk(file, func(n syntax.Node) bool {
+		call, ok := n.(*syntax.CallExpr)
+		if !ok || len(call.Args) == 0 {
+			return !found
+		}
+		program := quoting.WordOf(call.Args[0])
+		switch {
+		case !program.Certain(), slices.Contains(variableChangers, program.Text) && !runsNothing(call.Args):
+			found = true
+		case program.Text == "printf" && len(call.Args) > 1: // printf -v NAME
+			format := quoting.WordOf(call.Args[1])
+			found = found || !format.Certain() || strings.HasPrefix(format.Text, "-")
+		}
+		return !found
+	})
+	return found
+}
