@@ -17,6 +17,7 @@
 package audit
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -38,20 +39,44 @@ type Head struct {
 	Hash string // of the last entry, "" if there is none
 }
 
-const hashMember = `,"hash":`
+// unsealed is an event that has no place in the chain yet, with its JSON as far as that does
+// not depend on the place.
+type unsealed struct {
+	event approvals.Event
+	text  []byte
+}
 
-// seal returns the entry of an event after a head.
-func seal(e approvals.Event, head Head) (Entry, error) {
-	e.Seq = head.Seq + 1
-	e.PrevHash = head.Hash
-	e.Hash = ""
+// The last members of an entry: without a place, and with it.
+const (
+	noPlace    = `"seq":0,"prev_hash":"","hash":""}`
+	hashMember = `,"hash":`
+)
+
+// encode encodes an event for its entry.
+func encode(e approvals.Event) (unsealed, error) {
+	e.Seq, e.PrevHash, e.Hash = 0, "", ""
 	text, err := approvals.EncodeJSON(e)
 	if err != nil {
-		return Entry{}, fmt.Errorf("encode event %s: %w", e.ID, err)
+		return unsealed{}, fmt.Errorf("encode event %s: %w", e.ID, err)
 	}
-	body := text[:len(text)-len(hashMember+`""}`)]
-	e.Hash = hashOf(body)
-	data := fmt.Appendf(body, `%s%q}`, hashMember, e.Hash)
+	return unsealed{e, bytes.TrimSuffix(text, []byte(noPlace))}, nil
+}
+
+// size is about that of the entry, in bytes.
+func (u unsealed) size() int { return len(u.text) + len(noPlace) }
+
+// seal returns the entry of the event after a head.
+func (u unsealed) seal(head Head) (Entry, error) {
+	e := u.event
+	e.Seq, e.PrevHash = head.Seq+1, head.Hash
+	prev, err := approvals.EncodeJSON(e.PrevHash)
+	if err != nil {
+		return Entry{}, fmt.Errorf("encode the hash before event %s: %w", e.ID, err)
+	}
+	data := make([]byte, 0, len(u.text)+entryOverhead)
+	data = fmt.Appendf(append(data, u.text...), `"seq":%d,"prev_hash":%s`, e.Seq, prev)
+	e.Hash = hashOf(data)
+	data = fmt.Appendf(data, `%s%q}`, hashMember, e.Hash)
 	return Entry{Seq: e.Seq, Event: e, Data: data}, nil
 }
 

@@ -15,8 +15,8 @@ var (
 	// ErrMoved is returned by [Stream.AppendAfter] if the log does not end with the entry
 	// before the next one.
 	ErrMoved = errors.New("the log has grown")
-	// ErrDuplicate is returned by [Stream.AppendAfter] if the log has an entry with the
-	// id of one of the remaining events.
+	// ErrDuplicate is returned by [Stream.AppendAfter] if the log has an entry with the id of
+	// the remaining event, or may have one with the id of one of several.
 	ErrDuplicate = errors.New("the event is in the log already")
 	// ErrNoEntry is returned by [Stream.Entry] for a sequence that has no entry.
 	ErrNoEntry = errors.New("no such entry")
@@ -29,8 +29,8 @@ type Stream interface {
 	Head(ctx context.Context) (Head, error)
 	// AppendAfter appends entries in their order, each only if the log ends with the one
 	// before it; the first if the log ends at seq. It returns how many of them are durable:
-	// all, unless there is an error. After [ErrMoved] and [ErrDuplicate] the others were not
-	// appended, after other errors that is unknown.
+	// all, unless there is an error. After [ErrMoved] the others were not appended, after other
+	// errors that is unknown.
 	AppendAfter(ctx context.Context, seq uint64, entries []Entry) (int, error)
 	// Entry reads one entry, or fails with [ErrNoEntry].
 	Entry(ctx context.Context, seq uint64) (Entry, error)
@@ -38,7 +38,7 @@ type Stream interface {
 
 const (
 	maxBatch      = 200     // events written at once
-	maxBatchBytes = 1 << 20 // of their large fields
+	maxBatchBytes = 1 << 20 // of their JSON
 	batchTimeout  = 10 * time.Second
 	entryOverhead = 1 << 10 // sequence, hashes and headers
 )
@@ -61,7 +61,7 @@ type Log struct {
 
 // appending is one call to Append.
 type appending struct {
-	events []approvals.Event
+	events []unsealed
 	done   chan error
 }
 
@@ -84,16 +84,17 @@ func (l *Log) Append(ctx context.Context, events ...approvals.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	for i := range events { // one bad event would fail the whole batch
-		text, err := approvals.EncodeJSON(events[i])
+	a := &appending{done: make(chan error, 1)}
+	for _, e := range events { // one bad event would fail the whole batch
+		u, err := encode(e)
 		if err != nil {
-			return fmt.Errorf("encode event %s: %w", events[i].ID, err)
+			return err
 		}
-		if limit := l.maxBytes(); len(text)+entryOverhead > limit {
-			return fmt.Errorf("event %s of %d bytes, the limit is %d: %w", events[i].ID, len(text), limit, approvals.ErrTooLarge)
+		if limit := l.maxBytes(); u.size()+entryOverhead > limit {
+			return fmt.Errorf("event %s of %d bytes, the limit is %d: %w", e.ID, u.size(), limit, approvals.ErrTooLarge)
 		}
+		a.events = append(a.events, u)
 	}
-	a := &appending{events: events, done: make(chan error, 1)}
 	l.mu.Lock()
 	l.queue = append(l.queue, a)
 	if !l.writing {
@@ -112,6 +113,10 @@ func (l *Log) Append(ctx context.Context, events ...approvals.Event) error {
 // Ensure appends an event unless exists finds it. It appends only if the log has not grown
 // since the check, so that two writers who ensure the same event write it once.
 func (l *Log) Ensure(ctx context.Context, e approvals.Event, exists func(context.Context) (bool, error)) error {
+	u, err := encode(e)
+	if err != nil {
+		return err
+	}
 	for {
 		head, err := l.stream.Head(ctx)
 		if err != nil {
@@ -120,7 +125,7 @@ func (l *Log) Ensure(ctx context.Context, e approvals.Event, exists func(context
 		if there, err := exists(ctx); there || err != nil {
 			return err
 		}
-		_, err = l.append(ctx, &head, []approvals.Event{e})
+		_, err = l.append(ctx, &head, []unsealed{u})
 		if errors.Is(err, ErrDuplicate) {
 			return nil
 		}
@@ -140,7 +145,7 @@ func (l *Log) writeQueue() {
 		if batch == nil {
 			return
 		}
-		var events []approvals.Event
+		var events []unsealed
 		for _, a := range batch {
 			events = append(events, a.events...)
 		}
@@ -165,7 +170,7 @@ func (l *Log) takeBatch() []*appending {
 	for _, a := range l.queue {
 		count += len(a.events)
 		for i := range a.events {
-			size += len(a.events[i].Before) + len(a.events[i].After) + len(a.events[i].Note)
+			size += a.events[i].size()
 		}
 		if n > 0 && (count > maxBatch || size > maxBatchBytes) {
 			break
@@ -183,7 +188,7 @@ func (l *Log) takeBatch() []*appending {
 
 // write appends events at the current end of the log, and returns how many of them are
 // durable: all, unless there is an error.
-func (l *Log) write(ctx context.Context, events []approvals.Event) (done int, err error) {
+func (l *Log) write(ctx context.Context, events []unsealed) (done int, err error) {
 	singly := false // some of the events are in the log already
 	for done < len(events) {
 		rest := events[done:]
@@ -207,7 +212,7 @@ func (l *Log) write(ctx context.Context, events []approvals.Event) (done int, er
 
 // append appends events after a head, the end of the log if it is nil, and returns how many of
 // them are durable. Appends of one process do not run at the same time.
-func (l *Log) append(ctx context.Context, after *Head, events []approvals.Event) (int, error) {
+func (l *Log) append(ctx context.Context, after *Head, events []unsealed) (int, error) {
 	select {
 	case l.appends <- struct{}{}:
 		defer func() { <-l.appends }()
@@ -222,7 +227,7 @@ func (l *Log) append(ctx context.Context, after *Head, events []approvals.Event)
 		return 0, err
 	}
 	n, err := l.stream.AppendAfter(ctx, l.head.Seq, entries)
-	if err != nil && !errors.Is(err, ErrMoved) && !errors.Is(err, ErrDuplicate) {
+	if err != nil && !errors.Is(err, ErrMoved) {
 		if n += l.landed(ctx, entries[n:]); n == len(entries) {
 			err = nil
 		}
@@ -235,7 +240,7 @@ func (l *Log) append(ctx context.Context, after *Head, events []approvals.Event)
 }
 
 // sealAll returns the entries of events after the end of the log.
-func (l *Log) sealAll(ctx context.Context, events []approvals.Event) ([]Entry, error) {
+func (l *Log) sealAll(ctx context.Context, events []unsealed) (entries []Entry, err error) {
 	if !l.known {
 		head, err := l.stream.Head(ctx)
 		if err != nil {
@@ -243,20 +248,18 @@ func (l *Log) sealAll(ctx context.Context, events []approvals.Event) ([]Entry, e
 		}
 		l.head, l.known = head, true
 	}
-	entries := make([]Entry, len(events))
+	entries = make([]Entry, len(events))
 	head := l.head
 	for i, e := range events {
-		entry, err := seal(e, head)
-		if err != nil {
+		if entries[i], err = e.seal(head); err != nil {
 			return nil, err
 		}
-		entries[i] = entry
-		head = Head{Seq: entry.Seq, Hash: entry.Event.Hash}
+		head = Head{Seq: entries[i].Seq, Hash: entries[i].Event.Hash}
 	}
 	return entries, nil
 }
 
-// landed returns how many entries are in the log of those whose append had no reply.
+// landed returns how many of the entries are in the log after an append that has failed.
 func (l *Log) landed(ctx context.Context, entries []Entry) (n int) {
 	for _, e := range entries {
 		there, err := l.stream.Entry(ctx, e.Seq)

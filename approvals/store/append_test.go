@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -86,6 +87,26 @@ func TestAuditChain_AppendersOfGroups(t *testing.T) {
 	}
 	if n := wantOnce(t, stores[1], append(groups[0], groups[1]...)...); n != want {
 		t.Errorf("%d entries, want %d", n, want)
+	}
+}
+
+// An event of a group is in the log of the embedded server already, at each place of the group.
+// The others are appended in their order.
+func TestEmbeddedGroupWithDuplicate(t *testing.T) {
+	s := open(t, store.Options{Dir: t.TempDir()})
+	var all []approvals.Event
+	for at := range 4 {
+		events := group(fmt.Sprintf("place-%d", at), 4)
+		for _, part := range [][]approvals.Event{events[at : at+1], events} {
+			if err := s.Events.AppendEvents(t.Context(), part...); err != nil {
+				t.Fatalf("place %d: %v", at, err)
+			}
+		}
+		wantOnce(t, s, slices.Delete(slices.Clone(events), at, at+1))
+		all = append(all, events...)
+	}
+	if n := wantOnce(t, s); n != uint64(len(all)) {
+		t.Errorf("%d entries, want %d", n, len(all))
 	}
 }
 

@@ -88,21 +88,22 @@ const maxSingle = 3
 
 // AppendAfter publishes each entry as a message, or several as an atomic batch.
 //
-// All messages to the embedded server are sent before the first reply: this process alone writes
-// its log, one append at a time. An external server gets a message only after the reply to the
-// one before it: after a conflict, the expected sequence of the next entry can be that of an
-// entry of another writer, and the chain would fork.
+// All messages to the embedded server are sent at once: this process alone writes its log, one
+// append at a time. An external server gets a message only after the reply to the one before it:
+// after a conflict, the expected sequence of the next entry can be that of an entry of another
+// writer, and the chain would fork.
 func (e eventStream) AppendAfter(ctx context.Context, seq uint64, entries []audit.Entry) (done int, err error) {
 	defer e.backend.TimeWrite()()
-	ahead := len(entries)
+	publish, each := e.publish, len(entries)
 	if external := e.backend.Disk == nil; external {
 		if len(entries) > maxSingle || (len(entries) > 1 && e.stream.CachedInfo().Config.Replicas > 1) {
-			return e.bounded(ctx, func(ctx context.Context) (int, error) { return e.publishBatch(ctx, seq, entries) })
+			publish = e.publishBatch
+		} else {
+			each = 1
 		}
-		ahead = 1
 	}
-	for part := range slices.Chunk(entries, ahead) {
-		n, err := e.bounded(ctx, func(ctx context.Context) (int, error) { return e.publishEach(ctx, seq+uint64(done), part) })
+	for part := range slices.Chunk(entries, each) {
+		n, err := e.bounded(ctx, func(ctx context.Context) (int, error) { return publish(ctx, seq+uint64(done), part) })
 		if done += n; err != nil {
 			return done, err
 		}
@@ -128,29 +129,35 @@ func (e eventStream) bounded(ctx context.Context, publish func(context.Context) 
 	return done, e.backend.Fail(natskv.OpAppend, "append to the audit log", err)
 }
 
-// publishEach sends all entries and then waits for the replies.
-func (e eventStream) publishEach(ctx context.Context, seq uint64, entries []audit.Entry) (int, error) {
-	replies := make([]jetstream.PubAckFuture, 0, len(entries))
-	var failed error
+// publish sends all entries, and waits for the reply to the last one: each is stored only after
+// the one before it. If one of several is refused, it fails with [audit.ErrDuplicate], and how
+// many are stored is unknown. Then they are appended one by one.
+func (e eventStream) publish(ctx context.Context, seq uint64, entries []audit.Entry) (int, error) {
+	last := len(entries) - 1
 	for i, entry := range entries {
 		msg := message(entry)
 		msg.Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(seq+uint64(i), 10))
 		if i > 0 { // the sequence alone does not show that the entry before is that of this append
 			msg.Header.Set(jetstream.ExpectedLastMsgIDHeader, entries[i-1].Event.ID)
 		}
+		if i < last {
+			if err := e.backend.Conn.PublishMsg(msg); err != nil {
+				return 0, err
+			}
+			continue
+		}
 		reply, err := e.backend.JS.PublishMsgAsync(msg)
+		if err == nil {
+			err = awaitReply(ctx, reply, entry.Seq)
+		}
+		if api := (*jetstream.APIError)(nil); last > 0 && errors.As(err, &api) {
+			return 0, fmt.Errorf("%w: %w", audit.ErrDuplicate, err)
+		}
 		if err != nil {
-			failed = err
-			break
-		}
-		replies = append(replies, reply)
-	}
-	for i, reply := range replies {
-		if err := awaitReply(ctx, reply, entries[i].Seq); err != nil {
-			return i, err
+			return 0, err
 		}
 	}
-	return len(replies), failed
+	return len(entries), nil
 }
 
 // publishBatch appends all entries or none.

@@ -1,7 +1,6 @@
 package match
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -29,7 +28,8 @@ func Doubts(text string) (doubts, numbers []string) {
 	if len(text) > MaxArguments {
 		return []string{fmt.Sprintf("The arguments are larger than %d MiB, the limit for judging.", MaxArguments>>20)}, nil
 	}
-	c := argumentsCheck{dec: jsontext.NewDecoder(bytes.NewBufferString(OrEmptyObject(text)))}
+	c := argumentsCheck{dec: decodeString(OrEmptyObject(text))}
+	defer c.dec.release()
 	if c.dec.PeekKind() != '{' {
 		return []string{"The arguments are not a JSON object."}, nil
 	}
@@ -61,7 +61,7 @@ func OrEmptyObject(text string) string {
 
 // argumentsCheck finds text that the strict decoder accepts and that programs read differently.
 type argumentsCheck struct {
-	dec     *jsontext.Decoder
+	dec     *decoder
 	names   []map[string]struct{} // folded, one map an open object or array
 	doubts  []string
 	numbers []string // doubts about numbers

@@ -1,7 +1,6 @@
 package match
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"strconv"
@@ -31,7 +30,8 @@ type Member struct {
 
 // Members returns the members of an object in order, up to invalid JSON. Names may repeat.
 func Members(text []byte) []Member {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	dec := decode(text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	defer dec.release()
 	if dec.PeekKind() != '{' {
 		return nil
 	}
@@ -103,7 +103,8 @@ func newValue(raw jsontext.Value) Value {
 // Elements returns the texts of an array of strings.
 func (v Value) Elements() ([]string, bool) {
 	var found []string
-	dec := jsontext.NewDecoder(bytes.NewBufferString(v.Text))
+	dec := decodeString(v.Text)
+	defer dec.release()
 	if t, err := dec.ReadToken(); err != nil || t.Kind() != '[' {
 		return nil, false
 	}
@@ -120,7 +121,8 @@ func (v Value) Elements() ([]string, bool) {
 // Strings returns the string values of arguments and the names that are not plain, up to invalid
 // JSON, and reports whether those are all.
 func Strings(text string) (found []string, all bool) {
-	dec := jsontext.NewDecoder(bytes.NewBufferString(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	dec := decodeString(text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	defer dec.release()
 	for {
 		in, index := dec.StackIndex(dec.StackDepth())
 		t, err := dec.ReadToken()

@@ -55,6 +55,9 @@ func Invisible(text string) string {
 
 // Shorten returns at most the first n characters, made visible, and the number of bytes left out.
 func Shorten(text string, n int) string {
+	if len(text) <= n {
+		return Visible(text)
+	}
 	end := 0
 	for range n {
 		if end == len(text) {
@@ -66,11 +69,14 @@ func Shorten(text string, n int) string {
 	if end == len(text) {
 		return Visible(text)
 	}
-	return fmt.Sprintf("%s… (%d more bytes)", Visible(text[:end]), len(text)-end)
+	return Visible(text[:end]) + "… (" + strconv.Itoa(len(text)-end) + " more bytes)"
 }
 
 // Visible replaces unprintable characters by their escapes.
 func Visible(text string) string {
+	if isPlain(text) {
+		return text
+	}
 	if strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) < 0 {
 		return text
 	}
@@ -88,6 +94,16 @@ func Visible(text string) string {
 		i += size
 	}
 	return b.String()
+}
+
+// isPlain reports whether a text is ASCII and printable.
+func isPlain(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // MaxPreview is how many characters of a resource a list shows.

@@ -18,13 +18,16 @@ const (
 	diskBytes = 1 << 10
 )
 
+// allowedConns are the numbers of connections.
+var allowedConns = []int{1, 8, 32, 128}
+
 // allowedCalls measures short answers that end with a call. Policy judges the call and allows it, and the audit log records that before the
 // call leaves: so the table also has the time of one synced write to the same disk.
 func (s *suite) allowedCalls() error {
 	all := s.hops
 	defer func() { s.hops = all }()
 	measure := func() error {
-		for _, conns := range []int{1, 8, 32} {
+		for _, conns := range allowedConns {
 			w := workload{fmt.Sprintf("chat: answers with an allowed call, connections: %d", conns), chat, shapeTool, conns, allowedLen, promptSize}
 			if err := s.noise.listen(s.hops, s.upstream, func() error { return s.load(w) }); err != nil {
 				return err
@@ -70,4 +73,18 @@ func timeDisk(dir string, d time.Duration) (row hopLoad, err error) {
 		Hop: hopDisk, Exchanges: len(times), PerSecond: spreadOf([]float64{float64(len(times)) / time.Since(start).Seconds()}),
 		P50: spreadOf([]float64{percentile(times, 0.50) / 1e3}), P99: spreadOf([]float64{percentile(times, 0.99) / 1e3}),
 	}, nil
+}
+
+// judgeAllowed compares answers with an allowed call with the plain hop and with the disk.
+func judgeAllowed(l loadResult, h *hopLoad) []target {
+	name := l.Workload.Name
+	ts := []target{
+		atLeast(name+": of fasthttp's throughput", h.VsFasthttp.Median, allowedVsFasthttp, "%.2f"),
+		atMost(name+": CPU of an answer", h.CPU.Median*allowedLen, allowedCPU, "%.0f us"),
+	}
+	plain, disk := l.find(hopFasthttp), l.find(hopDisk)
+	if l.Workload.Conns == 1 && plain != nil && disk != nil {
+		ts = append(ts, atMost(name+": p50, more than fasthttp's and a synced write's", h.P50.Median-plain.P50.Median-disk.P50.Median, allowedMore, "%.0f us"))
+	}
+	return ts
 }

@@ -12,20 +12,27 @@
 //	go run ./internal/testing/bench -short             a few minutes, for a look
 //	go run ./internal/testing/bench -only 'coalesced'  the steps whose name matches
 //	go run ./internal/testing/bench -profile /tmp/p    CPU profiles of heldcall by workload
+//	go run ./internal/testing/bench -short -save       the result that later runs are compared with
 package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
 )
 
-// outputs are the files a run writes, besides the report on standard output; empty for none.
-type outputs struct{ json, markdown string }
+// outputs are the files a run writes, besides the report on standard output; empty for none. The folder has the saved results that runs
+// are compared with; save replaces the one of a run of this length.
+type outputs struct {
+	json, markdown, folder string
+	save                   bool
+}
 
 func main() {
 	role := flag.String("role", "", "run as the upstream or as a hop (the program starts itself this way)")
@@ -46,6 +53,8 @@ func main() {
 	flag.BoolVar(&o.short, "short", false, "a short run: fewer rounds, streams and events")
 	flag.StringVar(&out.json, "json", "", "write the results to this file")
 	flag.StringVar(&out.markdown, "markdown", "", "write the report to this file in Markdown")
+	flag.StringVar(&out.folder, "compare", "benchmarks", "folder with the saved results to compare with")
+	flag.BoolVar(&out.save, "save", false, "replace the saved result by that of this run")
 	flag.Parse()
 	if *role != "" {
 		exitOn(runRole(*role, *upstreamAddr))
@@ -54,6 +63,9 @@ func main() {
 	o.settle = 2 * time.Second
 	o.hopNames, o.progress = strings.Split(*hops, ","), os.Stderr
 	if *only != "" {
+		if out.save {
+			exitOn(errors.New("-save needs a whole run, without -only"))
+		}
 		var err error
 		o.only, err = regexp.Compile(*only)
 		exitOn(err)
@@ -92,6 +104,13 @@ func run(o options, out outputs) error {
 		return err
 	}
 	ts := tables(r)
+	then, err := readSaved(savedIn(out.folder, o.short))
+	if err != nil {
+		return err
+	}
+	if then != nil {
+		ts = append(ts, compareTable(&r, then))
+	}
 	fmt.Printf("%s, %d CPUs, %d rounds: medians over the rounds, with quartiles; ratios are taken within a round.\n", r.Go, r.CPUs, r.Rounds)
 	if len(r.Load)+len(r.Paced) > 0 {
 		fmt.Printf("Of the CPU time used, %.0f%% went to programs that are no part of this.\n", 100*r.Foreign)
@@ -105,17 +124,31 @@ func run(o options, out outputs) error {
 	if len(r.Failures) > 0 {
 		return fmt.Errorf("%d steps failed:\n  %s", len(r.Failures), strings.Join(r.Failures, "\n  "))
 	}
+	if out.save {
+		return writeResults(savedIn(out.folder, o.short), r)
+	}
+	return nil
+}
+
+// writeResults writes results to a file, and makes its folder.
+func writeResults(file string, r results) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(file), 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(file, append(text, '\n'), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("results: %w", err)
+	}
 	return nil
 }
 
 func (out outputs) write(r results, ts []table) error {
 	if out.json != "" {
-		b, err := json.MarshalIndent(r, "", "  ")
-		if err != nil {
-			return fmt.Errorf("results: %w", err)
-		}
-		if err := os.WriteFile(out.json, append(b, '\n'), 0o644); err != nil {
-			return fmt.Errorf("results: %w", err)
+		if err := writeResults(out.json, r); err != nil {
+			return err
 		}
 	}
 	if out.markdown == "" {

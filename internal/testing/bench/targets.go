@@ -18,8 +18,11 @@ const (
 	wholeVsFasthttp   = 0.90 // throughput, of the plain fasthttp hop's
 	streamVsFasthttp  = 2.5
 	streamCPU         = 1.6 // microseconds an event
-	packetCPUVs       = 1.0 // CPU, of the plain fasthttp hop's
-	addedP50Vs        = 1.5 // of the TCP copy's
+	allowedVsFasthttp = 1.0
+	allowedCPU        = 150.0 // microseconds an answer
+	allowedMore       = 300.0 // microseconds at one connection
+	packetCPUVs       = 1.0   // CPU, of the plain fasthttp hop's
+	addedP50Vs        = 1.5   // of the TCP copy's
 	addedP99Vs        = 3.0
 	idleBytes         = 25e6
 	openStreamBytes   = 40 << 10
@@ -96,6 +99,8 @@ func judgeLoad(l loadResult) []target {
 			atLeast(name+": of fasthttp's throughput", h.VsFasthttp.Median, streamVsFasthttp, "%.2f"),
 			atMost(name+": CPU per event", h.CPU.Median, streamCPU, "%.2f us"),
 		}
+	case l.Workload.Shape == shapeTool && l.Workload.Events == allowedLen:
+		return judgeAllowed(l, h)
 	case l.Workload.Shape == shapePackets:
 		return []target{atMost(name+": of fasthttp's CPU per event", h.CPUVs.Median, packetCPUVs, "%.2f")}
 	}

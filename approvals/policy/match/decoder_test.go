@@ -1,0 +1,79 @@
+package match
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// slowMembers is [Members] with a decoder of its own.
+func slowMembers(text []byte) (found []Member) {
+	dec := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if t, err := dec.ReadToken(); err != nil || t.Kind() != '{' {
+		return nil
+	}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			break
+		}
+		member := Member{Name: name.String()}
+		value, err := dec.ReadValue()
+		if err != nil {
+			break
+		}
+		member.Value = value.Clone()
+		found = append(found, member)
+	}
+	return found
+}
+
+// A decoder that is used again reads like a new one, and what was read stays.
+func FuzzMembers(f *testing.F) {
+	f.Add(`{"a":[1,{"b":"x"}],"a":"\ud800","é":null}`, `{"other":"text that is longer than the first one is"}`)
+	f.Add(`{"a":"b"`, `[`)
+	f.Add("", "{\"\xff\":\"\xff\"} {}")
+	f.Fuzz(func(t *testing.T, first, second string) {
+		same := func(a, b Member) bool { return a.Name == b.Name && bytes.Equal(a.Value, b.Value) }
+		got := Members([]byte(first))
+		texts, _ := Strings(first)
+		kept := slices.Clone(texts)
+		for i := range kept {
+			kept[i] = strings.Clone(kept[i])
+		}
+		doubts, numbers := Doubts(first)
+		Members([]byte(second))
+		Strings(second)
+		Doubts(second)
+		if want := slowMembers([]byte(first)); !slices.EqualFunc(got, want, same) {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if !slices.Equal(texts, kept) {
+			t.Errorf("the strings became %q, were %q", texts, kept)
+		}
+		if d, n := Doubts(first); !slices.Equal(d, doubts) || !slices.Equal(n, numbers) {
+			t.Errorf("%q and %q, were %q and %q", d, n, doubts, numbers)
+		}
+	})
+}
+
+// A text without what needs an escape is visible as it is, and a short one is whole.
+func FuzzVisible(f *testing.F) {
+	for _, text := range []string{"", "plain ~ text", "\x7f", "\u202e", "\xff", "é", "a\nb"} {
+		f.Add(text, 3)
+	}
+	f.Fuzz(func(t *testing.T, text string, n int) {
+		plain := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) < 0
+		if got := Visible(text); (got == text) != plain {
+			t.Errorf("%q is visible as %q", text, got)
+		}
+		if n = min(max(n, 0), 1000); utf8.RuneCountInString(text) <= n && Shorten(text, n) != Visible(text) {
+			t.Errorf("%q, shortened to %d: %q", text, n, Shorten(text, n))
+		}
+	})
+}
