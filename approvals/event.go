@@ -15,10 +15,10 @@ const (
 	EventApprovalEscalated EventType = "approval_escalated" // more groups may decide
 	EventApprovalExpired   EventType = "approval_expired"
 	EventApprovalCancelled EventType = "approval_cancelled"
-	EventCallAllowed       EventType = "call_allowed"      // by name, as it streams; or a hosted tool: judged calls have call_released alone
+	EventCallAllowed       EventType = "call_allowed"      // by policy, without a request
 	EventCallDenied        EventType = "call_denied"       // by rule, person or time-out
 	EventCallModified      EventType = "call_modified"     // arguments changed before release
-	EventCallReleased      EventType = "call_released"     // recorded before the bytes leave; with the arguments if policy allows the call
+	EventCallReleased      EventType = "call_released"     // recorded before the bytes leave
 	EventDenialTold        EventType = "denial_told"       // the model has been sent the denial
 	EventQuestionAnswered  EventType = "question_answered" // the model gets an answer of a person, or its own default; Note has the text for the model
 	EventSecretUsed        EventType = "secret_used"       // a released call has the values of secrets; Note has their names

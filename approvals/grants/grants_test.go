@@ -287,7 +287,7 @@ func TestPreviewGrant(t *testing.T) {
 		approvals.Event{Type: approvals.EventCallReleased, Principal: who, ToolName: "x"},
 		approvals.Event{Type: approvals.EventCallDenied, Principal: who, ToolName: "x", Before: []byte(`{"n":2}`)},
 		approvals.Event{Type: approvals.EventCallDenied, Principal: who, ToolName: "x", Before: []byte(`{}`), RequestID: h.Requests()[0].ID},
-		approvals.Event{Type: approvals.EventCallReleased, Principal: bob, ToolName: "x", Before: []byte(`{"n":3}`)},
+		approvals.Event{Type: approvals.EventCallAllowed, Principal: bob, ToolName: "x", Before: []byte(`{"n":3}`)},
 	); err != nil {
 		t.Fatal(err)
 	}

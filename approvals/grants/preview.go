@@ -63,7 +63,7 @@ func thenOf(e *approvals.Event) string {
 		return ""
 	case e.Type == approvals.EventApprovalRequired:
 		return "asked"
-	case e.Type == approvals.EventCallAllowed, e.Type == approvals.EventCallReleased:
+	case e.Type == approvals.EventCallAllowed:
 		return "allowed"
 	case e.Type == approvals.EventCallDenied && e.RequestID == "":
 		return "denied"

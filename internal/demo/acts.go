@@ -29,8 +29,9 @@ const (
 	readReport   = `read_file {"path":"report.txt"}`
 	readSecret   = `read_file {"path":".env"}`
 
-	// In the audit log: a call that policy allows.
-	passedOn = "call_released list_files allowed_by_rule"
+	// In the audit log: a call that passes as it streams, and then what it was.
+	letThrough = "call_allowed list_files allowed_by_rule"
+	passedOn   = "call_released list_files allowed_by_rule"
 )
 
 var (
@@ -54,7 +55,7 @@ func answered() []act {
 			made: []string{listFiles, removeBoth}, told: []string{"cache/index.bin", "ran rm -r cache drafts"},
 			says: `- run_command: done. ({"command":"rm -r cache drafts"})`,
 			events: []string{
-				passedOn, "approval_required run_command", "approval_decision run_command approve by local over rest",
+				letThrough, passedOn, "approval_required run_command", "approval_decision run_command approve by local over rest",
 				"call_released run_command allowed_by_person", "call_result run_command",
 			},
 		},
@@ -70,7 +71,7 @@ func answered() []act {
 			made: []string{listFiles, removeBoth, removeCache}, told: []string{"cache/index.bin", "Keep the drafts.", "ran rm -r cache"},
 			says: `- run_command: refused, so I leave it. ({"command":"rm -r cache drafts"})`,
 			events: []string{
-				passedOn, "approval_required run_command", "approval_decision run_command deny by local over rest",
+				letThrough, passedOn, "approval_required run_command", "approval_decision run_command deny by local over rest",
 				"call_denied run_command denied_by_person", "denial_told run_command denied_by_person",
 				"approval_required run_command", "approval_decision run_command approve by local over nats",
 				"call_released run_command allowed_by_person", "call_result run_command",
@@ -87,7 +88,7 @@ func answered() []act {
 			made: []string{listFiles, removeCache}, told: []string{"cache/index.bin", "The cache only."},
 			says: `- run_command: done, as the reviewer changed it. ({"command":"rm -r cache"})`,
 			events: []string{
-				passedOn, "approval_required run_command", "approval_decision run_command modify_args by local over rest",
+				letThrough, passedOn, "approval_required run_command", "approval_decision run_command modify_args by local over rest",
 				"call_modified run_command modified", "call_released run_command modified", "call_result run_command",
 			},
 		},
@@ -218,7 +219,8 @@ func handing() []act {
 			made: []string{readNotes, readReport}, told: []string{"Call [redacted].", "It is not final."},
 			says: `- read_file: done. ({"path":"report.txt"})`,
 			events: []string{
-				"call_released read_file allowed_by_rule", "call_released read_file allowed_by_rule",
+				"call_allowed read_file allowed_by_rule", "call_released read_file allowed_by_rule",
+				"call_allowed read_file allowed_by_rule", "call_released read_file allowed_by_rule",
 				"approval_required read_file", "approval_decision read_file modify_args by local over rest",
 				"result_redacted read_file", "result_redacted read_file modified",
 			},

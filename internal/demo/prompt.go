@@ -222,10 +222,9 @@ func (p *prompt) take(ctx context.Context, event approvals.Event, held *approval
 		p.t.say("\n")
 		p.t.Tell(Line{Who: Heldcall, Text: "expired: no answer in time"})
 		return nil, nil
+	case approvals.EventCallAllowed:
+		p.t.Tell(Line{Who: Heldcall, Text: "allowed by policy: " + event.ToolName})
 	case approvals.EventCallReleased:
-		if event.Outcome == string(approvals.OutcomeAllowedByRule) {
-			p.t.Tell(Line{Who: Heldcall, Text: "allowed by policy: " + event.ToolName})
-		}
 		select {
 		case p.released <- struct{}{}:
 		case <-p.done:

@@ -77,6 +77,10 @@ func (j *judgedCall) events(c *conversation.Conversation, continued bool) (event
 		}
 		return events
 	}
+	if j.outcome == approvals.OutcomeAllowedByRule {
+		e := add(approvals.EventCallAllowed)
+		e.Before, e.Note = judge.ArgumentsValue(j.call), j.shadowNote()
+	}
 	if j.ruling.Action == intercept.Edit {
 		e := add(approvals.EventCallModified)
 		e.Before, e.After = judge.ArgumentsValue(j.call), j.edited()
@@ -84,10 +88,7 @@ func (j *judgedCall) events(c *conversation.Conversation, continued bool) (event
 	if len(j.secrets) > 0 {
 		add(approvals.EventSecretUsed).Note = strings.Join(j.secrets, ", ")
 	}
-	e := add(approvals.EventCallReleased)
-	if j.outcome == approvals.OutcomeAllowedByRule { // verdict and release are one durable write
-		e.Before, e.Note = judge.ArgumentsValue(j.call), j.shadowNote()
-	}
+	add(approvals.EventCallReleased)
 	return events
 }
 

@@ -221,10 +221,10 @@ func TestEventsOfACall(t *testing.T) {
 		continued bool
 		want      string
 	}{
-		"allowed by a rule":          {action: intercept.Release, outcome: approvals.OutcomeAllowedByRule, want: "call_released"},
+		"allowed by a rule":          {action: intercept.Release, outcome: approvals.OutcomeAllowedByRule, want: "call_allowed call_released"},
 		"approved":                   {action: intercept.Release, outcome: approvals.OutcomeAllowedByPerson, want: "call_released"},
 		"edited":                     {action: intercept.Edit, outcome: approvals.OutcomeModified, want: "call_modified call_released"},
-		"rewritten":                  {action: intercept.Edit, outcome: approvals.OutcomeAllowedByRule, want: "call_modified call_released"},
+		"rewritten":                  {action: intercept.Edit, outcome: approvals.OutcomeAllowedByRule, want: "call_allowed call_modified call_released"},
 		"denied":                     {outcome: approvals.OutcomeDeniedByPerson, want: "call_denied"},
 		"denied, the model reads it": {outcome: approvals.OutcomeDeniedByRule, continued: true, want: "call_denied denial_told"},
 		"aborted":                    {action: intercept.Abort, outcome: approvals.OutcomeAborted, want: "call_denied"},
@@ -235,9 +235,6 @@ func TestEventsOfACall(t *testing.T) {
 			types = append(types, string(e.Type))
 			if e.TurnID != "turn1" || e.ToolName != "bash" || e.Outcome != string(tt.outcome) {
 				t.Errorf("%s: %+v", name, e)
-			}
-			if allowed := e.Outcome == string(approvals.OutcomeAllowedByRule); e.Type == approvals.EventCallReleased && (e.Before != nil) != allowed {
-				t.Errorf("%s: released with the arguments %s", name, e.Before)
 			}
 			if e.Type == approvals.EventCallModified && (string(e.Before) != `{"a":1}` || string(e.After) != `{"a":2}`) {
 				t.Errorf("%s: from %s to %s", name, e.Before, e.After)
