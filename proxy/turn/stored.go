@@ -108,10 +108,8 @@ func (s *stored) write(ctx context.Context) error {
 		if held.Fingerprint == "" {
 			return approvals.ErrNoRoom
 		}
-		var a Attachment
-		if a, err = s.turn.engine.Keeper.Keep(ctx, held, text); err == nil {
-			s.attachment = a
-			a.Serves(s.turn.ctx.Done())
+		if s.attachment, err = s.turn.engine.Keeper.Keep(ctx, held, text); err == nil {
+			s.attachment.Serves(s.turn.ctx.Done())
 		}
 	}
 	if errors.Is(err, approvals.ErrNoRoom) {
