@@ -20,7 +20,7 @@ const module = "github.com/heldcall/heldcall"
 // on a lower floor. A name that ends in /... stands for a whole tree.
 var floors = [][]string{
 	{"internal/completion", "approvals/toolschema", "internal/strictyaml", "internal/sanitize", "approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/testing/cassettes", "internal/testing/testdeps", "internal/humanize", "internal/testing/fakeslack", "internal/testing/golden", "internal/testing/fakeidp", "internal/testing/authenticator", "notify/webpush/pushtest", "console/query", "intercept/strictjson", "internal/memory", "proxy/mediatype", "proxy/ownstack", "approvals/policy/detect", "internal/recent"},
-	{"approvals/policy/match", "approvals/policy/shell/programs", "approvals/policy/shell/quoting", "approvals/audit", "approvals/demands", "approvals/grants", "approvals/heldturns", "approvals/reviewers", "console/problem", "console/live", "internal/testing/fakemodel", "notify", "approvals/store/natskv", "app/configfile", "approvals/results", "intercept/notice", "intercept/toolresult", "internal/mask", "internal/secretinput"},
+	{"approvals/policy/match", "approvals/policy/shell/programs", "approvals/policy/shell/quoting", "approvals/audit", "approvals/demands", "approvals/grants", "approvals/heldturns", "approvals/reviewers", "console/problem", "console/live", "internal/testing/fakemodel", "notify", "approvals/store/natskv", "approvals/store/requestindex", "approvals/closing", "app/configfile", "approvals/results", "intercept/notice", "intercept/toolresult", "internal/mask", "internal/secretinput"},
 	{"approvals/questions", "intercept", "approvals/policy/shell", "approvals/policy/workspace", "console/client", "console/oidc", "console/passkeys", "internal/schema", "approvals/store/subjects", "console/sessions", "console/inbox", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/webpush", "internal/testing/natscluster"},
 	{"approvals/gate", "proxy/packed", "proxy/upstream", "proxy/conversation", "proxy/leakcheck", "intercept/intercepttest", "intercept/responses/wire", "intercept/chat/wire", "intercept/chat/history", "intercept/wrapped", "intercept/messages/history", "notify/nats", "console/watch", "internal/schema/schematest", "approvals/store/embedded", "console/openapi", "console/access", "approvals/policy/resource", "internal/auditreport", "approvals/secrets"},
 	{"proxy/stateless", "intercept/messages", "proxy/route", "intercept/responses/history", "intercept/chat", "proxy/offers", "approvals/store", "console", "approvals/policy/rule", "approvals/policy/starter", "approvals/policy/suggest", "notify/nats/contract", "notify/nats/contract/contracttest", "approvals/policy/handles", "approvals/policy/effects"},
@@ -52,6 +52,7 @@ var tied = []struct {
 	{"github.com/slack-go/slack", []string{"notify/slack"}},
 	{"github.com/nicholas-fedor/shoutrrr", []string{"notify/shoutrrr"}},
 	{"filippo.io/age", []string{"approvals/secrets"}},
+	{"go.etcd.io/bbolt", []string{"approvals/store/requestindex"}},
 	{"mvdan.cc/sh", []string{"approvals/policy/shell", "approvals/policy/shell/quoting"}},
 	{"github.com/coreos/go-oidc", []string{"console/oidc"}},
 	{"github.com/go-webauthn/webauthn", []string{"console/passkeys"}},

@@ -40,5 +40,5 @@ func (s *Grants) DeleteGrant(ctx context.Context, id string) error {
 // WatchGrants calls changed with every grant and every change of one, and gone with
 // the ids of those that are deleted.
 func (s *Grants) WatchGrants(ctx context.Context, changed func(approvals.Grant, uint64), gone func(string), loaded func()) error {
-	return s.records.watch(ctx, func(g record[approvals.Grant]) { changed(g.value, g.revision) }, gone, natskv.Loaded(loaded))
+	return s.records.watch(ctx, 0, func(g record[approvals.Grant]) { changed(g.value, g.revision) }, gone, natskv.Loaded(loaded))
 }

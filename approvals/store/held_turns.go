@@ -198,5 +198,5 @@ func (s *HeldTurns) RemoveState(ctx context.Context, id string, revision uint64)
 // WatchStates calls changed with every state and every change of one, and gone with the ids
 // of the turns whose state was removed.
 func (s *HeldTurns) WatchStates(ctx context.Context, changed func(state heldturns.State, revision uint64), gone func(id string), current func(bool)) error {
-	return s.states.watch(ctx, func(r record[heldturns.State]) { changed(r.value, r.revision) }, gone, current)
+	return s.states.watch(ctx, 0, func(r record[heldturns.State]) { changed(r.value, r.revision) }, gone, current)
 }

@@ -44,7 +44,7 @@ func (r *Records[T]) Get(ctx context.Context, id string) (T, uint64, error) {
 // Watch calls changed with every record and every change of one. Records that are deleted
 // by age are not reported.
 func (r *Records[T]) Watch(ctx context.Context, changed func(T), loaded func()) error {
-	return r.watch(ctx, func(one record[T]) { changed(one.value) }, func(string) {}, natskv.Loaded(loaded))
+	return r.watch(ctx, 0, func(one record[T]) { changed(one.value) }, func(string) {}, natskv.Loaded(loaded))
 }
 
 // put writes a record of at most limit bytes whose key is at a revision (0: has no
@@ -82,10 +82,10 @@ func (r *Records[T]) decode(entry jetstream.KeyValueEntry) (record[T], error) {
 	return stored, nil
 }
 
-// watch calls changed with every record and every change of one, and deleted with the ids
-// of deleted records, until the context ends. Current is [natskv.Watched.Current].
-func (r *Records[T]) watch(ctx context.Context, changed func(record[T]), deleted func(id string), current func(bool)) error {
-	return r.bucket.Watch(ctx, natskv.Watched{Current: current, Entry: func(entry *natskv.Entry) {
+// watch calls changed with every record and every change of one after a revision, and deleted
+// with the ids of deleted records, until the context ends. Current is [natskv.Watched.Current].
+func (r *Records[T]) watch(ctx context.Context, after uint64, changed func(record[T]), deleted func(id string), current func(bool)) error {
+	return r.bucket.Watch(ctx, natskv.Watched{After: after, Current: current, Entry: func(entry *natskv.Entry) {
 		if entry.Operation() != jetstream.KeyValuePut {
 			if id, err := subjects.ParseToken(entry.Key()); err == nil {
 				deleted(id)
