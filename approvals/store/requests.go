@@ -101,7 +101,7 @@ func (s *Requests) loadOpen(ctx context.Context, upTo uint64, changed func(appro
 			group.Go(func() (err error) { read[i], err = s.load(ctx, id); return err })
 		}
 		if err := group.Wait(); err != nil {
-			return nil //nolint:nilerr // the context has ended
+			return nil // the context has ended
 		}
 		for _, stored := range read {
 			if stored != nil && stored.Revision <= upTo {

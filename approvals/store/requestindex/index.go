@@ -16,6 +16,7 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 
 	"github.com/heldcall/heldcall/approvals"
 )
@@ -66,7 +67,7 @@ type Index struct {
 func Open(path string, source Source, log *slog.Logger) (*Index, error) {
 	x := &Index{log: log, stop: make(chan struct{}), wake: make(chan struct{}, 1), changed: map[string]*entry{}}
 	err := x.open(path, source)
-	if err != nil && !errors.Is(err, bolt.ErrTimeout) {
+	if err != nil && !errors.Is(err, berrors.ErrTimeout) {
 		log.Info("making the index of the requests again", "file", path, "reason", err)
 		if err = os.Remove(path); err == nil || errors.Is(err, os.ErrNotExist) {
 			err = x.open(path, source)

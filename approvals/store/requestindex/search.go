@@ -3,8 +3,10 @@ package requestindex
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -16,40 +18,15 @@ func (x *Index) Search(f approvals.Filter) (ids []string, more bool, err error) 
 	x.mu.RLock()
 	changed := maps.Clone(x.changed)
 	x.mu.RUnlock()
-	var fresh []string // descending
-	for id, e := range changed {
-		if e != nil && (f.Cursor == "" || id < f.Cursor) && e.matches(&f) {
-			fresh = append(fresh, id)
-		}
-	}
-	slices.SortFunc(fresh, func(a, b string) int { return cmpDescending(a, b) })
-	add := func(id string) (full bool) {
-		if len(ids) == f.Limit {
-			more = true
-			return true
-		}
-		ids = append(ids, id)
-		return false
-	}
 	err = x.view(func(tx *bolt.Tx) error {
-		for id, err := range stored(tx, &f) {
+		for id, err := range found(tx, &f, changed) {
 			if err != nil {
 				return err
 			}
-			for len(fresh) > 0 && fresh[0] > id {
-				if add(fresh[0]) {
-					return nil
-				}
-				fresh = fresh[1:]
-			}
-			if _, replaced := changed[id]; !replaced && add(id) {
+			if more = len(ids) == f.Limit; more {
 				return nil
 			}
-		}
-		for _, id := range fresh {
-			if add(id) {
-				return nil
-			}
+			ids = append(ids, id)
 		}
 		return nil
 	})
@@ -59,11 +36,38 @@ func (x *Index) Search(f approvals.Filter) (ids []string, more bool, err error) 
 	return ids, more, nil
 }
 
-func cmpDescending(a, b string) int { return -bytes.Compare([]byte(a), []byte(b)) }
+// found yields the ids that a filter selects, newest first: those of changes, and the others in
+// the file.
+func found(tx *bolt.Tx, f *approvals.Filter, changed map[string]*entry) iter.Seq2[string, error] {
+	var fresh []string // descending
+	for id, e := range changed {
+		if e != nil && (f.Cursor == "" || id < f.Cursor) && e.matches(f) {
+			fresh = append(fresh, id)
+		}
+	}
+	slices.SortFunc(fresh, func(a, b string) int { return strings.Compare(b, a) })
+	return func(yield func(string, error) bool) {
+		for id, err := range stored(tx, f) {
+			for ; len(fresh) > 0 && fresh[0] > id && err == nil; fresh = fresh[1:] {
+				if !yield(fresh[0], nil) {
+					return
+				}
+			}
+			if _, replaced := changed[id]; !replaced && !yield(id, err) {
+				return
+			}
+		}
+		for _, id := range fresh {
+			if !yield(id, nil) {
+				return
+			}
+		}
+	}
+}
 
 // stored yields the ids in the file that a filter selects, newest first. It reads the keys of
 // the field that selects the fewest, as a rule.
-func stored(tx *bolt.Tx, f *approvals.Filter) func(yield func(string, error) bool) {
+func stored(tx *bolt.Tx, f *approvals.Filter) iter.Seq2[string, error] {
 	prefix, others := narrowest(f)
 	requests, cursor := tx.Bucket(bucketRequests), tx.Bucket(bucketRequests).Cursor()
 	if prefix != nil {
