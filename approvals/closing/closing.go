@@ -4,6 +4,7 @@ package closing
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -16,6 +17,9 @@ const (
 	// delay is the time without a change after which a request may be closed: a request that
 	// is released, or whose result comes, changes again at once.
 	delay = 2 * time.Second
+	// batch is the number of requests that one look is at: the first load of a large state has
+	// many, and others wait meanwhile.
+	batch = 10_000
 )
 
 // Closer closes final requests. It is safe for concurrent use.
@@ -83,36 +87,46 @@ func (c *Closer) count(ids []string, n int) {
 	}
 }
 
-// Run closes requests until the context ends.
-func (c *Closer) Run(ctx context.Context) error {
+// Run closes requests until the context ends. It begins when ready is closed: before, a request
+// may need a repair that is not known yet.
+func (c *Closer) Run(ctx context.Context, ready <-chan struct{}) {
+	select {
+	case <-ready:
+	case <-ctx.Done():
+		return
+	}
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-ticker.C:
-			c.close(delay)
+			c.close(delay, batch)
 		}
 	}
 }
 
-// Close closes all requests for which nothing waits now.
-func (c *Closer) Close() { c.close(0) }
+// Close closes all requests for which nothing waits. Call it after Run, when nothing else writes.
+func (c *Closer) Close() { c.close(0, math.MaxInt) }
 
-// close closes the requests that have not changed for a time and for which nothing waits.
-func (c *Closer) close(unchanged time.Duration) {
-	for _, r := range c.take(c.now().Add(-unchanged)) {
+// close looks at some requests, and closes those that have not changed for a time and for which
+// nothing waits.
+func (c *Closer) close(unchanged time.Duration, most int) {
+	for _, r := range c.take(c.now().Add(-unchanged), most) {
 		c.store.CloseRequest(r.ID, r.revision)
 	}
 }
 
-// take removes and returns the requests for which nothing waits and that have not changed since
-// a time.
-func (c *Closer) take(before time.Time) (done []*Ended) {
+// take looks at some requests, in random order, and removes and returns those for which nothing
+// waits and that have not changed since a time.
+func (c *Closer) take(before time.Time, most int) (done []*Ended) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, r := range c.ended {
+		if most--; most < 0 {
+			return done
+		}
 		if !r.seen.After(before) && c.work[id] == 0 && !c.waitsFor(r) {
 			done = append(done, r)
 			delete(c.ended, id)

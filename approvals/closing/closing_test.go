@@ -33,18 +33,20 @@ func (s *closedStore) at(id string) uint64 {
 func TestRun(t *testing.T) {
 	yes, no := func() bool { return true }, func() bool { return false }
 	for name, c := range map[string]struct {
-		status approvals.Status
-		turn   string
-		result func() bool
-		writes bool
-		change bool // a second after the first revision
-		after  time.Duration
-		want   uint64
+		status  approvals.Status
+		turn    string
+		result  func() bool
+		writes  bool
+		loading bool // not all records are read
+		change  bool // a second after the first revision
+		after   time.Duration
+		want    uint64
 	}{
 		"denied":                      {status: approvals.StatusDenied, after: 4 * time.Second, want: 1},
 		"a moment ago":                {status: approvals.StatusDenied, after: time.Second},
 		"changed a moment ago":        {status: approvals.StatusApproved, change: true, after: 1500 * time.Millisecond},
 		"changed":                     {status: approvals.StatusApproved, change: true, after: 5 * time.Second, want: 2},
+		"others are being read":       {status: approvals.StatusDenied, loading: true, after: time.Hour},
 		"pending":                     {status: approvals.StatusPending, after: time.Hour},
 		"its result is awaited":       {status: approvals.StatusApproved, result: yes, after: time.Hour},
 		"its result is not awaited":   {status: approvals.StatusApproved, result: no, after: 4 * time.Second, want: 1},
@@ -55,9 +57,13 @@ func TestRun(t *testing.T) {
 			s := &closedStore{closed: map[string]uint64{}}
 			closer := closing.New(s, time.Now)
 			closer.Unless(func(r closing.Ended) bool { return r.Turn == "stored" })
+			ready := make(chan struct{})
+			if !c.loading {
+				close(ready)
+			}
 			ctx, cancel := context.WithCancel(t.Context())
 			var running sync.WaitGroup
-			running.Go(func() { _ = closer.Run(ctx) })
+			running.Go(func() { closer.Run(ctx, ready) })
 			r := approvals.Request{ID: "1", Status: c.status, TurnID: c.turn}
 			end := func() {}
 			if c.writes {

@@ -160,11 +160,13 @@ func (g *Gate) Run(ctx context.Context) error {
 	group.Go(func() error { return g.store.Delegations().Watch(ctx, g.delegations.apply, loaded) })
 	group.Go(func() error { return g.transitions.timers.run(ctx, g.fire) })
 	group.Go(func() error { return g.Results.Run(ctx) })
-	group.Go(func() error { return g.transitions.closing.Run(ctx) })
+	group.Go(func() error { g.transitions.closing.Run(ctx, g.ready); return nil })
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("watch the store: %w", err)
 	}
-	g.transitions.closing.Close()
+	if loads.Load() == watches {
+		g.transitions.closing.Close()
+	}
 	return nil
 }
 

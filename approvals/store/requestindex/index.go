@@ -255,7 +255,7 @@ func (x *Index) findLocked(id string) (e *entry) {
 		e, err = parseEntry(tx.Bucket(bucketRequests).Get([]byte(id)))
 		return err
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, berrors.ErrDatabaseNotOpen) { // else heldcall stops
 		x.log.Error("failed to read the index of the requests", "request", id, "error", err)
 	}
 	return e
