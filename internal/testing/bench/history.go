@@ -58,12 +58,19 @@ func (s *suite) history() error {
 			return err
 		}
 		data := filepath.Join(h.cmd.Dir, "data")
-		before := folderSize(data)
+		before, err := folderSize(data)
+		if err != nil {
+			return err
+		}
 		ids, err := fillHistory(data, s.decided)
 		if err != nil {
 			return err
 		}
-		r.Disk = (folderSize(data) - before) / int64(s.decided)
+		after, err := folderSize(data)
+		if err != nil {
+			return err
+		}
+		r.Disk = (after - before) / int64(s.decided)
 		if _, err := h.started(); err != nil { // it verifies the log, which heldcall would have done meanwhile
 			return err
 		}
@@ -202,17 +209,18 @@ func recordDecided(ctx context.Context, s *store.Store, r approvals.Request) err
 }
 
 // folderSize returns the bytes of the files in a folder.
-func folderSize(dir string) (size int64) {
-	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+func folderSize(dir string) (size int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
-			return nil
+			return err
 		}
-		if info, err := entry.Info(); err == nil {
+		info, err := entry.Info()
+		if err == nil {
 			size += info.Size()
 		}
-		return nil
+		return err
 	})
-	return size
+	return size, err
 }
 
 func historyTable(all []historyResult) table {
