@@ -99,7 +99,7 @@ func (p *parts) startStore(ctx context.Context, running *lifecycle) (err error) 
 	names, _ := p.options.Config.Notify.names()
 	p.store, err = store.Open(ctx, store.Options{
 		URL: c.URL, Creds: c.Creds, NKey: c.NKey, TLSCA: c.TLS.CA, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key,
-		Replicas: c.Replicas, Listen: cmp.Or(c.Listen, "-"), Dir: c.Dir, Reviewers: p.reviewers, ReviewersOnly: c.Auth != natsOpen,
+		Replicas: c.Replicas, Listen: cmp.Or(c.Listen, "-"), Dir: c.Dir, Scratch: p.options.Config.AuditDir(), Reviewers: p.reviewers, ReviewersOnly: c.Auth != natsOpen,
 		Retention: p.options.Config.Audit.Retention, MaxStored: int64(p.options.Config.Hold.MaxStored), Channels: append(names, channelPush), AcceptLoss: p.options.AcceptLoss,
 		Log: p.log("store"), Registerer: p.registry,
 	})

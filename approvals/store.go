@@ -35,14 +35,19 @@ type RequestStore interface {
 	// it fails with [ErrConflict]. A write whose outcome was lost on the way is
 	// resolved before it returns.
 	UpdateRequest(ctx context.Context, r Request, revision uint64) (newRevision uint64, err error)
-	// ListRequests finds the requests that match in memory, newest first, and reads
+	// ListRequests finds the requests that match in an index, newest first, and reads
 	// them. With a Filter.Text it reads until the page is full or it has read many: such a
 	// page may be short or empty although more follow.
 	ListRequests(ctx context.Context, f Filter) (Page, error)
-	// WatchRequests calls changed with every record, then loaded once, then changed
-	// with every later write of any replica. It calls them from one goroutine, reports
-	// each revision once, continues after a reconnect, and returns when the context ends.
+	// WatchRequests calls changed with every request that is not closed, then loaded once,
+	// then changed with every later write of any replica. It calls them from one goroutine,
+	// reports each revision once, continues after a reconnect, and returns when the context
+	// ends.
 	WatchRequests(ctx context.Context, changed func(Stored), loaded func()) error
+	// CloseRequest marks that nothing waits for a final request at a revision: a later
+	// WatchRequests need not report it. It may forget the mark. A later revision is not
+	// closed.
+	CloseRequest(id string, revision uint64)
 	// PublishRequest publishes a request to bots. A second call for the same
 	// request does nothing.
 	PublishRequest(ctx context.Context, r Request) error
@@ -69,7 +74,7 @@ type Records[T any] interface {
 	// Get reads a record, or fails with [ErrUnknownRun], [ErrUnknownSignal] or
 	// [ErrUnknownDelegation].
 	Get(ctx context.Context, id string) (record T, revision uint64, err error)
-	// Watch is [RequestStore.WatchRequests] for the records.
+	// Watch is [RequestStore.WatchRequests] for the records, of which none is closed.
 	Watch(ctx context.Context, changed func(T), loaded func()) error
 }
 

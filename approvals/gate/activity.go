@@ -46,6 +46,8 @@ type activeRun struct {
 	served bool          // this process has served a turn; other processes end the run later
 	moved  bool          // another run of the session has begun
 	due    time.Time     // of its timer
+	latest string        // its request that was made or decided last
+	moment time.Time     // of that
 }
 
 // Entry is how a turn belongs to its run.
@@ -176,11 +178,23 @@ func (a *activity) requested(r *approvals.Request) {
 	if one == nil {
 		one = a.addLocked(approvals.Run{ID: r.RunID, State: approvals.RunRunning, Principal: r.Principal, SessionID: r.SessionID, UpdatedAt: r.CreatedAt})
 	}
+	if !at.Before(one.moment) {
+		one.latest, one.moment = r.ID, at
+	}
 	if at.After(one.run.ActiveAt) {
 		one.run.ActiveAt = at
 		one.run.LastOutcome = cmp.Or(outcomes[r.Status], one.run.LastOutcome)
 	}
 	a.scheduleLocked(one, a.end(one, one.run.ActiveAt))
+}
+
+// isLatest reports whether a request is the last of a run that is followed: after a restart it
+// shows when the run was active.
+func (a *activity) isLatest(run, request string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	one := a.byID[run]
+	return one != nil && one.latest == request
 }
 
 // outcomes are those of the calls of requests, as far as the status decides them.

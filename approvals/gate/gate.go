@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/closing"
 	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/questions"
 	"github.com/heldcall/heldcall/approvals/results"
@@ -95,7 +96,7 @@ func New(o Options) *Gate {
 	g.metrics = newMetrics(o.Registerer, func() (int, time.Duration) { return pending.count(o.Now()) })
 	g.recorder = &recorder{store: o.Store, now: o.Now, ids: ids}
 	g.transitions = &transitions{
-		store: o.Store, now: o.Now, log: g.log, grants: o.Grants, timers: timers, pending: pending, metrics: g.metrics, turns: g.turns,
+		store: o.Store, closing: closing.New(o.Store, o.Now), now: o.Now, log: g.log, grants: o.Grants, timers: timers, pending: pending, metrics: g.metrics, turns: g.turns,
 		started: o.Now(), writing: map[string]*transition{}, recent: []finished{},
 	}
 	g.runs = &runs{
@@ -109,6 +110,9 @@ func New(o Options) *Gate {
 	g.delegations = &delegations{
 		store: o.Store.Delegations(), recorder: g.recorder, now: o.Now, ids: ids, profile: o.Profile, byID: map[string]approvals.Delegation{},
 	}
+	g.transitions.closing.Unless(func(r closing.Ended) bool {
+		return timers.working(r.ID) || g.transitions.isWriting(r.ID) || g.Results.Writing(r.ID) || g.turns.stored(r.Turn) || g.activity.isLatest(r.Run, r.ID)
+	})
 	g.opener = &opener{store: o.Store, transitions: g.transitions, runs: g.runs, now: o.Now, ids: ids, turns: g.turns}
 	if o.Conceal == nil {
 		o.Conceal = questions.RefuseSecrets
@@ -146,6 +150,7 @@ func (g *Gate) Run(ctx context.Context) error {
 	requestChanged := func(s approvals.Stored) {
 		g.Results.Changed(&s.Request)
 		g.transitions.changed(s)
+		g.transitions.closing.Changed(&s, g.Results.Waiting(&s.Request))
 		g.activity.requested(&s.Request)
 	}
 	runChanged := func(run approvals.Run) { g.runs.apply(run); g.activity.recorded(run) }
@@ -155,8 +160,12 @@ func (g *Gate) Run(ctx context.Context) error {
 	group.Go(func() error { return g.store.Delegations().Watch(ctx, g.delegations.apply, loaded) })
 	group.Go(func() error { return g.transitions.timers.run(ctx, g.fire) })
 	group.Go(func() error { return g.Results.Run(ctx) })
+	group.Go(func() error { g.transitions.closing.Run(ctx, g.ready); return nil })
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("watch the store: %w", err)
+	}
+	if loads.Load() == watches {
+		g.transitions.closing.Close()
 	}
 	return nil
 }
@@ -194,6 +203,9 @@ func do(ctx context.Context, g *Gate, t *timer) (err error) {
 // fire does the work of a timer. It schedules it again if the store fails.
 func (g *Gate) fire(ctx context.Context, t *timer) {
 	err := do(ctx, g, t)
+	if err == nil || ctx.Err() == nil {
+		defer g.transitions.timers.done(t)
+	}
 	switch {
 	case err == nil || errors.As(err, new(*approvals.DecidedError)) || ctx.Err() != nil:
 	case errors.Is(err, approvals.ErrUnknownRequest) && g.transitions.pending.isRecording(t.id):

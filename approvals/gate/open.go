@@ -46,6 +46,7 @@ func (o *opener) open(ctx context.Context, requests []approvals.Request) (*Hold,
 	}
 	h := &Hold{transitions: o.transitions, done: make(chan struct{}), left: len(requests), requests: slices.Clone(requests)}
 	o.prepare(h.requests)
+	defer o.transitions.closing.Begin(h.requests...)()
 	pending := o.transitions.pending
 	pending.expect(h)
 	created, err := o.record(ctx, h.Requests())

@@ -47,15 +47,19 @@ type scheduler struct {
 	wake chan struct{} // receives when the first timer has changed
 
 	mu     sync.Mutex
-	timers []*timer // the earliest first; most are added at the end
+	timers []*timer       // the earliest first; most are added at the end
+	work   map[string]int // timers that have something to write about a request, until it is done
 }
 
 func newScheduler(now func() time.Time) *scheduler {
-	return &scheduler{now: now, wake: make(chan struct{}, 1)}
+	return &scheduler{now: now, wake: make(chan struct{}, 1), work: map[string]int{}}
 }
 
 func (s *scheduler) add(t *timer) {
 	s.mu.Lock()
+	if t.writes() {
+		s.work[t.id]++
+	}
 	place, _ := slices.BinarySearchFunc(s.timers, t.at, func(other *timer, at time.Time) int { return other.at.Compare(at) })
 	s.timers = slices.Insert(s.timers, place, t)
 	s.mu.Unlock()
@@ -65,6 +69,28 @@ func (s *scheduler) add(t *timer) {
 		default:
 		}
 	}
+}
+
+// writes reports whether a timer has something to write about a request that may be final.
+func (t *timer) writes() bool { return t.kind == timerRepair || t.kind == timerCancel }
+
+// done marks that the work of a timer is done, or that a retry of it has been added.
+func (s *scheduler) done(t *timer) {
+	if !t.writes() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.work[t.id]--; s.work[t.id] == 0 {
+		delete(s.work, t.id)
+	}
+}
+
+// working reports whether a timer has something to write about a request.
+func (s *scheduler) working(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.work[id] > 0
 }
 
 // retry adds a timer that fires after [retryDelay].

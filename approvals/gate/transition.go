@@ -12,6 +12,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/closing"
 	"github.com/heldcall/heldcall/approvals/demands"
 	"github.com/heldcall/heldcall/approvals/grants"
 )
@@ -33,6 +34,7 @@ var (
 // other replicas.
 type transitions struct {
 	store   approvals.Store
+	closing *closing.Closer
 	now     func() time.Time
 	log     *slog.Logger
 	grants  *grants.Grants // nil: decisions are not remembered
@@ -146,6 +148,13 @@ func (t *transitions) begin(id string) {
 		t.writing[id] = w
 	}
 	w.writers++
+}
+
+// isWriting reports whether this process changes a request.
+func (t *transitions) isWriting(id string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.writing[id] != nil
 }
 
 // end applies the revision that the watch reported during the transition.

@@ -48,6 +48,7 @@ type Results struct {
 	mu      sync.Mutex
 	calls   map[releasedCall]awaitedResult
 	inside  map[conversation]int // calls of a conversation
+	writing map[string]int       // results that are being written, by request
 	order   []releasedCall       // as they were released; some have their results
 	full    bool                 // the last write was dropped
 }
@@ -82,7 +83,7 @@ func New(o Options) *Results {
 	return &Results{
 		store: o.Requests, events: o.Events, log: o.Log, now: o.Now, repair: o.Repair,
 		writes: make(chan *approvals.RequestResult, maxResultWrites),
-		calls:  map[releasedCall]awaitedResult{}, inside: map[conversation]int{},
+		calls:  map[releasedCall]awaitedResult{}, inside: map[conversation]int{}, writing: map[string]int{},
 	}
 }
 
@@ -152,6 +153,40 @@ func (x *Results) Changed(r *approvals.Request) {
 		x.await(r, r.Details.Result.ReleasedAt)
 	} else {
 		x.forget(r)
+	}
+}
+
+// Waiting returns a function that reports whether the result of a request is awaited, nil if it
+// is not.
+func (x *Results) Waiting(r *approvals.Request) (waiting func() bool) {
+	if x == nil || r.Details.Result == nil || r.Details.Result.ReceivedAt != nil {
+		return nil
+	}
+	call, id := callOf(r), r.ID
+	return func() bool {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		waits := x.calls[call]
+		return waits.request == id && x.now().Sub(waits.released) < awaitResultFor
+	}
+}
+
+// Writing reports whether a result of a request, or its event, is being written.
+func (x *Results) Writing(request string) bool {
+	if x == nil {
+		return false
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.writing[request] > 0
+}
+
+// count adds to the number of results of a request that are being written.
+func (x *Results) count(request string, n int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.writing[request] += n; x.writing[request] == 0 {
+		delete(x.writing, request)
 	}
 }
 
@@ -241,6 +276,8 @@ func (x *Results) Run(ctx context.Context) error {
 func (x *Results) write(ctx context.Context, result *approvals.RequestResult, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	x.count(result.Request, 1)
+	defer x.count(result.Request, -1)
 	if err := x.update(ctx, result); err != nil {
 		x.log.Warn("failed to record the result of a call", "request", result.Request, "error", err)
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -49,7 +50,10 @@ func (s *Requests) ListRequests(ctx context.Context, f approvals.Filter) (approv
 		if !byWords {
 			batch.Limit = min(listBatch, f.Limit-len(page.Items))
 		}
-		ids, more := s.index.search(batch)
+		ids, more, err := s.index.Search(batch)
+		if err != nil {
+			return approvals.Page{}, err
+		}
 		read, err := s.read(ctx, f, ids)
 		if err != nil {
 			return approvals.Page{}, err
@@ -122,4 +126,12 @@ func (s *Requests) read(ctx context.Context, f approvals.Filter, ids []string) (
 		}
 	}
 	return found, nil
+}
+
+// skipUnknown ignores the error for a record that retention has deleted meanwhile.
+func skipUnknown(err error) error {
+	if errors.Is(err, approvals.ErrUnknownRequest) {
+		return nil
+	}
+	return err
 }

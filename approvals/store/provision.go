@@ -16,11 +16,12 @@ const duplicateWindow = 10 * time.Minute
 
 // provisioned has the buckets and streams of the store.
 type provisioned struct {
-	buckets map[string]jetstream.KeyValue // by name
-	turns   jetstream.Stream              // of the bucket of turns
-	held    objects                       // large held turns
-	events  jetstream.Stream
-	lost    MissingError // that was accepted
+	buckets  map[string]jetstream.KeyValue // by name
+	requests jetstream.Stream              // of the bucket of requests
+	turns    jetstream.Stream              // of the bucket of turns
+	held     objects                       // large held turns
+	events   jetstream.Stream
+	lost     MissingError // that was accepted
 }
 
 // provisioner creates or updates the buckets and streams, with a number of copies.
@@ -58,11 +59,16 @@ func (b provisioner) all(ctx context.Context, o Options) (p provisioned, err err
 	if p.events, err = b.streams(ctx, o.Retention); err != nil {
 		return p, err
 	}
-	err = b.WhenReady(ctx, "open the bucket "+BucketTurns, func(ctx context.Context) (err error) {
-		p.turns, err = b.JS.Stream(ctx, "KV_"+BucketTurns)
-		return err
-	})
-	return p, err
+	for bucket, stream := range map[string]*jetstream.Stream{BucketRequests: &p.requests, BucketTurns: &p.turns} {
+		err := b.WhenReady(ctx, "open the bucket "+bucket, func(ctx context.Context) (err error) {
+			*stream, err = b.JS.Stream(ctx, "KV_"+bucket)
+			return err
+		})
+		if err != nil {
+			return p, err
+		}
+	}
+	return p, nil
 }
 
 // provisionedBucket is a bucket and the time for which it keeps a record (0: for ever).

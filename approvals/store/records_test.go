@@ -123,38 +123,3 @@ func TestTurnIndex(t *testing.T) {
 		t.Error("an expired session is kept")
 	}
 }
-
-func TestRequestIndex(t *testing.T) {
-	x, now := newRequestIndex(), time.Now()
-	for i, id := range []string{"03", "01", "02"} {
-		x.put(approvals.Request{ID: id, Status: approvals.StatusPending, RunID: "r"}, uint64(i+1), now)
-	}
-	if x.put(approvals.Request{ID: "03", Status: approvals.StatusDenied}, 0, now) {
-		t.Error("an older revision was indexed")
-	}
-	x.put(approvals.Request{ID: "02", Status: approvals.StatusApproved, RunID: "r"}, 9, now.Add(-time.Hour))
-	for _, tt := range []struct {
-		filter approvals.Filter
-		want   string
-		more   bool
-	}{
-		{approvals.Filter{Limit: 3}, "03 02 01", false},
-		{approvals.Filter{Limit: 2}, "03 02", true},
-		{approvals.Filter{Limit: 3, Cursor: "03"}, "02 01", false},
-		{approvals.Filter{Limit: 3, Cursor: "01"}, "", false},
-		{approvals.Filter{Limit: 3, Status: approvals.StatusPending}, "03 01", false},
-		{approvals.Filter{Limit: 1, Status: approvals.StatusApproved, RunID: "r"}, "02", false},
-		{approvals.Filter{Limit: 3, RunID: "other"}, "", false},
-	} {
-		ids, more := x.search(tt.filter)
-		if got := strings.Join(ids, " "); got != tt.want || more != tt.more {
-			t.Errorf("%+v: %q, %v; want %q, %v", tt.filter, got, more, tt.want, tt.more)
-		}
-	}
-	x.removeBefore(now.Add(-time.Minute))
-	x.remove("01")
-	x.remove("01")
-	if ids, _ := x.search(approvals.Filter{Limit: 3}); strings.Join(ids, " ") != "03" {
-		t.Errorf("%v are left", ids)
-	}
-}

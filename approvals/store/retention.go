@@ -11,7 +11,9 @@ func (s *Store) keepRetention(ctx context.Context, retention time.Duration) {
 	ticker := time.NewTicker(time.Hour)
 	defer ticker.Stop()
 	for {
-		s.Requests.index.removeBefore(time.Now().Add(-retention))
+		if err := s.Requests.index.Expire(time.Now().Add(-retention)); err != nil {
+			s.backend.Log.Warn("failed to remove old requests from their index; trying again", "error", err)
+		}
 		s.Turns.index.removeBefore(time.Now().Add(-TurnTTL))
 		select {
 		case <-ctx.Done():

@@ -16,6 +16,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/store/natskv"
+	"github.com/heldcall/heldcall/approvals/store/requestindex"
 )
 
 // Store is the whole state. Its parts are safe for concurrent use.
@@ -107,7 +108,11 @@ func (s *Store) open(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	s.makeParts(p, o.Retention)
+	index, err := s.openIndex(p.requests, o)
+	if err != nil {
+		return err
+	}
+	s.makeParts(p, index, o.Retention)
 	work := s.workers.begin()
 	s.workers.Go(func() { s.Turns.watch(work) })
 	s.workers.Go(func() { s.keepRetention(work, o.Retention) })
@@ -132,9 +137,9 @@ func (s *Store) connect(o Options) error {
 	return s.backend.Connect(o.URL, options)
 }
 
-func (s *Store) makeParts(p provisioned, retention time.Duration) {
+func (s *Store) makeParts(p provisioned, index *requestindex.Index, retention time.Duration) {
 	of := func(name string) natskv.Bucket { return natskv.Bucket{Backend: s.backend, KV: p.buckets[name]} }
-	s.Requests = newRequests(of(BucketRequests))
+	s.Requests = newRequests(of(BucketRequests), index)
 	s.Runs = &Records[approvals.Run]{of(BucketRuns), "run", approvals.ErrUnknownRun, func(r *approvals.Run) string { return r.ID }}
 	s.Signals = &Records[approvals.PrincipalSignal]{of(BucketSignals), "signal", approvals.ErrUnknownSignal, (*approvals.PrincipalSignal).Key}
 	s.Delegations = &Records[approvals.Delegation]{of(BucketDelegations), "delegation", approvals.ErrUnknownDelegation, func(d *approvals.Delegation) string { return d.ID }}
@@ -157,14 +162,16 @@ func (s *Store) Close() error { return s.workers.shutDown() }
 
 func (s *Store) shutDown() error {
 	s.workers.end()
-	if s.Events != nil {
+	var err error
+	if s.Events != nil { // the parts were made
 		s.Events.chain.Wait()
+		err = s.Requests.index.Close()
 	}
 	if s.server == nil {
 		s.backend.Close()
-		return nil
+		return err
 	}
-	return s.server.close(s.Events != nil)
+	return errors.Join(err, s.server.close(s.Events != nil))
 }
 
 // Healthy writes a record and reads it back. Its error wraps

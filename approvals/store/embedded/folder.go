@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -94,10 +95,10 @@ func (f folder) checkBlocks(stream, of string, last uint64, repair bool) (losses
 		return nil, err
 	}
 	var found uint64 // the last sequence
+	var content []byte
 	for i, index := range blocks {
 		file := filepath.Join(messages, fmt.Sprint(index, blockSuffix))
-		content, err := os.ReadFile(f.path(file))
-		if err != nil {
+		if content, err = readInto(content, f.path(file)); err != nil {
 			return nil, err
 		}
 		b := readBlock(content, newRecordHash(fmt.Sprintf("%s-%d", stream, index)), found)
@@ -119,6 +120,22 @@ func (f folder) checkBlocks(stream, of string, last uint64, repair bool) (losses
 		err = f.remove(messages, "index.db")
 	}
 	return losses, err
+}
+
+// readInto reads a file into the memory of a buffer, if it fits: a start reads many blocks.
+func readInto(buffer []byte, path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	content := slices.Grow(buffer[:0], int(info.Size()))[:info.Size()]
+	_, err = io.ReadFull(file, content)
+	return content, err
 }
 
 // currentBlocks returns the folder of the blocks of a stream, and their numbers.

@@ -12,7 +12,8 @@ import (
 
 // Watched has the callbacks of a watch. One goroutine calls them.
 type Watched struct {
-	Keys  bool // names only, no values
+	Keys  bool   // names only, no values
+	After uint64 // the revision after which entries are reported
 	Entry func(*Entry)
 	// Current is called with true when Entry has been called with all entries and changes so
 	// far, and with false when changes may be missing.
@@ -59,12 +60,12 @@ const (
 // errMissed ends a watch that has lost messages.
 var errMissed = errors.New("messages of the watch are missing")
 
-// Watch calls w.Entry with every entry of the bucket, then with every change, until the
+// Watch calls w.Entry with every entry of the bucket after w.After, then with every change, until the
 // context ends. After a reconnect, or when the server is silent, it resumes after the last
 // revision: a bucket keeps one revision of each key, so entries and changes are in the order
 // of revisions.
 func (b Bucket) Watch(ctx context.Context, w Watched) error {
-	watch := &watch{bucket: b, Watched: w}
+	watch := &watch{bucket: b, Watched: w, last: w.After}
 	var failing time.Time // since when it cannot be opened
 	for ctx.Err() == nil {
 		reconnected, began := b.Backend.NextReconnect(), time.Now()

@@ -43,6 +43,7 @@ func main() {
 	flag.DurationVar(&o.duration, "duration", 400*time.Millisecond, "of a workload on a hop in a round; paced streams take three times that")
 	flag.IntVar(&o.streams, "streams", 2000, "streams open and held at once for the memory figures")
 	flag.IntVar(&o.many, "many", manyHeld, "calls held at once in the step of very many")
+	flag.IntVar(&o.decided, "history", 50_000, "decided requests in the step of the history")
 	flag.DurationVar(&o.soakFor, "soak", 0, "how long -streams calls are held while agents leave and return; 0: not")
 	flag.Int64Var(&o.events, "events", eventsChecked, "events of the correctness run")
 	flag.DurationVar(&o.limit, "events-limit", 2*time.Minute, "after which the correctness run stops short")
@@ -80,6 +81,7 @@ func main() {
 func (o *options) shorten() {
 	o.rounds, o.duration, o.settle = 2, 150*time.Millisecond, 500*time.Millisecond
 	o.streams, o.many = min(o.streams, 500), min(o.many, 1000)
+	o.decided = min(o.decided, 2000)
 	o.events = min(o.events, 500_000)
 }
 

@@ -33,6 +33,9 @@ func tables(r results) []table {
 	if len(r.Many) > 0 {
 		ts = append(ts, manyTable(r.Many))
 	}
+	if len(r.History) > 0 {
+		ts = append(ts, historyTable(r.History))
+	}
 	if len(r.Leaving) > 0 {
 		ts = append(ts, leavingTable(r.Leaving))
 	}

@@ -17,6 +17,7 @@ type results struct {
 	Memory    []memoryResult  `json:"memory,omitempty"`
 	Held      []heldResult    `json:"held,omitempty"`
 	Many      []manyResult    `json:"many_held,omitempty"`
+	History   []historyResult `json:"history,omitempty"`
 	Leaving   []leaveResult   `json:"leaving,omitempty"`
 	Channels  []channelResult `json:"channels,omitempty"`
 	Judging   []judgingResult `json:"judging,omitempty"`

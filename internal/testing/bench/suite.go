@@ -16,6 +16,7 @@ type options struct {
 	duration time.Duration
 	streams  int           // open and held at once
 	many     int           // held at once in the step of very many
+	decided  int           // requests of the history
 	soakFor  time.Duration // 0: no soak
 	settle   time.Duration // how long memory is left alone before it is read
 	events   int64         // of the correctness run
@@ -94,6 +95,7 @@ func (s *suite) measure() {
 	s.step("memory, open streams", s.memory)
 	s.step("held", s.held)
 	s.step("many held", s.heldMany)
+	s.step("history", s.history)
 	s.step("soak", s.soak)
 	s.step("leaving, streaming", s.leaveStreaming)
 	s.step("leaving, held", s.leaveHeld)

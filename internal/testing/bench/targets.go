@@ -31,7 +31,11 @@ const (
 	decisionMillis    = 20.0
 	stoppedSeconds    = 5.0
 	readySeconds      = 3.0
+	historyReadySecs  = 2.0
 	channelMillis     = 250.0
+	historyBytes      = 60e6
+	historyMillis     = 100.0
+	historyCallsVs    = 0.95 // of those before
 	judgingMicros     = 20.0
 	judgingGrowth     = 10.0 // with ten times the grants, or the rules: no worse than linear
 	eventsChecked     = 10_000_000
@@ -66,6 +70,9 @@ func judge(r *results) []target {
 			atMost(name+"decision to bytes, p99", m.Decision.P99, decisionMillis, "%.2f ms"),
 			atMost(name+"ended after SIGTERM", m.Stopped.Seconds(), stoppedSeconds, "%.2f s"),
 			atMost(name+"ready again after kill -9", m.Ready.Seconds(), readySeconds, "%.2f s"))
+	}
+	for _, h := range r.History {
+		ts = append(ts, judgeHistory(h)...)
 	}
 	for _, l := range r.Leaving {
 		if l.Hop == hopHeldcall {

@@ -1,0 +1,207 @@
+package gate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/approvalstest"
+	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/store"
+)
+
+// loadSpy records the requests that a start reads.
+type loadSpy struct {
+	approvals.Store
+	mu     sync.Mutex
+	loaded bool
+	ids    []string
+}
+
+func (s *loadSpy) WatchRequests(ctx context.Context, changed func(approvals.Stored), loaded func()) error {
+	return s.Store.WatchRequests(ctx, func(r approvals.Stored) {
+		s.mu.Lock()
+		if !s.loaded {
+			s.ids = append(s.ids, r.Request.ID)
+		}
+		s.mu.Unlock()
+		changed(r)
+	}, func() {
+		s.mu.Lock()
+		s.loaded = true
+		s.mu.Unlock()
+		loaded()
+	})
+}
+
+// heldTurn is the only turn that is stored.
+type heldTurn string
+
+func (h heldTurn) AgentState(turn string) (approvals.AgentState, bool) {
+	return approvals.AgentState{State: approvals.AgentDetached}, turn == string(h)
+}
+
+func (heldTurn) RequestChanged(*approvals.Request) {}
+
+// process is a gate on the state in a folder, until it is stopped.
+type process struct {
+	store approvalstest.Store
+	spy   *loadSpy
+	gate  *gate.Gate
+	stop  func()
+}
+
+func runProcess(t *testing.T, dir string, wrap func(approvals.Store) approvals.Store) process {
+	t.Helper()
+	opened, err := store.Open(t.Context(), store.Options{Dir: dir, Listen: "-"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := approvalstest.Parts(opened)
+	p := process{store: s, spy: &loadSpy{Store: wrap(s)}}
+	p.gate = gate.New(gate.Options{Store: p.spy, Results: true, Turns: heldTurn("held")})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := p.gate.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	p.stop = sync.OnceFunc(func() {
+		cancel()
+		running.Wait()
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(p.stop)
+	approvalstest.Await(t, p.gate.Ready(), "the gate to be ready")
+	return p
+}
+
+func unchanged(s approvals.Store) approvals.Store { return s }
+
+func decide(t *testing.T, g *gate.Gate, r approvals.Request) string {
+	t.Helper()
+	id := approvalstest.Open(t, g, r).Requests()[0].ID
+	if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionApprove, ReviewerID: "bob"}); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// A start reads the requests that something waits for, not those that were decided before. All
+// are found, and a late decision learns who was first, also without the index.
+func TestStartReadsOpenRequests(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first := runProcess(t, dir, unchanged)
+	named := func(run, call, turn string) approvals.Request {
+		r := approvalstest.Request("x")
+		r.RunID, r.ToolCallID, r.TurnID = run, call, turn
+		return r
+	}
+	var all []string
+	for i := range 20 {
+		all = append(all, decide(t, first.gate, named("run-1", fmt.Sprint("call_", i), "")))
+	}
+	latest := all[len(all)-1]
+	pending := approvalstest.Open(t, first.gate, named("", "", "")).Requests()[0].ID
+	held := decide(t, first.gate, named("", "", "held"))
+	awaited := decide(t, first.gate, named("", "awaited", ""))
+	r, err := first.gate.Request(t.Context(), awaited)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.gate.Results.Released(&r)
+	approvalstest.Eventually(t, "the release is recorded", func() bool {
+		stored, err := first.store.GetRequest(t.Context(), awaited)
+		return err == nil && stored.Request.Details.Result != nil
+	})
+	all = append(all, pending, held, awaited)
+	first.stop()
+
+	open := []string{latest, pending, held, awaited}
+	for _, restart := range []struct {
+		name string
+		want []string
+	}{{"with the index", open}, {"with the index, again", open}, {"without the index", all}} {
+		if restart.name == "without the index" {
+			removeIndex(t, dir)
+		}
+		p := runProcess(t, dir, unchanged)
+		if diff := cmp.Diff(restart.want, p.spy.ids); diff != "" {
+			t.Errorf("%s: the start read other requests:\n%s", restart.name, diff)
+		}
+		page, err := p.gate.Requests(t.Context(), approvals.Filter{Limit: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var listed []string
+		for _, r := range slices.Backward(page.Items) {
+			listed = append(listed, r.ID)
+		}
+		if diff := cmp.Diff(all, listed); diff != "" {
+			t.Errorf("%s: other requests are listed:\n%s", restart.name, diff)
+		}
+		var late *approvals.DecidedError
+		_, err = p.gate.Decide(t.Context(), approvals.Decision{RequestID: all[0], Action: approvals.ActionDeny, ReviewerID: "eve"})
+		if !errors.As(err, &late) || late.Request.Decisions[0].ReviewerID != "bob" {
+			t.Errorf("%s: a late decision: %v", restart.name, err)
+		}
+		if !p.gate.Results.Any() {
+			t.Errorf("%s: no result is awaited", restart.name)
+		}
+		p.stop()
+	}
+}
+
+func removeIndex(t *testing.T, dir string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.index"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	removeFile(t, files[0])
+}
+
+// A request whose events could not be written is not closed: the next start writes them.
+func TestPromise4_RecordedFirst_EventsAreWrittenAfterARestart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var failing atomic.Bool
+	p := runProcess(t, dir, func(s approvals.Store) approvals.Store {
+		return &faulty{Store: s, appendFails: failing.Load}
+	})
+	id := approvalstest.Open(t, p.gate, approvalstest.Request("x")).Requests()[0].ID
+	failing.Store(true)
+	if _, err := p.gate.Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionDeny, ReviewerID: "bob"}); err != nil {
+		t.Fatal(err)
+	}
+	p.stop()
+
+	p = runProcess(t, dir, unchanged)
+	if !slices.Contains(p.spy.ids, id) {
+		t.Errorf("the start read %v, not %s", p.spy.ids, id)
+	}
+	want := []approvals.EventType{approvals.EventApprovalRequired, approvals.EventApprovalDecision}
+	approvalstest.Eventually(t, "the decision is in the log", func() bool {
+		return cmp.Equal(want, approvalstest.EventTypes(approvalstest.EventsOf(t, p.store, id)))
+	})
+}
+
+func removeFile(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}

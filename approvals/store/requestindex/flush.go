@@ -1,0 +1,184 @@
+package requestindex
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	bolt "go.etcd.io/bbolt"
+)
+
+const (
+	// flushInterval is the time between two writes of the changes. Those that a crash loses are
+	// read again from the bucket.
+	flushInterval = time.Second
+	// flushSize is the number of changes that are written earlier.
+	flushSize = 4096
+	// fillPercent of a page are used: most keys are added in order.
+	fillPercent = 0.9
+	// expireBatch is the number of old requests that are removed in one write.
+	expireBatch = 1000
+)
+
+func (x *Index) flushRegularly() {
+	ticker := time.NewTicker(flushInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-x.stop:
+			return
+		case <-ticker.C:
+		case <-x.wake:
+		}
+		err := x.flush()
+		if failing := err != nil; failing != x.failing {
+			if x.failing = failing; failing {
+				x.log.Warn("failed to write the index of the requests; trying again", "error", err)
+			}
+		}
+	}
+}
+
+// flush writes the changes. Until it has, they stay in memory.
+func (x *Index) flush() error {
+	x.flushing.Lock()
+	defer x.flushing.Unlock()
+	x.mu.RLock()
+	changed, covered := maps.Clone(x.changed), x.covered
+	clean := len(changed) == 0 && covered == x.written
+	x.mu.RUnlock()
+	if clean {
+		return nil
+	}
+	err := guarded(func() error { return x.db.Update(func(tx *bolt.Tx) error { return write(tx, changed, covered) }) })
+	if err != nil {
+		return fmt.Errorf("write the index of the requests: %w", err)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.written = covered
+	rest := map[string]*entry{} // a map keeps the memory of deleted keys
+	for id, e := range x.changed {
+		if flushed, exists := changed[id]; !exists || flushed != e {
+			rest[id] = e
+		}
+	}
+	x.changed = rest
+	return nil
+}
+
+// write writes changes and the covered revision. Keys are written in their order.
+func write(tx *bolt.Tx, changed map[string]*entry, covered uint64) error {
+	for _, name := range [][]byte{bucketRequests, bucketFields, bucketOpen} {
+		tx.Bucket(name).FillPercent = fillPercent
+	}
+	for _, id := range slices.Sorted(maps.Keys(changed)) {
+		if err := writeEntry(tx, id, changed[id]); err != nil {
+			return err
+		}
+	}
+	return tx.Bucket(bucketMeta).Put(keyCovered, binary.BigEndian.AppendUint64(nil, covered))
+}
+
+// writeEntry replaces the entry of a request; nil removes it.
+func writeEntry(tx *bolt.Tx, id string, e *entry) error {
+	requests, fields := tx.Bucket(bucketRequests), tx.Bucket(bucketFields)
+	old, err := parseEntry(requests.Get([]byte(id)))
+	if err != nil {
+		return err
+	}
+	var before, after [][]byte
+	if old != nil {
+		before = old.keys(id)
+	}
+	if e != nil {
+		after = e.keys(id)
+	}
+	for _, key := range before {
+		if !has(after, key) {
+			if err := fields.Delete(key); err != nil {
+				return err
+			}
+		}
+	}
+	for _, key := range after {
+		if !has(before, key) {
+			if err := fields.Put(key, []byte{}); err != nil {
+				return err
+			}
+		}
+	}
+	if e == nil || !e.open {
+		err = tx.Bucket(bucketOpen).Delete([]byte(id))
+	} else {
+		err = tx.Bucket(bucketOpen).Put([]byte(id), []byte{})
+	}
+	if err != nil {
+		return err
+	}
+	if e == nil {
+		return requests.Delete([]byte(id))
+	}
+	return requests.Put([]byte(id), e.encode())
+}
+
+// Expire removes the requests that were written last before a time, some at a time: the bucket
+// has deleted them by age.
+func (x *Index) Expire(before time.Time) error {
+	from, end := "", ulidAt(before) // ids are in the order of creation, and no write is before that
+	if err := x.flush(); err != nil {
+		return err
+	}
+	for {
+		old, last, err := x.older(from, end, before)
+		if err != nil {
+			return fmt.Errorf("find old requests in the index: %w", err)
+		}
+		for _, id := range old {
+			x.Remove(id)
+		}
+		if err := x.flush(); err != nil {
+			return err
+		}
+		if last == "" {
+			return nil
+		}
+		from = last
+	}
+}
+
+// older returns some ids after from and before end of requests that were written last before a
+// time, and the last id that it has read, "" at the end.
+func (x *Index) older(from, end string, before time.Time) (old []string, last string, err error) {
+	err = x.view(func(tx *bolt.Tx) error {
+		cursor := tx.Bucket(bucketRequests).Cursor()
+		key, value := cursor.Seek([]byte(from))
+		for ; key != nil && string(key) < end; key, value = cursor.Next() {
+			e, err := parseEntry(value)
+			if err != nil {
+				return err
+			}
+			if string(key) > from && e.at < before.Unix() {
+				old = append(old, string(key))
+			}
+			if len(old) == expireBatch {
+				last = string(key)
+				return nil
+			}
+		}
+		return nil
+	})
+	return old, last, err
+}
+
+// ulidAt returns the first ULID of a time.
+func ulidAt(t time.Time) string {
+	var id ulid.ULID
+	if err := id.SetTime(ulid.Timestamp(t)); err != nil {
+		return ""
+	}
+	return id.String()
+}

@@ -1,0 +1,276 @@
+// Package requestindex finds requests by the fields that filters compare, in a file: its memory
+// does not grow with the history. The bucket of the requests has the truth. The file can be
+// deleted while heldcall is stopped; it is then made again of the bucket.
+//
+// Read [Open], entry.go (the fields of a request), search.go, then flush.go (changes are in
+// memory until they are in the file).
+package requestindex
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// version changes with the format of the file: a file of another version is made again.
+const version = 1
+
+// lockWait is the time limit for the lock of the file.
+const lockWait = 5 * time.Second
+
+// The buckets of the file, and the keys of the bucket meta.
+var (
+	bucketMeta     = []byte("meta")
+	bucketRequests = []byte("requests") // entries by id
+	bucketFields   = []byte("fields")   // keys of entries: see fieldKey
+	bucketOpen     = []byte("open")     // ids of requests that are not closed
+
+	keySource  = []byte("source")
+	keyCovered = []byte("covered")
+)
+
+// Source is the bucket of which an index is made.
+type Source struct {
+	ID   string // differs from that of another bucket
+	Last uint64 // its last revision
+}
+
+// Index has the fields of requests by id. Ids are ULIDs, so their order is the order of
+// creation. It is safe for concurrent use.
+type Index struct {
+	db      *bolt.DB
+	scratch string // the name of a file that is removed, else ""
+	log     *slog.Logger
+	stop    chan struct{}
+	wake    chan struct{} // receives when many changes are not in the file
+	done    sync.WaitGroup
+
+	flushing sync.Mutex // held while changes are written
+
+	mu      sync.RWMutex
+	changed map[string]*entry // that are not in the file yet, by id; nil: it was removed
+	covered uint64            // all revisions up to it are in the index
+	written uint64            // covered, as the file has it
+	failing bool              // the last write failed
+}
+
+// Open opens the index in a file, and empties it if it is not that of the source or is damaged.
+func Open(path string, source Source, log *slog.Logger) (*Index, error) {
+	x := &Index{log: log, stop: make(chan struct{}), wake: make(chan struct{}, 1), changed: map[string]*entry{}}
+	err := x.open(path, source)
+	if err != nil && !errors.Is(err, berrors.ErrTimeout) {
+		log.Info("making the index of the requests again", "file", path, "reason", err)
+		if err = os.Remove(path); err == nil || errors.Is(err, os.ErrNotExist) {
+			err = x.open(path, source)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the index of the requests, %s: %w", path, err)
+	}
+	x.done.Go(x.flushRegularly)
+	return x, nil
+}
+
+// OpenScratch opens an index that begins empty, in a file of a folder, "" for that of temporary
+// files. The file has no name any more, so that a crash leaves none. A system that keeps the
+// names of open files keeps it until the index is closed.
+func OpenScratch(dir string, source Source, log *slog.Logger) (*Index, error) {
+	if dir != "" {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("make the folder of the index of the requests: %w", err)
+		}
+	}
+	file, err := os.CreateTemp(dir, "heldcall.index.*")
+	if err != nil {
+		return nil, fmt.Errorf("make the index of the requests: %w", err)
+	}
+	defer func() { _ = os.Remove(file.Name()) }()
+	if err := file.Close(); err != nil {
+		return nil, fmt.Errorf("make the index of the requests: %w", err)
+	}
+	x, err := Open(file.Name(), source, log)
+	if err == nil {
+		x.scratch = file.Name()
+	}
+	return x, err
+}
+
+// open opens the file. Its error is the reason to make the index again.
+func (x *Index) open(path string, source Source) (err error) {
+	err = guarded(func() (err error) {
+		x.db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: lockWait})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = guarded(func() error { return x.db.Update(func(tx *bolt.Tx) error { return x.load(tx, source) }) })
+	if err != nil {
+		err = errors.Join(err, x.db.Close())
+	}
+	return err
+}
+
+// load creates the buckets of a new file, or checks that the file is the index of the source.
+func (x *Index) load(tx *bolt.Tx, source Source) error {
+	id := fmt.Appendf(nil, "%d %s", version, source.ID)
+	meta := tx.Bucket(bucketMeta)
+	if meta == nil {
+		for _, name := range [][]byte{bucketMeta, bucketRequests, bucketFields, bucketOpen} {
+			if _, err := tx.CreateBucket(name); err != nil {
+				return err
+			}
+		}
+		return tx.Bucket(bucketMeta).Put(keySource, id)
+	}
+	if was := string(meta.Get(keySource)); was != string(id) {
+		return fmt.Errorf("it is that of %q, not of %q", was, id)
+	}
+	covered := uint64(0)
+	if value := meta.Get(keyCovered); len(value) == 8 {
+		covered = binary.BigEndian.Uint64(value)
+	}
+	if covered > source.Last {
+		return fmt.Errorf("it is newer than the requests: revision %d, the last is %d", covered, source.Last)
+	}
+	if err := check(tx); err != nil {
+		return err
+	}
+	x.covered, x.written = covered, covered
+	return nil
+}
+
+// check reads the whole file. A part that is missing is noticed, because each entry has as many
+// keys as fields.
+func check(tx *bolt.Tx) error {
+	if info, err := os.Stat(tx.DB().Path()); err != nil || info.Size() < tx.Size() {
+		return errors.Join(errors.New("the file is cut"), err) // to read on would be a fault of the memory
+	}
+	keys, open := 0, 0
+	err := tx.Bucket(bucketRequests).ForEach(func(id, value []byte) error {
+		e, err := parseEntry(value)
+		if err == nil {
+			keys += len(e.keys(string(id)))
+			open += int(boolByte(e.open))
+		}
+		return err
+	})
+	for name, want := range map[string]int{string(bucketFields): keys, string(bucketOpen): open} {
+		n := 0
+		err = errors.Join(err, tx.Bucket([]byte(name)).ForEach(func([]byte, []byte) error { n++; return nil }))
+		if n != want {
+			err = errors.Join(err, fmt.Errorf("it has %d keys of %s, not %d", n, name, want))
+		}
+	}
+	return err
+}
+
+// guarded calls do, and returns a panic as an error: the library panics if its file is damaged.
+func guarded(do func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("the index is damaged: %v", cause)
+		}
+	}()
+	return do()
+}
+
+// view reads the file.
+func (x *Index) view(read func(*bolt.Tx) error) error {
+	return guarded(func() error { return x.db.View(read) })
+}
+
+// Close writes the changes that are left, and closes the file.
+func (x *Index) Close() error {
+	close(x.stop)
+	x.done.Wait()
+	if x.scratch != "" {
+		err := x.db.Close()
+		_ = os.Remove(x.scratch)
+		return err
+	}
+	return errors.Join(x.flush(), x.db.Close())
+}
+
+// Put indexes a revision of a request, which is open then. It reports false for a revision that
+// is older than the indexed one.
+func (x *Index) Put(r *approvals.Request, revision uint64, at time.Time) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	known := x.findLocked(r.ID)
+	switch {
+	case known != nil && revision < known.revision:
+		return false
+	case known != nil && revision == known.revision:
+		return true // it may be closed
+	}
+	x.setLocked(r.ID, entryOf(r, revision, at))
+	return true
+}
+
+// CloseRequest marks that nothing waits for a request, if it is still at a revision.
+func (x *Index) CloseRequest(id string, revision uint64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	known := x.findLocked(id)
+	if known == nil || known.revision != revision || !known.open {
+		return
+	}
+	closed := *known
+	closed.open = false
+	x.setLocked(id, &closed)
+}
+
+// Remove removes a request.
+func (x *Index) Remove(id string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.setLocked(id, nil)
+}
+
+func (x *Index) setLocked(id string, e *entry) {
+	if x.changed[id] = e; len(x.changed) >= flushSize {
+		select {
+		case x.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// findLocked returns the entry of a request, nil for none.
+func (x *Index) findLocked(id string) (e *entry) {
+	if e, changed := x.changed[id]; changed {
+		return e
+	}
+	err := x.view(func(tx *bolt.Tx) (err error) {
+		e, err = parseEntry(tx.Bucket(bucketRequests).Get([]byte(id)))
+		return err
+	})
+	if err != nil && !errors.Is(err, berrors.ErrDatabaseNotOpen) { // else heldcall stops
+		x.log.Error("failed to read the index of the requests", "request", id, "error", err)
+	}
+	return e
+}
+
+// Cover marks that all revisions up to one are in the index.
+func (x *Index) Cover(revision uint64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.covered = max(x.covered, revision)
+}
+
+// Covered returns the revision up to which all are in the index.
+func (x *Index) Covered() uint64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.covered
+}

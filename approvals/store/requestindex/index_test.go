@@ -1,0 +1,304 @@
+package requestindex_test
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/store/requestindex"
+)
+
+var source = requestindex.Source{ID: "bucket", Last: 1 << 40}
+
+func open(t *testing.T, path string, source requestindex.Source) *requestindex.Index {
+	t.Helper()
+	x, err := requestindex.Open(path, source, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func closed(t *testing.T, x *requestindex.Index) {
+	t.Helper()
+	if err := x.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func search(t *testing.T, x *requestindex.Index, f approvals.Filter) (string, bool) {
+	t.Helper()
+	ids, more, err := x.Search(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(ids, " "), more
+}
+
+func TestSearch(t *testing.T) {
+	path, now := filepath.Join(t.TempDir(), "index"), time.Now()
+	x := open(t, path, source)
+	long := strings.Repeat("s", 300)
+	for i, id := range []string{"03", "01", "02"} {
+		x.Put(&approvals.Request{ID: id, Status: approvals.StatusPending, RunID: "r", SessionID: long}, uint64(i+1), now)
+	}
+	if x.Put(&approvals.Request{ID: "03", Status: approvals.StatusDenied}, 0, now) {
+		t.Error("an older revision was indexed")
+	}
+	x.Put(&approvals.Request{ID: "02", Status: approvals.StatusApproved, RunID: "r"}, 9, now.Add(-time.Hour))
+	for _, where := range []string{"in memory", "in the file"} {
+		for _, tt := range []struct {
+			filter approvals.Filter
+			want   string
+			more   bool
+		}{
+			{approvals.Filter{Limit: 3}, "03 02 01", false},
+			{approvals.Filter{Limit: 2}, "03 02", true},
+			{approvals.Filter{Limit: 3, Cursor: "03"}, "02 01", false},
+			{approvals.Filter{Limit: 3, Cursor: "01"}, "", false},
+			{approvals.Filter{Limit: 3, Status: approvals.StatusPending}, "03 01", false},
+			{approvals.Filter{Limit: 1, Status: approvals.StatusApproved, RunID: "r"}, "02", false},
+			{approvals.Filter{Limit: 3, RunID: "r", Cursor: "03"}, "02 01", false},
+			{approvals.Filter{Limit: 3, RunID: "other"}, "", false},
+			{approvals.Filter{Limit: 3, SessionID: long}, "03 01", false},
+			{approvals.Filter{Limit: 3, SessionID: long + "x"}, "", false},
+		} {
+			if got, more := search(t, x, tt.filter); got != tt.want || more != tt.more {
+				t.Errorf("%s, %+v: %q, %v; want %q, %v", where, tt.filter, got, more, tt.want, tt.more)
+			}
+		}
+		closed(t, x)
+		x = open(t, path, source)
+	}
+	closed(t, x)
+}
+
+// The index finds what a model in memory finds, whether changes are in the file or not yet.
+func TestSearchesAreThoseOfAModel(t *testing.T) {
+	const requests, steps = 60, 1500
+	random := rand.New(rand.NewPCG(1, 2))
+	path, now := filepath.Join(t.TempDir(), "index"), time.Now()
+	x := open(t, path, source)
+	model, at, unclosed := map[string]approvals.Request{}, map[string]uint64{}, map[string]bool{}
+	pick := func(values ...string) string { return values[random.IntN(len(values))] }
+	for step := range uint64(steps) {
+		id := fmt.Sprintf("%03d", random.IntN(requests))
+		switch random.IntN(12) {
+		case 0:
+			x.Remove(id)
+			delete(model, id)
+			delete(at, id)
+			delete(unclosed, id)
+		case 1, 2:
+			x.CloseRequest(id, at[id])
+			delete(unclosed, id)
+		case 3:
+			closed(t, x)
+			x = open(t, path, source)
+		default:
+			r := approvals.Request{
+				ID: id, Status: approvals.Status(pick("pending", "approved", "denied")), Kind: approvals.Kind(pick("permission", "result")),
+				RiskLevel: approvals.Risk(pick("", "high")), RunID: pick("", "a", "ab", "b"), SessionID: pick("s", "t"),
+			}
+			x.Put(&r, step+1, now)
+			model[id], at[id], unclosed[id] = r, step+1, true
+		}
+		f := approvals.Filter{
+			Status: approvals.Status(pick("", "", "pending", "approved")), Kind: approvals.Kind(pick("", "", "result")), Risk: approvals.Risk(pick("", "", "high")),
+			RunID: pick("", "", "a", "b"), SessionID: pick("", "", "s"), Cursor: pick("", fmt.Sprintf("%03d", random.IntN(requests))), Limit: 1 + random.IntN(20),
+		}
+		want, more := searchModel(model, f)
+		if got, gotMore := search(t, x, f); got != want || more != gotMore {
+			t.Fatalf("step %d, %+v: %q, %v; want %q, %v", step, f, got, gotMore, want, more)
+		}
+		wantOpen := ids(unclosed)
+		if got, err := x.OpenRequests(); err != nil || !slices.Equal(got, wantOpen) {
+			t.Fatalf("step %d: open are %v, %v; want %v", step, got, err, wantOpen)
+		}
+	}
+	closed(t, x)
+}
+
+func ids[T any](of map[string]T) []string {
+	all := []string{}
+	for id := range of {
+		all = append(all, id)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func searchModel(model map[string]approvals.Request, f approvals.Filter) (page string, more bool) {
+	var found []string
+	for _, id := range slices.Backward(ids(model)) {
+		r := model[id]
+		if (f.Cursor != "" && id >= f.Cursor) || !f.Matches(&r) {
+			continue
+		}
+		if len(found) == f.Limit {
+			return strings.Join(found, " "), true
+		}
+		found = append(found, id)
+	}
+	return strings.Join(found, " "), false
+}
+
+func TestCovered(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index")
+	x := open(t, path, source)
+	x.Put(&approvals.Request{ID: "01"}, 5, time.Now())
+	x.Cover(5)
+	x.Cover(4)
+	closed(t, x)
+	for name, tt := range map[string]struct {
+		source  requestindex.Source
+		covered uint64
+	}{
+		"the same":                     {source, 5},
+		"its last revision is covered": {requestindex.Source{ID: "bucket", Last: 5}, 5},
+		"it has lost revisions":        {requestindex.Source{ID: "bucket", Last: 4}, 0},
+		"another bucket":               {requestindex.Source{ID: "other", Last: 9}, 0},
+	} {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := filepath.Join(t.TempDir(), "index")
+		if err := os.WriteFile(copied, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		x := open(t, copied, tt.source)
+		found, _ := search(t, x, approvals.Filter{Limit: 9})
+		if got := x.Covered(); got != tt.covered || (found != "") != (tt.covered > 0) {
+			t.Errorf("%s: covered up to %d, want %d; found %q", name, got, tt.covered, found)
+		}
+		closed(t, x)
+	}
+}
+
+// A damaged file is made again; nothing in it hides a request.
+func TestDamagedFile(t *testing.T) {
+	path, now := filepath.Join(t.TempDir(), "index"), time.Now()
+	x := open(t, path, source)
+	for i := range 2000 {
+		x.Put(&approvals.Request{ID: fmt.Sprintf("%06d", i), Status: approvals.StatusApproved, RunID: "run"}, uint64(i+1), now)
+	}
+	x.Cover(2000)
+	closed(t, x)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := os.Getpagesize()
+	damaged := map[string][]byte{"empty": {}, "no index": []byte(strings.Repeat("no index ", page)), "cut": content[:len(content)/2/page*page]}
+	for at := 2 * page; at < len(content); at += 7 * page {
+		bytes := slices.Clone(content)
+		copy(bytes[at:], make([]byte, page))
+		damaged[fmt.Sprintf("page %d is empty", at/page)] = bytes
+	}
+	for name, content := range damaged {
+		copied := filepath.Join(t.TempDir(), "index")
+		if err := os.WriteFile(copied, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		x := open(t, copied, source)
+		if x.Covered() == 0 {
+			closed(t, x)
+			continue
+		}
+		// The page was of no use.
+		seen, f := 0, approvals.Filter{RunID: "run", Limit: 500}
+		for more := true; more; {
+			var ids []string
+			if ids, more, err = x.Search(f); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			seen += len(ids)
+			f.Cursor = ids[max(0, len(ids)-1)]
+		}
+		if seen != 2000 {
+			t.Errorf("%s: %d requests are found", name, seen)
+		}
+		closed(t, x)
+	}
+}
+
+func TestExpire(t *testing.T) {
+	now := time.Now()
+	x := open(t, filepath.Join(t.TempDir(), "index"), source)
+	defer closed(t, x)
+	put := func(created, written time.Duration) string {
+		id := ulid.MustNew(ulid.Timestamp(now.Add(-created)), ulid.DefaultEntropy()).String()
+		x.Put(&approvals.Request{ID: id, Status: approvals.StatusApproved}, 1, now.Add(-written))
+		return id
+	}
+	for range 2500 {
+		put(3*time.Hour, 2*time.Hour)
+	}
+	decidedLate, fresh := put(2*time.Hour, time.Minute), put(time.Minute, time.Minute)
+	if err := x.Expire(now.Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := search(t, x, approvals.Filter{Limit: 9}); got != fresh+" "+decidedLate {
+		t.Errorf("left are %q", got)
+	}
+}
+
+func TestScratch(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	x, err := requestindex.OpenScratch(dir, source, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20_000 { // the file grows
+		x.Put(&approvals.Request{ID: fmt.Sprintf("%06d", i), RunID: "run"}, uint64(i+1), time.Now())
+	}
+	if got, _ := search(t, x, approvals.Filter{Limit: 1, RunID: "run"}); got != "019999" {
+		t.Errorf("found %q", got)
+	}
+	closed(t, x)
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+}
+
+// The memory of the index does not grow with the requests.
+func TestMemory(t *testing.T) {
+	const requests = 50_000
+	x := open(t, filepath.Join(t.TempDir(), "index"), source)
+	defer closed(t, x)
+	fill := func(from, to int) {
+		for i := from; i < to; i++ {
+			r := &approvals.Request{ID: fmt.Sprintf("%026d", i), Status: approvals.StatusApproved, RunID: fmt.Sprint("run-", i/10), SessionID: fmt.Sprint("session-", i/50)}
+			x.Put(r, uint64(i+1), time.Now())
+			x.CloseRequest(r.ID, uint64(i+1))
+		}
+		if err := x.Expire(time.Unix(0, 0)); err != nil { // it writes the changes
+			t.Fatal(err)
+		}
+	}
+	fill(0, 1000)
+	before := heap()
+	fill(1000, requests)
+	if grown := heap() - before; grown > requests*20 {
+		t.Errorf("%d requests use %d bytes of memory", requests, grown)
+	}
+}
+
+func heap() int64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.GC() // the second empties the pools
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}

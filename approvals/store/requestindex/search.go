@@ -1,0 +1,154 @@
+package requestindex
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// Search returns the ids of a page, newest first, and whether there are more.
+func (x *Index) Search(f approvals.Filter) (ids []string, more bool, err error) {
+	x.mu.RLock()
+	changed := maps.Clone(x.changed)
+	x.mu.RUnlock()
+	err = x.view(func(tx *bolt.Tx) error {
+		for id, err := range found(tx, &f, changed) {
+			if err != nil {
+				return err
+			}
+			if more = len(ids) == f.Limit; more {
+				return nil
+			}
+			ids = append(ids, id)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("search the index of the requests: %w: %w", approvals.ErrStoreUnavailable, err)
+	}
+	return ids, more, nil
+}
+
+// found yields the ids that a filter selects, newest first: those of changes, and the others in
+// the file.
+func found(tx *bolt.Tx, f *approvals.Filter, changed map[string]*entry) iter.Seq2[string, error] {
+	var fresh []string // descending
+	for id, e := range changed {
+		if e != nil && (f.Cursor == "" || id < f.Cursor) && e.matches(f) {
+			fresh = append(fresh, id)
+		}
+	}
+	slices.SortFunc(fresh, func(a, b string) int { return strings.Compare(b, a) })
+	return func(yield func(string, error) bool) {
+		for id, err := range stored(tx, f) {
+			for ; len(fresh) > 0 && fresh[0] > id && err == nil; fresh = fresh[1:] {
+				if !yield(fresh[0], nil) {
+					return
+				}
+			}
+			if _, replaced := changed[id]; !replaced && !yield(id, err) {
+				return
+			}
+		}
+		for _, id := range fresh {
+			if !yield(id, nil) {
+				return
+			}
+		}
+	}
+}
+
+// stored yields the ids in the file that a filter selects, newest first. It reads the keys of
+// the field that selects the fewest, as a rule.
+func stored(tx *bolt.Tx, f *approvals.Filter) iter.Seq2[string, error] {
+	prefix, others := narrowest(f)
+	requests, cursor := tx.Bucket(bucketRequests), tx.Bucket(bucketRequests).Cursor()
+	if prefix != nil {
+		cursor = tx.Bucket(bucketFields).Cursor()
+	}
+	return func(yield func(string, error) bool) {
+		for key, value := last(cursor, prefix, f.Cursor); key != nil && bytes.HasPrefix(key, prefix); key, value = cursor.Prev() {
+			id := key[len(prefix):]
+			if others {
+				if prefix != nil {
+					value = requests.Get(id)
+				}
+				e, err := parseEntry(value)
+				if err != nil || e == nil {
+					yield("", fmt.Errorf("request %s: %w", id, errEntry))
+					return
+				}
+				if !e.matches(f) {
+					continue
+				}
+			}
+			if !yield(string(id), nil) {
+				return
+			}
+		}
+	}
+}
+
+// narrowest returns the prefix of the keys to read for a filter, nil for all requests, and
+// whether the filter compares other fields too.
+func narrowest(f *approvals.Filter) (prefix []byte, others bool) {
+	values := [fields]string{string(f.Status), string(f.Kind), string(f.Risk), f.SessionID, f.RunID}
+	set := 0
+	for _, value := range values {
+		set += int(boolByte(value != ""))
+	}
+	order := []int{fieldRun, fieldSession, fieldStatus, fieldKind, fieldRisk}
+	if f.Status == approvals.StatusPending {
+		order = []int{fieldStatus}
+	}
+	for _, field := range order {
+		if values[field] != "" {
+			return fieldPrefix(field, values[field]), set > 1 || len(values[field]) > longestValue
+		}
+	}
+	return nil, false
+}
+
+// last moves a cursor to the last key with a prefix whose rest is before an id ("": any).
+func last(cursor *bolt.Cursor, prefix []byte, before string) (key, value []byte) {
+	end := []byte(before)
+	if before == "" {
+		end = []byte{0xff}
+	}
+	if key, _ = cursor.Seek(append(bytes.Clone(prefix), end...)); key == nil {
+		return cursor.Last()
+	}
+	return cursor.Prev()
+}
+
+// OpenRequests returns the ids of the requests that are not closed, in order.
+func (x *Index) OpenRequests() (ids []string, err error) {
+	x.mu.RLock()
+	changed := maps.Clone(x.changed)
+	x.mu.RUnlock()
+	err = x.view(func(tx *bolt.Tx) error {
+		return tx.Bucket(bucketOpen).ForEach(func(key, _ []byte) error {
+			if _, replaced := changed[string(key)]; !replaced {
+				ids = append(ids, string(key))
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the open requests of the index: %w: %w", approvals.ErrStoreUnavailable, err)
+	}
+	for id, e := range changed {
+		if e != nil && e.open {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}

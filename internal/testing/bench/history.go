@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/store"
+)
+
+// historyResult is heldcall before and after many requests were decided.
+type historyResult struct {
+	Decided  int           `json:"decided"`
+	Empty    int64         `json:"empty_bytes"` // resident, at rest, with the few requests of the first calls
+	Full     int64         `json:"full_bytes"`  // the same after a restart with the decided requests
+	Ready    time.Duration `json:"ready_after_restart_ns"`
+	Calls    float64       `json:"calls_per_second"` // held and approved, with few requests
+	CallsNow float64       `json:"calls_per_second_with_history"`
+	Disk     int64         `json:"disk_bytes_per_request"`
+	Page     latency       `json:"page"`
+	Run      latency       `json:"run"`
+	Search   latency       `json:"search"`
+}
+
+const (
+	historyAgents = 64  // that have calls held and approved, and writers that fill the store
+	historyReads  = 200 // of each kind
+	runLength     = 10  // requests of a run
+)
+
+// history measures calls and memory, fills the store with decided requests, and measures again after a restart.
+func (s *suite) history() error {
+	if !s.has(hopHeldcall) {
+		return nil
+	}
+	return s.fresh(hopHeldcall, heldcallOptions{policy: "ask", keepalive: defaultKeepalive}, func(h *hop) error {
+		r := historyResult{Decided: s.decided}
+		var err error
+		if r.Calls, err = h.approveCalls(10 * s.duration); err != nil {
+			return err
+		}
+		if r.Empty, _, err = h.restarted(); err != nil {
+			return err
+		}
+		if _, err := h.ended(syscall.SIGTERM); err != nil {
+			return err
+		}
+		data := filepath.Join(h.cmd.Dir, "data")
+		before, err := folderSize(data)
+		if err != nil {
+			return err
+		}
+		ids, err := fillHistory(data, s.decided)
+		if err != nil {
+			return err
+		}
+		after, err := folderSize(data)
+		if err != nil {
+			return err
+		}
+		r.Disk = (after - before) / int64(s.decided)
+		if _, err := h.started(); err != nil { // it verifies the log, which heldcall would have done meanwhile
+			return err
+		}
+		if r.Full, r.Ready, err = h.restarted(); err != nil {
+			return err
+		}
+		if err := h.profiles.heap(h, "heap with a history"); err != nil {
+			return err
+		}
+		if err := h.readHistory(ids, &r); err != nil {
+			return err
+		}
+		if r.CallsNow, err = h.approveCalls(10 * s.duration); err != nil {
+			return err
+		}
+		s.results.History = append(s.results.History, r)
+		return nil
+	})
+}
+
+// restarted stops heldcall and starts it again. It returns the time until it is ready, and its memory after a rest.
+func (h *hop) restarted() (rest int64, ready time.Duration, err error) {
+	if _, err := h.ended(syscall.SIGTERM); err != nil {
+		return 0, 0, err
+	}
+	if ready, err = h.started(); err != nil {
+		return 0, 0, err
+	}
+	time.Sleep(restTime)
+	m, err := memoryOf(h.pid())
+	return m.Resident, ready, err
+}
+
+// approveCalls has calls of many agents held and approves them, for about d. It returns the calls in a second.
+func (h *hop) approveCalls(d time.Duration) (perSecond float64, err error) {
+	began, calls := time.Now(), 0
+	for time.Since(began) < d {
+		held, err := holdCalls(h, chat, shapeHeld, historyAgents)
+		if err != nil {
+			return 0, err
+		}
+		var group errgroup.Group
+		for _, a := range held.agents {
+			group.Go(func() error { _, err := h.decide(chat, a, held.ids[a.seed]); return err })
+		}
+		err = group.Wait()
+		closeAgents(held.agents)
+		if err != nil {
+			return 0, err
+		}
+		calls += len(held.agents)
+	}
+	return float64(calls) / time.Since(began).Seconds(), nil
+}
+
+// readHistory times pages of the list, the requests of runs, and first pages of searches for words that few requests have.
+func (h *hop) readHistory(ids []string, r *historyResult) error {
+	for into, filter := range map[*latency]func(i int) approvals.Filter{
+		&r.Page:   func(i int) approvals.Filter { return approvals.Filter{Cursor: ids[i]} },
+		&r.Run:    func(i int) approvals.Filter { return approvals.Filter{RunID: runOf(i)} },
+		&r.Search: func(i int) approvals.Filter { return approvals.Filter{Text: fmt.Sprintf("deploy-%d.", i)} },
+	} {
+		var times []int64
+		for n := range historyReads {
+			i := n * (len(ids) - 1) / historyReads
+			began := time.Now()
+			if _, err := h.console.Requests(context.Background(), filter(i)); err != nil {
+				return fmt.Errorf("list requests: %w", err)
+			}
+			times = append(times, int64(time.Since(began)))
+		}
+		*into = newLatency(times)
+	}
+	return nil
+}
+
+func runOf(i int) string { return fmt.Sprintf("run-%d", i/runLength) }
+
+// fillHistory writes n requests that were decided during the last day, with their events, to the state in a folder. It returns their ids.
+func fillHistory(dir string, n int) (ids []string, err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s, err := store.Open(ctx, store.Options{Dir: dir, Listen: "-"})
+	if err != nil {
+		return nil, fmt.Errorf("fill the history: %w", err)
+	}
+	g := gate.New(gate.Options{Store: s.ForGate()}) // closes the requests
+	var running sync.WaitGroup
+	running.Go(func() { _ = g.Run(ctx) })
+	defer func() { cancel(); running.Wait(); err = errors.Join(err, s.Close()) }()
+	ids = make([]string, n)
+	began, step := time.Now().UTC().Add(-24*time.Hour), 23*time.Hour/time.Duration(n)
+	var group errgroup.Group
+	var next atomic.Int64
+	for range historyAgents {
+		group.Go(func() error {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				r := decidedRequest(i, began.Add(time.Duration(i)*step))
+				ids[i] = r.ID
+				if err := recordDecided(ctx, s, r); err != nil {
+					return fmt.Errorf("fill the history: %w", err)
+				}
+			}
+			return nil
+		})
+	}
+	return ids, group.Wait()
+}
+
+func decidedRequest(i int, at time.Time) approvals.Request {
+	ended := at.Add(10 * time.Second)
+	r := approvals.Request{
+		ID: ulid.MustNew(ulid.Timestamp(at), ulid.DefaultEntropy()).String(), Kind: approvals.KindPermission, Status: approvals.StatusApproved,
+		Principal: approvals.Principal{Tenant: "default", User: "ann", Agent: "coder"}, SessionID: fmt.Sprintf("session-%d", i/(10*runLength)), RunID: runOf(i),
+		TurnID: ulid.Make().String(), Dialect: "openai-chat", Model: "model", ToolCallID: fmt.Sprintf("call_%d", i), ToolName: "bash", RiskLevel: approvals.RiskHigh,
+		Arguments: json.RawMessage(fmt.Sprintf(`{"command":"make deploy-%d. && make check","cwd":"/srv/app"}`, i)), CreatedAt: at, ExpiresAt: at.Add(5 * time.Minute),
+	}
+	r.Context.LastUserMessage = "Deploy the application and check it."
+	r.Decisions = []approvals.Decision{{RequestID: r.ID, Action: approvals.ActionApprove, ReviewerID: "local", Channel: "console", DecidedAt: ended}}
+	r.Details.EndedAt = &ended
+	return r
+}
+
+// recordDecided records a decided request, as the gate does it, and the release of its call.
+func recordDecided(ctx context.Context, s *store.Store, r approvals.Request) error {
+	if _, err := s.Requests.CreateRequest(ctx, r); err != nil {
+		return err
+	}
+	events := approvals.RequestEvents(&r)
+	released := events[0]
+	released.ID, released.Type, released.Time, released.Outcome = ulid.Make().String(), approvals.EventCallReleased, r.Decisions[0].DecidedAt, string(approvals.OutcomeAllowedByPerson)
+	if err := s.Events.AppendEvents(ctx, append(events, released)...); err != nil {
+		return err
+	}
+	return s.Requests.PublishRequest(ctx, r)
+}
+
+// folderSize returns the bytes of the files in a folder.
+func folderSize(dir string) (size int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	return size, err
+}
+
+func historyTable(all []historyResult) table {
+	t := table{
+		title: "Before and after many decided requests, in chat",
+		note:  fmt.Sprintf("memory resident, %s after a restart; calls held and approved of %d agents; a search reads at most 2,000 requests for a page", restTime, historyAgents),
+		header: []string{
+			"decided", "MiB before", "MiB after", "ready after", "calls/s before", "after", "bytes on disk a request",
+			"page p50 ms", "p99 ms", "run p50 ms", "p99 ms", "search p50 ms", "p99 ms",
+		},
+	}
+	for _, r := range all {
+		cells := []string{
+			fmt.Sprint(r.Decided), fmt.Sprint(r.Empty >> 20), fmt.Sprint(r.Full >> 20), r.Ready.Round(time.Second / 100).String(),
+			fmt.Sprintf("%.0f", r.Calls), fmt.Sprintf("%.0f", r.CallsNow), fmt.Sprint(r.Disk),
+		}
+		for _, l := range []latency{r.Page, r.Run, r.Search} {
+			cells = append(cells, fmt.Sprintf("%.1f", l.P50), fmt.Sprintf("%.1f", l.P99))
+		}
+		t.rows = append(t.rows, cells)
+	}
+	return t
+}
+
+func judgeHistory(r historyResult) []target {
+	name := fmt.Sprintf("after %d decided requests: ", r.Decided)
+	return []target{
+		atMost(name+"more memory", float64(r.Full-r.Empty)/1e6, historyBytes/1e6, "%.0f MB"),
+		atMost(name+"ready after a restart", r.Ready.Seconds(), historyReadySecs, "%.2f s"),
+		atLeast(name+"held and approved calls, of those before", r.CallsNow/r.Calls, historyCallsVs, "%.2f"),
+		atMost(name+"a page of the list, p99", r.Page.P99, historyMillis, "%.1f ms"),
+		atMost(name+"the requests of a run, p99", r.Run.P99, historyMillis, "%.1f ms"),
+		atMost(name+"a page of a search, p99", r.Search.P99, historyMillis, "%.1f ms"),
+	}
+}
