@@ -41,21 +41,31 @@ func NewProposal(pattern string) (*Proposal, error) {
 }
 
 // Parsed is a call that is compared with many patterns.
-type Parsed struct{ e *evaluation }
+type Parsed struct {
+	e        *evaluation
+	straight *Parsed // the script of the call in a straight line, nil for none: see [question.straightLine]
+}
 
 // ParseCall reads a call as a policy does.
-func ParseCall(p *Policy, c Call) *Parsed { return &Parsed{p.evaluate(c)} }
+func ParseCall(p *Policy, c Call) *Parsed {
+	parsed := &Parsed{e: p.evaluate(c)}
+	if straight := parsed.e.straightLine(); straight != nil {
+		parsed.straight = &Parsed{e: straight}
+	}
+	return parsed
+}
 
 // Concerns reports whether a pattern in the policy matches the call, as in a deny rule, or covers a part
 // of it, as in an allow rule.
 func (c *Parsed) Concerns(p *Proposal) bool {
-	return c.e.partly(p.allow) || c.e.match(p.deny) == match.Yes
+	return c.e.partly(p.allow) || c.e.match(p.deny) == match.Yes || (c.straight != nil && c.straight.Concerns(p))
 }
 
 // Coverage is which parts of a call the rules of the policy cover, and which of some proposals do.
 type Coverage struct {
-	parts []part
-	any   []int // proposals that are for any call of the tool
+	parts    []part
+	any      []int     // proposals that are for any call of the tool
+	straight *Coverage // of the script in a straight line, nil for none
 }
 
 // part is a resource of a call, or a command of a script and those that together do the same.
@@ -89,6 +99,9 @@ func (c *Parsed) Coverage(all []*Proposal) *Coverage {
 			}
 		}
 	}
+	if c.straight != nil {
+		found.straight = c.straight.Coverage(all)
+	}
 	return found
 }
 
@@ -121,6 +134,10 @@ func (v *Coverage) With(in func(i int) bool) (used []int, all bool) {
 	}
 	if covered := coveredBy(v.parts, in, &used); covered && len(v.parts) > 0 {
 		all = true
+	}
+	if v.straight != nil {
+		more, covered := v.straight.With(in)
+		used, all = append(used, more...), all || covered
 	}
 	slices.Sort(used)
 	return slices.Compact(used), all

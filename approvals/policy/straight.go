@@ -20,11 +20,18 @@ func judged(p *Policy, c Call) (Verdict, *evaluation) {
 // loops and variables; nil unless no rule covers the call. Its verdict counts only if it allows without a limit: a loop
 // repeats a call that is counted once.
 func (q *question) straightLine(v *Verdict) *evaluation {
-	if v.Action != Ask || !v.ByDefault || q.c.Kind != resource.Shell || len(q.c.Doubts) > 0 || len(q.c.Call.Secrets) > 0 {
+	if v.Action != Ask || !v.ByDefault {
 		return nil
 	}
-	p := q.e.policy
-	known := p.rules.Known
+	return q.e.straightLine()
+}
+
+// straightLine is [question.straightLine] for a call that no rule covers.
+func (e *evaluation) straightLine() *evaluation {
+	if e.c.Kind != resource.Shell || len(e.c.Doubts) > 0 || len(e.c.Call.Secrets) > 0 {
+		return nil
+	}
+	known := e.policy.rules.Known
 	known.Programs = known.Programs.Straight()
-	return &evaluation{policy: p, c: resource.Parse(q.c.Call, &known, parseRules{p}), granted: q.e.granted}
+	return &evaluation{policy: e.policy, c: resource.Parse(e.c.Call, &known, parseRules{e.policy}), granted: e.granted}
 }
