@@ -21,13 +21,14 @@ type runCommand struct {
 	Config    string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file. Uses built-in defaults if omitted."`
 	LogFile   string `placeholder:"FILE" help:"Append heldcall's own log to this file, not to standard error. On a terminal, without this, it is in the folder of the run's state."`
 	TokenFile string `placeholder:"FILE" help:"Write the token of this run to this file, which only you can read, for --token-file of the other commands. There is a token where no reviewers are configured."`
-	Separate  bool   `help:"Start a heldcall for this command alone, even if one runs. --log-file, --token-file, --accept-loss and --revoke-passkeys do so too."`
+	Separate  bool   `help:"Start a heldcall for this command alone, also while another one runs. --log-file, --token-file, --accept-loss and --revoke-passkeys do so too."`
 	repairs
 	Command []string `arg:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
 }
 
-// Run runs the command with its model's address pointing at the heldcall of the user that runs already, or at one that
-// it starts and that ends with the last command. It fails with a [*launch.ExitError] if the command did.
+// Run runs the command with the address of a heldcall in place of its model's. That is the heldcall of another run of
+// the user, or one that Run starts and that ends with the last command. It fails with a [*launch.ExitError] if the
+// command did.
 func (c *runCommand) Run(ctx context.Context, s *streams) error {
 	command := c.Command
 	if command[0] == "--" {
@@ -68,7 +69,7 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 	return c.host(ctx, s, place, command, log)
 }
 
-// host starts a heldcall, runs the command, and stops heldcall when no agent needs it any more.
+// host starts a heldcall, runs the command, and stops heldcall when the command and all attached agents have ended.
 func (c *runCommand) host(ctx context.Context, s *streams, u *launch.Place, command []string, log *slog.Logger) error {
 	var noticeLog *slog.Logger
 	if u.LogFile != "" {
@@ -90,7 +91,7 @@ func (c *runCommand) host(ctx context.Context, s *streams, u *launch.Place, comm
 	n.LinkTo(held.ConsoleURL())
 	found, err := host.Serve(u.Claim, held.App, version(), c.Config)
 	if err != nil {
-		notes += fmt.Sprintf("heldcall: other runs and commands do not find this heldcall: %s\n", sanitize.Line(err.Error()))
+		u.NoteUnfound(err)
 	}
 	defer found.Close()
 	name := sanitize.Line(launch.AgentName(command))
