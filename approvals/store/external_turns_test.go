@@ -113,7 +113,7 @@ func TestAWatchWithoutItsConsumerIsOpenedAgain(t *testing.T) {
 	approvalstest.Eventually(t, "the other replica knows that it is detached", two.is("t1", approvals.AgentDetached))
 }
 
-// late relays the answers of a server late.
+// late delays each write.
 type late struct{ io.Writer }
 
 func (l late) Write(p []byte) (int, error) {
@@ -390,8 +390,8 @@ func TestTurnsOfAnotherReplica(t *testing.T) {
 	}
 }
 
-// A replica knows the secrets that another one stored before, also after one was deleted. Without
-// the server it is not known which there are.
+// A replica knows the secrets that another one has stored or deleted. Without the server it reports
+// that it does not know them.
 func TestSecretsOfAnotherReplica(t *testing.T) {
 	external := startExternal(t, 0, t.TempDir())
 	first, second := open(t, store.Options{URL: external.url}), open(t, store.Options{URL: external.url})

@@ -59,8 +59,7 @@ func TestPositionReachEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// A caller gets the result of a read that began after its call, and a read serves all callers
-// that wait for it.
+// A caller gets the result of a read that began after its call. One read serves all callers that wait.
 func TestSharedRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s sharedRead
