@@ -9,17 +9,17 @@ import (
 
 // Agent is an agent that joins while others are served, with a policy of its own.
 type Agent struct {
-	ID        string // for [Judge.For]; no client's key
+	ID        string // for [Judge.For]; no other agent has it, and it is no client's key
 	Principal approvals.Principal
-	File      string
-	Optional  bool // the file may be missing: then people are asked about every call
+	File      string // of the policy
+	Optional  bool   // File may be missing: then people are asked about every call
 	Folder    string
 	Protected []string // beside those of all agents
 }
 
-// Join adds an agent until leave is called. It fails if the policy cannot be read. A policy
-// that another agent uses already is shared. One without agents stays, for the requests that it
-// has asked.
+// Join adds an agent until leave is called. It fails if the policy cannot be read. Agents with the same
+// policy and folder share a [Source]. The source of agents that have left stays: it judges edits of
+// their requests.
 func (j *Judge) Join(a Agent) (leave func(), err error) {
 	j.joining.Lock()
 	defer j.joining.Unlock()
