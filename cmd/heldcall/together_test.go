@@ -152,8 +152,8 @@ func pending(t *testing.T, console *client.Client, n int) []approvals.Request {
 	return nil
 }
 
-// Issue 17, number 14: two runs of a person have one inbox that shows both agents, each with its own policy; the
-// token is in no file and not in what the second one prints; heldcall stays for the second one.
+// Issue 17, number 14: two runs of a person have one inbox that shows both agents, each with its own policy. The
+// token is in no file and not in the output of the second run. The first run stays until the second has ended.
 func TestTwoRunsHaveOneInbox(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
