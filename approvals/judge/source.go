@@ -20,7 +20,7 @@ import (
 // [Source.SHA256] are for one goroutine; the rest is safe for concurrent use.
 type Source struct {
 	file     string
-	name     string // see uniqueName
+	name     string // see uniqueName and wholeName
 	optional bool
 	options  *Options
 	src      []byte // as last read, nil if there was no file

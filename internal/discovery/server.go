@@ -85,7 +85,7 @@ func (c *Claim) Serve(o Options) (*Server, error) {
 	}
 	listener.SetUnlinkOnClose(false) // Close removes the socket, by its true name
 	if err := os.Chmod(name, 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("close the socket to other users: %w", err), listener.Close())
+		return nil, errors.Join(fmt.Errorf("restrict the socket of this run to its owner: %w", err), listener.Close())
 	}
 	s := &Server{options: o, socket: name, listener: listener, attached: map[*Agent]bool{}, changed: make(chan struct{})}
 	s.ctx, s.stop = context.WithCancel(context.Background())

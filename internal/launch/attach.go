@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"log/slog"
@@ -30,7 +31,8 @@ type Host struct {
 	attached []*attachment
 }
 
-// NewHost makes a host before its heldcall starts.
+// NewHost returns the host of a run whose heldcall is not started yet. own shows the events about the run's
+// own agent.
 func NewHost(u *Setup, log *slog.Logger, own func(approvals.Event)) *Host {
 	return &Host{setup: u, log: log, own: own}
 }
@@ -62,18 +64,15 @@ func (h *Host) Serve(claim *discovery.Claim, heldcall *app.App, version, configF
 	if claim == nil {
 		return nil, nil
 	}
-	c := &h.setup.Config
-	console := "http://" + app.Reachable(strings.TrimPrefix(heldcall.ConsoleURL(), "http://"))
 	config, err := digest(configFile)
-	o := discovery.Options{
-		Config: config, Tokens: c.Console.TokenHashes(),
-		About: discovery.About{Version: version, Console: console, Inbox: c.Console.URL, Agents: []string{c.Proxy.Agent}},
-	}
-	if o.About.Inbox == "" {
-		o.About.Inbox = console
-	}
 	if err != nil {
 		return nil, err
+	}
+	c := &h.setup.Config
+	console := "http://" + app.Reachable(strings.TrimPrefix(heldcall.ConsoleURL(), "http://"))
+	o := discovery.Options{
+		Config: config, Tokens: c.Console.TokenHashes(),
+		About: discovery.About{Version: version, Console: console, Inbox: cmp.Or(c.Console.URL, console), Agents: []string{c.Proxy.Agent}},
 	}
 	if h.setup.Shared {
 		o.Attach = func(ctx context.Context, agent discovery.Agent) (discovery.Attachment, error) {
