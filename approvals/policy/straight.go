@@ -17,8 +17,8 @@ func judged(p *Policy, c Call) (Verdict, *evaluation) {
 }
 
 // straightLine returns the evaluation of a call with the straight line of its script, see
-// [shell.Programs.Straight]; nil if a rule covers the call as it is. The verdict of that evaluation is used only if it
-// allows the call and no limit counts it: a loop repeats commands, but the call counts once.
+// [shell.Programs.Straight]; nil unless only the default asks about the call. The verdict of that evaluation is used only
+// if it allows the call and no limit counts it: a loop repeats commands, but the call counts once.
 func (q *question) straightLine(v *Verdict) *evaluation {
 	if v.Action != Ask || !v.ByDefault || q.c.Kind != resource.Shell || len(q.c.Doubts) > 0 || len(q.c.Call.Secrets) > 0 {
 		return nil

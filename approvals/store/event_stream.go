@@ -88,7 +88,7 @@ const maxSingle = 3
 
 // AppendAfter publishes each entry as a message, or several as an atomic batch.
 //
-// All messages to the embedded server are sent at once: this process alone writes its log, one
+// All messages to the embedded server are sent at once: only this process writes its log, one
 // append at a time. An external server gets a message only after the reply to the one before it:
 // after a conflict, the expected sequence of the next entry can be that of an entry of another
 // writer, and the chain would fork.

@@ -15,7 +15,7 @@ const (
 	// flushInterval is the time between two writes of the changes. Changes that a crash loses are
 	// read again from the bucket.
 	flushInterval = time.Second
-	// flushSize is the number of changes that are written at once.
+	// flushSize is the number of changes that are written without the wait for the interval.
 	flushSize = 4096
 	// fillPercent is the part of a page that is used. Most keys are added in order.
 	fillPercent = 0.9

@@ -15,9 +15,7 @@ import (
 
 // Search returns the ids of a page, newest first, and whether there are more.
 func (x *Index) Search(f approvals.Filter) (ids []string, more bool, err error) {
-	x.mu.RLock()
-	changed := maps.Clone(x.changed)
-	x.mu.RUnlock()
+	changed := x.changes()
 	err = x.view(func(tx *bolt.Tx) error {
 		for id, err := range found(tx, &f, changed) {
 			if err != nil {
@@ -34,6 +32,13 @@ func (x *Index) Search(f approvals.Filter) (ids []string, more bool, err error) 
 		return nil, false, fmt.Errorf("search the index of the requests: %w: %w", approvals.ErrStoreUnavailable, err)
 	}
 	return ids, more, nil
+}
+
+// changes returns the changes that are not in the file yet.
+func (x *Index) changes() map[string]*entry {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return maps.Clone(x.changed)
 }
 
 // found yields the ids that a filter selects, newest first, from the changes and from the file.
@@ -129,9 +134,7 @@ func last(cursor *bolt.Cursor, prefix []byte, before string) (key, value []byte)
 
 // OpenRequests returns the ids of the requests that are not closed, in order.
 func (x *Index) OpenRequests() (ids []string, err error) {
-	x.mu.RLock()
-	changed := maps.Clone(x.changed)
-	x.mu.RUnlock()
+	changed := x.changes()
 	err = x.view(func(tx *bolt.Tx) error {
 		return tx.Bucket(bucketOpen).ForEach(func(key, _ []byte) error {
 			if _, replaced := changed[string(key)]; !replaced {

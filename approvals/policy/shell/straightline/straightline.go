@@ -210,7 +210,7 @@ func (s *straightener) loop(c *syntax.ForClause, known scope) []edit {
 }
 
 // drops reports whether a statement runs no program and changes this shell in a known way only, so that it can be left
-// out. It records the variables that the statement sets; such a statement must always run.
+// out. A statement that sets variables must always run; drops records their values.
 func (s *straightener) drops(stmt *syntax.Stmt, known scope, always bool) bool {
 	if stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown || len(stmt.Redirs) > 0 {
 		return false
