@@ -70,38 +70,38 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 }
 
 // host starts a heldcall, runs the command, and stops heldcall when the command and all attached agents have ended.
-func (c *runCommand) host(ctx context.Context, s *streams, u *launch.Place, command []string, log *slog.Logger) error {
+func (c *runCommand) host(ctx context.Context, s *streams, place *launch.Place, command []string, log *slog.Logger) error {
 	var noticeLog *slog.Logger
-	if u.LogFile != "" {
+	if place.LogFile != "" {
 		noticeLog = log
 	}
-	n := launch.NewNotices(s.err, u.Terminal, noticeLog)
+	n := launch.NewNotices(s.err, place.Terminal, noticeLog)
 	defer n.Wait()
-	host := launch.NewHost(u.Setup, log, n.Event)
-	held, notes, err := launch.OnFreePorts(u.Config, func(config app.Config) (*running, error) {
+	host := launch.NewHost(place.Setup, log, n.Event)
+	held, notes, err := launch.OnFreePorts(place.Config, func(config app.Config) (*running, error) {
 		return start(ctx, app.Options{Config: config, ConfigFile: c.Config, Log: log, Version: version(), Notice: host.Event, AcceptLoss: c.AcceptLoss, RevokePasskeys: c.RevokePasskeys})
 	})
 	if errors.Is(err, errStart) {
-		return besideAnother(ctx, err, &u.Config)
+		return besideAnother(ctx, err, &place.Config)
 	}
 	if err != nil {
 		return err
 	}
 	defer held.stop()
 	n.LinkTo(held.ConsoleURL())
-	found, err := host.Serve(u.Claim, held.App, version(), c.Config)
+	found, err := host.Serve(place.Claim, held.App, version(), c.Config)
 	if err != nil {
-		u.NoteUnfound(err)
+		place.NoteUnfound(err)
 	}
 	defer found.Close()
 	name := sanitize.Line(launch.AgentName(command))
-	command, note := launch.EquipAgent(command, os.LookupEnv, "http://"+app.Reachable(held.ProxyAddr())+launch.OpenAIPrefix(u.Config.Proxy.Upstreams))
-	if _, err := io.WriteString(s.err, u.Notes+notes+note+u.Introduction(held.ConsoleURL())); err != nil {
+	command, note := launch.EquipAgent(command, os.LookupEnv, "http://"+app.Reachable(held.ProxyAddr())+launch.OpenAIPrefix(place.Config.Proxy.Upstreams))
+	if _, err := io.WriteString(s.err, place.Notes+notes+note+place.Introduction(held.ConsoleURL())); err != nil {
 		return err
 	}
 	stay := newStay()
 	defer stay.end()
-	environment := launch.WithoutKeys(os.Environ(), u.StandIns, u.Config.OwnSecrets())
+	environment := launch.WithoutKeys(os.Environ(), place.StandIns, place.Config.OwnSecrets())
 	ended := launch.Run(ctx, command, launch.Environment(environment, held.ProxyAddr(), &held.config), s.in, s.out, s.err)
 	stay.forOthers(s.err, found, name)
 	found.Close()

@@ -28,11 +28,11 @@ const (
 // ErrNoRun reports that no run answers in a folder.
 var ErrNoRun = errors.New("no run answers")
 
-// Refusal is the error of [Attach] if the run does not attach the agent.
-type Refusal struct{ Reason string }
+// RefusedError is the error of [Attach] if the run does not attach the agent.
+type RefusedError struct{ Reason string }
 
 // Error returns the reason.
-func (r *Refusal) Error() string { return r.Reason }
+func (r *RefusedError) Error() string { return r.Reason }
 
 // Found is a run that answers.
 type Found struct {
@@ -143,7 +143,7 @@ type Attached struct {
 }
 
 // Attach attaches an agent to the run in a folder. It fails with [ErrNoRun] if no run answers, and with a
-// [*Refusal] if the run does not attach this agent.
+// [*RefusedError] if the run does not attach this agent.
 func Attach(ctx context.Context, folder string, agent Agent) (*Attached, error) {
 	ctx, cancel := context.WithTimeout(ctx, attachWithin)
 	defer cancel()
@@ -155,7 +155,7 @@ func Attach(ctx context.Context, folder string, agent Agent) (*Attached, error) 
 	switch {
 	case err != nil:
 	case a.Attached == nil:
-		err = &Refusal{a.Refused}
+		err = &RefusedError{a.Refused}
 	default:
 		_ = c.conn.SetDeadline(time.Time{})
 		return &Attached{Addresses: *a.Attached, c: c}, nil

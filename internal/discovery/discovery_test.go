@@ -254,7 +254,7 @@ func TestAttach(t *testing.T) {
 	}
 	<-got.left
 	s.Drain(t.Context())
-	if _, err := discovery.Attach(t.Context(), one, sent); !errors.As(err, new(*discovery.Refusal)) {
+	if _, err := discovery.Attach(t.Context(), one, sent); !errors.As(err, new(*discovery.RefusedError)) {
 		t.Errorf("attached to a run that is ending: %v", err)
 	}
 }
@@ -302,7 +302,7 @@ func TestRefusals(t *testing.T) {
 		{discovery.Agent{Version: "v1", Config: "d"}, "its configuration file has changed since it was started"},
 		{discovery.Agent{Version: "v1", Config: "c", Name: "refused"}, "no policy"},
 	} {
-		var refused *discovery.Refusal
+		var refused *discovery.RefusedError
 		if _, err := discovery.Attach(t.Context(), one, tt.agent); !errors.As(err, &refused) || refused.Reason != tt.want {
 			t.Errorf("%+v: %v, want %s", tt.agent, err, tt.want)
 		}

@@ -51,7 +51,7 @@ var errUnclaimed = errors.New("its folder cannot be claimed")
 // Settle attaches the agent to the heldcall of another run, or prepares one that this run starts. If alone is set, or
 // if the other heldcall refuses the agent, that one serves no other agents.
 func Settle(ctx context.Context, o Options, version string, alone bool) (*Place, error) {
-	var refused *discovery.Refusal
+	var refused *discovery.RefusedError
 	shared, err := sharedFolder(&o.Config, o.ConfigFile)
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func settleShared(ctx context.Context, o Options, version, folder string) (*Plac
 }
 
 // claimOrAttach claims the folder of a state and returns the claim, or attaches the agent to the run that has claimed
-// the folder. It fails with a [*discovery.Refusal] if that run does not attach this agent, and with errUnclaimed if the
+// the folder. It fails with a [*discovery.RefusedError] if that run does not attach this agent, and with errUnclaimed if the
 // folder cannot be written.
 func claimOrAttach(ctx context.Context, folder string, agent discovery.Agent) (*discovery.Claim, *discovery.Attached, error) {
 	for deadline := time.Now().Add(startsWithin); ; {
@@ -122,7 +122,7 @@ func claimOrAttach(ctx context.Context, folder string, agent discovery.Agent) (*
 			return nil, attached, err
 		}
 		if time.Now().After(deadline) {
-			return nil, nil, &discovery.Refusal{Reason: "it does not answer"}
+			return nil, nil, &discovery.RefusedError{Reason: "it does not answer"}
 		}
 		select {
 		case <-time.After(lookEvery): // that run has just been started, or is ending
