@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/valyala/fasthttp"
+
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/internal/mask"
 	"github.com/heldcall/heldcall/proxy/turn"
-	"github.com/valyala/fasthttp"
 )
 
 // unknownSecrets are those of a replica that cannot know what others have stored.
