@@ -85,7 +85,7 @@ func TestSearch(t *testing.T) {
 
 // The index finds the same requests as a map in memory, before and after changes are written to the
 // file.
-func TestSearchesAreThoseOfAModel(t *testing.T) {
+func TestSearchAgreesWithAModel(t *testing.T) {
 	const requests, steps = 60, 1500
 	random := rand.New(rand.NewPCG(1, 2))
 	path, now := filepath.Join(t.TempDir(), "index"), time.Now()
