@@ -23,8 +23,8 @@ import (
 // stopWithin bounds the orderly stop of all parts.
 const stopWithin = 30 * time.Second
 
-// attachedMemory is the part of the memory for bodies that an attached agent may use.
-const attachedMemory = 16
+// attachedShare divides the available memory: an attached agent's bodies use at most the quotient.
+const attachedShare = 16
 
 // App is a heldcall: the parts that are wired at its start, and the policies that reload
 // while it serves.
@@ -86,8 +86,8 @@ func (a *App) AgentRequests() (int, error) {
 	return telemetry.Total(a.parts.registry, "heldcall_requests_total")
 }
 
-// Attach serves an agent until [Attached.Detach], which must come before the App stops. The App must
-// have started.
+// Attach serves an agent until [Attached.Detach]. The App must have started, and must not stop before
+// Detach.
 func (a *App) Attach(ctx context.Context, agent Agent) (*Attached, error) {
 	p := a.parts
 	who := Client{Agent: agent.Name}.principal()
@@ -101,7 +101,7 @@ func (a *App) Attach(ctx context.Context, agent Agent) (*Attached, error) {
 	o := p.proxyOptions(who, agent.ID)
 	host, _, _ := net.SplitHostPort(o.Listen)
 	o.Listen, o.Registerer, o.Log = net.JoinHostPort(host, "0"), attached.registry, o.Log.With("agent", agent.Name)
-	o.Memory = cmp.Or(int64(p.options.Config.Proxy.Memory), max(memory.Available()/attachedMemory, int64(o.MaxBody)))
+	o.Memory = cmp.Or(int64(p.options.Config.Proxy.Memory), max(memory.Available()/attachedShare, int64(o.MaxBody)))
 	o.Upstreams = proxied(agent.Upstreams)
 	if attached.proxy, err = proxy.New(o); err == nil {
 		err = attached.start(ctx, a.options.canary)

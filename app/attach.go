@@ -9,10 +9,10 @@ import (
 	"github.com/heldcall/heldcall/proxy"
 )
 
-// Agent is an agent that is served beside those of the configuration, at an address and with a policy of its own.
+// Agent is an agent that is served beside those of the configuration. It has an address and a policy of its own.
 type Agent struct {
 	ID        string // no other attached agent has it
-	Name      string // as its requests name it
+	Name      string // in its requests
 	Upstreams []Upstream
 	Policy    PolicyConfig
 }
@@ -21,10 +21,10 @@ type Agent struct {
 type Attached struct {
 	proxy    *proxy.Proxy
 	registry *prometheus.Registry // of its proxy; the console does not export it
-	leave    func()
+	leave    func()               // ends its policy
 }
 
-// start serves, if no canary call passes unheld.
+// start serves the agent. It fails if a canary call is not held.
 func (t *Attached) start(ctx context.Context, canary func(context.Context, *proxy.Proxy) error) error {
 	if err := canary(ctx, t.proxy); err != nil {
 		return err
@@ -32,10 +32,10 @@ func (t *Attached) start(ctx context.Context, canary func(context.Context, *prox
 	return t.proxy.Start(ctx)
 }
 
-// ProxyAddr is the host:port that the agent connects to.
+// ProxyAddr returns the host:port to which the agent connects.
 func (t *Attached) ProxyAddr() string { return t.proxy.Addr() }
 
-// ToolOffers and AgentRequests are as those of [App], for this agent.
+// ToolOffers is [App.ToolOffers] for this agent.
 func (t *Attached) ToolOffers() (requests, offering int) { return t.proxy.ToolOffers() }
 
 // AgentRequests returns the number of requests from the agent, refused ones included.

@@ -47,7 +47,7 @@ type ProxyConfig struct {
 	MaxContinuations int             `yaml:"max_continuations"`
 	MaxDenials       int             `yaml:"max_denials"` // 0: any number
 	Routes           RoutesConfig    `yaml:"routes"`
-	Agent            string          `yaml:"-"` // whose key is not in Clients, as requests name it; others can be attached beside it
+	Agent            string          `yaml:"-"` // name, in requests, of the agent without a key in Clients; set where other agents can be attached
 }
 
 // Upstream is one model API.

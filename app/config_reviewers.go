@@ -115,7 +115,7 @@ func (c *Config) AskLocal() (token string) {
 	return token
 }
 
-// TokenHashes returns the SHA-256 of the tokens of reviewers, in hex.
+// TokenHashes returns the SHA-256 of each reviewer's token, in hex.
 func (c ConsoleConfig) TokenHashes() (all []string) {
 	for _, r := range append(slices.Clip(c.Reviewers), Reviewer{TokenSHA256: c.LocalSHA256}) {
 		if r.TokenSHA256 != "" {

@@ -41,7 +41,7 @@ func TestConfirmation(t *testing.T) {
 	<-answer
 }
 
-// An edit must not lead to a call whose target the reviewer would have had to type.
+// An edit is refused if the edited call needs its target to be typed and the request does not.
 func TestEditsDoNotAvoidConfirmation(t *testing.T) {
 	t.Parallel()
 	w := build(t, "default: ask\nworkspace: [/srv/app]\nrules:\n  - ask: [\"Write(/srv/app/ci/**)\"]\n    confirm: type\n", writes, twoClients)
@@ -58,7 +58,7 @@ func TestEditsDoNotAvoidConfirmation(t *testing.T) {
 	<-answer
 }
 
-// The target that was typed is that of the edited call.
+// An edit of a request whose target was typed keeps that target.
 func TestEditsKeepTheConfirmedTarget(t *testing.T) {
 	t.Parallel()
 	w := build(t, confirmWrites, writes, twoClients)

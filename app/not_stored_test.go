@@ -10,8 +10,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// A turn that does not fit into hold.max_stored is held, and its request shows that it is not
-// stored. An approval releases its call; a broken connection cancels the request.
+// A turn that does not fit into hold.max_stored is held, and its request shows that the turn is not
+// stored. An approval releases the call; a broken connection cancels the request.
 func TestHeldCallThatIsNotStored(t *testing.T) {
 	t.Parallel()
 	noise := make([]byte, 2<<20)

@@ -208,7 +208,7 @@ func serviceVersion(version string) string {
 	return "0.0.0"
 }
 
-// proxied returns upstreams as the proxy takes them.
+// proxied returns upstreams in the form that the proxy takes.
 func proxied(upstreams []Upstream) (all []proxy.Upstream) {
 	for _, u := range upstreams {
 		all = append(all, proxy.Upstream{Prefix: u.Prefix, URL: u.URL, APIKey: string(u.APIKey), KeyHeader: u.KeyHeader})
@@ -216,8 +216,8 @@ func proxied(upstreams []Upstream) (all []proxy.Upstream) {
 	return all
 }
 
-// proxyOptions are those of the proxy for an agent: who it is where its key is not configured, and the
-// id by which it has joined the judge, "" for agents of the configuration.
+// proxyOptions returns the options of a proxy. who is the principal of agents whose key is not configured; id is
+// that of an agent that has joined the judge, "" for agents of the configuration.
 func (p *parts) proxyOptions(who approvals.Principal, id string) proxy.Options {
 	c := p.options.Config.Proxy
 	o := proxy.Options{
@@ -225,7 +225,7 @@ func (p *parts) proxyOptions(who approvals.Principal, id string) proxy.Options {
 		MaxBody: int(c.MaxBody), Memory: cmp.Or(int64(c.Memory), max(memory.Available()/4, int64(c.MaxBody))), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: p.options.Config.Hold.MaxWait, Park: p.options.Config.Hold.Mode == "park", ParkAfter: p.options.Config.Hold.ParkAfter, Routes: c.Routes.Allow,
 		Dialects: dialects(), Judge: func(client string) proxy.Judge { return p.judge.For(client, id) }, Gate: p.gate, Results: p.gate.Results, Turns: p.store.Turns, Keeper: heldTurns{p.held}, Used: p.grants.Used, Secrets: p.secrets,
 		Tracing: proxy.Tracing{Tracer: p.tracer, Arguments: p.options.Config.Tracing.Arguments},
-		Log:     p.log("proxy"), Registerer: p.registry, Anybody: who, Upstreams: proxied(c.Upstreams),
+		Log:     p.log("proxy"), Registerer: p.registry, Unnamed: who, Upstreams: proxied(c.Upstreams),
 	}
 	for _, k := range c.Clients {
 		o.Clients = append(o.Clients, proxy.Client{KeySHA256: k.digest(), Principal: k.principal()})

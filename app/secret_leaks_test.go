@@ -346,7 +346,7 @@ func TestPromise8_NothingButTheReleasedCallHasASecret(t *testing.T) {
 		}
 		right := map[string]any{"action": "answer", "note": "it is " + value, "values": map[string]any{"API_TOKEN": value, "HOST": "example.org"}}
 		o.decide(w, question.ID, right) // the second and third are too late
-		late, lateMiddle := newSecret() // of another reviewer; it is not kept, and goes nowhere
+		late, lateMiddle := newSecret() // of another reviewer; it is not stored or sent
 		o.decide(w, question.ID, map[string]any{"action": "answer", "note": "it is " + late, "values": map[string]any{"API_TOKEN": late}})
 		request := w.pending(1)[0]
 		if !slices.Equal(request.Details.Secrets, []string{"API_TOKEN"}) || !strings.Contains(strings.Join(request.Details.Flags, " "), "the value of the secret API_TOKEN") || !strings.Contains(string(request.Arguments), "Bearer secret://API_TOKEN") {

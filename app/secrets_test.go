@@ -233,7 +233,7 @@ func TestSecretAnsweredOnTwoReplicas(t *testing.T) {
 	}
 }
 
-// A replica masks the value that another one has just stored, also the first one ever, although
+// A replica masks a value that another one has just stored, also the first value of the store, although
 // its watch may be late.
 func TestSecretOfAnotherReplica(t *testing.T) {
 	t.Parallel()

@@ -61,7 +61,7 @@ func TestHeldCallWritesLittle(t *testing.T) {
 		}
 		for before = nil; !maps.Equal(before, after); after = storedMessages(t, srv.ClientURL()) {
 			before = after
-			time.Sleep(50 * time.Millisecond) // writes after the call was shown do not count for the next
+			time.Sleep(50 * time.Millisecond) // writes that follow the display of a call do not count for the next call
 		}
 	}
 }

@@ -44,9 +44,9 @@ type RequestStore interface {
 	// reports each revision once, continues after a reconnect, and returns when the context
 	// ends.
 	WatchRequests(ctx context.Context, changed func(Stored), loaded func()) error
-	// CloseRequest marks that nothing waits for a final request at a revision: a later
-	// WatchRequests need not report it. It may forget the mark. A later revision is not
-	// closed.
+	// CloseRequest marks a final request as closed, if it is still at a revision: nothing waits
+	// for it, so a later WatchRequests need not report it. A later revision is open again. The
+	// store may forget the mark.
 	CloseRequest(id string, revision uint64)
 	// PublishRequest publishes a request to bots. A second call for the same
 	// request does nothing.

@@ -31,7 +31,7 @@ func (p *Proxy) client(r *agentRequest) string {
 func (p *Proxy) principal(client string, r *agentRequest) approvals.Principal {
 	who, configured := p.clients[client]
 	if !configured {
-		who = p.options.Anybody
+		who = p.options.Unnamed
 	}
 	if p.options.TrustHeaders {
 		who.User, who.Agent, who.Tenant = cmp.Or(r.text(idUser), who.User), cmp.Or(r.text(idAgent), who.Agent), cmp.Or(r.text(idTenant), who.Tenant)

@@ -25,7 +25,7 @@ func maskerOf(secrets Secrets, who approvals.Principal) (*mask.Masker, *intercep
 	return m, nil
 }
 
-// awaitSecrets waits until the secrets are known that other replicas have stored.
+// awaitSecrets waits until this replica knows the secrets that other replicas have stored.
 func awaitSecrets(ctx context.Context, secrets Secrets) *intercept.Error {
 	if secrets == nil {
 		return nil
@@ -77,8 +77,8 @@ type maskedUpstream struct {
 	secrets Secrets
 	limit   int // bytes of a buffered answer
 	who     approvals.Principal
-	masked  []byte       // the agent's own request
-	masker  *mask.Masker // by which it was masked
+	masked  []byte       // the body of the agent's own request
+	masker  *mask.Masker // that masked it
 }
 
 // Send implements [turn.Upstream].
@@ -101,7 +101,7 @@ func (u *maskedUpstream) Send(ctx context.Context, e intercept.Envelope, c trace
 // maskedBody returns a body without secrets, and the masker of the answer to it, nil for none.
 func (u *maskedUpstream) maskedBody(ctx context.Context, body []byte) ([]byte, *mask.Masker, *intercept.Error) {
 	own := len(body) == len(u.masked) && (len(body) == 0 || &body[0] == &u.masked[0])
-	if !own { // people may have been asked meanwhile, on any replica
+	if !own { // people may have answered with secrets meanwhile, on any replica
 		if refusal := awaitSecrets(ctx, u.secrets); refusal != nil {
 			return nil, nil, refusal
 		}

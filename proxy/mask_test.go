@@ -6,21 +6,22 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/valyala/fasthttp"
+
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/internal/mask"
 	"github.com/heldcall/heldcall/proxy/turn"
-	"github.com/valyala/fasthttp"
 )
 
-// unknownSecrets cannot know what other replicas have stored.
+// unknownSecrets are those of a replica that cannot know what others have stored.
 type unknownSecrets struct{ keptSecrets }
 
 func (unknownSecrets) Await(context.Context) error {
 	return fmt.Errorf("wait: %w", approvals.ErrStoreUnavailable)
 }
 
-// No request goes on before it is known which secrets it must not show.
+// A request is refused while it is not known which secrets must be masked in it.
 func TestUnknownSecrets(t *testing.T) {
 	running := t.Context()
 	stopped, stop := context.WithCancelCause(running)
@@ -46,7 +47,7 @@ func TestUnknownSecrets(t *testing.T) {
 	}
 }
 
-// A request that waited, such as for a paused run, is masked by the secrets that were stored
+// A request that has waited, such as for a paused run, is masked again with the secrets that were stored
 // meanwhile.
 func TestSecretStoredWhileARequestWaits(t *testing.T) {
 	var stored mutableSecrets
@@ -68,7 +69,7 @@ func TestSecretStoredWhileARequestWaits(t *testing.T) {
 	}
 }
 
-// mutableSecrets are stored during a test.
+// mutableSecrets change during a test.
 type mutableSecrets struct {
 	keptSecrets
 	masker *mask.Masker

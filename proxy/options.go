@@ -34,7 +34,7 @@ type Options struct {
 	Listen           string // host:port
 	Upstreams        []Upstream
 	Clients          []Client
-	Anybody          approvals.Principal // whom agents act for whose key is not in Clients; an empty tenant is the default
+	Unnamed          approvals.Principal // of agents whose key is not in Clients; an empty tenant is the default
 	TrustHeaders     bool                // believe X-Heldcall-User, -Agent and -Tenant
 	Keepalive        time.Duration
 	Heartbeat        Heartbeat
@@ -90,7 +90,7 @@ type Keeper = turn.Keeper
 
 // Secrets masks the secrets of agents. [secrets.Secrets] implements it.
 type Secrets interface {
-	// Await returns when Masker knows the secrets that any replica had stored before the call.
+	// Await waits until Masker knows the secrets that any replica had stored before the call.
 	Await(ctx context.Context) error
 	// Masker returns the masker of the secrets of a principal, nil if it has none. It fails
 	// while stored secrets cannot be read.

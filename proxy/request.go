@@ -93,7 +93,7 @@ type agentRequest struct {
 	folded       bool // a header is folded over several lines
 	otherCharset bool // a Content-Type names a character set that is not like ASCII
 
-	masker *mask.Masker // by which the body was masked
+	masker *mask.Masker // that masked the body; nil: there are no secrets
 }
 
 // read reads a request once, in one pass over its header lines: what fasthttp has

@@ -39,11 +39,10 @@ type Head struct {
 	Hash string // of the last entry, "" if there is none
 }
 
-// unsealed is an event that has no place in the chain yet, with its JSON as far as that does
-// not depend on the place.
+// unsealed is an event that has no place in the chain yet.
 type unsealed struct {
 	event approvals.Event
-	text  []byte
+	text  []byte // its JSON up to the members that depend on the place
 }
 
 // The last members of an entry: without a place, and with it.
@@ -52,7 +51,7 @@ const (
 	hashMember = `,"hash":`
 )
 
-// encode encodes an event for its entry.
+// encode encodes an event that has no place in the chain yet.
 func encode(e approvals.Event) (unsealed, error) {
 	e.Seq, e.PrevHash, e.Hash = 0, "", ""
 	text, err := approvals.EncodeJSON(e)
@@ -62,7 +61,7 @@ func encode(e approvals.Event) (unsealed, error) {
 	return unsealed{e, bytes.TrimSuffix(text, []byte(noPlace))}, nil
 }
 
-// size is about that of the entry, in bytes.
+// size returns the size of the entry without its place, in bytes.
 func (u unsealed) size() int { return len(u.text) + len(noPlace) }
 
 // seal returns the entry of the event after a head.

@@ -8,7 +8,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// seal is the slow way to an entry: it encodes the whole event for each place.
+// seal makes an entry by encoding the whole event with its place.
 func seal(e approvals.Event, head Head) (Entry, error) {
 	e.Seq, e.PrevHash, e.Hash = head.Seq+1, head.Hash, ""
 	text, err := approvals.EncodeJSON(e)
@@ -20,7 +20,7 @@ func seal(e approvals.Event, head Head) (Entry, error) {
 	return Entry{Seq: e.Seq, Event: e, Data: fmt.Appendf(body, `%s%q}`, hashMember, e.Hash)}, nil
 }
 
-// An event that is encoded before its place in the chain is known becomes the same entry.
+// An event becomes the same entry whether it is encoded before or after its place in the chain is known.
 func FuzzSeal(f *testing.F) {
 	f.Add("01", "read_file", "", []byte(`{"a":1}`), uint64(0), "")
 	f.Add("01", "\u2028<\xff", `"seq":0,"prev_hash":"","hash":""}`, []byte(nil), uint64(1<<63), "00ff")

@@ -16,7 +16,7 @@ var (
 	// before the next one.
 	ErrMoved = errors.New("the log has grown")
 	// ErrDuplicate is returned by [Stream.AppendAfter] if the log has an entry with the id of
-	// the remaining event, or may have one with the id of one of several.
+	// the one remaining event, or may have entries with ids of several remaining events.
 	ErrDuplicate = errors.New("the event is in the log already")
 	// ErrNoEntry is returned by [Stream.Entry] for a sequence that has no entry.
 	ErrNoEntry = errors.New("no such entry")

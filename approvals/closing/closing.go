@@ -1,5 +1,5 @@
-// Package closing closes final requests when nothing waits for them, so that the memory of a
-// process and the time of its start concern open requests only. Read [Closer].
+// Package closing closes final requests when nothing waits for them: a later start does not read
+// closed requests. Read [Closer].
 package closing
 
 import (
@@ -14,25 +14,28 @@ import (
 const (
 	// interval is the time between two looks at the final requests that are open.
 	interval = time.Second
-	// delay is the time without a change after which a request may be closed: a request that
-	// is released, or whose result comes, changes again at once.
+	// delay is the time after the last change before which a request is not closed: a request
+	// often changes again soon, when its call is released or its result comes.
 	delay = 2 * time.Second
-	// batch is the number of requests that one look is at: the first load of a large state has
-	// many, and others wait meanwhile.
+	// batch is the number of requests at one look: after the load of a large state there may be
+	// many, and other goroutines wait for the lock.
 	batch = 10_000
 )
 
+// Store closes requests. [approvals.RequestStore] has its method.
+type Store interface {
+	CloseRequest(id string, revision uint64)
+}
+
 // Closer closes final requests. It is safe for concurrent use.
 type Closer struct {
-	store interface {
-		CloseRequest(id string, revision uint64)
-	}
+	store Store
 	now   func() time.Time
 	waits []func(Ended) bool
 
 	mu    sync.Mutex
 	ended map[string]*Ended
-	work  map[string]int // writes in progress that concern a request
+	work  map[string]int // writes in progress, by the request that they concern
 }
 
 // Ended is a final request that is open.
@@ -41,20 +44,20 @@ type Ended struct {
 
 	revision uint64
 	seen     time.Time   // when this process read or wrote the revision
-	result   func() bool // whether its result is awaited; nil: it is not
+	result   func() bool // reports whether its result is awaited; nil: it is not
 }
 
 // New returns a closer of the requests in a store.
-func New(store approvals.RequestStore, now func() time.Time) *Closer {
+func New(store Store, now func() time.Time) *Closer {
 	return &Closer{store: store, now: now, ended: map[string]*Ended{}, work: map[string]int{}}
 }
 
-// Unless adds a reason to keep a request open. Call it before the other methods. It is called
-// with a lock held and must not wait.
+// Unless keeps requests open while waits reports true for them. Call it before the other methods.
+// waits is called with a lock held and must not block.
 func (c *Closer) Unless(waits func(Ended) bool) { c.waits = append(c.waits, waits) }
 
-// Changed keeps a final request open until nothing waits for it. Result reports whether its
-// result is awaited; nil: it is not.
+// Changed adds a revision of a request, which is closed when nothing waits for it. A request that
+// is not final is ignored. result reports whether the request's result is awaited; nil: it is not.
 func (c *Closer) Changed(s *approvals.Stored, result func() bool) {
 	r := &s.Request
 	if !r.Status.Final() {
@@ -67,7 +70,8 @@ func (c *Closer) Changed(s *approvals.Stored, result func() bool) {
 	}
 }
 
-// Begin marks writes in progress that concern requests, which stay open until end is called.
+// Begin marks that writes are in progress that concern requests. The requests stay open until end is
+// called.
 func (c *Closer) Begin(requests ...approvals.Request) (end func()) {
 	ids := make([]string, len(requests))
 	for i := range requests {
@@ -87,8 +91,8 @@ func (c *Closer) count(ids []string, n int) {
 	}
 }
 
-// Run closes requests until the context ends. It begins when ready is closed: before, a request
-// may need a repair that is not known yet.
+// Run closes requests until the context ends. It begins when ready is closed: until then it is not
+// known which requests need a repair.
 func (c *Closer) Run(ctx context.Context, ready <-chan struct{}) {
 	select {
 	case <-ready:
@@ -107,19 +111,19 @@ func (c *Closer) Run(ctx context.Context, ready <-chan struct{}) {
 	}
 }
 
-// Close closes all requests for which nothing waits. Call it after Run, when nothing else writes.
+// Close closes all requests for which nothing waits. Call it after [Closer.Run], when nothing else
+// writes.
 func (c *Closer) Close() { c.close(0, math.MaxInt) }
 
-// close looks at some requests, and closes those that have not changed for a time and for which
-// nothing waits.
+// close closes the requests that take returns.
 func (c *Closer) close(unchanged time.Duration, most int) {
 	for _, r := range c.take(c.now().Add(-unchanged), most) {
 		c.store.CloseRequest(r.ID, r.revision)
 	}
 }
 
-// take looks at some requests, in random order, and removes and returns those for which nothing
-// waits and that have not changed since a time.
+// take looks at some requests in random order. It removes and returns those for which nothing waits and
+// that have not changed since a time.
 func (c *Closer) take(before time.Time, most int) (done []*Ended) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,9 +11,8 @@ import (
 	"github.com/heldcall/heldcall/approvals/closing"
 )
 
-// closedStore has the revisions at which requests were closed.
+// closedStore records the revisions at which requests are closed.
 type closedStore struct {
-	approvals.RequestStore
 	mu     sync.Mutex
 	closed map[string]uint64
 }

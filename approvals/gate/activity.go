@@ -46,8 +46,8 @@ type activeRun struct {
 	served bool          // this process has served a turn; other processes end the run later
 	moved  bool          // another run of the session has begun
 	due    time.Time     // of its timer
-	latest string        // its request that was made or decided last
-	moment time.Time     // of that
+	latest string        // id of its request that was made or decided last
+	moment time.Time     // when that was
 }
 
 // Entry is how a turn belongs to its run.
@@ -188,7 +188,7 @@ func (a *activity) requested(r *approvals.Request) {
 	a.scheduleLocked(one, a.end(one, one.run.ActiveAt))
 }
 
-// isLatest reports whether a request is the last of a run that is followed: after a restart it
+// isLatest reports whether a request is the last one of an active run. After a restart that request
 // shows when the run was active.
 func (a *activity) isLatest(run, request string) bool {
 	a.mu.Lock()

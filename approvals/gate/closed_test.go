@@ -99,8 +99,8 @@ func decide(t *testing.T, g *gate.Gate, r approvals.Request) string {
 	return id
 }
 
-// A start reads the requests that something waits for, not those that were decided before. All
-// are found, and a late decision learns who was first, also without the index.
+// A start reads only requests that something waits for. Lists contain the others too, and a late
+// decision gets the earlier one, with and without the index.
 func TestStartReadsOpenRequests(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

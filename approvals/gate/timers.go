@@ -48,7 +48,7 @@ type scheduler struct {
 
 	mu     sync.Mutex
 	timers []*timer       // the earliest first; most are added at the end
-	work   map[string]int // timers that have something to write about a request, until it is done
+	work   map[string]int // number of timers that have something to write about a request, by its id
 }
 
 func newScheduler(now func() time.Time) *scheduler {
@@ -74,7 +74,7 @@ func (s *scheduler) add(t *timer) {
 // writes reports whether a timer has something to write about a request that may be final.
 func (t *timer) writes() bool { return t.kind == timerRepair || t.kind == timerCancel }
 
-// done marks that the work of a timer is done, or that a retry of it has been added.
+// done marks that the work of a timer is done, or that another timer for the same work was added.
 func (s *scheduler) done(t *timer) {
 	if !t.writes() {
 		return

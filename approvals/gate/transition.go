@@ -150,7 +150,7 @@ func (t *transitions) begin(id string) {
 	w.writers++
 }
 
-// isWriting reports whether this process changes a request.
+// isWriting reports whether this process is changing a request.
 func (t *transitions) isWriting(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -17,7 +17,7 @@ type Attachment struct {
 	turn   string
 	id     string
 	lost   chan struct{}
-	agent  atomic.Pointer[<-chan struct{}] // closed when the agent leaves; nil: not known
+	agent  atomic.Pointer[<-chan struct{}] // see WatchAgent; nil: not known
 }
 
 func (k *Keeper) newAttachment(turn string) *Attachment {
@@ -57,9 +57,9 @@ func (a *Attachment) Update(ctx context.Context, snapshot []byte) error {
 	return k.store.Withdraw(ctx, t.key, k.orphanTTL)
 }
 
-// Serves sets the channel that is closed when the agent leaves. The turn records that with
-// [Attachment.Detach], which may have to wait for another operation of the turn.
-func (a *Attachment) Serves(agent <-chan struct{}) { a.agent.Store(&agent) }
+// WatchAgent sets the channel that is closed when the agent leaves. The keeper then knows it before the turn
+// calls [Attachment.Detach], which may have to wait for another operation of the turn.
+func (a *Attachment) WatchAgent(left <-chan struct{}) { a.agent.Store(&left) }
 
 // hasLeft reports whether the agent has left. a may be nil.
 func (a *Attachment) hasLeft() bool {

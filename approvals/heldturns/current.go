@@ -11,7 +11,7 @@ import (
 const maxStale = 15 * time.Second
 
 const (
-	// readTimeout bounds one attempt to know what others have stored.
+	// readTimeout bounds one attempt to find out what other processes have stored.
 	readTimeout = 2 * time.Second
 	// readPause is the time between two attempts.
 	readPause = 100 * time.Millisecond
@@ -25,7 +25,7 @@ type watches struct {
 	mu      sync.Mutex
 	behind  int           // watches that are not current
 	since   time.Time     // when the first of them was not
-	failing time.Time     // since when it is not known what others have stored; zero: it is
+	failing time.Time     // since when attempts to find out what others have stored fail; zero: they succeed
 	current chan struct{} // closed while all are current
 }
 
@@ -85,9 +85,9 @@ func (w *watches) await(ctx context.Context) {
 	}
 }
 
-// again records whether it is known what others had stored before now. If not, it reports
-// whether to try again: not if it has been unknown for maxStale.
-func (w *watches) again(known bool) bool {
+// retry records whether an attempt to find out what others have stored succeeded. It reports whether to
+// try again: the attempt failed, and attempts have not failed for [maxStale] yet.
+func (w *watches) retry(known bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {

@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// behind is a store whose last revisions can be read from a time on.
-type behind struct {
+// lateStore is a store whose last revisions cannot be read before a time.
+type lateStore struct {
 	Store
 	until time.Time
 }
 
-func (b behind) Await(context.Context) error {
+func (b lateStore) Await(context.Context) error {
 	if time.Now().Before(b.until) {
 		return errors.New("no leader")
 	}
 	return nil
 }
 
-// noLeases is set where a keeper has leases, which are renewed by the test.
+// noLeases are leases that the test renews.
 type noLeases struct{ Leases }
 
-// A request waits until it is known what other processes have stored: while that cannot be
-// read, and while the server may be cut off from the others. After maxStale it waits no more.
+// A request waits while it cannot be read what other processes have stored, and while the server may be
+// cut off from the others, for at most maxStale.
 func TestAwaitOthers(t *testing.T) {
 	for name, test := range map[string]struct {
 		unread, unrenewed time.Duration // from the beginning
@@ -39,7 +39,7 @@ func TestAwaitOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				k := New(Options{Store: behind{until: time.Now().Add(test.unread)}, Leases: noLeases{}})
+				k := New(Options{Store: lateStore{until: time.Now().Add(test.unread)}, Leases: noLeases{}})
 				k.watches.add()(true)
 				k.processes.renewedOwn()
 				if test.unrenewed > 0 {
@@ -49,7 +49,7 @@ func TestAwaitOthers(t *testing.T) {
 					}
 				}
 				if test.unread > 0 {
-					k.store = behind{until: time.Now().Add(test.unread)}
+					k.store = lateStore{until: time.Now().Add(test.unread)}
 				}
 				began := time.Now()
 				k.Await(t.Context())

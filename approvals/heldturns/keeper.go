@@ -104,10 +104,10 @@ func (k *Keeper) Await(ctx context.Context) {
 		reading, cancel := context.WithTimeout(ctx, readTimeout)
 		err := k.store.Await(reading)
 		cancel()
-		if !k.watches.again(err == nil && k.processes.current()) {
+		if !k.watches.retry(err == nil && k.processes.current()) {
 			return
 		}
-		k.log.Debug("it is not known yet what other processes have stored", "error", err)
+		k.log.Debug("waiting to know what other processes have stored", "error", err)
 		select {
 		case <-time.After(readPause):
 		case <-ctx.Done():

@@ -12,8 +12,8 @@ const (
 	leaseTTL = 6 * time.Second
 	// leaseRenewal is the time between two renewals.
 	leaseRenewal = time.Second
-	// leaseCurrent is the time after a renewal in which the server of this process has all
-	// writes. A cluster that has lost a server elects leaders after 4 s or more.
+	// leaseCurrent is the time after a renewal in which the server of this process is taken to
+	// have all writes: a cluster that has lost a server elects leaders after 4 s or more.
 	leaseCurrent = 3 * leaseRenewal
 )
 
@@ -104,8 +104,8 @@ func (p *processes) removed(owner string) {
 	p.ended[owner] = p.now().UTC()
 }
 
-// current reports whether this process has renewed its lease lately: a server that is cut off
-// from the others of its cluster accepts no renewal, and answers without what they have stored.
+// current reports whether this process has renewed its lease within leaseCurrent. A server that is cut
+// off from its cluster accepts no renewal, and does not have what the other servers have stored.
 func (p *processes) current() bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

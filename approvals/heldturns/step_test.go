@@ -153,7 +153,7 @@ func TestUnrecordedTurns(t *testing.T) {
 	x.opened(at("waits"))
 	busy, agent := at("busy"), make(chan struct{})
 	x.opened(busy)
-	busy.Serves(agent)
+	busy.WatchAgent(agent)
 	close(agent)
 	left, detached, taken := at("left"), at("detached"), at("taken")
 	for _, a := range []*Attachment{left, detached, taken} {

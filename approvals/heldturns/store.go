@@ -69,8 +69,8 @@ type Store interface {
 	// removed.
 	WatchStates(ctx context.Context, changed func(s State, revision uint64), gone func(id string), current func(bool)) error
 
-	// Await returns when the callbacks of Watch and WatchStates were called with what any process
-	// had written before the call. It fails if that is not known.
+	// Await waits until the callbacks of Watch and WatchStates were called with all that any
+	// process had written before the call. It fails if that is not certain.
 	Await(ctx context.Context) error
 
 	AppendEvents(ctx context.Context, events ...approvals.Event) error

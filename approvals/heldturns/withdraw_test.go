@@ -34,7 +34,7 @@ func TestATurnThatWasNotHeldIsWithdrawn(t *testing.T) {
 		t.Fatalf("when people are asked: %+v", c)
 	}
 	agent := make(chan struct{})
-	if b.Serves(agent); only(t, k).Unsure {
+	if b.WatchAgent(agent); only(t, k).Unsure {
 		t.Fatalf("while the agent waits: %+v", only(t, k))
 	}
 	close(agent)

@@ -9,29 +9,22 @@ import (
 
 // Agent is an agent that joins while others are served, with a policy of its own.
 type Agent struct {
-	ID        string // for [Judge.For]; no client's key
+	ID        string // for [Judge.For]; no other agent has it, and it is no client's key
 	Principal approvals.Principal
-	File      string
-	Optional  bool // the file may be missing: then people are asked about every call
+	File      string // of the policy
+	Optional  bool   // File may be missing: then people are asked about every call
 	Folder    string
 	Protected []string // beside those of all agents
 }
 
-// Join adds an agent until leave is called. It fails if the policy cannot be read. A policy
-// that another agent uses already is shared. One without agents stays, for the requests that it
-// has asked.
+// Join adds an agent until leave is called. It fails if the policy cannot be read. Agents with the same
+// policy and folder share a [Source]. The source of agents that have left stays: it judges edits of
+// their requests.
 func (j *Judge) Join(a Agent) (leave func(), err error) {
 	j.joining.Lock()
 	defer j.joining.Unlock()
-	name := wholeName(a.File, a.Folder)
-	now := j.roster.Load()
-	var source *Source
-	for _, s := range now.sources {
-		used := s == j.main || slices.ContainsFunc(now.clients, func(c ClientPolicy) bool { return c.source == s })
-		if s.name == name && used {
-			source = s
-		}
-	}
+	next, name := j.roster.Load().without(a.ID), wholeName(a.File, a.Folder)
+	source := j.inUse(next, name)
 	if source == nil {
 		o := *j.main.options
 		o.Agent = workspace.Agent{Folder: a.Folder, Seen: o.Agent.Seen}
@@ -40,13 +33,7 @@ func (j *Judge) Join(a Agent) (leave func(), err error) {
 		if err := source.load(); err != nil {
 			return nil, err
 		}
-	}
-	next := now.without(a.ID)
-	next.sources = slices.DeleteFunc(next.sources, func(s *Source) bool { return s.name == name })
-	if source == j.main {
-		next.sources = append([]*Source{source}, next.sources...)
-	} else {
-		next.sources = append(next.sources, source)
+		next.sources = append(slices.DeleteFunc(next.sources, func(s *Source) bool { return s.name == name }), source)
 	}
 	next.clients = append(next.clients, ClientPolicy{KeySHA256: a.ID, Principal: a.Principal, source: source})
 	j.roster.Store(next)
@@ -55,4 +42,14 @@ func (j *Judge) Join(a Agent) (leave func(), err error) {
 		defer j.joining.Unlock()
 		j.roster.Store(j.roster.Load().without(a.ID))
 	}, nil
+}
+
+// inUse returns the policy with a name that judges agents or clients now, nil if there is none.
+func (j *Judge) inUse(r *roster, name string) *Source {
+	for _, s := range r.sources {
+		if s.name == name && (s == j.main || slices.ContainsFunc(r.clients, func(c ClientPolicy) bool { return c.source == s })) {
+			return s
+		}
+	}
+	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// An agent that joins is judged by its own policy in its own folder, and changes nothing for others.
+// An agent that joins is judged by its own policy and folder. Verdicts for other agents stay the same.
 func TestJoin(t *testing.T) {
 	dir := t.TempDir()
 	main, other := filepath.Join(dir, "main.yaml"), filepath.Join(dir, "other.yaml")
@@ -73,7 +73,7 @@ func TestJoin(t *testing.T) {
 		t.Error("decisions about an agent that has left count for the policy of another")
 	}
 	if len(j.Sources()) != 2 {
-		t.Error("the policy of its requests is not there any more")
+		t.Error("the policy of its requests is missing")
 	}
 	if _, err := j.Join(joining); err != nil || len(j.Sources()) != 2 || j.Sources()[1] == sources[1] {
 		t.Errorf("it joins again: %v", err)

@@ -37,9 +37,9 @@ type Options struct {
 	Protected []string
 	Own       []string // heldcall's files beside policies: a workspace that holds one is refused
 	Shadow    bool     // every call is released; verdicts are only reported
-	// Principals are those of the agents that File is for, where others can join. Policies are then
-	// named by their whole path and the folder of the agent, which are the same whoever joins. Nil:
-	// none joins.
+	// Principals are those of the agents whose policy is File, if other agents can join: see
+	// [Judge.Join]. The names of policies are then their whole path and the folder of the agent, which
+	// do not depend on who joins. Nil: no agent joins.
 	Principals []approvals.Principal
 
 	Templates []approvals.GrantTemplate
@@ -62,7 +62,7 @@ type ClientPolicy struct {
 // concurrent use.
 type Judge struct {
 	main      *Source
-	joining   sync.Mutex // taken to replace the roster
+	joining   sync.Mutex // held while the roster is replaced
 	roster    atomic.Pointer[roster]
 	shadow    bool
 	templates []approvals.GrantTemplate
@@ -101,9 +101,10 @@ func New(o Options) *Judge {
 	return j
 }
 
-// roster is the policies and the clients that have one. It is replaced as a whole.
+// roster has the policies, and the clients and joined agents that have a policy of their own. It does not
+// change: another one replaces it.
 type roster struct {
-	sources []*Source // of all policies, each once; that of all clients is the first
+	sources []*Source // of all policies, each once; the first is that of clients without one of their own
 	clients []ClientPolicy
 }
 
@@ -119,7 +120,7 @@ func (r *roster) source(file string, o *Options) *Source {
 	return s
 }
 
-// client returns the last client with a key or id, nil if there is none.
+// client returns the last client with a key, or the agent with an id; nil if there is none.
 func (r *roster) client(key string) *ClientPolicy {
 	for i, c := range slices.Backward(r.clients) {
 		if c.KeySHA256 == key {
@@ -129,7 +130,7 @@ func (r *roster) client(key string) *ClientPolicy {
 	return nil
 }
 
-// without returns a roster without a client.
+// without returns a copy of the roster without one client or agent.
 func (r *roster) without(key string) *roster {
 	next := &roster{sources: slices.Clone(r.sources), clients: slices.Clone(r.clients)}
 	next.clients = slices.DeleteFunc(next.clients, func(c ClientPolicy) bool { return c.KeySHA256 == key })
@@ -158,8 +159,8 @@ func (j *Judge) ShareCounts(counts policy.SharedCounts) { j.counter.Share(counts
 
 // For returns the rules for the calls of a client, by the SHA-256 of its key in hex; "" is
 // a client that the configuration does not name. They are the policy and the grants in
-// force now. agent is the id by which an agent has joined, for clients without a policy of their
-// own; "" is none.
+// force now. If the client has no policy of its own, agent is the id of a joined agent, whose policy is
+// taken; "" is none.
 func (j *Judge) For(keySHA256, agent string) *Rules {
 	source, p := j.main, j.main.Policy()
 	all := j.roster.Load()

@@ -15,7 +15,7 @@ func (j *Judge) Judging(s *Source, who approvals.Principal) *policy.Policy {
 	clients, main := j.roster.Load().clients, j.main.options.Principals
 	own := slices.ContainsFunc(clients, func(c ClientPolicy) bool { return c.Principal == who })
 	bySource := slices.ContainsFunc(clients, func(c ClientPolicy) bool { return c.Principal == who && c.source == s })
-	ofMain := main == nil || slices.Contains(main, who) // else an agent that has left
+	ofMain := main == nil || slices.Contains(main, who) // false for an agent that has left
 	if bySource || (!own && ofMain && s == j.main) {
 		return j.ofSource(s, who)[0]
 	}

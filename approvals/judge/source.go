@@ -20,7 +20,7 @@ import (
 // [Source.SHA256] are for one goroutine; the rest is safe for concurrent use.
 type Source struct {
 	file     string
-	name     string // see uniqueName
+	name     string // see uniqueName and wholeName
 	optional bool
 	options  *Options
 	src      []byte // as last read, nil if there was no file
@@ -108,7 +108,7 @@ func uniqueName(file string, all []*Source) string {
 	return file
 }
 
-// wholeName is the name of a policy whose agent works in a folder.
+// wholeName returns the name of a policy where agents can join: its whole path, and the folder of its agent.
 func wholeName(file, folder string) string {
 	if whole, err := filepath.Abs(file); err == nil {
 		file = whole

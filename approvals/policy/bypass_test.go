@@ -63,7 +63,7 @@ func TestShellAllow(t *testing.T) {
 		"ls a && ls b || ls c; ls d | sort x\nls e", "echo 'a; rm -rf / | x > y & (z)'", `echo "a && b"`, "python3 manage.py test",
 		"./run.sh fast", "npm test -- --watch", "git log --format=%h", "ls x | xargs rm", "sh", "ls 'a b'", "\n ls x \n", "echo héllo",
 		"(ls x)", "{ ls x; }", "ls x 2>&1", "ls x 2>/dev/null", "ls x > /dev/null 2>&1", "ls x &>/dev/null", "ls x </dev/null", "NO_COLOR=1 ls x", "time ls x", "timeout 5 ls x", "nice -n 5 ls x")
-	// branches, loops and commands beside others, each of them allowed
+	// branches, loops and background commands, each command allowed
 	f(Allow, "ls &", "! ls x", "if ls; then ls; fi", "for x in a; do ls; done", "ls \\\n x")
 	// options that a reviewed table knows to be harmless, and globs that can be no option
 	f(Allow, "ls -la", "git log -p --oneline -5", "git status --short", "find . -name '*.go'", "sort -k 2 -n x", "rg -i x src", "ls src/*.go", "ls a?", "ls ~", "ls ~/x", "ls x -- -l --evil=1", `ls \*`, "sed -n 5p x | sort x")

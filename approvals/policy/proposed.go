@@ -49,7 +49,7 @@ type Parsed struct {
 // ParseCall reads a call as a policy does.
 func ParseCall(p *Policy, c Call) *Parsed {
 	parsed := &Parsed{e: p.evaluate(c)}
-	if straight := parsed.e.straightLine(); straight != nil {
+	if straight := straightened(parsed.e); straight != nil {
 		parsed.straight = &Parsed{e: straight}
 	}
 	return parsed

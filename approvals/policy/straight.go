@@ -2,7 +2,7 @@ package policy
 
 import "github.com/heldcall/heldcall/approvals/policy/resource"
 
-// judged returns the verdict on a call, and the evaluation that it is of.
+// judged returns the verdict on a call, and the evaluation from which it follows.
 func judged(p *Policy, c Call) (Verdict, *evaluation) {
 	q := newQuestion(p.evaluate(c))
 	v := q.rewritten(q.askAboutSecrets(q.judge()))
@@ -16,18 +16,18 @@ func judged(p *Policy, c Call) (Verdict, *evaluation) {
 	return v, q.e
 }
 
-// straightLine returns the evaluation of a call whose script runs the same commands without branches,
-// loops and variables; nil unless no rule covers the call. Its verdict counts only if it allows without a limit: a loop
-// repeats a call that is counted once.
+// straightLine returns the evaluation of a call with the straight line of its script, see
+// [shell.Programs.Straight]; nil unless only the default asks about the call. The verdict of that evaluation is used only
+// if it allows the call and no limit counts it: a loop repeats commands, but the call counts once.
 func (q *question) straightLine(v *Verdict) *evaluation {
 	if v.Action != Ask || !v.ByDefault {
 		return nil
 	}
-	return q.e.straightLine()
+	return straightened(q.e)
 }
 
-// straightLine is [question.straightLine] for a call that no rule covers.
-func (e *evaluation) straightLine() *evaluation {
+// straightened is [question.straightLine] for an evaluation of a call that no rule covers.
+func straightened(e *evaluation) *evaluation {
 	if e.c.Kind != resource.Shell || len(e.c.Doubts) > 0 || len(e.c.Call.Secrets) > 0 {
 		return nil
 	}

@@ -48,7 +48,7 @@ type Results struct {
 	mu      sync.Mutex
 	calls   map[releasedCall]awaitedResult
 	inside  map[conversation]int // calls of a conversation
-	writing map[string]int       // results that are being written, by request
+	writing map[string]int       // number of results that are being written, by request
 	order   []releasedCall       // as they were released; some have their results
 	full    bool                 // the last write was dropped
 }

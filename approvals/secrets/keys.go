@@ -44,13 +44,16 @@ func openKeys(file string) (*keys, error) {
 	return k, nil
 }
 
+// Another replica may be writing a key file for this number of looks, with pauses between them.
+const keyLooks, keyPause = 20, 50 * time.Millisecond
+
 // awaitKeys reads a key file that another replica may be writing.
 func awaitKeys(file string) (k *keys, err error) {
-	for range 20 {
+	for range keyLooks {
 		if k, err = openKeys(file); err == nil {
 			return k, nil
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(keyPause)
 	}
 	return nil, err
 }

@@ -41,8 +41,8 @@ type Store interface {
 	// WatchSecrets calls changed with every record and every change of one, gone with the
 	// ids of deleted ones, and loaded once after the records of the start.
 	WatchSecrets(ctx context.Context, changed func(id string, sealed []byte, revision uint64), gone func(id string), loaded func()) error
-	// AwaitSecrets returns when WatchSecrets has called changed with all records that any
-	// replica had written before the call.
+	// AwaitSecrets waits until WatchSecrets has called changed and gone with all that any replica
+	// had written before the call.
 	AwaitSecrets(ctx context.Context) error
 }
 
@@ -198,8 +198,8 @@ func idOf(s approvals.Secret) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Await returns when the secrets are known that any replica had stored before the call. It
-// fails with [approvals.ErrStoreUnavailable].
+// Await waits until this replica knows the secrets that any replica had stored before the call. It fails
+// with [approvals.ErrStoreUnavailable].
 func (s *Secrets) Await(ctx context.Context) error {
 	if err := s.store.AwaitSecrets(ctx); err != nil {
 		return fmt.Errorf("read the secrets that other replicas have stored: %w", err)
@@ -207,9 +207,9 @@ func (s *Secrets) Await(ctx context.Context) error {
 	return nil
 }
 
-// Masker returns the masker of the secrets of a principal, of all its sessions: nil if there
-// are none. Those of other replicas are known after milliseconds: see [Secrets.Await]. It fails
-// while any stored secret cannot be read.
+// Masker returns the masker of the secrets of a principal in all its sessions, nil if there are none. It
+// may not know secrets that other replicas have just stored: call [Secrets.Await] before. It fails while
+// any stored secret cannot be read.
 func (s *Secrets) Masker(who approvals.Principal) (*mask.Masker, error) {
 	s.mu.RLock()
 	none := len(s.byID) == 0 && len(s.broken) == 0

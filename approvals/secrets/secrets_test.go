@@ -279,7 +279,7 @@ func TestSecretThatAnotherReplicaStores(t *testing.T) {
 	}
 }
 
-// Replicas that share a key file make it at the same moment: each of them uses the same key.
+// Replicas that make a shared key file at the same moment use the same key.
 func TestKeyFileIsMadeOnce(t *testing.T) {
 	shared, keyFile := openStore(t, t.TempDir()).Secrets, filepath.Join(t.TempDir(), "keys", "secrets.key")
 	var replicas []*secrets.Secrets

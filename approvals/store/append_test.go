@@ -90,8 +90,8 @@ func TestAuditChain_AppendersOfGroups(t *testing.T) {
 	}
 }
 
-// An event of a group is in the log of the embedded server already, at each place of the group.
-// The others are appended in their order.
+// One event of a group, at any place in it, is in the log of the embedded server already. The others
+// are appended in their order.
 func TestEmbeddedGroupWithDuplicate(t *testing.T) {
 	s := open(t, store.Options{Dir: t.TempDir()})
 	var all []approvals.Event

@@ -121,8 +121,8 @@ func (e eventStream) read(ctx context.Context, config jetstream.OrderedConsumerC
 	}
 }
 
-// remove removes the consumer of a reader that has ended. The server would keep it for minutes,
-// and has a thousand at most.
+// remove removes the consumer of a reader that has ended. The server would keep it for minutes, and
+// a stream has at most a thousand consumers.
 func (e eventStream) remove(consumer jetstream.Consumer) {
 	info := consumer.CachedInfo()
 	if info == nil || !e.backend.Connected() {
@@ -135,7 +135,7 @@ func (e eventStream) remove(consumer jetstream.Consumer) {
 	}
 }
 
-// removeTimeout bounds the removal of a consumer: its reader may be stopping.
+// removeTimeout bounds the removal of a consumer: heldcall may be stopping.
 const removeTimeout = time.Second
 
 // entryOf parses a message as an entry of the audit log.

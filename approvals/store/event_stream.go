@@ -88,7 +88,7 @@ const maxSingle = 3
 
 // AppendAfter publishes each entry as a message, or several as an atomic batch.
 //
-// All messages to the embedded server are sent at once: this process alone writes its log, one
+// All messages to the embedded server are sent at once: only this process writes its log, one
 // append at a time. An external server gets a message only after the reply to the one before it:
 // after a conflict, the expected sequence of the next entry can be that of an entry of another
 // writer, and the chain would fork.
@@ -130,8 +130,8 @@ func (e eventStream) bounded(ctx context.Context, publish func(context.Context) 
 }
 
 // publish sends all entries, and waits for the reply to the last one: each is stored only after
-// the one before it. If one of several is refused, it fails with [audit.ErrDuplicate], and how
-// many are stored is unknown. Then they are appended one by one.
+// the one before it. If one of several is refused, it fails with [audit.ErrDuplicate], and the
+// number of stored entries is unknown. [audit.Log] then appends them one by one.
 func (e eventStream) publish(ctx context.Context, seq uint64, entries []audit.Entry) (int, error) {
 	last := len(entries) - 1
 	for i, entry := range entries {

@@ -17,7 +17,7 @@ import (
 type EventLog struct {
 	eventStream
 	chain *audit.Log
-	lost  MissingError // streams of an external server whose loss is accepted, to be recorded
+	lost  MissingError // streams of an external server whose loss is accepted
 }
 
 func newEventLog(stream eventStream, lost MissingError) *EventLog {

@@ -204,8 +204,8 @@ func (s *HeldTurns) WatchStates(ctx context.Context, changed func(state heldturn
 	return s.states.watch(ctx, func(r record[heldturns.State]) { changed(r.value, r.revision) }, gone, natskv.Watched{Current: current, Position: &s.statesRead})
 }
 
-// Await returns when the callbacks of [HeldTurns.Watch] and [HeldTurns.WatchStates] were called
-// with what any process had written before the call. It fails if that is not known.
+// Await waits until the callbacks of [HeldTurns.Watch] and [HeldTurns.WatchStates] were called with
+// all that any process had written before the call. It fails if that is not certain.
 func (s *HeldTurns) Await(ctx context.Context) error {
 	var both errgroup.Group
 	both.Go(func() error { return s.turns.Reach(ctx, &s.turnsRead) })

@@ -10,7 +10,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// late relays the answers of a server late.
+// late delays each write.
 type late struct{ io.Writer }
 
 func (l late) Write(p []byte) (int, error) {

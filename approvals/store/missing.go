@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// madeStreams is the key in the metadata of the audit log under which an external server
-	// has the names of the streams that heldcall has made there, with spaces between them.
+	// madeStreams is the key of the metadata of the audit log on an external server. Its value
+	// is the names of the streams that heldcall has made there, with spaces between them.
 	madeStreams = "heldcall.streams"
-	// A stream counts as missing if it is so for a few looks: a server that has just started
+	// A stream counts as missing if several looks do not find it: a server that has just started
 	// may not know all streams.
 	missingLooks, missingPause = 3, 500 * time.Millisecond
 )
@@ -27,6 +27,7 @@ const (
 // MissingError reports that streams of an external server were removed.
 type MissingError struct{ Streams []string }
 
+// Error names the streams, and what to do.
 func (e *MissingError) Error() string {
 	return fmt.Sprintf("the state is incomplete: %s. Stop, and restore a backup of all streams; or start with --accept-loss, which continues with the rest", e.Details())
 }
@@ -39,7 +40,7 @@ func (e *MissingError) Details() string {
 	return "missing streams: " + strings.Join(e.Streams, ", ")
 }
 
-// lasting returns the names of the streams that last until somebody removes them, sorted.
+// lasting returns the names of the streams that a restart of the server does not remove, sorted.
 func lasting() []string {
 	names := []string{subjects.StreamEvents, subjects.StreamRequests, "KV_" + BucketHeld, "KV_" + BucketHeldStates, "OBJ_" + BucketHeldObjects}
 	for _, bucket := range provisionedBuckets(0) {
@@ -66,17 +67,17 @@ func checkMissing(ctx context.Context, b *natskv.Backend, accept bool) (lost Mis
 	if !accept {
 		return lost, &lost
 	}
-	b.Log.Error("streams are missing; their loss is accepted", "streams", lost.Streams)
+	b.Log.Error("streams are missing, and their loss is accepted", "streams", lost.Streams)
 	return lost, nil
 }
 
-// missing returns the streams that heldcall had made on a server and that are not there.
+// missing returns the names of the streams that heldcall has made on a server and that are not there.
 func missing(ctx context.Context, js jetstream.JetStream) (lost []string, err error) {
 	requests, err := js.Stream(ctx, "KV_"+BucketRequests)
 	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, err
 	}
-	written := err == nil && requests.CachedInfo().State.LastSeq > 0 // so all streams had been made before
+	written := err == nil && requests.CachedInfo().State.LastSeq > 0 // all streams were made before that
 	events, err := js.Stream(ctx, subjects.StreamEvents)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound) && written:

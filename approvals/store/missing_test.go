@@ -14,9 +14,9 @@ import (
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
-// A stream that was removed from an external server is reported at the start, and is not
-// made again. With AcceptLoss it is, and the next start is as before. The bucket of leases
-// is in memory: it goes with its server.
+// A start reports a stream that was removed from an external server, and does not make it again.
+// With AcceptLoss it makes the stream again, and the next start reports nothing. The bucket of leases
+// is not reported: it is in memory and ends with its server.
 func TestAStreamOfAnExternalServerIsMissing(t *testing.T) {
 	t.Parallel()
 	e := startExternal(t, 0, t.TempDir())

@@ -45,8 +45,8 @@ type Options struct {
 	Replicas               int    // copies in a cluster; 0: as many as it has servers, at most 3
 	Listen                 string // of the embedded server, for bots; "" is 127.0.0.1:4143, "-" is nowhere
 	Dir                    string // of the embedded server; "" is ./data
-	// Scratch is the folder of the index of the requests with an external server; "" is that of
-	// the system for temporary files. The file has no name there, where the system permits.
+	// Scratch is the folder of the index of the requests if the server is external; "" is the
+	// system's folder for temporary files. See [requestindex.OpenScratch].
 	Scratch string
 	// Reviewers may connect to the embedded server with their tokens, and publish under
 	// their names. Nil: every client is the reviewer "local".

@@ -21,7 +21,7 @@ type provisioned struct {
 	turns    jetstream.Stream              // of the bucket of turns
 	held     objects                       // large held turns
 	events   jetstream.Stream
-	lost     MissingError // that was accepted
+	lost     MissingError // streams whose loss is accepted
 }
 
 // provisioner creates or updates the buckets and streams, with a number of copies.
@@ -30,8 +30,8 @@ type provisioner struct {
 	copies natskv.Copies
 }
 
-// provision creates or updates the buckets and streams. Of an external server it fails with
-// a [MissingError] if some that it had are missing.
+// provision creates or updates the buckets and streams. With an external server it fails with a
+// [MissingError] if streams that it had are missing.
 func provision(ctx context.Context, b *natskv.Backend, o Options) (p provisioned, err error) {
 	var lost MissingError
 	err = b.WithCopies(ctx, o.Replicas, func(ctx context.Context, n natskv.Copies) (err error) {

@@ -83,8 +83,7 @@ func (r *Records[T]) decode(entry jetstream.KeyValueEntry) (record[T], error) {
 }
 
 // watch calls changed with every record and every change of one, and deleted with the ids
-// of deleted records, until the context ends. The caller sets After, Current
-// and Position of w.
+// of deleted records, until the context ends. The caller sets w.After, w.Current and w.Position.
 func (r *Records[T]) watch(ctx context.Context, changed func(record[T]), deleted func(id string), w natskv.Watched) error {
 	w.Entry = func(entry *natskv.Entry) {
 		if entry.Operation() != jetstream.KeyValuePut {

@@ -67,8 +67,8 @@ func (s *Requests) GetRequest(ctx context.Context, id string) (approvals.Stored,
 	return approvals.Stored{Request: stored.value, Revision: stored.revision, At: stored.at}, err
 }
 
-// WatchRequests calls changed with every request that is not closed, and then with every change
-// of any. It reads what the index does not cover from the bucket.
+// WatchRequests calls changed with every request that is not closed, and then with every change of
+// any request. It reads revisions that the index does not cover from the bucket.
 func (s *Requests) WatchRequests(ctx context.Context, changed func(approvals.Stored), loaded func()) error {
 	covered := s.index.Covered()
 	if err := s.loadOpen(ctx, covered, changed); err != nil {
@@ -86,8 +86,8 @@ func (s *Requests) WatchRequests(ctx context.Context, changed func(approvals.Sto
 // CloseRequest marks a request as closed, if it is still at a revision.
 func (s *Requests) CloseRequest(id string, revision uint64) { s.index.CloseRequest(id, revision) }
 
-// loadOpen calls changed with the requests that are not closed and were written last up to a
-// revision, the oldest first. It tries again until it can read them or the context ends.
+// loadOpen calls changed with the requests that are not closed and whose last revision is at most
+// upTo, the oldest first. It tries again until it can read them or the context ends.
 func (s *Requests) loadOpen(ctx context.Context, upTo uint64, changed func(approvals.Stored)) error {
 	ids, err := s.index.OpenRequests()
 	if err != nil {

@@ -67,8 +67,8 @@ func (s *Secrets) WatchSecrets(ctx context.Context, changed func(id string, seal
 	}})
 }
 
-// AwaitSecrets returns when WatchSecrets has called changed with all records that any replica
-// had written before the call. See [natskv.Backend.Again] for a cluster that does not answer.
+// AwaitSecrets waits until WatchSecrets has called changed and gone with all that any replica had
+// written before the call. [natskv.Backend.Again] repeats it while a cluster does not answer.
 func (s *Secrets) AwaitSecrets(ctx context.Context) error {
 	backend := s.bucket.Backend
 	if backend.Disk != nil { // no other replica writes

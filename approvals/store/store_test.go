@@ -239,7 +239,7 @@ func TestAuditChain_TwoWriters(t *testing.T) {
 // ended leave none.
 func TestReadersLeaveNoConsumer(t *testing.T) {
 	t.Parallel()
-	s := open(t, store.Options{})
+	s := open(t, store.Options{Dir: t.TempDir()})
 	if err := s.Events.AppendEvents(t.Context(), approvals.Event{ID: "e1", Type: approvals.EventCallAllowed}); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 type openCommand struct{ connection }
 
-// openWithin bounds how long the program runs that opens a browser. Some stay as long as the browser.
+// openWithin bounds the wait for the program that opens the browser. Some of these programs run as long as the browser.
 const openWithin = 2 * time.Second
 
 // Run opens the inbox in the browser, and prints its address. The address has no token: other programs read
@@ -33,7 +33,7 @@ func (c *openCommand) Run(ctx context.Context, s *streams) error {
 	return nil
 }
 
-// browse starts the browser of the user. It does not get the variables of reviewers.
+// browse opens an address in the browser of the user, without the variables of reviewers in its environment.
 func browse(address string) error {
 	argv := map[string][]string{
 		"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"},
@@ -56,6 +56,6 @@ func browse(address string) error {
 	case err := <-ended:
 		return err
 	case <-time.After(openWithin):
-		return nil // it is at work
+		return nil // it has started the browser
 	}
 }

@@ -51,10 +51,10 @@ func (c *policyCheckCommand) Run(s *streams) error {
 	return err
 }
 
-// agentPolicy is a policy file, for calls of an agent.
+// agentPolicy has the flags for a policy file and for the folder of the agent whose calls it judges.
 type agentPolicy struct {
 	Policy  string `placeholder:"FILE" default:"policy.yaml" help:"The policy file (policy.yaml)."`
-	Workdir string `placeholder:"DIR" help:"The agent's folder, from which relative paths of calls count; else it is not known."`
+	Workdir string `placeholder:"DIR" help:"The agent's folder, from which relative paths of calls count. Without it, they are uncertain."`
 }
 
 func (p *agentPolicy) load() (*policy.Policy, error) {

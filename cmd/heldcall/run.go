@@ -21,13 +21,14 @@ type runCommand struct {
 	Config    string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file. Uses built-in defaults if omitted."`
 	LogFile   string `placeholder:"FILE" help:"Append heldcall's own log to this file, not to standard error. On a terminal, without this, it is in the folder of the run's state."`
 	TokenFile string `placeholder:"FILE" help:"Write the token of this run to this file, which only you can read, for --token-file of the other commands. There is a token where no reviewers are configured."`
-	Separate  bool   `help:"Start a heldcall for this command alone, even if one runs. --log-file, --token-file, --accept-loss and --revoke-passkeys do so too."`
+	Separate  bool   `help:"Start a heldcall for this command alone, also while another one runs. --log-file, --token-file, --accept-loss and --revoke-passkeys do so too."`
 	repairs
 	Command []string `arg:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
 }
 
-// Run runs the command with its model's address pointing at the heldcall of the user that runs already, or at one that
-// it starts and that ends with the last command. It fails with a [*launch.ExitError] if the command did.
+// Run runs the command with the address of a heldcall in place of its model's. That is the heldcall of another run of
+// the user, or one that Run starts and that ends with the last command. It fails with a [*launch.ExitError] if the
+// command did.
 func (c *runCommand) Run(ctx context.Context, s *streams) error {
 	command := c.Command
 	if command[0] == "--" {
@@ -68,39 +69,39 @@ func (c *runCommand) Run(ctx context.Context, s *streams) error {
 	return c.host(ctx, s, place, command, log)
 }
 
-// host starts a heldcall, runs the command, and stops heldcall when no agent needs it any more.
-func (c *runCommand) host(ctx context.Context, s *streams, u *launch.Place, command []string, log *slog.Logger) error {
+// host starts a heldcall, runs the command, and stops heldcall when the command and all attached agents have ended.
+func (c *runCommand) host(ctx context.Context, s *streams, place *launch.Place, command []string, log *slog.Logger) error {
 	var noticeLog *slog.Logger
-	if u.LogFile != "" {
+	if place.LogFile != "" {
 		noticeLog = log
 	}
-	n := launch.NewNotices(s.err, u.Terminal, noticeLog)
+	n := launch.NewNotices(s.err, place.Terminal, noticeLog)
 	defer n.Wait()
-	host := launch.NewHost(u.Setup, log, n.Event)
-	held, notes, err := launch.OnFreePorts(u.Config, func(config app.Config) (*running, error) {
+	host := launch.NewHost(place.Setup, log, n.Event)
+	held, notes, err := launch.OnFreePorts(place.Config, func(config app.Config) (*running, error) {
 		return start(ctx, app.Options{Config: config, ConfigFile: c.Config, Log: log, Version: version(), Notice: host.Event, AcceptLoss: c.AcceptLoss, RevokePasskeys: c.RevokePasskeys})
 	})
 	if errors.Is(err, errStart) {
-		return besideAnother(ctx, err, &u.Config)
+		return besideAnother(ctx, err, &place.Config)
 	}
 	if err != nil {
 		return err
 	}
 	defer held.stop()
 	n.LinkTo(held.ConsoleURL())
-	found, err := host.Serve(u.Claim, held.App, version(), c.Config)
+	found, err := host.Serve(place.Claim, held.App, version(), c.Config)
 	if err != nil {
-		notes += fmt.Sprintf("heldcall: other runs and commands do not find this heldcall: %s\n", sanitize.Line(err.Error()))
+		place.NoteUnfound(err)
 	}
 	defer found.Close()
 	name := sanitize.Line(launch.AgentName(command))
-	command, note := launch.EquipAgent(command, os.LookupEnv, "http://"+app.Reachable(held.ProxyAddr())+launch.OpenAIPrefix(u.Config.Proxy.Upstreams))
-	if _, err := io.WriteString(s.err, u.Notes+notes+note+u.Introduction(held.ConsoleURL())); err != nil {
+	command, note := launch.EquipAgent(command, os.LookupEnv, "http://"+app.Reachable(held.ProxyAddr())+launch.OpenAIPrefix(place.Config.Proxy.Upstreams))
+	if _, err := io.WriteString(s.err, place.Notes+notes+note+place.Introduction(held.ConsoleURL())); err != nil {
 		return err
 	}
 	stay := newStay()
 	defer stay.end()
-	environment := launch.WithoutKeys(os.Environ(), u.StandIns, u.Config.OwnSecrets())
+	environment := launch.WithoutKeys(os.Environ(), place.StandIns, place.Config.OwnSecrets())
 	ended := launch.Run(ctx, command, launch.Environment(environment, held.ProxyAddr(), &held.config), s.in, s.out, s.err)
 	stay.forOthers(s.err, found, name)
 	found.Close()

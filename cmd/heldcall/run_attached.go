@@ -13,7 +13,7 @@ import (
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
-// runAttached runs a command whose agent the heldcall of another run serves. It knows no token.
+// runAttached runs a command whose agent is served by the heldcall of another run. This run has no token.
 func runAttached(ctx context.Context, s *streams, place *launch.Place, command []string) error {
 	attached, upstreams := place.Attached, place.Config.Proxy.Upstreams
 	n := launch.NewNotices(s.err, place.Terminal, nil)
@@ -30,7 +30,7 @@ func runAttached(ctx context.Context, s *streams, place *launch.Place, command [
 	go func() {
 		report, whole := attached.Events(n.Event)
 		if !whole {
-			fmt.Fprintf(s.err, "heldcall: the heldcall that %s is attached to has ended, so its requests fail: start it again\n", name)
+			fmt.Fprintf(s.err, "heldcall: the heldcall that %s is attached to has ended, so requests of %s fail: start it again\n", name, name)
 			reports <- nil
 			return
 		}
@@ -45,10 +45,11 @@ func runAttached(ctx context.Context, s *streams, place *launch.Place, command [
 	return ended
 }
 
-// stay keeps heldcall running after the command that it was started with, for agents that are attached.
+// stay keeps heldcall running for attached agents after the command of its run has ended.
 type stay struct{ signals chan os.Signal }
 
-// newStay notes the signals that end heldcall with its command: all that passes on but Ctrl-C, which is for the command.
+// newStay begins to record the signals that end heldcall and its command: SIGTERM and SIGHUP. Ctrl-C is for the
+// command alone.
 func newStay() *stay {
 	s := &stay{make(chan os.Signal, 1)}
 	signal.Notify(s.signals, launch.NotIgnored(syscall.SIGTERM, syscall.SIGHUP)...)
@@ -57,13 +58,13 @@ func newStay() *stay {
 
 func (s *stay) end() { signal.Stop(s.signals) }
 
-// forOthers returns when no agent is attached, or after a signal, also an earlier one.
+// forOthers waits until no agent is attached, or until a signal, which may have come earlier.
 func (s *stay) forOthers(w io.Writer, server *discovery.Server, name string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	signal.Notify(s.signals, launch.NotIgnored(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)...)
 	if n := server.Attached(); n > 0 && len(s.signals) == 0 {
-		fmt.Fprintf(w, "heldcall: %s has ended; heldcall stays until the agents that are attached to it (%d) end. Ctrl-C ends it now\n", name, n)
+		fmt.Fprintf(w, "heldcall: %s has ended; heldcall runs until its attached agents (%d) end. Ctrl-C ends it now\n", name, n)
 	}
 	go func() {
 		select {

@@ -11,7 +11,7 @@ import (
 )
 
 // Issue 17, number 14: a command in another terminal finds heldcall without flags, asks for the token, which the terminal
-// does not show, and acts on the only pending request. The call of a separate run is in its own inbox.
+// does not show, and acts on the only pending request.
 func TestCommandAsksForTheToken(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)

@@ -59,13 +59,13 @@ func (o *output) await(t *testing.T, pattern string) []string {
 	return nil
 }
 
-// aRun is a `heldcall run`.
+// aRun is a command of heldcall, such as `heldcall run`, and its output.
 type aRun struct {
 	*exec.Cmd
 	out, err output
 }
 
-// newPerson makes a person for whose agents the model wants to run a command that has the folder's name.
+// newPerson makes a person with a model that calls a tool once for each agent.
 func newPerson(t *testing.T) *person {
 	t.Helper()
 	upstream, err := fakemodel.New(func(r *fakemodel.Request) fakemodel.Reply {
@@ -95,7 +95,7 @@ nats: {listen: ""}
 	return p
 }
 
-// command is a command of heldcall in a folder. Later variables replace earlier ones.
+// command returns a command of heldcall in a folder. It is not started.
 func (p *person) command(folder string, arguments ...string) *aRun {
 	r := &aRun{Cmd: exec.Command("heldcall", arguments...)}
 	r.Dir, r.Stdout, r.Stderr = filepath.Join(p.folder, folder), &r.out, &r.err
@@ -114,7 +114,7 @@ func (p *person) run(folder string, command ...string) *aRun {
 	return r
 }
 
-// untilGo is a script that ends when there is a file go in the folder of the person.
+// untilGo is a script that ends when the folder of the person has a file named go.
 const untilGo = "until [ -e ../go ]; do sleep 0.05; done"
 
 // write makes an empty file.
@@ -152,8 +152,8 @@ func pending(t *testing.T, console *client.Client, n int) []approvals.Request {
 	return nil
 }
 
-// Issue 17, number 14: two runs of a person have one inbox that shows both agents, each with its own policy; the
-// token is in no file and not in what the second one prints; heldcall stays for the second one.
+// Issue 17, number 14: two runs of a person have one inbox that shows both agents, each with its own policy. The
+// token is in no file and not in the output of the second run. The first run stays until the second has ended.
 func TestTwoRunsHaveOneInbox(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
@@ -230,8 +230,8 @@ func (p *person) noFileHas(texts ...string) {
 	}
 }
 
-// Commands in another terminal find the run, and send their token to it alone. A run that was killed is no obstacle,
-// whatever has its process id now.
+// Commands in another terminal find the run, and send their token only to it. They do not take a run that was killed
+// for one that runs, also if another process has its process id.
 func TestCommandsFindTheRun(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)
@@ -271,8 +271,8 @@ func TestCommandsFindTheRun(t *testing.T) {
 	first.done(t)
 }
 
-// SIGTERM ends heldcall also while agents are attached, and Ctrl-C does when its own command has ended. The agents
-// that are attached learn of it.
+// SIGTERM and, after the end of its own command, Ctrl-C end heldcall while agents are attached. The runs of these
+// agents report it.
 func TestRunStaysForAttachedAgents(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
@@ -282,7 +282,7 @@ func TestRunStaysForAttachedAgents(t *testing.T) {
 		second := p.run("two", "sh", "-c", "until [ -e ../done ]; do sleep 0.05; done")
 		second.err.await(t, `attached to the heldcall that runs`)
 		p.write("go")
-		first.err.await(t, `(?m)^heldcall: sh has ended; heldcall stays until the agents that are attached to it \(1\) end`)
+		first.err.await(t, `(?m)^heldcall: sh has ended; heldcall runs until its attached agents \(1\) end`)
 		if err := first.Process.Signal(sig); err != nil {
 			t.Fatal(err)
 		}
@@ -293,7 +293,7 @@ func TestRunStaysForAttachedAgents(t *testing.T) {
 	}
 }
 
-// Runs that are started at once have one heldcall.
+// Runs that are started at the same moment share one heldcall.
 func TestRunsThatStartAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t)

@@ -17,7 +17,7 @@ type form struct {
 	at      int  // the entry that is typed; len(entries) is the summary
 	turns   int  // how often another entry was shown
 	sent    bool // and not changed since
-	save    bool // secrets are for all sessions of the agent
+	save    bool // secrets are kept for all sessions of the agent
 }
 
 // entry is one text of an answer.

@@ -14,7 +14,7 @@ const mostPatterns = 9
 type grantDraft struct {
 	patterns []string
 	chosen   []bool            // of them
-	effects  map[string]string // of patterns: what each allows, and would have covered; nil: not known
+	effects  map[string]string // by pattern: what it allows and would have covered; nil: not known
 	scopes   []approvals.GrantScope
 	scope    int // which of them
 	lasts    int // which of lasting
@@ -64,7 +64,7 @@ func (d grantDraft) with(pattern string) grantDraft {
 	return d
 }
 
-// describe notes what patterns that cover more than one call allow, and how many recent requests they would have covered.
+// describe sets the effects of patterns that cover more than one call.
 func (d *grantDraft) describe(items []approvals.Suggestion) {
 	d.effects = map[string]string{}
 	for _, one := range items {

@@ -54,7 +54,7 @@ func TestRememberOnlyWhatTheRulePermits(t *testing.T) {
 	s.shows("it takes 2 approvals")
 }
 
-// Wider patterns are shown with what they allow, once the console has answered.
+// Wider patterns are shown with their effects as soon as the console has answered.
 func TestRememberShowsWhatPatternsCover(t *testing.T) {
 	r := bash("01A", "go vet ./a")
 	r.SuggestedPatterns = []string{"bash(go vet ./a)", "bash(go vet:*)"}

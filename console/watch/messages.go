@@ -27,7 +27,7 @@ type (
 		request approvals.Request
 		err     error
 	}
-	suggestedMsg struct { // what the suggested patterns of a request would have covered; none if that is not known
+	suggestedMsg struct { // the effects of the suggested patterns of a request; none if they are not known
 		id    string
 		items []approvals.Suggestion
 	}
@@ -43,7 +43,7 @@ type actions interface {
 	decide(d approvals.Decision) tea.Cmd
 	// load reads a request whole; a wholeMsg follows.
 	load(id string) tea.Cmd
-	// suggest asks what the suggested patterns of a request would have covered; a suggestedMsg follows.
+	// suggest reads the effects of the suggested patterns of a request; a suggestedMsg follows.
 	suggest(id string) tea.Cmd
 	// edit opens arguments in the reviewer's editor; a draftMsg follows.
 	edit(id string, arguments []byte) tea.Cmd

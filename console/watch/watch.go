@@ -142,7 +142,7 @@ func (c *commands) suggest(id string) tea.Cmd {
 	return func() tea.Msg {
 		items, err := c.o.Console.Suggestions(c.ctx, id)
 		if err != nil {
-			items = nil // the choice is complete without them
+			items = nil // the patterns can be chosen without their effects
 		}
 		return suggestedMsg{id, items}
 	}

@@ -23,9 +23,9 @@ import (
 )
 
 // Flags identify the running heldcall that a command talks to. Without --config and --console it is
-// the `heldcall run` of the user, else the one at the default address.
+// the `heldcall run` of the user or, if there is none, the heldcall at the default address.
 type Flags struct {
-	Config  string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file, which names the console's address. Without it and --console: your running 'heldcall run' is found."`
+	Config  string `placeholder:"FILE" env:"HELDCALL_CONFIG" help:"Configuration file, which names the console's address. Without it and --console the command finds your 'heldcall run'."`
 	Console string `placeholder:"URL" env:"HELDCALL_CONSOLE" help:"URL of the console, in place of --config."`
 	Token   string `placeholder:"TOKEN" env:"HELDCALL_TOKEN" help:"Your reviewer token, if the console requires one. Other users of the machine can read command lines: prefer the variable."`
 
@@ -75,7 +75,7 @@ func (f Flags) address() (string, error) {
 	return "http://" + app.Reachable(config.Listen), nil
 }
 
-// Inbox returns the address of the page that people open.
+// Inbox returns the URL of the inbox.
 func (f Flags) Inbox(ctx context.Context) (string, error) {
 	if f.Console != "" || f.Config != "" {
 		return f.address()
@@ -86,17 +86,21 @@ func (f Flags) Inbox(ctx context.Context) (string, error) {
 	case 1:
 		return found[0].Inbox, nil
 	default:
-		return "", usagef("several heldcalls run; name one with --console URL:\n%s", listed(found))
+		return "", severalRun(found)
 	}
 }
 
-// runs returns the runs of the user that answer.
+func severalRun(found []discovery.Found) error {
+	return usagef("several heldcalls run; name one with --console URL:\n%s", listed(found))
+}
+
+// runs returns the runs of the user.
 func runs(ctx context.Context) []discovery.Found {
 	return discovery.List(ctx, discovery.Folder(os.LookupEnv))
 }
 
-// choose makes a client of the run that knows the token, which is asked for if there is none. The token is sent to
-// no other program, whatever that claims to be.
+// choose makes a client of the run that proves that it knows the token. It asks for the token on the terminal if
+// token is "". It sends the token to no other program.
 func choose(ctx context.Context, found []discovery.Found, token string, t Terminal) (*client.Client, error) {
 	if token == "" && t.In != nil {
 		if in := secretinput.New(t.In, t.Out); in.OnTerminal() {
@@ -110,13 +114,13 @@ func choose(ctx context.Context, found []discovery.Found, token string, t Termin
 	}
 	if token == "" {
 		if len(found) > 1 {
-			return nil, usagef("several heldcalls run; name one with --console URL:\n%s", listed(found))
+			return nil, severalRun(found)
 		}
 		return client.New(found[0].Console)
 	}
 	i := slices.IndexFunc(found, func(f discovery.Found) bool { return f.Proves(ctx, token) })
 	if i < 0 {
-		return nil, fmt.Errorf("%w. Use the token that `heldcall run` printed; for another heldcall name it with --console URL. These run:\n%s", errUnproved, listed(found))
+		return nil, fmt.Errorf("%w. Use the token that `heldcall run` printed, or name another heldcall with --console URL. These run:\n%s", errUnproved, listed(found))
 	}
 	named, err := client.New(found[i].Console)
 	if err != nil {
@@ -125,10 +129,10 @@ func choose(ctx context.Context, found []discovery.Found, token string, t Termin
 	return named.WithToken(token), nil
 }
 
-// errUnproved is why a token was not sent.
+// errUnproved is the reason why a token was not sent.
 var errUnproved = errors.New("the token was not sent: no heldcall that runs proves that it knows it")
 
-// listed lists runs in lines.
+// listed returns a list of runs, one a line.
 func listed(found []discovery.Found) string {
 	var all []string
 	for _, f := range found {
@@ -137,7 +141,7 @@ func listed(found []discovery.Found) string {
 	return strings.Join(all, "\n")
 }
 
-// Terminal is where a person is asked for a token. Without input nobody is asked.
+// Terminal is where a person is asked for a token. Without input no one is asked.
 type Terminal struct {
 	In  io.Reader
 	Out io.Writer

@@ -13,7 +13,7 @@ import (
 	"github.com/heldcall/heldcall/internal/discovery"
 )
 
-// console is a program in the place of a console. It keeps what it is sent.
+// console is a program in the place of a console. It records the tokens that it gets.
 type console struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -38,10 +38,10 @@ func (c *console) got() string {
 	return strings.Join(c.sent, ",")
 }
 
-// runAt lets commands find a run at a console, which knows the tokens of hashes.
+// runAt starts a run that commands find, with a console and the hashes of the tokens that it knows.
 func runAt(t *testing.T, folder, console string, hashes ...string) {
 	t.Helper()
-	claim, err := discovery.Take(discovery.Of(discovery.Folder(os.LookupEnv), folder))
+	claim, err := discovery.Take(discovery.FolderOf(discovery.Folder(os.LookupEnv), folder))
 	if err != nil || claim == nil {
 		t.Fatal(claim, err)
 	}
@@ -52,7 +52,7 @@ func runAt(t *testing.T, folder, console string, hashes ...string) {
 	t.Cleanup(func() { s.Close(); claim.Release() })
 }
 
-// A token reaches only the run that proves that it knows it, whatever other programs claim to be.
+// A token is sent only to the run that proves that it knows the token.
 func TestTokenGoesToItsRun(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	token, hash := reviewers.NewToken()

@@ -14,30 +14,33 @@ import (
 // maxAttached bounds the agents that are attached at once: each has a listener.
 const maxAttached = 64
 
-// Attachment is an agent that is served.
+// Attachment is an attached agent, as the run that serves it has it.
 type Attachment interface {
-	Proxy() string                  // host:port for its model requests
-	Events() <-chan approvals.Event // about its calls
-	Leave() Report                  // ends the service
+	// Proxy returns the host:port for the agent's requests to models.
+	Proxy() string
+	// Events returns the channel with the events about the agent's calls.
+	Events() <-chan approvals.Event
+	// Leave ends the service and returns what came from the agent.
+	Leave() Report
 }
 
 // attach serves an agent until its connection ends.
-func (s *Server) attach(conn net.Conn, out *lines, agent Agent) {
-	if reason := s.refusal(agent); reason != "" {
-		out.write(answer{Refused: reason})
-		return
+func (s *Server) attach(conn net.Conn, agent Agent) {
+	reason := s.refusal(agent)
+	if reason == "" {
+		reason = s.join(&agent)
 	}
-	if reason := s.join(&agent); reason != "" {
-		out.write(answer{Refused: reason})
+	if reason != "" {
+		write(conn, answer{Refused: reason})
 		return
 	}
 	defer s.leave(&agent)
 	served, err := s.options.Attach(s.ctx, agent)
 	if err != nil {
-		out.write(answer{Refused: err.Error()})
+		write(conn, answer{Refused: err.Error()})
 		return
 	}
-	out.write(answer{Attached: &Addresses{Proxy: served.Proxy(), Inbox: s.options.About.Inbox}})
+	write(conn, answer{Attached: &Addresses{Proxy: served.Proxy(), Inbox: s.options.About.Inbox}})
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -49,16 +52,16 @@ func (s *Server) attach(conn net.Conn, out *lines, agent Agent) {
 	for {
 		select {
 		case e := <-served.Events():
-			out.write(answer{Event: &e})
+			write(conn, answer{Event: &e})
 		case <-ended:
 			report := served.Leave()
-			out.write(answer{Report: &report})
+			write(conn, answer{Report: &report})
 			return
 		}
 	}
 }
 
-// refusal returns why an agent cannot be attached here, "" if it can.
+// refusal returns the reason why an agent is not attached, "" if there is none.
 func (s *Server) refusal(agent Agent) string {
 	switch {
 	case s.options.Attach == nil:
@@ -71,8 +74,8 @@ func (s *Server) refusal(agent Agent) string {
 	return ""
 }
 
-// join counts an agent as attached, or returns why it cannot be.
-func (s *Server) join(agent *Agent) (refusal string) {
+// join counts an agent as attached, or returns the reason why it is not.
+func (s *Server) join(agent *Agent) (reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -93,7 +96,7 @@ func (s *Server) leave(agent *Agent) {
 	s.changed = make(chan struct{})
 }
 
-// agents returns the names of all agents, with the attached ones.
+// agents returns the names of all agents, attached or not.
 func (s *Server) agents() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,8 +118,8 @@ func (s *Server) Attached() int {
 	return len(s.attached)
 }
 
-// Drain returns when no agent is attached, and refuses others from then on. It also returns when the
-// context ends.
+// Drain waits until no agent is attached, and refuses all agents from then on. It returns earlier when
+// the context ends.
 func (s *Server) Drain(ctx context.Context) {
 	for s != nil {
 		s.mu.Lock()

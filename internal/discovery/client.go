@@ -21,17 +21,18 @@ import (
 )
 
 const (
-	answerWithin = 5 * time.Second  // for a run to answer
-	attachWithin = 30 * time.Second // for a run to serve another agent
+	answerWithin = 5 * time.Second  // limit for an answer
+	attachWithin = 30 * time.Second // limit for the answer to an agent that is to be attached
 )
 
-// ErrNobody reports that no run answers in a folder.
-var ErrNobody = errors.New("no run answers")
+// ErrNoRun reports that no run answers in a folder.
+var ErrNoRun = errors.New("no run answers")
 
-// Refusal is why a run does not attach an agent.
-type Refusal struct{ Reason string }
+// RefusedError is the error of [Attach] if the run does not attach the agent.
+type RefusedError struct{ Reason string }
 
-func (r *Refusal) Error() string { return r.Reason }
+// Error returns the reason.
+func (r *RefusedError) Error() string { return r.Reason }
 
 // Found is a run that answers.
 type Found struct {
@@ -69,8 +70,8 @@ func onLoopback(address string) bool {
 	return err == nil && ip.IsLoopback() && u.User == nil
 }
 
-// Proves reports whether the run knows a token and serves the console at its address. Nothing from which the
-// token can be computed is sent.
+// Proves reports whether the run proves that it knows a token and serves the console at its address. It
+// sends nothing from which the token could be computed.
 func (f Found) Proves(ctx context.Context, token string) bool {
 	nonce := rand.Text()
 	a, err := ask(ctx, f.folder, question{Nonce: nonce})
@@ -97,7 +98,7 @@ type connection struct {
 	in   *bufio.Scanner
 }
 
-// dial connects and asks. The end of the context bounds the question and the answer.
+// dial connects and asks. The deadline of the context bounds the question and the answer.
 func dial(ctx context.Context, folder string, q question) (*connection, error) {
 	var conn net.Conn
 	err := withSocket(folder, func(name string) (err error) {
@@ -105,7 +106,7 @@ func dial(ctx context.Context, folder string, q question) (*connection, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNobody, err)
+		return nil, fmt.Errorf("%w: %w", ErrNoRun, err)
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		_ = conn.SetDeadline(deadline)
@@ -118,7 +119,7 @@ func dial(ctx context.Context, folder string, q question) (*connection, error) {
 		return nil, errors.Join(fmt.Errorf("ask the run: %w", err), conn.Close())
 	}
 	in := bufio.NewScanner(conn)
-	in.Buffer(nil, maxQuestion)
+	in.Buffer(nil, maxLine)
 	return &connection{conn, in}, nil
 }
 
@@ -126,10 +127,10 @@ func dial(ctx context.Context, folder string, q question) (*connection, error) {
 func (c *connection) read() (answer, error) {
 	var a answer
 	if !c.in.Scan() {
-		return a, errors.Join(ErrNobody, c.in.Err())
+		return a, errors.Join(ErrNoRun, c.in.Err())
 	}
 	if err := json.Unmarshal(c.in.Bytes(), &a); err != nil {
-		return a, fmt.Errorf("read what the run answers: %w", err)
+		return a, fmt.Errorf("read the answer of the run: %w", err)
 	}
 	return a, nil
 }
@@ -141,8 +142,8 @@ type Attached struct {
 	left atomic.Bool
 }
 
-// Attach has the run in a folder serve an agent. It fails with [ErrNobody] if no run answers, and with
-// [*Refusal] if it does not serve this one.
+// Attach attaches an agent to the run in a folder. It fails with [ErrNoRun] if no run answers, and with a
+// [*RefusedError] if the run does not attach this agent.
 func Attach(ctx context.Context, folder string, agent Agent) (*Attached, error) {
 	ctx, cancel := context.WithTimeout(ctx, attachWithin)
 	defer cancel()
@@ -154,7 +155,7 @@ func Attach(ctx context.Context, folder string, agent Agent) (*Attached, error) 
 	switch {
 	case err != nil:
 	case a.Attached == nil:
-		err = &Refusal{a.Refused}
+		err = &RefusedError{a.Refused}
 	default:
 		_ = c.conn.SetDeadline(time.Time{})
 		return &Attached{Addresses: *a.Attached, c: c}, nil
@@ -162,9 +163,10 @@ func Attach(ctx context.Context, folder string, agent Agent) (*Attached, error) 
 	return nil, errors.Join(err, c.conn.Close())
 }
 
-// Events calls each with the events about calls of the agent, until [Attached.Leave] or the end of the run that
-// serves it. Then it returns what came from the agent; false if that run has ended before.
-func (a *Attached) Events(each func(approvals.Event)) (Report, bool) {
+// Events calls each with the events about the agent's calls, until [Attached.Leave] or until the run that
+// serves the agent ends. It returns what came from the agent, and whether the agent left before that run
+// ended.
+func (a *Attached) Events(each func(approvals.Event)) (report Report, whole bool) {
 	defer a.c.conn.Close()
 	for {
 		line, err := a.c.read()

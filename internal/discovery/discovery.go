@@ -1,10 +1,10 @@
-// Package discovery is how commands and other runs of a user find a `heldcall run` that serves:
-// by a socket in the folder of its state, which that user alone can open. The socket names
-// addresses, proves that it knows a token, and attaches agents. It has no token, and decides
-// nothing.
+// Package discovery lets commands and other runs of a user find a `heldcall run` that serves, by
+// a socket in the folder of its state, which only that user can open. A run answers there with its
+// addresses and with proofs that it knows a token, and attaches agents of other runs. It sends no
+// token, and takes no decisions.
 //
-// Read messages.go (the wire), server.go and attach.go (the run that serves), client.go
-// (those that look for it).
+// Read messages.go (the wire), server.go and attach.go (the run that serves), client.go (commands
+// and runs that look for it).
 package discovery
 
 import (
@@ -17,11 +17,11 @@ import (
 const (
 	socketName = "run.sock"
 	lockName   = "run.lock"
-	maxSocket  = 100 // bytes of the name of a socket, which systems limit to 104 and more
+	maxSocket  = 100 // bytes of the name of a socket; systems limit it to 104 or more
 )
 
-// withSocket calls use with a name of the socket in a folder. A long name is shortened by a link, which is
-// there for that time only.
+// withSocket calls use with a name of the socket in a folder. If the name is too long, use gets a shorter
+// one through a symbolic link, which exists until use returns.
 func withSocket(folder string, use func(name string) error) error {
 	name := filepath.Join(folder, socketName)
 	if len(name) <= maxSocket {
@@ -39,8 +39,8 @@ func withSocket(folder string, use func(name string) error) error {
 	return use(filepath.Join(link, socketName))
 }
 
-// Folder returns the folder that holds the folders of all runs of a user, "" if the user has no
-// home folder. lookup is [os.LookupEnv] outside tests.
+// Folder returns the folder with the folders of all runs of a user, "" if the user has no home
+// folder. lookup is [os.LookupEnv] outside tests.
 func Folder(lookup func(string) (string, bool)) string {
 	base, _ := lookup("XDG_STATE_HOME")
 	if !filepath.IsAbs(base) {
@@ -53,9 +53,9 @@ func Folder(lookup func(string) (string, bool)) string {
 	return filepath.Join(base, "heldcall", "run")
 }
 
-// Of returns the folder of one run in the folder of all: that of the runs in a folder, or with a
-// configuration file. "" stays "".
-func Of(all, path string) string {
+// FolderOf returns the folder, in that of all runs, of the runs with a path: the folder in which they
+// work, or their configuration file. It returns "" if all is "".
+func FolderOf(all, path string) string {
 	if all == "" {
 		return ""
 	}
@@ -70,10 +70,4 @@ func HomeFolder(lookup func(string) (string, bool)) string {
 		home, _ = lookup("USERPROFILE")
 	}
 	return home
-}
-
-// Claim is the right of one process to serve in a folder.
-type Claim struct {
-	folder string
-	lock   *os.File
 }

@@ -27,7 +27,7 @@ func folders(t *testing.T) (all, one string) {
 	t.Helper()
 	base := t.TempDir()
 	all = discovery.Folder(func(string) (string, bool) { return base, true })
-	return all, discovery.Of(all, "/work")
+	return all, discovery.FolderOf(all, "/work")
 }
 
 func serve(t *testing.T, folder string, o discovery.Options) *discovery.Server {
@@ -60,7 +60,7 @@ func TestFolder(t *testing.T) {
 			t.Errorf("%v: %q, want %q", tt.environment, got, tt.want)
 		}
 	}
-	if discovery.Of("", "/work") != "" || discovery.Of("/s", "/a") == discovery.Of("/s", "/b") {
+	if discovery.FolderOf("", "/work") != "" || discovery.FolderOf("/s", "/a") == discovery.FolderOf("/s", "/b") {
 		t.Error("folders of runs")
 	}
 }
@@ -69,7 +69,7 @@ func TestFolder(t *testing.T) {
 func TestLongNames(t *testing.T) {
 	t.Parallel()
 	all := filepath.Join(t.TempDir(), strings.Repeat("long/", 30))
-	one := discovery.Of(all, "/work")
+	one := discovery.FolderOf(all, "/work")
 	s, _ := host(t, one)
 	if found := discovery.List(t.Context(), all); len(found) != 1 {
 		t.Fatalf("found %+v", found)
@@ -83,8 +83,8 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// A run proves a token only where it serves the console: what a program in its place passes on proves
-// nothing for the address of that program.
+// A proof is valid only for the address at which the run serves the console: a program that relays proofs
+// proves nothing for its own address.
 func TestProof(t *testing.T) {
 	t.Parallel()
 	all, one := folders(t)
@@ -102,7 +102,7 @@ func TestProof(t *testing.T) {
 	if found[0].Proves(t.Context(), other) || found[0].Proves(t.Context(), "") {
 		t.Error("the run proves a token that it does not know")
 	}
-	passesOn(t, discovery.Of(all, "/elsewhere"), one, "http://127.0.0.1:5555")
+	relay(t, discovery.FolderOf(all, "/elsewhere"), one, "http://127.0.0.1:5555")
 	for _, f := range discovery.List(t.Context(), all) {
 		if f.Console != console && f.Proves(t.Context(), token) {
 			t.Errorf("the program at %s gets the token", f.Console)
@@ -113,8 +113,8 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// passesOn runs a program that names its own console and gets every proof from the true run.
-func passesOn(t *testing.T, folder, of, console string) {
+// relay runs a program that names its own console and gets every proof from the true run.
+func relay(t *testing.T, folder, of, console string) {
 	t.Helper()
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func passesOn(t *testing.T, folder, of, console string) {
 	}()
 }
 
-// Only runs on this machine are found.
+// A run whose console is on another machine is not found.
 func TestConsolesElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"http://evil.example:4142", "http://192.0.2.1:4142", "http://me@127.0.0.1:4142", "http://127.0.0.1.evil.example", "localhost", ""} {
@@ -174,7 +174,7 @@ func TestStaleSocket(t *testing.T) {
 	if found := discovery.List(t.Context(), all); len(found) != 0 {
 		t.Fatalf("found %+v", found)
 	}
-	if _, err := discovery.Attach(t.Context(), one, discovery.Agent{}); !errors.Is(err, discovery.ErrNobody) {
+	if _, err := discovery.Attach(t.Context(), one, discovery.Agent{}); !errors.Is(err, discovery.ErrNoRun) {
 		t.Fatalf("attached: %v", err)
 	}
 	serve(t, one, discovery.Options{About: discovery.About{Console: console}})
@@ -254,7 +254,7 @@ func TestAttach(t *testing.T) {
 	}
 	<-got.left
 	s.Drain(t.Context())
-	if _, err := discovery.Attach(t.Context(), one, sent); !errors.As(err, new(*discovery.Refusal)) {
+	if _, err := discovery.Attach(t.Context(), one, sent); !errors.As(err, new(*discovery.RefusedError)) {
 		t.Errorf("attached to a run that is ending: %v", err)
 	}
 }
@@ -285,7 +285,7 @@ func TestAttachmentsEnd(t *testing.T) {
 	if <-ended {
 		t.Error("an agent that did not leave got its report as if it had")
 	}
-	if _, err := discovery.Attach(t.Context(), one, agent); !errors.Is(err, discovery.ErrNobody) {
+	if _, err := discovery.Attach(t.Context(), one, agent); !errors.Is(err, discovery.ErrNoRun) {
 		t.Errorf("attached to a run that has ended: %v", err)
 	}
 }
@@ -302,7 +302,7 @@ func TestRefusals(t *testing.T) {
 		{discovery.Agent{Version: "v1", Config: "d"}, "its configuration file has changed since it was started"},
 		{discovery.Agent{Version: "v1", Config: "c", Name: "refused"}, "no policy"},
 	} {
-		var refused *discovery.Refusal
+		var refused *discovery.RefusedError
 		if _, err := discovery.Attach(t.Context(), one, tt.agent); !errors.As(err, &refused) || refused.Reason != tt.want {
 			t.Errorf("%+v: %v, want %s", tt.agent, err, tt.want)
 		}
@@ -320,7 +320,7 @@ func TestManyAgents(t *testing.T) {
 	_, one := folders(t)
 	host(t, one)
 	agent := discovery.Agent{Version: "v1", Config: "c"}
-	var all []*discovery.Attached // one that is not used any more is closed
+	var all []*discovery.Attached // in use, so that their connections are not collected as garbage
 	defer func() {
 		for _, a := range all {
 			a.Leave()
@@ -337,7 +337,7 @@ func TestManyAgents(t *testing.T) {
 	}
 }
 
-// A text that is no question gets no answer, and ends with its connection.
+// A text that is no question gets no answer, and its connection is closed.
 func TestHostileQuestions(t *testing.T) {
 	t.Parallel()
 	_, one := folders(t)

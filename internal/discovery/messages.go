@@ -8,10 +8,10 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// question is what one connection asks, in one line of JSON. One field is set.
+// question is the first line of a connection, in JSON. One field is set.
 type question struct {
 	About  bool   `json:"about,omitempty"`
-	Nonce  string `json:"nonce,omitempty"` // to be answered with proofs
+	Nonce  string `json:"nonce,omitempty"` // random text that the proofs are for
 	Attach *Agent `json:"attach,omitempty"`
 }
 
@@ -25,19 +25,19 @@ type answer struct {
 	Refused  string           `json:"refused,omitempty"`
 }
 
-// About is what a run that serves is.
+// About describes a run that serves.
 type About struct {
 	Version string   `json:"version"`
-	Console string   `json:"console"` // URL at which commands reach it on this machine
-	Inbox   string   `json:"inbox"`   // URL that people open
-	Agents  []string `json:"agents"`  // as their requests name them
+	Console string   `json:"console"` // URL of the console on this machine, for commands
+	Inbox   string   `json:"inbox"`   // URL of the console for people
+	Agents  []string `json:"agents"`  // their names in requests
 }
 
 // Agent is an agent that is to be attached. Its key of a model API is never sent.
 type Agent struct {
 	Version   string   `json:"version"` // of the heldcall that starts it
 	Config    string   `json:"config"`  // digest of its configuration file, "" without one
-	Name      string   `json:"name"`    // as its requests name it
+	Name      string   `json:"name"`    // in its requests
 	Folder    string   `json:"folder"`
 	Policy    string   `json:"policy"`
 	Optional  bool     `json:"optional"` // the policy need not be there
@@ -45,21 +45,21 @@ type Agent struct {
 	StandIns  []string `json:"stand_ins"` // of the key of each upstream, "" where it has none
 }
 
-// Addresses are where an attached agent is served.
+// Addresses are those of an attached agent.
 type Addresses struct {
-	Proxy string `json:"proxy"` // host:port for its model requests
+	Proxy string `json:"proxy"` // host:port for its requests to models
 	Inbox string `json:"inbox"`
 }
 
 // Report is what came from an agent while it was attached.
 type Report struct {
 	Requests int `json:"requests"` // of any kind
-	Model    int `json:"model"`    // that asked a model
-	Offering int `json:"offering"` // of those, with tools
+	Model    int `json:"model"`    // to a model
+	Offering int `json:"offering"` // to a model, with tools
 }
 
-// proof shows that who made it knows the SHA-256 of a token, and serves the console at an address.
-// It holds for that address alone, so that a program that only passes proofs on gets no token.
+// proof returns the proof that a run knows the SHA-256 of a token and serves the console at an address.
+// It is valid for that address only: a program that relays the proofs of a run gets no token.
 func proof(tokenSHA256 []byte, console, nonce string) string {
 	mac := hmac.New(sha256.New, tokenSHA256)
 	mac.Write([]byte("heldcall serves " + console + " for " + nonce))

@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	askWithin   = 10 * time.Second // for a question to arrive, and a line to leave
-	maxQuestion = 1 << 20          // bytes
+	askWithin = 10 * time.Second // limit for the arrival of a question and for the write of an answer
+	maxLine   = 1 << 20          // bytes of a question or an answer
 )
 
-// Options are what a [Server] answers with.
+// Options configures [Claim.Serve].
 type Options struct {
-	About  About    // Agents are those that are not attached
-	Config string   // digest of the configuration file, which attached agents have too
+	About  About    // its Agents are those that are not attached
+	Config string   // digest of the configuration file; an agent with another one is refused
 	Tokens []string // SHA-256 of the tokens of reviewers, in hex
-	// Attach serves one more agent until the Attachment leaves. Nil: others are refused.
+	// Attach serves one more agent until [Attachment.Leave]. Nil: all agents are refused.
 	Attach func(context.Context, Agent) (Attachment, error)
 }
 
-// Server answers those that find a run. Nil is one that is not found.
+// Server answers at the socket of a run. Nil is the server of a run that is not found.
 type Server struct {
 	options  Options
 	socket   string
@@ -46,7 +46,13 @@ type Server struct {
 	closed   bool
 }
 
-// Take claims a folder, which it makes if needed. It returns nil if another process serves in it.
+// Claim is the right of one process to serve in a folder.
+type Claim struct {
+	folder string
+	lock   *os.File
+}
+
+// Take claims a folder, which it makes if needed. It returns nil if another process has claimed it.
 func Take(folder string) (*Claim, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of runs: %w", err)
@@ -77,9 +83,9 @@ func (c *Claim) Serve(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for other runs: %w", err)
 	}
-	listener.SetUnlinkOnClose(false) // Close does, by the true name
+	listener.SetUnlinkOnClose(false) // Close removes the socket, by its true name
 	if err := os.Chmod(name, 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("close the socket to other users: %w", err), listener.Close())
+		return nil, errors.Join(fmt.Errorf("restrict the socket of this run to its owner: %w", err), listener.Close())
 	}
 	s := &Server{options: o, socket: name, listener: listener, attached: map[*Agent]bool{}, changed: make(chan struct{})}
 	s.ctx, s.stop = context.WithCancel(context.Background())
@@ -96,7 +102,7 @@ func (s *Server) Close() {
 	s.closed = true
 	s.mu.Unlock()
 	s.stop()
-	_ = os.Remove(s.socket) // the next run does it else
+	_ = os.Remove(s.socket) // else the next run removes it
 	_ = s.listener.Close()
 	s.conns.Wait()
 }
@@ -123,22 +129,21 @@ func (s *Server) serve(conn net.Conn) {
 	defer conn.Close()
 	defer context.AfterFunc(s.ctx, func() { _ = conn.SetReadDeadline(time.Now()) })()
 	_ = conn.SetReadDeadline(time.Now().Add(askWithin)) // fails only if it is closed
-	in := bufio.NewReader(io.LimitReader(conn, maxQuestion))
+	in := bufio.NewReader(io.LimitReader(conn, maxLine))
 	line, err := in.ReadBytes('\n')
 	var q question
 	if err != nil || json.Unmarshal(line, &q) != nil {
 		return
 	}
-	out := &lines{conn: conn}
 	switch {
 	case q.Attach != nil:
-		s.attach(conn, out, *q.Attach)
+		s.attach(conn, *q.Attach)
 	case q.Nonce != "":
-		out.write(answer{Proofs: s.proofs(q.Nonce)})
+		write(conn, answer{Proofs: s.proofs(q.Nonce)})
 	case q.About:
 		about := s.options.About
 		about.Agents = s.agents()
-		out.write(answer{About: &about})
+		write(conn, answer{About: &about})
 	}
 }
 
@@ -153,20 +158,12 @@ func (s *Server) proofs(nonce string) []string {
 	return all
 }
 
-// lines writes answers to a connection.
-type lines struct {
-	mu   sync.Mutex
-	conn net.Conn
-}
-
-// write writes one line. The reader finds out itself if the connection is broken.
-func (l *lines) write(a answer) {
+// write writes an answer. Errors are left to the reader, which notices a broken connection.
+func write(conn net.Conn, a answer) {
 	line, err := json.Marshal(a)
 	if err != nil {
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_ = l.conn.SetWriteDeadline(time.Now().Add(askWithin))
-	_, _ = l.conn.Write(append(line, '\n'))
+	_ = conn.SetWriteDeadline(time.Now().Add(askWithin))
+	_, _ = conn.Write(append(line, '\n'))
 }

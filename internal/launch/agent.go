@@ -19,9 +19,9 @@ func AgentName(command []string) string {
 	return strings.TrimSuffix(strings.ToLower(filepath.Base(command[0])), ".exe")
 }
 
-// Label names an agent in requests: by its command and the folder in which it works, with ~ for the
-// home folder.
-func Label(command []string, work string, lookup func(string) (string, bool)) string {
+// label returns the name of an agent in requests: its command and the folder in which it works, with ~
+// for the home folder.
+func label(command []string, work string, lookup func(string) (string, bool)) string {
 	if home := discovery.HomeFolder(lookup); home != "" && work != home && below(home, work) {
 		work = "~" + strings.TrimPrefix(work, filepath.Clean(home))
 	}

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"log/slog"
@@ -15,12 +16,12 @@ import (
 )
 
 const (
-	detachWithin = 30 * time.Second
-	maxEvents    = 256 // that wait for an attached run to read them; further ones are not shown there
+	detachWithin = 30 * time.Second // limit for the end of an agent's connections
+	maxEvents    = 256              // events that wait to be sent to the run of an attached agent; more are dropped
 )
 
-// Host attaches the agents of other runs to the heldcall of this one. Events go to the runs whose
-// agents they are about.
+// Host attaches the agents of other runs to the heldcall of this run. It sends each event to the run of
+// the agent that the event is about.
 type Host struct {
 	setup *Setup
 	log   *slog.Logger
@@ -30,12 +31,13 @@ type Host struct {
 	attached []*attachment
 }
 
-// NewHost makes a host before its heldcall starts.
+// NewHost returns the host of a run whose heldcall is not started yet. own shows the events about the run's
+// own agent.
 func NewHost(u *Setup, log *slog.Logger, own func(approvals.Event)) *Host {
 	return &Host{setup: u, log: log, own: own}
 }
 
-// Event shows an event where its agent was started.
+// Event shows an event in the run of its agent.
 func (h *Host) Event(e approvals.Event) {
 	h.mu.Lock()
 	found := false
@@ -56,24 +58,21 @@ func (h *Host) Event(e approvals.Event) {
 	h.own(e)
 }
 
-// Serve lets other runs and commands find a heldcall that serves, with its version. Only one
-// whose state is shared attaches the agents of others. Without a claim it is not found.
+// Serve lets commands and other runs find a heldcall that serves. It attaches the agents of other runs
+// only if its state is shared. Without a claim it returns nil: the heldcall is not found.
 func (h *Host) Serve(claim *discovery.Claim, heldcall *app.App, version, configFile string) (*discovery.Server, error) {
 	if claim == nil {
 		return nil, nil
 	}
-	c := &h.setup.Config
-	console := "http://" + app.Reachable(strings.TrimPrefix(heldcall.ConsoleURL(), "http://"))
 	config, err := digest(configFile)
-	o := discovery.Options{
-		Config: config, Tokens: c.Console.TokenHashes(),
-		About: discovery.About{Version: version, Console: console, Inbox: c.Console.URL, Agents: []string{c.Proxy.Agent}},
-	}
-	if o.About.Inbox == "" {
-		o.About.Inbox = console
-	}
 	if err != nil {
 		return nil, err
+	}
+	c := &h.setup.Config
+	console := "http://" + app.Reachable(strings.TrimPrefix(heldcall.ConsoleURL(), "http://"))
+	o := discovery.Options{
+		Config: config, Tokens: c.Console.TokenHashes(),
+		About: discovery.About{Version: version, Console: console, Inbox: cmp.Or(c.Console.URL, console), Agents: []string{c.Proxy.Agent}},
 	}
 	if h.setup.Shared {
 		o.Attach = func(ctx context.Context, agent discovery.Agent) (discovery.Attachment, error) {
@@ -111,18 +110,18 @@ func (h *Host) attach(ctx context.Context, heldcall *app.App, agent discovery.Ag
 	return a, nil
 }
 
-// Proxy is the host:port for the model requests of the agent.
+// Proxy returns the host:port for the agent's requests to models.
 func (a *attachment) Proxy() string { return a.ProxyAddr() }
 
-// Events are those about the agent's calls.
+// Events returns the channel with the events about the agent's calls.
 func (a *attachment) Events() <-chan approvals.Event { return a.events }
 
-// Leave ends the service of the agent.
+// Leave ends the service of the agent and returns what came from it.
 func (a *attachment) Leave() discovery.Report {
 	ctx, cancel := context.WithTimeout(context.Background(), detachWithin)
 	defer cancel()
 	if err := a.Detach(ctx); err != nil {
-		a.host.log.Warn("an agent that has left was still connected", "agent", a.name, "error", err)
+		a.host.log.Warn("failed to end the connections of an agent that has left", "agent", a.name, "error", err)
 	}
 	a.host.mu.Lock()
 	defer a.host.mu.Unlock()
@@ -137,9 +136,9 @@ type counted interface {
 	ToolOffers() (requests, offering int)
 }
 
-// Report returns what came from an agent: that of an [app.App], or an attached one.
+// Report returns what came from an agent: from those of an [app.App], or from an attached one.
 func Report(agent counted) (r discovery.Report) {
-	r.Requests, _ = agent.AgentRequests() // metrics of our own are always read
+	r.Requests, _ = agent.AgentRequests() // reading metrics of this process does not fail
 	r.Model, r.Offering = agent.ToolOffers()
 	return r
 }

@@ -1,6 +1,7 @@
 // Package launch starts an agent's command beside a heldcall of its own, for `heldcall
-// run`: [Prepare] keeps the command from deciding on its own calls, [Environment] and
-// [EquipAgent] point it at the proxy, [OnFreePorts] starts heldcall, [Run] runs the command,
+// run`, or attached to that of another run: [Settle] chooses, and keeps the command from
+// deciding on its own calls, [Environment] and [EquipAgent] point it at the proxy,
+// [OnFreePorts] starts heldcall, [Host] attaches agents of other runs, [Run] runs the command,
 // and [Notices] report held calls meanwhile.
 package launch
 
@@ -27,8 +28,9 @@ type Options struct {
 	LogFile    string // of heldcall's own log; "": standard error or, on a terminal, a file beside the state
 	TokenFile  string // that the token is written to; "": none
 	Command    []string
-	Shared     string // folder of the state that the runs of the user share, see [Shared]; "": the run has one of its own
-	In, Out    any    // standard input and output of the command
+	In, Out    any // standard input and output of the command
+
+	shared string // folder of the state that the runs of the user share, see sharedFolder; "": the run has a state of its own
 }
 
 // Setup is what one `heldcall run` makes of the configuration, so that its command cannot
@@ -39,22 +41,22 @@ type Setup struct {
 	Token    string            // that the console and NATS want; "": there are reviewers
 	LogFile  string            // "": the log goes to standard error
 	Terminal *os.File          // that the command may draw on; nil: none
-	Shared   bool              // the state is that of all runs with its configuration
+	Shared   bool              // the state is the one that the runs of the user share
 	Exposed  []string          // heldcall's files in the folder of the command
 	Notes    string            // for people, in lines
-	logNote  string            // for those who start the heldcall
+	logNote  string            // where the log is, for the introduction of a run that starts heldcall
 }
 
-// Prepare makes the setup for a command that is to run in the current folder.
-func Prepare(o Options) (*Setup, error) {
+// prepare makes the setup for a command that is to run in the current folder.
+func prepare(o Options) (*Setup, error) {
 	work, err := os.Getwd()
 	if err != nil {
 		return nil, fmt.Errorf("find the current folder: %w", err)
 	}
-	u := &Setup{Config: o.Config, Shared: o.Shared != "", LogFile: o.LogFile, Terminal: sharedTerminal(o.In, o.Out)}
+	u := &Setup{Config: o.Config, Shared: o.shared != "", LogFile: o.LogFile, Terminal: sharedTerminal(o.In, o.Out)}
 	state := StateFolder(os.LookupEnv, work)
-	u.Config.Proxy.Agent = Label(o.Command, work, os.LookupEnv)
-	u.chooseState(cmp.Or(o.Shared, state))
+	u.Config.Proxy.Agent = label(o.Command, work, os.LookupEnv)
+	u.chooseState(cmp.Or(o.shared, state))
 	if err := u.choosePolicy(state, work); err != nil {
 		return nil, err
 	}
@@ -99,7 +101,7 @@ func (u *Setup) chooseState(folder string) {
 	n.Dir = folder
 }
 
-// hasState reports whether heldcall has stored in a folder.
+// hasState reports whether a folder has the state of a heldcall.
 func hasState(folder string) bool {
 	_, err := os.Stat(filepath.Join(folder, "heldcall.lock"))
 	return err == nil
@@ -108,7 +110,7 @@ func hasState(folder string) bool {
 // StateFolder returns the folder for the state of the runs in a folder, "" if the user has
 // no home folder.
 func StateFolder(lookup func(string) (string, bool), work string) string {
-	return discovery.Of(discovery.Folder(lookup), work)
+	return discovery.FolderOf(discovery.Folder(lookup), work)
 }
 
 // protect keeps tools of the command from writing to heldcall's files, and finds those

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	startsWithin = 20 * time.Second // for a run that has claimed the folder to answer
+	startsWithin = 20 * time.Second // limit for the first answer of a run that has claimed the folder
 	lookEvery    = 50 * time.Millisecond
 )
 
-// Shared returns the folder of the state that the runs of the user with one configuration file share, and in which
-// they find each other. It is "" if the user has no home folder, or if the current folder has the state of an earlier
-// version, which only runs in this folder use.
-func Shared(config *app.Config, configFile string) (string, error) {
+// sharedFolder returns the folder in which the runs of the user with one configuration file have their state and find
+// each other. It is "" if the user has no home folder, or if the current folder has the state of an earlier version:
+// only runs in this folder use that.
+func sharedFolder(config *app.Config, configFile string) (string, error) {
 	n := config.NATS
 	if n.URL == "" && !n.DirNamed && hasState(n.Dir) {
 		return "", nil
@@ -35,24 +35,24 @@ func Shared(config *app.Config, configFile string) (string, error) {
 		}
 		configFile = whole
 	}
-	return discovery.Of(discovery.Folder(os.LookupEnv), configFile), nil
+	return discovery.FolderOf(discovery.Folder(os.LookupEnv), configFile), nil
 }
 
-// Place is where an agent is served: by a heldcall that this run starts, or by another one.
+// Place is the heldcall that serves an agent: one that this run starts, or that of another run.
 type Place struct {
 	*Setup
-	Claim    *discovery.Claim    // of the folder in which others find the heldcall that is to start; nil: they do not
-	Attached *discovery.Attached // nil: this run starts a heldcall
+	Claim    *discovery.Claim    // to the folder in which others find the heldcall that this run starts; nil: they do not find it
+	Attached *discovery.Attached // to the heldcall of another run; nil: this run starts one
 }
 
-// errUnclaimed is why other runs and commands do not find a heldcall.
+// errUnclaimed is the reason why other runs and commands do not find the heldcall of this run.
 var errUnclaimed = errors.New("its folder cannot be claimed")
 
-// Settle attaches the agent to the heldcall of another run, or prepares one of its own. The latter is for this
-// agent alone if alone is set, or if the other one refuses.
+// Settle attaches the agent to the heldcall of another run, or prepares one that this run starts. If alone is set, or
+// if the other heldcall refuses the agent, that one serves no other agents.
 func Settle(ctx context.Context, o Options, version string, alone bool) (*Place, error) {
-	var refused *discovery.Refusal
-	shared, err := Shared(&o.Config, o.ConfigFile)
+	var refused *discovery.RefusedError
+	shared, err := sharedFolder(&o.Config, o.ConfigFile)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func Settle(ctx context.Context, o Options, version string, alone bool) (*Place,
 			return p, err
 		}
 	}
-	u, err := Prepare(o)
+	u, err := prepare(o)
 	if err != nil {
 		return nil, err
 	}
@@ -75,40 +75,40 @@ func Settle(ctx context.Context, o Options, version string, alone bool) (*Place,
 	}
 	claim, err := discovery.Take(folder)
 	if err != nil {
-		u.unfound(err)
+		u.NoteUnfound(err)
 	}
 	return &Place{Setup: u, Claim: claim}, nil
 }
 
-// unfound notes that others do not find the heldcall of this run, which serves its own agent all the same.
-func (u *Setup) unfound(err error) {
+// NoteUnfound notes that others do not find the heldcall of this run, and why. It still serves its own agent.
+func (u *Setup) NoteUnfound(err error) {
 	u.Notes += "heldcall: other runs and commands do not find this heldcall: " + sanitize.Line(err.Error()) + "\n"
 }
 
-// settleShared is Settle in the folder that runs share.
+// settleShared is [Settle] for a run that shares a folder with others.
 func settleShared(ctx context.Context, o Options, version, folder string) (*Place, error) {
-	o.Shared = folder
-	u, err := Prepare(o)
+	o.shared = folder
+	u, err := prepare(o)
 	if err != nil {
 		return nil, err
 	}
-	agent, err := u.Agent(o.ConfigFile, version)
+	agent, err := u.agent(o.ConfigFile, version)
 	if err != nil {
 		return nil, err
 	}
 	p := &Place{Setup: u}
-	p.Claim, p.Attached, err = Join(ctx, folder, agent)
+	p.Claim, p.Attached, err = claimOrAttach(ctx, folder, agent)
 	if errors.Is(err, errUnclaimed) {
-		u.unfound(err)
+		u.NoteUnfound(err)
 		err = nil
 	}
 	return p, err
 }
 
-// Join claims the folder of a state, or attaches the agent to the run that has claimed it. It returns one of both.
-// It fails with a [*discovery.Refusal] if that run does not serve this agent, and with errUnclaimed if the folder
-// cannot be written.
-func Join(ctx context.Context, folder string, agent discovery.Agent) (*discovery.Claim, *discovery.Attached, error) {
+// claimOrAttach claims the folder of a state and returns the claim, or attaches the agent to the run that has claimed
+// the folder. It fails with a [*discovery.RefusedError] if that run does not attach this agent, and with errUnclaimed if the
+// folder cannot be written.
+func claimOrAttach(ctx context.Context, folder string, agent discovery.Agent) (*discovery.Claim, *discovery.Attached, error) {
 	for deadline := time.Now().Add(startsWithin); ; {
 		claim, err := discovery.Take(folder)
 		if err != nil {
@@ -118,22 +118,22 @@ func Join(ctx context.Context, folder string, agent discovery.Agent) (*discovery
 			return claim, nil, nil
 		}
 		attached, err := discovery.Attach(ctx, folder, agent)
-		if !errors.Is(err, discovery.ErrNobody) {
+		if !errors.Is(err, discovery.ErrNoRun) {
 			return nil, attached, err
 		}
 		if time.Now().After(deadline) {
-			return nil, nil, &discovery.Refusal{Reason: "it does not answer"}
+			return nil, nil, &discovery.RefusedError{Reason: "it does not answer"}
 		}
 		select {
-		case <-time.After(lookEvery): // it has just been started, or is ending
+		case <-time.After(lookEvery): // that run has just been started, or is ending
 		case <-ctx.Done():
 			return nil, nil, ErrNotStarted
 		}
 	}
 }
 
-// Agent is what another run needs to serve the command of this one.
-func (u *Setup) Agent(configFile, version string) (discovery.Agent, error) {
+// agent describes the command of this run to the run that is to serve it.
+func (u *Setup) agent(configFile, version string) (discovery.Agent, error) {
 	p := u.Config.Policy
 	file, err := filepath.Abs(p.File)
 	if err != nil {
@@ -159,7 +159,7 @@ func digest(file string) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// standIns returns the substitutes for the keys of the upstreams, in their order.
+// standIns returns the stand-ins for the keys of the upstreams, in the order of the upstreams.
 func (u *Setup) standIns() []string {
 	all := make([]string, len(u.Config.Proxy.Upstreams))
 	for i, upstream := range u.Config.Proxy.Upstreams {
@@ -168,12 +168,12 @@ func (u *Setup) standIns() []string {
 	return all
 }
 
-// upstreamsOf returns the upstreams for an attached agent. They have a key where the agent has the same: it
-// is compared by its substitute, and never sent.
+// upstreamsOf returns the upstreams for an attached agent. An upstream keeps its key if the terminal of the agent has
+// the same key: stand-ins are compared, and keys are never sent.
 func (u *Setup) upstreamsOf(agent discovery.Agent) ([]app.Upstream, error) {
 	own := u.standIns()
 	if len(agent.StandIns) != len(own) {
-		return nil, errors.New("it has other upstreams")
+		return nil, errors.New("its configuration has other upstreams")
 	}
 	var all []app.Upstream
 	for i, upstream := range u.Config.Proxy.Upstreams {
@@ -182,7 +182,7 @@ func (u *Setup) upstreamsOf(agent discovery.Agent) ([]app.Upstream, error) {
 		case "":
 			upstream.APIKey = ""
 		default:
-			return nil, fmt.Errorf("it does not have this terminal's key for %s", upstream.URL)
+			return nil, fmt.Errorf("it does not have the key of this terminal for %s", upstream.URL)
 		}
 		all = append(all, upstream)
 	}

@@ -24,11 +24,11 @@ func TestLabel(t *testing.T) {
 		{"claude", "/home/anna/x", "claude /home/anna/x"},
 		{"a\nb", "/x\x1b[2J", `a\x0ab /x\x1b[2J`},
 	} {
-		if got := Label([]string{tt.command}, tt.folder, home); got != tt.want {
+		if got := label([]string{tt.command}, tt.folder, home); got != tt.want {
 			t.Errorf("%s in %s: %q, want %q", tt.command, tt.folder, got, tt.want)
 		}
 	}
-	if got := Label([]string{"x"}, "/y", func(string) (string, bool) { return "", false }); got != "x /y" {
+	if got := label([]string{"x"}, "/y", func(string) (string, bool) { return "", false }); got != "x /y" {
 		t.Errorf("without a home folder: %q", got)
 	}
 }
@@ -47,10 +47,10 @@ func TestKeysOfAttachedAgents(t *testing.T) {
 	}{
 		{[]string{same, ""}, []configfile.Secret{"sk-1", ""}, ""},
 		{[]string{"", ""}, []configfile.Secret{"", ""}, ""},
-		{[]string{"sk-1", ""}, nil, "it does not have this terminal's key for https://a.example"},
-		{[]string{same, same}, nil, "it does not have this terminal's key for https://b.example"},
-		{[]string{same}, nil, "it has other upstreams"},
-		{nil, nil, "it has other upstreams"},
+		{[]string{"sk-1", ""}, nil, "it does not have the key of this terminal for https://a.example"},
+		{[]string{same, same}, nil, "it does not have the key of this terminal for https://b.example"},
+		{[]string{same}, nil, "its configuration has other upstreams"},
+		{nil, nil, "its configuration has other upstreams"},
 	} {
 		upstreams, err := u.upstreamsOf(discovery.Agent{StandIns: tt.standIns})
 		var keys []configfile.Secret
@@ -66,16 +66,16 @@ func TestKeysOfAttachedAgents(t *testing.T) {
 	}
 }
 
-// What another run sends has no key.
+// A run sends no key to the run to which it attaches.
 func TestAgentHasNoKey(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	t.Chdir(t.TempDir())
 	config := app.DefaultConfig(func(name string) (string, bool) { return "sk-secret-" + name, true })
-	u, err := Prepare(Options{Config: config, Command: []string{"codex"}, Shared: t.TempDir()})
+	u, err := prepare(Options{Config: config, Command: []string{"codex"}, shared: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent, err := u.Agent("", "v1")
+	agent, err := u.agent("", "v1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,8 +98,8 @@ func TestAgentHasNoKey(t *testing.T) {
 	}
 }
 
-// Runs with one configuration share a state, but for a folder that has one of its own.
-func TestShared(t *testing.T) {
+// Runs with one configuration file share a state, except in a folder that has a state of its own.
+func TestSharedFolder(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	work := t.TempDir()
 	t.Chdir(work)
@@ -109,7 +109,7 @@ func TestShared(t *testing.T) {
 		if dir != "" {
 			config.NATS.Dir, config.NATS.DirNamed = dir, true
 		}
-		folder, err := Shared(&config, file)
+		folder, err := sharedFolder(&config, file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,7 @@ type attachment struct {
 	keeper *keeper
 	turn   *keptTurn
 	lost   chan struct{}
-	agent  <-chan struct{} // see Serves
+	agent  <-chan struct{} // see WatchAgent
 }
 
 func (k *keeper) attach(t *keptTurn) *attachment {
@@ -103,9 +103,9 @@ func (k *keeper) Cancel(_ context.Context, id, reason string) error {
 	return nil
 }
 
-func (a *attachment) Lost() <-chan struct{}        { return a.lost }
-func (a *attachment) Serves(agent <-chan struct{}) { a.agent = agent }
-func (a *attachment) Opened()                      {}
+func (a *attachment) Lost() <-chan struct{}            { return a.lost }
+func (a *attachment) WatchAgent(agent <-chan struct{}) { a.agent = agent }
+func (a *attachment) Opened()                          {}
 
 func (a *attachment) Confirm(context.Context) error { return a.keeper.failed }
 func (a *attachment) Update(_ context.Context, snapshot []byte) error {

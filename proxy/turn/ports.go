@@ -112,8 +112,8 @@ type Keeper interface {
 type Attachment interface {
 	// Lost is closed when another connection has taken the turn over.
 	Lost() <-chan struct{}
-	// Serves sets the channel that is closed when the agent leaves.
-	Serves(agent <-chan struct{})
+	// WatchAgent sets the channel that is closed when the agent leaves.
+	WatchAgent(left <-chan struct{})
 	// Opened marks that people are asked.
 	Opened()
 	// Confirm fails with [approvals.ErrTaken] if the turn is lost, also where Lost does not

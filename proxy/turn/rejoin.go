@@ -215,7 +215,7 @@ func (p *repetition) restore(ctx context.Context, fingerprint string, c *claim) 
 		return nil, nil
 	}
 	held.stored = stored{turn: held, attachment: c.attachment, answers: held.exchange.Count, restored: true}
-	c.attachment.Serves(held.ctx.Done())
+	c.attachment.WatchAgent(held.ctx.Done())
 	held.enterRun(true)
 	if p.turn.spans != nil {
 		who := held.conversation.Identity()

@@ -109,7 +109,7 @@ func (s *stored) write(ctx context.Context) error {
 			return approvals.ErrNoRoom
 		}
 		if s.attachment, err = s.turn.engine.Keeper.Keep(ctx, held, text); err == nil {
-			s.attachment.Serves(s.turn.ctx.Done())
+			s.attachment.WatchAgent(s.turn.ctx.Done())
 		}
 	}
 	if errors.Is(err, approvals.ErrNoRoom) {

@@ -158,8 +158,8 @@ func firstWords(u *shell.Use) string {
 	return strings.Join(words, " ")
 }
 
-// host returns the host of the first URL of a command, else its name. The handle of a secret is
-// no URL.
+// host returns the host of the first URL of a command, else the command's name. The handle of a
+// secret does not count as a URL.
 func host(u *shell.Use, name string) string {
 	for _, word := range u.Words[1:] {
 		if _, _, found := strings.Cut(word.Text, "://"); found && word.Known && !strings.HasPrefix(word.Text, mask.Scheme) {

@@ -7,11 +7,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxKept is the size of the largest copied text whose memory is used again.
+// maxKept is the largest capacity of a copied text that is kept for the next decoder.
 const maxKept = 16 << 10
 
-// decoder decodes one text. Its memory is used again: values that it returns are valid until it
-// is released, strings longer.
+// decoder decodes one text. Values that it returns are valid until it is released, because its memory
+// is then used for other texts. Strings stay valid.
 type decoder struct {
 	jsontext.Decoder
 	text   bytes.Buffer
@@ -20,7 +20,7 @@ type decoder struct {
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
-// decode returns a decoder of a text that does not change until the decoder is released.
+// decode returns a decoder of a text. The text must not change before the decoder is released.
 func decode(text []byte, options ...jsontext.Options) *decoder {
 	d := decoders.Get().(*decoder)
 	d.text = *bytes.NewBuffer(text)
@@ -28,7 +28,7 @@ func decode(text []byte, options ...jsontext.Options) *decoder {
 	return d
 }
 
-// decodeString is decode for a string.
+// decodeString returns a decoder of a string, which it copies.
 func decodeString(text string, options ...jsontext.Options) *decoder {
 	d := decoders.Get().(*decoder)
 	d.copied = append(d.copied[:0], text...)
@@ -37,7 +37,7 @@ func decodeString(text string, options ...jsontext.Options) *decoder {
 	return d
 }
 
-// release gives the decoder back. It must not be used after that.
+// release returns the decoder to the pool. It must not be used after that.
 func (d *decoder) release() {
 	d.text = bytes.Buffer{}
 	d.Reset(&d.text)

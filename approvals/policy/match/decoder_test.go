@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// slowMembers is [Members] with a decoder of its own.
+// slowMembers is [Members] with a new decoder.
 func slowMembers(text []byte) (found []Member) {
 	dec := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if t, err := dec.ReadToken(); err != nil || t.Kind() != '{' {
@@ -33,7 +33,7 @@ func slowMembers(text []byte) (found []Member) {
 	return found
 }
 
-// A decoder that is used again reads like a new one, and what was read stays.
+// A decoder from the pool reads like a new one, and does not change strings that were read before.
 func FuzzMembers(f *testing.F) {
 	f.Add(`{"a":[1,{"b":"x"}],"a":"\ud800","é":null}`, `{"other":"text that is longer than the first one is"}`)
 	f.Add(`{"a":"b"`, `[`)
@@ -62,7 +62,7 @@ func FuzzMembers(f *testing.F) {
 	})
 }
 
-// A text without what needs an escape is visible as it is, and a short one is whole.
+// Visible does not change a text of printable characters, and Shorten does not cut a short one.
 func FuzzVisible(f *testing.F) {
 	for _, text := range []string{"", "plain ~ text", "\x7f", "\u202e", "\xff", "é", "a\nb"} {
 		f.Add(text, 3)

@@ -15,7 +15,7 @@ import (
 type Programs struct {
 	*programs.Table
 	parsers  *sync.Pool // of *syntax.Parser
-	straight bool       // scripts are read without their branches, loops and variables
+	straight bool       // parse the straight line of scripts
 }
 
 // KnownPrograms parses by the built-in table.
@@ -28,7 +28,7 @@ func (t *Programs) With(options map[string]*programs.Program) *Programs {
 	return &Programs{Table: t.Table.With(options), parsers: t.parsers, straight: t.straight}
 }
 
-// Straight parses scripts without their branches, loops and variables: see [straightline.Reader.Of].
+// Straight parses the straight line of scripts in their place: see [straightline.Reader.Of].
 func (t *Programs) Straight() *Programs {
 	return &Programs{Table: t.Table, parsers: t.parsers, straight: true}
 }
@@ -51,8 +51,7 @@ func straightener(t *Programs) *straightline.Reader {
 	return &straightline.Reader{Parse: t.parseSource, Limit: MaxScript, OnlyLook: func(a *syntax.Assign) bool { return setsOnlyLook(&t.Variables, a) }}
 }
 
-// straightLine returns a script that runs the same commands without branches, loops and variables, or
-// the script.
+// straightLine returns the straight line of a script, or the script if it has none.
 func straightLine(t *Programs, src string) string {
 	joined := joinLines(t, src)
 	if scriptProblem(joined) != "" {
@@ -64,7 +63,7 @@ func straightLine(t *Programs, src string) string {
 	return src
 }
 
-// joinLines replaces backslashes by which all shells go on with the next line by spaces.
+// joinLines joins lines that a backslash continues: see [straightline.Reader.Join].
 func joinLines(t *Programs, src string) string {
 	if !strings.Contains(src, "\\\n") || len(src) > MaxScript || opened(src) > maxOpen || strings.Contains(src, unknown) {
 		return src

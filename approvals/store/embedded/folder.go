@@ -122,7 +122,7 @@ func (f folder) checkBlocks(stream, of string, last uint64, repair bool) (losses
 	return losses, err
 }
 
-// readInto reads a file into the memory of a buffer, if it fits: a start reads many blocks.
+// readInto reads a file into the memory of a buffer, if it fits there: a start reads many files.
 func readInto(buffer []byte, path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {

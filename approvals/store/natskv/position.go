@@ -13,23 +13,24 @@ import (
 // ErrBehind is returned by [Bucket.Reach] if the watch may have missed changes.
 var ErrBehind = errors.New("the watch may have missed changes")
 
-// Position is how much of a bucket a [Bucket.Watch] has read. The zero value is ready to use.
+// Position is the revision up to which a [Bucket.Watch] has read its bucket. The zero value is ready
+// to use.
 type Position struct {
-	last sharedRead // of the bucket's last revision
+	last sharedRead // reads the bucket's last revision
 
 	mu       sync.Mutex
 	revision uint64        // all changes up to it were read
-	current  time.Time     // since when the watch is current, as far as is known; zero: it is not
-	changed  chan struct{} // closed at the next change, nil if nobody waits for it
+	current  time.Time     // since when the watch counts as current; zero: it does not
+	changed  chan struct{} // closed at the next change of the position; nil: nothing waits for it
 }
 
-// settled is the time after which a watch that is still current has read everything that was
-// written before: without a server, it would have missed heartbeats.
+// settled is the time after which a watch that is still current has read all that was written
+// before: a watch that loses its server misses heartbeats earlier.
 const settled = 4 * watchHeartbeat
 
-// Reach returns when the watch of the bucket has read what was written before the call, by
-// any process: a watch whose server is lost notices that late. It fails with [ErrBehind] if the
-// watch is not current, or if the last revision cannot be read.
+// Reach waits until the watch of the bucket has read what any process had written before the call. It
+// fails with [ErrBehind] if the watch is not current, and with another error if the last revision
+// cannot be read: a watch that has lost its server may still count as current.
 func (b Bucket) Reach(ctx context.Context, p *Position) error {
 	if !p.isCurrent() {
 		return ErrBehind
@@ -47,8 +48,8 @@ func (b Bucket) Reach(ctx context.Context, p *Position) error {
 	return p.reach(ctx, last)
 }
 
-// reach waits until all changes up to a revision were read. The last revisions of a bucket may
-// have been removed: then no watch reads them.
+// reach waits until all changes up to a revision were read. A watch does not read revisions that were
+// removed; after the time settled they count as read.
 func (p *Position) reach(ctx context.Context, revision uint64) error {
 	for began := time.Now(); ; {
 		changed, left := p.await(revision, began)
@@ -67,9 +68,9 @@ func (p *Position) reach(ctx context.Context, revision uint64) error {
 	}
 }
 
-// await returns a channel that is closed at the next change, and the time after which the watch
-// is settled. The channel is nil if there is nothing to wait for: all changes up to the revision
-// were read, or left is negative and the watch is not current.
+// await returns a channel that is closed at the next change of the position, and the time that is left
+// until the watch is settled. The channel is nil if there is nothing to wait for: all changes up to the
+// revision were read or, if left is negative, the watch is not current.
 func (p *Position) await(revision uint64, began time.Time) (changed <-chan struct{}, left time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,8 +137,8 @@ func (p *Position) wakeLocked() {
 // a read that began after its call.
 type sharedRead struct {
 	mu    sync.Mutex
-	begun <-chan struct{} // closed at the end of the last read that has begun, nil if none has
-	next  *pendingRead    // has not begun
+	begun <-chan struct{} // closed at the end of the last read that has begun; nil: none has
+	next  *pendingRead    // the read that has not begun; nil: none
 }
 
 // pendingRead is one read of a [sharedRead].
@@ -164,7 +165,7 @@ func (s *sharedRead) do(ctx context.Context, read func(context.Context) (uint64,
 	}
 }
 
-// run reads after an earlier read. The read ends after [OpTimeout] at the latest.
+// run reads when the earlier read has ended. The read takes [OpTimeout] at most.
 func (s *sharedRead) run(ctx context.Context, earlier <-chan struct{}, r *pendingRead, read func(context.Context) (uint64, error)) {
 	if earlier != nil {
 		<-earlier

@@ -59,8 +59,7 @@ func TestPositionReachEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// A caller gets the result of a read that began after its call, and a read serves all callers
-// that wait for it.
+// A caller gets the result of a read that began after its call. One read serves all callers that wait.
 func TestSharedRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s sharedRead
@@ -76,7 +75,7 @@ func TestSharedRead(t *testing.T) {
 				time.Sleep(time.Duration(i) * 10 * time.Millisecond) // all before the end of the first read
 				before := begun.Load()
 				got, err := s.do(t.Context(), read)
-				if err != nil || got <= before && i > 0 {
+				if err != nil || (got <= before && i > 0) {
 					t.Errorf("caller %d got read %d, %v; %d had begun before its call", i, got, err, before)
 				}
 			})

@@ -13,7 +13,7 @@ import (
 // Watched has the callbacks of a watch. One goroutine calls them.
 type Watched struct {
 	Keys  bool   // names only, no values
-	After uint64 // the revision after which entries are reported
+	After uint64 // the revision after which the watch begins
 	Entry func(*Entry)
 	// Current is called with true when Entry has been called with all entries and changes so
 	// far, and with false when changes may be missing.

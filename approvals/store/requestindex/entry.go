@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -13,8 +14,8 @@ import (
 // entry is what the index has of a request.
 type entry struct {
 	revision uint64
-	at       int64 // when it was written, unix seconds
-	open     bool  // something may still wait for it
+	at       int64 // when the revision was written, unix seconds
+	open     bool  // not closed: something may wait for the request
 	fields   [fields]string
 }
 
@@ -40,7 +41,7 @@ func (e *entry) matches(f *approvals.Filter) bool {
 	})
 }
 
-// encode returns the entry as it is stored: parseEntry reads it.
+// encode returns the stored form of the entry. parseEntry reads it.
 func (e *entry) encode() []byte {
 	b := binary.AppendUvarint(nil, e.revision)
 	b = binary.AppendVarint(b, e.at)
@@ -84,7 +85,7 @@ func parseEntry(b []byte) (*entry, error) {
 	return e, nil
 }
 
-// longestValue is the length up to which a value is in a key; a longer one is hashed.
+// longestValue is the length of the longest value that keys contain. Of a longer one they contain the hash.
 const longestValue = 128
 
 // fieldPrefix returns the prefix of the keys of the requests with a value of a field.
@@ -107,12 +108,6 @@ func (e *entry) keys(id string) (keys [][]byte) {
 	return keys
 }
 
-// has reports whether keys contain one.
 func has(keys [][]byte, key []byte) bool {
-	for _, other := range keys {
-		if bytes.Equal(other, key) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(keys, func(other []byte) bool { return bytes.Equal(other, key) })
 }

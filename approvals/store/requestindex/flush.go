@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// flushInterval is the time between two writes of the changes. Those that a crash loses are
+	// flushInterval is the time between two writes of the changes. Changes that a crash loses are
 	// read again from the bucket.
 	flushInterval = time.Second
-	// flushSize is the number of changes that are written earlier.
+	// flushSize is the number of changes that are written without the wait for the interval.
 	flushSize = 4096
-	// fillPercent of a page are used: most keys are added in order.
+	// fillPercent is the part of a page that is used. Most keys are added in order.
 	fillPercent = 0.9
 	// expireBatch is the number of old requests that are removed in one write.
 	expireBatch = 1000
@@ -42,7 +42,7 @@ func (x *Index) flushRegularly() {
 	}
 }
 
-// flush writes the changes. Until it has, they stay in memory.
+// flush writes the changes to the file. They stay in memory until then.
 func (x *Index) flush() error {
 	x.flushing.Lock()
 	defer x.flushing.Unlock()
@@ -125,10 +125,10 @@ func writeEntry(tx *bolt.Tx, id string, e *entry) error {
 	return requests.Put([]byte(id), e.encode())
 }
 
-// Expire removes the requests that were written last before a time, some at a time: the bucket
-// has deleted them by age.
+// Expire removes the requests whose last revision was written before a time: the bucket has deleted
+// them by age. It removes some at a time.
 func (x *Index) Expire(before time.Time) error {
-	from, end := "", ulidAt(before) // ids are in the order of creation, and no write is before that
+	from, end := "", ulidAt(before) // a request that was created later was also written later
 	if err := x.flush(); err != nil {
 		return err
 	}
@@ -150,8 +150,8 @@ func (x *Index) Expire(before time.Time) error {
 	}
 }
 
-// older returns some ids after from and before end of requests that were written last before a
-// time, and the last id that it has read, "" at the end.
+// older returns some ids between from and end of requests whose last revision was written before a
+// time. last is the last id that it has read, "" if there are no more.
 func (x *Index) older(from, end string, before time.Time) (old []string, last string, err error) {
 	err = x.view(func(tx *bolt.Tx) error {
 		cursor := tx.Bucket(bucketRequests).Cursor()

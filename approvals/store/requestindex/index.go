@@ -1,9 +1,9 @@
-// Package requestindex finds requests by the fields that filters compare, in a file: its memory
-// does not grow with the history. The bucket of the requests has the truth. The file can be
-// deleted while heldcall is stopped; it is then made again of the bucket.
+// Package requestindex is an index of requests by the fields that filters compare. It is in a file,
+// so that memory does not grow with the history. The requests themselves are in a bucket, from
+// which the file is made again if it is missing or damaged.
 //
-// Read [Open], entry.go (the fields of a request), search.go, then flush.go (changes are in
-// memory until they are in the file).
+// Read [Open], entry.go (the fields of a request), search.go, then flush.go (changes are in memory
+// until they are written to the file).
 package requestindex
 
 import (
@@ -21,26 +21,26 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// version changes with the format of the file: a file of another version is made again.
+// version is that of the format of the file. A file of another version is made again.
 const version = 1
 
 // lockWait is the time limit for the lock of the file.
 const lockWait = 5 * time.Second
 
-// The buckets of the file, and the keys of the bucket meta.
+// The buckets of the file, and the keys in bucketMeta.
 var (
 	bucketMeta     = []byte("meta")
 	bucketRequests = []byte("requests") // entries by id
-	bucketFields   = []byte("fields")   // keys of entries: see fieldKey
+	bucketFields   = []byte("fields")   // a key for each field of an entry: see fieldPrefix
 	bucketOpen     = []byte("open")     // ids of requests that are not closed
 
 	keySource  = []byte("source")
 	keyCovered = []byte("covered")
 )
 
-// Source is the bucket of which an index is made.
+// Source is the bucket from which an index is made.
 type Source struct {
-	ID   string // differs from that of another bucket
+	ID   string // no other bucket has it
 	Last uint64 // its last revision
 }
 
@@ -48,22 +48,23 @@ type Source struct {
 // creation. It is safe for concurrent use.
 type Index struct {
 	db      *bolt.DB
-	scratch string // the name of a file that is removed, else ""
+	scratch string // the file that Close removes, "" for none
 	log     *slog.Logger
 	stop    chan struct{}
 	wake    chan struct{} // receives when many changes are not in the file
 	done    sync.WaitGroup
+	failing bool // the last write of flushRegularly failed
 
 	flushing sync.Mutex // held while changes are written
 
 	mu      sync.RWMutex
 	changed map[string]*entry // that are not in the file yet, by id; nil: it was removed
 	covered uint64            // all revisions up to it are in the index
-	written uint64            // covered, as the file has it
-	failing bool              // the last write failed
+	written uint64            // the value of covered in the file
 }
 
-// Open opens the index in a file, and empties it if it is not that of the source or is damaged.
+// Open opens the index in a file. It begins an empty one if the file is damaged or is the index of
+// another source.
 func Open(path string, source Source, log *slog.Logger) (*Index, error) {
 	x := &Index{log: log, stop: make(chan struct{}), wake: make(chan struct{}, 1), changed: map[string]*entry{}}
 	err := x.open(path, source)
@@ -80,9 +81,9 @@ func Open(path string, source Source, log *slog.Logger) (*Index, error) {
 	return x, nil
 }
 
-// OpenScratch opens an index that begins empty, in a file of a folder, "" for that of temporary
-// files. The file has no name any more, so that a crash leaves none. A system that keeps the
-// names of open files keeps it until the index is closed.
+// OpenScratch opens an empty index in a new file in a folder, "" for the folder of temporary files.
+// It removes the file at once, so that a crash leaves none; on a system that does not remove open
+// files, Close removes it.
 func OpenScratch(dir string, source Source, log *slog.Logger) (*Index, error) {
 	if dir != "" {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -133,14 +134,14 @@ func (x *Index) load(tx *bolt.Tx, source Source) error {
 		return tx.Bucket(bucketMeta).Put(keySource, id)
 	}
 	if was := string(meta.Get(keySource)); was != string(id) {
-		return fmt.Errorf("it is that of %q, not of %q", was, id)
+		return fmt.Errorf("it is the index of %q, not of %q", was, id)
 	}
 	covered := uint64(0)
 	if value := meta.Get(keyCovered); len(value) == 8 {
 		covered = binary.BigEndian.Uint64(value)
 	}
 	if covered > source.Last {
-		return fmt.Errorf("it is newer than the requests: revision %d, the last is %d", covered, source.Last)
+		return fmt.Errorf("it covers revision %d, and the last revision of the requests is %d", covered, source.Last)
 	}
 	if err := check(tx); err != nil {
 		return err
@@ -149,11 +150,11 @@ func (x *Index) load(tx *bolt.Tx, source Source) error {
 	return nil
 }
 
-// check reads the whole file. A part that is missing is noticed, because each entry has as many
-// keys as fields.
+// check reads the whole file, and fails if a part is missing: there must be as many keys as the
+// entries have.
 func check(tx *bolt.Tx) error {
 	if info, err := os.Stat(tx.DB().Path()); err != nil || info.Size() < tx.Size() {
-		return errors.Join(errors.New("the file is cut"), err) // to read on would be a fault of the memory
+		return errors.Join(errors.New("the file is cut"), err) // reading further would end the process
 	}
 	keys, open := 0, 0
 	err := tx.Bucket(bucketRequests).ForEach(func(id, value []byte) error {
@@ -168,7 +169,7 @@ func check(tx *bolt.Tx) error {
 		n := 0
 		err = errors.Join(err, tx.Bucket([]byte(name)).ForEach(func([]byte, []byte) error { n++; return nil }))
 		if n != want {
-			err = errors.Join(err, fmt.Errorf("it has %d keys of %s, not %d", n, name, want))
+			err = errors.Join(err, fmt.Errorf("it has %d keys in %s, not %d", n, name, want))
 		}
 	}
 	return err
@@ -201,8 +202,8 @@ func (x *Index) Close() error {
 	return errors.Join(x.flush(), x.db.Close())
 }
 
-// Put indexes a revision of a request, which is open then. It reports false for a revision that
-// is older than the indexed one.
+// Put indexes a revision of a request as open. It reports false for a revision that is older than
+// the indexed one.
 func (x *Index) Put(r *approvals.Request, revision uint64, at time.Time) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -211,13 +212,13 @@ func (x *Index) Put(r *approvals.Request, revision uint64, at time.Time) bool {
 	case known != nil && revision < known.revision:
 		return false
 	case known != nil && revision == known.revision:
-		return true // it may be closed
+		return true // the entry may be closed, and stays so
 	}
 	x.setLocked(r.ID, entryOf(r, revision, at))
 	return true
 }
 
-// CloseRequest marks that nothing waits for a request, if it is still at a revision.
+// CloseRequest marks a request as closed, if it is still at a revision.
 func (x *Index) CloseRequest(id string, revision uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -255,7 +256,7 @@ func (x *Index) findLocked(id string) (e *entry) {
 		e, err = parseEntry(tx.Bucket(bucketRequests).Get([]byte(id)))
 		return err
 	})
-	if err != nil && !errors.Is(err, berrors.ErrDatabaseNotOpen) { // else heldcall stops
+	if err != nil && !errors.Is(err, berrors.ErrDatabaseNotOpen) { // it is closed when heldcall stops
 		x.log.Error("failed to read the index of the requests", "request", id, "error", err)
 	}
 	return e
@@ -268,7 +269,7 @@ func (x *Index) Cover(revision uint64) {
 	x.covered = max(x.covered, revision)
 }
 
-// Covered returns the revision up to which all are in the index.
+// Covered returns the revision up to which all revisions are in the index.
 func (x *Index) Covered() uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

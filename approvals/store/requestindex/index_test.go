@@ -83,8 +83,9 @@ func TestSearch(t *testing.T) {
 	closed(t, x)
 }
 
-// The index finds what a model in memory finds, whether changes are in the file or not yet.
-func TestSearchesAreThoseOfAModel(t *testing.T) {
+// The index finds the same requests as a map in memory, before and after changes are written to the
+// file.
+func TestSearchAgreesWithAModel(t *testing.T) {
 	const requests, steps = 60, 1500
 	random := rand.New(rand.NewPCG(1, 2))
 	path, now := filepath.Join(t.TempDir(), "index"), time.Now()
@@ -186,7 +187,7 @@ func TestCovered(t *testing.T) {
 	}
 }
 
-// A damaged file is made again; nothing in it hides a request.
+// A damaged file is made again, or all requests are found in it.
 func TestDamagedFile(t *testing.T) {
 	path, now := filepath.Join(t.TempDir(), "index"), time.Now()
 	x := open(t, path, source)
@@ -216,7 +217,7 @@ func TestDamagedFile(t *testing.T) {
 			closed(t, x)
 			continue
 		}
-		// The page was of no use.
+		// The page was not in use.
 		seen, f := 0, approvals.Filter{RunID: "run", Limit: 500}
 		for more := true; more; {
 			var ids []string

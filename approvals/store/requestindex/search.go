@@ -15,9 +15,7 @@ import (
 
 // Search returns the ids of a page, newest first, and whether there are more.
 func (x *Index) Search(f approvals.Filter) (ids []string, more bool, err error) {
-	x.mu.RLock()
-	changed := maps.Clone(x.changed)
-	x.mu.RUnlock()
+	changed := x.changes()
 	err = x.view(func(tx *bolt.Tx) error {
 		for id, err := range found(tx, &f, changed) {
 			if err != nil {
@@ -36,8 +34,14 @@ func (x *Index) Search(f approvals.Filter) (ids []string, more bool, err error) 
 	return ids, more, nil
 }
 
-// found yields the ids that a filter selects, newest first: those of changes, and the others in
-// the file.
+// changes returns the changes that are not in the file yet.
+func (x *Index) changes() map[string]*entry {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return maps.Clone(x.changed)
+}
+
+// found yields the ids that a filter selects, newest first, from the changes and from the file.
 func found(tx *bolt.Tx, f *approvals.Filter, changed map[string]*entry) iter.Seq2[string, error] {
 	var fresh []string // descending
 	for id, e := range changed {
@@ -65,8 +69,8 @@ func found(tx *bolt.Tx, f *approvals.Filter, changed map[string]*entry) iter.Seq
 	}
 }
 
-// stored yields the ids in the file that a filter selects, newest first. It reads the keys of
-// the field that selects the fewest, as a rule.
+// stored yields the ids in the file that a filter selects, newest first. It reads the keys of the
+// field by which, as a rule, the fewest requests are selected.
 func stored(tx *bolt.Tx, f *approvals.Filter) iter.Seq2[string, error] {
 	prefix, others := narrowest(f)
 	requests, cursor := tx.Bucket(bucketRequests), tx.Bucket(bucketRequests).Cursor()
@@ -97,7 +101,7 @@ func stored(tx *bolt.Tx, f *approvals.Filter) iter.Seq2[string, error] {
 }
 
 // narrowest returns the prefix of the keys to read for a filter, nil for all requests, and
-// whether the filter compares other fields too.
+// whether the entries must be compared too.
 func narrowest(f *approvals.Filter) (prefix []byte, others bool) {
 	values := [fields]string{string(f.Status), string(f.Kind), string(f.Risk), f.SessionID, f.RunID}
 	set := 0
@@ -116,7 +120,7 @@ func narrowest(f *approvals.Filter) (prefix []byte, others bool) {
 	return nil, false
 }
 
-// last moves a cursor to the last key with a prefix whose rest is before an id ("": any).
+// last moves a cursor to the last key that has a prefix and then an id before the given one ("": any id).
 func last(cursor *bolt.Cursor, prefix []byte, before string) (key, value []byte) {
 	end := []byte(before)
 	if before == "" {
@@ -130,9 +134,7 @@ func last(cursor *bolt.Cursor, prefix []byte, before string) (key, value []byte)
 
 // OpenRequests returns the ids of the requests that are not closed, in order.
 func (x *Index) OpenRequests() (ids []string, err error) {
-	x.mu.RLock()
-	changed := maps.Clone(x.changed)
-	x.mu.RUnlock()
+	changed := x.changes()
 	err = x.view(func(tx *bolt.Tx) error {
 		return tx.Bucket(bucketOpen).ForEach(func(key, _ []byte) error {
 			if _, replaced := changed[string(key)]; !replaced {

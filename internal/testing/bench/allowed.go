@@ -75,7 +75,7 @@ func timeDisk(dir string, d time.Duration) (row hopLoad, err error) {
 	}, nil
 }
 
-// judgeAllowed compares answers with an allowed call with the plain hop and with the disk.
+// judgeAllowed compares answers that have an allowed call with those of the plain hop and with synced writes.
 func judgeAllowed(l loadResult, h *hopLoad) []target {
 	name := l.Workload.Name
 	ts := []target{

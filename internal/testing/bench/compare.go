@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// worseBy is the ratio from which a figure is called worse than in the result that it is compared with.
+// worseBy is the ratio to the saved figure above which a figure is marked as worse.
 const worseBy = 1.25
 
-// figure is one figure of a run that another run can be compared with. Those of hops are ratios to another hop of the same run, where
-// there is one, so that they depend less on the machine.
+// figure is a figure that is compared between runs. Figures of hops are ratios to another hop of the same run where possible: these depend
+// less on the machine.
 type figure struct {
 	name  string
 	value float64
 	more  bool // more is better
 }
 
-// figures are those of a run, in the order of the report.
+// figures returns the figures of a run, in the order of the report.
 func figures(r *results) (all []figure) {
 	add := func(name string, value float64, more bool) {
 		if value > 0 {
@@ -73,7 +73,7 @@ func figures(r *results) (all []figure) {
 	return all
 }
 
-// savedIn returns the file in a folder with the result of runs of the same length: short ones have other figures.
+// savedIn returns the file in a folder with the saved result of short or of full runs. Their figures differ.
 func savedIn(folder string, short bool) string {
 	name := "full.json"
 	if short {
@@ -93,7 +93,7 @@ func readSaved(file string) (*results, error) {
 		err = json.Unmarshal(text, r)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the result to compare with: %w", err)
+		return nil, fmt.Errorf("read the saved result %s: %w", file, err)
 	}
 	return r, nil
 }

@@ -28,7 +28,7 @@ func TestCompareWithSavedResult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	then.Judging = []judgingResult{{Call: "x", judgedSize: typical, Took: spreadOf([]float64{1})}} // now not measured
+	then.Judging = []judgingResult{{Call: "x", judgedSize: typical, Took: spreadOf([]float64{1})}} // a figure that the run of now has not
 	now := loaded(0.5, 0.7)
 	got := compareTable(&now, then)
 	if !strings.Contains(got.title, "2026-11-25: 1 of 3 figures are worse") {

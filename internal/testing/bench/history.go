@@ -20,11 +20,11 @@ import (
 	"github.com/heldcall/heldcall/approvals/store"
 )
 
-// historyResult is heldcall before and after many requests were decided.
+// historyResult has the figures of heldcall before and after many requests were decided.
 type historyResult struct {
 	Decided  int           `json:"decided"`
-	Empty    int64         `json:"empty_bytes"` // resident, at rest, with the few requests of the first calls
-	Full     int64         `json:"full_bytes"`  // the same after a restart with the decided requests
+	Empty    int64         `json:"empty_bytes"` // resident at rest, with the requests of the first calls only
+	Full     int64         `json:"full_bytes"`  // resident at rest after a restart, with the decided requests
 	Ready    time.Duration `json:"ready_after_restart_ns"`
 	Calls    float64       `json:"calls_per_second"` // held and approved, with few requests
 	CallsNow float64       `json:"calls_per_second_with_history"`
@@ -35,7 +35,7 @@ type historyResult struct {
 }
 
 const (
-	historyAgents = 64  // that have calls held and approved, and writers that fill the store
+	historyAgents = 64  // agents whose calls are held and approved, and writers that fill the store
 	historyReads  = 200 // of each kind
 	runLength     = 10  // requests of a run
 )
@@ -71,7 +71,7 @@ func (s *suite) history() error {
 			return err
 		}
 		r.Disk = (after - before) / int64(s.decided)
-		if _, err := h.started(); err != nil { // it verifies the log, which heldcall would have done meanwhile
+		if _, err := h.started(); err != nil { // verifies the whole log once, as heldcall would have done while the log grew
 			return err
 		}
 		if r.Full, r.Ready, err = h.restarted(); err != nil {
@@ -104,7 +104,7 @@ func (h *hop) restarted() (rest int64, ready time.Duration, err error) {
 	return m.Resident, ready, err
 }
 
-// approveCalls has calls of many agents held and approves them, for about d. It returns the calls in a second.
+// approveCalls approves held calls of many agents for about d. It returns the number of calls in a second.
 func (h *hop) approveCalls(d time.Duration) (perSecond float64, err error) {
 	began, calls := time.Now(), 0
 	for time.Since(began) < d {
@@ -126,7 +126,7 @@ func (h *hop) approveCalls(d time.Duration) (perSecond float64, err error) {
 	return float64(calls) / time.Since(began).Seconds(), nil
 }
 
-// readHistory times pages of the list, the requests of runs, and first pages of searches for words that few requests have.
+// readHistory measures the time of pages of the list, of the requests of runs, and of first pages of searches for rare words.
 func (h *hop) readHistory(ids []string, r *historyResult) error {
 	for into, filter := range map[*latency]func(i int) approvals.Filter{
 		&r.Page:   func(i int) approvals.Filter { return approvals.Filter{Cursor: ids[i]} },
@@ -149,7 +149,7 @@ func (h *hop) readHistory(ids []string, r *historyResult) error {
 
 func runOf(i int) string { return fmt.Sprintf("run-%d", i/runLength) }
 
-// fillHistory writes n requests that were decided during the last day, with their events, to the state in a folder. It returns their ids.
+// fillHistory writes n requests that were decided during the last day, and their events, to the state in a folder. It returns the ids.
 func fillHistory(dir string, n int) (ids []string, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -194,7 +194,7 @@ func decidedRequest(i int, at time.Time) approvals.Request {
 	return r
 }
 
-// recordDecided records a decided request, as the gate does it, and the release of its call.
+// recordDecided records a decided request as the gate does, and the release of its call.
 func recordDecided(ctx context.Context, s *store.Store, r approvals.Request) error {
 	if _, err := s.Requests.CreateRequest(ctx, r); err != nil {
 		return err

@@ -27,8 +27,8 @@ import (
 	"time"
 )
 
-// outputs are the files a run writes, besides the report on standard output; empty for none. The folder has the saved results that runs
-// are compared with; save replaces the one of a run of this length.
+// outputs are the files a run writes, besides the report on standard output; empty for none. folder has the saved results that runs are
+// compared with; save replaces the result of runs of this length.
 type outputs struct {
 	json, markdown, folder string
 	save                   bool
@@ -142,7 +142,7 @@ func writeResults(file string, r results) error {
 		err = os.WriteFile(file, append(text, '\n'), 0o644)
 	}
 	if err != nil {
-		return fmt.Errorf("results: %w", err)
+		return fmt.Errorf("write the results to %s: %w", file, err)
 	}
 	return nil
 }

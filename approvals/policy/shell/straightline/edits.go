@@ -14,7 +14,7 @@ func spanOf(n syntax.Node) span { return span{int(n.Pos().Offset()), int(n.End()
 
 func (a span) holds(b span) bool { return a.from <= b.from && b.to <= a.to }
 
-// edit is a part of a source and the text that replaces it.
+// edit replaces a part of a source by a text.
 type edit struct {
 	span
 	text string
@@ -24,12 +24,12 @@ type edit struct {
 type straightener struct {
 	src    string
 	reader *Reader
-	parts  [][2]span // of here-documents: the operator, and the text with the line that ends it
+	parts  [][2]span // of each here-document: its operator and word, and its text with the last line
 	sets   bool      // the script sets a variable
 	failed bool
 }
 
-// apply returns a part of the source with edits, which are all in it.
+// apply returns a part of the source with edits, which must be in that part.
 func (s *straightener) apply(in span, edits []edit) string {
 	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(a.from-b.from, a.to-b.to) })
 	var b strings.Builder
@@ -50,7 +50,7 @@ func (s *straightener) apply(in span, edits []edit) string {
 	return b.String()
 }
 
-// documents notes where the here-documents are.
+// documents records the places of here-documents.
 func (s *straightener) documents(file *syntax.File) {
 	syntax.Walk(file, func(n syntax.Node) bool {
 		r, ok := n.(*syntax.Redirect)
@@ -72,7 +72,7 @@ func (s *straightener) documents(file *syntax.File) {
 	})
 }
 
-// divides reports whether a part of the source holds a piece of a here-document and not all of it.
+// divides reports whether a part of the source contains a piece of a here-document, but not all of it.
 func (s *straightener) divides(in span) bool {
 	return slices.ContainsFunc(s.parts, func(parts [2]span) bool {
 		apart := func(one span) bool { return one.to <= in.from || in.to <= one.from }
@@ -80,7 +80,7 @@ func (s *straightener) divides(in span) bool {
 	})
 }
 
-// token replaces a word or sign of the shell's own.
+// token replaces a keyword or operator.
 func (s *straightener) token(at syntax.Pos, text, by string) []edit {
 	from := int(at.Offset())
 	if !at.IsValid() || !strings.HasPrefix(s.src[min(from, len(s.src)):], text) {

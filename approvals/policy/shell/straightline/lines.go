@@ -7,8 +7,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Join replaces each backslash at the end of a line by spaces where all shells go on with the next line: it is
-// after a space, outside of quotes and of here-documents, and the script has no comment.
+// Join replaces each backslash and line end by spaces if all shells continue the command on the next line: each
+// backslash is after a space and outside of quotes and here-documents, and the script has no comment.
 func (r *Reader) Join(src string) string {
 	const continued = "\\\n"
 	if !strings.Contains(src, continued) {
@@ -39,7 +39,7 @@ func (r *Reader) Join(src string) string {
 	return strings.ReplaceAll(src, continued, "  ")
 }
 
-// placesOf returns where in a source a text is.
+// placesOf returns the offsets of a text in a source.
 func placesOf(src, text string) (at []int) {
 	for i := 0; ; i++ {
 		next := strings.Index(src[i:], text)

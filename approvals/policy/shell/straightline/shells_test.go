@@ -13,7 +13,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
-// FuzzStraightLine: bash and dash pass no other words to the commands of a script than those that its straight line has.
+// FuzzStraightLine: the words that bash and dash pass to the commands of a script are words of its straight line.
 func FuzzStraightLine(f *testing.F) {
 	var shells []string
 	for _, name := range []string{"bash", "dash"} {

@@ -1,5 +1,7 @@
-// Package straightline rewrites shell scripts without their branches, loops and variables, and joins the
-// lines that a backslash continues. What it does not understand stays as it is.
+// Package straightline rewrites shell scripts into scripts without branches, loops and variables, and joins
+// the lines that a backslash continues. Parts that it does not understand stay as they are.
+//
+// Read [Reader.Of], words.go (variables and their values), edits.go (how a source is changed), lines.go.
 package straightline
 
 import (
@@ -11,17 +13,18 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
-// Reader reads scripts. All fields are required.
+// Reader rewrites scripts. All fields are required.
 type Reader struct {
-	Parse    func(src string) (*syntax.File, error) // with comments
-	OnlyLook func(*syntax.Assign) bool              // an assignment changes only how programs show what they do
+	Parse    func(src string) (*syntax.File, error) // keeps comments
+	OnlyLook func(*syntax.Assign) bool              // reports whether an assignment changes only how programs show what they do
 	Limit    int                                    // bytes of a rewritten script
 }
 
-// Of returns a script without branches, loops and variables that runs every command that a script may run,
-// with the same words: of an if, all branches; of a loop over words that the script names, the body
-// for each of them; in place of a variable that it sets to a plain word, the word. It reports false if
-// there is nothing to change, or the script is not understood. Parts that it does not know stay, so the result is to be judged like any other script.
+// Of returns the straight line of a script: every command that the script may run, with the same words, one after
+// another. An if becomes its conditions and all branches, a loop over words that the script names becomes its body for
+// each word, and a variable that the script sets to a plain word becomes that word. Parts that Of does not
+// understand stay, so the result must be judged like any other script. Of reports false if there is nothing to change,
+// or if it cannot tell what a variable is.
 func (r *Reader) Of(src string) (string, bool) {
 	whole, ok := r.withoutComments(src)
 	if !ok {
@@ -71,10 +74,10 @@ func (r *Reader) withoutComments(src string) (string, bool) {
 	return string(text), ok
 }
 
-// signInComment reports whether a sign may mean more to a shell without comments.
+// signInComment reports whether a character has a meaning for a shell that knows no comments.
 func signInComment(r rune) bool { return strings.ContainsRune("\\\"'`$!&;|<>(){}[]*?~^", r) }
 
-// list returns the edits of statements that follow one another. always: they run once, in this shell.
+// list returns the edits of a list of statements. always: they run exactly once, and in this shell.
 func (s *straightener) list(stmts []*syntax.Stmt, known scope, always bool) []edit {
 	var edits []edit
 	for i, stmt := range stmts {
@@ -206,8 +209,8 @@ func (s *straightener) loop(c *syntax.ForClause, known scope) []edit {
 	return []edit{{span{int(c.ForPos.Offset()), int(c.DonePos.Offset()) + len("done")}, "{" + before + "\n" + strings.Join(all, "\n") + "\n}"}}
 }
 
-// drops reports whether a statement runs nothing and only changes this shell in a known way. Where it always runs, it notes the
-// variables that the statement sets.
+// drops reports whether a statement runs no program and changes this shell in a known way only, so that it can be left
+// out. A statement that sets variables must always run; drops records their values.
 func (s *straightener) drops(stmt *syntax.Stmt, known scope, always bool) bool {
 	if stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown || len(stmt.Redirs) > 0 {
 		return false
@@ -224,7 +227,8 @@ func (s *straightener) drops(stmt *syntax.Stmt, known scope, always bool) bool {
 	return false
 }
 
-// runsNothing reports whether a command of the shell's own only ends something, waits, or has the shell stop at errors.
+// runsNothing reports whether a command is a builtin that only ends a script or loop, waits, or decides what the shell
+// does at errors.
 func runsNothing(args []*syntax.Word) bool {
 	rest := args[1:]
 	switch args[0].Lit() {
@@ -238,7 +242,7 @@ func runsNothing(args []*syntax.Word) bool {
 	return false
 }
 
-// setsErrors reports whether the words of set only decide what a shell does at errors, or print its commands.
+// setsErrors reports whether the words after set only decide what the shell does at errors, or have it print its commands.
 func setsErrors(words []*syntax.Word) bool {
 	for i := 0; i < len(words); i++ {
 		word := words[i].Lit()
@@ -263,12 +267,12 @@ func isNumber(w *syntax.Word) bool {
 	return ok && len(w.Parts) == 1 && plainName(p) == "?"
 }
 
-// variableChangers are commands of shells that may set a variable, or run a text that names one.
+// variableChangers are builtins that may set a variable, or run a text that sets one.
 var variableChangers = []string{
 	"read", "mapfile", "readarray", "eval", "source", ".", "unset", "trap", "alias", "getopts", "let", "local", "declare", "typeset", "readonly", "export", "shift", "set", "exec", "enable", "builtin", "command", "vared", "zparseopts", "integer", "float",
 }
 
-// changesVariables reports whether a script may change a variable by a command.
+// changesVariables reports whether a script has a command that may change a variable.
 func changesVariables(file *syntax.File) bool {
 	found := false
 	syntax.Walk(file, func(n syntax.Node) bool {

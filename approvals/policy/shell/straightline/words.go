@@ -10,7 +10,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
-// scope has the values of the variables that a script sets, by name.
+// scope has the known values of variables, by name.
 type scope map[string]value
 
 // value is a variable as far as it is known. One of the fields is set, or none.
@@ -21,8 +21,8 @@ type value struct {
 
 func (s scope) clone() scope { return maps.Clone(s) }
 
-// meansNothing reports whether neither a shell nor a program gives a variable a meaning. path is one
-// of zsh, and other names could be in the environment.
+// meansNothing reports whether a variable has no meaning for shells and programs. Most names may have one: path is
+// special in zsh, and programs read others from the environment.
 func meansNothing(name string) bool {
 	return (len(name) == 1 && name != "_") || slices.Contains(variableNames, name)
 }
@@ -32,7 +32,7 @@ var variableNames = []string{
 	"file", "dir", "folder", "name", "pkg", "mod", "module", "svc", "service", "item", "line", "word", "num", "idx", "ext", "branch", "commit", "sha", "tag", "app", "crate", "page", "test", "spec", "pat", "pattern", "term", "key", "lib", "doc",
 }
 
-// assigns notes variables that are set to plain words, and reports whether all are.
+// assigns reports whether all assignments set variables to plain words, and records their values.
 func (s *straightener) assigns(all []*syntax.Assign, known scope) bool {
 	set := scope{}
 	for _, a := range all {
@@ -64,7 +64,7 @@ func (s *straightener) value(w *syntax.Word, known scope) value {
 	return value{}
 }
 
-// isLiteral reports whether a word runs nothing and names no variable: it may have braces, or a ~.
+// isLiteral reports whether a word runs no command and contains no variable. It may contain braces, or a ~.
 func isLiteral(parts []syntax.WordPart) bool {
 	return !slices.ContainsFunc(parts, func(part syntax.WordPart) bool {
 		switch part := part.(type) {
@@ -79,12 +79,12 @@ func isLiteral(parts []syntax.WordPart) bool {
 	})
 }
 
-// isPlainValue reports whether a word is text that stays the same in quotes and outside of them.
+// isPlainValue reports whether a word is a text that is the same with and without quotes.
 func isPlainValue(one quoting.Word) bool {
 	return one.Why == "" && one.Certain() && !one.Wild && one.Text != "" && strings.IndexByte("~=%", one.Text[0]) < 0 && quoting.Plain(one.Text, true)
 }
 
-// call replaces variables in the words of a command, and the commands whose output a reader has as a file.
+// call replaces variables in the words of a command, and puts the commands of <(...) before it.
 func (s *straightener) call(stmt *syntax.Stmt, call *syntax.CallExpr, known scope) []edit {
 	if len(call.Args) == 0 {
 		return nil
@@ -111,10 +111,10 @@ func (s *straightener) call(stmt *syntax.Stmt, call *syntax.CallExpr, known scop
 	return edits
 }
 
-// filesOnly are readers whose operands are files, or - for their input.
+// filesOnly are programs whose operands are files, or - for standard input.
 var filesOnly = []string{"cat", "comm", "diff", "head", "paste", "sort", "tail", "wc"}
 
-// outputAsFile returns the commands of a word <(...) of a reader.
+// outputAsFile returns the commands of a word <(...), if the program reads its operands as files.
 func (s *straightener) outputAsFile(program string, w *syntax.Word, known scope) (string, bool) {
 	if len(w.Parts) != 1 || !slices.Contains(filesOnly, program) {
 		return "", false
@@ -126,7 +126,7 @@ func (s *straightener) outputAsFile(program string, w *syntax.Word, known scope)
 	return s.apply(span{int(p.OpPos.Offset()) + len("<("), int(p.Rparen.Offset())}, s.list(p.Stmts, known.clone(), false)), true
 }
 
-// word replaces the variables of a word. shown: the command prints the word and does nothing else with it.
+// word replaces the variables of a word. shown: the command only prints the word.
 func (s *straightener) word(w *syntax.Word, known scope, shown bool) []edit {
 	if v, ok := known[wholeVariable(w)]; ok && v.words != "" && !shown {
 		return []edit{{spanOf(w), v.words}}
@@ -153,7 +153,7 @@ func (s *straightener) wordParts(parts []syntax.WordPart, known scope, shown boo
 	return edits
 }
 
-// variable replaces a variable by its value, or by some text where it is only shown.
+// variable replaces a variable by its value, or by 0 if it is only printed.
 func (s *straightener) variable(p *syntax.ParamExp, known scope, shown bool) []edit {
 	name := plainName(p)
 	v, set := known[name]
@@ -166,10 +166,10 @@ func (s *straightener) variable(p *syntax.ParamExp, known scope, shown bool) []e
 	return nil
 }
 
-// shownVariables are those that hold nothing that a person would keep from the model.
+// shownVariables are variables whose values are no secrets.
 var shownVariables = []string{"?", "#", "$", "!", "PWD", "OLDPWD", "HOME", "PATH", "USER", "SHELL", "RANDOM", "SECONDS", "LINENO", "PIPESTATUS"}
 
-// plainName is the name of a variable that is expanded as it is, or "".
+// plainName returns the name of a variable that is expanded without an operation, else "".
 func plainName(p *syntax.ParamExp) string {
 	end := int(p.Param.End().Offset())
 	if !p.Short {
@@ -181,7 +181,7 @@ func plainName(p *syntax.ParamExp) string {
 	return p.Param.Value
 }
 
-// wholeVariable is the name of a variable that is, in double quotes, the whole word, or "".
+// wholeVariable returns the name of the variable of a word like "$x", else "".
 func wholeVariable(w *syntax.Word) string {
 	if len(w.Parts) != 1 {
 		return ""
@@ -197,7 +197,7 @@ func wholeVariable(w *syntax.Word) string {
 	return plainName(p)
 }
 
-// substitutionOf is the command whose output is a word that is not quoted, or nil.
+// substitutionOf returns the substitution of a word like $(command), else nil.
 func substitutionOf(w *syntax.Word) *syntax.CmdSubst {
 	if len(w.Parts) != 1 {
 		return nil
