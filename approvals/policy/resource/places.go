@@ -261,6 +261,9 @@ func (p *Places) Written() []Written {
 	p.written = []Written{}
 	for _, use := range p.Uses() {
 		for _, path := range use.Paths {
+			if path.Access == shell.Reads && use.Paths[len(use.Paths)-1].Access == shell.Writes && path.Known && !path.Glob { // cp FILE FOLDER
+				p.appendWritten(&use, strings.TrimSuffix(use.Paths[len(use.Paths)-1].Text, "/")+"/"+match.LastSegment(strings.TrimSuffix(path.Text, "/")), false)
+			}
 			if path.Access == shell.Reads || (path.Access == shell.Touches && !path.Known) {
 				continue
 			}

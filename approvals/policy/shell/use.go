@@ -59,7 +59,13 @@ func (t *Programs) Uses(s *Script) (uses []Use, all bool) {
 			}
 			continue
 		}
-		uses = append(uses, t.use(c))
+		one := t.use(c)
+		if one.Program == "cd" { // later commands may write there: the next cd may fail or be in brackets, and some shells stay there for the next call
+			for i := range one.Paths {
+				one.Paths[i].Access = Touches
+			}
+		}
+		uses = append(uses, one)
 	}
 	return uses, s.NotSimple == ""
 }
