@@ -59,13 +59,7 @@ func (t *Programs) Uses(s *Script) (uses []Use, all bool) {
 			}
 			continue
 		}
-		one := t.use(c)
-		if one.Program == "cd" { // later commands may write there: the next cd may fail or be in brackets, and some shells stay there for the next call
-			for i := range one.Paths {
-				one.Paths[i].Access = Touches
-			}
-		}
-		uses = append(uses, one)
+		uses = append(uses, t.use(c))
 	}
 	return uses, s.NotSimple == ""
 }
@@ -88,6 +82,9 @@ func (t *Programs) use(c *Command) Use {
 	u.Class, u.Why, u.Script = entry.Class, entry.Why, entry.Script
 	if t.depends(c, entry) {
 		u.Class, u.Why = programs.Unknown, "has words that are not known before it runs"
+	}
+	if u.Class == programs.Read && len(c.Sets()) > 0 {
+		u.Class, u.Why = programs.Check, "may load code from the folders of a variable"
 	}
 	u.Subcommand = strings.Join(programs.Subcommand(t.Table, c.Words[:length]), " ")
 	u.Paths = u.paths(entry, length)

@@ -65,7 +65,7 @@ func TestUses(t *testing.T) {
 	f("./ls x", "run: ls, use x")
 	f("/bin/ls x", "read: ls, read x")
 	f("python3 x.py", "project: python3, use x.py")
-	f("cd d && ls >> f 2>&1 < /etc/x", "read: cd, use d", "write: >, write f", "read: <, read /etc/x", "read: ls")
+	f("cd d && ls >> f 2>&1 < /etc/x", "read: cd, read d", "write: >, write f", "read: <, read /etc/x", "read: ls")
 	f("ls > $X", "write: >, write …", "read: ls")
 	f("git -C /x --no-pager log a", "read: cd, read /x", "read: git log, read a")
 	f("kubectl -n x --context=y delete pod z", "destroy: kubectl delete")
