@@ -75,7 +75,7 @@ func (o *own) classOf(name string, argv []string) (Entry, int) {
 func (o *own) script(interpreter string, argv []string, from int) int {
 	walk := optionWalk{at: o.options[interpreter]}
 	for i := from; i < len(argv); i++ {
-		if !walk.value && !isOption(argv[i]) {
+		if !walk.value && !isOption(argv[i]) && !(walk.at != nil && walk.at.barred(argv[i])) {
 			isScript := slices.ContainsFunc(o.endings[interpreter], func(end string) bool {
 				return strings.HasSuffix(argv[i], end) || (end == "./" && strings.HasPrefix(argv[i], end))
 			})
