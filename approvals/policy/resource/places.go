@@ -261,15 +261,28 @@ func (p *Places) Written() []Written {
 	p.written = []Written{}
 	for _, use := range p.Uses() {
 		for _, path := range use.Paths {
-			if path.Access == shell.Reads || (path.Access == shell.Touches && !path.Known) {
-				continue
-			}
-			for text := range pathsIn(path.Text) {
+			for _, text := range mayWrite(&use, path) {
 				p.appendWritten(&use, text, path.Access == shell.Writes && path.Known && !path.Glob)
 			}
 		}
 	}
 	return p.written
+}
+
+// mayWrite returns what a command may write by one of its paths.
+func mayWrite(use *shell.Use, path shell.PathUse) []string {
+	last := use.Paths[len(use.Paths)-1]
+	switch {
+	case path.Access != shell.Reads && (path.Known || path.Access == shell.Writes):
+		return slices.Collect(pathsIn(path.Text))
+	case path.Access != shell.Reads:
+		return nil
+	case use.Program == "cd": // later commands: the next cd may fail or be in brackets, and some shells stay there for the next call
+		return []string{path.Text}
+	case last.Access == shell.Writes && path.Known && !path.Glob: // cp FILE FOLDER
+		return []string{strings.TrimSuffix(last.Text, "/") + "/" + match.LastSegment(strings.TrimSuffix(path.Text, "/"))}
+	}
+	return nil
 }
 
 func (p *Places) appendWritten(use *shell.Use, text string, certain bool) {

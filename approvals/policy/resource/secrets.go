@@ -114,7 +114,7 @@ func (p *Profiles) isSecretWord(word string, searched bool) bool {
 		return true
 	}
 	word = mask.WithoutHandles(word)
-	if strings.ContainsAny(word, match.GlobSigns) && p.selects(word) {
+	if strings.ContainsAny(word, match.GlobSigns) && (p.selects(word) || p.selects(filterOf(word))) {
 		return true
 	}
 	for text := range pathsIn(word) {
@@ -129,6 +129,27 @@ func (p *Profiles) isSecretWord(word string, searched bool) bool {
 	l, _ := match.Locate(word)
 	return p.nearSecrets(l)
 }
+
+// filterOf returns the glob of an option such as --include=.e* or -g.e*, or of a pathspec with magic such as
+// :(top).e*, or "".
+func filterOf(word string) string {
+	name, value, _ := strings.Cut(word, "=")
+	switch {
+	case strings.HasPrefix(name, "--include"), strings.HasPrefix(name, "--glob"), strings.HasPrefix(name, "--iglob"):
+		return value
+	case strings.HasPrefix(word, "-g"):
+		return strings.TrimPrefix(word[len("-g"):], "=")
+	case strings.HasPrefix(word, ":("):
+		_, value, _ = strings.Cut(word, ")")
+		return value
+	case strings.HasPrefix(word, ":"):
+		return strings.TrimLeft(word, ":/")
+	}
+	return ""
+}
+
+// expressionSigns removes what a name may have in an expression that selects it.
+var expressionSigns = strings.NewReplacer("^", "", "$", "", `\`, "")
 
 // pathsIn returns the texts of a word that may be paths: the word and the rest after certain signs.
 func pathsIn(word string) iter.Seq[string] {
@@ -216,7 +237,9 @@ func (c *ParsedCall) SecretWords(of *shell.Command) []int {
 	}
 	searches, pattern := c.Known.Programs.Searches(of), c.Known.Programs.SearchPattern(of)
 	for i := range of.Words {
-		if i > 0 && i != pattern && (i > maxSecretWords || c.mayShowSecret(of, i, searches)) {
+		switch {
+		case i == 0:
+		case i > maxSecretWords, i != pattern && c.mayShowSecret(of, i, searches), of.SelectsNames() && c.Known.Profiles.isSecretWord(expressionSigns.Replace(of.Words[i]), false):
 			found = append(found, i)
 		}
 		if i > maxSecretWords {

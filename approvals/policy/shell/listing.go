@@ -6,6 +6,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
@@ -81,13 +82,19 @@ func (t *Programs) listsFiles(stmt *syntax.Stmt) bool {
 			break
 		}
 		argv := argvOf(pipe.Y)
-		if pipe.Op != syntax.Pipe || len(argv) == 0 || !slices.Contains(filters, argv[0]) || slices.Contains(t.StarMay(argv, nil)[1:], false) || slices.ContainsFunc(argv[1:], changesLines) {
+		if pipe.Op != syntax.Pipe || len(argv) == 0 || !slices.Contains(filters, argv[0]) || slices.Contains(t.StarMay(argv, nil)[1:], false) || slices.ContainsFunc(argv[1:], changesLines) || !t.readsInput(argv) {
 			return false
 		}
 		stmt = pipe.X
 	}
 	argv := argvOf(stmt)
 	return len(argv) > 0 && t.ListsFiles(argv)
+}
+
+// readsInput reports whether a filter names no file, whose lines it would select.
+func (t *Programs) readsInput(argv []string) bool {
+	operands := len(programs.Subcommand(t.Table, argv))
+	return operands == 0 || (operands == 1 && argv[0] == "grep")
 }
 
 // changesLines reports whether an option of a filter may change the lines that it selects.
@@ -120,5 +127,6 @@ func (f *finder) showsListed(c *Command, from *syntax.Stmt) bool {
 	readsList := func(word string) bool { // -a names a file with the words
 		return isOption(word) && (strings.HasPrefix(word, "--arg-file") || (!strings.HasPrefix(word, "--") && strings.Contains(word, "a")))
 	}
-	return f.table.OnlyShows(c.inner[0].Words[0]) && !slices.ContainsFunc(c.Words[1:], readsList)
+	part := func(word string) bool { return strings.Contains(word, unknown) && word != unknown } // {}env
+	return f.table.OnlyShows(c.inner[0].Words[0]) && !slices.ContainsFunc(c.Words[1:], readsList) && !slices.ContainsFunc(c.inner[0].Words, part)
 }

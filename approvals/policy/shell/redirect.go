@@ -99,7 +99,8 @@ func plainRedirect(r *syntax.Redirect) bool {
 		return false
 	}
 	to := quoting.WordOf(r.Word)
-	return to.Why == "" && !to.Wild && to.Text != ""
+	numbers := r.Op == syntax.RdrIn && strings.Contains(to.Text, "-") && strings.Trim(to.Text, "0123456789-") == "" // a<1-9>b is a glob of zsh
+	return to.Why == "" && !to.Wild && to.Text != "" && !numbers
 }
 
 func isStandard(n *syntax.Lit, numbers ...string) bool {

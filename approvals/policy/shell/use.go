@@ -83,6 +83,9 @@ func (t *Programs) use(c *Command) Use {
 	if t.depends(c, entry) {
 		u.Class, u.Why = programs.Unknown, "has words that are not known before it runs"
 	}
+	if u.Class == programs.Read && len(c.Sets()) > 0 {
+		u.Class, u.Why = programs.Check, "may load code from the folders of a variable"
+	}
 	u.Subcommand = strings.Join(programs.Subcommand(t.Table, c.Words[:length]), " ")
 	u.Paths = u.paths(entry, length)
 	return u

@@ -150,14 +150,20 @@ func (p *Program) Option(word string) (listed, takesNext bool) {
 	if p.prints {
 		return true, false
 	}
+	if p.valued.limited[word] != nil {
+		return true, true
+	}
 	if name, ok := strings.CutPrefix(word, "--"); ok {
 		name, value, inline := strings.Cut(name, "=")
+		if limits := p.valued.limited["--"+name]; limits != nil {
+			return begins(value, limits), false
+		}
 		if p.longValues[name] {
 			return true, !inline
 		}
 		return p.long[name] && !p.barred(value), false
 	}
-	if p.valued.words[word] || p.valued.limited[word] != nil {
+	if p.valued.words[word] {
 		return true, true
 	}
 	if name, value, _ := strings.Cut(word, "="); p.words[name] {

@@ -15,6 +15,7 @@ import (
 // requests to servers on this machine.
 type own struct {
 	versions map[string]bool
+	chosen   map[string]bool // the project chooses what runs under this name
 	local    map[string]*Program
 	endings  map[string][]string // of scripts, by interpreter
 	options  map[string]*Program // in front of a script, by interpreter
@@ -30,6 +31,7 @@ func (o *own) keys(r *strictyaml.Reader) []strictyaml.Key {
 	}
 	return []strictyaml.Key{
 		{Name: "versions", Read: setNames(r, &o.versions)},
+		{Name: "chosen", Read: setNames(r, &o.chosen)},
 		{Name: "local", Read: programs(&o.local)},
 		{Name: "scripts", Read: func(n *yaml.Node, path string) {
 			r.Mapping(n, path, []strictyaml.Key{
@@ -52,6 +54,9 @@ func (c Class) isOfProject() bool { return c == Check || c == Format || c == Pro
 func (o *own) classOf(name string, argv []string) (Entry, int) {
 	switch {
 	case len(argv) == 2 && o.versions[name] && slices.Contains([]string{"--version", "-version", "-V"}, argv[1]):
+		if o.chosen[name] {
+			return Entry{Class: Check, Why: "shows its version, and may run what a file of the project names", Operands: NoPaths}, 1
+		}
 		return Entry{Class: Read, Why: "shows its version", Operands: NoPaths}, 1
 	case o.local[name] != nil && o.onlyAsksLocally(o.local[name], argv):
 		return Entry{Class: Read, Why: "asks a server on this machine", Operands: NoPaths}, 1
@@ -70,7 +75,7 @@ func (o *own) classOf(name string, argv []string) (Entry, int) {
 func (o *own) script(interpreter string, argv []string, from int) int {
 	walk := optionWalk{at: o.options[interpreter]}
 	for i := from; i < len(argv); i++ {
-		if !walk.value && !isOption(argv[i]) {
+		if !walk.value && !isOption(argv[i]) && !(walk.at != nil && walk.at.barred(argv[i])) {
 			isScript := slices.ContainsFunc(o.endings[interpreter], func(end string) bool {
 				return strings.HasSuffix(argv[i], end) || (end == "./" && strings.HasPrefix(argv[i], end))
 			})

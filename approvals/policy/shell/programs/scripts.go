@@ -9,8 +9,26 @@ func isPrintScript(kind, script string) bool {
 		return isPrintSed(script)
 	case "awk":
 		return isPrintAwk(script)
+	case "printf":
+		return printsTexts(script)
 	}
 	return false
+}
+
+// printsTexts reports whether a format of printf has conversions of texts only. %n sets a variable, and zsh
+// evaluates what is converted to a number, or is a width, as an expression that may set one.
+func printsTexts(format string) bool {
+	for {
+		_, rest, found := strings.Cut(format, "%")
+		if !found {
+			return true
+		}
+		rest = strings.TrimLeft(rest, "-0123456789.")
+		if rest == "" || strings.IndexByte("sbcq%", rest[0]) < 0 {
+			return false
+		}
+		format = rest[1:]
+	}
 }
 
 // awkWords are the words in a script of awk that run, read or show something else than its input.

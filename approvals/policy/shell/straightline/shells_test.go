@@ -13,16 +13,16 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
-// FuzzStraightLine: the words that bash and dash pass to the commands of a script are words of its straight line.
+// FuzzStraightLine: the words that bash, dash and zsh pass to the commands of a script are words of its straight line.
 func FuzzStraightLine(f *testing.F) {
 	var shells []string
-	for _, name := range []string{"bash", "dash"} {
+	for _, name := range []string{"bash", "dash", "zsh"} {
 		if path, err := exec.LookPath(name); err == nil {
 			shells = append(shells, path)
 		}
 	}
 	if len(shells) == 0 {
-		f.Skip("neither bash nor dash is installed")
+		f.Skip("none of bash, dash and zsh is installed")
 	}
 	for _, seed := range []string{
 		"if true; then @ a; else @ b; fi", "if false\nthen\n@ a\nelif true; then @ b; fi", "while @ c; do @ a; break; done", "until ! true; do @ a; exit 1; done", "! @ a && @ b", "@ a & wait\n@ b",

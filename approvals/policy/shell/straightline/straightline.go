@@ -131,6 +131,7 @@ func (s *straightener) command(stmt *syntax.Stmt, known scope, always bool) []ed
 		if cmd.Until {
 			word = "until"
 		}
+		s.failed = s.failed || changesFolder(cmd.Cond) || changesFolder(cmd.Do)
 		edits := slices.Concat(s.token(cmd.WhilePos, word, "{"), s.token(cmd.DoPos, "do", ""), s.token(cmd.DonePos, "done", "}"))
 		return slices.Concat(edits, s.list(cmd.Cond, known.clone(), false), s.list(cmd.Do, known.clone(), false))
 	case *syntax.ForClause:
@@ -180,8 +181,8 @@ func (s *straightener) loop(c *syntax.ForClause, known scope) []edit {
 		return nil
 	}
 	s.sets = true
-	if _, set := known[over.Name.Value]; set {
-		s.failed = true // it has another value afterwards
+	if _, set := known[over.Name.Value]; set || changesFolder(c.Do) {
+		s.failed = true // it has another value afterwards, or the loop begins in another folder the second time
 	}
 	var values []value
 	before := "" // commands that make the words
@@ -207,6 +208,23 @@ func (s *straightener) loop(c *syntax.ForClause, known scope) []edit {
 		}
 	}
 	return []edit{{span{int(c.ForPos.Offset()), int(c.DonePos.Offset()) + len("done")}, "{" + before + "\n" + strings.Join(all, "\n") + "\n}"}}
+}
+
+// changesFolder reports whether a statement, but for those in brackets, is a cd.
+func changesFolder(stmts []*syntax.Stmt) bool {
+	found := false
+	for _, stmt := range stmts {
+		syntax.Walk(stmt, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.Subshell, *syntax.CmdSubst, *syntax.ProcSubst:
+				return false
+			case *syntax.Word:
+				found = found || quoting.WordOf(n).Text == "cd"
+			}
+			return !found
+		})
+	}
+	return found
 }
 
 // drops reports whether a statement runs no program and changes this shell in a known way only, so that it can be left

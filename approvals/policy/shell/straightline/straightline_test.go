@@ -75,6 +75,18 @@ func TestOf(t *testing.T) {
 		{"echo ${f:-$(b)}", ""},
 		{"bash <(a)", ""},
 		{"f() { a; }; f", ""},
+		{"for f in a b; do (cd $f && c); done", "{\n (cd a && c); \n (cd b && c); \n}"},
+		{"for f in a b; do c; cd $f; done", ""},
+		{"while a; do b; command cd c; done", ""},
+		{"until a | cd b; do c; done", ""},
+		// the variable of zsh is another one, or a part of it
+		{"f=a; b \"$f[2,-1]\"", ""},
+		{"f=a; b $f:h", ""},
+		{"f=a; b \"$f:s/x/y/\"", ""},
+		{"f=a; b \"$f\u00e9\"", ""},
+		{"f=a; b \"${f}[1]\" ${f}:h \"$f: x\" $f:1", "b \"a[1]\" a:h \"a: x\" a:1"},
+		{"f=1; b $f>c", ""}, // the number of what is redirected
+		{"f=a; b $f>c", "b a>c"},
 	} {
 		got, ok := reader.Of(tt.script)
 		if ok != (tt.want != "" && tt.want != tt.script) || (ok && got != tt.want) {

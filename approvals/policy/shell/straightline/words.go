@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -159,11 +160,27 @@ func (s *straightener) variable(p *syntax.ParamExp, known scope, shown bool) []e
 	v, set := known[name]
 	switch {
 	case v.text != "":
+		s.failed = s.failed || s.joins(p, v.text)
 		return []edit{{spanOf(p), v.text}}
 	case shown && (set || slices.Contains(shownVariables, name)):
 		return []edit{{spanOf(p), "0"}}
 	}
 	return nil
+}
+
+// joins reports whether what follows a variable may be a part of it, in zsh "$f[1]", "$f:h" and "$fé", or makes its
+// value the number of a redirection.
+func (s *straightener) joins(p *syntax.ParamExp, text string) bool {
+	rest := s.src[p.End().Offset():]
+	switch {
+	case rest == "":
+		return false
+	case rest[0] == '<' || rest[0] == '>':
+		return strings.Trim(text, "0123456789") == ""
+	case !p.Short:
+		return false
+	}
+	return rest[0] == '[' || rest[0] >= utf8.RuneSelf || (len(rest) > 1 && rest[0] == ':' && (rest[1]|0x20 >= 'a' && rest[1]|0x20 <= 'z' || rest[1] == '&'))
 }
 
 // shownVariables are variables whose values are no secrets.
