@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -204,4 +205,59 @@ func removeFile(t *testing.T, path string) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// slowRuns holds up the writes of runs, which then fail.
+type slowRuns struct {
+	approvals.Store
+	begun, end chan struct{}
+}
+
+func (s *slowRuns) Runs() approvals.Records[approvals.Run] { return slowRunRecords{s.Store.Runs(), s} }
+
+type slowRunRecords struct {
+	approvals.Records[approvals.Run]
+	slow *slowRuns
+}
+
+func (r slowRunRecords) Put(ctx context.Context, run approvals.Run, revision uint64) error {
+	if run.State != approvals.RunAborted {
+		return r.Records.Put(ctx, run, revision)
+	}
+	r.slow.begun <- struct{}{}
+	<-r.slow.end
+	return errInjected
+}
+
+// The request of a decision to abort a run is not closed before the run is aborted: if heldcall
+// stops meanwhile, the next start aborts it.
+func TestPromise4_RecordedFirst_RunIsAbortedAfterARestart(t *testing.T) {
+	t.Parallel()
+	dir, slow := t.TempDir(), &slowRuns{begun: make(chan struct{}, 1), end: make(chan struct{})}
+	p := runProcess(t, dir, func(s approvals.Store) approvals.Store { slow.Store = s; return slow })
+	r := approvalstest.Request("x")
+	r.RunID = "run-1"
+	id := approvalstest.Open(t, p.gate, r).Requests()[0].ID
+	approvalstest.Open(t, p.gate, func() approvals.Request { r := r; r.ToolName = "y"; return r }())
+	decided := make(chan error, 1)
+	go func() {
+		_, err := p.gate.Decide(context.Background(), approvals.Decision{RequestID: id, Action: approvals.ActionAbortRun, ReviewerID: "bob"})
+		decided <- err
+	}()
+	approvalstest.Await(t, slow.begun, "the decision is recorded, and the run is being aborted")
+	decide(t, p.gate, r) // it is the latest of the run
+	go func() {
+		time.Sleep(100 * time.Millisecond)
+		close(slow.end)
+	}()
+	p.stop()
+	if err := <-decided; err == nil {
+		t.Error("the failure is not reported")
+	}
+
+	p = runProcess(t, dir, unchanged)
+	approvalstest.Eventually(t, "the run is aborted", func() bool {
+		run, err := p.gate.RunByID(t.Context(), "run-1")
+		return err == nil && run.State == approvals.RunAborted
+	})
 }

@@ -266,6 +266,7 @@ func (g *Gate) Cancel(ctx context.Context, id, reason string) error {
 // [*approvals.InvalidError]; [approvals.ErrTooLarge] for an edit or note that does not fit
 // into a record; or [approvals.ErrStoreUnavailable] if the outcome is unknown.
 func (g *Gate) Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error) {
+	defer g.transitions.closing.Begin(approvals.Request{ID: d.RequestID})() // until what follows is recorded too
 	r, err := g.decider.decide(ctx, d)
 	g.turns.describe(&r)
 	if decided := (*approvals.DecidedError)(nil); errors.As(err, &decided) {
