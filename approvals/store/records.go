@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -70,14 +71,17 @@ func (r *Records[T]) get(ctx context.Context, id string) (record[T], error) {
 	return r.decode(entry)
 }
 
-// decode parses a record. A record under the key of another id is an error.
+// errUnreadable is in the error for a record that was read, but has another format or id.
+var errUnreadable = errors.New("the record cannot be read")
+
+// decode parses a record. It fails with errUnreadable, also for a record under the key of another id.
 func (r *Records[T]) decode(entry jetstream.KeyValueEntry) (record[T], error) {
 	stored := record[T]{revision: entry.Revision(), at: entry.Created().UTC()}
 	if err := json.Unmarshal(entry.Value(), &stored.value); err != nil {
-		return stored, fmt.Errorf("read %s %s: %w: %w", r.kind, entry.Key(), approvals.ErrStoreUnavailable, err)
+		return stored, fmt.Errorf("read %s %s: %w: %w: %w", r.kind, entry.Key(), approvals.ErrStoreUnavailable, errUnreadable, err)
 	}
 	if id := r.id(&stored.value); subjects.Token(id) != entry.Key() {
-		return stored, fmt.Errorf("read %s %s: %w: the record is of %s %q", r.kind, entry.Key(), approvals.ErrStoreUnavailable, r.kind, id)
+		return stored, fmt.Errorf("read %s %s: %w: %w: it is of %s %q", r.kind, entry.Key(), approvals.ErrStoreUnavailable, errUnreadable, r.kind, id)
 	}
 	return stored, nil
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -117,14 +116,13 @@ func (s *Requests) loadOpen(ctx context.Context, upTo uint64, changed func(appro
 func (s *Requests) load(ctx context.Context, id string) (*approvals.Stored, error) {
 	for attempt := 0; ; attempt++ {
 		stored, err := s.GetRequest(ctx, id)
-		damaged := (*json.SyntaxError)(nil)
 		switch {
 		case err == nil:
 			return &stored, nil
 		case errors.Is(err, approvals.ErrUnknownRequest):
 			s.index.Remove(id)
 			return nil, nil
-		case errors.As(err, &damaged) || errors.As(err, new(*json.UnmarshalTypeError)):
+		case errors.Is(err, errUnreadable):
 			s.records.bucket.Backend.Log.Error("failed to read a record", "kind", s.records.kind, "key", id, "error", err)
 			return nil, nil
 		}
