@@ -53,7 +53,7 @@ func (x *Index) flush() error {
 	if clean {
 		return nil
 	}
-	err := guarded(func() error { return x.db.Update(func(tx *bolt.Tx) error { return write(tx, changed, covered) }) })
+	err := x.use(func() error { return x.db.Update(func(tx *bolt.Tx) error { return write(tx, changed, covered) }) })
 	if err != nil {
 		return fmt.Errorf("write the index of the requests: %w", err)
 	}
