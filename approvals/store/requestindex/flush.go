@@ -27,11 +27,15 @@ func (x *Index) flushRegularly() {
 	ticker := time.NewTicker(flushInterval)
 	defer ticker.Stop()
 	for {
+		wake := x.wake
+		if x.failing {
+			wake = nil // many changes are left, and each one more would be a reason
+		}
 		select {
 		case <-x.stop:
 			return
 		case <-ticker.C:
-		case <-x.wake:
+		case <-wake:
 		}
 		err := x.flush()
 		if failing := err != nil; failing != x.failing {
