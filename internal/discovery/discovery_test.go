@@ -301,10 +301,13 @@ func TestRefusals(t *testing.T) {
 		{discovery.Agent{Version: "v2", Config: "c"}, "it is heldcall v1, and this one is v2"},
 		{discovery.Agent{Version: "v1", Config: "d"}, "its configuration file has changed since it was started"},
 		{discovery.Agent{Version: "v1", Config: "c", Name: "refused"}, "no policy"},
+		{discovery.Agent{Version: "v1", Config: "c", Name: "claude\u200b ~/b"}, "the name of the agent cannot be shown"},
+		{discovery.Agent{Version: "v1", Config: "c", Name: "claude\x1b[2J"}, "the name of the agent cannot be shown"},
+		{discovery.Agent{Version: "v1", Config: "c", Name: strings.Repeat("x", 1<<14)}, "the name of the agent cannot be shown"},
 	} {
 		var refused *discovery.Refusal
 		if _, err := discovery.Attach(t.Context(), one, tt.agent); !errors.As(err, &refused) || refused.Reason != tt.want {
-			t.Errorf("%+v: %v, want %s", tt.agent, err, tt.want)
+			t.Errorf("%.40q: %v, want %s", tt.agent.Name, err, tt.want)
 		}
 	}
 	_, alone := folders(t)
@@ -355,5 +358,77 @@ func TestHostileQuestions(t *testing.T) {
 			t.Errorf("%.20q is answered: %s", question, line)
 		}
 		conn.Close()
+	}
+}
+
+// What another program names is opened in a browser, or is where the agent sends its model requests.
+func TestHostileAnswers(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"file://127.0.0.1/etc/passwd", "javascript://127.0.0.1/%0aalert(1)"} {
+		all, one := folders(t)
+		serve(t, one, discovery.Options{About: discovery.About{Console: address}})
+		if found := discovery.List(t.Context(), all); len(found) != 0 {
+			t.Errorf("%q is found", address)
+		}
+	}
+	for inbox, want := range map[string]string{
+		"https://inbox.example": "https://inbox.example", "file:///etc/passwd": console, "--help": console, `C:\evil.exe`: console, "javascript:alert(1)": console, "http:x": console, "": console,
+	} {
+		all, one := folders(t)
+		serve(t, one, discovery.Options{About: discovery.About{Console: console, Inbox: inbox}})
+		if found := discovery.List(t.Context(), all); len(found) != 1 || found[0].Inbox != want {
+			t.Errorf("%q: found %+v", inbox, found)
+		}
+	}
+	for _, proxy := range []string{"evil.example:443", "127.0.0.1:1/\x1b[2J", "me@127.0.0.1:1", "[::1%\x1b[2J]:1", ""} {
+		_, one := folders(t)
+		serve(t, one, discovery.Options{Attach: func(context.Context, discovery.Agent) (discovery.Attachment, error) {
+			return &elsewhere{served{left: make(chan struct{})}, proxy}, nil
+		}})
+		if a, err := discovery.Attach(t.Context(), one, discovery.Agent{}); !errors.As(err, new(*discovery.Refusal)) {
+			t.Errorf("attached to %+v: %v", a, err)
+		}
+	}
+}
+
+// elsewhere is an agent that is served at an address of which a program claims that it is its own.
+type elsewhere struct {
+	served
+	proxy string
+}
+
+func (e *elsewhere) Proxy() string { return e.proxy }
+
+// Connections that ask nothing do not use all files of the process.
+func TestIdleConnections(t *testing.T) {
+	t.Parallel()
+	_, one := folders(t)
+	serve(t, one, discovery.Options{About: discovery.About{Console: console}})
+	dial := func() net.Conn {
+		conn, err := net.Dial("unix", filepath.Join(one, "run.sock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		return conn
+	}
+	const most = 128
+	idle := dial()
+	for range most - 1 {
+		dial()
+	}
+	late := dial()
+	if _, err := late.Write([]byte("{\"about\":true}\n")); err != nil {
+		t.Fatal(err)
+	}
+	answer := bufio.NewReader(late)
+	_ = late.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
+	if line, err := answer.ReadString('\n'); err == nil {
+		t.Errorf("more than %d connections are served: %s", most, line)
+	}
+	idle.Close()
+	_ = late.SetReadDeadline(time.Now().Add(time.Minute))
+	if _, err := answer.ReadString('\n'); err != nil {
+		t.Errorf("no answer when another has left: %v", err)
 	}
 }

@@ -14,12 +14,15 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/heldcall/heldcall/internal/filelock"
 )
 
 const (
 	askWithin   = 10 * time.Second // for a question to arrive, and a line to leave
 	maxQuestion = 1 << 20          // bytes
+	maxConns    = 2 * maxAttached  // at once; others wait
 )
 
 // Options are what a [Server] answers with.
@@ -36,7 +39,8 @@ type Server struct {
 	options  Options
 	socket   string
 	listener net.Listener
-	conns    sync.WaitGroup
+	running  sync.WaitGroup
+	conns    errgroup.Group
 	ctx      context.Context // ends every connection
 	stop     context.CancelFunc
 
@@ -83,7 +87,8 @@ func (c *Claim) Serve(o Options) (*Server, error) {
 	}
 	s := &Server{options: o, socket: name, listener: listener, attached: map[*Agent]bool{}, changed: make(chan struct{})}
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.conns.Go(s.accept)
+	s.conns.SetLimit(maxConns)
+	s.running.Go(s.accept)
 	return s, nil
 }
 
@@ -98,7 +103,8 @@ func (s *Server) Close() {
 	s.stop()
 	_ = os.Remove(s.socket) // the next run does it else
 	_ = s.listener.Close()
-	s.conns.Wait()
+	s.running.Wait()
+	_ = s.conns.Wait() // they return no errors
 }
 
 func (s *Server) accept() {
@@ -114,7 +120,7 @@ func (s *Server) accept() {
 			}
 			continue
 		}
-		s.conns.Go(func() { s.serve(conn) })
+		s.conns.Go(func() error { s.serve(conn); return nil })
 	}
 }
 

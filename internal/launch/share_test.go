@@ -11,6 +11,7 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/internal/discovery"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 func TestLabel(t *testing.T) {
@@ -23,9 +24,13 @@ func TestLabel(t *testing.T) {
 		{"claude", "/home/ann", "claude /home/ann"},
 		{"claude", "/home/anna/x", "claude /home/anna/x"},
 		{"a\nb", "/x\x1b[2J", `a\x0ab /x\x1b[2J`},
+		{"a", "/x" + strings.Repeat(" ", 30) + "\u200by", `a /x⟨30 spaces⟩\u200by`},
 	} {
 		if got := Label([]string{tt.command}, tt.folder, home); got != tt.want {
 			t.Errorf("%s in %s: %q, want %q", tt.command, tt.folder, got, tt.want)
+		}
+		if got := sanitize.Line(tt.want); got != tt.want { // a heldcall that runs refuses it
+			t.Errorf("%q is shown as %q", tt.want, got)
 		}
 	}
 	if got := Label([]string{"x"}, "/y", func(string) (string, bool) { return "", false }); got != "x /y" {
