@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -18,7 +19,7 @@ type Agent struct {
 }
 
 // Join adds an agent until leave is called. It fails if the policy cannot be read. A policy
-// that another agent uses already is shared. One without agents stays, for the requests that it
+// that another agent uses already is shared, if it protects the same files. One without agents stays, for the requests that it
 // has asked.
 func (j *Judge) Join(a Agent) (leave func(), err error) {
 	j.joining.Lock()
@@ -40,6 +41,9 @@ func (j *Judge) Join(a Agent) (leave func(), err error) {
 		if err := source.load(); err != nil {
 			return nil, err
 		}
+	}
+	if slices.ContainsFunc(a.Protected, func(file string) bool { return !slices.Contains(source.options.Protected, file) }) {
+		return nil, fmt.Errorf("another agent uses %s, which protects other files there", name)
 	}
 	next := now.without(a.ID)
 	next.sources = slices.DeleteFunc(next.sources, func(s *Source) bool { return s.name == name })

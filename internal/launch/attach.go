@@ -3,7 +3,12 @@ package launch
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -16,7 +21,8 @@ import (
 
 const (
 	detachWithin = 30 * time.Second
-	maxEvents    = 256 // that wait for an attached run to read them; further ones are not shown there
+	maxPolicy    = 16 << 20 // bytes of the policy of an attached agent
+	maxEvents    = 256      // that wait for an attached run to read them; further ones are not shown there
 )
 
 // Host attaches the agents of other runs to the heldcall of this one. Events go to the runs whose
@@ -92,6 +98,9 @@ type attachment struct {
 }
 
 func (h *Host) attach(ctx context.Context, heldcall *app.App, agent discovery.Agent) (discovery.Attachment, error) {
+	if err := checkPaths(agent); err != nil {
+		return nil, err
+	}
 	upstreams, err := h.setup.upstreamsOf(agent)
 	if err != nil {
 		return nil, err
@@ -109,6 +118,24 @@ func (h *Host) attach(ctx context.Context, heldcall *app.App, agent discovery.Ag
 	h.attached = append(h.attached, a)
 	h.log.Info("an agent is attached", "agent", agent.Name, "policy", agent.Policy, "proxy", served.ProxyAddr())
 	return a, nil
+}
+
+// checkPaths checks the paths that another program has sent: they must not depend on where this process runs, and
+// to read the policy must end.
+func checkPaths(agent discovery.Agent) error {
+	if !filepath.IsAbs(agent.Folder) || !filepath.IsAbs(agent.Policy) {
+		return errors.New("its folder or policy is not an absolute path")
+	}
+	info, err := os.Stat(agent.Policy)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // it may be optional
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() || info.Size() > maxPolicy:
+		return fmt.Errorf("its policy %s is not a file of at most %d bytes", agent.Policy, maxPolicy)
+	}
+	return nil
 }
 
 // Proxy is the host:port for the model requests of the agent.

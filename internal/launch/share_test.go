@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -184,6 +185,35 @@ func TestSettleWithoutAFolder(t *testing.T) {
 		p, err := Settle(t.Context(), Options{Config: config, Command: []string{"codex"}}, "v1", alone)
 		if err != nil || p.Claim != nil || p.Attached != nil || !strings.Contains(p.Notes, "heldcall: other runs and commands do not find this heldcall: ") {
 			t.Errorf("alone %t: %+v, %v", alone, p, err)
+		}
+	}
+}
+
+// A path that another program sends is that of a file, wherever this process runs.
+func TestPathsOfAttachedAgents(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "policy.yaml")
+	large := filepath.Join(dir, "large.yaml")
+	for name, size := range map[string]int64{file: 10, large: 1 << 40} {
+		if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Truncate(name, size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		folder, policy string
+		refused        bool
+	}{
+		{dir, file, false},
+		{dir, filepath.Join(dir, "missing.yaml"), false}, // it may be optional
+		{dir, "policy.yaml", true},
+		{"work", file, true},
+		{dir, dir, true},
+		{dir, large, true},
+		{dir, os.DevNull, true},
+		{dir, "", true},
+	} {
+		if err := checkPaths(discovery.Agent{Folder: tt.folder, Policy: tt.policy}); (err != nil) != tt.refused {
+			t.Errorf("policy %q in %q: %v", tt.policy, tt.folder, err)
 		}
 	}
 }
