@@ -261,3 +261,36 @@ func TestPromise4_RecordedFirst_RunIsAbortedAfterARestart(t *testing.T) {
 		return err == nil && run.State == approvals.RunAborted
 	})
 }
+
+// slowLoad reads the requests late.
+type slowLoad struct{ approvals.Store }
+
+func (s slowLoad) WatchRequests(ctx context.Context, changed func(approvals.Stored), loaded func()) error {
+	time.Sleep(2 * time.Second)
+	return s.Store.WatchRequests(ctx, changed, loaded)
+}
+
+// A silent run whose request is held does not end while the requests are being read.
+func TestRunDoesNotEndDuringTheFirstLoad(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := runProcess(t, dir, unchanged)
+	r := approvalstest.Request("x")
+	r.RunID, r.ExpiresAt = "run-1", time.Now().Add(time.Hour)
+	approvalstest.Open(t, p.gate, r)
+	before := time.Now().UTC().Add(-2 * gate.DefaultIdle)
+	run := approvals.Run{ID: "run-1", State: approvals.RunRunning, Principal: r.Principal, UpdatedAt: before, ActiveAt: before}
+	if err := p.store.Runs().Put(t.Context(), run, 0); err != nil {
+		t.Fatal(err)
+	}
+	p.stop()
+	removeIndex(t, dir) // of an external server there is none at a start
+	p = runProcess(t, dir, func(s approvals.Store) approvals.Store { return slowLoad{s} })
+	if run, err := p.gate.RunByID(t.Context(), "run-1"); err != nil || run.State != approvals.RunRunning {
+		t.Errorf("the run is %s, %v", run.State, err)
+	}
+	stored, _, err := p.store.Runs().Get(t.Context(), "run-1")
+	if err != nil || stored.State != approvals.RunRunning {
+		t.Errorf("the record of the run is %s, %v", stored.State, err)
+	}
+}

@@ -158,7 +158,7 @@ func (g *Gate) Run(ctx context.Context) error {
 	group.Go(func() error { return g.store.Runs().Watch(ctx, runChanged, loaded) })
 	group.Go(func() error { return g.store.Signals().Watch(ctx, g.signals.apply, loaded) })
 	group.Go(func() error { return g.store.Delegations().Watch(ctx, g.delegations.apply, loaded) })
-	group.Go(func() error { return g.transitions.timers.run(ctx, g.fire) })
+	group.Go(func() error { return g.transitions.timers.run(ctx, g.ready, g.fire) })
 	group.Go(func() error { return g.Results.Run(ctx) })
 	group.Go(func() error { g.transitions.closing.Run(ctx, g.ready); return nil })
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
