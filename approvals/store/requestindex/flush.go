@@ -129,15 +129,15 @@ func writeEntry(tx *bolt.Tx, id string, e *entry) error {
 	return requests.Put([]byte(id), e.encode())
 }
 
-// Expire removes the requests that were written last before a time, some at a time: the bucket
-// has deleted them by age.
-func (x *Index) Expire(before time.Time) error {
+// Expire removes the requests that were written last before a time and before the first revision
+// of the bucket, some at a time: the bucket has deleted them by age. The time alone may be wrong.
+func (x *Index) Expire(before time.Time, first uint64) error {
 	from, end := "", ulidAt(before) // ids are in the order of creation, and no write is before that
 	if err := x.flush(); err != nil {
 		return err
 	}
 	for {
-		old, last, err := x.older(from, end, before)
+		old, last, err := x.older(from, end, before, first)
 		if err != nil {
 			return fmt.Errorf("find old requests in the index: %w", err)
 		}
@@ -155,8 +155,8 @@ func (x *Index) Expire(before time.Time) error {
 }
 
 // older returns some ids after from and before end of requests that were written last before a
-// time, and the last id that it has read, "" at the end.
-func (x *Index) older(from, end string, before time.Time) (old []string, last string, err error) {
+// time and a revision, and the last id that it has read, "" at the end.
+func (x *Index) older(from, end string, before time.Time, first uint64) (old []string, last string, err error) {
 	err = x.view(func(tx *bolt.Tx) error {
 		cursor := tx.Bucket(bucketRequests).Cursor()
 		key, value := cursor.Seek([]byte(from))
@@ -165,7 +165,7 @@ func (x *Index) older(from, end string, before time.Time) (old []string, last st
 			if err != nil {
 				return err
 			}
-			if string(key) > from && e.at < before.Unix() {
+			if string(key) > from && e.at < before.Unix() && e.revision < first {
 				old = append(old, string(key))
 			}
 			if len(old) == expireBatch {
