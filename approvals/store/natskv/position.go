@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,11 +21,14 @@ type Position struct {
 	mu       sync.Mutex
 	revision uint64        // all changes up to it were read
 	current  time.Time     // since when the watch is current, as far as is known; zero: it is not
+	quiet    time.Time     // since when the watch has read nothing
+	awaited  uint64        // the last revision that somebody has waited for
+	since    time.Time     // when that was known first
 	changed  chan struct{} // closed at the next change, nil if nobody waits for it
 }
 
-// settled is the time after which a watch that is still current has read everything that was
-// written before: without a server, it would have missed heartbeats.
+// settled is the time without a message after which a watch that is still current has read
+// everything that was written before: without a server, it would have missed heartbeats.
 const settled = 4 * watchHeartbeat
 
 // Reach returns when the watch of the bucket has read what was written before the call, by
@@ -34,24 +38,28 @@ func (b Bucket) Reach(ctx context.Context, p *Position) error {
 	if !p.isCurrent() {
 		return ErrBehind
 	}
-	last, err := p.last.do(ctx, func(ctx context.Context) (uint64, error) {
-		status, err := Await(ctx, b.KV.Status)
-		if err != nil {
-			return 0, err
-		}
-		return status.(*jetstream.KeyValueBucketStatus).StreamInfo().State.LastSeq, nil
-	})
+	last, err := p.last.do(ctx, b.lastRevision)
 	if err != nil {
 		return fmt.Errorf("read the last revision of %s: %w", b.KV.Bucket(), err)
 	}
 	return p.reach(ctx, last)
 }
 
+// lastRevision returns the last revision of the bucket, which may have been removed.
+func (b Bucket) lastRevision(ctx context.Context) (uint64, error) {
+	status, err := Await(ctx, b.KV.Status)
+	if err != nil {
+		return 0, err
+	}
+	return status.(*jetstream.KeyValueBucketStatus).StreamInfo().State.LastSeq, nil
+}
+
 // reach waits until all changes up to a revision were read. The last revisions of a bucket may
-// have been removed: then no watch reads them.
+// have been removed: then no watch reads them. A caller that gives up and waits again waits no
+// longer for that.
 func (p *Position) reach(ctx context.Context, revision uint64) error {
-	for began := time.Now(); ; {
-		changed, left := p.await(revision, began)
+	for {
+		changed, left := p.await(revision)
 		if changed == nil {
 			if left < 0 {
 				return ErrBehind
@@ -70,7 +78,7 @@ func (p *Position) reach(ctx context.Context, revision uint64) error {
 // await returns a channel that is closed at the next change, and the time after which the watch
 // is settled. The channel is nil if there is nothing to wait for: all changes up to the revision
 // were read, or left is negative and the watch is not current.
-func (p *Position) await(revision uint64, began time.Time) (changed <-chan struct{}, left time.Duration) {
+func (p *Position) await(revision uint64) (changed <-chan struct{}, left time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.revision >= revision {
@@ -79,9 +87,10 @@ func (p *Position) await(revision uint64, began time.Time) (changed <-chan struc
 	if p.current.IsZero() {
 		return nil, -1
 	}
-	if p.current.After(began) {
-		began = p.current
+	if revision > p.awaited {
+		p.awaited, p.since = revision, time.Now()
 	}
+	began := slices.MaxFunc([]time.Time{p.since, p.current, p.quiet}, time.Time.Compare)
 	if left = settled - time.Since(began); left <= 0 {
 		p.revision = revision
 		return nil, 0
@@ -105,7 +114,7 @@ func (p *Position) read(revision uint64) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.revision = max(p.revision, revision)
+	p.revision, p.quiet = max(p.revision, revision), time.Now()
 	p.wakeLocked()
 }
 
