@@ -294,3 +294,43 @@ func TestRunDoesNotEndDuringTheFirstLoad(t *testing.T) {
 		t.Errorf("the record of the run is %s, %v", stored.State, err)
 	}
 }
+
+// backdated reports a request as if it was written an hour ago.
+type backdated struct {
+	approvals.Store
+	id string
+}
+
+func (b backdated) WatchRequests(ctx context.Context, changed func(approvals.Stored), loaded func()) error {
+	return b.Store.WatchRequests(ctx, func(s approvals.Stored) {
+		if s.Request.ID == b.id {
+			s.At = s.At.Add(-time.Hour)
+		}
+		changed(s)
+	}, loaded)
+}
+
+// The events of a decision are written at a start, however long they could not be before.
+func TestPromise4_RecordedFirst_EventsOfALongFailure(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var failing atomic.Bool
+	p := runProcess(t, dir, func(s approvals.Store) approvals.Store {
+		return &faulty{Store: s, appendFails: failing.Load}
+	})
+	r := approvalstest.Request("x")
+	id, later := approvalstest.Open(t, p.gate, r).Requests()[0].ID, approvalstest.Open(t, p.gate, r).Requests()[0].ID
+	failing.Store(true)
+	for _, one := range []string{id, later} {
+		if _, err := p.gate.Decide(t.Context(), approvals.Decision{RequestID: one, Action: approvals.ActionDeny, ReviewerID: "bob"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.stop()
+	p = runProcess(t, dir, func(s approvals.Store) approvals.Store { return backdated{s, id} })
+	for _, one := range []string{later, id} {
+		approvalstest.Eventually(t, "the decision is in the log", func() bool {
+			return len(approvalstest.EventsOf(t, p.store, one)) == 2
+		})
+	}
+}
