@@ -15,7 +15,7 @@ import (
 const (
 	// maxAttached bounds the agents that are attached at once: each has a listener.
 	maxAttached = 64
-	maxName     = 8 << 10 // bytes of the name of an agent, which all of its requests have
+	maxName     = 1 << 10 // bytes of the name of an agent: the names of all fit into an answer
 )
 
 // Attachment is an agent that is served.

@@ -22,6 +22,7 @@ import (
 const (
 	detachWithin = 30 * time.Second
 	maxPolicy    = 16 << 20 // bytes of the policy of an attached agent
+	maxTool      = 500      // bytes of the name of a tool that an attached run shows
 	maxEvents    = 256      // that wait for an attached run to read them; further ones are not shown there
 )
 
@@ -49,7 +50,7 @@ func (h *Host) Event(e approvals.Event) {
 		if a.name == e.Principal.Agent {
 			found = true
 			select {
-			case a.events <- e:
+			case a.events <- shown(e):
 			default:
 			}
 		}
@@ -60,6 +61,14 @@ func (h *Host) Event(e approvals.Event) {
 		return
 	}
 	h.own(e)
+}
+
+// shown returns what an attached run shows of an event: see [Notices.Event]. The rest may be larger than a line of
+// its connection, which would end, and with it the service of its agent.
+func shown(e approvals.Event) approvals.Event {
+	return approvals.Event{
+		Type: e.Type, RequestID: e.RequestID, Kind: e.Kind, ToolName: e.ToolName[:min(len(e.ToolName), maxTool)], Action: e.Action, ReviewerID: e.ReviewerID,
+	}
 }
 
 // Serve lets other runs and commands find a heldcall that serves, with its version. Only one

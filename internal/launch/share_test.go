@@ -1,7 +1,9 @@
 package launch
 
 import (
+	"encoding/json"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/app/configfile"
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/discovery"
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
@@ -215,5 +218,27 @@ func TestPathsOfAttachedAgents(t *testing.T) {
 		if err := checkPaths(discovery.Agent{Folder: tt.folder, Policy: tt.policy}); (err != nil) != tt.refused {
 			t.Errorf("policy %q in %q: %v", tt.policy, tt.folder, err)
 		}
+	}
+}
+
+// An attached run gets what it shows of an event: no arguments and no results, which may be larger than a
+// line of its connection.
+func TestEventsOfAttachedAgents(t *testing.T) {
+	a := &attachment{name: "claude ~/b", events: make(chan approvals.Event, 1)}
+	h := NewHost(&Setup{}, slog.New(slog.DiscardHandler), func(approvals.Event) { t.Error("it is shown in the terminal of the host") })
+	h.attached = []*attachment{a}
+	large := json.RawMessage(`"` + strings.Repeat("x", 2<<20) + `"`)
+	h.Event(approvals.Event{
+		Type: approvals.EventApprovalDecision, Principal: approvals.Principal{Agent: a.name}, RequestID: "01R", Kind: approvals.KindResult, ToolName: "bash" + strings.Repeat("x", 2<<20),
+		Action: approvals.ActionApprove, ReviewerID: "ann", Note: string(large), Before: large, After: large, Result: &approvals.CallResult{},
+	})
+	got := <-a.events
+	if len(got.ToolName) > 1000 || !strings.HasPrefix(got.ToolName, "bashx") {
+		t.Errorf("the name of the tool has %d bytes", len(got.ToolName))
+	}
+	got.ToolName = "bash"
+	want := approvals.Event{Type: approvals.EventApprovalDecision, RequestID: "01R", Kind: approvals.KindResult, ToolName: "bash", Action: approvals.ActionApprove, ReviewerID: "ann"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff[:min(len(diff), 2000)])
 	}
 }
