@@ -90,6 +90,16 @@ func (r *Records[T]) decode(entry jetstream.KeyValueEntry) (record[T], error) {
 // of deleted records, until the context ends. The caller sets After, Current
 // and Position of w.
 func (r *Records[T]) watch(ctx context.Context, changed func(record[T]), deleted func(id string), w natskv.Watched) error {
+	return r.watchAll(ctx, func(one record[T], err error) {
+		if err == nil {
+			changed(one)
+		}
+	}, deleted, w)
+}
+
+// watchAll is watch that also calls changed with the revision of each record that cannot be read, and
+// the error, which it has logged.
+func (r *Records[T]) watchAll(ctx context.Context, changed func(record[T], error), deleted func(id string), w natskv.Watched) error {
 	w.Entry = func(entry *natskv.Entry) {
 		if entry.Operation() != jetstream.KeyValuePut {
 			if id, err := subjects.ParseToken(entry.Key()); err == nil {
@@ -100,9 +110,8 @@ func (r *Records[T]) watch(ctx context.Context, changed func(record[T]), deleted
 		stored, err := r.decode(entry)
 		if err != nil {
 			r.bucket.Backend.Log.Error("failed to read a record", "kind", r.kind, "key", entry.Key(), "error", err)
-			return
 		}
-		changed(stored)
+		changed(stored, err)
 	}
 	return r.bucket.Watch(ctx, w)
 }
