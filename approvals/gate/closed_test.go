@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -203,5 +204,133 @@ func removeFile(t *testing.T, path string) {
 	t.Helper()
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// slowRuns holds up the writes of runs, which then fail.
+type slowRuns struct {
+	approvals.Store
+	begun, end chan struct{}
+}
+
+func (s *slowRuns) Runs() approvals.Records[approvals.Run] { return slowRunRecords{s.Store.Runs(), s} }
+
+type slowRunRecords struct {
+	approvals.Records[approvals.Run]
+	slow *slowRuns
+}
+
+func (r slowRunRecords) Put(ctx context.Context, run approvals.Run, revision uint64) error {
+	if run.State != approvals.RunAborted {
+		return r.Records.Put(ctx, run, revision)
+	}
+	r.slow.begun <- struct{}{}
+	<-r.slow.end
+	return errInjected
+}
+
+// The request of a decision to abort a run is not closed before the run is aborted: if heldcall
+// stops meanwhile, the next start aborts it.
+func TestPromise4_RecordedFirst_RunIsAbortedAfterARestart(t *testing.T) {
+	t.Parallel()
+	dir, slow := t.TempDir(), &slowRuns{begun: make(chan struct{}, 1), end: make(chan struct{})}
+	p := runProcess(t, dir, func(s approvals.Store) approvals.Store { slow.Store = s; return slow })
+	r := approvalstest.Request("x")
+	r.RunID = "run-1"
+	id := approvalstest.Open(t, p.gate, r).Requests()[0].ID
+	approvalstest.Open(t, p.gate, func() approvals.Request { r := r; r.ToolName = "y"; return r }())
+	decided := make(chan error, 1)
+	go func() {
+		_, err := p.gate.Decide(context.Background(), approvals.Decision{RequestID: id, Action: approvals.ActionAbortRun, ReviewerID: "bob"})
+		decided <- err
+	}()
+	approvalstest.Await(t, slow.begun, "the decision is recorded, and the run is being aborted")
+	decide(t, p.gate, r) // it is the latest of the run
+	go func() {
+		time.Sleep(100 * time.Millisecond)
+		close(slow.end)
+	}()
+	p.stop()
+	if err := <-decided; err == nil {
+		t.Error("the failure is not reported")
+	}
+
+	p = runProcess(t, dir, unchanged)
+	approvalstest.Eventually(t, "the run is aborted", func() bool {
+		run, err := p.gate.RunByID(t.Context(), "run-1")
+		return err == nil && run.State == approvals.RunAborted
+	})
+}
+
+// slowLoad reads the requests late.
+type slowLoad struct{ approvals.Store }
+
+func (s slowLoad) WatchRequests(ctx context.Context, changed func(approvals.Stored), loaded func()) error {
+	time.Sleep(2 * time.Second)
+	return s.Store.WatchRequests(ctx, changed, loaded)
+}
+
+// A silent run whose request is held does not end while the requests are being read.
+func TestRunDoesNotEndDuringTheFirstLoad(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := runProcess(t, dir, unchanged)
+	r := approvalstest.Request("x")
+	r.RunID, r.ExpiresAt = "run-1", time.Now().Add(time.Hour)
+	approvalstest.Open(t, p.gate, r)
+	before := time.Now().UTC().Add(-2 * gate.DefaultIdle)
+	run := approvals.Run{ID: "run-1", State: approvals.RunRunning, Principal: r.Principal, UpdatedAt: before, ActiveAt: before}
+	if err := p.store.Runs().Put(t.Context(), run, 0); err != nil {
+		t.Fatal(err)
+	}
+	p.stop()
+	removeIndex(t, dir) // of an external server there is none at a start
+	p = runProcess(t, dir, func(s approvals.Store) approvals.Store { return slowLoad{s} })
+	if run, err := p.gate.RunByID(t.Context(), "run-1"); err != nil || run.State != approvals.RunRunning {
+		t.Errorf("the run is %s, %v", run.State, err)
+	}
+	stored, _, err := p.store.Runs().Get(t.Context(), "run-1")
+	if err != nil || stored.State != approvals.RunRunning {
+		t.Errorf("the record of the run is %s, %v", stored.State, err)
+	}
+}
+
+// backdated reports a request as if it was written an hour ago.
+type backdated struct {
+	approvals.Store
+	id string
+}
+
+func (b backdated) WatchRequests(ctx context.Context, changed func(approvals.Stored), loaded func()) error {
+	return b.Store.WatchRequests(ctx, func(s approvals.Stored) {
+		if s.Request.ID == b.id {
+			s.At = s.At.Add(-time.Hour)
+		}
+		changed(s)
+	}, loaded)
+}
+
+// The events of a decision are written at a start, however long they could not be before.
+func TestPromise4_RecordedFirst_EventsOfALongFailure(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	var failing atomic.Bool
+	p := runProcess(t, dir, func(s approvals.Store) approvals.Store {
+		return &faulty{Store: s, appendFails: failing.Load}
+	})
+	r := approvalstest.Request("x")
+	id, later := approvalstest.Open(t, p.gate, r).Requests()[0].ID, approvalstest.Open(t, p.gate, r).Requests()[0].ID
+	failing.Store(true)
+	for _, one := range []string{id, later} {
+		if _, err := p.gate.Decide(t.Context(), approvals.Decision{RequestID: one, Action: approvals.ActionDeny, ReviewerID: "bob"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.stop()
+	p = runProcess(t, dir, func(s approvals.Store) approvals.Store { return backdated{s, id} })
+	for _, one := range []string{later, id} {
+		approvalstest.Eventually(t, "the decision is in the log", func() bool {
+			return len(approvalstest.EventsOf(t, p.store, one)) == 2
+		})
 	}
 }

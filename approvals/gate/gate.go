@@ -158,7 +158,7 @@ func (g *Gate) Run(ctx context.Context) error {
 	group.Go(func() error { return g.store.Runs().Watch(ctx, runChanged, loaded) })
 	group.Go(func() error { return g.store.Signals().Watch(ctx, g.signals.apply, loaded) })
 	group.Go(func() error { return g.store.Delegations().Watch(ctx, g.delegations.apply, loaded) })
-	group.Go(func() error { return g.transitions.timers.run(ctx, g.fire) })
+	group.Go(func() error { return g.transitions.timers.run(ctx, g.ready, g.fire) })
 	group.Go(func() error { return g.Results.Run(ctx) })
 	group.Go(func() error { g.transitions.closing.Run(ctx, g.ready); return nil })
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
@@ -266,6 +266,7 @@ func (g *Gate) Cancel(ctx context.Context, id, reason string) error {
 // [*approvals.InvalidError]; [approvals.ErrTooLarge] for an edit or note that does not fit
 // into a record; or [approvals.ErrStoreUnavailable] if the outcome is unknown.
 func (g *Gate) Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error) {
+	defer g.transitions.closing.Begin(approvals.Request{ID: d.RequestID})() // until what follows is recorded too
 	r, err := g.decider.decide(ctx, d)
 	g.turns.describe(&r)
 	if decided := (*approvals.DecidedError)(nil); errors.As(err, &decided) {

@@ -163,7 +163,7 @@ func TestRunsApply(t *testing.T) {
 	}
 }
 
-// What is written of a request after its run has ended, such as a result, does not make
+// A write to a request after its run has ended, such as of a result, does not make
 // the run active, whichever of both is loaded first.
 func TestRequestsOfAnEndedRun(t *testing.T) {
 	t.Parallel()

@@ -124,8 +124,13 @@ func (s *scheduler) next() (*timer, time.Duration) {
 	return first, 0
 }
 
-// run calls fire for each timer when its time has come, until the context ends.
-func (s *scheduler) run(ctx context.Context, fire func(context.Context, *timer)) error {
+// run calls fire for each timer when its time has come, until the context ends. It begins when
+// ready is closed: before, the lists of requests are not complete.
+func (s *scheduler) run(ctx context.Context, ready <-chan struct{}, fire func(context.Context, *timer)) error {
+	select {
+	case <-ready:
+	case <-ctx.Done():
+	}
 	var workers errgroup.Group
 	workers.SetLimit(timerWorkers)
 	defer func() { _ = workers.Wait() }() // they return no errors

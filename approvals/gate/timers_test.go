@@ -54,9 +54,10 @@ func TestSchedulerRun(t *testing.T) {
 		fired := make(chan string, 10)
 		at := map[string]time.Duration{}
 		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
+		done, ready := make(chan error), make(chan struct{})
+		close(ready)
 		go func() {
-			done <- s.run(ctx, func(_ context.Context, t *timer) { fired <- t.id })
+			done <- s.run(ctx, ready, func(_ context.Context, t *timer) { fired <- t.id })
 		}()
 		never := &timer{id: "never", at: start.Add(3 * time.Second)}
 		s.add(&timer{id: "late", at: start.Add(5 * time.Second)})

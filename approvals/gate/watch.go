@@ -11,6 +11,10 @@ import (
 // events of final requests.
 const crashWindow = 10 * time.Minute
 
+// fewOpen is the number of final requests that a start has to read up to which the events of all
+// are looked for: they may have failed for longer. It reads all requests if there was no index.
+const fewOpen = 2000
+
 // changed applies a revision that the watch reports. If this process is writing the
 // request, the revision is applied after the write.
 func (t *transitions) changed(s approvals.Stored) {
@@ -43,7 +47,7 @@ func (t *transitions) reconcile() {
 		}
 	}
 	for _, f := range recent {
-		if newest.Sub(f.at) <= crashWindow {
+		if len(recent) <= fewOpen || newest.Sub(f.at) <= crashWindow {
 			t.timers.add(&timer{kind: timerRepair, id: f.id, at: t.now()})
 		}
 	}

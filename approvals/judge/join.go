@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -18,7 +19,7 @@ type Agent struct {
 }
 
 // Join adds an agent until leave is called. It fails if the policy cannot be read. Agents with the same
-// policy and folder share a [Source]. The source of agents that have left stays: it judges edits of
+// policy, folder and protected files share a [Source]. The source of agents that have left stays: it judges edits of
 // their requests.
 func (j *Judge) Join(a Agent) (leave func(), err error) {
 	j.joining.Lock()
@@ -34,6 +35,8 @@ func (j *Judge) Join(a Agent) (leave func(), err error) {
 			return nil, err
 		}
 		next.sources = append(slices.DeleteFunc(next.sources, func(s *Source) bool { return s.name == name }), source)
+	} else if slices.ContainsFunc(a.Protected, func(file string) bool { return !slices.Contains(source.options.Protected, file) }) {
+		return nil, fmt.Errorf("another agent uses %s, which protects other files there", name)
 	}
 	next.clients = append(next.clients, ClientPolicy{KeySHA256: a.ID, Principal: a.Principal, source: source})
 	j.roster.Store(next)

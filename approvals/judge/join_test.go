@@ -64,6 +64,10 @@ func TestJoin(t *testing.T) {
 	if err != nil || len(j.Sources()) != 2 || j.Sources()[1] != sources[1] {
 		t.Errorf("a second agent in the folder has a policy of its own: %v", err)
 	}
+	same.ID, same.Protected = "fourth", []string{filepath.Join(dir, "other", "kept"), filepath.Join(dir, "other", "mine")}
+	if _, err := j.Join(same); err == nil || action("", "fourth", dir+"/other/mine") == policy.Allow {
+		t.Errorf("an agent shares a policy that does not protect its files: %v", err)
+	}
 	leave()
 	leaveThird()
 	if got := action("", "second", dir+"/other/x"); got != policy.Ask {

@@ -113,7 +113,7 @@ func (s *Requests) read(ctx context.Context, f approvals.Filter, ids []string) (
 			if err == nil && f.Matches(&stored.Request) { // it may have changed
 				read[i] = &stored.Request
 			}
-			return skipUnknown(err)
+			return skipMissing(err)
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -128,9 +128,10 @@ func (s *Requests) read(ctx context.Context, f approvals.Filter, ids []string) (
 	return found, nil
 }
 
-// skipUnknown ignores the error for a record that retention has deleted meanwhile.
-func skipUnknown(err error) error {
-	if errors.Is(err, approvals.ErrUnknownRequest) {
+// skipMissing ignores the error for a record that retention has deleted meanwhile, or that is not
+// readable, which the watch has logged: it must not hide others.
+func skipMissing(err error) error {
+	if errors.Is(err, approvals.ErrUnknownRequest) || errors.Is(err, errUnreadable) {
 		return nil
 	}
 	return err

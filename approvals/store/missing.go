@@ -73,32 +73,29 @@ func checkMissing(ctx context.Context, b *natskv.Backend, accept bool) (lost Mis
 
 // missing returns the names of the streams that heldcall has made on a server and that are not there.
 func missing(ctx context.Context, js jetstream.JetStream) (lost []string, err error) {
-	requests, err := js.Stream(ctx, "KV_"+BucketRequests)
-	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil, err
+	written := false // so all streams had been made before
+	for _, name := range lasting() {
+		stream, err := js.Stream(ctx, name)
+		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			lost = append(lost, name)
+		case err != nil:
+			return nil, err
+		default:
+			written = written || stream.CachedInfo().State.LastSeq > 0
+		}
 	}
-	written := err == nil && requests.CachedInfo().State.LastSeq > 0 // all streams were made before that
-	events, err := js.Stream(ctx, subjects.StreamEvents)
+	events, err := js.Stream(ctx, subjects.StreamEvents) // after the others: another replica may be making all
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound) && written:
-		return []string{subjects.StreamEvents}, nil
+		return lost, nil
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		return nil, nil
 	case err != nil:
 		return nil, err
 	}
 	made := strings.Fields(events.CachedInfo().Config.Metadata[madeStreams])
-	for _, name := range lasting() {
-		if !slices.Contains(made, name) {
-			continue
-		}
-		if _, err := js.Stream(ctx, name); errors.Is(err, jetstream.ErrStreamNotFound) {
-			lost = append(lost, name)
-		} else if err != nil {
-			return nil, err
-		}
-	}
-	return lost, nil
+	return slices.DeleteFunc(lost, func(name string) bool { return !slices.Contains(made, name) }), nil
 }
 
 // recordMade records the names of the streams in the metadata of the audit log.

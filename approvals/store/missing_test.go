@@ -68,3 +68,39 @@ func TestAStreamOfAnExternalServerIsMissing(t *testing.T) {
 		}
 	}
 }
+
+// The audit log names the streams. Without it, the rest of the state shows that they were there.
+func TestTheAuditLogAndOtherStreamsAreMissing(t *testing.T) {
+	t.Parallel()
+	e := startExternal(t, 0, t.TempDir())
+	conn, err := natsgo.Connect(e.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), store.Options{URL: e.url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Grants.PutGrant(t.Context(), approvals.Grant{ID: "g"}, 0); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	removed := []string{subjects.StreamEvents, "KV_" + store.BucketRequests}
+	slices.Sort(removed)
+	for _, name := range removed {
+		if err := js.DeleteStream(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = store.Open(t.Context(), store.Options{URL: e.url})
+	if lost := new(store.MissingError); !errors.As(err, &lost) || !slices.Equal(lost.Streams, removed) {
+		t.Errorf("without %q: %v", removed, err)
+	}
+}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -70,14 +71,17 @@ func (r *Records[T]) get(ctx context.Context, id string) (record[T], error) {
 	return r.decode(entry)
 }
 
-// decode parses a record. A record under the key of another id is an error.
+// errUnreadable is in the error for a record that was read, but has another format or id.
+var errUnreadable = errors.New("the record cannot be read")
+
+// decode parses a record. It fails with errUnreadable, also for a record under the key of another id.
 func (r *Records[T]) decode(entry jetstream.KeyValueEntry) (record[T], error) {
 	stored := record[T]{revision: entry.Revision(), at: entry.Created().UTC()}
 	if err := json.Unmarshal(entry.Value(), &stored.value); err != nil {
-		return stored, fmt.Errorf("read %s %s: %w: %w", r.kind, entry.Key(), approvals.ErrStoreUnavailable, err)
+		return stored, fmt.Errorf("read %s %s: %w: %w: %w", r.kind, entry.Key(), approvals.ErrStoreUnavailable, errUnreadable, err)
 	}
 	if id := r.id(&stored.value); subjects.Token(id) != entry.Key() {
-		return stored, fmt.Errorf("read %s %s: %w: the record is of %s %q", r.kind, entry.Key(), approvals.ErrStoreUnavailable, r.kind, id)
+		return stored, fmt.Errorf("read %s %s: %w: %w: it is of %s %q", r.kind, entry.Key(), approvals.ErrStoreUnavailable, errUnreadable, r.kind, id)
 	}
 	return stored, nil
 }
@@ -85,6 +89,16 @@ func (r *Records[T]) decode(entry jetstream.KeyValueEntry) (record[T], error) {
 // watch calls changed with every record and every change of one, and deleted with the ids
 // of deleted records, until the context ends. The caller sets w.After, w.Current and w.Position.
 func (r *Records[T]) watch(ctx context.Context, changed func(record[T]), deleted func(id string), w natskv.Watched) error {
+	return r.watchAll(ctx, func(one record[T], err error) {
+		if err == nil {
+			changed(one)
+		}
+	}, deleted, w)
+}
+
+// watchAll is watch that also calls changed with the revision of each record that cannot be read, and
+// the error, which it has logged.
+func (r *Records[T]) watchAll(ctx context.Context, changed func(record[T], error), deleted func(id string), w natskv.Watched) error {
 	w.Entry = func(entry *natskv.Entry) {
 		if entry.Operation() != jetstream.KeyValuePut {
 			if id, err := subjects.ParseToken(entry.Key()); err == nil {
@@ -95,9 +109,8 @@ func (r *Records[T]) watch(ctx context.Context, changed func(record[T]), deleted
 		stored, err := r.decode(entry)
 		if err != nil {
 			r.bucket.Backend.Log.Error("failed to read a record", "kind", r.kind, "key", entry.Key(), "error", err)
-			return
 		}
-		changed(stored)
+		changed(stored, err)
 	}
 	return r.bucket.Watch(ctx, w)
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -74,13 +73,16 @@ func (s *Requests) WatchRequests(ctx context.Context, changed func(approvals.Sto
 	if err := s.loadOpen(ctx, covered, changed); err != nil {
 		return err
 	}
-	entry := func(r record[approvals.Request]) {
-		if s.index.Put(&r.value, r.revision, r.at) {
+	complete := true // else the next start reads again what a version that can read it must not miss
+	entry := func(r record[approvals.Request], err error) {
+		if err == nil && s.index.Put(&r.value, r.revision, r.at) {
 			changed(approvals.Stored{Request: r.value, Revision: r.revision, At: r.at})
 		}
-		s.index.Cover(r.revision)
+		if complete = complete && err == nil; complete {
+			s.index.Cover(r.revision)
+		}
 	}
-	return s.records.watch(ctx, entry, s.index.Remove, natskv.Watched{After: covered, Current: natskv.Loaded(loaded)})
+	return s.records.watchAll(ctx, entry, s.index.Remove, natskv.Watched{After: covered, Current: natskv.Loaded(loaded)})
 }
 
 // CloseRequest marks a request as closed, if it is still at a revision.
@@ -117,14 +119,13 @@ func (s *Requests) loadOpen(ctx context.Context, upTo uint64, changed func(appro
 func (s *Requests) load(ctx context.Context, id string) (*approvals.Stored, error) {
 	for attempt := 0; ; attempt++ {
 		stored, err := s.GetRequest(ctx, id)
-		damaged := (*json.SyntaxError)(nil)
 		switch {
 		case err == nil:
 			return &stored, nil
 		case errors.Is(err, approvals.ErrUnknownRequest):
 			s.index.Remove(id)
 			return nil, nil
-		case errors.As(err, &damaged) || errors.As(err, new(*json.UnmarshalTypeError)):
+		case errors.Is(err, errUnreadable):
 			s.records.bucket.Backend.Log.Error("failed to read a record", "kind", s.records.kind, "key", id, "error", err)
 			return nil, nil
 		}

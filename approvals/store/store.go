@@ -115,7 +115,7 @@ func (s *Store) open(ctx context.Context, o Options) error {
 	s.makeParts(p, index, o.Retention)
 	work := s.workers.begin()
 	s.workers.Go(func() { s.Turns.watch(work) })
-	s.workers.Go(func() { s.keepRetention(work, o.Retention) })
+	s.workers.Go(func() { s.keepRetention(work, p.requests, o.Retention) })
 	if s.server != nil {
 		s.workers.Go(func() { s.backend.Disk.Watch(work) })
 		s.workers.Go(func() { s.server.recordState(work) })

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/internal/discovery"
 	"github.com/heldcall/heldcall/internal/launch"
 	"github.com/heldcall/heldcall/internal/sanitize"
@@ -21,7 +22,7 @@ func runAttached(ctx context.Context, s *streams, place *launch.Place, command [
 	inbox := sanitize.Line(attached.Inbox)
 	n.LinkTo(inbox)
 	name := sanitize.Line(launch.AgentName(command))
-	command, note := launch.EquipAgent(command, os.LookupEnv, "http://"+attached.Proxy+launch.OpenAIPrefix(upstreams))
+	command, note := launch.EquipAgent(command, os.LookupEnv, "http://"+app.Reachable(attached.Proxy)+launch.OpenAIPrefix(upstreams))
 	_, err := fmt.Fprintf(s.err, "%s%sheldcall: attached to the heldcall that runs: approve calls at %s\n", place.Notes, note, inbox)
 	if err != nil {
 		return err

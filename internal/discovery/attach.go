@@ -9,10 +9,14 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
-// maxAttached bounds the agents that are attached at once: each has a listener.
-const maxAttached = 64
+const (
+	// maxAttached bounds the agents that are attached at once: each has a listener.
+	maxAttached = 64
+	maxName     = 1 << 10 // bytes of the name of an agent: the names of all fit into an answer
+)
 
 // Attachment is an attached agent, as the run that serves it has it.
 type Attachment interface {
@@ -70,6 +74,8 @@ func (s *Server) refusal(agent Agent) string {
 		return fmt.Sprintf("it is heldcall %s, and this one is %s", s.options.About.Version, agent.Version)
 	case agent.Config != s.options.Config:
 		return "its configuration file has changed since it was started"
+	case len(agent.Name) > maxName || sanitize.Line(agent.Name) != agent.Name: // it may look like the name of another
+		return "the name of the agent cannot be shown"
 	}
 	return ""
 }

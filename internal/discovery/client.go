@@ -54,7 +54,9 @@ func List(ctx context.Context, all string) []Found {
 		if a, err = ask(ctx, f.folder, question{About: true}); err != nil || a.About == nil || !onLoopback(a.About.Console) {
 			continue
 		}
-		f.About = *a.About
+		if f.About = *a.About; !onWeb(f.Inbox) {
+			f.Inbox = f.Console
+		}
 		found = append(found, f)
 	}
 	return found
@@ -67,7 +69,13 @@ func onLoopback(address string) bool {
 		return false
 	}
 	ip, err := netip.ParseAddr(u.Hostname())
-	return err == nil && ip.IsLoopback() && u.User == nil
+	return err == nil && ip.IsLoopback() && u.User == nil && onWeb(address)
+}
+
+// onWeb reports whether a URL is that of a page, which a browser may open.
+func onWeb(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
 // Proves reports whether the run proves that it knows a token and serves the console at its address. It
@@ -156,11 +164,19 @@ func Attach(ctx context.Context, folder string, agent Agent) (*Attached, error) 
 	case err != nil:
 	case a.Attached == nil:
 		err = &RefusedError{a.Refused}
+	case !isAddress(a.Attached.Proxy):
+		err = &RefusedError{"it does not name the address of a proxy"}
 	default:
 		_ = c.conn.SetDeadline(time.Time{})
 		return &Attached{Addresses: *a.Attached, c: c}, nil
 	}
 	return nil, errors.Join(err, c.conn.Close())
+}
+
+// isAddress reports whether an address is an IP and a port.
+func isAddress(address string) bool {
+	a, err := netip.ParseAddrPort(address)
+	return err == nil && a.Addr().Zone() == "" // which may have any bytes
 }
 
 // Events calls each with the events about the agent's calls, until [Attached.Leave] or until the run that

@@ -14,12 +14,15 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/heldcall/heldcall/internal/filelock"
 )
 
 const (
 	askWithin = 10 * time.Second // limit for the arrival of a question and for the write of an answer
 	maxLine   = 1 << 20          // bytes of a question or an answer
+	maxConns  = 2 * maxAttached  // connections at once; others wait
 )
 
 // Options configures [Claim.Serve].
@@ -36,7 +39,8 @@ type Server struct {
 	options  Options
 	socket   string
 	listener net.Listener
-	conns    sync.WaitGroup
+	running  sync.WaitGroup
+	conns    errgroup.Group
 	ctx      context.Context // ends every connection
 	stop     context.CancelFunc
 
@@ -89,7 +93,8 @@ func (c *Claim) Serve(o Options) (*Server, error) {
 	}
 	s := &Server{options: o, socket: name, listener: listener, attached: map[*Agent]bool{}, changed: make(chan struct{})}
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.conns.Go(s.accept)
+	s.conns.SetLimit(maxConns)
+	s.running.Go(s.accept)
 	return s, nil
 }
 
@@ -104,7 +109,8 @@ func (s *Server) Close() {
 	s.stop()
 	_ = os.Remove(s.socket) // else the next run removes it
 	_ = s.listener.Close()
-	s.conns.Wait()
+	s.running.Wait()
+	_ = s.conns.Wait() // they return no errors
 }
 
 func (s *Server) accept() {
@@ -120,7 +126,7 @@ func (s *Server) accept() {
 			}
 			continue
 		}
-		s.conns.Go(func() { s.serve(conn) })
+		s.conns.Go(func() error { s.serve(conn); return nil })
 	}
 }
 

@@ -4,7 +4,12 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +22,8 @@ import (
 
 const (
 	detachWithin = 30 * time.Second // limit for the end of an agent's connections
+	maxPolicy    = 16 << 20         // bytes of the policy of an attached agent
+	maxTool      = 500              // bytes of the name of a tool that an attached run shows
 	maxEvents    = 256              // events that wait to be sent to the run of an attached agent; more are dropped
 )
 
@@ -45,7 +52,7 @@ func (h *Host) Event(e approvals.Event) {
 		if a.name == e.Principal.Agent {
 			found = true
 			select {
-			case a.events <- e:
+			case a.events <- shown(e):
 			default:
 			}
 		}
@@ -56,6 +63,14 @@ func (h *Host) Event(e approvals.Event) {
 		return
 	}
 	h.own(e)
+}
+
+// shown returns the fields of an event that an attached run shows: see [Notices.Event]. The others may be longer
+// than a line of its connection, which would end, and with it the service of its agent.
+func shown(e approvals.Event) approvals.Event {
+	return approvals.Event{
+		Type: e.Type, RequestID: e.RequestID, Kind: e.Kind, ToolName: e.ToolName[:min(len(e.ToolName), maxTool)], Action: e.Action, ReviewerID: e.ReviewerID,
+	}
 }
 
 // Serve lets commands and other runs find a heldcall that serves. It attaches the agents of other runs
@@ -91,6 +106,9 @@ type attachment struct {
 }
 
 func (h *Host) attach(ctx context.Context, heldcall *app.App, agent discovery.Agent) (discovery.Attachment, error) {
+	if err := checkPaths(agent); err != nil {
+		return nil, err
+	}
 	upstreams, err := h.setup.upstreamsOf(agent)
 	if err != nil {
 		return nil, err
@@ -108,6 +126,24 @@ func (h *Host) attach(ctx context.Context, heldcall *app.App, agent discovery.Ag
 	h.attached = append(h.attached, a)
 	h.log.Info("an agent is attached", "agent", agent.Name, "policy", agent.Policy, "proxy", served.ProxyAddr())
 	return a, nil
+}
+
+// checkPaths checks the paths that another program has sent: they must not depend on the folder of this process, and
+// the policy must be a file of bounded size.
+func checkPaths(agent discovery.Agent) error {
+	if !filepath.IsAbs(agent.Folder) || !filepath.IsAbs(agent.Policy) {
+		return errors.New("its folder or policy is not an absolute path")
+	}
+	info, err := os.Stat(agent.Policy)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // it may be optional
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() || info.Size() > maxPolicy:
+		return fmt.Errorf("its policy %s is not a file of at most %d bytes", agent.Policy, maxPolicy)
+	}
+	return nil
 }
 
 // Proxy returns the host:port for the agent's requests to models.

@@ -90,7 +90,7 @@ func (n *Notices) Event(e approvals.Event) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	link := n.console + "/#/requests/" + e.RequestID
+	link := n.console + "/#/requests/" + sanitize.Line(e.RequestID)
 	if n.terminal == nil || !readsKeys(n.terminal) {
 		fmt.Fprintf(n.out, "heldcall: %s %s: %s\n", subject(e), what, link)
 		return

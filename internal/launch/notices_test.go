@@ -40,6 +40,17 @@ func TestNotices(t *testing.T) {
 	}
 }
 
+// Another process sends the events of an attached agent.
+func TestNoticesDoNotControlTheTerminal(t *testing.T) {
+	var out strings.Builder
+	n := NewNotices(&out, nil, nil)
+	n.LinkTo("http://console")
+	n.Event(approvals.Event{Type: approvals.EventApprovalDecision, Action: approvals.ActionApprove, ToolName: "a\x1b[2J", ReviewerID: "b\x1b[2J", RequestID: "c\x1b[2J\n"})
+	if got, want := out.String(), `heldcall: a\x1b[2J is approved by b\x1b[2J: http://console/#/requests/c\x1b[2J\x0a`+"\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // Calls that come within two seconds are one notification of the desktop.
 func TestNotificationsOfTheDesktop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,9 @@
 package launch
 
 import (
+	"encoding/json"
+	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +13,9 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/app/configfile"
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/discovery"
+	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
 func TestLabel(t *testing.T) {
@@ -23,9 +28,13 @@ func TestLabel(t *testing.T) {
 		{"claude", "/home/ann", "claude /home/ann"},
 		{"claude", "/home/anna/x", "claude /home/anna/x"},
 		{"a\nb", "/x\x1b[2J", `a\x0ab /x\x1b[2J`},
+		{"a", "/x" + strings.Repeat(" ", 30) + "\u200by", `a /x⟨30 spaces⟩\u200by`},
 	} {
 		if got := label([]string{tt.command}, tt.folder, home); got != tt.want {
 			t.Errorf("%s in %s: %q, want %q", tt.command, tt.folder, got, tt.want)
+		}
+		if got := sanitize.Line(tt.want); got != tt.want { // a heldcall that runs refuses it
+			t.Errorf("%q is shown as %q", tt.want, got)
 		}
 	}
 	if got := label([]string{"x"}, "/y", func(string) (string, bool) { return "", false }); got != "x /y" {
@@ -180,5 +189,56 @@ func TestSettleWithoutAFolder(t *testing.T) {
 		if err != nil || p.Claim != nil || p.Attached != nil || !strings.Contains(p.Notes, "heldcall: other runs and commands do not find this heldcall: ") {
 			t.Errorf("alone %t: %+v, %v", alone, p, err)
 		}
+	}
+}
+
+// A path that another program sends is that of a file, wherever this process runs.
+func TestPathsOfAttachedAgents(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "policy.yaml")
+	large := filepath.Join(dir, "large.yaml")
+	for name, size := range map[string]int64{file: 10, large: 1 << 40} {
+		if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Truncate(name, size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		folder, policy string
+		refused        bool
+	}{
+		{dir, file, false},
+		{dir, filepath.Join(dir, "missing.yaml"), false}, // it may be optional
+		{dir, "policy.yaml", true},
+		{"work", file, true},
+		{dir, dir, true},
+		{dir, large, true},
+		{dir, os.DevNull, true},
+		{dir, "", true},
+	} {
+		if err := checkPaths(discovery.Agent{Folder: tt.folder, Policy: tt.policy}); (err != nil) != tt.refused {
+			t.Errorf("policy %q in %q: %v", tt.policy, tt.folder, err)
+		}
+	}
+}
+
+// An attached run gets what it shows of an event: no arguments and no results, which may be larger than a
+// line of its connection.
+func TestEventsOfAttachedAgents(t *testing.T) {
+	a := &attachment{name: "claude ~/b", events: make(chan approvals.Event, 1)}
+	h := NewHost(&Setup{}, slog.New(slog.DiscardHandler), func(approvals.Event) { t.Error("it is shown in the terminal of the host") })
+	h.attached = []*attachment{a}
+	large := json.RawMessage(`"` + strings.Repeat("x", 2<<20) + `"`)
+	h.Event(approvals.Event{
+		Type: approvals.EventApprovalDecision, Principal: approvals.Principal{Agent: a.name}, RequestID: "01R", Kind: approvals.KindResult, ToolName: "bash" + strings.Repeat("x", 2<<20),
+		Action: approvals.ActionApprove, ReviewerID: "ann", Note: string(large), Before: large, After: large, Result: &approvals.CallResult{},
+	})
+	got := <-a.events
+	if len(got.ToolName) > 1000 || !strings.HasPrefix(got.ToolName, "bashx") {
+		t.Errorf("the name of the tool has %d bytes", len(got.ToolName))
+	}
+	got.ToolName = "bash"
+	want := approvals.Event{Type: approvals.EventApprovalDecision, RequestID: "01R", Kind: approvals.KindResult, ToolName: "bash", Action: approvals.ActionApprove, ReviewerID: "ann"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff[:min(len(diff), 2000)])
 	}
 }

@@ -22,7 +22,7 @@ var filters = []string{"head", "tail", "sort", "uniq", "grep"}
 func (t *Programs) substitutes(program string, w *syntax.Word) bool {
 	shows := t.OnlyShows(program)
 	if shows && quoting.WordOf(w).Leading {
-		return true // options only change what is shown
+		return true // options only change the output
 	}
 	return (shows || program == "echo") && t.substitutesOnly(program, w)
 }

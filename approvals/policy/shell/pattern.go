@@ -73,7 +73,7 @@ func (g *Pattern) mayMatch(c *Command) bool {
 	if g.words.match(c) == match.Maybe || slices.ContainsFunc(c.mentions, g.namedIn) {
 		return true
 	}
-	return c.opaque || (c.kind.runsOthers && !c.complete && (c.fromElsewhere() || c.obscure() || g.core == ""))
+	return c.opaque || (c.kind.runsOthers && !c.complete && (c.fromElsewhere() || obscure(c) || g.core == ""))
 }
 
 // mayBegin reports whether a text that begins like this may match.
@@ -88,7 +88,7 @@ func (c *Command) fromElsewhere() bool {
 }
 
 // obscure reports whether another command may be hidden in a command's words.
-func (c *Command) obscure() bool { return strings.ContainsAny(c.opens[0], unknown+"'\"\\$`") }
+func obscure(c *Command) bool { return strings.ContainsAny(c.opens[0], unknown+"'\"\\$`") }
 
 // namedIn reports whether a loose text names the command of the pattern.
 func (g *Pattern) namedIn(text string) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,11 +22,14 @@ type Position struct {
 	mu       sync.Mutex
 	revision uint64        // all changes up to it were read
 	current  time.Time     // since when the watch counts as current; zero: it does not
+	quiet    time.Time     // since when the watch has read nothing
+	awaited  uint64        // the last revision that a caller has waited for
+	since    time.Time     // when that revision was known first
 	changed  chan struct{} // closed at the next change of the position; nil: nothing waits for it
 }
 
-// settled is the time after which a watch that is still current has read all that was written
-// before: a watch that loses its server misses heartbeats earlier.
+// settled is the time without a message after which a watch that is still current has read all that
+// was written before: a watch that loses its server misses heartbeats earlier.
 const settled = 4 * watchHeartbeat
 
 // Reach waits until the watch of the bucket has read what any process had written before the call. It
@@ -35,24 +39,28 @@ func (b Bucket) Reach(ctx context.Context, p *Position) error {
 	if !p.isCurrent() {
 		return ErrBehind
 	}
-	last, err := p.last.do(ctx, func(ctx context.Context) (uint64, error) {
-		status, err := Await(ctx, b.KV.Status)
-		if err != nil {
-			return 0, err
-		}
-		return status.(*jetstream.KeyValueBucketStatus).StreamInfo().State.LastSeq, nil
-	})
+	last, err := p.last.do(ctx, b.lastRevision)
 	if err != nil {
 		return fmt.Errorf("read the last revision of %s: %w", b.KV.Bucket(), err)
 	}
 	return p.reach(ctx, last)
 }
 
+// lastRevision returns the last revision of the bucket, which may have been removed.
+func (b Bucket) lastRevision(ctx context.Context) (uint64, error) {
+	status, err := Await(ctx, b.KV.Status)
+	if err != nil {
+		return 0, err
+	}
+	return status.(*jetstream.KeyValueBucketStatus).StreamInfo().State.LastSeq, nil
+}
+
 // reach waits until all changes up to a revision were read. A watch does not read revisions that were
-// removed; after the time settled they count as read.
+// removed; after the time settled they count as read. A caller that gives up and waits again waits no
+// longer for that.
 func (p *Position) reach(ctx context.Context, revision uint64) error {
-	for began := time.Now(); ; {
-		changed, left := p.await(revision, began)
+	for {
+		changed, left := p.await(revision)
 		if changed == nil {
 			if left < 0 {
 				return ErrBehind
@@ -71,7 +79,7 @@ func (p *Position) reach(ctx context.Context, revision uint64) error {
 // await returns a channel that is closed at the next change of the position, and the time that is left
 // until the watch is settled. The channel is nil if there is nothing to wait for: all changes up to the
 // revision were read or, if left is negative, the watch is not current.
-func (p *Position) await(revision uint64, began time.Time) (changed <-chan struct{}, left time.Duration) {
+func (p *Position) await(revision uint64) (changed <-chan struct{}, left time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.revision >= revision {
@@ -80,9 +88,10 @@ func (p *Position) await(revision uint64, began time.Time) (changed <-chan struc
 	if p.current.IsZero() {
 		return nil, -1
 	}
-	if p.current.After(began) {
-		began = p.current
+	if revision > p.awaited {
+		p.awaited, p.since = revision, time.Now()
 	}
+	began := slices.MaxFunc([]time.Time{p.since, p.current, p.quiet}, time.Time.Compare)
 	if left = settled - time.Since(began); left <= 0 {
 		p.revision = revision
 		return nil, 0
@@ -106,7 +115,7 @@ func (p *Position) read(revision uint64) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.revision = max(p.revision, revision)
+	p.revision, p.quiet = max(p.revision, revision), time.Now()
 	p.wakeLocked()
 }
 

@@ -19,7 +19,7 @@ func TestPositionReach(t *testing.T) {
 		"read before":         {watch: func(p *Position) {}, after: 0},
 		"read later":          {watch: func(p *Position) { time.Sleep(time.Second); p.read(7); p.read(8) }, after: time.Second},
 		"not current":         {watch: func(p *Position) { time.Sleep(time.Second); p.setCurrent(false) }, want: ErrBehind, after: time.Second},
-		"removed revisions":   {watch: func(p *Position) { time.Sleep(time.Second); p.read(7) }, after: settled},
+		"removed revisions":   {watch: func(p *Position) { time.Sleep(time.Second); p.read(7) }, after: settled + time.Second},
 		"current again later": {watch: func(p *Position) { p.mu.Lock(); p.current = time.Now().Add(time.Second); p.mu.Unlock(); p.read(7) }, after: settled + time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,6 +83,49 @@ func TestSharedRead(t *testing.T) {
 		callers.Wait()
 		if n := begun.Load(); n != 2 {
 			t.Errorf("%d reads, want 2", n)
+		}
+	})
+}
+
+// A watch that is late is not settled while it reads.
+func TestReachWaitsForALateWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, began := &Position{}, time.Now()
+		p.setCurrent(true)
+		go func() {
+			for revision := range uint64(10) {
+				time.Sleep(time.Second)
+				p.read(revision + 1)
+			}
+		}()
+		if err := p.reach(t.Context(), 10); err != nil {
+			t.Error(err)
+		}
+		if after := time.Since(began); after != 10*time.Second {
+			t.Errorf("the watch has read everything after %s, it read the last revision after 10 s", after)
+		}
+		if err := p.reach(t.Context(), 12); err != nil || time.Since(began) != 10*time.Second+settled { // 11 and 12 were removed
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	})
+}
+
+// A caller that gives up early finds out in the end that the last revisions were removed.
+func TestReachOfCallersThatGiveUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, began := &Position{}, time.Now()
+		p.setCurrent(true)
+		time.Sleep(time.Minute)
+		for attempts := 1; ; attempts++ {
+			ctx, cancel := context.WithTimeout(t.Context(), settled/2)
+			err := p.reach(ctx, 5)
+			cancel()
+			if err == nil {
+				break
+			}
+			if attempts == 3 {
+				t.Fatalf("after %s: %v", time.Since(began), err)
+			}
 		}
 	})
 }

@@ -117,7 +117,7 @@ func (w *watch) follow(ctx context.Context, reconnected <-chan struct{}) error {
 		case <-ctx.Done():
 		}
 	}()
-	consumer, err := w.open(ctx)
+	consumer, existing, err := w.open(ctx)
 	if err != nil {
 		return unlessEnded(ctx, &openError{err})
 	}
@@ -134,6 +134,7 @@ func (w *watch) follow(ctx context.Context, reconnected <-chan struct{}) error {
 	for delivered := uint64(0); ; delivered++ {
 		if delivered == left {
 			w.setCurrent(true)
+			w.Position.read(existing)
 		}
 		msg, err := messages.Next(jetstream.NextContext(ctx))
 		if err != nil {
@@ -161,14 +162,20 @@ func (w *watch) setCurrent(current bool) {
 }
 
 // open creates the consumer of a watch. It has its state in the memory of one server, and is
-// removed by it.
-func (w *watch) open(ctx context.Context) (jetstream.Consumer, error) {
+// removed by it. When the watch is current, it has read what there is up to the revision existing.
+func (w *watch) open(ctx context.Context) (consumer jetstream.Consumer, existing uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	return w.bucket.Backend.JS.CreateConsumer(ctx, "KV_"+w.bucket.KV.Bucket(), jetstream.ConsumerConfig{
+	if w.Position != nil {
+		if existing, err = w.bucket.lastRevision(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+	consumer, err = w.bucket.Backend.JS.CreateConsumer(ctx, "KV_"+w.bucket.KV.Bucket(), jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: w.last + 1, HeadersOnly: w.Keys,
 		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: idleWatch,
 	})
+	return consumer, existing, err
 }
 
 // openError is the error of a watch that could not be opened.

@@ -27,11 +27,15 @@ func (x *Index) flushRegularly() {
 	ticker := time.NewTicker(flushInterval)
 	defer ticker.Stop()
 	for {
+		wake := x.wake
+		if x.failing {
+			wake = nil // many changes are left, and each one more would be a reason
+		}
 		select {
 		case <-x.stop:
 			return
 		case <-ticker.C:
-		case <-x.wake:
+		case <-wake:
 		}
 		err := x.flush()
 		if failing := err != nil; failing != x.failing {
@@ -53,7 +57,7 @@ func (x *Index) flush() error {
 	if clean {
 		return nil
 	}
-	err := guarded(func() error { return x.db.Update(func(tx *bolt.Tx) error { return write(tx, changed, covered) }) })
+	err := x.use(func() error { return x.db.Update(func(tx *bolt.Tx) error { return write(tx, changed, covered) }) })
 	if err != nil {
 		return fmt.Errorf("write the index of the requests: %w", err)
 	}
@@ -125,15 +129,16 @@ func writeEntry(tx *bolt.Tx, id string, e *entry) error {
 	return requests.Put([]byte(id), e.encode())
 }
 
-// Expire removes the requests whose last revision was written before a time: the bucket has deleted
-// them by age. It removes some at a time.
-func (x *Index) Expire(before time.Time) error {
+// Expire removes the requests whose last revision was written before a time and is before the first
+// revision of the bucket: the bucket has deleted them by age. The time alone may be wrong. It removes
+// some at a time.
+func (x *Index) Expire(before time.Time, first uint64) error {
 	from, end := "", ulidAt(before) // a request that was created later was also written later
 	if err := x.flush(); err != nil {
 		return err
 	}
 	for {
-		old, last, err := x.older(from, end, before)
+		old, last, err := x.older(from, end, before, first)
 		if err != nil {
 			return fmt.Errorf("find old requests in the index: %w", err)
 		}
@@ -151,8 +156,8 @@ func (x *Index) Expire(before time.Time) error {
 }
 
 // older returns some ids between from and end of requests whose last revision was written before a
-// time. last is the last id that it has read, "" if there are no more.
-func (x *Index) older(from, end string, before time.Time) (old []string, last string, err error) {
+// time and is before another one. last is the last id that it has read, "" if there are no more.
+func (x *Index) older(from, end string, before time.Time, first uint64) (old []string, last string, err error) {
 	err = x.view(func(tx *bolt.Tx) error {
 		cursor := tx.Bucket(bucketRequests).Cursor()
 		key, value := cursor.Seek([]byte(from))
@@ -161,7 +166,7 @@ func (x *Index) older(from, end string, before time.Time) (old []string, last st
 			if err != nil {
 				return err
 			}
-			if string(key) > from && e.at < before.Unix() {
+			if string(key) > from && e.at < before.Unix() && e.revision < first {
 				old = append(old, string(key))
 			}
 			if len(old) == expireBatch {

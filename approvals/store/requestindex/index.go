@@ -10,9 +10,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -53,7 +56,8 @@ type Index struct {
 	stop    chan struct{}
 	wake    chan struct{} // receives when many changes are not in the file
 	done    sync.WaitGroup
-	failing bool // the last write of flushRegularly failed
+	failing bool        // the last write of flushRegularly failed
+	damaged atomic.Bool // the file must not be used any more
 
 	flushing sync.Mutex // held while changes are written
 
@@ -143,51 +147,78 @@ func (x *Index) load(tx *bolt.Tx, source Source) error {
 	if covered > source.Last {
 		return fmt.Errorf("it covers revision %d, and the last revision of the requests is %d", covered, source.Last)
 	}
-	if err := check(tx); err != nil {
+	if err := check(tx, source.Last); err != nil {
 		return err
 	}
 	x.covered, x.written = covered, covered
 	return nil
 }
 
-// check reads the whole file, and fails if a part is missing: there must be as many keys as the
-// entries have.
-func check(tx *bolt.Tx) error {
+// check reads the whole file. It fails if a part is missing or changed: the keys of fields and of open
+// requests must be those of the entries, whose revisions are at most the last one of the source.
+func check(tx *bolt.Tx, last uint64) error {
 	if info, err := os.Stat(tx.DB().Path()); err != nil || info.Size() < tx.Size() {
-		return errors.Join(errors.New("the file is cut"), err) // reading further would end the process
+		return errors.Join(errors.New("the file is cut"), err)
 	}
-	keys, open := 0, 0
+	seed := maphash.MakeSeed()
+	var fields, open uint64 // sums of the hashes of keys
 	err := tx.Bucket(bucketRequests).ForEach(func(id, value []byte) error {
 		e, err := parseEntry(value)
-		if err == nil {
-			keys += len(e.keys(string(id)))
-			open += int(boolByte(e.open))
+		if err != nil {
+			return err
 		}
-		return err
+		if e.revision > last {
+			return fmt.Errorf("it is newer than the requests: %s has the revision %d, the last is %d", id, e.revision, last)
+		}
+		for _, key := range e.keys(string(id)) {
+			fields += maphash.Bytes(seed, key)
+		}
+		if e.open {
+			open += maphash.Bytes(seed, id)
+		}
+		return nil
 	})
-	for name, want := range map[string]int{string(bucketFields): keys, string(bucketOpen): open} {
-		n := 0
-		err = errors.Join(err, tx.Bucket([]byte(name)).ForEach(func([]byte, []byte) error { n++; return nil }))
-		if n != want {
-			err = errors.Join(err, fmt.Errorf("it has %d keys in %s, not %d", n, name, want))
+	for name, want := range map[string]uint64{string(bucketFields): fields, string(bucketOpen): open} {
+		sum := uint64(0)
+		err = errors.Join(err, tx.Bucket([]byte(name)).ForEach(func(key, _ []byte) error { sum += maphash.Bytes(seed, key); return nil }))
+		if sum != want {
+			err = errors.Join(err, fmt.Errorf("the keys of %s are not those of the requests", name))
 		}
 	}
 	return err
 }
 
+// errDamaged is in the error for a file in which the library panics, or of which a part cannot be read.
+var errDamaged = errors.New("the index is damaged")
+
 // guarded calls do, and returns a panic as an error: the library panics if its file is damaged.
+// It reads the file as memory, so a part that cannot be read would end the process.
 func guarded(do func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("the index is damaged: %v", cause)
+			err = fmt.Errorf("%w: %v", errDamaged, cause)
 		}
 	}()
 	return do()
 }
 
+// use calls do, which reads or writes the file, unless the file is damaged: then the library may
+// hold its locks for ever. The next start makes the index again.
+func (x *Index) use(do func() error) error {
+	if x.damaged.Load() {
+		return errDamaged
+	}
+	err := guarded(do)
+	if errors.Is(err, errDamaged) {
+		x.damaged.Store(true)
+	}
+	return err
+}
+
 // view reads the file.
 func (x *Index) view(read func(*bolt.Tx) error) error {
-	return guarded(func() error { return x.db.View(read) })
+	return x.use(func() error { return x.db.View(read) })
 }
 
 // Close writes the changes that are left, and closes the file.
@@ -195,11 +226,10 @@ func (x *Index) Close() error {
 	close(x.stop)
 	x.done.Wait()
 	if x.scratch != "" {
-		err := x.db.Close()
-		_ = os.Remove(x.scratch)
-		return err
+		defer os.Remove(x.scratch)
+		return x.use(x.db.Close)
 	}
-	return errors.Join(x.flush(), x.db.Close())
+	return errors.Join(x.flush(), x.use(x.db.Close))
 }
 
 // Put indexes a revision of a request as open. It reports false for a revision that is older than

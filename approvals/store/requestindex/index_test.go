@@ -1,6 +1,8 @@
 package requestindex_test
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -238,19 +240,22 @@ func TestExpire(t *testing.T) {
 	now := time.Now()
 	x := open(t, filepath.Join(t.TempDir(), "index"), source)
 	defer closed(t, x)
+	revision := uint64(0)
 	put := func(created, written time.Duration) string {
 		id := ulid.MustNew(ulid.Timestamp(now.Add(-created)), ulid.DefaultEntropy()).String()
-		x.Put(&approvals.Request{ID: id, Status: approvals.StatusApproved}, 1, now.Add(-written))
+		revision++
+		x.Put(&approvals.Request{ID: id, Status: approvals.StatusApproved}, revision, now.Add(-written))
 		return id
 	}
 	for range 2500 {
 		put(3*time.Hour, 2*time.Hour)
 	}
+	kept := put(150*time.Minute, 2*time.Hour) // the bucket has it although it is old: the clock is wrong
 	decidedLate, fresh := put(2*time.Hour, time.Minute), put(time.Minute, time.Minute)
-	if err := x.Expire(now.Add(-time.Hour)); err != nil {
+	if err := x.Expire(now.Add(-time.Hour), 2501); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := search(t, x, approvals.Filter{Limit: 9}); got != fresh+" "+decidedLate {
+	if got, _ := search(t, x, approvals.Filter{Limit: 9}); got != fresh+" "+decidedLate+" "+kept {
 		t.Errorf("left are %q", got)
 	}
 }
@@ -284,7 +289,7 @@ func TestMemory(t *testing.T) {
 			x.Put(r, uint64(i+1), time.Now())
 			x.CloseRequest(r.ID, uint64(i+1))
 		}
-		if err := x.Expire(time.Unix(0, 0)); err != nil { // it writes the changes
+		if err := x.Expire(time.Unix(0, 0), 0); err != nil { // it writes the changes
 			t.Fatal(err)
 		}
 	}
@@ -302,4 +307,79 @@ func heap() int64 {
 	runtime.GC() // the second empties the pools
 	runtime.ReadMemStats(&stats)
 	return int64(stats.HeapAlloc)
+}
+
+// An index that has a revision which its bucket has lost is made again: it would hide the revision
+// that the bucket has, and the later ones with numbers up to the lost one.
+func TestLostRevision(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index")
+	x := open(t, path, source)
+	x.Put(&approvals.Request{ID: "01", Status: approvals.StatusPending}, 50, time.Now())
+	x.Cover(50)
+	x.Put(&approvals.Request{ID: "01", Status: approvals.StatusApproved}, 100, time.Now()) // written here, and not read from the bucket yet
+	closed(t, x)
+	x = open(t, path, requestindex.Source{ID: source.ID, Last: 60})
+	defer closed(t, x)
+	if found, _ := search(t, x, approvals.Filter{Limit: 9}); x.Covered() != 0 || found != "" {
+		t.Errorf("covered up to %d, found %q", x.Covered(), found)
+	}
+}
+
+// A bit that flips in the file does not hide a request.
+func TestFlippedBits(t *testing.T) {
+	path, now := filepath.Join(t.TempDir(), "index"), time.Now()
+	x := open(t, path, source)
+	for i := range 40 {
+		x.Put(&approvals.Request{ID: fmt.Sprintf("ID%04d", i), Status: approvals.StatusPending, RunID: "the-run"}, uint64(i+1), now)
+	}
+	x.Cover(40)
+	closed(t, x)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), "index")
+	for _, text := range []string{"ID0007", "pending", "the-run"} {
+		for at, n := 0, 0; n < 100; n++ {
+			next := bytes.Index(content[at:], []byte(text))
+			if next < 0 {
+				break
+			}
+			at += next + len(text)
+			flipped := slices.Clone(content)
+			flipped[at-1] ^= 8
+			if err := os.WriteFile(copied, flipped, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			x := open(t, copied, source)
+			for _, f := range []approvals.Filter{{Limit: 50}, {Limit: 50, Status: approvals.StatusPending}, {Limit: 50, RunID: "the-run"}} {
+				found, _, err := x.Search(f)
+				if x.Covered() > 0 && (err != nil || len(found) != 40 || found[32] != "ID0007") {
+					t.Errorf("a bit of %q at %d hides a request: %+v finds %d, %v", text, at, f, len(found), err)
+				}
+			}
+			closed(t, x)
+		}
+	}
+}
+
+// A part of the file that cannot be read is an error, and not the end of the process.
+func TestFileIsCutWhileItIsOpen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index")
+	x := open(t, path, source)
+	for i := range 5000 {
+		x.Put(&approvals.Request{ID: fmt.Sprintf("%06d", i), Status: approvals.StatusPending}, uint64(i+1), time.Now())
+	}
+	closed(t, x)
+	x = open(t, path, source)
+	if err := os.Truncate(path, int64(os.Getpagesize())); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := x.Search(approvals.Filter{Limit: 9}); !errors.Is(err, approvals.ErrStoreUnavailable) {
+		t.Errorf("the search has the error %v", err)
+	}
+	if !x.Put(&approvals.Request{ID: "1"}, 1, time.Now()) {
+		t.Error("a new request is not indexed")
+	}
+	_ = x.Close() // the changes cannot be written
 }

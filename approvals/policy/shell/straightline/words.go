@@ -180,8 +180,11 @@ func (s *straightener) joins(p *syntax.ParamExp, text string) bool {
 	case !p.Short:
 		return false
 	}
-	return rest[0] == '[' || rest[0] >= utf8.RuneSelf || (len(rest) > 1 && rest[0] == ':' && (rest[1]|0x20 >= 'a' && rest[1]|0x20 <= 'z' || rest[1] == '&'))
+	modifier := len(rest) > 1 && rest[0] == ':' && (isLetter(rest[1]) || rest[1] == '&')
+	return modifier || rest[0] == '[' || rest[0] >= utf8.RuneSelf
 }
+
+func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 
 // shownVariables are variables whose values are no secrets.
 var shownVariables = []string{"?", "#", "$", "!", "PWD", "OLDPWD", "HOME", "PATH", "USER", "SHELL", "RANDOM", "SECONDS", "LINENO", "PIPESTATUS"}
