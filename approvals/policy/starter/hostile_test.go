@@ -20,6 +20,7 @@ var hostile = map[string][]string{
 		"eslint -o .git/hooks/pre-commit src", "eslint --output-file=.git/config src", "git format-patch -o .git/hooks HEAD~1", "git archive -o .git/hooks/pre-commit HEAD", "git diff --output=.git/hooks/pre-commit", "git log --output .git/config", "xxd -r a .git/config", "tree -o .git/config", "rg x --files > .git/config",
 		"jest --outputFile=.git/hooks/pre-commit", "ruff check --output-file .git/config .", "prettier --write .github/workflows", "prettier --write .git/config", "clang-format -i .git/hooks/pre-commit", "shfmt -w .husky/pre-commit", "cp a .envrc", "mv a .npmrc", "cp a go.sum", "mv a package-lock.json", "mkdir -p .git/hooks/x", "touch .husky/_", "rm -rf .git", "rm -rf .github", "cp evil .git/hooks/*",
 		"echo x > .travis.yml", "cp a bitbucket-pipelines.yml", "echo x > .gitlab-ci.yaml", "mkdir -p .forgejo/workflows", "echo x > .gitea/workflows/a.yml", "touch .drone.yml", "touch .woodpecker/a.yml", "cp a .gemini/settings.json", "echo x > .qwen/settings.json", "cp a .zed/tasks.json", "cp a x.code-workspace", "cp a .devcontainer.json", "echo x > .lfsconfig", "touch .gdbinit",
+		"cp a ./Jenkins*", "cp a ./J*", "mv ./package-* x", "sed -i s/a/b/ ./go.s*", "tee hooks/* < a", "for f in hooks/*; do tee \"$f\" < a; done", "tee x/*deploy* < a", "cp a ./azure?pipelines.yml",
 		"cp a .G*", "mv a .gi?/config", "mv src .husky", "git mv src .husky", "cp .github/x.yml .git{hub,}/x",
 	},
 	"files elsewhere": {
