@@ -48,6 +48,16 @@ func globSelects(glob string, list []*PathGlob, listed func(Location) bool) bool
 	})
 }
 
+// Selected reports whether a path with a * or ? that a shell expands selects a path that matches, by more than
+// its extension.
+func (g *PathGlob) Selected(l Location) bool {
+	if !strings.ContainsAny(l.Lower, "*?") || (!g.Anywhere && (g.Anchor != l.Anchor || g.Up != l.Up)) {
+		return false
+	}
+	segments := strings.Split(l.Lower, "/")
+	return len(segments) > maxSegments || selectsSegments(segments, strings.Split(g.Lower, "/"), false)
+}
+
 // expandBraces returns a glob for each combination of the alternatives in braces, or false if there
 // are too many.
 func expandBraces(glob string) ([]string, bool) {

@@ -91,6 +91,9 @@ func (p *Pattern) matchWritten(c *resource.ParsedCall) match.Result {
 		one := p.matchPath(c, &written.Candidate)
 		if !written.Certain {
 			one = min(one, match.Maybe)
+			if p.argument.path.Selected(written.Path) || slices.ContainsFunc(written.Place.Forms(), p.argument.path.Selected) {
+				one = match.Maybe
+			}
 		}
 		found = max(found, one)
 	}

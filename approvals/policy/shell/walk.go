@@ -143,7 +143,7 @@ func (w *walk) lists(c *Command, n *syntax.Stmt) {
 	at := commandSpan(n)
 	c.data.feeds = slices.ContainsFunc(w.outputs, func(one span) bool { return one.holds(at) })
 	i := slices.IndexFunc(w.listed, func(pipe *syntax.BinaryCmd) bool { return pipe.Y == n })
-	if i < 0 || !w.in.showsListed(c, w.listed[i].X) {
+	if i < 0 || slices.ContainsFunc(n.Redirs, givesInput) || !w.in.showsListed(c, w.listed[i].X) {
 		return
 	}
 	c.data.listed = true
