@@ -113,7 +113,10 @@ func (s *Requests) read(ctx context.Context, f approvals.Filter, ids []string) (
 			if err == nil && f.Matches(&stored.Request) { // it may have changed
 				read[i] = &stored.Request
 			}
-			return skipMissing(err)
+			if errors.Is(err, approvals.ErrUnknownRequest) || errors.Is(err, errUnreadable) { // retention has deleted it, or the watch has logged why
+				return nil
+			}
+			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -126,13 +129,4 @@ func (s *Requests) read(ctx context.Context, f approvals.Filter, ids []string) (
 		}
 	}
 	return found, nil
-}
-
-// skipMissing ignores the error for a record that retention has deleted meanwhile, or that is not
-// readable, which the watch has logged: it must not hide others.
-func skipMissing(err error) error {
-	if errors.Is(err, approvals.ErrUnknownRequest) || errors.Is(err, errUnreadable) {
-		return nil
-	}
-	return err
 }
