@@ -85,7 +85,7 @@ func TestOf(t *testing.T) {
 		{"f=a; b \"$f:s/x/y/\"", ""},
 		{"f=a; b \"$f\u00e9\"", ""},
 		{"f=a; b \"${f}[1]\" ${f}:h \"$f: x\" $f:1", "b \"a[1]\" a:h \"a: x\" a:1"},
-		{"f=1; b $f>c", ""}, // the number of what is redirected
+		{"f=1; b $f>c", ""}, // a descriptor
 		{"f=a; b $f>c", "b a>c"},
 	} {
 		got, ok := reader.Of(tt.script)

@@ -180,7 +180,8 @@ func (s *straightener) joins(p *syntax.ParamExp, text string) bool {
 	case !p.Short:
 		return false
 	}
-	return rest[0] == '[' || rest[0] >= utf8.RuneSelf || (len(rest) > 1 && rest[0] == ':' && (rest[1]|0x20 >= 'a' && rest[1]|0x20 <= 'z' || rest[1] == '&'))
+	modifier := func(c byte) bool { return c == '&' || (c|0x20 >= 'a' && c|0x20 <= 'z') }
+	return rest[0] == '[' || rest[0] >= utf8.RuneSelf || (len(rest) > 1 && rest[0] == ':' && modifier(rest[1]))
 }
 
 // shownVariables are those that hold nothing that a person would keep from the model.
