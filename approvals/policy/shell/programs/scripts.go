@@ -16,7 +16,7 @@ func isPrintScript(kind, script string) bool {
 }
 
 // printsTexts reports whether a format of printf has conversions of texts only. %n sets a variable, and zsh
-// evaluates what is converted to a number, or is a width, as an expression that may set one.
+// evaluates numbers and widths as expressions that may set one.
 func printsTexts(format string) bool {
 	for {
 		_, rest, found := strings.Cut(format, "%")
