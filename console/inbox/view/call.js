@@ -42,6 +42,8 @@ export class Card {
 	answers = new Map();
 	/** Whether secrets are kept for all sessions. */
 	save = false;
+	/** The button that gets the focus back once it is enabled again. @type {Element|null} */
+	waiting = null;
 
 	/**
 	 * @param {Request} request
@@ -93,19 +95,28 @@ export class Card {
 	}
 
 	draw() {
-		const focus = this.element.contains(document.activeElement) ? document.activeElement : null;
+		const active = this.element.contains(document.activeElement) ? document.activeElement : null;
+		const focus = active === this.element ? this.waiting : active;
+		this.waiting = null;
 		this.reader = state.me;
 		this.folds.closed.clear();
 		this.element.replaceChildren(drawHeading(this), drawBody(this), ...drawEnd(this), ...drawFurther(this));
 		this.element.setAttribute('aria-label', `${isResult(this.request) ? 'Result' : 'Call'} of ${this.request.tool_name}`);
-		if (focus && focus !== this.element) this.refocus(focus);
+		if (focus) this.refocus(focus);
 	}
 
 	/** The focus stays where it was, or with the call. @param {Element} before */
 	refocus(before) {
-		const now = before.id ? document.getElementById(before.id) : null;
-		(now ?? this.element).focus({ preventScroll: true });
+		const now = before.id ? document.getElementById(before.id) : this.ends().find((one) => one.textContent === before.textContent);
+		const disabled = now instanceof HTMLButtonElement && now.disabled; // as while a decision is on its way
+		if (disabled) this.waiting = before;
+		(disabled || !now ? this.element : now).focus({ preventScroll: true });
 		if (before instanceof HTMLTextAreaElement && now instanceof HTMLTextAreaElement) now.setSelectionRange(before.selectionStart, before.selectionEnd);
+	}
+
+	/** The buttons below the call. @returns {HTMLButtonElement[]} */
+	ends() {
+		return [...this.element.querySelectorAll(':is(form, .actions) button')].filter((one) => one instanceof HTMLButtonElement);
 	}
 }
 
