@@ -48,7 +48,8 @@ flows('in the browser', {
 		await page.waitForFunction(async () => { // all files are kept
 			const files = new Set(performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname).filter((path) => path.startsWith('/inbox/')));
 			const kept = new Set((await (await caches.open('inbox')).keys()).map(({ url }) => new URL(url).pathname));
-			return kept.size > 30 && files.add('/inbox/index.html').isSubsetOf(kept);
+			const { active } = await navigator.serviceWorker.ready;
+			return active?.state === 'activated' && kept.size > 30 && files.add('/inbox/index.html').isSubsetOf(kept);
 		});
 		await stage.held.halt();
 		await page.reload();
