@@ -170,15 +170,20 @@ func TestTransitionAndWatch(t *testing.T) {
 // before the start, else after a delay.
 func TestReconcile(t *testing.T) {
 	t.Parallel()
-	tr := newTestTransitions(&memoryStore{})
-	tr.recent = []finished{}
 	final := *ended(pendingRequests(requestID)[0], approvals.StatusDenied)
-	for _, before := range []time.Duration{0, crashWindow, crashWindow + 1, time.Hour} {
-		tr.changed(approvals.Stored{Request: final, At: opened.Add(-before)})
-	}
-	tr.reconcile()
-	if got := repairs(tr.timers); got != 2 || tr.recent != nil {
-		t.Errorf("%d repairs are scheduled, want 2; %d are kept", got, len(tr.recent))
+	for more, want := range map[int]int{0: 4, fewOpen: 2} { // of many requests only the latest are repaired
+		tr := newTestTransitions(&memoryStore{})
+		tr.recent = []finished{}
+		for _, before := range []time.Duration{0, crashWindow, crashWindow + 1, time.Hour} {
+			tr.changed(approvals.Stored{Request: final, At: opened.Add(-before)})
+		}
+		for range more {
+			tr.changed(approvals.Stored{Request: final, At: opened.Add(-time.Hour)})
+		}
+		tr.reconcile()
+		if got := repairs(tr.timers); got != want || tr.recent != nil {
+			t.Errorf("beside %d others %d repairs are scheduled, want %d; %d are kept", more, got, want, len(tr.recent))
+		}
 	}
 	for after, want := range map[time.Duration]time.Duration{-1: 0, 1: repairDelay} {
 		tr := newTestTransitions(&memoryStore{})
