@@ -74,7 +74,7 @@ type Records[T any] interface {
 	// Get reads a record, or fails with [ErrUnknownRun], [ErrUnknownSignal] or
 	// [ErrUnknownDelegation].
 	Get(ctx context.Context, id string) (record T, revision uint64, err error)
-	// Watch is [RequestStore.WatchRequests] for the records, of which none is closed.
+	// Watch is [RequestStore.WatchRequests] for the records, which are never closed.
 	Watch(ctx context.Context, changed func(T), loaded func()) error
 }
 

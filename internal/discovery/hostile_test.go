@@ -64,7 +64,7 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// elsewhere is an agent that is served at an address of which a program claims that it is its own.
+// elsewhere is an agent whose proxy has an address that another program has sent.
 type elsewhere struct {
 	served
 	proxy string

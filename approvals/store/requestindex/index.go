@@ -188,7 +188,7 @@ func check(tx *bolt.Tx, last uint64) error {
 	return err
 }
 
-// errDamaged is in the error for a file in which the library panics, or of which a part cannot be read.
+// errDamaged is in the error for a damaged file: the library panics, or a part cannot be read.
 var errDamaged = errors.New("the index is damaged")
 
 // guarded calls do, and returns a panic as an error: the library panics if its file is damaged.

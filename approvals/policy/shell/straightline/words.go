@@ -17,7 +17,7 @@ type scope map[string]value
 // value is a variable as far as it is known. One of the fields is set, or none.
 type value struct {
 	text  string // the value: a plain word
-	words string // source of a word that a shell expands to more, each of which is a value
+	words string // source of a word that a shell expands to several values
 }
 
 func (s scope) clone() scope { return maps.Clone(s) }
