@@ -19,6 +19,7 @@ rules:
 	judge := func(path string) Action {
 		return p.Judge(Call{Tool: "edit", Arguments: argument("path", path)}).Action
 	}
+	const inName = "ø" // no name in the list of secrets has it, as none has a backslash
 	f.Fuzz(func(t *testing.T, text string) {
 		if !strings.Contains(text, `\`) || judge(text) != Allow {
 			return
@@ -26,9 +27,9 @@ rules:
 		if windows := strings.ReplaceAll(text, `\`, "/"); judge(windows) != Allow {
 			t.Errorf("%q is allowed, and %q is not", text, windows)
 		}
-		elsewhere := strings.ReplaceAll(text, `\`, "_")
+		elsewhere := strings.ReplaceAll(text, `\`, inName)
 		if len(elsewhere) > 1 && elsewhere[1] == ':' {
-			elsewhere = elsewhere[:1] + "_" + elsewhere[2:]
+			elsewhere = elsewhere[:1] + inName + elsewhere[2:]
 		}
 		if strings.HasSuffix(elsewhere, ".") || strings.HasPrefix(elsewhere, "~") {
 			return // the name of another file, and in doubt for that

@@ -136,7 +136,8 @@ func (h *hop) decide(d *dialect, a *agent, id string) (time.Duration, error) {
 	}
 	delay := (<-arrived).Sub(start)
 	if err := <-failed; err != nil {
-		return 0, fmt.Errorf("approved stream: %w", err)
+		end := a.body[max(0, len(a.body)-500):]
+		return 0, fmt.Errorf("approved stream: %w; it ends with %q; the log: %s", err, end, tail(h.logFile))
 	}
 	sc := newScript(d, shapeHeld, d.held)
 	stamp(sc.body, sc.bodySeeds, a.seed)
