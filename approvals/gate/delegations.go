@@ -135,3 +135,26 @@ func (g *delegations) delegators(of string) []string {
 	}
 	return names
 }
+
+// Delegate records a delegation and returns it with its id. The channel that authenticated
+// the reviewer must have set CreatedBy. It fails with [*approvals.InvalidError] for a
+// delegation that could never be in force, [*approvals.ForbiddenError] if reviewers would
+// take the place of others by themselves, or [approvals.ErrStoreUnavailable].
+func (g *Gate) Delegate(ctx context.Context, d approvals.Delegation) (approvals.Delegation, error) {
+	return g.delegations.add(ctx, d)
+}
+
+// RevokeDelegation ends a delegation before its time. It does not change one that has
+// ended. It fails with [approvals.ErrUnknownDelegation] or [approvals.ErrStoreUnavailable].
+func (g *Gate) RevokeDelegation(ctx context.Context, id, by string) (approvals.Delegation, error) {
+	return g.delegations.revoke(ctx, id, by)
+}
+
+// Delegation returns a delegation, in force or not, or [approvals.ErrUnknownDelegation].
+func (g *Gate) Delegation(ctx context.Context, id string) (approvals.Delegation, error) {
+	d, _, err := g.delegations.store.Get(ctx, id)
+	return d, err
+}
+
+// Delegations returns those in force, the latest first.
+func (g *Gate) Delegations() []approvals.Delegation { return g.delegations.list() }

@@ -1,0 +1,80 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// finish ends a run, unless a request of it is held or another process knows that it is
+// active.
+func (a *activity) finish(ctx context.Context, one *activeRun, now time.Time) (next time.Time, err error) {
+	page, err := a.runs.requests.ListRequests(ctx, approvals.Filter{RunID: one.run.ID, Status: approvals.StatusPending, Limit: 1})
+	if err != nil {
+		return now, err
+	}
+	if len(page.Items) > 0 {
+		return now.Add(a.idle / 2), nil
+	}
+	run, revision, err := a.runs.store.Get(ctx, one.run.ID)
+	switch end := run.LastActive().Add(a.idle); {
+	case errors.Is(err, approvals.ErrUnknownRun):
+		return now, a.write(ctx, one)
+	case err != nil:
+		return now, err
+	case run.State != approvals.RunRunning:
+		a.runs.apply(run)
+		return time.Time{}, nil
+	case !one.moved && now.Before(end):
+		a.runs.apply(run)
+		return end, nil
+	}
+	run.State, run.UpdatedAt = approvals.RunEnded, laterThan(run.UpdatedAt, now)
+	run, err = a.put(ctx, one, run, revision)
+	if err != nil {
+		return now, err
+	}
+	if err := a.runs.recorder.recordChange(ctx, endedEvent(&run)); err != nil {
+		a.log.Warn("failed to record an event; trying again", "run", run.ID, "error", err)
+		a.runs.timers.retry(timer{kind: timerRunEvent, id: run.ID})
+	}
+	return time.Time{}, nil
+}
+
+// endedEvent returns the event of a run that has ended. It and its id depend on the record
+// only, so that any replica can write it after a crash.
+func endedEvent(run *approvals.Run) approvals.Event {
+	return approvals.Event{
+		ID: approvals.DerivedID(run.UpdatedAt, run.ID+"/"+string(approvals.EventRunEnded)), Type: approvals.EventRunEnded, Time: run.UpdatedAt,
+		Tenant: run.Principal.Tenant, Principal: run.Principal, SessionID: run.SessionID, RunID: run.ID,
+		Outcome: string(run.LastOutcome), Note: "last active at " + run.ActiveAt.Format(time.RFC3339),
+	}
+}
+
+// ensureEvent writes the event of a run that has ended, unless it is in the audit log.
+func (a *activity) ensureEvent(ctx context.Context, id string) error {
+	run, err := a.runs.read(ctx, id)
+	if err != nil || run.State != approvals.RunEnded {
+		return err
+	}
+	return a.runs.recorder.store.EnsureEvent(ctx, endedEvent(&run))
+}
+
+// reconcile writes the events of the runs that ended last, after the first load: a crash may
+// have left them out.
+func (a *activity) reconcile() {
+	var newest time.Time
+	all := a.runs.all()
+	for i := range all {
+		if all[i].State == approvals.RunEnded && all[i].UpdatedAt.After(newest) {
+			newest = all[i].UpdatedAt
+		}
+	}
+	for i := range all {
+		if all[i].State == approvals.RunEnded && newest.Sub(all[i].UpdatedAt) <= crashWindow {
+			a.runs.timers.add(&timer{kind: timerRunEvent, id: all[i].ID, at: a.runs.now()})
+		}
+	}
+}
