@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -42,6 +43,11 @@ type Limits struct {
 	Park             bool          // answers are parked where no rule has it otherwise
 	ParkAfter        time.Duration // how long a parked answer waits before it ends
 	AbortRest        time.Duration // after an abort, for which the same conversation is not taken for a new one
+}
+
+// untilHeartbeat is the period less up to a quarter: turns that began together do not beat together.
+func (l *Limits) untilHeartbeat() time.Duration {
+	return l.Keepalive - rand.N(l.Keepalive/4+1)
 }
 
 // maxOpening is how many holds are recorded at the same time, as many as the store

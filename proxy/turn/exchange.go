@@ -48,13 +48,11 @@ func (t *Turn) send() State {
 
 // await waits one keep-alive period, or less: until the head of a continuation arrives.
 func await(t *Turn) State {
-	tick := time.NewTimer(t.engine.Limits.Keepalive)
-	defer tick.Stop()
 	select {
 	case r := <-t.exchange.Pending:
 		t.exchange.Pending = nil
 		return t.answered(r)
-	case <-tick.C:
+	case <-time.After(t.engine.Limits.untilHeartbeat()):
 		return t.heartbeat()
 	}
 }

@@ -224,8 +224,6 @@ func (t *Turn) ask() State {
 // wait waits one keep-alive period, or less: until people have decided, the agent
 // disconnects, or heldcall stops.
 func (t *Turn) wait() State {
-	tick := time.NewTimer(t.review.parking.Within(t.engine.Limits.Keepalive))
-	defer tick.Stop()
 	select {
 	case <-t.review.hold.Done():
 		return Deciding
@@ -236,7 +234,7 @@ func (t *Turn) wait() State {
 		return t.output.shutDown()
 	case <-t.ctx.Done():
 		return t.disconnected()
-	case <-tick.C:
+	case <-time.After(t.review.parking.Within(t.engine.Limits.untilHeartbeat())):
 		if t.review.parking.Due() {
 			return Parking
 		}

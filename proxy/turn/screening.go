@@ -49,8 +49,6 @@ func askResults(t *Turn) State {
 // the agent disconnects, or heldcall stops. Undecided requests stay with the reviewers: the
 // agent's next request finds them.
 func screen(t *Turn) State {
-	tick := time.NewTimer(t.engine.Limits.Keepalive)
-	defer tick.Stop()
 	select {
 	case <-t.screening.Done():
 		return screened(t)
@@ -58,7 +56,7 @@ func screen(t *Turn) State {
 		return t.output.shutDown()
 	case <-t.ctx.Done():
 		return t.disconnected()
-	case <-tick.C:
+	case <-time.After(t.engine.Limits.untilHeartbeat()):
 		if !t.request.Silent && !t.output.agent.Started() {
 			t.output.await()
 		}
