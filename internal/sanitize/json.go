@@ -39,6 +39,15 @@ func Indented(text []byte) string {
 	return JSON(out.Bytes())
 }
 
+// Readable is the text of a JSON string, with its lines, and [Indented] of any other value.
+func Readable(value []byte) string {
+	var text string
+	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &text) == nil {
+		return Lines(text)
+	}
+	return Indented(value)
+}
+
 // spread is about how long JSON is when it is indented.
 func spread(text []byte) int {
 	long, depth, quoted := 0, 0, false

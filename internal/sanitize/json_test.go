@@ -48,3 +48,17 @@ func TestFinding33_LongRunsOfSpacesAreMarked(t *testing.T) {
 		}
 	}
 }
+
+func TestReadable(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{
+		`"a \"b\"\n\u001b[31mc"`: "a \"b\"\n\\x1b[31mc",
+		`{"a":"b\n"}`:            "{\n  \"a\": \"b\\n\"\n}",
+		`"no JSON`:               `"no JSON`,
+		"":                       "",
+	} {
+		if got := Readable([]byte(value)); got != want {
+			t.Errorf("%s is read as %q, want %q", value, got, want)
+		}
+	}
+}

@@ -121,10 +121,10 @@ func TestShortenSaysThatItCut(t *testing.T) {
 func TestRequestOfAResult(t *testing.T) {
 	now := time.Now()
 	page := Request(&approvals.Request{
-		Kind: approvals.KindResult, Status: approvals.StatusPending, ToolName: "read", Arguments: json.RawMessage(`"14 lines"`), ExpiresAt: now.Add(time.Minute),
+		Kind: approvals.KindResult, Status: approvals.StatusPending, ToolName: "read", Arguments: json.RawMessage(`"14 \"lines\"\n\u200bmore"`), Details: approvals.Details{FreeText: true}, ExpiresAt: now.Add(time.Minute),
 		Decisions: []approvals.Decision{{Action: approvals.ActionModifyArgs, ModifiedArgs: json.RawMessage(`"13 lines"`)}},
 	}, now)
-	for _, want := range []string{"\nResult\n  \"14 lines\"\n", "\nEdited result\n  \"13 lines\"\n", "Deny: it reads that it was denied", "(the model won't read it)"} {
+	for _, want := range []string{"\nResult\n  14 \"lines\"\n  \\u200bmore\n", "\nEdited result\n  13 lines\n", "Deny: it reads that it was denied", "(the model won't read it)"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("not shown: %q\n%s", want, page)
 		}
