@@ -35,7 +35,7 @@ func (c *secretsListCommand) Run(ctx context.Context, s *streams) error {
 	if c.json() {
 		return textview.JSON(s.out, list)
 	}
-	return textview.Secrets(s.out, list)
+	return textview.Secrets(s.out, list, time.Now())
 }
 
 // oneSecret names a secret, and whose agents may use it.

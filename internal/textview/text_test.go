@@ -165,6 +165,20 @@ func TestSuggestionsHaveTheirEffect(t *testing.T) {
 	}
 }
 
+// A secret that has expired is marked.
+func TestExpiredSecretsAreMarked(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	var table strings.Builder
+	if err := Secrets(&table, []approvals.Secret{{Name: "OLD", ExpiresAt: now}, {Name: "NEW", ExpiresAt: now.Add(time.Second)}}, now); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(table.String(), "\n")
+	if !strings.Contains(lines[1], "2026-11-21T12:00:00Z (expired)") || strings.Contains(lines[2], "expired") {
+		t.Errorf("the table is\n%s", table.String())
+	}
+}
+
 func TestShellWord(t *testing.T) {
 	for word, want := range map[string]string{"/tmp/a-1": "/tmp/a-1", "/tmp/it's/heldcall": `'/tmp/it'\''s/heldcall'`, "": "''", "a b": "'a b'"} {
 		if got := ShellWord(word); got != want {
