@@ -39,13 +39,14 @@ func Indented(text []byte) string {
 	return JSON(out.Bytes())
 }
 
-// Readable is the text of a JSON string, with its lines, and [Indented] of any other value.
-func Readable(value []byte) string {
+// Arguments is what a request is about, to be read: free text, which is a JSON string, with its
+// lines, and other arguments [Indented]. Long runs of spaces are marked.
+func Arguments(value []byte, freeText bool) string {
 	var text string
-	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &text) == nil {
-		return Lines(text)
+	if freeText && json.Unmarshal(value, &text) == nil {
+		return Spaces(Lines(text))
 	}
-	return Indented(value)
+	return Spaces(Indented(value))
 }
 
 // spread is about how long JSON is when it is indented.

@@ -89,13 +89,9 @@ func fence(text string, most int) (code string, whole bool) {
 }
 
 // fenceArguments is fence for what a request is about: a result and free text as they are, other
-// arguments as JSON, indented: with the escapes it is the same JSON.
+// arguments as JSON: with the escapes it is the same JSON.
 func fenceArguments(r *approvals.Request, most int) (code string, whole bool) {
-	text := sanitize.Indented(r.Arguments)
-	if r.Details.FreeText {
-		text = sanitize.Readable(r.Arguments)
-	}
-	text, whole = cut(fenced(sanitize.Spaces(text)), most-units("```\n\n```"))
+	text, whole := cut(fenced(sanitize.Arguments(r.Arguments, r.Details.FreeText)), most-units("```\n\n```"))
 	return "```\n" + text + "\n```", whole
 }
 
