@@ -161,7 +161,7 @@ func askToken(ctx context.Context, console *client.Client, url string, t Termina
 	if p := (*problem.Problem)(nil); !errors.As(err, &p) || p.Code != problem.CodeUnauthenticated {
 		return console, nil // it wants none, or the command reports why it does not answer
 	}
-	token, err := in.Ask(ctx, "Your token for " + url)
+	token, err := in.Ask(ctx, "Your token for "+url)
 	if err != nil {
 		return nil, err
 	}
