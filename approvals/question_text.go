@@ -111,7 +111,10 @@ func AnswerText(r *Request) string {
 		}
 		text := q.Words(&a)
 		if q.Kind == KindEnvVar {
-			text = "values of " + strings.Join(slices.Sorted(maps.Keys(a.Values)), ", ")
+			text = "no values"
+			if len(a.Values) > 0 {
+				text = "values of " + strings.Join(slices.Sorted(maps.Keys(a.Values)), ", ")
+			}
 		}
 		if q.ID != "" {
 			text = q.ID + ": " + text

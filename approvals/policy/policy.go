@@ -54,7 +54,7 @@ func (p *Policy) With(g *Grants) *Policy {
 func Default() *Policy { return &Policy{rules: rule.EmptySet(), results: newResultMemory()} }
 
 // Warnings returns one sentence for each allow pattern that is only the name of a tool with a known
-// resource: it allows any arguments, including secrets. Others are for run.tainted without taint, and
+// resource: it allows any arguments, including secrets. Patterns of secrets are warned of alike. Others are for run.tainted without taint, and
 // for patterns of tools whose calls are questions to people: they have no effect.
 func (p *Policy) Warnings() []string { return p.rules.Warnings() }
 

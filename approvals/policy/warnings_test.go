@@ -28,3 +28,17 @@ rules:
 		t.Error(diff)
 	}
 }
+
+// TestWarningsOfSecrets: a secret that any call of a tool with a resource gets is warned of.
+func TestWarningsOfSecrets(t *testing.T) {
+	t.Parallel()
+	p := mustParse(t, `
+secrets:
+  - {name: B_KEY, tools: ["bash(gh auth *)", "mcp__github__*"]}
+  - {name: A_KEY, tools: ["bash", "bash(*)", "unknown"]}
+`)
+	want := []string{"policy.yaml:4: any call of bash that is released gets the secret A_KEY: write bash(...) to give it to some."}
+	if diff := cmp.Diff(want, p.Warnings()); diff != "" {
+		t.Error(diff)
+	}
+}

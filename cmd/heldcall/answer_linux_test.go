@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -52,11 +53,7 @@ func TestAnswerOnATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	terminal.Close()
-	for deadline := time.Now().Add(soon); echoes(t, keyboard); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the terminal shows what is typed")
-		}
-	}
+	awaitEcho(t, keyboard, false)
 	if _, err := io.WriteString(keyboard, value+"\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +71,47 @@ func TestAnswerOnATerminal(t *testing.T) {
 	requests := upstream.Requests()
 	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "secret://GITHUB_TOKEN") || strings.Contains(last, "R4nd0m") {
 		t.Errorf("the model reads %s", last)
+	}
+}
+
+// TestInterruptAtASecret: Ctrl-C ends a command that waits for a secret, and the terminal shows
+// again what is typed.
+func TestInterruptAtASecret(t *testing.T) {
+	t.Parallel()
+	_, address := serveForTerminal(t, "http://127.0.0.1:9/v1", "default: ask\n")
+	keyboard, terminal := openTerminal(t)
+	defer terminal.Close()
+	command := exec.Command("heldcall", "secrets", "set", "GITHUB_TOKEN", "--user", "ann", "--console", address)
+	command.Stdin, command.Stdout, command.Stderr = terminal, terminal, terminal
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	awaitEcho(t, keyboard, false)
+	if _, err := io.WriteString(keyboard, "half a val\x03"); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	select {
+	case err := <-ended:
+		if failed := (*exec.ExitError)(nil); !errors.As(err, &failed) || failed.ExitCode() != exitFailed {
+			t.Errorf("it ended with %v", err)
+		}
+	case <-time.After(soon):
+		_ = command.Process.Kill()
+		t.Fatal("it waits on")
+	}
+	awaitEcho(t, keyboard, true)
+}
+
+// awaitEcho waits until a terminal shows its input or does not.
+func awaitEcho(t *testing.T, keyboard *os.File, shows bool) {
+	t.Helper()
+	for deadline := time.Now().Add(soon); echoes(t, keyboard) != shows; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the terminal shows what is typed: %t", !shows)
+		}
 	}
 }
 

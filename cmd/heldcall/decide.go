@@ -76,7 +76,7 @@ func (c severalRequests) decide(ctx context.Context, s *streams, decision approv
 		one := decision
 		one.RequestID = requests[i].ID
 		if text := requests[i].Details.Confirm; text != "" && one.Confirm == "" && one.Action.Approves() {
-			if one.Confirm, err = secretinput.Typed(s.in, s.err, text); err != nil {
+			if one.Confirm, err = secretinput.Typed(ctx, s.in, s.err, text); err != nil {
 				failures = append(failures, fmt.Errorf("request %s is still pending: %w", one.RequestID, err))
 				continue
 			}

@@ -35,7 +35,7 @@ func (c *secretsListCommand) Run(ctx context.Context, s *streams) error {
 	if c.json() {
 		return textview.JSON(s.out, list)
 	}
-	return textview.Secrets(s.out, list)
+	return textview.Secrets(s.out, list, time.Now())
 }
 
 // oneSecret names a secret, and whose agents may use it.
@@ -64,7 +64,7 @@ func (c *secretsSetCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	p := approvals.SecretPayload{Name: c.Name, Principal: c.principal(), SessionID: c.SessionID}
-	if p.Value, err = secretinput.New(s.in, s.err).Read(c.Name); err != nil {
+	if p.Value, err = secretinput.New(s.in, s.err).Read(ctx, c.Name); err != nil {
 		return err
 	}
 	if c.Expires != 0 {

@@ -200,6 +200,7 @@ func TestCallIsAnsweredInWords(t *testing.T) {
 	s = begin(t, result)
 	s.press("enter")
 	s.settled()
+	s.shows("a approve · d deny · e edit · v JSON")
 	s.press("w")
 	s.shows("A result is not answered in words")
 }

@@ -344,8 +344,11 @@ func (v *review) rights(f *footer, r *approvals.Request) (keys string) {
 			return "d deny · v JSON · Esc list · ? keys"
 		}
 	}
-	if r != nil && r.Asks() {
+	switch {
+	case r != nil && r.Asks():
 		return "a answer · d decline · v JSON · Esc list · ? keys"
+	case r != nil && r.Kind == approvals.KindResult:
+		return "a approve · d deny · e edit · v JSON · Esc list · ? keys"
 	}
 	return "a approve · d deny · w answer · e edit · r remember · Esc list · ? keys"
 }

@@ -105,7 +105,7 @@ func choose(ctx context.Context, found []discovery.Found, token string, t Termin
 	if token == "" && t.In != nil {
 		if in := secretinput.New(t.In, t.Out); in.OnTerminal() {
 			fmt.Fprintf(t.Out, "heldcall runs at\n%s\n", listed(found))
-			answer, err := in.Ask("Your token, as `heldcall run` printed it")
+			answer, err := in.Ask(ctx, "Your token, as `heldcall run` printed it")
 			if err != nil {
 				return nil, err
 			}
@@ -161,7 +161,7 @@ func askToken(ctx context.Context, console *client.Client, url string, t Termina
 	if p := (*problem.Problem)(nil); !errors.As(err, &p) || p.Code != problem.CodeUnauthenticated {
 		return console, nil // it wants none, or the command reports why it does not answer
 	}
-	token, err := in.Ask("Your token for " + url)
+	token, err := in.Ask(ctx, "Your token for "+url)
 	if err != nil {
 		return nil, err
 	}

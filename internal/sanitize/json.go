@@ -39,6 +39,16 @@ func Indented(text []byte) string {
 	return JSON(out.Bytes())
 }
 
+// Arguments is what a request is about, to be read: free text, which is a JSON string, with its
+// lines, and other arguments [Indented]. Long runs of spaces are marked.
+func Arguments(value []byte, freeText bool) string {
+	var text string
+	if freeText && json.Unmarshal(value, &text) == nil {
+		return Spaces(Lines(text))
+	}
+	return Spaces(Indented(value))
+}
+
 // spread is about how long JSON is when it is indented.
 func spread(text []byte) int {
 	long, depth, quoted := 0, 0, false

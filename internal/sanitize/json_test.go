@@ -48,3 +48,22 @@ func TestFinding33_LongRunsOfSpacesAreMarked(t *testing.T) {
 		}
 	}
 }
+
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		value    string
+		freeText bool
+		want     string
+	}{
+		{`"a \"b\"\n\u001b[31mc"`, true, "a \"b\"\n\\x1b[31mc"},
+		{`"a \"b\"\n"`, false, `"a \"b\"\n"`},
+		{`{"a":"b\n"}`, true, "{\n  \"a\": \"b\\n\"\n}"},
+		{`"no JSON`, true, `"no JSON`},
+		{"", true, ""},
+	} {
+		if got := Arguments([]byte(tt.value), tt.freeText); got != tt.want {
+			t.Errorf("%s is read as %q, want %q", tt.value, got, tt.want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package secretinput
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -35,35 +36,75 @@ func New(in io.Reader, out io.Writer) *Input {
 func (i *Input) OnTerminal() bool { return i.terminal != nil }
 
 // Read reads the value of a name. At the end of the input it is "".
-func (i *Input) Read(name string) (string, error) { return i.Ask("Value of " + name) }
+func (i *Input) Read(ctx context.Context, name string) (string, error) {
+	return i.Ask(ctx, "Value of "+name)
+}
 
 // Ask reads the value that a text asks for. At the end of the input it is "".
-func (i *Input) Ask(text string) (string, error) {
+func (i *Input) Ask(ctx context.Context, text string) (string, error) {
 	if i.terminal != nil {
-		fmt.Fprintf(i.out, "%s: ", sanitize.Line(text))
-		value, err := term.ReadPassword(i.terminal.Fd())
-		fmt.Fprintln(i.out)
-		if err != nil {
-			return "", fmt.Errorf("read from the terminal: %s: %w", text, err)
-		}
-		return string(value), nil
+		return i.hidden(ctx, text)
 	}
-	line, err := i.lines.ReadString('\n')
+	line, err := until(ctx, func() (string, error) { return i.lines.ReadString('\n') })
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", fmt.Errorf("read a line of the input: %s: %w", text, err)
 	}
 	return strings.TrimRight(line, "\r\n"), nil
 }
 
+// hidden reads a value from the terminal, which shows what is typed again when it returns.
+func (i *Input) hidden(ctx context.Context, text string) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	before, err := term.GetState(i.terminal.Fd())
+	if err != nil {
+		return "", fmt.Errorf("read the settings of the terminal: %w", err)
+	}
+	fmt.Fprintf(i.out, "%s: ", sanitize.Line(text))
+	value, err := until(ctx, func() (string, error) {
+		value, err := term.ReadPassword(i.terminal.Fd())
+		return string(value), err
+	})
+	fmt.Fprintln(i.out)
+	if ctx.Err() != nil {
+		err = errors.Join(err, term.Restore(i.terminal.Fd(), before))
+	}
+	if err != nil {
+		return "", fmt.Errorf("read from the terminal: %s: %w", text, err)
+	}
+	return value, nil
+}
+
+// until returns what a function reads, or the error of the context if that ends first. The
+// function then reads on: the command is about to end.
+func until(ctx context.Context, read func() (string, error)) (string, error) {
+	type result struct {
+		text string
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		text, err := read()
+		done <- result{text, err}
+	}()
+	select {
+	case r := <-done:
+		return r.text, r.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
 // Typed returns what a person types on the terminal to confirm an approval, which is this text.
 // Without a terminal it returns an error that names the flag --confirm.
-func Typed(in io.Reader, out io.Writer, text string) (string, error) {
+func Typed(ctx context.Context, in io.Reader, out io.Writer, text string) (string, error) {
 	i := New(in, out)
 	if i.terminal == nil {
 		return "", fmt.Errorf("the request asks for a text to be typed: add --confirm %s", quoted(text))
 	}
 	fmt.Fprintf(out, "Type %s to approve it: ", sanitize.Line(text))
-	line, err := i.lines.ReadString('\n')
+	line, err := until(ctx, func() (string, error) { return i.lines.ReadString('\n') })
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", fmt.Errorf("read what is typed: %w", err)
 	}

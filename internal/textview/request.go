@@ -93,7 +93,7 @@ func Request(r *approvals.Request, now time.Time) string {
 		confirming(r, line)
 		remembering(r, line)
 	}
-	page.WriteString(capital(words.Subject) + "\n  " + Indent(SpacedJSON(r.Arguments), 2) + "\n")
+	page.WriteString(capital(words.Subject) + "\n  " + Indent(sanitize.Arguments(r.Arguments, r.Details.FreeText), 2) + "\n")
 	if r.Details.RawArguments != "" {
 		page.WriteString("Arguments as the model wrote them\n  " + Indent(sanitize.Lines(r.Details.RawArguments), 2) + "\n")
 	}
@@ -101,7 +101,7 @@ func Request(r *approvals.Request, now time.Time) string {
 	for _, d := range r.Decisions {
 		line("Decision", Decision(&d))
 		if d.ModifiedArgs != nil {
-			page.WriteString("Edited " + words.Subject + "\n  " + Indent(SpacedJSON(d.ModifiedArgs), 2) + "\n")
+			page.WriteString("Edited " + words.Subject + "\n  " + Indent(sanitize.Arguments(d.ModifiedArgs, r.Details.FreeText), 2) + "\n")
 		}
 	}
 	if result := r.Details.Result; result != nil {

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
-// Secrets writes a table of secrets, which does not contain their values.
-func Secrets(w io.Writer, list []approvals.Secret) error {
+// Secrets writes a table of secrets, which does not contain their values. One that no call can use
+// anymore is still replaced in what models read, and marked.
+func Secrets(w io.Writer, list []approvals.Secret, now time.Time) error {
 	if len(list) == 0 {
 		_, err := fmt.Fprintln(w, "No secrets.")
 		return err
@@ -19,8 +21,11 @@ func Secrets(w io.Writer, list []approvals.Secret) error {
 	fmt.Fprintln(table, "NAME\tTENANT\tUSER\tAGENT\tSESSION\tENDS\tBY")
 	for i := range list {
 		s := &list[i]
-		p := s.Principal
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", sanitize.Line(s.Name), sanitize.Line(p.Tenant), orDash(p.User), orDash(p.Agent), orDash(s.SessionID), timeOr(&s.ExpiresAt, ""), sanitize.Line(s.CreatedBy))
+		p, ends := s.Principal, timeOr(&s.ExpiresAt, "")
+		if !s.ExpiresAt.After(now) {
+			ends += " (expired)"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", sanitize.Line(s.Name), sanitize.Line(p.Tenant), orDash(p.User), orDash(p.Agent), orDash(s.SessionID), ends, sanitize.Line(s.CreatedBy))
 	}
 	return endTable(w, table, "")
 }

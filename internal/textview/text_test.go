@@ -121,10 +121,10 @@ func TestShortenSaysThatItCut(t *testing.T) {
 func TestRequestOfAResult(t *testing.T) {
 	now := time.Now()
 	page := Request(&approvals.Request{
-		Kind: approvals.KindResult, Status: approvals.StatusPending, ToolName: "read", Arguments: json.RawMessage(`"14 lines"`), ExpiresAt: now.Add(time.Minute),
+		Kind: approvals.KindResult, Status: approvals.StatusPending, ToolName: "read", Arguments: json.RawMessage(`"14 \"lines\"\n\u200bmore"`), Details: approvals.Details{FreeText: true}, ExpiresAt: now.Add(time.Minute),
 		Decisions: []approvals.Decision{{Action: approvals.ActionModifyArgs, ModifiedArgs: json.RawMessage(`"13 lines"`)}},
 	}, now)
-	for _, want := range []string{"\nResult\n  \"14 lines\"\n", "\nEdited result\n  \"13 lines\"\n", "Deny: it reads that it was denied", "(the model won't read it)"} {
+	for _, want := range []string{"\nResult\n  14 \"lines\"\n  \\u200bmore\n", "\nEdited result\n  13 lines\n", "Deny: it reads that it was denied", "(the model won't read it)"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("not shown: %q\n%s", want, page)
 		}
@@ -162,6 +162,20 @@ func TestSuggestionsHaveTheirEffect(t *testing.T) {
 	want := "Wider        bash(go vet:*)\n             allows `go vet`; would have covered 2 of the last 3 requests\n"
 	if got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A secret that has expired is marked.
+func TestExpiredSecretsAreMarked(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	var table strings.Builder
+	if err := Secrets(&table, []approvals.Secret{{Name: "OLD", ExpiresAt: now}, {Name: "NEW", ExpiresAt: now.Add(time.Second)}}, now); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(table.String(), "\n")
+	if !strings.Contains(lines[1], "2026-11-21T12:00:00Z (expired)") || strings.Contains(lines[2], "expired") {
+		t.Errorf("the table is\n%s", table.String())
 	}
 }
 

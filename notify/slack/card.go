@@ -185,7 +185,7 @@ func viewOf(r *approvals.Request, room int) view {
 	if r.Asks() {
 		arguments, wholeArguments = describe(r, room)
 	} else {
-		arguments, wholeArguments = fenceJSON(r.Arguments, room)
+		arguments, wholeArguments = fenceArguments(r, room)
 	}
 	return view{title, arguments, whole && wholeArguments}
 }

@@ -267,9 +267,9 @@ func TestCardsNameMissingApprovals(t *testing.T) {
 // The card about a result names the effects of each decision.
 func TestCardOfAResult(t *testing.T) {
 	r := notifytest.Request(1)
-	r.Kind, r.Arguments, r.Details.FreeText = approvals.KindResult, json.RawMessage(`"14 lines"`), true
+	r.Kind, r.Arguments, r.Details.FreeText = approvals.KindResult, json.RawMessage(`"14 \"lines\"\n\u200bmore"`), true
 	text := shown(t, r)
-	for _, want := range []string{"Approve: the model reads the result.", "14 lines", "(the model won't read it)"} {
+	for _, want := range []string{"Approve: the model reads the result.", "```\n14 \"lines\"\n\\u200bmore\n```", "(the model won't read it)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("not shown: %s\n%s", want, text)
 		}

@@ -1,12 +1,12 @@
 package slack
 
 import (
-	"encoding/json"
 	"strings"
 	"unicode/utf16"
 
 	slackapi "github.com/slack-go/slack"
 
+	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
@@ -88,9 +88,10 @@ func fence(text string, most int) (code string, whole bool) {
 	return "```\n" + text + "\n```", whole
 }
 
-// fenceJSON is fence for JSON, indented: with the escapes it is the same JSON.
-func fenceJSON(value json.RawMessage, most int) (code string, whole bool) {
-	text, whole := cut(fenced(sanitize.Spaces(sanitize.Indented(value))), most-units("```\n\n```"))
+// fenceArguments is fence for what a request is about: a result and free text as they are, other
+// arguments as JSON: with the escapes it is the same JSON.
+func fenceArguments(r *approvals.Request, most int) (code string, whole bool) {
+	text, whole := cut(fenced(sanitize.Arguments(r.Arguments, r.Details.FreeText)), most-units("```\n\n```"))
 	return "```\n" + text + "\n```", whole
 }
 

@@ -37,9 +37,11 @@ func TestALinkDeclinesAQuestion(t *testing.T) {
 func TestALinkOfAResult(t *testing.T) {
 	s := newStage(t)
 	l := s.links(bob)
-	r := s.ask(func(r *approvals.Request) { r.Kind, r.Arguments = approvals.KindResult, []byte(`"14 lines"`) })
+	r := s.ask(func(r *approvals.Request) {
+		r.Kind, r.Arguments, r.Details.FreeText = approvals.KindResult, []byte(`"14 \"lines\"\n<b>more"`), true
+	})
 	body := browse(l, http.MethodGet, s.link(l, r), "").Body.String()
-	for _, text := range []string{"<h1>Decide this result?</h1>", "the model reads the result", "<h2>Result</h2>", "14 lines", ">Approve<"} {
+	for _, text := range []string{"<h1>Decide this result?</h1>", "the model reads the result", "<h2>Result</h2>", "<pre>14 &#34;lines&#34;\n&lt;b&gt;more</pre>", ">Approve<"} {
 		if !strings.Contains(body, text) {
 			t.Errorf("the page lacks %s: %s", text, body)
 		}

@@ -205,7 +205,7 @@ func subject(r *approvals.Request) string {
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"line": sanitize.Line, "lines": sanitize.Lines, "agent": func(r *approvals.Request) string { return r.AgentNote(moment) },
-	"effects": func(r *approvals.Request) string { return approvals.WordsFor(r.Kind).Effects }, "subject": subject, "json": func(text []byte) string { return sanitize.Spaces(sanitize.Indented(text)) },
+	"effects": func(r *approvals.Request) string { return approvals.WordsFor(r.Kind).Effects }, "subject": subject, "arguments": sanitize.Arguments,
 }).Parse(pageText))
 
 // render answers a browser. A call is shown as long as its link may still decide it:

@@ -4,7 +4,6 @@ package exchange
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -163,7 +162,7 @@ func Redirects(status int) bool {
 // request had the given body. limit bounds the bytes that are read.
 func (x *Exchange) Refusal(limit int, agents []byte) string {
 	r := x.Response
-	text := " (status " + cmp.Or(http.StatusText(r.Status()), "Unknown Status Code") + ")"
+	text := " (" + leakcheck.StatusText(r.Status()) + ")"
 	if body, err := r.ReadAll(limit); err == nil && mediatype.IdentityEncoded(r.ContentEncoding()) {
 		text += leakcheck.Message(body, x.Next.Body, agents)
 	}

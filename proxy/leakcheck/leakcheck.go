@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -87,6 +88,12 @@ func Message(body, sent, agents []byte) string {
 // plainCode is what an error may call itself.
 var plainCode = regexp.MustCompile(`^[a-z_]{1,64}$`)
 
+// StatusText is the name of a status, or its number if it has none, such as 529 of a provider
+// that is overloaded.
+func StatusText(status int) string {
+	return cmp.Or(http.StatusText(status), "status "+strconv.Itoa(status))
+}
+
 // WithoutQuotation is the error in place of one that quotes what was hidden: with
 // its status, so that the agent tries again or does not as it would have, and with
 // the name that the upstream gives it.
@@ -99,6 +106,6 @@ func WithoutQuotation(status int, body []byte) *intercept.Error {
 	}
 	return &intercept.Error{
 		Code: intercept.CodeUpstreamUnreachable, HTTP: status,
-		Reason: "the upstream refused the request (" + cmp.Or(http.StatusText(status), "Unknown Status Code") + named + "); its error text was withheld: it quotes content that is hidden from the agent",
+		Reason: "the upstream refused the request (" + StatusText(status) + named + "); its error text was withheld: it quotes content that is hidden from the agent",
 	}
 }

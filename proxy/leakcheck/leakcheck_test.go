@@ -47,6 +47,16 @@ func TestWithoutQuotation(t *testing.T) {
 	}
 }
 
+// A status without a name is its number.
+func TestStatusText(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]string{http.StatusTooManyRequests: "Too Many Requests", 529: "status 529"} {
+		if e := WithoutQuotation(status, nil); StatusText(status) != want || !strings.Contains(e.Reason, "("+want+")") {
+			t.Errorf("%d: %q, %s", status, StatusText(status), e.Reason)
+		}
+	}
+}
+
 func TestMessage(t *testing.T) {
 	const agents, sent = `{"content":"hello"}`, `{"content":"the hidden denial of a person"}`
 	for body, want := range map[string]string{

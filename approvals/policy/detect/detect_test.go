@@ -94,6 +94,27 @@ func TestRedactSeveralTexts(t *testing.T) {
 	}
 }
 
+// A token that continues in the next text is found, whichever letters the text before it ends with.
+func TestTokenInTwoOfSeveralTexts(t *testing.T) {
+	t.Parallel()
+	d, err := New("secrets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := "ghp_" + strings.Repeat("aB3dE5", 6)
+	for _, texts := range [][]string{
+		{"a", token[:15], token[15:]},
+		{"a", token[:15], token[15:] + " b", "c"},
+		{token[:15], token[15:], "b"},
+		{"a", "b " + token[:15], token[15:], "c"},
+	} {
+		got := strings.Join(Redact(texts, d.FindIn(texts)), "|")
+		if strings.Contains(got, token[:15]) || strings.Contains(got, token[15:]) || strings.Count(got, "[redacted: github-token]") != 1 {
+			t.Errorf("%q becomes %q", texts, got)
+		}
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	for _, text := range []string{"(", "a*", ""} {
 		if _, err := New(text); err == nil {

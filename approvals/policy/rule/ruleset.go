@@ -114,7 +114,7 @@ func (p *Set) Groups() map[string]string {
 	return groups
 }
 
-// Warnings returns a sentence for each allow pattern that is only the name of a tool with a known
+// Warnings returns a sentence for each allow pattern, also of a secret, that is only the name of a tool with a known
 // resource.
 func (p *Set) Warnings() []string {
 	patterns := slices.Clone(p.Allow.All)
@@ -128,7 +128,7 @@ func (p *Set) Warnings() []string {
 		found = append(found, fmt.Sprintf("%s: %s allows any arguments of %s, also files that may hold secrets: write %s(...) to allow some.",
 			one.Where, one.Text, someOf(names), names[0]))
 	}
-	return slices.Concat(found, p.untainted(), p.withoutWorkspace(), p.questionWarnings())
+	return slices.Concat(found, p.wideSecrets(), p.untainted(), p.withoutWorkspace(), p.questionWarnings())
 }
 
 // withoutWorkspace warns of a rule for the workspace where the policy names none.

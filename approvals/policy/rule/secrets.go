@@ -1,7 +1,10 @@
 package rule
 
 import (
+	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -39,4 +42,16 @@ func readSecrets(r *reader, n *yaml.Node, path string, in *Set) {
 	for name, list := range lists {
 		in.Secrets[name] = NewAllowIndex(list)
 	}
+}
+
+// wideSecrets warns of secrets that any call of a tool with a known resource gets.
+func (p *Set) wideSecrets() (found []string) {
+	for _, name := range slices.Sorted(maps.Keys(p.Secrets)) {
+		for _, one := range p.Secrets[name].All {
+			if names := p.withResource(one); one.Any && len(names) > 0 {
+				found = append(found, fmt.Sprintf("%s: any call of %s that is released gets the secret %s: write %s(...) to give it to some.", one.Where, someOf(names), name, names[0]))
+			}
+		}
+	}
+	return found
 }
