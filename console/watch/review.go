@@ -112,6 +112,8 @@ func (v *review) key(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 		return v.edit(r, v.arguments(r))
 	case "r":
 		return v.beginRemembering(r)
+	case "t":
+		return v.trust(r)
 	default:
 		v.pager.scroll(key, v.bodyHeight(r))
 	}
@@ -346,6 +348,9 @@ func (v *review) rights(f *footer, r *approvals.Request) (keys string) {
 	}
 	if r != nil && r.Asks() {
 		return "a answer · d decline · v JSON · Esc list · ? keys"
+	}
+	if r != nil && r.Details.Window {
+		return "a approve · t trust · d deny · w answer · e edit · r remember · ? keys"
 	}
 	return "a approve · d deny · w answer · e edit · r remember · Esc list · ? keys"
 }
