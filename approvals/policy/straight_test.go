@@ -32,6 +32,11 @@ func hostileScripts() map[string]string {
 	for i := range 1200 {
 		fmt.Fprintf(&distinct, "/w/%d ", i)
 	}
+	var globs, braces strings.Builder
+	for i := range 240 {
+		fmt.Fprintf(&globs, "cat *%d*[a-e]?x*; ", i)
+		fmt.Fprintf(&braces, "{a,b}{c,d}{e,f}{g,h}{i,j}*%d ", i)
+	}
 	var sets strings.Builder
 	for _, name := range variableNames {
 		fmt.Fprintf(&sets, "%c=/w/%c\n", name, name)
@@ -41,6 +46,9 @@ func hostileScripts() map[string]string {
 		return sets.String() + nestedText((size-sets.Len())/level, "if cat $%c; then ls; else ", "ls", "; fi")
 	}
 	return map[string]string{
+		"globs":         "if ls; then " + globs.String() + "fi; x=1",
+		"braces":        "if ls; then cat " + braces.String() + "; fi; x=1",
+		"words":         strings.Repeat("awk '{print $1}' ", 470),
 		"loops":         nestedText(40, "for %c in 1 2 3; do ", "ls", "; done"),
 		"used":          nestedText(40, "for %c in 1 2 3; do ls $%c; ", "ls", "; done"),
 		"substitutions": nestedText(40, "for %c in $(", "ls", "); do ls; done"),
@@ -100,5 +108,26 @@ func BenchmarkJudgeScripts(b *testing.B) {
 			}
 			b.ReportMetric(float64(len(script)), "B/script")
 		})
+	}
+}
+
+// TestManyGlobs: the globs of a call are compared with the list of secrets up to a limit, and one more is asked about.
+func TestManyGlobs(t *testing.T) {
+	p := mustParse(t, readers)
+	for globs, want := range map[int]Action{500: Allow, 520: Ask} {
+		var script strings.Builder
+		for i := range globs {
+			if i%100 == 0 {
+				script.WriteString("\nls")
+			}
+			fmt.Fprintf(&script, " /w/q%d*", i)
+		}
+		if script.Len() > shell.MaxScript {
+			t.Fatal("the script is not parsed")
+		}
+		v := p.Judge(scriptCall(script.String()[1:]))
+		if v.Action != want || (want == Ask && !strings.Contains(v.Reason, "may access secrets")) {
+			t.Errorf("%d globs: %s, %s", globs, v.Action, v.Reason)
+		}
 	}
 }

@@ -19,7 +19,11 @@ type Places struct {
 	uses    []shell.Use              // see Uses; nil: not needed yet
 	use     map[*shell.Command]int   // the first of uses of each command
 	written []Written                // see Written; nil: not needed yet
+	secret  *string                  // see ParsedCall.Secret; nil: not needed yet
 	secrets map[*shell.Command][]int // the words of a command that may name secrets
+	globs   map[string]bool          // words with globs, and whether they may name secrets
+
+	globCount int // see maxGlobs
 }
 
 // Written is a path that a shell command writes, moves or removes.
