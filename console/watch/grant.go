@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/heldcall/heldcall/approvals"
 )
 
@@ -112,18 +110,6 @@ func (d *grantDraft) choose(key string) {
 
 func (d grantDraft) decision(action approvals.Action, now time.Time) approvals.Decision {
 	return approvals.Decision{Action: action, Patterns: d.taken(), Scope: d.scopes[d.scope], GrantExpiresAt: d.ends(now)}
-}
-
-// trustTime is how long a trust window is open.
-const trustTime = "15m"
-
-// trust approves a call and opens a trust window for its run.
-func (v *review) trust(r *approvals.Request) tea.Cmd {
-	if r != nil && !r.Details.Window {
-		v.notice = "No trust window: the policy has no workspace, or the rule does not permit it."
-		return nil
-	}
-	return v.release(r, approvals.Decision{Action: approvals.ActionApprove, Window: trustTime})
 }
 
 func (d grantDraft) example() string {
