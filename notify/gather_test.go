@@ -199,3 +199,21 @@ func TestGatheredRunsKeepTheLimit(t *testing.T) {
 		shows(t, b, time.Minute, "a=pending b=pending\ngrouped c=pending d=pending e=pending")
 	})
 }
+
+// TestEndedRequestsTakeNoCards: requests that end before their card is posted leave the limit of new cards
+// to others. Where many did, they once waited for each other's cards for ever, and others with them.
+func TestEndedRequestsTakeNoCards(t *testing.T) {
+	b := &follower{}
+	gathering(t, notify.Setup{Channel: b, Group: notify.Group{Cards: 5, Within: 10 * time.Second}}, func(m *memory) {
+		for i := range 12 {
+			r := m.ask(fmt.Sprint("run-", i), "quick")
+			time.Sleep(800 * time.Millisecond)
+			m.end(r, approvals.StatusApproved)
+		}
+		time.Sleep(10 * time.Minute)
+		m.ask("r", "a")
+		time.Sleep(800 * time.Millisecond)
+		m.ask("r", "b")
+		shows(t, b, 1300*time.Millisecond, "a=pending b=pending")
+	})
+}

@@ -59,7 +59,8 @@ func (p *placer) route(requests []approvals.Request, now, tick time.Time) routin
 
 // admit takes the right to post a card of its own now, or returns which others it waits for.
 func (p *placer) admit(it *item, target string, requests []approvals.Request, now time.Time) *batching {
-	if _, alone := it.alone[target]; alone {
+	_, alone := it.alone[target]
+	if alone || (AllEnded(requests) && !p.channel.setup.EachEvent) { // ended: nothing is posted
 		return nil
 	}
 	beyond := batchKey{target: target}
@@ -80,7 +81,7 @@ func (p *placer) admit(it *item, target string, requests []approvals.Request, no
 func (p *placer) gathers(it *item, target string, requests []approvals.Request) string {
 	first := &requests[0]
 	_, waited := it.gathered[target]
-	if p.channel.setup.Gather <= 0 || waited || first.RunID == "" || AllEnded(requests) {
+	if p.channel.setup.Gather <= 0 || waited || first.RunID == "" {
 		return ""
 	}
 	return fmt.Sprintf("%q %q %q", first.Principal, first.SessionID, first.RunID)

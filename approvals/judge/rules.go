@@ -118,7 +118,11 @@ func (r *Rules) wrapping(from Origin, c intercept.Call, inner []intercept.Call, 
 			all = policy.Together(append(verdicts, own)...)
 		}
 	}
-	all.Flags = append(all.Flags, fmt.Sprintf("It wraps %d calls; the rule is the one for the most critical of them.", len(inner)))
+	flag := "It wraps a call; the rule is the one for that."
+	if len(inner) > 1 {
+		flag = fmt.Sprintf("It wraps %d calls; the rule is the one for the most critical of them.", len(inner))
+	}
+	all.Flags = append(all.Flags, flag)
 	all.Suggested, all.AllowRemember = nil, false // a grant is compared with the call itself
 	if all.Said() == policy.Ask {
 		all.Commands = shown

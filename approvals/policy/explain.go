@@ -42,6 +42,10 @@ func (p *Policy) Explain(c Call) Explanation {
 	c.Secrets = handles.Names(c.Arguments, c.FreeText)
 	verdict, evaluation := judged(p, c)
 	x := &explainer{evaluation, evaluation.c}
+	if verdict.Action != Ask {
+		verdict.Effects = evaluation.effects()
+		verdict.Risk = evaluation.risk(verdict.Effects)
+	}
 	e := Explanation{Verdict: verdict, Known: x.known(), Commands: x.c.ShownCommands(), Doubt: x.doubt()}
 	e.Confirm = e.Verdict.Confirmation(c.Tool)
 	type listed struct {

@@ -289,3 +289,22 @@ func TestOriginHasKnownPartsOnly(t *testing.T) {
 	s.press("enter")
 	s.shows("requested by\n  tenant default\n")
 }
+
+// A trust window is opened where the request offers one.
+func TestTrustWindow(t *testing.T) {
+	offered, other := bash("01A", "touch a.txt"), bash("01B", "ls")
+	offered.Details.Window = true
+	s := begin(t, offered, other)
+	s.press("enter")
+	s.settled()
+	s.shows("t trust")
+	s.press("t")
+	s.decided(approvals.Decision{RequestID: "01A", Action: approvals.ActionApprove, Window: "15m"})
+
+	s = begin(t, other)
+	s.press("enter")
+	s.settled()
+	s.press("t")
+	s.decided()
+	s.shows("No trust window")
+}

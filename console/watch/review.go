@@ -15,6 +15,9 @@ import (
 // request, so that a second press does not decide a call before it was read.
 const settleTime = 500 * time.Millisecond
 
+// trustTime is how long a trust window is open.
+const trustTime = "15m"
+
 // review is the request that is shown in full, and the decision about it. The request
 // itself is in the list; methods take it as r, nil if none is selected.
 type review struct {
@@ -112,6 +115,11 @@ func (v *review) key(r *approvals.Request, key tea.KeyPressMsg) tea.Cmd {
 		return v.edit(r, v.arguments(r))
 	case "r":
 		return v.beginRemembering(r)
+	case "t":
+		if r == nil || r.Details.Window {
+			return v.release(r, approvals.Decision{Action: approvals.ActionApprove, Window: trustTime})
+		}
+		v.notice = "No trust window: the policy has no workspace, or the rule does not permit it."
 	default:
 		v.pager.scroll(key, v.bodyHeight(r))
 	}
@@ -349,6 +357,9 @@ func (v *review) rights(f *footer, r *approvals.Request) (keys string) {
 		return "a answer · d decline · v JSON · Esc list · ? keys"
 	case r != nil && r.Kind == approvals.KindResult:
 		return "a approve · d deny · e edit · v JSON · Esc list · ? keys"
+	}
+	if r != nil && r.Details.Window {
+		return "a approve · t trust · d deny · w answer · e edit · r remember · ? keys"
 	}
 	return "a approve · d deny · w answer · e edit · r remember · Esc list · ? keys"
 }

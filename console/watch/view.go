@@ -30,6 +30,7 @@ Deciding
   w   answer in words: the call does not run, and is not denied
   e   edit the arguments in $VISUAL or $EDITOR; the changes are shown
   r   remember: allow or deny such calls from now on
+  t   approve; for 15 minutes the run may read and write in the workspace
   A   all calls of the run at once: a approves, d denies them
 
 ?   these keys                      Ctrl-C     quit`

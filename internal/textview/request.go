@@ -144,7 +144,7 @@ func Decided(w io.Writer, request *approvals.Request) error {
 	if last, ok := request.FinalDecision(); ok && last.GrantID != "" && err == nil {
 		g := approvals.Grant{
 			Effect: approvals.GrantAllow, Scope: last.Scope, Principal: request.Principal, SessionID: request.SessionID,
-			Patterns: last.Patterns, ExpiresAt: last.GrantExpiresAt,
+			Patterns: last.Patterns, ExpiresAt: last.GrantExpiresAt, Window: last.Window != "", RunID: request.RunID,
 		}
 		if last.Action == approvals.ActionDenyAlways {
 			g.Effect = approvals.GrantDeny

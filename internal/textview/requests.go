@@ -1,8 +1,10 @@
 package textview
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -11,12 +13,13 @@ import (
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
-// Requests writes a list for people, with short ids. The last column of a list of pending requests is the
-// time left, of any other list the status.
+// Requests writes a list for people, with short ids. Pending requests are in the order in which people should
+// decide them, with the time left in the last column; any other list has the status there.
 func Requests(w io.Writer, list approvals.Page, status approvals.Status, now time.Time) error {
 	last, nothing := "STATUS", "No requests."
 	if status == approvals.StatusPending {
 		last, nothing = "LEFT", "No pending requests."
+		list.Items = slices.SortedStableFunc(slices.Values(list.Items), moreUrgent)
 	}
 	if len(list.Items) == 0 {
 		_, err := fmt.Fprintln(w, nothing)
@@ -28,12 +31,29 @@ func Requests(w io.Writer, list approvals.Page, status approvals.Status, now tim
 		r := &list.Items[i]
 		stands := shortStatus(r, now)
 		if status == approvals.StatusPending {
-			stands = humanize.Left(r.ExpiresAt.Sub(now))
+			stands = timeLeft(r, now)
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", sanitize.Line(approvals.ShortID(r.ID)), humanize.Ago(now.Sub(r.CreatedAt)), sanitize.Line(string(r.RiskLevel)),
 			sanitize.Line(r.ToolName), Shorten(sanitize.Line(previewOf(r)), PreviewWidth), agentOf(r, now), sanitize.Line(stands))
 	}
 	return endTable(w, table, list.NextCursor)
+}
+
+// byRisk has the risk levels, the highest first.
+var byRisk = []approvals.Risk{approvals.RiskCritical, approvals.RiskHigh, approvals.RiskMedium, approvals.RiskLow}
+
+// moreUrgent compares pending requests: the highest risk is first, then the least time left.
+func moreUrgent(a, b approvals.Request) int {
+	return cmp.Or(slices.Index(byRisk, a.RiskLevel)-slices.Index(byRisk, b.RiskLevel), a.ExpiresAt.Compare(b.ExpiresAt))
+}
+
+// timeLeft is the time in which a pending request must be decided, and whether silence approves it.
+func timeLeft(r *approvals.Request, now time.Time) string {
+	left := humanize.Left(r.ExpiresAt.Sub(now))
+	if r.OnTimeout == approvals.OnTimeoutApprove {
+		return left + ", then " + approvals.WordsFor(r.Kind).Automatic
+	}
+	return left
 }
 
 // agentOf is the agent's side of a request and for how long, "-" without a stored turn.

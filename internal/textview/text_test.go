@@ -186,3 +186,47 @@ func TestShellWord(t *testing.T) {
 		}
 	}
 }
+
+// TestPendingRequests: people see first what is most dangerous, then what ends first, and what silence approves.
+func TestPendingRequests(t *testing.T) {
+	now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+	one := func(id string, risk approvals.Risk, left time.Duration, onTimeout string) approvals.Request {
+		return approvals.Request{ID: id, ToolName: "bash", RiskLevel: risk, Status: approvals.StatusPending, CreatedAt: now, ExpiresAt: now.Add(left), OnTimeout: onTimeout}
+	}
+	page := approvals.Page{Items: []approvals.Request{
+		one("LOW", approvals.RiskLow, time.Minute, approvals.OnTimeoutApprove),
+		one("LATE", approvals.RiskHigh, 4*time.Minute, approvals.OnTimeoutDeny),
+		one("SOON", approvals.RiskHigh, 3*time.Minute, approvals.OnTimeoutDeny),
+		one("CRIT", approvals.RiskCritical, 5*time.Minute, approvals.OnTimeoutDeny),
+	}}
+	var text bytes.Buffer
+	if err := Requests(&text, page, approvals.StatusPending, now); err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, line := range strings.Split(strings.TrimSpace(text.String()), "\n")[1:] {
+		ids = append(ids, strings.Fields(line)[0])
+	}
+	if want := []string{"CRIT", "SOON", "LATE", "LOW"}; !cmp.Equal(ids, want) {
+		t.Errorf("order %v, want %v", ids, want)
+	}
+	if !strings.HasSuffix(strings.TrimSpace(text.String()), " 1m00s, then runs automatically") {
+		t.Errorf("the end does not name what silence approves:\n%s", &text)
+	}
+}
+
+// TestDecidedWithWindow: the decision names the run of the trust window and its end.
+func TestDecidedWithWindow(t *testing.T) {
+	ends := time.Date(2026, 8, 1, 12, 15, 0, 0, time.UTC)
+	r := approvals.Request{
+		ID: "01A", ToolName: "Write", Status: approvals.StatusApproved, SessionID: "s1", RunID: "r1", Principal: approvals.Principal{Tenant: "acme", User: "ann"},
+		Decisions: []approvals.Decision{{Action: approvals.ActionApprove, Window: "15m", GrantID: "01G", Scope: approvals.GrantSession, GrantExpiresAt: &ends}},
+	}
+	var text bytes.Buffer
+	if err := Decided(&text, &r); err != nil {
+		t.Fatal(err)
+	}
+	if want := "granted 01G: allow reads and writes in the workspace for run r1 of acme/ann//s1 until 2026-08-01T12:15:00Z\n"; !strings.HasSuffix(text.String(), want) {
+		t.Errorf("%q does not end with %q", text.String(), want)
+	}
+}

@@ -43,8 +43,9 @@ func globSelects(glob string, list []*PathGlob, listed func(Location) bool) bool
 	}
 	segments := append([]string{"**"}, strings.Split(strings.Trim(glob, "/"), "/")...)
 	segments = slices.CompactFunc(segments, func(a, b string) bool { return a == "**" && b == "**" })
+	names := filterNames(segments)
 	return len(segments) > maxSegments || slices.ContainsFunc(list, func(g *PathGlob) bool {
-		return g.Anywhere && selectsSegments(segments, strings.Split(g.Lower, "/"), false)
+		return g.Anywhere && selectsSegments(names, strings.Split(g.Lower, "/"), false)
 	})
 }
 
@@ -55,7 +56,22 @@ func (g *PathGlob) Selected(l Location) bool {
 		return false
 	}
 	segments := strings.Split(l.Lower, "/")
-	return len(segments) > maxSegments || selectsSegments(segments, strings.Split(g.Lower, "/"), false)
+	return len(segments) > maxSegments || selectsSegments(filterNames(segments), strings.Split(g.Lower, "/"), false)
+}
+
+// filterName is a segment of a filter.
+type filterName struct {
+	text  string // "**": any segments
+	plain string // with ? in place of each class in brackets and escaped letter
+	open  bool   // see openFilter
+}
+
+func filterNames(segments []string) []filterName {
+	names := make([]filterName, len(segments))
+	for i, text := range segments {
+		names[i] = filterName{text, classes.ReplaceAllString(text, "?"), openFilter.MatchString(text)}
+	}
+	return names
 }
 
 // expandBraces returns a glob for each combination of the alternatives in braces, or false if there
@@ -94,15 +110,15 @@ func expandBraces(glob string) ([]string, bool) {
 // selectsSegments reports whether a path matches the segments of both a filter and a listed glob.
 // The first named segment of the list must meet a segment of the filter other than **; pinned
 // reports that it has.
-func selectsSegments(filter, list []string, pinned bool) bool {
+func selectsSegments(filter []filterName, list []string, pinned bool) bool {
 	switch {
 	case len(list) == 0:
-		return pinned && !slices.ContainsFunc(filter, func(s string) bool { return s != "**" })
+		return pinned && !slices.ContainsFunc(filter, func(name filterName) bool { return name.text != "**" })
 	case list[0] == "**":
 		return selectsSegments(filter, list[1:], pinned) || (len(filter) > 0 && selectsSegments(filter[1:], list, pinned))
 	case len(filter) == 0:
 		return false
-	case filter[0] == "**":
+	case filter[0].text == "**":
 		return selectsSegments(filter[1:], list, pinned) || (pinned && selectsSegments(filter, list[1:], pinned))
 	}
 	meets := meetsName
@@ -116,27 +132,29 @@ func selectsSegments(filter, list []string, pinned bool) bool {
 var openFilter = regexp.MustCompile(`^[*?]*(\.[a-z0-9_+-]+)*(\.\*)?$`)
 
 // meetsName reports whether a filter's name selects a listed name by more than chance.
-func meetsName(filter, list string) bool {
+func meetsName(filter filterName, list string) bool {
 	switch {
 	case strings.HasPrefix(list, "*"):
-		return overlap(filter, list, true)
-	case strings.HasPrefix(filter, "*"):
-		return !openFilter.MatchString(filter) && overlap(filter, strings.ReplaceAll(list, "*", ""), false)
+		return overlap(filter.plain, list, true)
+	case strings.HasPrefix(filter.text, "*"):
+		return !filter.open && overlap(filter.plain, strings.ReplaceAll(list, "*", ""), false)
 	}
-	return overlap(filter, list, false)
+	return overlap(filter.plain, list, false)
 }
 
-func meetsAny(filter, list string) bool { return overlap(filter, list, false) }
+func meetsAny(filter filterName, list string) bool { return overlap(filter.plain, list, false) }
 
 // overlap reports whether one name can match a filter and a listed name. If strict, no * of the
-// filter matches a letter of the list. A class in brackets is any letter.
+// filter matches a letter of the list.
 func overlap(filter, list string, strict bool) bool {
-	filter = classes.ReplaceAllString(filter, "?")
-	reached := make([]bool, len(list)+1) // by the filter so far: how much of list is met
+	reached, next := make([]bool, len(list)+1), make([]bool, len(list)+1) // by the filter so far: how much of list is met
 	reached[0] = true
 	skipStars(reached, list)
 	for _, f := range []byte(filter) {
-		reached = overlapNext(reached, list, f)
+		if !overlapNext(next, reached, list, f) {
+			return false
+		}
+		reached, next = next, reached
 		if f == '*' && !strict {
 			for j := range len(list) {
 				reached[j+1] = reached[j+1] || reached[j]
@@ -153,22 +171,23 @@ func skipStars(reached []bool, list string) {
 	}
 }
 
-// overlapNext returns how much of the list is met with one more character of the filter.
-func overlapNext(reached []bool, list string, f byte) []bool {
-	next := make([]bool, len(list)+1)
+// overlapNext sets how much of the list is met with one more character of the filter, and reports whether any is.
+func overlapNext(next, reached []bool, list string, f byte) bool {
+	clear(next)
+	met := false
 	for j := range reached {
 		if !reached[j] {
 			continue
 		}
 		star := j < len(list) && list[j] == '*'
 		if star || f == '*' { // the star of the one matches what the other has
-			next[j] = true
+			next[j], met = true, true
 		}
 		if j < len(list) && !star && (f == '?' || f == list[j]) {
-			next[j+1] = true
+			next[j+1], met = true, true
 		}
 	}
-	return next
+	return met
 }
 
 // classes are sets of letters in a glob, and escaped letters.

@@ -17,8 +17,13 @@ type Places struct {
 	folders []string                 // of a shell, as the arguments name them
 	outside string                   // see Outside
 	uses    []shell.Use              // see Uses; nil: not needed yet
+	use     map[*shell.Command]int   // the first of uses of each command
 	written []Written                // see Written; nil: not needed yet
+	secret  *string                  // see ParsedCall.Secret; nil: not needed yet
 	secrets map[*shell.Command][]int // the words of a command that may name secrets
+	globs   map[string]bool          // words with globs, and whether they may name secrets
+
+	globCount int // see maxGlobs
 }
 
 // Written is a path that a shell command writes, moves or removes.
@@ -86,6 +91,7 @@ func (p *Places) CandidateWithin(r *Candidate) bool { return p.note(r.Place.Outs
 // CommandWithin reports whether every path that a command may name is inside the workspace.
 // Scratch reports whether paths in the folder for temporary files count as inside.
 func (p *Places) CommandWithin(of *shell.Command, scratch bool) bool {
+	p.Uses() // once for all commands
 	one := *p
 	one.scratch = scratch && of.Words[0] != "cd" // checks and commits may follow
 	return p.note(one.commandOutside(of))
@@ -229,10 +235,9 @@ func isDevice(path string) bool {
 
 // UseOf describes a command of the call.
 func (p *Places) UseOf(of *shell.Command) shell.Use {
-	for _, use := range p.Uses() {
-		if use.Command == of {
-			return use
-		}
+	uses := p.Uses()
+	if i, found := p.use[of]; found {
+		return uses[i]
 	}
 	use := shell.Use{Command: of} // it starts others
 	for _, word := range of.Words[1:] {
@@ -244,10 +249,15 @@ func (p *Places) UseOf(of *shell.Command) shell.Use {
 // Uses describes the commands of the call's scripts.
 func (p *Places) Uses() []shell.Use {
 	if p.uses == nil {
-		p.uses = []shell.Use{}
+		p.uses, p.use = []shell.Use{}, map[*shell.Command]int{}
 		for _, script := range p.call.Scripts() {
 			uses, _ := p.call.Known.Programs.Uses(script)
 			p.uses = append(p.uses, uses...)
+		}
+		for i, use := range p.uses {
+			if _, earlier := p.use[use.Command]; !earlier {
+				p.use[use.Command] = i
+			}
 		}
 	}
 	return p.uses

@@ -190,6 +190,14 @@ func (c *ParsedCall) MindsSecrets() bool { return c.Kind == Path || c.Kind == Sh
 
 // Secret returns the part of the call that may be a secret, or "".
 func (c *ParsedCall) Secret() string {
+	if c.Places.secret == nil {
+		found := c.findSecret()
+		c.Places.secret = &found
+	}
+	return *c.Places.secret
+}
+
+func (c *ParsedCall) findSecret() string {
 	if c.Filter != "" {
 		return c.Filter
 	}
@@ -208,7 +216,7 @@ func (c *ParsedCall) Secret() string {
 			continue
 		}
 		for _, word := range strings.FieldsFunc(c.Candidates[i].Text, isShellSign) { // redirections, here-documents, text that is not parsed
-			if c.Known.Profiles.isSecretWord(word, false) {
+			if c.isSecretWord(word, false) {
 				return word
 			}
 		}
@@ -217,6 +225,27 @@ func (c *ParsedCall) Secret() string {
 }
 
 func isShellSign(r rune) bool { return strings.ContainsRune(" \t\n;|&()<>`'\"$", r) }
+
+// maxGlobs is the most globs in the words of a call that are compared, each combination of braces as one. A further
+// word with one counts as a secret.
+const maxGlobs = 512
+
+// isSecretWord is [Profiles.isSecretWord], once for each word of the call.
+func (c *ParsedCall) isSecretWord(word string, searched bool) bool {
+	if searched || !strings.ContainsAny(word, match.GlobSigns) {
+		return c.Known.Profiles.isSecretWord(word, searched)
+	}
+	p := &c.Places
+	if found, known := p.globs[word]; known {
+		return found
+	}
+	if p.globs == nil {
+		p.globs = map[string]bool{}
+	}
+	p.globCount += 1 << min(strings.Count(word, "{"), 6)
+	p.globs[word] = p.globCount > maxGlobs || c.Known.Profiles.isSecretWord(word, false)
+	return p.globs[word]
+}
 
 // SecretReason returns why a call that may access secrets needs approval.
 func (c *ParsedCall) SecretReason() string { return c.SecretFlag() + " No allow rule names it." }
@@ -239,14 +268,14 @@ func (c *ParsedCall) SecretWords(of *shell.Command) []int {
 	for i := range of.Words {
 		switch {
 		case i == 0:
-		case i > maxSecretWords, i != pattern && c.mayShowSecret(of, i, searches), shell.SelectsNames(of) && c.Known.Profiles.isSecretWord(expressionSigns.Replace(of.Words[i]), false):
+		case i > maxSecretWords, i != pattern && c.mayShowSecret(of, i, searches), shell.SelectsNames(of) && c.isSecretWord(expressionSigns.Replace(of.Words[i]), false):
 			found = append(found, i)
 		}
 		if i > maxSecretWords {
 			break
 		}
 	}
-	if last := len(of.Words) - 1; last > 0 && searches && of.Folder != "" && len(found) == 0 && c.Known.Profiles.isSecretWord(of.Folder, true) {
+	if last := len(of.Words) - 1; last > 0 && searches && of.Folder != "" && len(found) == 0 && c.isSecretWord(of.Folder, true) {
 		found = append(found, last)
 	}
 	if c.Places.secrets == nil {
@@ -260,9 +289,9 @@ func (c *ParsedCall) SecretWords(of *shell.Command) []int {
 // of a cd before it, or shows variables.
 func (c *ParsedCall) mayShowSecret(of *shell.Command, i int, searches bool) bool {
 	word, operand := of.Words[i], shell.IsOperand(of.Words[i])
-	if c.Known.Profiles.isSecretWord(word, searches && operand) || of.ShowsEnvironment(i) {
+	if c.isSecretWord(word, searches && operand) || of.ShowsEnvironment(i) {
 		return true
 	}
 	text := strings.ContainsAny(word, " \t\n") && !strings.Contains(word, "/") && !searches // see isSecretWord
-	return of.Folder != "" && operand && !text && c.Known.Profiles.isSecretWord(match.JoinFolder(of.Folder, word), searches)
+	return of.Folder != "" && operand && !text && c.isSecretWord(match.JoinFolder(of.Folder, word), searches)
 }

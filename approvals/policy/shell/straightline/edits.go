@@ -26,11 +26,15 @@ type straightener struct {
 	reader *Reader
 	parts  [][2]span // of each here-document: its operator and word, and its text with the last line
 	sets   bool      // the script sets a variable
+	work   int       // bytes of source that may still be rewritten
 	failed bool
 }
 
 // apply returns a part of the source with edits, which must be in that part.
 func (s *straightener) apply(in span, edits []edit) string {
+	if s.spend(eachRewrite + in.to - in.from); s.failed {
+		return ""
+	}
 	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(a.from-b.from, a.to-b.to) })
 	var b strings.Builder
 	at := in.from
@@ -48,6 +52,12 @@ func (s *straightener) apply(in span, edits []edit) string {
 		return ""
 	}
 	return b.String()
+}
+
+// spend fails if the work for a script is more than its limit.
+func (s *straightener) spend(bytes int) {
+	s.work -= bytes
+	s.failed = s.failed || s.work < 0
 }
 
 // documents records the places of here-documents.

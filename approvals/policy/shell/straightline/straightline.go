@@ -13,6 +13,12 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
+// Limits of the work. Nested loops multiply the work, but not always the result.
+const (
+	maxRewrites = 8  // bytes of source that are rewritten, as a multiple of the longest script
+	eachRewrite = 64 // bytes that a rewrite counts beside its source
+)
+
 // Reader rewrites scripts. All fields are required.
 type Reader struct {
 	Parse    func(src string) (*syntax.File, error) // keeps comments
@@ -34,7 +40,7 @@ func (r *Reader) Of(src string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	s := &straightener{src: whole, reader: r}
+	s := &straightener{src: whole, reader: r, work: maxRewrites * r.Limit}
 	s.documents(file)
 	edits := s.list(file.Stmts, scope{}, true)
 	result := s.apply(span{0, len(whole)}, edits)
@@ -81,6 +87,9 @@ func signInComment(r rune) bool { return strings.ContainsRune("\\\"'`$!&;|<>(){}
 func (s *straightener) list(stmts []*syntax.Stmt, known scope, always bool) []edit {
 	var edits []edit
 	for i, stmt := range stmts {
+		if s.failed {
+			return nil
+		}
 		if s.drops(stmt, known, always) {
 			out := spanOf(stmt)
 			if i+1 < len(stmts) {

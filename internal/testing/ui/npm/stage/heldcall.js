@@ -1,7 +1,7 @@
 // A heldcall of one's own, and an agent that makes it hold calls.
 
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +11,7 @@ const { HELDCALL, UPSTREAM } = process.env;
 /** The policy that the tests judge with: nearly everything is asked about. */
 const policy = (options) => `
 default: ask
+${options.folder ? `workspace: ["${options.folder}"]` : ''}
 questions: {offer: [clarification, decision, env_var, input]}
 tools:
   terminal: {resource: command, as: shell}
@@ -37,6 +38,8 @@ rules:
     risk: critical
   - ask: ["short_lived"]
     timeout: 10s
+  - ask: ["ask_each_time"]
+    remember: false
   - ask: ["urgent_thing"]
     reviewers: [finance]
     escalate: {after: 2s, to: [oncall]}
@@ -73,12 +76,14 @@ async function freePort() {
 
 /**
  * Starts a heldcall; stop ends it for good, and halt only until start.
- * @param {{console?: string, port?: string, config?: string, token?: string}} [options] more of the console's configuration, its port, other keys of the configuration, and the token of somebody who may do all
+ * @param {{console?: string, port?: string, config?: string, token?: string, workspace?: boolean}} [options] more of the console's configuration, its port, other keys of the configuration, the token of somebody who may do all, and whether the policy has a workspace
  */
 export async function startHeldcall(options = {}) {
 	const dir = mkdtempSync(join(tmpdir(), 'heldcall-ui-'));
 	const [proxy, console] = [await freePort(), options.port ?? await freePort()];
-	writeFileSync(join(dir, 'policy.yaml'), policy(options));
+	const folder = options.workspace ? join(dir, 'app') : '';
+	if (folder) mkdirSync(folder);
+	writeFileSync(join(dir, 'policy.yaml'), policy({ ...options, folder }));
 	writeFileSync(join(dir, 'heldcall.yaml'), `
 proxy:
   listen: 127.0.0.1:${proxy}
@@ -92,6 +97,7 @@ nats: {listen: "", dir: "${join(dir, "data")}"}
 log: {level: warn}
 ${options.config ?? ''}`);
 	const held = new Heldcall(dir, `http://127.0.0.1:${proxy}`, `http://127.0.0.1:${console}`, options.token);
+	held.workspace = folder;
 	await held.start();
 	return held;
 }
