@@ -27,25 +27,37 @@ const (
 	// manyBytes is how much live memory counts as much. Up to it Go may keep as much garbage,
 	// which costs the least time; beyond it less, so that very many holds fit.
 	manyBytes     = 128 << 20
-	normalGarbage = 100 // percent of live memory
-	littleGarbage = 10
+	normalGarbage = 100      // percent of live memory
+	someGarbage   = 30       // of much live memory, when the store has released its own
+	littleGarbage = 10       // of much live memory, before
 	otherBytes    = 32 << 20 // what Go needs beside the heap and stacks
+)
+
+// burst is how far a burst of holds is.
+type burst int
+
+const (
+	burstBegins burst = iota // holds begin
+	burstHeld                // they wait, and the store has memory of their beginning
+	burstOver                // it has released that too
 )
 
 // limitGarbage sets how much garbage Go may keep. While holds begin, it also limits the free
 // memory that Go keeps from the system. It leaves GOGC and GOMEMLIMIT of the environment as
 // they are.
-func limitGarbage(begin bool) {
+func limitGarbage(b burst) {
 	used := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	runtimemetrics.Read(used)
 	live, stacks := used[0].Value.Uint64(), used[1].Value.Uint64()
 	many := live > manyBytes
 	percent, limit := normalGarbage, int64(math.MaxInt64)
-	if many {
+	switch {
+	case many && b == burstBegins:
+		percent, limit = littleGarbage, int64(live+stacks)*(100+littleGarbage)/100+otherBytes
+	case many && b == burstHeld:
 		percent = littleGarbage
-	}
-	if many && begin {
-		limit = int64(live+stacks)*(100+littleGarbage)/100 + otherBytes
+	case many:
+		percent = someGarbage
 	}
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(percent)
@@ -65,7 +77,7 @@ type memoryReclaimer struct {
 	mu    sync.Mutex
 	timer *time.Timer // nil while nothing is to be freed
 	began int         // holds since the last check
-	burst int         // holds since memory was freed
+	holds int         // since memory was freed
 	again bool        // memory has to be freed again
 	ended bool
 }
@@ -87,34 +99,34 @@ func (r *memoryReclaimer) add(holds int) {
 
 // check frees memory if there was a burst and it is over.
 func (r *memoryReclaimer) check() {
-	due := r.due()
-	limitGarbage(!due)
-	if due {
+	b, free := r.next()
+	limitGarbage(b)
+	if free {
 		r.free()
 	}
 }
 
-func (r *memoryReclaimer) due() bool {
+// next returns how far the burst is, and whether memory has to be freed.
+func (r *memoryReclaimer) next() (b burst, free bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
-		return false
+		return burstOver, false
 	}
 	quiet := r.began == 0
-	r.burst, r.began = r.burst+r.began, 0
+	r.holds, r.began = r.holds+r.began, 0
 	switch {
 	case !quiet:
 		r.timer.Reset(reclaimAfter)
-		return false
-	case r.burst >= burstHolds:
-		r.burst, r.again = 0, true
+		return burstBegins, false
+	case r.holds >= burstHolds:
+		r.holds, r.again = 0, true
 		r.timer.Reset(reclaimAgain)
-		return true
+		return burstHeld, true
 	}
 	r.timer = nil
-	due := r.again
-	r.again = false
-	return due
+	free, r.again = r.again, false
+	return burstOver, free
 }
 
 // end ends freeing.

@@ -89,20 +89,19 @@ func TestLimitGarbage(t *testing.T) {
 	defer func() { debug.SetGCPercent(before); debug.SetMemoryLimit(limit) }()
 	live := make([]byte, 2*manyBytes)
 	runtime.GC()
-	limitGarbage(true)
-	if got := debug.SetMemoryLimit(-1); got < 2*manyBytes || got > 4*manyBytes {
-		t.Errorf("with %d live bytes and holds that begin the limit is %d bytes", len(live), got)
-	}
-	limitGarbage(false)
-	if got := debug.SetMemoryLimit(-1); got != math.MaxInt64 {
-		t.Errorf("without holds that begin the limit is %d bytes", got)
-	}
-	if got := debug.SetGCPercent(normalGarbage); got != littleGarbage {
-		t.Errorf("with %d live bytes Go may keep %d%% of garbage, want %d%%", len(live), got, littleGarbage)
+	for b, want := range map[burst]int{burstBegins: littleGarbage, burstHeld: littleGarbage, burstOver: someGarbage} {
+		limitGarbage(b)
+		got := debug.SetMemoryLimit(-1)
+		if limited := got < 4*manyBytes && got > 2*manyBytes; limited != (b == burstBegins) || (!limited && got != math.MaxInt64) {
+			t.Errorf("%d: with %d live bytes the limit is %d bytes", b, len(live), got)
+		}
+		if got := debug.SetGCPercent(normalGarbage); got != want {
+			t.Errorf("%d: with %d live bytes Go may keep %d%% of garbage, want %d%%", b, len(live), got, want)
+		}
 	}
 	runtime.KeepAlive(live)
 	runtime.GC()
-	limitGarbage(true)
+	limitGarbage(burstBegins)
 	if got := debug.SetGCPercent(normalGarbage); got != normalGarbage {
 		t.Errorf("with little live memory Go may keep %d%% of garbage, want %d%%", got, normalGarbage)
 	}
