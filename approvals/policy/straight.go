@@ -1,6 +1,12 @@
 package policy
 
-import "github.com/heldcall/heldcall/approvals/policy/resource"
+import (
+	"slices"
+
+	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/approvals/policy/shell"
+	"github.com/heldcall/heldcall/approvals/policy/shell/straightline"
+)
 
 // judged returns the verdict on a call, and the evaluation from which it follows.
 func judged(p *Policy, c Call) (Verdict, *evaluation) {
@@ -28,10 +34,17 @@ func (q *question) straightLine(v *Verdict) *evaluation {
 
 // straightened is [question.straightLine] for an evaluation of a call that no rule covers.
 func straightened(e *evaluation) *evaluation {
-	if e.c.Kind != resource.Shell || len(e.c.Doubts) > 0 || len(e.c.Call.Secrets) > 0 {
+	if len(e.c.Doubts) > 0 || len(e.c.Call.Secrets) > 0 || !slices.ContainsFunc(e.c.Scripts(), mayChange) {
 		return nil
 	}
 	known := e.policy.rules.Known
 	known.Programs = known.Programs.Straight()
 	return &evaluation{policy: e.policy, c: resource.Parse(e.c.Call, &known, parseRules{e.policy}), granted: e.granted}
+}
+
+// mayChange reports whether the straight line of a script may have other commands than the script.
+func mayChange(s *shell.Script) bool {
+	return s.Problem != "" || s.NotSimple != "" || slices.ContainsFunc(s.Commands, func(c *shell.Command) bool {
+		return len(c.Words) > 0 && straightline.LeavesOut(c.Words[0])
+	})
 }

@@ -254,23 +254,27 @@ func (s *straightener) drops(stmt *syntax.Stmt, known scope, always bool) bool {
 	return false
 }
 
-// runsNothing reports whether a command is a builtin that only ends a script or loop, waits, or decides what the shell
-// does at errors.
+// idle are the builtins that only end a script or loop, wait, or decide what the shell does at errors, if their words are
+// of that kind.
+var idle = map[string]func([]*syntax.Word) bool{
+	"set": setsErrors, "exit": mayBeNumber, "break": mayBeNumber, "continue": mayBeNumber,
+	"wait": func(words []*syntax.Word) bool { return len(words) == 0 },
+}
+
+// LeavesOut reports whether [Reader.Of] may leave out a command of a program.
+func LeavesOut(program string) bool { return idle[program] != nil }
+
+// runsNothing reports whether a command is one of the builtins that are idle.
 func runsNothing(args []*syntax.Word) bool {
-	rest := args[1:]
-	switch args[0].Lit() {
-	case "set":
-		return len(rest) > 0 && setsErrors(rest)
-	case "exit", "break", "continue":
-		return len(rest) == 0 || (len(rest) == 1 && isNumber(rest[0]))
-	case "wait":
-		return len(rest) == 0
-	}
-	return false
+	is := idle[args[0].Lit()]
+	return is != nil && is(args[1:])
 }
 
 // setsErrors reports whether the words after set only decide what the shell does at errors, or have it print its commands.
 func setsErrors(words []*syntax.Word) bool {
+	if len(words) == 0 {
+		return false
+	}
 	for i := 0; i < len(words); i++ {
 		word := words[i].Lit()
 		if len(word) < 2 || (word[0] != '-' && word[0] != '+') || strings.Trim(word[1:], "euxo") != "" {
@@ -283,6 +287,11 @@ func setsErrors(words []*syntax.Word) bool {
 		}
 	}
 	return true
+}
+
+// mayBeNumber reports whether words are none, or a number.
+func mayBeNumber(words []*syntax.Word) bool {
+	return len(words) == 0 || (len(words) == 1 && isNumber(words[0]))
 }
 
 // isNumber reports whether a word is a number, or the status of the last command.
