@@ -16,10 +16,8 @@ GORACE    ?= atexit_sleep_ms=0
 GOGC      ?= 400
 TESTJOBS  ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
-# The stores of tests sync each write: they are in memory where that has 4 GB left. Go's own
-# files stay on the disk.
-TESTTMP   ?= $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 { print "/dev/shm" }')
-TESTEXEC  := $(if $(TESTTMP),-exec 'env TMPDIR=$(TESTTMP) GOTMPDIR=$(TESTTMP)')
+# The stores of tests sync each write: they are in memory where that has 8 GB left.
+TESTTMP   ?= $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8000000 { print "/dev/shm" }')
 
 # How long the tests of a package may take. On two busy processors those of app take
 # nearly the ten minutes that Go gives them by itself.
@@ -38,7 +36,7 @@ build: ## the program, as bin/heldcall
 	$(GO) build -trimpath -o bin/ ./cmd/heldcall
 
 test: ## all tests with the race detector; needs Go only
-	GORACE=$(GORACE) GOGC=$(GOGC) $(GO) test -race -vet=off -p $(TESTJOBS) -timeout $(PATIENCE) $(TESTEXEC) ./...
+	GORACE=$(GORACE) GOGC=$(GOGC) $(if $(TESTTMP),TMPDIR=$(TESTTMP) GOTMPDIR=$(TESTTMP)) $(GO) test -race -vet=off -p $(TESTJOBS) -timeout $(PATIENCE) ./...
 
 check: format vet lint test queries tidy vuln ## everything that must be clean before a commit
 
