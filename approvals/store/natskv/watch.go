@@ -40,8 +40,9 @@ const (
 	// unopened is the time after which a watch that cannot be opened tries another server: a
 	// cluster elects a leader sooner.
 	unopened = 12 * time.Second
-	// openTimeout bounds an attempt to open a watch: while a cluster elects a leader, an
-	// attempt has no answer, but a later one has.
+	// openTimeout bounds the first attempt to open a watch: while a cluster elects a leader, an
+	// attempt has no answer, but a later one has. Each further attempt may take twice as long as
+	// the one before, up to OpTimeout: a busy server answers late.
 	openTimeout = 2 * time.Second
 	// watchHeartbeat is the time between two heartbeats of an idle watch. A watch without two
 	// is opened again: the server of a cluster that had its consumer may be lost.
@@ -65,7 +66,7 @@ var errMissed = errors.New("messages of the watch are missing")
 // revision: a bucket keeps one revision of each key, so entries and changes are in the order
 // of revisions.
 func (b Bucket) Watch(ctx context.Context, w Watched) error {
-	watch := &watch{bucket: b, Watched: w, last: w.After}
+	watch := &watch{bucket: b, Watched: w, last: w.After, timeout: openTimeout}
 	var failing time.Time // since when it cannot be opened
 	for ctx.Err() == nil {
 		reconnected, began := b.Backend.NextReconnect(), time.Now()
@@ -74,6 +75,7 @@ func (b Bucket) Watch(ctx context.Context, w Watched) error {
 		switch {
 		case ctx.Err() != nil:
 		case errors.As(err, new(*openError)):
+			watch.timeout = min(2*watch.timeout, OpTimeout)
 			err, level := b.Backend.Fail(opWatch, "watch "+b.KV.Bucket(), err), slog.LevelDebug
 			switch {
 			case failing.IsZero():
@@ -83,7 +85,7 @@ func (b Bucket) Watch(ctx context.Context, w Watched) error {
 			}
 			b.Backend.Log.Log(ctx, level, "failed to watch; trying again", "error", err)
 		default:
-			failing = time.Time{}
+			failing, watch.timeout = time.Time{}, openTimeout
 			b.Backend.Log.Debug("a watch has ended; opening it again", "bucket", b.KV.Bucket(), "error", err)
 			if time.Since(began) > rewatchDelay {
 				continue
@@ -101,8 +103,9 @@ func (b Bucket) Watch(ctx context.Context, w Watched) error {
 // watch is the state of a [Bucket.Watch].
 type watch struct {
 	Watched
-	bucket Bucket
-	last   uint64 // revision of the last entry
+	bucket  Bucket
+	last    uint64        // revision of the last entry
+	timeout time.Duration // of the next attempt to open it
 }
 
 // follow reads the changes after the last revision until the next reconnect, an error or the
@@ -164,7 +167,7 @@ func (w *watch) setCurrent(current bool) {
 // open creates the consumer of a watch. It has its state in the memory of one server, and is
 // removed by it. When the watch is current, it has read what there is up to the revision existing.
 func (w *watch) open(ctx context.Context) (consumer jetstream.Consumer, existing uint64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	ctx, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()
 	if w.Position != nil {
 		if existing, err = w.bucket.lastRevision(ctx); err != nil {
