@@ -8,6 +8,32 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
+// flushTime bounds the writes about runs when the program stops.
+const flushTime = time.Second
+
+// flush records the last outcomes whose timers have not fired before the program stops.
+func (a *activity) flush(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, flushTime)
+	defer cancel()
+	for _, one := range a.unrecorded() {
+		if err := a.write(ctx, &one); err != nil {
+			a.log.Warn("the last outcome of a run is not recorded", "run", one.run.ID, "error", err)
+		}
+	}
+}
+
+// unrecorded returns the runs with an outcome that their record does not have.
+func (a *activity) unrecorded() (found []activeRun) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, one := range a.byID {
+		if recorded, _ := a.runs.find(one.run.ID); one.run.LastOutcome != "" && one.run.LastOutcome != recorded.LastOutcome {
+			found = append(found, *one)
+		}
+	}
+	return found
+}
+
 // finish ends a run, unless a request of it is held or another process knows that it is
 // active.
 func (a *activity) finish(ctx context.Context, one *activeRun, now time.Time) (next time.Time, err error) {

@@ -165,6 +165,7 @@ func (g *Gate) Run(ctx context.Context) error {
 		return fmt.Errorf("watch the store: %w", err)
 	}
 	if loads.Load() == watches {
+		g.activity.flush(context.WithoutCancel(ctx))
 		g.transitions.closing.Close()
 	}
 	return nil

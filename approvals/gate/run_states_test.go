@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -185,6 +186,24 @@ func TestRequestsOfAnEndedRun(t *testing.T) {
 		a.requested(newer)
 		if all := a.list(); len(all) != 1 || all[0].State != approvals.RunRunning {
 			t.Errorf("%s, then asked again: %+v", name, all)
+		}
+	}
+}
+
+// The outcome of a turn is recorded when the program stops before its timer fires.
+func TestLastOutcomeIsRecordedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	s := &memoryRuns{}
+	a := &activity{runs: newTestRuns(s), idle: time.Hour, log: slog.New(slog.DiscardHandler), byID: map[string]*activeRun{}, latest: map[session]string{}}
+	leave := a.enter(true, func() Entry { return Entry{Run: approvals.Run{ID: "run"}} })
+	if a.flush(t.Context()); s.revision != 0 {
+		t.Errorf("without an outcome: %+v", s.run)
+	}
+	leave(approvals.OutcomeDeniedByPerson)
+	for range 2 { // the second has nothing to write
+		a.flush(t.Context())
+		if s.revision != 1 || s.run.LastOutcome != approvals.OutcomeDeniedByPerson {
+			t.Errorf("after %d writes: %+v", s.revision, s.run)
 		}
 	}
 }
