@@ -80,16 +80,16 @@ func (r *receivers) configuration() string {
 // next waits for n more requests at both, and returns the time that each took since its creation. Messages of Slack
 // have no time of their request: both are paired in their order.
 func (r *receivers) next(n int) (slack, webhook []int64, err error) {
-	const limit = 30 * time.Second
+	const silence = 30 * time.Second // after which no more is expected: each message costs writes to the disk
 	var created, posted []time.Time
-	for late := time.After(limit); len(created) < n || len(posted) < n; {
+	for len(created) < n || len(posted) < n {
 		select {
 		case m := <-r.hooked:
 			created, webhook = append(created, m.created), append(webhook, int64(m.came.Sub(m.created)))
 		case at := <-r.posted:
 			posted = append(posted, at)
-		case <-late:
-			return nil, nil, fmt.Errorf("of %d requests %d were at the webhook and %d in Slack within %s", n, len(created), len(posted), limit)
+		case <-time.After(silence):
+			return nil, nil, fmt.Errorf("of %d requests %d were at the webhook and %d in Slack, and none came for %s", n, len(created), len(posted), silence)
 		}
 	}
 	slices.SortFunc(created, time.Time.Compare)
