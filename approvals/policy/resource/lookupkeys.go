@@ -13,9 +13,12 @@ type Keys struct {
 	Any   bool     // any deny or ask pattern may match
 }
 
+// usualKeys is how many keys a call has as a rule, before equal ones are removed.
+const usualKeys = 16
+
 // lookupKeys returns the keys of a call, for deny and ask patterns and for allow patterns.
 func lookupKeys(c *ParsedCall) Keys {
-	k := Keys{Any: c.Ambiguity != "" || c.IsTree() || len(c.Candidates) == 0}
+	k := Keys{Texts: make([]string, 0, usualKeys), Any: c.Ambiguity != "" || c.IsTree() || len(c.Candidates) == 0}
 	for i := range c.Candidates {
 		k.add(c.Kind, &c.Candidates[i])
 	}

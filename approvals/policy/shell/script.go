@@ -229,6 +229,7 @@ func (f *finder) finish() {
 		s.lower[i] = match.FoldCase(text)
 	}
 	folder := ""
+	s.All = make([]*Command, 0, len(s.Commands))
 	for _, c := range s.Commands {
 		folder = c.changeFolder(folder)
 		s.All = c.appendAll(s.All)

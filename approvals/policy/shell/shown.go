@@ -38,7 +38,7 @@ func (s *Script) Shown() []string {
 		at    int
 		texts []string
 	}
-	var entries []entry
+	entries := make([]entry, 0, len(s.Commands)+len(s.others))
 	for _, c := range s.Commands {
 		one := entry{at: c.at()}
 		for _, each := range c.appendAll(nil) {
@@ -113,8 +113,8 @@ func sourceOf(n syntax.Node, src string) string { return spanOf(n).in(src) }
 
 // Display is a command as one would write it.
 func (c *Command) Display() string {
-	words := slices.Clone(c.Words)
-	for i, w := range words {
+	words := make([]string, len(c.Words))
+	for i, w := range c.Words {
 		words[i] = strings.ReplaceAll(w, unknown, "…")
 	}
 	if c.Redirect {

@@ -49,6 +49,7 @@ type PathUse struct {
 // the script may do more than that: it is not parsed, or more than plain words in a list. A command
 // without paths may work on its folder.
 func (t *Programs) Uses(s *Script) (uses []Use, all bool) {
+	uses = make([]Use, 0, len(s.All))
 	for _, c := range s.All {
 		if c.passesThrough() {
 			continue
@@ -72,8 +73,9 @@ func (c *Command) passesThrough() bool {
 
 func (t *Programs) use(c *Command) Use {
 	u := Use{Command: c, Program: path.Base(c.Words[0]), Folder: c.Folder}
+	u.Words = make([]Word, len(c.Words))
 	for i, text := range c.Words {
-		u.Words = append(u.Words, Word{Text: strings.ReplaceAll(text, unknown, "…"), Known: !strings.Contains(text, unknown), Glob: c.isWild(i)})
+		u.Words[i] = Word{Text: strings.ReplaceAll(text, unknown, "…"), Known: !strings.Contains(text, unknown), Glob: c.isWild(i)}
 	}
 	if c.Redirect {
 		return u.redirection()

@@ -132,7 +132,6 @@ func (t *Table) classOf(argv []string, wild []bool) (Entry, int) {
 	if e, length := t.tasks.own.classOf(name, argv); e.Class != Unknown {
 		return e, length
 	}
-	may := t.may(append([]string{name}, argv[1:]...), wild, true)
 	entries, key, length := t.longest(name, argv)
 	if t.tasks.runs(key, argv[length:]) || t.tasks.runs(name, argv[1:]) { // npm run test, npm test
 		return t.tasks.entry(argv[length:]), length
@@ -141,7 +140,7 @@ func (t *Table) classOf(argv []string, wild []bool) (Entry, int) {
 	if e.Class == Unknown && t.RunsOthers(argv[0]) {
 		return Entry{Class: Run, Why: "may run other programs"}, length
 	}
-	if e.Class.OnlyKnown() && !allKnown(may, argv, length, e) {
+	if e.Class.OnlyKnown() && !allKnown(t.may(slices.Concat([]string{name}, argv[1:]), wild, true), argv, length, e) {
 		e.Class, e.Why = Unknown, "has options or operands that the table does not list"
 	}
 	return e, length

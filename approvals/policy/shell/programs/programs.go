@@ -13,8 +13,8 @@ type Table struct {
 	options      map[string]*Program
 	wrappers     map[string]*Wrapper
 	shells       map[string]bool
-	interpreters map[string]bool // those that are no shells
-	runners      map[string]bool
+	interpreters map[string]bool     // shells too
+	runners      map[string]bool     // wrappers and interpreters too
 	writers      map[string]bool     // by name, or name and subcommand
 	searchers    map[string]bool     // without folder
 	recursive    map[string]bool     // those that are searchers with -r
@@ -51,8 +51,14 @@ func (t *Table) Writes(argv []string) bool {
 // and without version.
 func Names(word string) (name, base string) {
 	name = strings.TrimSuffix(strings.ToLower(lastSegment(word)), ".exe")
-	return name, strings.TrimRight(name, "0123456789.-")
+	base = name
+	for base != "" && isVersion(base[len(base)-1]) {
+		base = base[:len(base)-1]
+	}
+	return name, base
 }
+
+func isVersion(c byte) bool { return ('0' <= c && c <= '9') || c == '.' || c == '-' }
 
 func among(all map[string]bool, word string) bool {
 	name, base := Names(word)
@@ -73,13 +79,13 @@ func (t *Table) IsShell(word string) bool { return among(t.shells, word) }
 
 // IsInterpreter reports whether a program runs its operand or input as a script.
 func (t *Table) IsInterpreter(word string) bool {
-	return t.IsShell(word) || among(t.interpreters, word)
+	return among(t.interpreters, word)
 }
 
 // RunsOthers reports whether a program runs other programs or text. An allow pattern covers it only
 // without a *, or if its options are listed.
 func (t *Table) RunsOthers(word string) bool {
-	return t.Wrapper(word) != nil || among(t.runners, word) || t.IsInterpreter(word)
+	return among(t.runners, word)
 }
 
 // Variables are the known environment variables.

@@ -2,6 +2,7 @@ package programs
 
 import (
 	_ "embed"
+	"maps"
 	"strings"
 	"sync"
 
@@ -45,6 +46,11 @@ var Known = sync.OnceValue(func() *Table {
 		}},
 	})
 	readClasses(r, t)
+	maps.Copy(t.interpreters, t.shells)
+	maps.Copy(t.runners, t.interpreters)
+	for name := range t.wrappers {
+		t.runners[name] = true
+	}
 	for _, r := range []*strictyaml.Reader{builds, r} {
 		if len(r.Errors) > 0 {
 			panic("internal error: the table of programs is not well formed: " + r.Errors.Error())

@@ -55,7 +55,12 @@ func plainStmt(text string, start int) *syntax.Stmt {
 		args[i] = &one.word
 		text, at = rest, at+len(word)+len(" ")
 	}
-	return &syntax.Stmt{Cmd: &syntax.CallExpr{Args: args}, Position: position(start)}
+	one := &struct {
+		stmt syntax.Stmt
+		call syntax.CallExpr
+	}{stmt: syntax.Stmt{Position: position(start)}, call: syntax.CallExpr{Args: args}}
+	one.stmt.Cmd = &one.call
+	return &one.stmt
 }
 
 // position is that of a byte in the first line.
