@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"slices"
 	"time"
 
@@ -17,6 +18,7 @@ type entry struct {
 	at       int64 // when the revision was written, unix seconds
 	open     bool  // not closed: something may wait for the request
 	fields   [fields]string
+	texts    approvals.SearchFilter
 }
 
 // The fields of an entry, in the order in which it is stored.
@@ -30,18 +32,19 @@ const (
 )
 
 func entryOf(r *approvals.Request, revision uint64, at time.Time) *entry {
-	return &entry{revision, at.Unix(), true, [fields]string{string(r.Status), string(r.Kind), string(r.RiskLevel), r.SessionID, r.RunID}}
+	values := [fields]string{string(r.Status), string(r.Kind), string(r.RiskLevel), r.SessionID, r.RunID}
+	return &entry{revision, at.Unix(), true, values, approvals.NewSearchFilter(r)}
 }
 
-// matches reports whether a filter selects the request. It ignores Text and Cursor.
-func (e *entry) matches(f *approvals.Filter) bool {
-	return f.Matches(&approvals.Request{
+// matches reports whether a filter may select the request. It ignores Text, for which there is the search, and Cursor.
+func (e *entry) matches(f *approvals.Filter, search approvals.Search) bool {
+	return search.May(e.texts) && f.Matches(&approvals.Request{
 		Status: approvals.Status(e.fields[fieldStatus]), Kind: approvals.Kind(e.fields[fieldKind]), RiskLevel: approvals.Risk(e.fields[fieldRisk]),
 		SessionID: e.fields[fieldSession], RunID: e.fields[fieldRun],
 	})
 }
 
-// encode returns the stored form of the entry. parseEntry reads it.
+// encode returns the stored form of the entry, with a checksum. parseEntry reads it.
 func (e *entry) encode() []byte {
 	b := binary.AppendUvarint(nil, e.revision)
 	b = binary.AppendVarint(b, e.at)
@@ -50,8 +53,11 @@ func (e *entry) encode() []byte {
 		b = binary.AppendUvarint(b, uint64(len(value)))
 		b = append(b, value...)
 	}
-	return b
+	b = append(b, e.texts...)
+	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, checksums))
 }
+
+var checksums = crc32.MakeTable(crc32.Castagnoli)
 
 func boolByte(b bool) byte {
 	if b {
@@ -67,6 +73,11 @@ func parseEntry(b []byte) (*entry, error) {
 	if b == nil {
 		return nil, nil
 	}
+	end := len(b) - crc32.Size
+	if end < 0 || binary.BigEndian.Uint32(b[end:]) != crc32.Checksum(b[:end], checksums) {
+		return nil, errEntry
+	}
+	b = b[:end]
 	e, n, m := &entry{}, 0, 0
 	if e.revision, n = binary.Uvarint(b); n <= 0 {
 		return nil, errEntry
@@ -82,6 +93,7 @@ func parseEntry(b []byte) (*entry, error) {
 		}
 		e.fields[i], b = string(b[n:n+int(size)]), b[n+int(size):]
 	}
+	e.texts = bytes.Clone(b) // the file may change
 	return e, nil
 }
 

@@ -1,5 +1,5 @@
-// Package requestindex is an index of requests by the fields that filters compare. It is in a file,
-// so that memory does not grow with the history. The requests themselves are in a bucket, from
+// Package requestindex is an index of requests by the fields that filters compare, and by which words their
+// texts cannot contain. It is in a file, so that memory does not grow with the history. The requests themselves are in a bucket, from
 // which the file is made again if it is missing or damaged.
 //
 // Read [Open], entry.go (the fields of a request), search.go, then flush.go (changes are in memory
@@ -25,7 +25,7 @@ import (
 )
 
 // version is that of the format of the file. A file of another version is made again.
-const version = 1
+const version = 2
 
 // lockWait is the time limit for the lock of the file.
 const lockWait = 5 * time.Second

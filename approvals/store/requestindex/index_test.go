@@ -52,7 +52,8 @@ func TestSearch(t *testing.T) {
 	x := open(t, path, source)
 	long := strings.Repeat("s", 300)
 	for i, id := range []string{"03", "01", "02"} {
-		x.Put(&approvals.Request{ID: id, Status: approvals.StatusPending, RunID: "r", SessionID: long}, uint64(i+1), now)
+		r := approvals.Request{ID: id, Status: approvals.StatusPending, RunID: "r", SessionID: long, ToolName: "deploy", Resource: "pending-" + id}
+		x.Put(&r, uint64(i+1), now)
 	}
 	if x.Put(&approvals.Request{ID: "03", Status: approvals.StatusDenied}, 0, now) {
 		t.Error("an older revision was indexed")
@@ -74,6 +75,12 @@ func TestSearch(t *testing.T) {
 			{approvals.Filter{Limit: 3, RunID: "other"}, "", false},
 			{approvals.Filter{Limit: 3, SessionID: long}, "03 01", false},
 			{approvals.Filter{Limit: 3, SessionID: long + "x"}, "", false},
+			{approvals.Filter{Limit: 3, Text: "deploy"}, "03 01", false},
+			{approvals.Filter{Limit: 1, Text: "deploy"}, "03", true},
+			{approvals.Filter{Limit: 3, Text: "deploy", Cursor: "03"}, "01", false},
+			{approvals.Filter{Limit: 3, Text: "DEPLOY pending-03", RunID: "r"}, "03", false},
+			{approvals.Filter{Limit: 3, Text: "undeployed"}, "", false},
+			{approvals.Filter{Limit: 3, Text: "by"}, "03 02 01", false},
 		} {
 			if got, more := search(t, x, tt.filter); got != tt.want || more != tt.more {
 				t.Errorf("%s, %+v: %q, %v; want %q, %v", where, tt.filter, got, more, tt.want, tt.more)

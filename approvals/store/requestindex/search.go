@@ -13,7 +13,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Search returns the ids of a page, newest first, and whether there are more.
+// Search returns the ids of a page, newest first, and whether there are more. The requests may lack words of the text.
 func (x *Index) Search(f approvals.Filter) (ids []string, more bool, err error) {
 	changed := x.changes()
 	err = x.view(func(tx *bolt.Tx) error {
@@ -41,17 +41,18 @@ func (x *Index) changes() map[string]*entry {
 	return maps.Clone(x.changed)
 }
 
-// found yields the ids that a filter selects, newest first, from the changes and from the file.
+// found yields the ids that a filter may select, newest first, from the changes and from the file.
 func found(tx *bolt.Tx, f *approvals.Filter, changed map[string]*entry) iter.Seq2[string, error] {
+	search := approvals.NewSearch(f.Text)
 	var fresh []string // descending
 	for id, e := range changed {
-		if e != nil && (f.Cursor == "" || id < f.Cursor) && e.matches(f) {
+		if e != nil && (f.Cursor == "" || id < f.Cursor) && e.matches(f, search) {
 			fresh = append(fresh, id)
 		}
 	}
 	slices.SortFunc(fresh, func(a, b string) int { return strings.Compare(b, a) })
 	return func(yield func(string, error) bool) {
-		for id, err := range stored(tx, f) {
+		for id, err := range stored(tx, f, search) {
 			for ; len(fresh) > 0 && fresh[0] > id && err == nil; fresh = fresh[1:] {
 				if !yield(fresh[0], nil) {
 					return
@@ -69,9 +70,9 @@ func found(tx *bolt.Tx, f *approvals.Filter, changed map[string]*entry) iter.Seq
 	}
 }
 
-// stored yields the ids in the file that a filter selects, newest first. It reads the keys of the
+// stored yields the ids in the file that a filter may select, newest first. It reads the keys of the
 // field by which, as a rule, the fewest requests are selected.
-func stored(tx *bolt.Tx, f *approvals.Filter) iter.Seq2[string, error] {
+func stored(tx *bolt.Tx, f *approvals.Filter, search approvals.Search) iter.Seq2[string, error] {
 	prefix, others := narrowest(f)
 	requests, cursor := tx.Bucket(bucketRequests), tx.Bucket(bucketRequests).Cursor()
 	if prefix != nil {
@@ -89,7 +90,7 @@ func stored(tx *bolt.Tx, f *approvals.Filter) iter.Seq2[string, error] {
 					yield("", fmt.Errorf("request %s: %w", id, errEntry))
 					return
 				}
-				if !e.matches(f) {
+				if !e.matches(f, search) {
 					continue
 				}
 			}
@@ -114,10 +115,10 @@ func narrowest(f *approvals.Filter) (prefix []byte, others bool) {
 	}
 	for _, field := range order {
 		if values[field] != "" {
-			return fieldPrefix(field, values[field]), set > 1 || len(values[field]) > longestValue
+			return fieldPrefix(field, values[field]), set > 1 || f.Text != "" || len(values[field]) > longestValue
 		}
 	}
-	return nil, false
+	return nil, f.Text != ""
 }
 
 // last moves a cursor to the last key that has a prefix and then an id before the given one ("": any id).

@@ -1,0 +1,54 @@
+package approvals_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/approvals"
+)
+
+// A filter excludes no request that the search finds.
+func FuzzSearchFilter(f *testing.F) {
+	f.Add("make deploy-12. && make check", "deploy-12.")
+	f.Add("Pay the ΣΊΣΥΦΟΣ invoice", "σίσυφος pay")
+	f.Add(`caf\u00e9`, "é")
+	f.Add("ab", "ab")
+	f.Add(strings.Repeat("0123456789abcdef", 100), "f01")
+	f.Fuzz(func(t *testing.T, text, words string) {
+		arguments, err := json.Marshal(map[string]string{"command": text})
+		if err != nil {
+			t.Skip(err)
+		}
+		r := approvals.Request{ID: "01ABC", ToolName: text, Arguments: arguments}
+		filter := approvals.NewSearchFilter(&r)
+		for _, search := range []approvals.Search{approvals.NewSearch(words), approvals.NewSearch(text)} {
+			if search.Finds(&r) && !search.May(filter) {
+				t.Errorf("a search for %q or its text excludes %q", words, text)
+			}
+		}
+	})
+}
+
+// A filter excludes nearly all requests without a word.
+func TestSearchFilterExcludes(t *testing.T) {
+	const requests = 2000
+	read := 0
+	for i := range requests {
+		r := approvals.Request{
+			ID: fmt.Sprintf("01KAXW%020d", i), RunID: fmt.Sprintf("run-%d", i), SessionID: "session-1", ToolName: "bash",
+			Arguments: fmt.Appendf(nil, `{"command":"make deploy-%d. && make check","cwd":"/srv/app"}`, i),
+			Context:   approvals.Context{LastUserMessage: "Deploy the application and check it."},
+		}
+		if approvals.NewSearch("deploy-1234.").May(approvals.NewSearchFilter(&r)) {
+			read++
+		}
+	}
+	if read == 0 || read > requests/50 {
+		t.Errorf("%d of %d requests are read", read, requests)
+	}
+	if !approvals.NewSearch("any thing").May(nil) {
+		t.Error("a request without a filter is excluded")
+	}
+}
