@@ -19,9 +19,11 @@ type Explanation struct {
 	Commands []string // of a shell command: those found, as in [Verdict]
 	Doubt    string   // why no allow pattern with an argument covers the call, or ""
 	Rules    []RuleExplanation
-	Confirm  string // what a reviewer types to approve the call, "": nothing
-	Reads    string // the result of a call as the model or a reviewer reads it, "" for a call
-	Taint    string // the pattern by which the result taints its run, "" for none
+	Confirm  string        // what a reviewer types to approve the call, "": nothing
+	Reads    string        // the result of a call as the model or a reviewer reads it, "" for a call
+	Taint    string        // the pattern by which the result taints its run, "" for none
+	Wrapped  []Explanation // of the calls in it; the verdict is that on all of them
+	Call     string        // of a call in another one: its tool and arguments
 }
 
 // RuleExplanation is the result of one pattern of the policy for a call.

@@ -9,9 +9,11 @@ import (
 	"path/filepath"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/policy/starter"
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
+	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/internal/textview"
 )
@@ -81,6 +83,7 @@ type policyExplainCommand struct {
 	Model   string `help:"Model that made the call."`
 	Tainted bool   `help:"The run is tainted: it has read a result of the policy's taint list."`
 
+	Rules  bool    `help:"List all patterns, also those that do not apply, each with the reason."`
 	Result *string `placeholder:"TEXT" help:"Judge this result of the call, and not the call."`
 	outputFlag
 }
@@ -95,14 +98,17 @@ func (c *policyExplainCommand) Run(s *streams) error {
 		Tool: c.Tool, Arguments: cmp.Or(c.Text, c.Args), FreeText: c.Text != "",
 		Principal: approvals.Principal{Tenant: c.Tenant, User: c.User, Agent: c.Agent}, Session: c.Session, Tainted: c.Tainted, Model: c.Model,
 	}
-	e := rules.Explain(call)
+	var e policy.Explanation
 	if c.Result != nil {
 		e = rules.ExplainResult(policy.Result{Call: call, Known: true, Texts: []string{*c.Result}})
+	} else {
+		from := judge.Origin{Principal: call.Principal, Session: call.Session, Tainted: call.Tainted, Model: call.Model}
+		e = judge.Explain(rules, from, intercept.Call{Name: call.Tool, Arguments: call.Arguments, FreeText: call.FreeText})
 	}
 	if c.json() {
 		return textview.JSON(s.out, textview.ExplanationJSON(e))
 	}
-	_, err = io.WriteString(s.out, textview.Explanation(e))
+	_, err = io.WriteString(s.out, textview.Explanation(e, c.Rules))
 	return err
 }
 

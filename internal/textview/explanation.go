@@ -11,8 +11,17 @@ import (
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
-// Explanation describes for a terminal how a policy judges a call.
-func Explanation(e policy.Explanation) string {
+// Explanation describes for a terminal how a policy judges a call, and each call that it wraps. It lists the
+// patterns that apply, or all of them.
+func Explanation(e policy.Explanation, all bool) string {
+	page := explanation(e, all)
+	for _, one := range e.Wrapped {
+		page += fmt.Sprintf("\nIn it     %s\n%s", sanitize.Line(one.Call), explanation(one, all))
+	}
+	return page
+}
+
+func explanation(e policy.Explanation, all bool) string {
 	var page strings.Builder
 	line := func(name, value string) {
 		if value != "" {
@@ -49,61 +58,87 @@ func Explanation(e policy.Explanation) string {
 	for _, pattern := range e.Verdict.Suggested {
 		line("Suggested", pattern)
 	}
+	left := 0
 	for _, r := range e.Rules {
 		mark := " "
-		if r.Applies {
+		switch {
+		case r.Applies:
 			mark = "*"
+		case !all:
+			left++
+			continue
 		}
 		fmt.Fprintf(&page, "%s %s: %s %s: %s\n", mark, sanitize.Line(r.Where), r.List, sanitize.Line(r.Pattern), sanitize.Line(r.Says))
+	}
+	if left > 0 {
+		fmt.Fprintf(&page, "  patterns that do not apply: %d; --rules lists them\n", left)
 	}
 	return page.String()
 }
 
+// explanationJSON is the JSON of an explanation.
+type explanationJSON struct {
+	Action    policy.Action      `json:"action"`
+	Rule      string             `json:"rule"`
+	Reason    string             `json:"reason"`
+	Risk      approvals.Risk     `json:"risk"`
+	Effects   []approvals.Effect `json:"effects"`
+	Resource  string             `json:"resource"`
+	Tool      string             `json:"tool"`
+	Commands  []string           `json:"commands"`
+	Doubt     string             `json:"doubt"`
+	Flags     []string           `json:"flags"`
+	Suggested []string           `json:"suggested_patterns"`
+	Limits    []limitJSON        `json:"limits"`
+	Rules     []ruleJSON         `json:"rules"`
+	Reads     string             `json:"reads,omitempty"`
+	Taint     string             `json:"taint,omitempty"`
+	Confirm   string             `json:"confirm,omitempty"`
+	Wrapped   []wrappedJSON      `json:"wrapped,omitempty"`
+}
+
+type ruleJSON struct {
+	Where   string        `json:"where"`
+	List    policy.Action `json:"list"`
+	Pattern string        `json:"pattern"`
+	Applies bool          `json:"applies"`
+	Says    string        `json:"says"`
+}
+
+type limitJSON struct {
+	Where     string        `json:"where"`
+	PerTurn   int           `json:"per_turn,omitempty"`
+	PerRun    int           `json:"per_run,omitempty"`
+	PerMinute int           `json:"per_minute,omitempty"`
+	Then      policy.Action `json:"then"`
+}
+
+// wrappedJSON is a call in the one that is explained.
+type wrappedJSON struct {
+	Call string `json:"call"`
+	explanationJSON
+}
+
 // ExplanationJSON returns an explanation in the form that its JSON has.
 func ExplanationJSON(e policy.Explanation) any {
-	type rule struct {
-		Where   string        `json:"where"`
-		List    policy.Action `json:"list"`
-		Pattern string        `json:"pattern"`
-		Applies bool          `json:"applies"`
-		Says    string        `json:"says"`
+	shown := toJSON(e)
+	for _, one := range e.Wrapped {
+		shown.Wrapped = append(shown.Wrapped, wrappedJSON{one.Call, toJSON(one)})
 	}
-	type limit struct {
-		Where     string        `json:"where"`
-		PerTurn   int           `json:"per_turn,omitempty"`
-		PerRun    int           `json:"per_run,omitempty"`
-		PerMinute int           `json:"per_minute,omitempty"`
-		Then      policy.Action `json:"then"`
-	}
-	shown := struct {
-		Action    policy.Action      `json:"action"`
-		Rule      string             `json:"rule"`
-		Reason    string             `json:"reason"`
-		Risk      approvals.Risk     `json:"risk"`
-		Effects   []approvals.Effect `json:"effects"`
-		Resource  string             `json:"resource"`
-		Tool      string             `json:"tool"`
-		Commands  []string           `json:"commands"`
-		Doubt     string             `json:"doubt"`
-		Flags     []string           `json:"flags"`
-		Suggested []string           `json:"suggested_patterns"`
-		Limits    []limit            `json:"limits"`
-		Rules     []rule             `json:"rules"`
-		Reads     string             `json:"reads,omitempty"`
-		Taint     string             `json:"taint,omitempty"`
-		Confirm   string             `json:"confirm,omitempty"`
-	}{
-		e.Verdict.Action, e.Verdict.Rule, e.Verdict.Reason, e.Verdict.Risk, notNil(e.Verdict.Effects), e.Verdict.Resource, e.Known,
-		notNil(e.Commands), e.Doubt, notNil(e.Verdict.Flags), notNil(e.Verdict.Suggested),
-		[]limit{},
-		[]rule{},
-		e.Reads, e.Taint, e.Confirm,
+	return shown
+}
+
+func toJSON(e policy.Explanation) explanationJSON {
+	shown := explanationJSON{
+		Action: e.Verdict.Action, Rule: e.Verdict.Rule, Reason: e.Verdict.Reason, Risk: e.Verdict.Risk, Effects: notNil(e.Verdict.Effects),
+		Resource: e.Verdict.Resource, Tool: e.Known, Commands: notNil(e.Commands), Doubt: e.Doubt, Flags: notNil(e.Verdict.Flags),
+		Suggested: notNil(e.Verdict.Suggested), Limits: []limitJSON{}, Rules: []ruleJSON{}, Reads: e.Reads, Taint: e.Taint, Confirm: e.Confirm,
 	}
 	for _, l := range e.Verdict.Limits {
-		shown.Limits = append(shown.Limits, limit{l.Where(), l.PerTurn, l.PerRun, l.PerMinute, l.Then})
+		shown.Limits = append(shown.Limits, limitJSON{l.Where(), l.PerTurn, l.PerRun, l.PerMinute, l.Then})
 	}
 	for _, r := range e.Rules {
-		shown.Rules = append(shown.Rules, rule(r))
+		shown.Rules = append(shown.Rules, ruleJSON(r))
 	}
 	return shown
 }
