@@ -54,6 +54,7 @@ export function credentials() {
  * @returns {Promise<any>}
  */
 async function ask(method, path, body) {
+	const session = localStorage.getItem(KEY);
 	/** @type {RequestInit} */
 	const options = { method, headers: { Accept: 'application/json', ...credentials() }, cache: 'no-store' };
 	if (body !== undefined) {
@@ -71,7 +72,7 @@ async function ask(method, path, body) {
 	readClock(response);
 	const content = decode(text);
 	if (!response.ok) {
-		if (response.status === 401) signedOut();
+		if (response.status === 401 && session === localStorage.getItem(KEY)) signedOut(); // else another session has begun meanwhile
 		const problem = /** @type {Problem} */ (content ?? { status: response.status, code: '', detail: '' });
 		throw new Failure(problem.detail || `heldcall answered with status ${response.status}.`, problem);
 	}

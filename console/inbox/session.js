@@ -101,6 +101,7 @@ async function askWho(ready) {
 function enter(me, ready) {
 	state.me = me;
 	document.body.classList.remove('outside');
+	fill(byId('door')); // the token that was typed leaves the page
 	drawName(me);
 	changed();
 	ready();

@@ -148,7 +148,7 @@ stream_max_retries = 0
 	opencodePlain      = `{"autoupdate":false,"share":"disabled"}`
 	opencodeCompatible = `{"autoupdate":false,"share":"disabled","provider":{"compatible":{
 		"npm":"@ai-sdk/openai-compatible","name":"compatible","options":{"baseURL":"{env:OPENAI_BASE_URL}","apiKey":"sk-test"},"models":{"scripted":{}}}}}`
-	qwenQuiet = `{"privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false}}`
+	qwenQuiet = `{"privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false,"preventSystemSleep":false}}`
 )
 
 var opencodeQuiet = []string{

@@ -69,11 +69,33 @@ flows('signing in', {
 		const page = await stage.open('/', { outside: true });
 		await signIn(page, 'ann');
 		await page.locator('.row', { hasText: 'bash' }).waitFor();
+		assert.equal(await page.locator('#door').innerHTML(), '', 'the form with the token that was typed is still on the page');
 		await stage.held.halt();
 		await stage.held.start();
 		await page.getByRole('heading', { name: 'Sign in' }).waitFor();
 		await page.locator('.row').waitFor({ state: 'detached' }); // nothing of it is left on the page
 		await signIn(page, 'ann');
 		await page.locator('.row', { hasText: 'bash' }).waitFor();
+	},
+
+	async 'an answer to the session before ends no session'(stage) {
+		stage.held.begin([push], around);
+		const page = await stage.open('/', { outside: true });
+		await signIn(page, 'ann');
+		await page.locator('.row', { hasText: 'bash' }).waitFor();
+		let late; // the first request for the runs, which waits
+		await page.route('**/api/v1/runs', (route) => { if (late) return route.continue(); late = route; });
+		await Promise.all([page.waitForRequest('**/api/v1/runs'), page.locator('#nav').getByRole('link', { name: 'Runs' }).click()]);
+		await stage.held.halt();
+		await stage.held.start();
+		await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+		await signIn(page, 'ann');
+		const name = await page.locator('#me .name').elementHandle();
+		const [answer] = await Promise.all([late.request().response(), late.continue()]);
+		assert.equal(answer.status(), 401);
+		await answer.finished();
+		await page.locator('#nav').getByRole('link', { name: 'Inbox' }).click();
+		await page.locator('.row', { hasText: 'bash' }).waitFor();
+		assert.ok(await name.evaluate((element) => element.isConnected), 'the page has forgotten who is signed in');
 	},
 }, withReviewers);
