@@ -110,6 +110,29 @@ func TestEmbeddedGroupWithDuplicate(t *testing.T) {
 	}
 }
 
+// Many turns record two events each at the same time: in batches while others are written, and singly
+// at the ends. Each event is in the chain once, in the order of its turn.
+func TestEmbeddedGroupsOfManyTurns(t *testing.T) {
+	s := open(t, store.Options{Dir: t.TempDir()})
+	var all sync.WaitGroup
+	groups := make([][]approvals.Event, 64*4)
+	for turn := range 64 {
+		all.Go(func() {
+			for n := range 4 {
+				events := group(fmt.Sprintf("turn-%d-%d", turn, n), 2)
+				groups[4*turn+n] = events
+				if err := s.Events.AppendEvents(t.Context(), events...); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := wantOnce(t, s, groups...); n != uint64(2*len(groups)) {
+		t.Errorf("%d entries of %d turns", n, len(groups))
+	}
+}
+
 // The connection is lost before an event of a group has reached the server, or before its
 // reply has come back. After the reconnect each event is in the log once.
 func TestConnectionLostWithinAGroup(t *testing.T) {
