@@ -22,6 +22,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/heldcall/heldcall/approvals"
 )
@@ -41,7 +42,7 @@ type Head struct {
 
 // unsealed is an event that has no place in the chain yet.
 type unsealed struct {
-	event approvals.Event
+	event *approvals.Event
 	text  []byte // its JSON up to the members that depend on the place
 }
 
@@ -49,16 +50,17 @@ type unsealed struct {
 const (
 	noPlace    = `"seq":0,"prev_hash":"","hash":""}`
 	hashMember = `,"hash":`
+	placeSize  = 256 // more than the members with it need
 )
 
 // encode encodes an event that has no place in the chain yet.
 func encode(e approvals.Event) (unsealed, error) {
 	e.Seq, e.PrevHash, e.Hash = 0, "", ""
-	text, err := approvals.EncodeJSON(e)
+	text, err := approvals.EncodeJSON(&e)
 	if err != nil {
 		return unsealed{}, fmt.Errorf("encode event %s: %w", e.ID, err)
 	}
-	return unsealed{e, bytes.TrimSuffix(text, []byte(noPlace))}, nil
+	return unsealed{&e, bytes.TrimSuffix(text, []byte(noPlace))}, nil
 }
 
 // size returns the size of the entry without its place, in bytes.
@@ -66,16 +68,17 @@ func (u unsealed) size() int { return len(u.text) + len(noPlace) }
 
 // seal returns the entry of the event after a head.
 func (u unsealed) seal(head Head) (Entry, error) {
-	e := u.event
+	e := *u.event
 	e.Seq, e.PrevHash = head.Seq+1, head.Hash
 	prev, err := approvals.EncodeJSON(e.PrevHash)
 	if err != nil {
 		return Entry{}, fmt.Errorf("encode the hash before event %s: %w", e.ID, err)
 	}
-	data := make([]byte, 0, len(u.text)+entryOverhead)
-	data = fmt.Appendf(append(data, u.text...), `"seq":%d,"prev_hash":%s`, e.Seq, prev)
+	data := append(make([]byte, 0, len(u.text)+placeSize), u.text...)
+	data = strconv.AppendUint(append(data, `"seq":`...), e.Seq, 10)
+	data = append(append(data, `,"prev_hash":`...), prev...)
 	e.Hash = hashOf(data)
-	data = fmt.Appendf(data, `%s%q}`, hashMember, e.Hash)
+	data = append(strconv.AppendQuote(append(data, hashMember...), e.Hash), '}')
 	return Entry{Seq: e.Seq, Event: e, Data: data}, nil
 }
 

@@ -84,7 +84,7 @@ func (l *Log) Append(ctx context.Context, events ...approvals.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	a := &appending{done: make(chan error, 1)}
+	a := &appending{events: make([]unsealed, 0, len(events)), done: make(chan error, 1)}
 	for _, e := range events { // one bad event would fail the whole batch
 		u, err := encode(e)
 		if err != nil {

@@ -154,7 +154,8 @@ func TestPromise4_RecordedFirst_CrashAtEachWrite(t *testing.T) {
 			approvalstest.Eventually(t, "nothing is stored", func() bool { return !second.keeper.Any() })
 			approvalstest.Eventually(t, "the events of the request are repaired", func() bool {
 				events := approvalstest.EventTypes(approvalstest.EventsOf(t, second.parts, requests[0].ID))
-				return !slices.Contains(writes, "Put") || slices.Contains(events, approvals.EventApprovalDecision)
+				repaired := slices.Contains(events, approvals.EventApprovalRequired) && slices.Contains(events, approvals.EventApprovalDecision)
+				return repaired || !slices.Contains(writes, "Put")
 			})
 			second.end()
 			verifyOnce(t, dir, requests[0].ID, slices.Contains(writes, "Put"))

@@ -91,15 +91,15 @@ func TestAuditChain_AppendersOfGroups(t *testing.T) {
 }
 
 // One event of a group, at any place in it, is in the log of the embedded server already. The others
-// are appended in their order.
+// are appended in their order. A large group is an atomic batch.
 func TestEmbeddedGroupWithDuplicate(t *testing.T) {
 	s := open(t, store.Options{Dir: t.TempDir()})
 	var all []approvals.Event
-	for at := range 4 {
-		events := group(fmt.Sprintf("place-%d", at), 4)
+	for _, place := range []struct{ at, of int }{{0, 4}, {1, 4}, {2, 4}, {3, 4}, {0, 40}, {20, 40}, {39, 40}} {
+		at, events := place.at, group(fmt.Sprintf("place-%d-of-%d", place.at, place.of), place.of)
 		for _, part := range [][]approvals.Event{events[at : at+1], events} {
 			if err := s.Events.AppendEvents(t.Context(), part...); err != nil {
-				t.Fatalf("place %d: %v", at, err)
+				t.Fatalf("place %d of %d: %v", at, place.of, err)
 			}
 		}
 		wantOnce(t, s, slices.Delete(slices.Clone(events), at, at+1))
@@ -107,6 +107,29 @@ func TestEmbeddedGroupWithDuplicate(t *testing.T) {
 	}
 	if n := wantOnce(t, s); n != uint64(len(all)) {
 		t.Errorf("%d entries, want %d", n, len(all))
+	}
+}
+
+// Many turns record two events each at the same time: in batches while others are written, and singly
+// at the ends. Each event is in the chain once, in the order of its turn.
+func TestEmbeddedGroupsOfManyTurns(t *testing.T) {
+	s := open(t, store.Options{Dir: t.TempDir()})
+	var all sync.WaitGroup
+	groups := make([][]approvals.Event, 64*4)
+	for turn := range 64 {
+		all.Go(func() {
+			for n := range 4 {
+				events := group(fmt.Sprintf("turn-%d-%d", turn, n), 2)
+				groups[4*turn+n] = events
+				if err := s.Events.AppendEvents(t.Context(), events...); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := wantOnce(t, s, groups...); n != uint64(2*len(groups)) {
+		t.Errorf("%d entries of %d turns", n, len(groups))
 	}
 }
 

@@ -76,33 +76,39 @@ func killWriter(t *testing.T, dir string, n int, moment time.Duration) (written 
 
 // A process is killed while it appends groups of events, often within one. The chain
 // is intact, acknowledged groups are whole, and the others are whole and not doubled after
-// they were appended again.
+// they were appended again. A large group is one atomic batch.
 func TestKilledWithinAGroup(t *testing.T) {
+	for _, size := range []int{3, 64} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) { killedWithinAGroup(t, size) })
+	}
+}
+
+func killedWithinAGroup(t *testing.T, size int) {
 	if dir := os.Getenv(writerFolder); dir != "" {
-		appendUntilKilled(t, dir)
+		appendUntilKilled(t, dir, size)
 		return
 	}
 	dir, groups, within := t.TempDir(), [][]approvals.Event{}, 0
 	for round := range 8 {
-		for _, name := range killWriter(t, dir, 3, time.Duration(round)*300*time.Microsecond) {
-			groups = append(groups, group(name, killedGroup))
+		for _, name := range killWriter(t, dir, 3, time.Duration(round*size)*100*time.Microsecond) {
+			groups = append(groups, group(name, size))
 		}
 		s := open(t, store.Options{Dir: dir})
 		entries := wantOnce(t, s, groups...)
-		if entries%killedGroup != 0 {
+		if entries%uint64(size) != 0 {
 			within++
 		}
-		if entries > uint64(len(groups)*killedGroup) { // a group whose end was not acknowledged
+		if entries > uint64(len(groups)*size) { // a group whose end was not acknowledged
 			unfinished, err := s.Events.Entry(t.Context(), entries)
 			if err != nil {
 				t.Fatal(err)
 			}
-			groups = append(groups, group(unfinished.Event.RunID, killedGroup))
+			groups = append(groups, group(unfinished.Event.RunID, size))
 			if err := s.Events.AppendEvents(t.Context(), groups[len(groups)-1]...); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if n := wantOnce(t, s, groups...); n != uint64(len(groups)*killedGroup) {
+		if n := wantOnce(t, s, groups...); n != uint64(len(groups)*size) {
 			t.Fatalf("%d entries of %d groups", n, len(groups))
 		}
 		if err := s.Close(); err != nil {
@@ -112,11 +118,8 @@ func TestKilledWithinAGroup(t *testing.T) {
 	t.Logf("%d kills within a group", within)
 }
 
-// killedGroup is the number of events in a group of the process that is killed.
-const killedGroup = 3
-
 // appendUntilKilled appends groups of events, and prints the names of those that are recorded.
-func appendUntilKilled(t *testing.T, dir string) {
+func appendUntilKilled(t *testing.T, dir string, size int) {
 	s, err := store.Open(t.Context(), store.Options{Dir: dir, Listen: "-"})
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +127,7 @@ func appendUntilKilled(t *testing.T, dir string) {
 	var ids approvals.IDSource
 	for {
 		name := ids.Next(time.Now())
-		if err := s.Events.AppendEvents(t.Context(), group(name, killedGroup)...); err != nil {
+		if err := s.Events.AppendEvents(t.Context(), group(name, size)...); err != nil {
 			t.Fatal(err)
 		}
 		fmt.Println("wrote", name)

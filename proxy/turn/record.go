@@ -27,12 +27,12 @@ func (r *review) record(ctx context.Context, settled intercept.Resolution, passe
 	if err := r.conversation.Denials.Record(ctx, n); err != nil {
 		return err
 	}
-	var events []approvals.Event
+	events := make([]approvals.Event, 0, 2*len(r.calls)+len(passed)) // most calls have two
 	for _, j := range r.calls {
 		if j.outcome == approvals.OutcomeParked && s.attachment != nil {
 			continue // the keeper records it
 		}
-		events = append(events, j.events(r.conversation, settled.Next != nil)...)
+		events = j.appendEvents(events, r.conversation, settled.Next != nil)
 	}
 	for _, c := range passed {
 		e := (&judgedCall{call: c, outcome: approvals.OutcomeAllowedByRule}).event(r.conversation, approvals.EventCallReleased)
@@ -53,9 +53,9 @@ func (r *review) record(ctx context.Context, settled intercept.Resolution, passe
 	return r.engine.Gate.Record(ctx, events...)
 }
 
-// events are the entries of one call in the audit log. continued reports that the model
-// gets another request after this answer.
-func (j *judgedCall) events(c *conversation.Conversation, continued bool) (events []approvals.Event) {
+// appendEvents appends the entries of one call in the audit log. continued reports that the
+// model gets another request after this answer.
+func (j *judgedCall) appendEvents(events []approvals.Event, c *conversation.Conversation, continued bool) []approvals.Event {
 	add := func(t approvals.EventType) *approvals.Event {
 		events = append(events, j.event(c, t))
 		return &events[len(events)-1]

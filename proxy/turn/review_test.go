@@ -231,7 +231,7 @@ func TestEventsOfACall(t *testing.T) {
 	} {
 		j := &judgedCall{call: call, ruling: intercept.Ruling{Action: tt.action, Arguments: `{"a":2}`}, outcome: tt.outcome}
 		var types []string
-		for _, e := range j.events(newReview(t, newBench(t, allowAll)).conversation, tt.continued) {
+		for _, e := range j.appendEvents(nil, newReview(t, newBench(t, allowAll)).conversation, tt.continued) {
 			types = append(types, string(e.Type))
 			if e.TurnID != "turn1" || e.ToolName != "bash" || e.Outcome != string(tt.outcome) {
 				t.Errorf("%s: %+v", name, e)
