@@ -89,7 +89,7 @@ func (f *finder) writes(u *shell.Use, name string) {
 		u.Paths[i].Access = shell.Touches
 	}
 	here := shell.Word{Text: ".", Known: true}
-	f.add(approvals.EffectWrite, match.JoinFolder(u.Folder, "."), f.placeOf(u, here), true)
+	f.add(approvals.EffectWrite, inFolder(u.Folder, "."), f.placeOf(u, here), true)
 	f.paths(approvals.EffectWrite, u, "", true)
 	f.add(approvals.EffectCheck, "hooks of "+name, "", false)
 }
@@ -109,12 +109,20 @@ func (f *finder) paths(kind approvals.EffectKind, u *shell.Use, without string, 
 		if path.Access == shell.Touches && (f.c.Known.Workspace == nil || place == approvals.PlaceWorkspace) {
 			continue // the value of an option that may be a path
 		}
-		text := match.JoinFolder(u.Folder, path.Text)
+		text := inFolder(u.Folder, path.Text)
 		f.add(does, text, place, reversible || does == approvals.EffectRead)
 		if l, _ := match.Locate(text); does != approvals.EffectRead && match.Lists(runByOthers(), l) {
 			f.add(approvals.EffectRun, text, "", false)
 		}
 	}
+}
+
+// inFolder returns a path as a reviewer reads it: from the folder that cd has changed to.
+func inFolder(folder, text string) string {
+	if text == "." && folder != "" {
+		return folder
+	}
+	return match.JoinFolder(folder, text)
 }
 
 // placeOf returns the place of a path of a command. A cd before it may fail, so the path must be in
