@@ -13,8 +13,15 @@ const (
 	maxFilterBits = 4096
 )
 
-// NewSearchFilter returns the filter of a request.
+// maxFilterText is the size of a request in bytes up to which it has a filter: that of a larger one would have nearly
+// all bits set.
+const maxFilterText = 64 << 10
+
+// NewSearchFilter returns the filter of a request, or nil for a large one.
 func NewSearchFilter(r *Request) SearchFilter {
+	if r.Size() > maxFilterText {
+		return nil
+	}
 	text := foldCase(searchedText(r))
 	size := min(max(minFilterBits, 1<<bits.Len(uint(2*len(text)))), maxFilterBits)
 	f := make(SearchFilter, size/8)

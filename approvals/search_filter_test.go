@@ -48,7 +48,8 @@ func TestSearchFilterExcludes(t *testing.T) {
 	if read == 0 || read > requests/50 {
 		t.Errorf("%d of %d requests are read", read, requests)
 	}
-	if !approvals.NewSearch("any thing").May(nil) {
-		t.Error("a request without a filter is excluded")
+	large := approvals.Request{Arguments: fmt.Appendf(nil, `{"command":%q}`, strings.Repeat("make ", 100_000))}
+	if !approvals.NewSearch("deploy").May(approvals.NewSearchFilter(&large)) {
+		t.Error("a large request is excluded, which has no filter")
 	}
 }

@@ -235,6 +235,7 @@ func (x *Index) Close() error {
 // Put indexes a revision of a request as open. It reports false for a revision that is older than
 // the indexed one.
 func (x *Index) Put(r *approvals.Request, revision uint64, at time.Time) bool {
+	e := entryOf(r, revision, at)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	known := x.findLocked(r.ID)
@@ -244,7 +245,7 @@ func (x *Index) Put(r *approvals.Request, revision uint64, at time.Time) bool {
 	case known != nil && revision == known.revision:
 		return true // the entry may be closed, and stays so
 	}
-	x.setLocked(r.ID, entryOf(r, revision, at))
+	x.setLocked(r.ID, e)
 	return true
 }
 
