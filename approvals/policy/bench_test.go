@@ -14,8 +14,8 @@ func BenchmarkJudge(b *testing.B) {
 	for _, rules := range []int{100, 1_000, 10_000} {
 		p := mustParse(b, manyRules(rules))
 		for name, c := range map[string]Call{
-			"shell":   {Tool: "bash", Arguments: `{"command":"npm run task24:unit && npm run task3","cwd":"x"}`},
-			"unknown": {Tool: "bash", Arguments: `{"command":"frob build --target web src/main.c -O2","cwd":"x"}`},
+			"shell":   {Tool: "bash", Arguments: `{"command":"npm run task24:unit && npm run task3","timeout":60000}`},
+			"unknown": {Tool: "bash", Arguments: `{"command":"frob build --target web src/main.c -O2","timeout":60000}`},
 			"path":    {Tool: "read_file", Arguments: `{"path":"./src24/a/b/c.go","limit":200}`},
 			"other":   {Tool: "search", Arguments: `{"query":"how are tool calls held","limit":20,"deep":{"a":[1,2,3]}}`},
 		} {
@@ -46,10 +46,10 @@ func BenchmarkJudgeWithGrants(b *testing.B) {
 	for _, n := range []int{0, 1_000, 10_000} {
 		p := mustParse(b, manyRules(100)).With(NewGrants(manyGrants(b, n)...))
 		for name, c := range map[string]Call{
-			"granted": {Tool: "bash", Arguments: `{"command":"npm run target8","cwd":"x"}`},
-			"hidden":  {Tool: "bash", Arguments: `{"command":"make target8","cwd":"x"}`}, // may run anything: every deny pattern counts
-			"ruled":   {Tool: "bash", Arguments: `{"command":"npm run task24:unit && npm run task3","cwd":"x"}`},
-			"asked":   {Tool: "bash", Arguments: `{"command":"cargo build --release","cwd":"x"}`},
+			"granted": {Tool: "bash", Arguments: `{"command":"npm run target8","timeout":60000}`},
+			"hidden":  {Tool: "bash", Arguments: `{"command":"make target8","timeout":60000}`}, // may run anything: every deny pattern counts
+			"ruled":   {Tool: "bash", Arguments: `{"command":"npm run task24:unit && npm run task3","timeout":60000}`},
+			"asked":   {Tool: "bash", Arguments: `{"command":"cargo build --release","timeout":60000}`},
 			"path":    {Tool: "read_file", Arguments: `{"path":"./granted7/a/b/c.go","limit":200}`},
 		} {
 			c.Principal, c.Session, c.Now = ann, "s", noon

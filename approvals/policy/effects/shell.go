@@ -16,17 +16,16 @@ var silent = strings.Fields("echo printf seq pwd date uname whoami hostname slee
 
 // scripts adds the effects of shell scripts.
 func (f *finder) scripts() {
+	for _, u := range f.c.Places.Uses() {
+		f.use(&u)
+	}
 	for _, script := range f.c.Scripts() {
-		uses, all := f.c.Known.Programs.Uses(script)
-		for i := range uses {
-			f.use(&uses[i])
-		}
 		for _, command := range script.All { // its operands, or those of the command that it runs, are what it reads
 			if name, _ := programs.Names(command.Words[0]); name == "xargs" {
 				f.unknown(name)
 			}
 		}
-		if !all {
+		if script.NotSimple != "" {
 			f.unknown("")
 		}
 	}
@@ -85,6 +84,7 @@ func (f *finder) writes(u *shell.Use, name string) {
 		f.paths(approvals.EffectWrite, u, ".", false)
 		return
 	}
+	u.Paths = slices.Clone(u.Paths)
 	for i := range u.Paths { // words of messages and names of branches among them
 		u.Paths[i].Access = shell.Touches
 	}

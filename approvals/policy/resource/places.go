@@ -251,8 +251,7 @@ func (p *Places) Uses() []shell.Use {
 	if p.uses == nil {
 		p.uses, p.use = []shell.Use{}, map[*shell.Command]int{}
 		for _, script := range p.call.Scripts() {
-			uses, _ := p.call.Known.Programs.Uses(script)
-			p.uses = append(p.uses, uses...)
+			p.uses = append(p.uses, p.call.Known.Programs.Uses(script)...)
 		}
 		for i, use := range p.uses {
 			if _, earlier := p.use[use.Command]; !earlier {

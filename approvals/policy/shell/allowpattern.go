@@ -51,6 +51,7 @@ func NewAllowPattern(text string) (*AllowPattern, error) {
 	default:
 		words = call.Args
 	}
+	p.words = slices.Grow(p.words, len(words))
 	for _, w := range words {
 		g, err := wordGlob(w)
 		if err != nil {
@@ -114,8 +115,9 @@ func wordGlob(w *syntax.Word) (match.Glob, error) {
 			parts[len(parts)-1] += one.Text
 			continue
 		}
-		for j, text := range strings.Split(lit.Value, "*") {
-			if !quoting.Plain(text, i == 0 && j == 0) {
+		j := -1
+		for text := range strings.SplitSeq(lit.Value, "*") {
+			if j++; !quoting.Plain(text, i == 0 && j == 0) {
 				return match.Glob{}, fmt.Errorf("has %q, which a shell may expand; quote it or use * alone", lit.Value)
 			}
 			if j > 0 {

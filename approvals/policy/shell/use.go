@@ -45,11 +45,10 @@ type PathUse struct {
 }
 
 // Uses describes the simple commands of a script, at any depth, and its redirections, in order.
-// Programs that only start one other command (timeout, xargs, sh -c) are left out. All is false if
-// the script may do more than that: it is not parsed, or more than plain words in a list. A command
-// without paths may work on its folder.
-func (t *Programs) Uses(s *Script) (uses []Use, all bool) {
-	uses = make([]Use, 0, len(s.All))
+// Programs that only start one other command (timeout, xargs, sh -c) are left out. A script that is
+// not simple may do more than that. A command without paths may work on its folder.
+func (t *Programs) Uses(s *Script) []Use {
+	uses := make([]Use, 0, len(s.All))
 	for _, c := range s.All {
 		if c.passesThrough() {
 			continue
@@ -62,7 +61,7 @@ func (t *Programs) Uses(s *Script) (uses []Use, all bool) {
 		}
 		uses = append(uses, t.use(c))
 	}
-	return uses, s.NotSimple == ""
+	return uses
 }
 
 // passesThrough reports whether a command does no more than those that it runs.

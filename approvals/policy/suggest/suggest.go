@@ -131,12 +131,12 @@ func mayOpenTool(c *resource.ParsedCall) bool {
 // read or check.
 func suggestCommands(c *resource.ParsedCall) []string {
 	var exact, wider []string
+	uses := c.Places.Uses()
+	if slices.ContainsFunc(uses, readsAnything) {
+		return []string{}
+	}
 	for _, script := range c.Scripts() {
 		if script.NotSimple != "" {
-			return []string{}
-		}
-		uses, _ := c.Known.Programs.Uses(script)
-		if slices.ContainsFunc(uses, readsAnything) {
 			return []string{}
 		}
 		for _, command := range script.Commands {

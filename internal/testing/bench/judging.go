@@ -49,6 +49,11 @@ func (s *suite) judging() error {
 		if err != nil {
 			return err
 		}
+		for _, c := range calls {
+			if v := p.Judge(c.call); v.Action != c.action && (size.Grants > 0 || !c.granted) {
+				return fmt.Errorf("a %s, %s: the verdict is %s (%s), not %s", c.name, size, v.Action, v.Reason, c.action)
+			}
+		}
 		policies = append(policies, p)
 	}
 	took := map[judgingResult][]float64{}
@@ -87,26 +92,32 @@ var judgedPrincipal = approvals.Principal{Tenant: "acme", User: "ann", Agent: "c
 
 // judgedKind is a typical call.
 type judgedKind struct {
-	name string
-	call policy.Call
+	name    string
+	call    policy.Call
+	action  policy.Action
+	granted bool // the action needs the grants
 }
 
 // judgedKinds are calls that a rule allows, that a grant allows, and that nothing
 // covers.
 func judgedKinds() []judgedKind {
 	kinds := []judgedKind{
-		{"command, by a rule", policy.Call{Tool: "bash", Arguments: `{"command":"npm run task7:unit","cwd":"x"}`}},
-		{"list of commands, by rules", policy.Call{Tool: "bash", Arguments: `{"command":"npm run task7:unit && npm run task3","cwd":"x"}`}},
-		{"command, by a grant", policy.Call{Tool: "bash", Arguments: `{"command":"npm run target6","cwd":"x"}`}},
-		{"list of commands, asked about", policy.Call{Tool: "bash", Arguments: `{"command":"npm run task7 && cargo build","cwd":"x"}`}},
-		{"command, asked about", policy.Call{Tool: "bash", Arguments: `{"command":"cargo build --release","cwd":"x"}`}},
-		{"path, by a rule", policy.Call{Tool: "read_file", Arguments: `{"path":"./src7/a/b.go","limit":200}`}},
-		{"path, by a grant", policy.Call{Tool: "read_file", Arguments: `{"path":"./granted7/a/b.go","limit":200}`}},
+		{name: "command, by a rule", call: shell("npm run task7:unit"), action: policy.Allow},
+		{name: "list of commands, by rules", call: shell("npm run task7:unit && npm run task3"), action: policy.Allow},
+		{name: "command, by a grant", call: shell("npm run target6"), action: policy.Allow, granted: true},
+		{name: "list of commands, asked about", call: shell("npm run task7 && cargo build"), action: policy.Ask},
+		{name: "command, asked about", call: shell("cargo build --release"), action: policy.Ask},
+		{name: "path, by a rule", call: policy.Call{Tool: "read_file", Arguments: `{"path":"./src7/a/b.go","limit":200}`}, action: policy.Allow},
+		{name: "path, by a grant", call: policy.Call{Tool: "read_file", Arguments: `{"path":"./granted7/a/b.go","limit":200}`}, action: policy.Allow, granted: true},
 	}
 	for i := range kinds {
 		kinds[i].call.Principal, kinds[i].call.Session, kinds[i].call.Now = judgedPrincipal, "s", time.Now()
 	}
 	return kinds
+}
+
+func shell(command string) policy.Call {
+	return policy.Call{Tool: "bash", Arguments: fmt.Sprintf(`{"command":%q,"timeout":60000}`, command)}
 }
 
 // policy is a policy of the size, with grants.

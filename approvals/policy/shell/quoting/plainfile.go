@@ -66,8 +66,8 @@ func plainStmt(text string, start int) *syntax.Stmt {
 // position is that of a byte in the first line.
 func position(at int) syntax.Pos { return syntax.NewPos(uint(at), 1, uint(at)+1) }
 
-// plainWord reports whether a word of a script has only letters, digits and signs that mean
-// themselves. The first one sets no variable and is no word of the language.
+// plainWord reports whether a word of a script has only letters, digits and signs that are literal
+// text for the parser. The first one sets no variable and is no word of the language.
 func plainWord(text string, first bool) bool {
 	for i := range len(text) {
 		if c := text[i]; !plainByte[c] || (first && c == '=') {
@@ -77,9 +77,10 @@ func plainWord(text string, first bool) bool {
 	return text != "" && !(first && languageWords[text])
 }
 
-// plainByte has the bytes that mean themselves wherever they are in a word.
+// plainByte has the bytes that are literal text for the parser wherever they are in a word. A shell
+// expands * later.
 var plainByte = func() (plain [256]bool) {
-	for _, c := range []byte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,@+=") {
+	for _, c := range []byte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,@+=*") {
 		plain[c] = true
 	}
 	return plain
