@@ -235,9 +235,16 @@ func isDevice(path string) bool {
 
 // UseOf describes a command of the call.
 func (p *Places) UseOf(of *shell.Command) shell.Use {
-	uses := p.Uses()
+	if p.use == nil {
+		p.use = map[*shell.Command]int{}
+		for i, use := range p.Uses() {
+			if _, earlier := p.use[use.Command]; !earlier {
+				p.use[use.Command] = i
+			}
+		}
+	}
 	if i, found := p.use[of]; found {
-		return uses[i]
+		return p.uses[i]
 	}
 	use := shell.Use{Command: of} // it starts others
 	for _, word := range of.Words[1:] {
@@ -249,14 +256,9 @@ func (p *Places) UseOf(of *shell.Command) shell.Use {
 // Uses describes the commands of the call's scripts.
 func (p *Places) Uses() []shell.Use {
 	if p.uses == nil {
-		p.uses, p.use = []shell.Use{}, map[*shell.Command]int{}
+		p.uses = []shell.Use{}
 		for _, script := range p.call.Scripts() {
 			p.uses = append(p.uses, p.call.Known.Programs.Uses(script)...)
-		}
-		for i, use := range p.uses {
-			if _, earlier := p.use[use.Command]; !earlier {
-				p.use[use.Command] = i
-			}
 		}
 	}
 	return p.uses

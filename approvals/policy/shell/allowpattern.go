@@ -31,29 +31,31 @@ func NewAllowPattern(text string) (*AllowPattern, error) {
 	if problem := scriptProblem(text); problem != "" {
 		return nil, errNotOneCommand
 	}
+	if words := quoting.PlainWords(text); words != nil {
+		return newAllowPattern(words, literalGlob)
+	}
 	file, err := KnownPrograms().parseSource(text)
 	if err != nil || len(file.Stmts) != 1 || len(file.Last) > 0 {
 		return nil, errNotOneCommand
 	}
 	stmt := file.Stmts[0]
-	p := &AllowPattern{SpelledOut: true}
-	var words []*syntax.Word
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	switch r := redirectOf(stmt); {
 	case len(stmt.Comments) > 0, stmt.Negated, stmt.Background:
 		return nil, errNotOneCommand
 	case r != nil:
-		p.redirect = true
-		p.words = append(p.words, match.NewGlob(redirectWords[r.Op]))
-		words = []*syntax.Word{r.Word}
+		return newAllowPattern([]*syntax.Word{r.Word}, wordGlob, match.NewGlob(redirectWords[r.Op]))
 	case !ok, len(call.Assigns) > 0, len(stmt.Redirs) > 0:
 		return nil, errNotOneCommand
-	default:
-		words = call.Args
 	}
-	p.words = slices.Grow(p.words, len(words))
+	return newAllowPattern(call.Args, wordGlob)
+}
+
+// newAllowPattern returns the pattern of some words. With a glob before them it is of a redirection.
+func newAllowPattern[W any](words []W, globOf func(W) (match.Glob, error), redirect ...match.Glob) (*AllowPattern, error) {
+	p := &AllowPattern{words: slices.Grow(redirect, len(words)), SpelledOut: true, redirect: len(redirect) > 0}
 	for _, w := range words {
-		g, err := wordGlob(w)
+		g, err := globOf(w)
 		if err != nil {
 			return nil, err
 		}
@@ -115,18 +117,28 @@ func wordGlob(w *syntax.Word) (match.Glob, error) {
 			parts[len(parts)-1] += one.Text
 			continue
 		}
-		j := -1
-		for text := range strings.SplitSeq(lit.Value, "*") {
-			if j++; !quoting.Plain(text, i == 0 && j == 0) {
-				return match.Glob{}, fmt.Errorf("has %q, which a shell may expand; quote it or use * alone", lit.Value)
-			}
-			if j > 0 {
-				parts = append(parts, "")
-			}
-			parts[len(parts)-1] += text
+		g, err := literal(lit.Value, i == 0)
+		if err != nil {
+			return match.Glob{}, err
 		}
+		parts[len(parts)-1] += g.Parts[0]
+		parts = append(parts, g.Parts[1:]...)
 	}
 	return match.Glob{Parts: parts}, nil
+}
+
+// literalGlob reads a word of a pattern that is unquoted text.
+func literalGlob(text string) (match.Glob, error) { return literal(text, true) }
+
+// literal reads unquoted text of a word of a pattern. first reports that the word begins with it.
+func literal(text string, first bool) (match.Glob, error) {
+	g := match.NewGlob(text)
+	for i, part := range g.Parts {
+		if !quoting.Plain(part, first && i == 0) {
+			return match.Glob{}, fmt.Errorf("has %q, which a shell may expand; quote it or use * alone", text)
+		}
+	}
+	return g, nil
 }
 
 // Covers reports whether an allow pattern covers one command of plain words, or one redirection.

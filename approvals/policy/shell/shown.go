@@ -34,20 +34,16 @@ func (s *Script) noteOther(n *syntax.Stmt, src string) {
 // Shown returns the commands of a script, the commands that they run, and the other parts, in
 // order. Other parts of nested scripts are last.
 func (s *Script) Shown() []string {
+	if len(s.others) == 0 {
+		return shown(make([]string, 0, len(s.All)), s.All)
+	}
 	type entry struct {
 		at    int
 		texts []string
 	}
 	entries := make([]entry, 0, len(s.Commands)+len(s.others))
 	for _, c := range s.Commands {
-		one := entry{at: c.at()}
-		for _, each := range c.appendAll(nil) {
-			if each.Redirect {
-				continue // it is shown with its command
-			}
-			one.texts = append(one.texts, each.shown())
-		}
-		entries = append(entries, one)
+		entries = append(entries, entry{c.at(), shown(nil, c.appendAll(nil))})
 	}
 	for _, other := range s.others {
 		entries = append(entries, entry{other.at, []string{other.text}})
@@ -58,6 +54,16 @@ func (s *Script) Shown() []string {
 		all = append(all, one.texts...)
 	}
 	return all
+}
+
+// shown appends commands as they are shown. A redirection is shown with its command.
+func shown(texts []string, commands []*Command) []string {
+	for _, c := range commands {
+		if !c.Redirect {
+			texts = append(texts, c.shown())
+		}
+	}
+	return texts
 }
 
 func (c *Command) at() int {

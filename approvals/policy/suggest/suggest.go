@@ -74,7 +74,7 @@ func isPublicName(host string) bool {
 
 // unique returns a list without repetitions, in its order, never nil.
 func unique(list []string) []string {
-	once := []string{}
+	once := make([]string, 0, len(list))
 	for _, one := range list {
 		if !slices.Contains(once, one) {
 			once = append(once, one)

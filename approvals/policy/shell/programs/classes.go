@@ -160,20 +160,22 @@ func (t *Table) dashed(name string, argv []string) []string {
 // counting options in front of subcommands.
 func (t *Table) longest(name string, argv []string) (entries []Entry, key string, length int) {
 	entries, key, length = t.classes[name], name, 1
-	at, walk := name, optionWalk{at: t.options[name]}
+	var room [64]byte
+	at, walk := append(room[:0], name...), optionWalk{at: t.options[name]}
 	for i, word := range argv[1:] {
 		isValue := walk.value
 		walk.word(word, false)
 		if isValue || isOption(word) {
 			continue
 		}
-		at += " " + word
-		found, known := t.classes[at]
-		if !known && t.tasks.runners[at] == nil {
+		at = append(append(at, ' '), word...)
+		found, known := t.classes[string(at)]
+		runs := t.tasks.runners[string(at)] != nil
+		if !known && !runs {
 			break
 		}
-		if len(found) > 0 || t.tasks.runners[at] != nil {
-			entries, key, length = found, at, i+2
+		if len(found) > 0 || runs {
+			entries, key, length = found, string(at), i+2
 		}
 	}
 	return entries, key, length

@@ -33,6 +33,18 @@ func PlainFile(src string) *syntax.File {
 
 const and = " && "
 
+// PlainWords returns the words of a script that is one command of plain words, else nil: those of the
+// tree of [PlainFile].
+func PlainWords(src string) []string {
+	words := strings.Split(src, " ")
+	for i, word := range words {
+		if !plainWord(word, i == 0) {
+			return nil
+		}
+	}
+	return words
+}
+
 // plainStmt is one command, which is at a place in the script.
 func plainStmt(text string, start int) *syntax.Stmt {
 	words := 1 + strings.Count(text, " ")

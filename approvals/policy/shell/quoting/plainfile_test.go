@@ -2,6 +2,7 @@ package quoting
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,9 @@ func FuzzPlainFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in string) {
 		for _, src := range []string{in, spelled(in)} {
 			got := PlainFile(src)
+			if words := PlainWords(src); !slices.Equal(words, wordsOf(got)) {
+				t.Fatalf("%q: its words are %q, those of the tree %q", src, words, wordsOf(got))
+			}
 			if got == nil {
 				continue
 			}
@@ -39,6 +43,21 @@ func FuzzPlainFile(f *testing.F) {
 			}
 		}
 	})
+}
+
+// wordsOf returns the words of a tree that is one plain command, else nil.
+func wordsOf(file *syntax.File) (words []string) {
+	if file == nil {
+		return nil
+	}
+	call, ok := file.Stmts[0].Cmd.(*syntax.CallExpr)
+	if !ok {
+		return nil
+	}
+	for _, word := range call.Args {
+		words = append(words, word.Lit())
+	}
+	return words
 }
 
 // spelled is a script that is mostly plain: each byte is a piece of it.
