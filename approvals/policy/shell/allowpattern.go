@@ -32,7 +32,7 @@ func NewAllowPattern(text string) (*AllowPattern, error) {
 		return nil, errNotOneCommand
 	}
 	if words := quoting.PlainWords(text); words != nil {
-		return newAllowPattern(words, literalGlob)
+		return newAllowPattern(words, func(word string) (match.Glob, error) { return match.NewGlob(word), nil })
 	}
 	file, err := KnownPrograms().parseSource(text)
 	if err != nil || len(file.Stmts) != 1 || len(file.Last) > 0 {
@@ -117,28 +117,17 @@ func wordGlob(w *syntax.Word) (match.Glob, error) {
 			parts[len(parts)-1] += one.Text
 			continue
 		}
-		g, err := literal(lit.Value, i == 0)
-		if err != nil {
-			return match.Glob{}, err
+		for j, text := range strings.Split(lit.Value, "*") {
+			if !quoting.Plain(text, i == 0 && j == 0) {
+				return match.Glob{}, fmt.Errorf("has %q, which a shell may expand; quote it or use * alone", lit.Value)
+			}
+			if j > 0 {
+				parts = append(parts, "")
+			}
+			parts[len(parts)-1] += text
 		}
-		parts[len(parts)-1] += g.Parts[0]
-		parts = append(parts, g.Parts[1:]...)
 	}
 	return match.Glob{Parts: parts}, nil
-}
-
-// literalGlob reads a word of a pattern that is unquoted text.
-func literalGlob(text string) (match.Glob, error) { return literal(text, true) }
-
-// literal reads unquoted text of a word of a pattern. first reports that the word begins with it.
-func literal(text string, first bool) (match.Glob, error) {
-	g := match.NewGlob(text)
-	for i, part := range g.Parts {
-		if !quoting.Plain(part, first && i == 0) {
-			return match.Glob{}, fmt.Errorf("has %q, which a shell may expand; quote it or use * alone", text)
-		}
-	}
-	return g, nil
 }
 
 // Covers reports whether an allow pattern covers one command of plain words, or one redirection.

@@ -34,11 +34,11 @@ func PlainFile(src string) *syntax.File {
 const and = " && "
 
 // PlainWords returns the words of a script that is one command of plain words, else nil: those of the
-// tree of [PlainFile].
+// tree of [PlainFile]. All shells read them literally, but for each *.
 func PlainWords(src string) []string {
 	words := strings.Split(src, " ")
 	for i, word := range words {
-		if !plainWord(word, i == 0) {
+		if !plainWord(word, i == 0) || word[0] == '=' { // which zsh replaces
 			return nil
 		}
 	}

@@ -31,18 +31,32 @@ func FuzzPlainFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in string) {
 		for _, src := range []string{in, spelled(in)} {
 			got := PlainFile(src)
-			if words := PlainWords(src); !slices.Equal(words, wordsOf(got)) {
-				t.Fatalf("%q: its words are %q, those of the tree %q", src, words, wordsOf(got))
+			words, want := PlainWords(src), wordsOf(got)
+			if slices.ContainsFunc(want, expands) {
+				want = nil
+			}
+			if !slices.Equal(words, want) {
+				t.Fatalf("%q: its words are %q, those of the tree %q", src, words, want)
 			}
 			if got == nil {
 				continue
 			}
-			want, err := parser.Parse(strings.NewReader(src), "")
-			if err != nil || !reflect.DeepEqual(got, want) {
+			tree, err := parser.Parse(strings.NewReader(src), "")
+			if err != nil || !reflect.DeepEqual(got, tree) {
 				t.Fatalf("%q: another tree than the parser's (%v)", src, err)
 			}
 		}
 	})
+}
+
+// expands reports whether a word is not literal in all shells, each * aside.
+func expands(word string) bool {
+	for i, part := range strings.Split(word, "*") {
+		if !Plain(part, i == 0) {
+			return true
+		}
+	}
+	return false
 }
 
 // wordsOf returns the words of a tree that is one plain command, else nil.
