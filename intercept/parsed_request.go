@@ -19,6 +19,13 @@ type RequestSchema struct {
 	// Conversation are the fields in which a repetition of a request is equal to it. The
 	// first is the history.
 	Conversation []string
+	// Beginning are the roles besides user of the items of a history in which the model has not
+	// written.
+	Beginning []string
+	// ResultPart is the type of the parts of a message of the role user that are results of calls.
+	// The user did not write a message with such a part and without a text, except texts that begin
+	// with Reminder: agents add those. "": the user wrote all messages of the role user.
+	ResultPart, Reminder string
 }
 
 // ParsedRequest is an agent's request. Its fields alias the body.
@@ -26,15 +33,16 @@ type ParsedRequest struct {
 	envelope Envelope
 	form     *RequestSchema
 	fields   strictjson.Fields
+	Authors  Authors // of the history, if it is an array
 	placed   []Placement
 	sent     []byte // the history before another body, nil if there was none
 }
 
 // Accept reads a body, which every parser must read alike. The error is an [*Error].
 func (f *RequestSchema) Accept(e Envelope) (ParsedRequest, error) {
-	a := ParsedRequest{envelope: e, form: f}
+	a := ParsedRequest{envelope: e, form: f, Authors: Authors{form: f}}
 	var err error
-	if a.fields, err = strictjson.ScanFields(e.Body, f.Fields, f.Marks); err == nil && f.Array != "" {
+	if a.fields, err = strictjson.ScanFields(e.Body, f.Fields, f.Marks, f.Conversation[0], &a.Authors); err == nil && f.Array != "" {
 		if array := a.fields.Raw(f.Array); len(array) == 0 || array[0] != '[' {
 			err = fmt.Errorf("it has no %s array", f.Array)
 		}
@@ -60,18 +68,6 @@ func (a *ParsedRequest) Field(name string) []byte { return a.fields.Raw(name) }
 
 // Text is the value of a field that is a string.
 func (a *ParsedRequest) Text(name string) string { return gjson.ParseBytes(a.Field(name)).String() }
-
-// WrittenBy reports whether all items of a history, strict JSON, have one of some roles.
-// It reads the history only as far as the first that has not, and copies nothing of it:
-// it is asked of each request.
-func WrittenBy(history []byte, roles ...string) bool {
-	for item := range strictjson.Items(history) {
-		if !slices.Contains(roles, gjson.GetBytes(item, "role").Str) {
-			return false
-		}
-	}
-	return true
-}
 
 // At returns the place of the value of a field in the body.
 func (a *ParsedRequest) At(name string) (at strictjson.Span, ok bool) { return a.fields.At(name) }

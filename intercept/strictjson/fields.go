@@ -19,20 +19,27 @@ type Fields struct {
 
 // ReadFields reads a body strictly, once, and finds the fields with the given names. The
 // error has the mistake and its place, and quotes nothing.
-func ReadFields(body []byte, names ...string) (Fields, error) { return ScanFields(body, names, nil) }
+func ReadFields(body []byte, names ...string) (Fields, error) {
+	return ScanFields(body, names, nil, "", nil)
+}
 
 // ScanFields also reports which of some marks may be a string anywhere below the top
-// level.
-func ScanFields(body []byte, names, marks []string) (Fields, error) {
+// level. If array is a field that is an array, items gets its items in the same pass.
+func ScanFields(body []byte, names, marks []string, array string, items ItemReader) (Fields, error) {
 	f := Fields{body: body, names: names, at: make([]Span, len(names))}
-	q := quick{b: body, marks: marks}
+	q := quick{b: body, marks: marks, array: array, items: items}
 	if q.at(q.space(0)) == '{' && q.whole(f.note) {
 		f.found = q.found
 		return f, nil
 	}
 	clear(f.at)
 	f.found = 1<<len(marks) - 1
-	return f, f.decode()
+	err := f.decode()
+	if err == nil && items != nil {
+		items.Reset()
+		readItems(f.Raw(array), items)
+	}
+	return f, err
 }
 
 func (f *Fields) note(name []byte, value Span) {

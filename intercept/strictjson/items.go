@@ -1,54 +1,49 @@
 package strictjson
 
-import "iter"
+import "github.com/tidwall/gjson"
 
-// Items yields the items of an array, as they are in raw, which is strict JSON. What
-// follows the last item that is taken is not read. Another value than an array has none.
-func Items(raw []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		q := quick{b: raw}
-		if q.at(0) != '[' {
-			return
-		}
-		for i := q.space(1); i < len(raw) && raw[i] != ']'; {
-			end := valueEnd(raw, i)
-			if end <= i || !yield(raw[i:end:end]) { // undecided, or no value
-				return
-			}
-			if i = q.space(end); q.at(i) == ',' {
-				i = q.space(i + 1)
-			}
-		}
-	}
+// ItemReader gets the items of an array while strict JSON is read, so that nobody has to read
+// it again: the members of an item in their order, then its end. Before a member that is an
+// array come the members of the objects in it, its parts. Names have no escapes. Names and values
+// alias the JSON.
+type ItemReader interface {
+	Part(name, value []byte)
+	Member(name, value []byte)
+	ItemEnd()
+	// Reset makes the reader forget all items: they will be read again.
+	Reset()
 }
 
-// valueEnd returns the end of the value at i of strict JSON, undecided if that is not
-// strict after all.
-func valueEnd(b []byte, i int) int {
-	for depth := 0; i < len(b); i++ {
-		switch b[i] {
-		case '"':
-			n := closingQuote(b[i+1:])
-			if n < 0 {
-				return undecided
-			}
-			if i += n + 1; depth == 0 {
-				return i + 1
-			}
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth == 0 {
-				return i // of a number or a name, at the end of the array
-			}
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		case ',', ' ', '\t', '\r', '\n':
-			if depth == 0 {
-				return i
-			}
-		}
+// readItems is the slow way to read the items of a value, which is strict JSON.
+func readItems(raw []byte, to ItemReader) {
+	array := gjson.ParseBytes(raw)
+	if !array.IsArray() {
+		return
 	}
-	return undecided
+	array.ForEach(func(_, item gjson.Result) bool {
+		if item.IsObject() {
+			item.ForEach(func(name, value gjson.Result) bool {
+				readParts(value, to)
+				to.Member([]byte(name.Str), []byte(value.Raw))
+				return true
+			})
+		}
+		to.ItemEnd()
+		return true
+	})
+}
+
+func readParts(member gjson.Result, to ItemReader) {
+	if !member.IsArray() {
+		return
+	}
+	member.ForEach(func(_, part gjson.Result) bool {
+		if part.IsObject() {
+			part.ForEach(func(name, value gjson.Result) bool {
+				to.Part([]byte(name.Str), []byte(value.Raw))
+				return true
+			})
+		}
+		return true
+	})
 }

@@ -18,7 +18,21 @@ type quick struct {
 	marks []string // strings of letters and underscores to search for, below the top level
 	found uint     // those that may be there, as bits
 	names []quickName
+
+	array string     // the field whose items are read
+	items ItemReader // of that field; nil for none
 }
+
+// scope is the place of a value with regard to [ItemReader].
+type scope int
+
+const (
+	elsewhere scope = iota
+	fieldOfItems
+	anItem
+	memberOfItem
+	aPart
+)
 
 // quickName is a name of an open object, with a sum that is compared first.
 type quickName struct {
@@ -51,9 +65,9 @@ func (q *quick) whole(field func(name []byte, value Span)) bool {
 	q.names = (*buffer)[:0]
 	i := q.space(0)
 	if i < len(q.b) && q.b[i] == '{' {
-		i = q.object(i+1, 1, field)
+		i = q.object(i+1, 1, elsewhere, field)
 	} else {
-		i = q.value(i, 0)
+		i = q.value(i, 0, elsewhere)
 	}
 	return i != undecided && q.space(i) == len(q.b)
 }
@@ -66,8 +80,8 @@ func (q *quick) space(i int) int {
 	return i
 }
 
-// value reads the value at i, at the given depth, and returns its end.
-func (q *quick) value(i, depth int) int {
+// value reads the value at i, at the given depth and place, and returns its end.
+func (q *quick) value(i, depth int, s scope) int {
 	if i >= len(q.b) || depth == quickDepth {
 		return undecided
 	}
@@ -75,9 +89,9 @@ func (q *quick) value(i, depth int) int {
 	case '"':
 		return q.text(i + 1)
 	case '{':
-		return q.object(i+1, depth+1, nil)
+		return q.object(i+1, depth+1, s, nil)
 	case '[':
-		return q.array(i+1, depth+1)
+		return q.elements(i+1, depth+1, s)
 	case 't':
 		return q.literal(i, "true")
 	case 'f':
@@ -156,13 +170,21 @@ func (q *quick) look(text []byte, escaped bool) {
 	}
 }
 
-func (q *quick) array(i, depth int) int {
+// elements reads the rest of an array.
+func (q *quick) elements(i, depth int, s scope) int {
+	of := elsewhere
+	if s == fieldOfItems || s == memberOfItem {
+		of = s + 1
+	}
 	if i = q.space(i); q.at(i) == ']' {
 		return i + 1
 	}
 	for {
-		if i = q.value(i, depth); i == undecided {
+		if i = q.value(i, depth, of); i == undecided {
 			return undecided
+		}
+		if of == anItem {
+			q.items.ItemEnd()
 		}
 		switch i = q.space(i); q.at(i) {
 		case ',':
@@ -175,7 +197,8 @@ func (q *quick) array(i, depth int) int {
 	}
 }
 
-func (q *quick) object(i, depth int, field func(name []byte, value Span)) int {
+// object reads the rest of an object. It calls field, unless that is nil, for each member.
+func (q *quick) object(i, depth int, s scope, field func(name []byte, value Span)) int {
 	outer := len(q.names)
 	if i = q.space(i); q.at(i) == '}' {
 		return i + 1
@@ -193,11 +216,16 @@ func (q *quick) object(i, depth int, field func(name []byte, value Span)) int {
 			return undecided
 		}
 		start := q.space(i + 1)
-		if i = q.value(start, depth); i == undecided {
+		if i = q.value(start, depth, q.member(s, depth, q.b[name:end])); i == undecided {
 			return undecided
 		}
-		if field != nil {
+		switch {
+		case field != nil:
 			field(q.b[name:end], Span{start, i})
+		case s == anItem:
+			q.items.Member(q.b[name:end], q.b[start:i])
+		case s == aPart:
+			q.items.Part(q.b[name:end], q.b[start:i])
 		}
 		switch i = q.space(i); q.at(i) {
 		case ',':
@@ -209,6 +237,17 @@ func (q *quick) object(i, depth int, field func(name []byte, value Span)) int {
 			return undecided
 		}
 	}
+}
+
+// member is the place of a member of an object at a place and depth.
+func (q *quick) member(s scope, depth int, name []byte) scope {
+	switch {
+	case s == anItem:
+		return memberOfItem
+	case depth == 1 && q.items != nil && string(name) == q.array:
+		return fieldOfItems
+	}
+	return elsewhere
 }
 
 // name reads the name at i, which must differ from those since outer, the names of the

@@ -24,6 +24,7 @@ var form = intercept.RequestSchema{
 	API: "Chat Completions", Array: "messages",
 	Fields:       append([]string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "metadata", "user", "prompt_cache_key"}, intercept.HostedFields...),
 	Conversation: []string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "response_format"},
+	Beginning:    []string{"system", "developer"},
 }
 
 // ParseRequest reads a request strictly.
@@ -69,43 +70,23 @@ func (r *Request) session() string {
 // Opening is the text of the first user message, after the user whom it is for. It
 // identifies a conversation that has no id.
 func (r *Request) Opening() string {
-	for m := range r.items("messages") {
-		if m.Get("role").Str == "user" {
-			return r.Text("user") + "\n" + strictjson.ContentText(m.Get("content"))
-		}
+	if r.Authors.First == nil {
+		return ""
 	}
-	return ""
+	return r.Text("user") + "\n" + strictjson.ContentText(gjson.ParseBytes(r.Authors.First))
 }
 
 // LastUser implements [intercept.Request].
 func (r *Request) LastUser() string {
-	last, _ := r.lastUser()
-	return last
+	return strictjson.ContentText(gjson.ParseBytes(r.Authors.Last))
 }
 
 // Task implements [intercept.Request]: the number of the user's last message, and its
 // text.
-func (r *Request) Task() string {
-	last, n := r.lastUser()
-	return strconv.Itoa(n) + "\n" + last
-}
-
-// lastUser returns the text of the user's last message, and how many the user has sent.
-func (r *Request) lastUser() (text string, n int) {
-	var last gjson.Result
-	for m := range r.items("messages") {
-		if m.Get("role").Str == "user" {
-			last = m
-			n++
-		}
-	}
-	return strictjson.ContentText(last.Get("content")), n
-}
+func (r *Request) Task() string { return strconv.Itoa(r.Authors.Users) + "\n" + r.LastUser() }
 
 // Begins implements [intercept.Request].
-func (r *Request) Begins() bool {
-	return intercept.WrittenBy(r.Field("messages"), "user", "system", "developer")
-}
+func (r *Request) Begins() bool { return !r.Authors.Others }
 
 // Made implements [intercept.Request].
 func (r *Request) Made() string {

@@ -118,8 +118,11 @@ func fingerprint(m gjson.Result) string {
 	if len(parts) > 1 {
 		return intercept.Fingerprint(parts...)
 	}
-	text, ok := userText(m)
-	if !ok || text == "" {
+	text := ""
+	if parts[0] == "user" {
+		text = userText(m.Get("content"))
+	}
+	if text == "" {
 		text = strictjson.ContentText(m.Get("content"))
 	}
 	return intercept.Fingerprint(append(parts, intercept.StripSpace(text))...)

@@ -27,6 +27,8 @@ var form = intercept.RequestSchema{
 	Marks:  []string{toolAddition},
 
 	Conversation: []string{"messages", "system", "model", "stream", "tools", "mcp_servers", "tool_choice", "output_config", "output_format"},
+	Beginning:    []string{"system"},
+	ResultPart:   "tool_result", Reminder: "<system-reminder>",
 }
 
 // ParseRequest reads a request strictly.
@@ -73,66 +75,35 @@ const sessionMark = "_session_"
 
 // Opening is the first user message, with the id of the user. It identifies a
 // conversation that has no id.
-func (r *Request) Opening() (opening string) {
-	r.value("messages").ForEach(func(_, m gjson.Result) bool {
-		if m.Get("role").Str != "user" {
-			return true
-		}
-		opening = r.value("metadata").Get("user_id").String() + "\n" + strictjson.ContentText(m.Get("content"))
-		return false
-	})
-	return opening
+func (r *Request) Opening() string {
+	if r.Authors.First == nil {
+		return ""
+	}
+	return r.value("metadata").Get("user_id").String() + "\n" + strictjson.ContentText(gjson.ParseBytes(r.Authors.First))
 }
 
 // LastUser implements [intercept.Request].
-func (r *Request) LastUser() string {
-	_, last := r.userMessages()
-	return last
-}
+func (r *Request) LastUser() string { return userText(gjson.ParseBytes(r.Authors.Last)) }
 
 // Task implements [intercept.Request]: the user's last message and its number.
-func (r *Request) Task() string {
-	n, last := r.userMessages()
-	return strconv.Itoa(n) + "\n" + last
-}
+func (r *Request) Task() string { return strconv.Itoa(r.Authors.Users) + "\n" + r.LastUser() }
 
 // Begins implements [intercept.Request].
-func (r *Request) Begins() bool {
-	return intercept.WrittenBy(r.Field("messages"), "user", "system")
-}
+func (r *Request) Begins() bool { return !r.Authors.Others }
 
-// userMessages counts the messages that the user wrote, and returns the last one.
-func (r *Request) userMessages() (n int, last string) {
-	r.value("messages").ForEach(func(_, m gjson.Result) bool {
-		if text, ok := userText(m); ok {
-			n++
-			last = text
-		}
-		return true
-	})
-	return n, last
-}
-
-// userText returns the text that the user wrote in a message. It reports false for a
-// message with tool results only. Reminders that agents add to a message do not count.
-func userText(m gjson.Result) (text string, ok bool) {
-	if m.Get("role").Str != "user" {
-		return "", false
-	}
-	content := m.Get("content")
+// userText returns the text that the user wrote in the content of a message.
+func userText(content gjson.Result) string {
 	if !content.IsArray() {
-		return content.String(), true
+		return content.String()
 	}
 	var b strings.Builder
-	results := false
 	content.ForEach(func(_, part gjson.Result) bool {
-		results = results || part.Get("type").Str == "tool_result"
-		if text := part.Get("text").String(); !strings.HasPrefix(text, "<system-reminder>") {
+		if text := part.Get("text").String(); !strings.HasPrefix(text, form.Reminder) {
 			b.WriteString(text)
 		}
 		return true
 	})
-	return b.String(), !results || b.Len() > 0
+	return b.String()
 }
 
 // Made implements [intercept.Request].

@@ -44,21 +44,6 @@ func (in *input) has(identity string) bool {
 	return in.identities[identity]
 }
 
-// users lists the messages of the user.
-func (in *input) users() (list []gjson.Result) {
-	for _, item := range in.list() {
-		if item.Get("role").Str == "user" {
-			list = append(list, item)
-		}
-	}
-	return list
-}
-
-// begins reports whether the model has written nothing of the history.
-func (in *input) begins() bool {
-	return intercept.WrittenBy(in.raw, "user", "system", "developer")
-}
-
 // calls lists the items of the model's.
 func (in *input) calls() (list []intercept.CallFingerprint) {
 	for _, item := range in.list() {

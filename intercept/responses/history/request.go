@@ -38,10 +38,12 @@ var RequestSchema = &intercept.RequestSchema{API: "Responses", Fields: append([]
 	"input", "model", "stream", "store", "background", "tools", "tool_choice", "prompt", "previous_response_id", "conversation", "metadata", "user", "prompt_cache_key",
 }, intercept.HostedFields...), Marks: []string{toolsMark, approvalResponse}, Conversation: []string{
 	"input", "instructions", "prompt", "previous_response_id", "conversation", "model", "stream", "background", "tools", "tool_choice", "text",
-}}
+}, Beginning: beginning}
 
 // conversationSchema are the fields of requests for a new conversation.
-var conversationSchema = &intercept.RequestSchema{API: "Conversations", Fields: []string{"items", "metadata"}, Marks: RequestSchema.Marks, Conversation: []string{"items", "metadata"}}
+var conversationSchema = &intercept.RequestSchema{API: "Conversations", Fields: []string{"items", "metadata"}, Marks: RequestSchema.Marks, Conversation: []string{"items", "metadata"}, Beginning: beginning}
+
+var beginning = []string{"system", "developer"}
 
 // The marks of tools and approvals in the items of an input.
 const (
@@ -69,11 +71,20 @@ func AcceptRequest(e intercept.Envelope) (r *Request, err error) {
 	if r.ParsedRequest, err = schema.Accept(e); err != nil {
 		return r, err
 	}
-	r.input = inputOf(r.Field(r.Operation.history()))
+	r.readInput()
 	if r.May(approvalResponse) {
 		r.approves = r.input.approvals()
 	}
 	return r, nil
+}
+
+// readInput takes the input from the body. A text is a message of the user.
+func (r *Request) readInput() {
+	field := r.Field(r.Operation.history())
+	r.input = inputOf(field)
+	if len(field) > 0 && field[0] == '"' {
+		r.Authors.Users, r.Authors.First, r.Authors.Last = 1, field, field
+	}
 }
 
 // startingAfter removes starting_after from a query: upstream sends the whole stream, so
@@ -150,29 +161,26 @@ func sessionOf(r *Request) string {
 // Opening is the first message of the user, with the user it is for: it stays the same
 // in a conversation that has no id.
 func (r *Request) Opening() string {
-	if users := r.input.users(); len(users) > 0 {
-		return r.Text("user") + "\n" + strictjson.ContentText(users[0].Get("content"))
+	if r.Authors.First == nil {
+		return ""
 	}
-	return ""
+	return r.Text("user") + "\n" + strictjson.ContentText(gjson.ParseBytes(r.Authors.First))
 }
 
 // LastUser implements [intercept.Request].
 func (r *Request) LastUser() string {
-	if users := r.input.users(); len(users) > 0 {
-		return strictjson.ContentText(users[len(users)-1].Get("content"))
-	}
-	return ""
+	return strictjson.ContentText(gjson.ParseBytes(r.Authors.Last))
 }
 
 // Task implements [intercept.Request]: the user's last message and its number, and the
 // response before it where the agent does not repeat that.
 func (r *Request) Task() string {
-	return strconv.Itoa(len(r.input.users())) + "\n" + r.previous() + "\n" + r.LastUser()
+	return strconv.Itoa(r.Authors.Users) + "\n" + r.previous() + "\n" + r.LastUser()
 }
 
 // Begins implements [intercept.Request].
 func (r *Request) Begins() bool {
-	return r.Operation == create && r.previous() == "" && r.Conversation() == "" && r.input.begins()
+	return r.Operation == create && r.previous() == "" && r.Conversation() == "" && !r.Authors.Others
 }
 
 // SetBody implements [intercept.Request].
@@ -183,7 +191,7 @@ func (r *Request) SetBody(body []byte) error {
 	err := r.ParsedRequest.SetBody(body)
 	if err == nil {
 		r.envelope, r.before, r.offers = e, before, nil
-		r.input = inputOf(r.Field(r.Operation.history()))
+		r.readInput()
 	}
 	return err
 }
