@@ -17,7 +17,8 @@ var authorSchemas = []*RequestSchema{
 	},
 }
 
-// FuzzAuthors holds what is found while a request is read against a plain reading of its history.
+// FuzzAuthors holds the authors that the strict reading of a request finds against a plain reading of its
+// history.
 func FuzzAuthors(f *testing.F) {
 	for _, messages := range []string{
 		``, `1,"x",null,[]`, `{"role":"user"}`, `{"role":"us\u0065r","content":"a"}`, `{"role":"system","content":"s"},{"role":"developer"}`,

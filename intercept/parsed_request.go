@@ -26,6 +26,8 @@ type RequestSchema struct {
 	// The user did not write a message with such a part and without a text, except texts that begin
 	// with Reminder: agents add those. "": the user wrote all messages of the role user.
 	ResultPart, Reminder string
+	// ToolTypes are types of the agent's own tools in the field tools, "" for a tool without a type.
+	ToolTypes []string
 }
 
 // ParsedRequest is an agent's request. Its fields alias the body.
@@ -33,22 +35,27 @@ type ParsedRequest struct {
 	envelope Envelope
 	form     *RequestSchema
 	fields   strictjson.Fields
-	Authors  Authors // of the history, if it is an array
+	Authors  Authors  // of the history, if it is an array
+	Tools    ToolList // of the field tools, if it is an array
 	placed   []Placement
 	sent     []byte // the history before another body, nil if there was none
 }
 
 // Accept reads a body, which every parser must read alike. The error is an [*Error].
 func (f *RequestSchema) Accept(e Envelope) (ParsedRequest, error) {
-	a := ParsedRequest{envelope: e, form: f, Authors: Authors{form: f}}
+	a := ParsedRequest{envelope: e, form: f, Authors: Authors{form: f}, Tools: ToolList{form: f}}
 	var err error
-	if a.fields, err = strictjson.ScanFields(e.Body, f.Fields, f.Marks, f.Conversation[0], &a.Authors); err == nil && f.Array != "" {
+	history, tools := strictjson.List{Field: f.Conversation[0], Items: &a.Authors}, strictjson.List{Field: "tools", Items: &a.Tools}
+	if a.fields, err = strictjson.ScanFields(e.Body, f.Fields, f.Marks, history, tools); err == nil && f.Array != "" {
 		if array := a.fields.Raw(f.Array); len(array) == 0 || array[0] != '[' {
 			err = fmt.Errorf("it has no %s array", f.Array)
 		}
 	}
 	if err != nil {
 		return a, &Error{Code: CodeBadRequest, Reason: "the request body is not a " + f.API + " request: " + err.Error()}
+	}
+	if tools := a.Field("tools"); len(tools) > 0 && tools[0] != '[' && string(tools) != "null" {
+		a.Tools.Others = true
 	}
 	return a, nil
 }

@@ -20,14 +20,14 @@ type Fields struct {
 // ReadFields reads a body strictly, once, and finds the fields with the given names. The
 // error has the mistake and its place, and quotes nothing.
 func ReadFields(body []byte, names ...string) (Fields, error) {
-	return ScanFields(body, names, nil, "", nil)
+	return ScanFields(body, names, nil)
 }
 
 // ScanFields also reports which of some marks may be a string anywhere below the top
-// level. If array is a field that is an array, items gets its items in the same pass.
-func ScanFields(body []byte, names, marks []string, array string, items ItemReader) (Fields, error) {
+// level, and reads the items of some fields in the same pass.
+func ScanFields(body []byte, names, marks []string, lists ...List) (Fields, error) {
 	f := Fields{body: body, names: names, at: make([]Span, len(names))}
-	q := quick{b: body, marks: marks, array: array, items: items}
+	q := quick{b: body, marks: marks, lists: lists}
 	if q.at(q.space(0)) == '{' && q.whole(f.note) {
 		f.found = q.found
 		return f, nil
@@ -35,9 +35,11 @@ func ScanFields(body []byte, names, marks []string, array string, items ItemRead
 	clear(f.at)
 	f.found = 1<<len(marks) - 1
 	err := f.decode()
-	if err == nil && items != nil {
-		items.Reset()
-		readItems(f.Raw(array), items)
+	if err == nil {
+		for _, list := range lists {
+			list.Items.Reset()
+			readItems(f.Raw(list.Field), list.Items)
+		}
 	}
 	return f, err
 }

@@ -14,6 +14,13 @@ type ItemReader interface {
 	Reset()
 }
 
+// List is a field that is read by items if it is an array. It must be among the fields that are
+// found.
+type List struct {
+	Field string
+	Items ItemReader
+}
+
 // readItems is the slow way to read the items of a value, which is strict JSON.
 func readItems(raw []byte, to ItemReader) {
 	array := gjson.ParseBytes(raw)

@@ -25,15 +25,17 @@ var itemCases = []struct{ body, want string }{
 	{`{"other":[{"a":1}],"nested":{"items":[{"a":1}]}}`, ``},
 	{`{"items":[1,"x",[{"a":1}],null]}`, `end end end end`},
 	{`{"items":[{"role":"user"},{"a":{"b":[{"c":1}]}}]}`, `role="user" end a={"b":[{"c":1}]} end`},
-	{`{ "items" : [ { "a" : [ { "b" : 1 , "c" : [ { "d" : 2 } ] } , 3 ] , "e" : 4 } ] , "z" : 0 }`,
-		`part b=1 part c=[ { "d" : 2 } ] a=[ { "b" : 1 , "c" : [ { "d" : 2 } ] } , 3 ] e=4 end`},
+	{
+		`{ "items" : [ { "a" : [ { "b" : 1 , "c" : [ { "d" : 2 } ] } , 3 ] , "e" : 4 } ] , "z" : 0 }`,
+		`part b=1 part c=[ { "d" : 2 } ] a=[ { "b" : 1 , "c" : [ { "d" : 2 } ] } , 3 ] e=4 end`,
+	},
 	{`{"items":[{"\u0061":[{"\u0062":1}]}]}`, `part b=1 a=[{"\u0062":1}] end`}, // not quick
 }
 
 func TestItems(t *testing.T) {
 	for _, tt := range itemCases {
 		var log itemLog
-		_, err := ScanFields([]byte(tt.body), []string{"items"}, nil, "items", &log)
+		_, err := ScanFields([]byte(tt.body), []string{"items"}, nil, List{"items", &log})
 		if got := strings.Join(log, " "); err != nil || got != tt.want {
 			t.Errorf("%s:\n got %s (%v)\nwant %s", tt.body, got, err, tt.want)
 		}
@@ -47,7 +49,7 @@ func FuzzItems(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var quickly, slowly itemLog
-		q := quick{b: body, array: "items", items: &quickly}
+		q := quick{b: body, lists: []List{{"items", &quickly}}}
 		if !q.whole(nil) {
 			return
 		}

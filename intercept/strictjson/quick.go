@@ -19,8 +19,8 @@ type quick struct {
 	found uint     // those that may be there, as bits
 	names []quickName
 
-	array string     // the field whose items are read
-	items ItemReader // of that field; nil for none
+	lists []List
+	items ItemReader // of the list that is being read
 }
 
 // scope is the place of a value with regard to [ItemReader].
@@ -28,7 +28,8 @@ type scope int
 
 const (
 	elsewhere scope = iota
-	fieldOfItems
+	topLevel
+	list
 	anItem
 	memberOfItem
 	aPart
@@ -65,7 +66,7 @@ func (q *quick) whole(field func(name []byte, value Span)) bool {
 	q.names = (*buffer)[:0]
 	i := q.space(0)
 	if i < len(q.b) && q.b[i] == '{' {
-		i = q.object(i+1, 1, elsewhere, field)
+		i = q.object(i+1, 1, topLevel, field)
 	} else {
 		i = q.value(i, 0, elsewhere)
 	}
@@ -173,7 +174,7 @@ func (q *quick) look(text []byte, escaped bool) {
 // elements reads the rest of an array.
 func (q *quick) elements(i, depth int, s scope) int {
 	of := elsewhere
-	if s == fieldOfItems || s == memberOfItem {
+	if s == list || s == memberOfItem {
 		of = s + 1
 	}
 	if i = q.space(i); q.at(i) == ']' {
@@ -216,7 +217,7 @@ func (q *quick) object(i, depth int, s scope, field func(name []byte, value Span
 			return undecided
 		}
 		start := q.space(i + 1)
-		if i = q.value(start, depth, q.member(s, depth, q.b[name:end])); i == undecided {
+		if i = q.value(start, depth, q.member(s, q.b[name:end])); i == undecided {
 			return undecided
 		}
 		switch {
@@ -239,13 +240,18 @@ func (q *quick) object(i, depth int, s scope, field func(name []byte, value Span
 	}
 }
 
-// member is the place of a member of an object at a place and depth.
-func (q *quick) member(s scope, depth int, name []byte) scope {
-	switch {
-	case s == anItem:
+// member is the place of a member of an object.
+func (q *quick) member(s scope, name []byte) scope {
+	switch s {
+	case anItem:
 		return memberOfItem
-	case depth == 1 && q.items != nil && string(name) == q.array:
-		return fieldOfItems
+	case topLevel:
+		for i := range q.lists {
+			if q.lists[i].Field == string(name) {
+				q.items = q.lists[i].Items
+				return list
+			}
+		}
 	}
 	return elsewhere
 }

@@ -25,6 +25,7 @@ var form = intercept.RequestSchema{
 	Fields:       append([]string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "metadata", "user", "prompt_cache_key"}, intercept.HostedFields...),
 	Conversation: []string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "response_format"},
 	Beginning:    []string{"system", "developer"},
+	ToolTypes:    []string{"function", "custom"},
 }
 
 // ParseRequest reads a request strictly.

@@ -66,9 +66,11 @@ func (r *Request) ForcedTools() []string {
 // providers of the API do.
 func (r *Request) Hosted() []intercept.HostedTool {
 	var list []intercept.HostedTool
-	for t := range r.items("tools") {
-		if name := hosted(t); name != "" {
-			list = append(list, intercept.HostedTool{Name: name})
+	if r.Tools.Others {
+		for t := range r.items("tools") {
+			if name := hosted(t); name != "" {
+				list = append(list, intercept.HostedTool{Name: name})
+			}
 		}
 	}
 	return append(list, r.HostedBeside()...)
@@ -76,8 +78,7 @@ func (r *Request) Hosted() []intercept.HostedTool {
 
 // OffersTools implements [intercept.Request].
 func (r *Request) OffersTools() bool {
-	offered := func(field string) bool { return gjson.GetBytes(r.Field(field), "0").Exists() }
-	return offered("tools") || offered("functions") || len(r.HostedBeside()) > 0
+	return r.Tools.Len > 0 || r.Tools.Others || gjson.GetBytes(r.Field("functions"), "0").Exists() || len(r.HostedBeside()) > 0
 }
 
 // hosted is the name of a tool that is not the agent's own, "" for one that is.

@@ -29,6 +29,7 @@ var form = intercept.RequestSchema{
 	Conversation: []string{"messages", "system", "model", "stream", "tools", "mcp_servers", "tool_choice", "output_config", "output_format"},
 	Beginning:    []string{"system"},
 	ResultPart:   "tool_result", Reminder: "<system-reminder>",
+	ToolTypes: []string{"", "custom"},
 }
 
 // ParseRequest reads a request strictly.

@@ -82,6 +82,9 @@ func (r *Request) Hosted() (list []intercept.HostedTool) {
 		add(intercept.HostedMCP(server.Get("url").String(), "", label))
 		return true
 	})
+	if !r.Tools.Others && !r.May(toolAddition) {
+		return list
+	}
 	for _, t := range r.offered() {
 		switch kind := t.Get("type"); {
 		case kind.Str == "mcp_toolset":
@@ -97,7 +100,7 @@ func (r *Request) Hosted() (list []intercept.HostedTool) {
 
 // OffersTools implements [intercept.Request].
 func (r *Request) OffersTools() bool {
-	return gjson.GetBytes(r.Field("tools"), "0").Exists() || len(r.offered()) > 0 || len(r.Hosted()) > 0
+	return r.Tools.Len > 0 || len(r.offered()) > 0 || len(r.Hosted()) > 0
 }
 
 // Offer implements [intercept.Request].

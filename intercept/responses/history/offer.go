@@ -63,7 +63,9 @@ func (r *Request) Offered() Offers {
 }
 
 // OffersTools implements [intercept.Request].
-func (r *Request) OffersTools() bool { return len(r.Offered()) > 0 || len(r.Hosted()) > 0 }
+func (r *Request) OffersTools() bool {
+	return r.Tools.Len > 0 || len(r.Offered()) > 0 || len(r.Hosted()) > 0
+}
 
 // Offer implements [intercept.Request]. Only a request for a new answer gets tools.
 func (r *Request) Offer(tools []intercept.OfferedTool, always bool) []string {
@@ -225,6 +227,9 @@ func (r *Request) Hosted() (list []intercept.HostedTool) {
 		list = append(list, intercept.HostedTool{Name: "prompt"})
 	}
 	list = append(list, r.HostedBeside()...)
+	if !r.Tools.Others && !r.May(toolsMark) {
+		return list
+	}
 	for _, o := range r.Offered() {
 		switch typ := o.Get("type").String(); typ {
 		case "function", "custom", "local_shell", "apply_patch", "computer", "computer_use", "computer_use_preview", "":

@@ -38,7 +38,7 @@ var RequestSchema = &intercept.RequestSchema{API: "Responses", Fields: append([]
 	"input", "model", "stream", "store", "background", "tools", "tool_choice", "prompt", "previous_response_id", "conversation", "metadata", "user", "prompt_cache_key",
 }, intercept.HostedFields...), Marks: []string{toolsMark, approvalResponse}, Conversation: []string{
 	"input", "instructions", "prompt", "previous_response_id", "conversation", "model", "stream", "background", "tools", "tool_choice", "text",
-}, Beginning: beginning}
+}, Beginning: beginning, ToolTypes: []string{"function", "custom", "local_shell", "apply_patch", ""}}
 
 // conversationSchema are the fields of requests for a new conversation.
 var conversationSchema = &intercept.RequestSchema{API: "Conversations", Fields: []string{"items", "metadata"}, Marks: RequestSchema.Marks, Conversation: []string{"items", "metadata"}, Beginning: beginning}
@@ -71,7 +71,7 @@ func AcceptRequest(e intercept.Envelope) (r *Request, err error) {
 	if r.ParsedRequest, err = schema.Accept(e); err != nil {
 		return r, err
 	}
-	r.readInput()
+	readInput(r)
 	if r.May(approvalResponse) {
 		r.approves = r.input.approvals()
 	}
@@ -79,7 +79,7 @@ func AcceptRequest(e intercept.Envelope) (r *Request, err error) {
 }
 
 // readInput takes the input from the body. A text is a message of the user.
-func (r *Request) readInput() {
+func readInput(r *Request) {
 	field := r.Field(r.Operation.history())
 	r.input = inputOf(field)
 	if len(field) > 0 && field[0] == '"' {
@@ -191,7 +191,7 @@ func (r *Request) SetBody(body []byte) error {
 	err := r.ParsedRequest.SetBody(body)
 	if err == nil {
 		r.envelope, r.before, r.offers = e, before, nil
-		r.readInput()
+		readInput(r)
 	}
 	return err
 }
