@@ -14,7 +14,8 @@ func TestHostedBeside(t *testing.T) {
 		`{"search_parameters":{"mode":"auto"},"plugins":[{"id":"web"},{"id":"x","enabled":false},"y",{"enabled":null}]}`: "[{search_parameters false} {plugin:web false} {plugin: false} {plugin: false}]",
 		`{"plugins":{"id":"web"},"search_par\u0061meters":"on"}`:                                                         "[{search_parameters false} {plugins false}]",
 	} {
-		asked, err := form.Accept(Envelope{Body: []byte(body)})
+		var asked ParsedRequest
+		err := asked.Accept(&form, Envelope{Body: []byte(body)})
 		if got := fmt.Sprint(asked.HostedBeside()); err != nil || got != want {
 			t.Errorf("%s: %s, %v, want %s", body, got, err, want)
 		}

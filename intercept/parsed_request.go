@@ -41,9 +41,10 @@ type ParsedRequest struct {
 	sent     []byte // the history before another body, nil if there was none
 }
 
-// Accept reads a body, which every parser must read alike. The error is an [*Error].
-func (f *RequestSchema) Accept(e Envelope) (ParsedRequest, error) {
-	a := ParsedRequest{envelope: e, form: f, Authors: Authors{form: f}, Tools: ToolList{form: f}}
+// Accept reads a body, which every parser must read alike, in place of any before. The error is an
+// [*Error].
+func (a *ParsedRequest) Accept(f *RequestSchema, e Envelope) error {
+	*a = ParsedRequest{envelope: e, form: f, Authors: Authors{form: f}, Tools: ToolList{form: f}}
 	var err error
 	history, tools := strictjson.List{Field: f.Conversation[0], Items: &a.Authors}, strictjson.List{Field: "tools", Items: &a.Tools}
 	if a.fields, err = strictjson.ScanFields(e.Body, f.Fields, f.Marks, history, tools); err == nil && f.Array != "" {
@@ -52,12 +53,12 @@ func (f *RequestSchema) Accept(e Envelope) (ParsedRequest, error) {
 		}
 	}
 	if err != nil {
-		return a, &Error{Code: CodeBadRequest, Reason: "the request body is not a " + f.API + " request: " + err.Error()}
+		return &Error{Code: CodeBadRequest, Reason: "the request body is not a " + f.API + " request: " + err.Error()}
 	}
 	if tools := a.Field("tools"); len(tools) > 0 && tools[0] != '[' && string(tools) != "null" {
 		a.Tools.Others = true
 	}
-	return a, nil
+	return nil
 }
 
 // May reports whether a mark of the schema may be anywhere below the top level of the
@@ -105,7 +106,8 @@ func (a *ParsedRequest) With(body []byte) Envelope {
 
 // SetBody implements [Request].
 func (a *ParsedRequest) SetBody(body []byte) error {
-	next, err := a.form.Accept(a.With(body))
+	var next ParsedRequest
+	err := next.Accept(a.form, a.With(body))
 	if err == nil {
 		next.placed, next.sent = a.placed, a.AsSent()
 		*a = next

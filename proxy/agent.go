@@ -179,12 +179,12 @@ func (a *agent) stream(r *relay, length int) {
 }
 
 // begin makes the answer writable, and writes the pending bytes.
-func (a *agent) begin(w io.Writer, redact func([]byte) []byte) error {
+func (a *agent) begin(w io.Writer) error {
 	a.w = w
 	a.body.Begin(a.conn, w, a.chunked)
 	pending := a.pending
 	a.pending = nil
-	return a.Write(redact(pending))
+	return a.Write(pending)
 }
 
 // end ends the body of an answer in chunks. fasthttp writes the last chunk in two pieces.

@@ -23,8 +23,6 @@ func newTestAgent(t *testing.T) *agent {
 	return &a
 }
 
-func same(p []byte) []byte { return p }
-
 // Bytes that are written before the body can be are sent first.
 func TestAgentKeepsWhatIsWrittenTooEarly(t *testing.T) {
 	a := newTestAgent(t)
@@ -42,7 +40,7 @@ func TestAgentKeepsWhatIsWrittenTooEarly(t *testing.T) {
 		t.Error("the head must go with the first bytes")
 	}
 	var body bytes.Buffer
-	if err := a.begin(&body, same); err != nil || !a.Writable() {
+	if err := a.begin(&body); err != nil || !a.Writable() {
 		t.Fatal(err)
 	}
 	if err := errors.Join(a.Write([]byte("three")), a.end()); err != nil || body.String() != "one two three" || a.written != 13 {
@@ -55,7 +53,7 @@ func TestAgentThatCannotBeWrittenTo(t *testing.T) {
 	a := newTestAgent(t)
 	reader, writer := io.Pipe()
 	reader.Close()
-	if err := a.begin(writer, same); err != nil {
+	if err := a.begin(writer); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.Write([]byte("x")); err == nil || !errors.Is(context.Cause(a.ctx), agentconn.ErrDisconnected) {

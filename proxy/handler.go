@@ -123,7 +123,7 @@ func (x *exchange) stream(length int) {
 // resume runs the rest of the exchange: the body is written to w. After an error
 // the answer must not end properly.
 func (x *exchange) resume(w io.Writer) error {
-	if err := x.agent.begin(w, x.route.Upstream.Redactor.Redact); err != nil {
+	if err := x.agent.begin(w); err != nil {
 		x.disconnected()
 		return err
 	}

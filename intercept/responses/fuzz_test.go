@@ -184,8 +184,8 @@ func checkSpliced(t *testing.T, body []byte, records [][]byte) {
 	t.Helper()
 	var results []string
 	for range 2 {
-		r, err := history.RequestSchema.Accept(asked(string(body)))
-		if err != nil {
+		var r intercept.ParsedRequest
+		if r.Accept(history.RequestSchema, asked(string(body))) != nil {
 			return
 		}
 		again, _ := history.AcceptRequest(asked(string(body)))

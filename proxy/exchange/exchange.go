@@ -39,7 +39,8 @@ type Response interface {
 	Buffered() bool
 	// Framed reports whether the framing marks the end of the body.
 	Framed() bool
-	// Next returns the next block of the body, valid until the next call, or io.EOF. After
+	// Next returns the next block of the body, without the upstream's configured key and valid
+	// until the next call, or io.EOF. After
 	// os.ErrDeadlineExceeded the next call continues.
 	Next() ([]byte, error)
 	// ReadAll reads the rest of a body of at most limit bytes.

@@ -78,13 +78,8 @@ func (t *Turn) answered(r exchange.Reply) State {
 	case !mediatype.ASCIICompatible(r.Response.ContentType()):
 		return t.output.fail(intercept.NotUnderstood("its character set is not UTF-8"))
 	}
-	if t.exchange.Count == 1 {
-		if !t.output.agent.Started() { // else people were asked about results
-			r.Response.CopyHead(t.output.agent.Head())
-		}
-		if t.exchange.Kept != nil {
-			r.Response.CopyHead(&t.exchange.Kept.Head)
-		}
+	if t.exchange.Count == 1 && !t.output.agent.Started() { // else people were asked about results
+		r.Response.CopyHead(t.output.agent.Head())
 	}
 	return Reading
 }
@@ -183,6 +178,9 @@ func (t *Turn) endOfBody(err error) State {
 	t.exchange.Kept.End(framed)
 	if failed, state := t.output.pass(t.output.answer.End(framed)); failed {
 		return state
+	}
+	if x := &t.exchange; x.Count == 1 && x.Kept != nil && t.output.answer.Pending() {
+		x.Response.CopyHead(&x.Kept.Head)
 	}
 	t.exchange.End()
 	t.spans.UpstreamEnded("")

@@ -63,8 +63,8 @@ func (o *output) record(outcome string) {
 	}
 }
 
-// emit sends the agent bytes, without the key that upstream may quote in them. It
-// reports false when the agent has disconnected.
+// emit sends the agent bytes, in which upstream does not quote its key: those of a [Response]
+// are without it. It reports false when the agent has disconnected.
 func (o *output) emit(p []byte) bool {
 	if len(p) == 0 {
 		return true
@@ -73,7 +73,7 @@ func (o *output) emit(p []byte) bool {
 		o.broken = errTakenOver
 		return false
 	}
-	if err := o.agent.Write(o.exchange.Upstream.Redact(p)); err != nil {
+	if err := o.agent.Write(p); err != nil {
 		o.broken = errDisconnected
 		return false
 	}

@@ -59,6 +59,6 @@ func replayAnswer(kept *packed.Answer, o *output) error {
 	if err != nil {
 		return err
 	}
-	o.emit(settled.Bytes)
+	o.emit(o.exchange.Upstream.Redact(settled.Bytes))
 	return nil
 }

@@ -55,7 +55,7 @@ func (t *Turn) settle() State {
 		return t.output.finish(settled.Bytes)
 	}
 	t.engine.metrics.continuations.Inc()
-	if !t.output.emit(settled.Bytes) {
+	if !t.output.emit(t.exchange.Upstream.Redact(settled.Bytes)) {
 		return t.output.gone()
 	}
 	t.exchange.Next = *settled.Next

@@ -56,10 +56,11 @@ func (m KeyRedactor) endsWithPart(b []byte) (n int) {
 	if len(b) == 0 || b[len(b)-1] == '\n' {
 		return 0
 	}
+	last := b[len(b)-1]
 	for i := range m {
 		text := m[i].text
 		for k := min(len(text)-1, len(b)); k > n; k-- {
-			if bytes.HasSuffix(b, text[:k]) {
+			if text[k-1] == last && bytes.HasSuffix(b, text[:k]) {
 				n = k
 			}
 		}

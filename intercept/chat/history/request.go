@@ -30,8 +30,8 @@ var form = intercept.RequestSchema{
 
 // ParseRequest reads a request strictly.
 func ParseRequest(e intercept.Envelope) (*Request, error) {
-	asked, err := form.Accept(e)
-	return &Request{ParsedRequest: asked}, err
+	r := new(Request)
+	return r, r.Accept(&form, e)
 }
 
 // Messages are those of the request.

@@ -34,8 +34,8 @@ var form = intercept.RequestSchema{
 
 // ParseRequest reads a request strictly.
 func ParseRequest(e intercept.Envelope) (*Request, error) {
-	parsed, err := form.Accept(e)
-	return &Request{ParsedRequest: parsed}, err
+	r := new(Request)
+	return r, r.Accept(&form, e)
 }
 
 func (r *Request) value(field string) gjson.Result { return gjson.ParseBytes(r.Field(field)) }

@@ -68,7 +68,7 @@ func AcceptRequest(e intercept.Envelope) (r *Request, err error) {
 	if r.Operation == converse {
 		schema = conversationSchema
 	}
-	if r.ParsedRequest, err = schema.Accept(e); err != nil {
+	if err = r.Accept(schema, e); err != nil {
 		return r, err
 	}
 	readInput(r)
