@@ -116,6 +116,7 @@ func (x *exchange) answer() {
 // stream lets the rest of the exchange run while the body is written.
 func (x *exchange) stream(length int) {
 	x.proxy.metrics.openStreams.Inc()
+	x.proxy.reclaimer.streamBegan()
 	x.open = true
 	x.agent.stream(&relay{x}, length)
 }
@@ -178,6 +179,7 @@ func (x *exchange) release() {
 	x.agent.release()
 	if x.open {
 		x.proxy.metrics.openStreams.Dec()
+		x.proxy.reclaimer.streamEnded()
 		x.open = false
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 const (
 	burstHolds   = 64               // holds whose beginning leaves enough garbage to be collected
+	burstStreams = 64               // open streams whose beginning does
 	reclaimAfter = time.Second      // without another hold: the burst is over
 	reclaimAgain = 15 * time.Second // later, when the store has also released its memory
 )
@@ -37,9 +38,9 @@ const (
 type burst int
 
 const (
-	burstBegins burst = iota // holds begin
+	burstOver   burst = iota // the store has released its memory of the burst, or there was none
+	burstBegins              // holds begin
 	burstHeld                // they wait, and the store has memory of their beginning
-	burstOver                // it has released that too
 )
 
 // limitGarbage sets how much garbage Go may keep. While holds begin, it also limits the free
@@ -67,32 +68,48 @@ func limitGarbage(b burst) {
 	}
 }
 
-// memoryReclaimer frees memory when a burst of holds is over. Go collects garbage after
-// allocations, and there are none while all turns wait for people. The garbage of
-// recording the holds would stay in use; it is larger than the holds. For some hundred
-// holds it takes milliseconds.
+// memoryReclaimer frees memory when a burst of holds is over, or when many streams have begun and
+// stay open. Go collects garbage after allocations, and there are none while all turns wait, for people or
+// for a model. The garbage of recording the holds would stay in use, which is larger than the holds, and so would
+// the stacks with which streams began. For some hundred of them it takes milliseconds.
 type memoryReclaimer struct {
 	free func()
 
 	mu    sync.Mutex
 	timer *time.Timer // nil while nothing is to be freed
-	began int         // holds since the last check
+	burst burst       // of holds
+	held  time.Time   // when memory was freed after it
+	began began       // since the last check
 	holds int         // since memory was freed
-	again bool        // memory has to be freed again
+	fresh int         // streams that began since then
+	open  int         // streams
 	ended bool
 }
 
+// began is how many holds and streams began.
+type began struct{ holds, streams int }
+
 // holdBegan counts a hold.
-func (r *memoryReclaimer) holdBegan() { r.add(1) }
+func (r *memoryReclaimer) holdBegan() { r.add(began{holds: 1}) }
 
 // started is for the start of the program, which leaves as much garbage as a burst.
-func (r *memoryReclaimer) started() { r.add(burstHolds) }
+func (r *memoryReclaimer) started() { r.add(began{holds: burstHolds}) }
 
-// add counts holds.
-func (r *memoryReclaimer) add(holds int) {
+// streamBegan and streamEnded count an open stream.
+func (r *memoryReclaimer) streamBegan() { r.add(began{streams: 1}) }
+func (r *memoryReclaimer) streamEnded() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.began += holds; r.timer == nil && !r.ended {
+	r.open--
+}
+
+// add counts what begins.
+func (r *memoryReclaimer) add(b began) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.began.holds += b.holds
+	r.began.streams += b.streams
+	if r.open += b.streams; r.timer == nil && !r.ended {
 		r.timer = time.AfterFunc(reclaimAfter, r.check)
 	}
 }
@@ -106,27 +123,39 @@ func (r *memoryReclaimer) check() {
 	}
 }
 
-// next returns how far the burst is, and whether memory has to be freed.
+// next returns how far the burst of holds is, and whether memory has to be freed.
 func (r *memoryReclaimer) next() (b burst, free bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
 		return burstOver, false
 	}
-	quiet := r.began == 0
-	r.holds, r.began = r.holds+r.began, 0
+	last, done := r.began, false
+	r.began = began{}
+	r.holds, r.fresh = r.holds+last.holds, r.fresh+last.streams
 	switch {
-	case !quiet:
-		r.timer.Reset(reclaimAfter)
-		return burstBegins, false
+	case last.holds > 0:
+		r.burst = burstBegins
 	case r.holds >= burstHolds:
-		r.holds, r.again = 0, true
-		r.timer.Reset(reclaimAgain)
-		return burstHeld, true
+		r.burst, r.held, free = burstHeld, time.Now(), true
+	case r.burst == burstHeld && time.Since(r.held) >= reclaimAgain:
+		r.burst, free = burstOver, true
+	case last.streams > 0: // the next check looks at them
+	default:
+		free = min(r.fresh, r.open) >= burstStreams
+		if done = r.burst != burstHeld; done {
+			r.burst = burstOver
+		}
 	}
-	r.timer = nil
-	free, r.again = r.again, false
-	return burstOver, free
+	if free {
+		r.holds, r.fresh = 0, 0
+	}
+	if done {
+		r.timer = nil
+	} else {
+		r.timer.Reset(reclaimAfter)
+	}
+	return r.burst, free
 }
 
 // end ends freeing.

@@ -69,6 +69,39 @@ func TestMemoryReclaimer_AfterTheStart(t *testing.T) {
 	})
 }
 
+// Memory is freed once when many streams have begun and stay open, and not while others begin.
+func TestMemoryReclaimer_Streams(t *testing.T) {
+	for name, c := range map[string]struct {
+		begin, end int
+		want       int32
+	}{
+		"a few":     {burstStreams - 1, 0, 0},
+		"many":      {10 * burstStreams, 0, 1},
+		"many ends": {burstStreams, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var given atomic.Int32
+				r := &memoryReclaimer{free: func() { given.Add(1) }}
+				for range c.begin {
+					if r.streamBegan(); given.Load() > 0 {
+						t.Fatal("memory is freed while streams begin")
+					}
+					time.Sleep(reclaimAfter / 100)
+				}
+				for range c.end {
+					r.streamEnded()
+				}
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				if given.Load() != c.want {
+					t.Errorf("memory is freed %d times, want %d", given.Load(), c.want)
+				}
+			})
+		})
+	}
+}
+
 func TestMemoryReclaimer_EndsWithTheProxy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &memoryReclaimer{free: func() { t.Error("memory is given back after the end") }}

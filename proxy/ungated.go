@@ -7,6 +7,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/mediatype"
 	"github.com/heldcall/heldcall/proxy/trace"
+	"github.com/heldcall/heldcall/proxy/upstream"
 	"github.com/valyala/fasthttp"
 )
 
@@ -18,7 +19,7 @@ const wholeUpTo = 64 << 10
 // both ways; but its errors do not show the key.
 func (x *exchange) passUngated(e intercept.Envelope, h *fasthttp.RequestHeader) *intercept.Error {
 	x.outcome = "ungated"
-	r, err := send(x.agent.ctx, x.route.Upstream, h, e, false, x.traceUngated(e))
+	r, err := x.route.Upstream.Do(x.agent.ctx, &upstream.Request{Header: h, Envelope: e, Trace: upstream.TraceContext(x.traceUngated(e))})
 	if err != nil {
 		return noAnswer(err)
 	}

@@ -10,25 +10,43 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// blockSize is how many bytes are compressed together.
-const blockSize = 16 << 10
+// blockSize is how many bytes are compressed together. Each open stream has as much that is not compressed.
+const blockSize = 4 << 10
 
-// buffers are for bytes that are not compressed yet, and for those being compressed.
-var buffers = sync.Pool{New: func() any { b := make([]byte, 0, s2.MaxEncodedLen(blockSize)); return &b }}
+// buffers are for bytes that are not compressed yet, by their size, and the last for those being
+// compressed: many streams are silent after a few events.
+var buffers = [...]bufferPool{{size: 1 << 10}, {size: 2 << 10}, {size: s2.MaxEncodedLen(blockSize)}}
+
+// bufferPool has buffers of one size.
+type bufferPool struct {
+	size int
+	pool sync.Pool
+}
+
+func (p *bufferPool) get() *[]byte {
+	if b, ok := p.pool.Get().(*[]byte); ok {
+		return b
+	}
+	b := make([]byte, 0, p.size)
+	return &b
+}
+
+func (p *bufferPool) put(b *[]byte) {
+	*b = (*b)[:0]
+	p.pool.Put(b)
+}
 
 // Buffer is a growing sequence of bytes. The zero value is empty. It is for one goroutine.
 type Buffer struct {
 	Blocks [][]byte // compressed; all bytes after Pack
 	rest   *[]byte  // the bytes after them, nil for none
+	pool   int      // of rest
 }
 
 // Add adds a copy of p. It returns the memory that new blocks take, in bytes.
 func (b *Buffer) Add(p []byte) (added int) {
 	for len(p) > 0 {
-		if b.rest == nil {
-			b.rest = buffers.Get().(*[]byte)
-		}
-		n := min(len(p), blockSize-len(*b.rest))
+		n := min(len(p), blockSize-b.grow(len(p)))
 		*b.rest = append(*b.rest, p[:n]...)
 		p = p[n:]
 		if len(*b.rest) == blockSize {
@@ -38,15 +56,37 @@ func (b *Buffer) Add(p []byte) (added int) {
 	return added
 }
 
+// grow makes room for n more bytes, or up to a whole block, and returns how many there are.
+func (b *Buffer) grow(n int) (have int) {
+	if b.rest != nil {
+		have = len(*b.rest)
+	}
+	need, pool := min(have+n, blockSize), 0
+	for buffers[pool].size < need {
+		pool++
+	}
+	switch {
+	case b.rest == nil:
+		b.rest, b.pool = buffers[pool].get(), pool
+	case pool > b.pool:
+		larger := buffers[pool].get()
+		*larger = append(*larger, *b.rest...)
+		buffers[b.pool].put(b.rest)
+		b.rest, b.pool = larger, pool
+	}
+	return have
+}
+
 // Pack compresses the bytes that are not compressed yet, and returns the size of their
 // block.
 func (b *Buffer) Pack() int {
 	if b.rest == nil {
 		return 0
 	}
-	encoded := buffers.Get().(*[]byte)
+	last := &buffers[len(buffers)-1]
+	encoded := last.get()
 	block := bytes.Clone(s2.Encode((*encoded)[:cap(*encoded)], *b.rest))
-	buffers.Put(encoded)
+	last.put(encoded)
 	b.Blocks = append(b.Blocks, block)
 	b.Close()
 	return len(block)
@@ -55,8 +95,7 @@ func (b *Buffer) Pack() int {
 // Close drops the bytes that are not compressed. It may be called more than once.
 func (b *Buffer) Close() {
 	if b.rest != nil {
-		*b.rest = (*b.rest)[:0]
-		buffers.Put(b.rest)
+		buffers[b.pool].put(b.rest)
 		b.rest = nil
 	}
 }

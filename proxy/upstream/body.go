@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"sync"
 	"time"
@@ -36,7 +35,7 @@ func putReader(br *bufio.Reader) {
 // without the chunked coding, so that they are one write to the agent too. It is not safe
 // for concurrent use.
 type Body struct {
-	conn      net.Conn
+	conn      *persistConn
 	buffered  []byte        // arrived with the head, in the memory of reader
 	reader    *bufio.Reader // of the head, until buffered is used up
 	block     *[]byte
@@ -59,7 +58,7 @@ const (
 )
 
 // init begins to read the body after head. The reader belongs to the body from then on.
-func (b *Body) init(conn net.Conn, head *fasthttp.ResponseHeader, reader *bufio.Reader) {
+func (b *Body) init(conn *persistConn, head *fasthttp.ResponseHeader, reader *bufio.Reader) {
 	b.conn, b.reader = conn, reader
 	b.buffered, _ = reader.Peek(reader.Buffered())
 	b.reusable = !head.ConnectionClose() && head.IsHTTP11()
@@ -155,6 +154,8 @@ func (b *Body) read() ([]byte, error) {
 	pool := &smallBlocks
 	if b.full {
 		pool = &bigBlocks
+	} else if !b.conn.secure {
+		b.conn.probe.wait() // without a block
 	}
 	b.block = pool.Get().(*[]byte)
 	n, err := b.conn.Read(*b.block)

@@ -85,7 +85,7 @@ func TestBodyFraming(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			u, connections := answering(t, tt.answer, tt.closes)
-			r, err := u.Do(t.Context(), []byte(ask), nil)
+			r, err := u.do(t.Context(), requestHead(ask), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +98,7 @@ func TestBodyFraming(t *testing.T) {
 			if !errors.Is(err, tt.err) || string(body) != tt.body {
 				t.Errorf("read %.20q, %v", body, err)
 			}
-			if r, err := u.Do(t.Context(), []byte(ask), nil); err == nil {
+			if r, err := u.do(t.Context(), requestHead(ask), nil); err == nil {
 				r.Close()
 			}
 			if kept := connections() == 1; kept != tt.kept {
@@ -124,7 +124,7 @@ func TestHeadErrors(t *testing.T) {
 		"larger than 32K": {answer: "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("b", headLimit) + "\r\n\r\n", want: "larger than 32768 bytes"},
 	} {
 		u, _ := answering(t, tt.answer, true)
-		_, err := u.Do(t.Context(), []byte(ask), nil)
+		_, err := u.do(t.Context(), requestHead(ask), nil)
 		if err == nil || (tt.is != nil && !errors.Is(err, tt.is)) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -138,7 +138,7 @@ func TestHeadErrors(t *testing.T) {
 func TestBodyLimits(t *testing.T) {
 	const head = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"
 	u, _ := answering(t, head+"hello", false)
-	r, err := u.Do(t.Context(), []byte(ask), nil)
+	r, err := u.do(t.Context(), requestHead(ask), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestBodyLimits(t *testing.T) {
 	}
 
 	u, _ = answering(t, head+"hello world", false)
-	if r, err = u.Do(t.Context(), []byte(ask), nil); err != nil {
+	if r, err = u.do(t.Context(), requestHead(ask), nil); err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
@@ -172,7 +172,7 @@ func TestBodyLimits(t *testing.T) {
 func TestSetEmpty(t *testing.T) {
 	u, connections := answering(t, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", false)
 	for range 2 {
-		r, err := u.Do(t.Context(), []byte(ask), nil)
+		r, err := u.do(t.Context(), requestHead(ask), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +193,7 @@ func TestCancelledRequest(t *testing.T) {
 	cause := errors.New("the agent disconnected")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(10*time.Millisecond, func() { cancel(cause) })
-	if _, err := u.Do(ctx, []byte(ask), nil); !errors.Is(err, cause) {
+	if _, err := u.do(ctx, requestHead(ask), nil); !errors.Is(err, cause) {
 		t.Errorf("got %v", err)
 	}
 }

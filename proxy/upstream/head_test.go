@@ -132,7 +132,7 @@ func TestAppendRequestHead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := string(u.AppendRequestHead(nil, requestHeader(t, tt.agent), tt.send, tt.gated, tt.trace)); got != tt.want {
+		if got := string(u.appendRequestHead(nil, &Request{requestHeader(t, tt.agent), tt.send, tt.gated, tt.trace})); got != tt.want {
 			t.Errorf("%s:\ngot  %q\nwant %q", name, got, tt.want)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/valyala/fasthttp"
 )
 
@@ -76,10 +75,11 @@ type heads struct {
 	keyHeader string // carries apiKey; empty: the header that the agent uses for its own
 }
 
-// AppendRequestHead appends the head of the upstream request to dst: the agent's headers
-// in their order, spelling and number, with the upstream's key and the trace context t
+// appendRequestHead appends the head of the upstream request to dst: the agent's headers
+// in their order, spelling and number, with the upstream's key and the trace context
 // in place of the agent's. A gated request asks for a whole answer without compression.
-func (u *heads) AppendRequestHead(dst []byte, req *fasthttp.RequestHeader, e intercept.Envelope, gated bool, t TraceContext) []byte {
+func (u *heads) appendRequestHead(dst []byte, r *Request) []byte {
+	req, e, gated, t := r.Header, &r.Envelope, r.Gated, &r.Trace
 	dst = append(append(dst, e.Method...), ' ')
 	dst = append(append(dst, u.BasePath...), e.Path...)
 	if len(e.Query) > 0 {

@@ -37,7 +37,7 @@ func TestUpstreamKeyHeader(t *testing.T) {
 		if err := h.Read(bufio.NewReader(strings.NewReader("POST /x HTTP/1.1\r\nHost: h\r\n" + tt.agent + "\r\n"))); err != nil {
 			t.Fatal(err)
 		}
-		head := string(u.AppendRequestHead(nil, &h, intercept.Envelope{Method: "POST", Path: "/x"}, true, TraceContext{}))
+		head := string(u.appendRequestHead(nil, &Request{Header: &h, Envelope: intercept.Envelope{Method: "POST", Path: "/x"}, Gated: true}))
 		if !strings.Contains(head, "\r\n"+tt.want+"\r\n") || strings.Contains(head, ": agent") || strings.Contains(head, "Bearer agent") || strings.Count(head, "secret") != 1 {
 			t.Errorf("%s, %s, %s: %q", tt.url, tt.configured, tt.agent, head)
 		}

@@ -7,15 +7,12 @@ import (
 )
 
 // gatedBody removes the configured key from the body of a gated answer, because upstreams
-// quote it: not even what is recorded of the answer has it.
+// quote it: not even what is recorded of the answer has it. See [Response.CopyHead] and
+// [Response.Next].
 type gatedBody struct {
 	tail []byte // the end of the last block, which may be the beginning of the key
 	err  error  // after tail
 }
-
-// SetGated marks the answer as one to a gated request: see [Response.CopyHead] and
-// [Response.Next].
-func (r *Response) SetGated() { r.gated = new(gatedBody) }
 
 // Next is [Body.Next]. The body of a gated answer is without the configured key.
 func (r *Response) Next() ([]byte, error) {

@@ -41,9 +41,9 @@ func TestBodyWithoutTheKey(t *testing.T) {
 						want = tt.body
 					}
 					conn := &pieces{rest: []string{tt.body[:i], tt.body[i:j], tt.body[j:]}}
-					r := Response{Body: Body{conn: conn, framing: byClose}, heads: &heads{Redactor: NewKeyRedactor(key)}}
+					r := Response{Body: Body{conn: newPersistConn(conn), framing: byClose}, heads: &heads{Redactor: NewKeyRedactor(key)}}
 					if gated {
-						r.SetGated()
+						r.gated = new(gatedBody)
 					}
 					got, err := r.ReadAll(1 << 10)
 					if _, after := r.Next(); string(got) != want || err != nil || !errors.Is(after, io.EOF) {
@@ -53,7 +53,7 @@ func TestBodyWithoutTheKey(t *testing.T) {
 			}
 		}
 	}
-	r := Response{Body: Body{conn: &pieces{rest: []string{"data: 1\n\n", "data: 2\n\n"}}, framing: byClose}, gated: new(gatedBody), heads: &heads{Redactor: NewKeyRedactor(key)}}
+	r := Response{Body: Body{conn: newPersistConn(&pieces{rest: []string{"data: 1\n\n", "data: 2\n\n"}}), framing: byClose}, gated: new(gatedBody), heads: &heads{Redactor: NewKeyRedactor(key)}}
 	if p, err := r.Next(); string(p) != "data: 1\n\n" || err != nil {
 		t.Errorf("the first block is %q, %v", p, err)
 	}

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/heldcall/heldcall/intercept"
 	"github.com/valyala/fasthttp"
 )
 
@@ -56,12 +57,14 @@ type Client struct {
 // persistConn is a connection that may serve several requests.
 type persistConn struct {
 	net.Conn
-	probe idleProbe
-	used  time.Time // when it became idle
+	probe  probe
+	secure bool      // by TLS, which may have bytes that the connection has no longer
+	used   time.Time // when it became idle
 }
 
 func newPersistConn(conn net.Conn) *persistConn {
-	c := &persistConn{Conn: conn}
+	_, secure := conn.(*tls.Conn)
+	c := &persistConn{Conn: conn, secure: secure}
 	c.probe.init(conn)
 	return c
 }
@@ -138,11 +141,28 @@ var errNoAnswer = errors.New("upstream closed the connection without an answer")
 // ErrNotSent wraps the error of a request of which no byte was sent.
 var ErrNotSent = errors.New("connection failed before any byte of the request was sent")
 
+// Request is a request to an upstream.
+type Request struct {
+	Header   *fasthttp.RequestHeader // of the agent
+	Envelope intercept.Envelope
+	Gated    bool
+	Trace    TraceContext
+}
+
 // Do sends one request and reads the head of its answer. A request is sent once: only
 // if a kept connection turns out to be closed, so that no byte was sent, another one is
 // used. Cancelling the context closes the connection. The error wraps [ErrNotSent] if no
 // byte was sent, and is the cause of the context if that has ended.
-func (u *Client) Do(ctx context.Context, head, body []byte) (*Response, error) {
+func (u *Client) Do(ctx context.Context, r *Request) (*Response, error) {
+	resp, err := u.do(ctx, func(dst []byte) []byte { return u.appendRequestHead(dst, r) }, r.Envelope.Body)
+	if err == nil && r.Gated {
+		resp.gated = new(gatedBody)
+	}
+	return resp, err
+}
+
+// do is [Client.Do] for a head that is appended to a buffer, and a body.
+func (u *Client) do(ctx context.Context, head func(dst []byte) []byte, body []byte) (*Response, error) {
 	for {
 		conn, err := u.get(ctx)
 		if err != nil {
@@ -156,7 +176,7 @@ func (u *Client) Do(ctx context.Context, head, body []byte) (*Response, error) {
 	}
 }
 
-func (u *Client) doOnConn(ctx context.Context, conn *persistConn, head, body []byte) (*Response, error) {
+func (u *Client) doOnConn(ctx context.Context, conn *persistConn, head func(dst []byte) []byte, body []byte) (*Response, error) {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	r, err := u.roundTrip(conn, head, body)
 	if err != nil {
@@ -177,11 +197,19 @@ func (u *Client) doOnConn(ctx context.Context, conn *persistConn, head, body []b
 	return r, nil
 }
 
-func (u *Client) roundTrip(conn *persistConn, head, body []byte) (*Response, error) {
-	taken, writeErr := send(conn.Conn, head, body)
+// requestHeads are buffers for the heads of requests, and small bodies.
+var requestHeads = sync.Pool{New: func() any { b := make([]byte, 0, 8<<10); return &b }}
+
+// roundTrip sends a request and reads the head of the answer. It has no buffer while it waits for that:
+// a model may need minutes.
+func (u *Client) roundTrip(conn *persistConn, head func(dst []byte) []byte, body []byte) (*Response, error) {
+	buffer := requestHeads.Get().(*[]byte)
+	taken, writeErr := send(conn.Conn, head((*buffer)[:0]), body)
+	requestHeads.Put(buffer)
 	if writeErr != nil && taken == 0 {
 		return nil, fmt.Errorf("%w: %w", ErrNotSent, writeErr)
 	}
+	conn.probe.wait()
 	r := &Response{Head: responseHeads.Get().(*fasthttp.ResponseHeader), heads: &u.heads}
 	br := readers.Get().(*bufio.Reader)
 	br.Reset(conn.Conn)
@@ -191,7 +219,7 @@ func (u *Client) roundTrip(conn *persistConn, head, body []byte) (*Response, err
 		putReader(br)
 		return nil, headError(cmp.Or(writeErr, err))
 	}
-	r.Body.init(conn.Conn, r.Head, br)
+	r.Body.init(conn, r.Head, br)
 	if writeErr != nil {
 		r.Body.reusable = false
 	}

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// idleProbe checks that an idle connection is open and has nothing to read, so that no
+// probe checks that an idle connection is open and has nothing to read, so that no
 // request is written to a connection that the server has closed, and lost.
-type idleProbe struct{ conn net.Conn }
+type probe struct{ conn net.Conn }
 
-func (p *idleProbe) init(conn net.Conn) {
+func (p *probe) init(conn net.Conn) {
 	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = secure.NetConn()
 	}
@@ -21,7 +21,7 @@ func (p *idleProbe) init(conn net.Conn) {
 }
 
 // usable reports whether a request may be written to the connection.
-func (p *idleProbe) usable() bool {
+func (p *probe) usable() bool {
 	if p.conn.SetReadDeadline(time.Now().Add(time.Millisecond)) != nil {
 		return false
 	}
@@ -29,3 +29,6 @@ func (p *idleProbe) usable() bool {
 	n, err := p.conn.Read(b[:])
 	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && p.conn.SetReadDeadline(time.Time{}) == nil
 }
+
+// wait does nothing: the read that follows waits.
+func (p *probe) wait() {}

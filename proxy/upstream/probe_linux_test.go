@@ -35,7 +35,7 @@ func TestIdleProbeWithoutASocket(t *testing.T) {
 		"no connection at all":     {new(net.TCPConn), false},
 		"not the system's":         {wrapped{open}, true},
 	} {
-		var p idleProbe
+		var p probe
 		p.init(c.conn)
 		if got := p.usable(); got != c.want {
 			t.Errorf("%s: usable is %t", name, got)
