@@ -83,7 +83,11 @@ func (s *suite) history() error {
 		if err := h.readHistory(ids, &r); err != nil {
 			return err
 		}
-		if r.CallsNow, err = h.approveCalls(10 * s.duration); err != nil {
+		err = h.profiles.during(h, "held and approved calls", func() (err error) {
+			r.CallsNow, err = h.approveCalls(10 * s.duration)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 		s.results.History = append(s.results.History, r)
