@@ -259,8 +259,8 @@ func (a *Answer) Holding() bool { return a.body.Form() == FormWhole || a.held() 
 // held reports whether parts of a stream are kept back.
 func (a *Answer) held() bool { return a.kept.Len() > 0 }
 
-// Pending reports whether calls need a ruling, after End.
-func (a *Answer) Pending() bool { return slices.ContainsFunc(a.filter.calls, (*Unit).pending) }
+// Pending reports whether calls of an answer need a ruling, after [Answer.End].
+func Pending(a *Answer) bool { return slices.ContainsFunc(a.filter.calls, (*Unit).pending) }
 
 // Calls lists the calls that need a ruling, after End.
 func (a *Answer) Calls() (list []Call) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/heldcall/heldcall/intercept/outline"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -19,15 +20,8 @@ type RequestSchema struct {
 	// Conversation are the fields in which a repetition of a request is equal to it. The
 	// first is the history.
 	Conversation []string
-	// Beginning are the roles besides user of the items of a history in which the model has not
-	// written.
-	Beginning []string
-	// ResultPart is the type of the parts of a message of the role user that are results of calls.
-	// The user did not write a message with such a part and without a text, except texts that begin
-	// with Reminder: agents add those. "": the user wrote all messages of the role user.
-	ResultPart, Reminder string
-	// ToolTypes are types of the agent's own tools in the field tools, "" for a tool without a type.
-	ToolTypes []string
+	// Outline is for the summaries of the history and of the field tools.
+	Outline outline.Schema
 }
 
 // ParsedRequest is an agent's request. Its fields alias the body.
@@ -35,8 +29,8 @@ type ParsedRequest struct {
 	envelope Envelope
 	form     *RequestSchema
 	fields   strictjson.Fields
-	Authors  Authors  // of the history, if it is an array
-	Tools    ToolList // of the field tools, if it is an array
+	Authors  outline.Authors // of the history, if it is an array
+	Tools    outline.Tools   // in the field tools
 	placed   []Placement
 	sent     []byte // the history before another body, nil if there was none
 }
@@ -44,7 +38,7 @@ type ParsedRequest struct {
 // Accept reads a body, which every parser must read alike, in place of any before. The error is an
 // [*Error].
 func (a *ParsedRequest) Accept(f *RequestSchema, e Envelope) error {
-	*a = ParsedRequest{envelope: e, form: f, Authors: Authors{form: f}, Tools: ToolList{form: f}}
+	*a = ParsedRequest{envelope: e, form: f, Authors: outline.NewAuthors(&f.Outline), Tools: outline.NewTools(&f.Outline)}
 	var err error
 	history, tools := strictjson.List{Field: f.Conversation[0], Items: &a.Authors}, strictjson.List{Field: "tools", Items: &a.Tools}
 	if a.fields, err = strictjson.ScanFields(e.Body, f.Fields, f.Marks, history, tools); err == nil && f.Array != "" {

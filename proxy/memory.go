@@ -97,6 +97,7 @@ func (r *memoryReclaimer) started() { r.add(began{holds: burstHolds}) }
 
 // streamBegan and streamEnded count an open stream.
 func (r *memoryReclaimer) streamBegan() { r.add(began{streams: 1}) }
+
 func (r *memoryReclaimer) streamEnded() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -156,7 +156,7 @@ func FuzzPatch(f *testing.F) {
 }
 
 // FuzzSuggest: every pattern that is suggested loads, together they allow the
-// call, and none of them allows another program, host or folder.
+// call, and none of them allows another program or host, files elsewhere, or secrets.
 func FuzzSuggest(f *testing.F) {
 	mustHaveCorpus(f)
 	const tools = "tools: {bash: {resource: x, as: shell}, read: {resource: x, as: path}, fetch: {resource: x, as: url}, note: {resource: x}}\n"
@@ -164,7 +164,7 @@ func FuzzSuggest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for tool, others := range map[string][]string{
 			"bash":  {"evil", "evil x", text + "; evil", text + " $(evil)", text + " > evil9", "evil " + text, text + " --evil=1", text + "\nevil"},
-			"read":  {"evil", "../" + text, "/" + text + "/../evil", text + "/../evil", text + "x"},
+			"read":  {"../" + text, "../evil", "/evil9/x", path.Dir(text) + "/.env", path.Dir(text) + "/secrets.yaml"},
 			"fetch": {"https://evil.example/", strings.Replace(text, "://", "://evil.example/", 1), strings.Replace(text, "://", "://x@evil.example/", 1)},
 			"note":  {"evil", text + "x"},
 		} {

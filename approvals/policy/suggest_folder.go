@@ -13,14 +13,14 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/suggest"
 )
 
-// runLater are files that programs run later, unasked. A folder is suggested only if the policy asks
-// about them in it whatever is granted.
+// runLater are files that programs run later, unasked. A folder is suggested for a tool that writes only
+// if the policy asks about them in it whatever is granted.
 var runLater = []string{".github/workflows/ci.yml", ".gitlab-ci.yml", ".git/hooks/pre-commit", ".husky/pre-commit", ".claude/settings.json"}
 
-// suggestFolders returns patterns for the folders of the files that a call writes, and for the
-// folders above these.
+// suggestFolders returns patterns for the folders of the files that a call reads or writes, and for the
+// folders above these. No such pattern allows files that may hold secrets.
 func (q *question) suggestFolders() []string {
-	if q.c.Tool.RiskOr("") == approvals.RiskLow || q.c.Secret() != "" {
+	if q.c.Secret() != "" {
 		return nil
 	}
 	var near, far []string
@@ -63,7 +63,7 @@ func (q *question) mayOpen(file match.Location, folder string) bool {
 	case folder == "." || (slices.Contains(systemFolders, match.FirstSegment(lower)) && !inHome(lower)) || strings.HasPrefix(lower, "program files"):
 		return false
 	}
-	return !slices.ContainsFunc(runLater, func(name string) bool { return !q.asksAbout(folderPattern(file.Anchor, folder), name) })
+	return q.c.Tool.RiskOr("") == approvals.RiskLow || !slices.ContainsFunc(runLater, func(name string) bool { return !q.asksAbout(folderPattern(file.Anchor, folder), name) })
 }
 
 // inHome reports whether a folder is below a home folder.

@@ -7,8 +7,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// TestSuggestFolders: folders are suggested for writers only, and only where the policy asks about
-// files that run later, whatever is granted.
+// TestSuggestFolders: folders are suggested, for writers only where the policy asks about files that run
+// later, whatever is granted.
 func TestSuggestFolders(t *testing.T) {
 	const guarded = "rules:\n  - ask: ['*(**/.github/**)', '*(**/.gitlab-ci.yml)', '*(**/.husky/**)', '*(**/.claude/settings*)', '*(**/.git/**)']\n"
 	f := func(src string, c Call, want ...string) {
@@ -35,10 +35,26 @@ func TestSuggestFolders(t *testing.T) {
 	f(guarded, edit("/work/app/.env"), "Edit(/work/app/.env)")
 	f(guarded, Call{Tool: "apply_patch", Arguments: "*** Begin Patch\n*** Add File: src/a\n+x\n*** End Patch", FreeText: true},
 		"apply_patch(src/a)", "apply_patch(src/**)", "apply_patch(./**)")
-	f("default: ask\n"+guarded, Call{Tool: "Read", Arguments: argument("file_path", "/work/app/a.go")}, "Read(/work/app/a.go)")
+	read := func(path string) Call { return Call{Tool: "Read", Arguments: argument("file_path", path)} }
+	f("default: ask\n", read("/work/app/src/a.go"), "Read(/work/app/src/a.go)", "Read(/work/app/src/**)", "Read(/work/app/**)")
+	f("default: ask\n", read("src/a.go"), "Read(src/a.go)", "Read(src/**)", "Read(./**)")
+	f("default: ask\n", read("/etc/app/hosts"), "Read(/etc/app/hosts)")
+	f("default: ask\n", read("/home/me/.ssh/config"), "Read(/home/me/.ssh/config)")
 	f("", edit("/work/app/a.go"), "Edit(/work/app/a.go)")
 	f("rules:\n  - ask: ['*(**/.github/**)']\n", edit("/work/app/a.go"), "Edit(/work/app/a.go)")
 	f(guarded+"    remember: true\n", edit("/work/app/a.go"), "Edit(/work/app/a.go)")
+}
+
+// TestSuggestedFolderHasNoSecrets: the pattern of a folder for readers does not allow what may hold secrets.
+func TestSuggestedFolderHasNoSecrets(t *testing.T) {
+	granted := mustParse(t, "default: ask\n").With(NewGrants(grant(t, "G", approvals.GrantAllow, approvals.GrantSession, "Read(/work/app/**)")))
+	for path, want := range map[string]Action{
+		"/work/app/src/b.go": Allow, "/work/app/.env": Ask, "/work/app/deploy/id_rsa": Ask, "/work/app/../other/a.go": Ask,
+	} {
+		if v := granted.Judge(Call{Tool: "Read", Arguments: argument("file_path", path), Principal: ann, Session: "s", Now: noon}); v.Action != want {
+			t.Errorf("%s: %s, want %s: %s", path, v.Action, want, v.Reason)
+		}
+	}
 }
 
 // TestSuggestTool: every call of a tool is suggested only for one without a resource, and never
@@ -55,6 +71,7 @@ func TestSuggestTool(t *testing.T) {
 	f("", order, `get_order({"id":5})`, "get_order(*)")
 	f("tools: {get_order: {risk: critical}}\n", order, `get_order({"id":5})`)
 	f("tools: {get_order: {resource: id}}\n", order, "get_order(5)")
+	f("default: ask\n", Call{Tool: "think", Arguments: argument("thought", "First read.")}, "think(First read.)", "think(*)")
 	f("", Call{Tool: "mcp__shop__get", Arguments: `{}`}, "mcp__shop__get({})", "mcp__shop__get(*)")
 	f("", Call{Tool: "exec", Arguments: "text(1)", FreeText: true}, "exec(text(1))")
 	f("", Call{Tool: "python", Arguments: argument("code", "1")}, "python(1)")

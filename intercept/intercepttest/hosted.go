@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/outline"
 )
 
 // toolLists are values of the field tools.
@@ -25,7 +26,7 @@ type Offering interface {
 // FuzzHosted holds the tools of the provider that a request offers, as they are found after its strict
 // reading, against those that a reading of all its tools finds. Read returns a request with a history in a
 // field, and its list of tools.
-func FuzzHosted(f *testing.F, history string, read func(body []byte) (Offering, *intercept.ToolList, error)) {
+func FuzzHosted(f *testing.F, history string, read func(body []byte) (Offering, *outline.Tools, error)) {
 	f.Helper()
 	for _, tools := range toolLists {
 		f.Add(fmt.Appendf(nil, `{%q:[],"tools":%s}`, history, tools))

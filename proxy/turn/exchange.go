@@ -179,7 +179,7 @@ func (t *Turn) endOfBody(err error) State {
 	if failed, state := t.output.pass(t.output.answer.End(framed)); failed {
 		return state
 	}
-	if x := &t.exchange; x.Count == 1 && x.Kept != nil && t.output.answer.Pending() {
+	if x := &t.exchange; x.Count == 1 && x.Kept != nil && intercept.Pending(t.output.answer) {
 		x.Response.CopyHead(&x.Kept.Head)
 	}
 	t.exchange.End()

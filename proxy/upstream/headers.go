@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/heldcall/heldcall/intercept"
 	"github.com/valyala/fasthttp"
 )
 
@@ -63,6 +64,14 @@ func appendLower(dst, k []byte) []byte {
 		dst = append(dst, c)
 	}
 	return dst
+}
+
+// Request is a request to an upstream.
+type Request struct {
+	Header   *fasthttp.RequestHeader // of the agent
+	Envelope intercept.Envelope
+	Gated    bool
+	Trace    TraceContext
 }
 
 // heads writes the heads of requests to an upstream, and copies the heads of its answers.

@@ -18,7 +18,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/valyala/fasthttp"
 )
 
@@ -52,21 +51,6 @@ type Client struct {
 	mu     sync.Mutex
 	idle   []*persistConn // most recently used last
 	closed bool
-}
-
-// persistConn is a connection that may serve several requests.
-type persistConn struct {
-	net.Conn
-	probe  probe
-	secure bool      // by TLS, which may have bytes that the connection has no longer
-	used   time.Time // when it became idle
-}
-
-func newPersistConn(conn net.Conn) *persistConn {
-	_, secure := conn.(*tls.Conn)
-	c := &persistConn{Conn: conn, secure: secure}
-	c.probe.init(conn)
-	return c
 }
 
 // New makes the client of an upstream. It does not connect. The error is that of a URL
@@ -140,14 +124,6 @@ var errNoAnswer = errors.New("upstream closed the connection without an answer")
 
 // ErrNotSent wraps the error of a request of which no byte was sent.
 var ErrNotSent = errors.New("connection failed before any byte of the request was sent")
-
-// Request is a request to an upstream.
-type Request struct {
-	Header   *fasthttp.RequestHeader // of the agent
-	Envelope intercept.Envelope
-	Gated    bool
-	Trace    TraceContext
-}
 
 // Do sends one request and reads the head of its answer. A request is sent once: only
 // if a kept connection turns out to be closed, so that no byte was sent, another one is

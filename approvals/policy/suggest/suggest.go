@@ -18,8 +18,7 @@ const MaxPattern = 500
 
 // For returns patterns that would allow a call. The exact ones come first, and the call needs all of
 // them. Wider ones, with a *, follow. A wider one never allows another program, another task of a
-// project, or files that run later. folders returns those for the folders of the files that a call
-// writes.
+// project, or files that run later. folders returns those for the folders of the files of a call.
 func For(c *resource.ParsedCall, folders func() []string) []string {
 	if len(c.Doubts) > 0 || c.Ambiguity != "" || c.Partial != "" || c.Filter != "" {
 		return []string{}
@@ -115,9 +114,12 @@ func meansItself(argument string) bool {
 var resourceNames = []string{"args", "cmd", "code", "command", "commands", "endpoint", "file", "file_path", "filename", "filePath", "host", "input", "path", "paths", "query", "script", "sql", "statement", "target", "uri", "url", "urls"}
 
 // mayOpenTool reports whether a pattern for every call of a tool is suggested: it has no resource,
-// also by the names of its arguments, and is not known as dangerous.
+// also by the names of its arguments, and is not known as dangerous; or its resource is a text, such as a list of
+// tasks, and it is known as harmless.
 func mayOpenTool(c *resource.ParsedCall) bool {
 	switch {
+	case c.Tool != nil && c.Tool.Risk == approvals.RiskLow && c.Kind == resource.Plain && !c.Call.FreeText:
+		return true
 	case c.Call.FreeText || len(c.Whole()) > MaxPattern:
 		return false
 	case c.Tool != nil:

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/outline"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -24,8 +25,7 @@ var form = intercept.RequestSchema{
 	API: "Chat Completions", Array: "messages",
 	Fields:       append([]string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "metadata", "user", "prompt_cache_key"}, intercept.HostedFields...),
 	Conversation: []string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "response_format"},
-	Beginning:    []string{"system", "developer"},
-	ToolTypes:    []string{"function", "custom"},
+	Outline:      outline.Schema{Beginning: []string{"system", "developer"}, ToolTypes: []string{"function", "custom"}},
 }
 
 // ParseRequest reads a request strictly.

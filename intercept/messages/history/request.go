@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/outline"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -27,9 +28,9 @@ var form = intercept.RequestSchema{
 	Marks:  []string{toolAddition},
 
 	Conversation: []string{"messages", "system", "model", "stream", "tools", "mcp_servers", "tool_choice", "output_config", "output_format"},
-	Beginning:    []string{"system"},
-	ResultPart:   "tool_result", Reminder: "<system-reminder>",
-	ToolTypes: []string{"", "custom"},
+	Outline: outline.Schema{
+		Beginning: []string{"system"}, ResultPart: "tool_result", Reminder: "<system-reminder>", ToolTypes: []string{"", "custom"},
+	},
 }
 
 // ParseRequest reads a request strictly.
@@ -99,7 +100,7 @@ func userText(content gjson.Result) string {
 	}
 	var b strings.Builder
 	content.ForEach(func(_, part gjson.Result) bool {
-		if text := part.Get("text").String(); !strings.HasPrefix(text, form.Reminder) {
+		if text := part.Get("text").String(); !strings.HasPrefix(text, form.Outline.Reminder) {
 			b.WriteString(text)
 		}
 		return true

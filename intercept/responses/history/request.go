@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/outline"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
@@ -38,12 +39,14 @@ var RequestSchema = &intercept.RequestSchema{API: "Responses", Fields: append([]
 	"input", "model", "stream", "store", "background", "tools", "tool_choice", "prompt", "previous_response_id", "conversation", "metadata", "user", "prompt_cache_key",
 }, intercept.HostedFields...), Marks: []string{toolsMark, approvalResponse}, Conversation: []string{
 	"input", "instructions", "prompt", "previous_response_id", "conversation", "model", "stream", "background", "tools", "tool_choice", "text",
-}, Beginning: beginning, ToolTypes: []string{"function", "custom", "local_shell", "apply_patch", ""}}
+}, Outline: inputOutline}
 
 // conversationSchema are the fields of requests for a new conversation.
-var conversationSchema = &intercept.RequestSchema{API: "Conversations", Fields: []string{"items", "metadata"}, Marks: RequestSchema.Marks, Conversation: []string{"items", "metadata"}, Beginning: beginning}
+var conversationSchema = &intercept.RequestSchema{API: "Conversations", Fields: []string{"items", "metadata"}, Marks: RequestSchema.Marks, Conversation: []string{"items", "metadata"}, Outline: inputOutline}
 
-var beginning = []string{"system", "developer"}
+var inputOutline = outline.Schema{
+	Beginning: []string{"system", "developer"}, ToolTypes: []string{"function", "custom", "local_shell", "apply_patch", ""},
+}
 
 // The marks of tools and approvals in the items of an input.
 const (

@@ -14,7 +14,7 @@ const (
 
 	// Percent of the grants by the widest suggestion in coding sessions that allow a later call, of
 	// those that could: people are asked later about a harmless call of the same program and
-	// subcommand. Most grants cannot, as the starter does not ask about what agents repeat.
+	// subcommand. Most grants beside the starter cannot, as it does not ask about what agents repeat.
 	minUsefulGrants = 50.0
 )
 
@@ -39,9 +39,9 @@ func checkLimits(results []*result) error {
 			check(worst <= maxWorstMinutes, "coding: %d prompts in the worst five minutes (90th percentile), the limit is %d", worst, maxWorstMinutes)
 			asked = inBusiness.promptsPer100()
 			check(asked <= maxBusinessPrompts, "business: %.1f prompts per 100 calls, the limit is %.0f", asked, maxBusinessPrompts)
-		case alwaysWidest:
+		case alwaysWidest, onlyGrants:
 			useful := inCoding.usefulGrants()
-			check(inCoding.repeated == 0 || useful >= minUsefulGrants, "coding: %.0f %% of the grants by the widest suggestion before a call like theirs allow a later call, the least is %.0f %%", useful, minUsefulGrants)
+			check(inCoding.repeated == 0 || useful >= minUsefulGrants, "%s, coding: %.0f %% of the grants before a call like theirs allow a later call, the least is %.0f %%", r.name, useful, minUsefulGrants)
 		}
 	}
 	return errors.Join(exceeded...)

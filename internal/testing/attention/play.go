@@ -13,9 +13,9 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// policyOf returns the policy that judges a session, as `heldcall policy init` writes it. It is
-// the only place that chooses one.
-func policyOf(s *session) (*policy.Policy, error) {
+// policyOf returns the policy that judges a session, as `heldcall policy init` writes it, or one that asks
+// about every call. It is the only place that chooses one.
+func policyOf(s *session, asksAlways bool) (*policy.Policy, error) {
 	o := starter.Options{Business: s.Kind == business}
 	if s.Workspace != "" {
 		o.Workspace = []string{s.Workspace}
@@ -23,6 +23,9 @@ func policyOf(s *session) (*policy.Policy, error) {
 	text, err := starter.Policy(o)
 	if err != nil {
 		return nil, err
+	}
+	if asksAlways {
+		text = []byte("workspace: [.]\ndefault: ask\n")
 	}
 	p, err := policy.Parse("policy.yaml", text)
 	if err != nil {
@@ -42,19 +45,23 @@ type variant struct {
 	// remember returns the patterns of a grant after a harmless prompt; nil: nothing is
 	// remembered. allows reports whether a grant of some patterns would allow the call.
 	remember func(suggested []string, allows func(patterns []string) bool) []string
+	// asksAlways is set if the policy asks about every call: what people remember is all that allows one.
+	asksAlways bool
 }
 
 // variants are measured one after another.
 var variants = []variant{
-	{noGrants, nil},
-	{"always, exact", exact},
-	{alwaysWidest, widest},
+	{name: noGrants},
+	{name: "always, exact", remember: exact},
+	{name: alwaysWidest, remember: widest},
+	{name: onlyGrants, remember: widest, asksAlways: true},
 }
 
 // The names of the variants to which limits apply.
 const (
 	noGrants     = "no grants"
 	alwaysWidest = "always, widest suggestion"
+	onlyGrants   = "no rules: always, widest suggestion"
 )
 
 // exact returns the fewest suggested patterns that allow the call. Suggestions go from exact to wider.
@@ -100,7 +107,7 @@ type use struct {
 // play judges the calls of a session. After each harmless prompt a grant is remembered, if
 // the variant does so.
 func (v variant) play(s *session) (*played, error) {
-	p, err := policyOf(s)
+	p, err := policyOf(s, v.asksAlways)
 	if err != nil {
 		return nil, fmt.Errorf("policy of the session %s: %w", s.Session, err)
 	}

@@ -1,4 +1,6 @@
-package intercept
+// Package outline summarizes requests while they are read strictly: who wrote the history, and whether the
+// provider may run a tool. Each request needs that, and nothing is read twice for it.
+package outline
 
 import (
 	"bytes"
@@ -8,6 +10,19 @@ import (
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
+
+// Schema describes the requests of an API.
+type Schema struct {
+	// Beginning are the roles besides user of the items of a history in which the model has not
+	// written.
+	Beginning []string
+	// ResultPart is the type of the parts of a message of the role user that are results of calls.
+	// The user did not write a message with such a part and without a text, except texts that begin
+	// with Reminder: agents add those. "": the user wrote all messages of the role user.
+	ResultPart, Reminder string
+	// ToolTypes are types of the agent's own tools, "" for a tool without a type.
+	ToolTypes []string
+}
 
 // Authors is who wrote the history of a request, found while the request is read strictly: the
 // identity of each request depends on it. It implements [strictjson.ItemReader].
@@ -19,11 +34,11 @@ type Authors struct {
 	// content. They alias the body.
 	First, Last []byte
 	// Others reports whether the history has an item with another role than those of
-	// [RequestSchema.Beginning], so that it is not the beginning of a conversation.
+	// [Schema.Beginning], so that it is not the beginning of a conversation.
 	Others bool
 
-	form *RequestSchema
-	item authoredItem // that is being read
+	schema *Schema
+	item   authoredItem // that is being read
 }
 
 // authoredItem is what was read of an item. Results and text are those of the content.
@@ -35,19 +50,22 @@ type authoredItem struct {
 
 var _ strictjson.ItemReader = (*Authors)(nil)
 
+// NewAuthors returns the authors of no history yet.
+func NewAuthors(s *Schema) Authors { return Authors{schema: s} }
+
 // Reset implements [strictjson.ItemReader].
-func (a *Authors) Reset() { *a = Authors{form: a.form} }
+func (a *Authors) Reset() { *a = NewAuthors(a.schema) }
 
 // Part implements [strictjson.ItemReader].
 func (a *Authors) Part(name, value []byte) {
-	if a.form.ResultPart == "" {
+	if a.schema.ResultPart == "" {
 		return
 	}
 	switch parts := &a.item.parts; string(name) {
 	case "type":
-		parts.results = parts.results || isString(value, a.form.ResultPart)
+		parts.results = parts.results || isString(value, a.schema.ResultPart)
 	case "text":
-		parts.text = parts.text || a.form.byUser(value)
+		parts.text = parts.text || a.schema.byUser(value)
 	}
 }
 
@@ -69,7 +87,7 @@ func (a *Authors) ItemEnd() {
 	item := a.item
 	a.item = authoredItem{}
 	if !isString(item.role, "user") {
-		a.Others = a.Others || !slices.ContainsFunc(a.form.Beginning, func(role string) bool { return isString(item.role, role) })
+		a.Others = a.Others || !slices.ContainsFunc(a.schema.Beginning, func(role string) bool { return isString(item.role, role) })
 		return
 	}
 	if item.content == nil {
@@ -84,13 +102,13 @@ func (a *Authors) ItemEnd() {
 }
 
 // byUser reports whether a text of a message of the user was written by the user.
-func (f *RequestSchema) byUser(text []byte) bool {
-	start := text[:min(len(text), len(f.Reminder)+1)]
+func (s *Schema) byUser(text []byte) bool {
+	start := text[:min(len(text), len(s.Reminder)+1)]
 	if len(start) > 1 && start[0] == '"' && bytes.IndexByte(start, '\\') < 0 {
-		return start[1] != '"' && string(start[1:]) != f.Reminder
+		return start[1] != '"' && string(start[1:]) != s.Reminder
 	}
 	plain := gjson.ParseBytes(text).String()
-	return plain != "" && !strings.HasPrefix(plain, f.Reminder)
+	return plain != "" && !strings.HasPrefix(plain, s.Reminder)
 }
 
 // isString reports whether a JSON value is a certain string of letters and underscores.

@@ -1,20 +1,18 @@
-package intercept
+package outline
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
-// authorSchemas are a schema in which all messages of the role user are the user's, and one in which
+// schemas are one in which all messages of the role user are the user's, and one in which
 // results of calls have that role too.
-var authorSchemas = []*RequestSchema{
-	{API: "test", Array: "messages", Fields: []string{"messages"}, Conversation: []string{"messages"}, Beginning: []string{"system", "developer"}},
-	{
-		API: "test", Array: "messages", Fields: []string{"messages"}, Conversation: []string{"messages"}, Beginning: []string{"system"},
-		ResultPart: "tool_result", Reminder: "<system-reminder>",
-	},
+var schemas = []Schema{
+	{Beginning: []string{"system", "developer"}},
+	{Beginning: []string{"system"}, ResultPart: "tool_result", Reminder: "<system-reminder>"},
 }
 
 // FuzzAuthors holds the authors that the strict reading of a request finds against a plain reading of its
@@ -32,13 +30,14 @@ func FuzzAuthors(f *testing.F) {
 		f.Add([]byte(`{"messages":[` + messages + `]}`))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, schema := range authorSchemas {
-			var r ParsedRequest
-			if r.Accept(schema, Envelope{Body: body}) != nil {
+		for _, schema := range schemas {
+			got := NewAuthors(&schema)
+			fields, err := strictjson.ScanFields(body, []string{"messages"}, nil, strictjson.List{Field: "messages", Items: &got})
+			if history := fields.Raw("messages"); err != nil || len(history) == 0 || history[0] != '[' {
 				return
 			}
-			want := plainAuthors(schema, r.Field("messages"))
-			if got := r.Authors; got.Users != want.Users || got.Others != want.Others || !sameContent(got.First, want.First) || !sameContent(got.Last, want.Last) {
+			want := plainAuthors(&schema, fields.Raw("messages"))
+			if got.Users != want.Users || got.Others != want.Others || !sameContent(got.First, want.First) || !sameContent(got.Last, want.Last) {
 				t.Fatalf("%q:\n got %d %t %q %q\nwant %d %t %q %q", body, got.Users, got.Others, got.First, got.Last, want.Users, want.Others, want.First, want.Last)
 			}
 		}
@@ -47,21 +46,21 @@ func FuzzAuthors(f *testing.F) {
 
 func sameContent(a, b []byte) bool { return string(a) == string(b) && (a == nil) == (b == nil) }
 
-func plainAuthors(form *RequestSchema, history []byte) (a Authors) {
+func plainAuthors(schema *Schema, history []byte) (a Authors) {
 	gjson.ParseBytes(history).ForEach(func(_, m gjson.Result) bool {
 		role := m.Get("role").Str
 		if !m.IsObject() {
 			role = ""
 		}
 		if role != "user" {
-			a.Others = a.Others || (role != "system" && (role != "developer" || len(form.Beginning) < 2))
+			a.Others = a.Others || (role != "system" && (role != "developer" || len(schema.Beginning) < 2))
 			return true
 		}
 		content := []byte(m.Get("content").Raw)
 		if a.First == nil {
 			a.First = content
 		}
-		if form.ResultPart == "" || writtenByUser(m.Get("content")) {
+		if schema.ResultPart == "" || writtenByUser(m.Get("content")) {
 			a.Users, a.Last = a.Users+1, content
 		}
 		return true
