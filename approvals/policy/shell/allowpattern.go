@@ -28,11 +28,11 @@ var errNotOneCommand = errors.New("is not one command of plain words: write one 
 // NewAllowPattern reads the argument of an allow pattern. It returns an error if that is not one
 // command of plain words.
 func NewAllowPattern(text string) (*AllowPattern, error) {
+	if words := quoting.PlainWords(text); words != nil && len(text) <= MaxScript {
+		return newAllowPattern(words, func(word string) (match.Glob, error) { return match.NewGlob(word), nil })
+	}
 	if problem := scriptProblem(text); problem != "" {
 		return nil, errNotOneCommand
-	}
-	if words := quoting.PlainWords(text); words != nil {
-		return newAllowPattern(words, func(word string) (match.Glob, error) { return match.NewGlob(word), nil })
 	}
 	file, err := KnownPrograms().parseSource(text)
 	if err != nil || len(file.Stmts) != 1 || len(file.Last) > 0 {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell/loosetext"
 )
 
 // maxKeyWords is how many words of a command it is looked up by.
@@ -52,7 +53,7 @@ func (s *Script) AppendKeys(keys []string, source string) (_ []string, all bool)
 func appendMentioned(keys, texts []string, all bool) ([]string, bool) {
 	for _, text := range texts {
 		var complete bool
-		keys, complete = appendNames(keys, text)
+		keys, complete = loosetext.AppendNames(keys, text)
 		all = all && complete
 	}
 	return keys, all
@@ -60,12 +61,12 @@ func appendMentioned(keys, texts []string, all bool) ([]string, bool) {
 
 // mayRunAnything reports whether the words of a command leave open which command it runs.
 func (c *Command) mayRunAnything() bool {
-	return c.opaque || (c.kind.runsOthers && !c.complete) || strings.Contains(firstWord(c.opens[0]), unknown)
+	return c.opaque || (c.kind.runsOthers && !c.complete) || strings.Contains(loosetext.FirstWord(c.opens[0]), unknown)
 }
 
 // appendFirst adds the first word of a text, whole and up to a colon.
 func appendFirst(keys []string, text string) []string {
-	first := firstWord(text)
+	first := loosetext.FirstWord(text)
 	keys = append(keys, first)
 	if before, _, colon := strings.Cut(first, ":"); colon {
 		keys = append(keys, before)
@@ -112,10 +113,3 @@ func isOption(word string) bool { return strings.HasPrefix(word, "-") }
 
 // IsOperand reports whether a word is not an option.
 func IsOperand(word string) bool { return !isOption(word) }
-
-func firstWord(text string) string {
-	if i := strings.IndexAny(text, " \t\n"); i >= 0 {
-		return text[:i]
-	}
-	return text
-}

@@ -195,6 +195,46 @@ type finder struct {
 func Unparsed(why string) *Script { return &Script{Problem: why, NotSimple: why, NotPlain: why} }
 
 func (f *finder) parse(src string, depth int) *Script {
+	if len(src) <= MaxScript {
+		if list := quoting.PlainList(src); list != nil {
+			return f.plain(list, src, depth)
+		}
+	}
+	return f.parseTree(src, depth)
+}
+
+// plain does what parseTree does, for a script that is plain words.
+func (f *finder) plain(list []quoting.PlainCommand, src string, depth int) *Script {
+	s := &Script{texts: make([]string, 0, 8), Commands: make([]*Command, 0, len(list))}
+	f.script = s
+	f.budget -= len(src)
+	end := len(src)
+	for i := len(list) - 1; i > 0; i-- { // the lists that are in the tree
+		s.texts = append(s.texts, src[:end])
+		end -= len(quoting.And) + len(list[i].Text)
+	}
+	for _, one := range list {
+		s.texts = append(s.texts, one.Text)
+		c := f.command(one.Words, false, depth)
+		for _, w := range one.Words {
+			if !w.Certain() && c.source.expands == "" {
+				c.source.expands = w.Text
+			}
+			if s.NotSimple == "" && !(w.Leading && f.table.OnlyShows(c.Words[0])) {
+				s.NotSimple, s.NotPlain = w.Why, w.Why
+			}
+		}
+		s.Commands = append(s.Commands, c)
+	}
+	if s.opens {
+		s.mentions = appendLoose(s.mentions, src)
+	}
+	f.finish()
+	return s
+}
+
+// parseTree reads a script by its syntax tree.
+func (f *finder) parseTree(src string, depth int) *Script {
 	src = joinLines(f.table, src)
 	s := &Script{Problem: scriptProblem(src), texts: make([]string, 0, 8)}
 	f.script = s
