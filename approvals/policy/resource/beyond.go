@@ -67,13 +67,13 @@ func (p *parser) lookUnknown(members []match.Member, fields [][]string, top bool
 			}
 		}
 		switch {
-		case field, top && p.c.Tool.lists(m.Name, match.TextOf(m.Value)):
+		case field, top && p.c.Tool.lists(m.Name, match.TextOf(m.Raw)):
 			continue
-		case len(inner) > 0 && m.Value.Kind() == '{':
-			p.lookUnknown(match.Members(m.Value), inner, false)
+		case len(inner) > 0 && m.Raw[0] == '{':
+			p.lookUnknown(match.Members(m.Raw), inner, false)
 			continue
 		}
-		texts, all := match.Strings(string(m.Value))
+		texts, all := match.Strings(m.Raw)
 		if !match.IsPlainName(m.Name) {
 			texts = append(texts, m.Name)
 		}
