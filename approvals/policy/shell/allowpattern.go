@@ -203,7 +203,7 @@ func (c *Command) mayRunInput(t *Programs) bool {
 	if c.data.fed && c.kind.runsOthers && (!c.complete || len(c.inner) > 0) {
 		return true
 	}
-	return (c.data.piped || c.data.fed) && (c.kind.interprets || c.reads) && !t.Listed(c.Words[0])
+	return (c.data.piped || c.data.fed) && (c.kind.interprets || c.data.runs) && !t.Listed(c.Words[0])
 }
 
 // coversWord reports whether word i of the pattern covers a word. A * with a folder covers no ..

@@ -85,7 +85,7 @@ func (g *Pattern) mayBegin(before string) bool {
 
 // fromElsewhere reports whether a command may run text that is not in its words.
 func (c *Command) fromElsewhere() bool {
-	return c.reads || (c.data.piped && c.kind.interprets)
+	return c.data.runs || (c.data.piped && c.kind.interprets)
 }
 
 // obscure reports whether another command may be hidden in a command's words.

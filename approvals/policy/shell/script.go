@@ -52,6 +52,7 @@ type Command struct {
 	Folder string // that cd has changed to before it, as far as is known; or ""
 
 	Redirect bool // it is a redirection: see redirect.go
+	Secrets  SecretWords
 
 	inner    []*Command // what it runs
 	same     []*Command // what does the same together: without options in front of a subcommand
@@ -59,9 +60,14 @@ type Command struct {
 	opaque   bool       // it may run anything
 	kind     programKind
 	data     dataFlow
-	reads    bool     // it runs what it reads
 	mentions []string // loose texts in which it may name another command: see appendLoose
 	mayStar  []bool   // which words a * may match: operands, and options that are known
+}
+
+// SecretWords is which words of a command may name secrets, once its caller knows that.
+type SecretWords struct {
+	Known bool
+	At    []int
 }
 
 // programKind is what the table knows of a command's program.
@@ -77,6 +83,7 @@ type dataFlow struct {
 	fed    bool // it reads a file or a text by a redirection
 	listed bool // it is xargs, runs a reader and reads names of files
 	feeds  bool // other commands have what it writes as words
+	runs   bool // it runs what it reads
 }
 
 // commandSource is where in a script a command is.
@@ -358,7 +365,7 @@ func (f *finder) fed(c *Command, redirs []*syntax.Redirect, depth int) {
 	}
 	script := f.table.IsShell(c.Words[0]) && !c.complete && f.readsScript(c) && depth < maxThrough
 	if c.kind.runsOthers && slices.ContainsFunc(redirs, givesInput) && f.passesOn(c) {
-		c.reads = true
+		c.data.runs = true
 	}
 	if !script {
 		return
