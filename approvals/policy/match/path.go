@@ -264,13 +264,13 @@ func (g *PathGlob) match(l Location) Result {
 	return No
 }
 
-// byteSet has a bit for the lowest six bits of each byte of a text. A text has all bits of a text
-// that it contains.
+// byteSet has a bit for each byte of a text, another one for each sign, digit and small letter. A text has all
+// bits of a text that it contains.
 type byteSet uint64
 
 func newByteSet(text string) (set byteSet) {
 	for i := range len(text) {
-		set |= 1 << (text[i] & 63)
+		set |= 1 << (text[i]&31 | text[i]>>1&32)
 	}
 	return set
 }

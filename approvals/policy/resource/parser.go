@@ -96,7 +96,7 @@ func (p *parser) readWhole(doubts []string) {
 	}
 	p.addStrings()
 	if p.c.Tool != nil && p.c.Tool.Listed && len(doubts) == 0 {
-		p.lookUnknown(match.Members(match.OrEmptyObject(p.c.Call.Arguments)), nil, true)
+		p.lookUnknown(match.Members(match.OrEmptyObject(p.c.Call.Arguments)), true)
 	}
 }
 

@@ -257,7 +257,7 @@ func (p *Places) Uses() []shell.Use {
 	if p.uses == nil {
 		p.uses = []shell.Use{}
 		for _, script := range p.call.Scripts() {
-			p.uses = append(p.uses, p.call.Known.Programs.Uses(script)...)
+			p.uses = p.call.Known.Programs.AppendUses(p.uses, script)
 		}
 	}
 	return p.uses

@@ -29,7 +29,7 @@ var errNotOneCommand = errors.New("is not one command of plain words: write one 
 // command of plain words.
 func NewAllowPattern(text string) (*AllowPattern, error) {
 	if words := quoting.PlainWords(text); words != nil && len(text) <= MaxScript {
-		return newAllowPattern(words, func(word string) (match.Glob, error) { return match.NewGlob(word), nil })
+		return newAllowPattern(words, plainGlob)
 	}
 	if problem := scriptProblem(text); problem != "" {
 		return nil, errNotOneCommand
@@ -52,10 +52,10 @@ func NewAllowPattern(text string) (*AllowPattern, error) {
 }
 
 // newAllowPattern returns the pattern of some words. With a glob before them it is of a redirection.
-func newAllowPattern[W any](words []W, globOf func(W) (match.Glob, error), redirect ...match.Glob) (*AllowPattern, error) {
+func newAllowPattern[W any](words []W, globOf func([]W) (match.Glob, error), redirect ...match.Glob) (*AllowPattern, error) {
 	p := &AllowPattern{words: slices.Grow(redirect, len(words)), SpelledOut: true, redirect: len(redirect) > 0}
-	for _, w := range words {
-		g, err := globOf(w)
+	for i := range words {
+		g, err := globOf(words[i : i+1 : i+1])
 		if err != nil {
 			return nil, err
 		}
@@ -104,10 +104,18 @@ func (p *AllowPattern) Begins(name string) bool {
 	return !p.NamesProgram() || match.FoldCase(p.words[0].Prefix()) == name
 }
 
+// plainGlob is [wordGlob] of a word that is not quoted. The glob keeps it.
+func plainGlob(one []string) (match.Glob, error) {
+	if strings.IndexByte(one[0], '*') < 0 {
+		return match.Glob{Parts: one}, nil
+	}
+	return match.NewGlob(one[0]), nil
+}
+
 // wordGlob reads a word of a pattern: each unquoted * matches any text.
-func wordGlob(w *syntax.Word) (match.Glob, error) {
+func wordGlob(one []*syntax.Word) (match.Glob, error) {
 	parts := []string{""}
-	for i, part := range w.Parts {
+	for i, part := range one[0].Parts {
 		lit, unquoted := part.(*syntax.Lit)
 		if !unquoted {
 			one := quoting.WordOf(&syntax.Word{Parts: []syntax.WordPart{part}})

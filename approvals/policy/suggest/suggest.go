@@ -191,8 +191,7 @@ func widerCommand(t *shell.Programs, u *shell.Use) string {
 	case u.Class != programs.Read && u.Class != programs.Check:
 		return ""
 	}
-	_, length := t.ClassOf(words, nil)
-	for n := length; n <= len(words); n++ {
+	for n := u.Named; n <= len(words); n++ {
 		begin := words[:n:n]
 		if other, _ := t.ClassOf(append(begin, "x"), nil); other.Class != u.Class {
 			return "" // it depends on the operand
