@@ -3,7 +3,6 @@ package shell
 import (
 	"strings"
 
-	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/shell/loosetext"
 )
 
@@ -74,20 +73,11 @@ func appendFirst(keys []string, text string) []string {
 	return keys
 }
 
-// AppendAllowKeys adds the keys by which allow patterns for the script are found.
-func (s *Script) AppendAllowKeys(keys []string) []string {
-	for _, c := range s.All {
-		for _, one := range c.same {
-			keys = append(keys, match.FoldCase(one.Words[0]))
-			keys = appendWordsKeys(keys, one.Words[:min(len(one.Words), maxKeyWords)])
-		}
-		if len(c.Words) > 0 {
-			keys = append(keys, match.FoldCase(c.Words[0]))
-			keys = appendWordsKeys(keys, c.Words[:min(len(c.Words), maxKeyWords)])
-			if c.Redirect && c.Words[0] == ">>" {
-				keys = appendWordsKeys(keys, []string{">", c.Words[1]})
-			}
-		}
+// AppendAllowKeys adds the keys by which allow patterns for the command are found, beside those of its script.
+func (c *Command) AppendAllowKeys(keys []string) []string {
+	keys = appendWordsKeys(keys, c.Words[:min(len(c.Words), maxKeyWords)])
+	if c.Redirect && c.Words[0] == ">>" {
+		keys = appendWordsKeys(keys, []string{">", c.Words[1]})
 	}
 	return keys
 }
