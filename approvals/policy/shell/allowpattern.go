@@ -76,7 +76,7 @@ func (p *AllowPattern) takeTail() {
 		p.words = p.words[:n]
 	case len(last) > 1 && last[len(last)-1] == "" && strings.HasSuffix(last[len(last)-2], ":"):
 		p.open = true
-		parts := slices.Clone(last[:len(last)-1])
+		parts := last[:len(last)-1]
 		parts[len(parts)-1] = strings.TrimSuffix(parts[len(parts)-1], ":")
 		p.words[n] = match.Glob{Parts: parts}
 		p.colon = p.words[n].WithColon()

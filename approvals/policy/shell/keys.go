@@ -22,7 +22,10 @@ func (p *AllowPattern) fixed() []string {
 }
 
 // wordsKey returns the key of commands that begin with these words.
-func wordsKey(words []string) string { return "\x00" + strings.Join(words, "\x00") }
+func wordsKey(words []string) string {
+	room := [1 + maxKeyWords]string{""} // so that the key begins with the sign, too
+	return strings.Join(append(room[:1], words...), "\x00")
+}
 
 // Key is the key of the commands that the pattern covers, or "" if any may be.
 func (p *AllowPattern) Key() string {

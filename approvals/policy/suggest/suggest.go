@@ -74,7 +74,10 @@ func isPublicName(host string) bool {
 
 // unique returns a list without repetitions, in its order, never nil.
 func unique(list []string) []string {
-	once := make([]string, 0, len(list))
+	if list == nil {
+		return []string{}
+	}
+	once := list[:0]
 	for _, one := range list {
 		if !slices.Contains(once, one) {
 			once = append(once, one)
@@ -130,7 +133,7 @@ func mayOpenTool(c *resource.ParsedCall) bool {
 // suggestCommands returns an exact pattern for each command, and a wider one for those that only
 // read or check.
 func suggestCommands(c *resource.ParsedCall) []string {
-	var exact, wider []string
+	exact, wider := make([]string, 0, 4), make([]string, 0, 2)
 	uses := c.Places.Uses()
 	if slices.ContainsFunc(uses, readsAnything) {
 		return []string{}
