@@ -69,11 +69,11 @@ func FuzzMembers(f *testing.F) {
 
 // Visible does not change a text of printable characters, and Shorten does not cut a short one.
 func FuzzVisible(f *testing.F) {
-	for _, text := range []string{"", "plain ~ text", "\x7f", "\u202e", "\xff", "é", "a\nb"} {
+	for _, text := range []string{"", "plain ~ text", "\x7f", "\u202e", "\xff", "é", "a\nb", "\ufffd"} {
 		f.Add(text, 3)
 	}
 	f.Fuzz(func(t *testing.T, text string, n int) {
-		plain := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }) < 0
+		plain := utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 		if got := Visible(text); (got == text) != plain {
 			t.Errorf("%q is visible as %q", text, got)
 		}
