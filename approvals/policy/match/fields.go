@@ -64,9 +64,10 @@ func Members(text string) []Member {
 // and letter case. Null is absent.
 func ValuesAt(members []Member, field []string) []Value {
 	var found []Value
+	folded := FoldCase(field[0])
 	for _, m := range members {
 		exact := m.Name == field[0]
-		if !exact && FoldCase(m.Name) != FoldCase(field[0]) {
+		if !exact && FoldCase(m.Name) != folded {
 			continue
 		}
 		var here [1]Value

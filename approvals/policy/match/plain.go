@@ -47,10 +47,12 @@ type plainReader struct {
 }
 
 func (r *plainReader) space() {
-	for r.at < len(r.text) && strings.IndexByte(" \t\r\n", r.text[r.at]) >= 0 {
+	for r.at < len(r.text) && isSpace(r.text[r.at]) {
 		r.at++
 	}
 }
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
 // sign reads a sign, after white space, if it is next.
 func (r *plainReader) sign(sign byte) bool {
@@ -96,7 +98,7 @@ func (r *plainReader) value() (raw string, plain bool) {
 		return r.quoted()
 	}
 	n := 0
-	for n < len(rest) && strings.IndexByte(", \t\r\n}", rest[n]) < 0 {
+	for n < len(rest) && rest[n] != ',' && rest[n] != '}' && !isSpace(rest[n]) {
 		n++
 	}
 	r.at += n
@@ -106,5 +108,10 @@ func (r *plainReader) value() (raw string, plain bool) {
 
 func isPlainNumber(text string) bool {
 	digits := strings.TrimPrefix(text, "-")
-	return digits != "" && len(digits) <= 15 && (digits[0] != '0' || digits == "0") && strings.Trim(digits, "0123456789") == ""
+	for i := range len(digits) {
+		if digits[i] < '0' || digits[i] > '9' {
+			return false
+		}
+	}
+	return digits != "" && len(digits) <= 15 && (digits[0] != '0' || digits == "0")
 }
