@@ -113,8 +113,7 @@ func (e *evaluation) allowedCommand(lists []*rule.Index, c *shell.Command, used 
 	return len(same) > 0 && !slices.ContainsFunc(same, func(one *shell.Command) bool { return !e.allowedCommand(lists, one, used) })
 }
 
-// first returns the pattern like that of lowest rank, and with one of some keys or none, in the first list that has
-// one, or nil.
+// first returns the pattern like that of lowest rank, with one of some keys or none, in the first list that has one.
 func (e *evaluation) first(lists []*rule.Index, keys []string, like func(*rule.Pattern) bool) *rule.Pattern {
 	for _, x := range lists {
 		if found := x.First(e.c.Call.Tool, e.c.Kind, keys, like); found != nil {
