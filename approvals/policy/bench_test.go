@@ -48,8 +48,10 @@ func BenchmarkJudgeWithGrants(b *testing.B) {
 		for name, c := range map[string]Call{
 			"granted": {Tool: "bash", Arguments: `{"command":"npm run target8","timeout":60000}`},
 			"hidden":  {Tool: "bash", Arguments: `{"command":"make target8","timeout":60000}`}, // may run anything: every deny pattern counts
-			"ruled":   {Tool: "bash", Arguments: `{"command":"npm run task24:unit && npm run task3","timeout":60000}`},
+			"ruled":   {Tool: "bash", Arguments: `{"command":"npm run task24:unit","timeout":60000}`},
+			"list":    {Tool: "bash", Arguments: `{"command":"npm run task24:unit && npm run task3","timeout":60000}`},
 			"asked":   {Tool: "bash", Arguments: `{"command":"cargo build --release","timeout":60000}`},
+			"unruled": {Tool: "bash", Arguments: `{"command":"npm run task7 && cargo build","timeout":60000}`}, // a list that is asked about
 			"path":    {Tool: "read_file", Arguments: `{"path":"./granted7/a/b/c.go","limit":200}`},
 		} {
 			c.Principal, c.Session, c.Now = ann, "s", noon

@@ -73,7 +73,7 @@ func (e *evaluation) findAllow(lists ...*rule.Index) (rule.Basis, bool) {
 	if len(e.c.Doubts) > 0 {
 		return rule.Basis{}, false
 	}
-	if p := e.first(lists, func(p *rule.Pattern) bool { return p.Any && e.allows(p) }); p != nil {
+	if p := e.first(lists, nil, func(p *rule.Pattern) bool { return p.Any && e.allows(p) }); p != nil {
 		return p.Basis(Allow), true
 	}
 	if e.c.Ambiguity != "" || e.c.Partial != "" || e.c.Filter != "" || len(e.c.Resources()) == 0 {
@@ -96,13 +96,15 @@ func (e *evaluation) allowedCandidate(lists []*rule.Index, r *resource.Candidate
 		}
 		return !slices.ContainsFunc(r.Script.Commands, func(c *shell.Command) bool { return !e.allowedCommand(lists, c, used) })
 	}
-	return use(used, e.first(lists, func(p *rule.Pattern) bool { return p.Covers(e.c, r) && e.allows(p) }))
+	return use(used, e.first(lists, e.c.Keys.Texts, func(p *rule.Pattern) bool { return p.Covers(e.c, r) && e.allows(p) }))
 }
 
 // allowedCommand finds the allow pattern for a command, or those for the commands that together do
 // the same.
 func (e *evaluation) allowedCommand(lists []*rule.Index, c *shell.Command, used *[]*rule.Pattern) bool {
-	if p := e.first(lists, func(p *rule.Pattern) bool {
+	var room [16]string
+	keys := append(c.AppendAllowKeys(room[:0]), e.c.Keys.Texts...)
+	if p := e.first(lists, keys, func(p *rule.Pattern) bool {
 		return p.CoversCommand(e.c, c) && e.allows(p)
 	}); p != nil {
 		return use(used, p)
@@ -111,10 +113,10 @@ func (e *evaluation) allowedCommand(lists []*rule.Index, c *shell.Command, used 
 	return len(same) > 0 && !slices.ContainsFunc(same, func(one *shell.Command) bool { return !e.allowedCommand(lists, one, used) })
 }
 
-// first returns the matching pattern of lowest rank in the first list that has one, or nil.
-func (e *evaluation) first(lists []*rule.Index, like func(*rule.Pattern) bool) *rule.Pattern {
+// first returns the pattern like that of lowest rank, with one of some keys or none, in the first list that has one.
+func (e *evaluation) first(lists []*rule.Index, keys []string, like func(*rule.Pattern) bool) *rule.Pattern {
 	for _, x := range lists {
-		if found := x.First(e.c.Call.Tool, e.c.Kind, e.c.Keys.Texts, like); found != nil {
+		if found := x.First(e.c.Call.Tool, e.c.Kind, keys, like); found != nil {
 			return found
 		}
 	}

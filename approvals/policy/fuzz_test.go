@@ -48,7 +48,7 @@ func FuzzShellAllow(f *testing.F) {
 			}
 		}
 		for _, before := range []string{"evil; ", "evil && ", "evil | ", "X=1 ", "$(evil) ", "! evil; ", "x=$(evil); ", "set -a; ", "evil & ", "> f ", "evil\n", "sudo ", "env ", "( ", "/bin/"} {
-			if allowed(before + script) {
+			if allowed(before + strings.TrimLeft(script, " \t\n")) { // a line of its own, X=1 changes nothing
 				t.Errorf("%q is allowed, and still is with %q before it", script, before)
 			}
 		}

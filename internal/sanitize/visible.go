@@ -48,7 +48,7 @@ func Blanks(text string) string {
 // spaces marks runs of the characters in which. limit returns the shortest run to mark,
 // by where it starts.
 func spaces(text, which string, limit func(start int) int) string {
-	var out strings.Builder
+	var out []byte
 	done := 0
 	for i := 0; i < len(text); i++ {
 		start := i
@@ -56,14 +56,14 @@ func spaces(text, which string, limit func(start int) int) string {
 			i++
 		}
 		if n := i - start; n > 0 && n >= limit(start) {
-			fmt.Fprintf(&out, "%s⟨%d spaces⟩", text[done:start], n)
+			out = fmt.Appendf(out, "%s⟨%d spaces⟩", text[done:start], n)
 			done = i
 		}
 	}
 	if done == 0 {
 		return text
 	}
-	return out.String() + text[done:]
+	return string(append(out, text[done:]...))
 }
 
 func escape(text string, lines bool) string {

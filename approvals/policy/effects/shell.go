@@ -111,7 +111,7 @@ func (f *finder) paths(kind approvals.EffectKind, u *shell.Use, without string, 
 		}
 		text := inFolder(u.Folder, path.Text)
 		f.add(does, text, place, reversible || does == approvals.EffectRead)
-		if l, _ := match.Locate(text); does != approvals.EffectRead && match.Lists(runByOthers(), l) {
+		if l := match.LocationOf(text); does != approvals.EffectRead && match.Lists(runByOthers(), l) {
 			f.add(approvals.EffectRun, text, "", false)
 		}
 	}

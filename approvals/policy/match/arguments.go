@@ -28,6 +28,15 @@ func Doubts(text string) (doubts, numbers []string) {
 	if len(text) > MaxArguments {
 		return []string{fmt.Sprintf("The arguments are larger than %d MiB, the limit for judging.", MaxArguments>>20)}, nil
 	}
+	var room [maxPlain]Member
+	if _, plain := plainMembers(text, room[:0]); plain {
+		return nil, nil
+	}
+	return doubtsOf(text)
+}
+
+// doubtsOf is [Doubts] of arguments that are not plain.
+func doubtsOf(text string) (doubts, numbers []string) {
 	c := argumentsCheck{dec: decodeString(OrEmptyObject(text))}
 	defer c.dec.release()
 	if c.dec.PeekKind() != '{' {

@@ -20,14 +20,6 @@ type decoder struct {
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
-// decode returns a decoder of a text. The text must not change before the decoder is released.
-func decode(text []byte, options ...jsontext.Options) *decoder {
-	d := decoders.Get().(*decoder)
-	d.text = *bytes.NewBuffer(text)
-	d.Reset(&d.text, options...)
-	return d
-}
-
 // decodeString returns a decoder of a string, which it copies.
 func decodeString(text string, options ...jsontext.Options) *decoder {
 	d := decoders.Get().(*decoder)

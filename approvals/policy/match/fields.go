@@ -24,13 +24,17 @@ type Value struct {
 
 // Member is one name of an object with its value.
 type Member struct {
-	Name  string
-	Value jsontext.Value
+	Name string
+	Raw  string // its value, as JSON
 }
 
 // Members returns the members of an object in order, up to invalid JSON. Names may repeat.
-func Members(text []byte) []Member {
-	dec := decode(text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+func Members(text string) []Member {
+	var room [maxPlain]Member
+	if plain, ok := plainMembers(text, room[:0]); ok {
+		return append([]Member(nil), plain...)
+	}
+	dec := decodeString(text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	defer dec.release()
 	if dec.PeekKind() != '{' {
 		return nil
@@ -45,10 +49,12 @@ func Members(text []byte) []Member {
 			break
 		}
 		m := Member{Name: name.String()}
-		if m.Value, err = dec.ReadValue(); err != nil {
+		raw, err := dec.ReadValue()
+		if err != nil {
 			break
 		}
-		m.Value = m.Value.Clone()
+		end := int(dec.InputOffset())
+		m.Raw = text[end-len(raw) : end]
 		found = append(found, m)
 	}
 	return found
@@ -58,19 +64,21 @@ func Members(text []byte) []Member {
 // and letter case. Null is absent.
 func ValuesAt(members []Member, field []string) []Value {
 	var found []Value
+	folded := FoldCase(field[0])
 	for _, m := range members {
 		exact := m.Name == field[0]
-		if !exact && FoldCase(m.Name) != FoldCase(field[0]) {
+		if !exact && FoldCase(m.Name) != folded {
 			continue
 		}
-		var here []Value
-		switch kind := m.Value.Kind(); {
+		var here [1]Value
+		all := here[:0]
+		switch {
 		case len(field) > 1:
-			here = ValuesAt(Members(m.Value), field[1:])
-		case kind != 'n':
-			here = []Value{newValue(m.Value)}
+			all = ValuesAt(Members(m.Raw), field[1:])
+		case m.Raw[0] != 'n':
+			all = append(all, newValue(m.Raw))
 		}
-		for _, v := range here {
+		for _, v := range all {
 			v.Folded = v.Folded || !exact
 			found = append(found, v)
 		}
@@ -79,22 +87,26 @@ func ValuesAt(members []Member, field []string) []Value {
 }
 
 // TextOf returns the content of a JSON string, else the value itself.
-func TextOf(raw jsontext.Value) string {
-	if raw.Kind() != '"' {
-		return string(raw)
+func TextOf(raw string) string {
+	if raw[0] != '"' {
+		return raw
 	}
 	return newValue(raw).Text
 }
 
-func newValue(raw jsontext.Value) Value {
-	v := Value{Kind: raw.Kind()}
+func newValue(raw string) Value {
+	v := Value{Kind: jsontext.Value(raw[:1]).Kind()}
 	if v.Kind == '"' {
+		if text := raw[1 : len(raw)-1]; isPlain(text) && strings.IndexByte(text, '\\') < 0 {
+			v.Text = text
+			return v
+		}
 		if text, err := jsontext.AppendUnquote(nil, raw); err == nil || len(text) > 0 {
 			v.Text = string(text)
 			return v
 		}
 	}
-	one := raw.Clone()
+	one := jsontext.Value(raw)
 	_ = one.Format(jsontext.ReorderRawObjects(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	v.Text = string(one)
 	return v

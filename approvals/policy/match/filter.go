@@ -38,7 +38,7 @@ func globSelects(glob string, list []*PathGlob, listed func(Location) bool) bool
 		return false // takes names out
 	}
 	if !strings.ContainsAny(glob, GlobSigns) {
-		l, _ := Locate(glob)
+		l := LocationOf(glob)
 		return listed(l)
 	}
 	segments := append([]string{"**"}, strings.Split(strings.Trim(glob, "/"), "/")...)

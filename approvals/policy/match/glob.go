@@ -1,9 +1,6 @@
 package match
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Glob is a text in which * matches any text.
 type Glob struct {
@@ -89,7 +86,8 @@ func (g Glob) Meets(other Glob) bool {
 
 // WithColon returns the glob followed by a colon and any text.
 func (g Glob) WithColon() Glob {
-	parts := append(slices.Clone(g.Parts), "")
+	parts := make([]string, len(g.Parts)+1)
+	copy(parts, g.Parts)
 	parts[len(parts)-2] += ":"
 	return Glob{parts}
 }

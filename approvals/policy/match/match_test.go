@@ -177,7 +177,7 @@ func TestArguments(t *testing.T) {
 	f(`{} {}`, 1, 0)
 	f(strings.Repeat(`{"a":`, MaxDepth+1)+"1"+strings.Repeat("}", MaxDepth+1), 1, 0)
 
-	members := Members([]byte(`{"Path":"x","path":"y","in":{"to":["a","b"]},"null":null}`))
+	members := Members(`{"Path":"x","path":"y","in":{"to":["a","b"]},"null":null}`)
 	values := ValuesAt(members, []string{"path"})
 	if len(values) != 2 || !values[0].Folded || values[1].Folded || values[1].Text != "y" {
 		t.Errorf("%+v", values)

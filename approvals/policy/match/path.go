@@ -22,6 +22,17 @@ type Location struct {
 // Locate cleans a path. The problem is the reason why programs may read it differently, or "".
 func Locate(text string) (l Location, problem string) {
 	text = WindowsForm(homeForm(text))
+	l, problem = locate(text), pathProblem(text)
+	if problem == "" && l.inProc() {
+		problem = "The path leads through /proc, where names are links to other folders."
+	}
+	return l, problem
+}
+
+// LocationOf is [Locate] for a path that programs may read differently.
+func LocationOf(text string) Location { return locate(WindowsForm(homeForm(text))) }
+
+func locate(text string) Location {
 	anchor, rest := "", text
 	switch {
 	case strings.HasPrefix(text, "/"):
@@ -36,7 +47,7 @@ func Locate(text string) (l Location, problem string) {
 	} else {
 		rest = path.Clean(strings.TrimLeft(rest, "/"))
 	}
-	l = Location{Anchor: anchor, Body: rest}
+	l := Location{Anchor: anchor, Body: rest}
 	for l.Body == ".." || strings.HasPrefix(l.Body, "../") {
 		l.Up++
 		l.Body = strings.TrimPrefix(l.Body[2:], "/")
@@ -45,11 +56,7 @@ func Locate(text string) (l Location, problem string) {
 		l.Body = ""
 	}
 	l.Lower = FoldCase(l.Body)
-	problem = pathProblem(text)
-	if problem == "" && l.inProc() {
-		problem = "The path leads through /proc, where names are links to other folders."
-	}
-	return l, problem
+	return l
 }
 
 // homeForm writes the ways to name the home folder as one.
@@ -131,7 +138,7 @@ func NewPathGlob(text string) (*PathGlob, error) {
 		text += "**"
 	}
 	text = WindowsForm(text)
-	l, _ := Locate(text)
+	l := LocationOf(text)
 	if problem := globProblem(text); problem != "" {
 		return nil, errors.New("cannot be compared with a path: " + strings.ToLower(problem[:1]) + strings.TrimSuffix(problem[1:], "."))
 	}
@@ -257,13 +264,13 @@ func (g *PathGlob) match(l Location) Result {
 	return No
 }
 
-// byteSet has a bit for the lowest six bits of each byte of a text. A text has all bits of a text
-// that it contains.
+// byteSet has a bit for each byte of a text, another one for each sign, digit and small letter. A text has all
+// bits of a text that it contains.
 type byteSet uint64
 
 func newByteSet(text string) (set byteSet) {
 	for i := range len(text) {
-		set |= 1 << (text[i] & 63)
+		set |= 1 << (text[i]&31 | text[i]>>1&32)
 	}
 	return set
 }
@@ -279,6 +286,13 @@ func Lists(globs []*PathGlob, l Location) bool {
 		at := g.Anywhere || (g.Anchor == l.Anchor && g.Up == l.Up) || (l.Anchor == "" && l.Up > 0)
 		return at && doublestar.MatchUnvalidated(g.Lower, l.Lower)
 	})
+}
+
+// MayList reports whether [Lists] may be true of a path that is a part of a text, or of that path with another
+// text in place of its name. It is fast, and never wrongly false.
+func MayList(globs []*PathGlob, text, name string) bool {
+	bytes := newByteSet(FoldCase(text)) | newByteSet(name)
+	return strings.Contains(text, `\`) || slices.ContainsFunc(globs, func(g *PathGlob) bool { return g.bytes&^bytes == 0 })
 }
 
 // Below reports whether a path that matches may be in the tree below a path.
@@ -316,7 +330,7 @@ func FirstSegment(body string) string {
 
 // LeadsUp reports whether a word has .. as a segment of a path.
 func LeadsUp(word string) bool {
-	return slices.Contains(strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune("/:=", r) }), "..")
+	return strings.Contains(word, "..") && slices.Contains(strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune("/:=", r) }), "..")
 }
 
 // GlobRoot is the folder in front of the first segment of a glob that is special.
@@ -326,6 +340,5 @@ func GlobRoot(glob string) Location {
 	if root == "" {
 		return Location{}
 	}
-	l, _ := Locate(root)
-	return l
+	return LocationOf(root)
 }

@@ -13,9 +13,20 @@ import (
 
 // FoldCase maps texts that differ only in letter case, in any script, to one.
 func FoldCase(s string) string {
-	if isASCII(s) {
+	capitals := false
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return foldAll(s)
+		}
+		capitals = capitals || (s[i] >= 'A' && s[i] <= 'Z')
+	}
+	if capitals {
 		return strings.ToLower(s)
 	}
+	return s
+}
+
+func foldAll(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < utf8.RuneSelf {
 			return unicode.ToLower(r)
@@ -28,15 +39,6 @@ func FoldCase(s string) string {
 	}, s)
 }
 
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}
-
 // IsLetter reports whether a byte is an ASCII letter.
 func IsLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 
@@ -47,7 +49,7 @@ func Hidden(r rune) bool {
 
 // Invisible returns a sentence if a text contains invisible characters, else "".
 func Invisible(text string) string {
-	if i := strings.IndexFunc(text, Hidden); i >= 0 {
+	if !isPlain(text) && strings.ContainsFunc(text, Hidden) {
 		return "The call contains invisible characters."
 	}
 	return ""

@@ -12,7 +12,7 @@ import (
 func (p *parser) lookBeyond() {
 	p.lookBelow()
 	p.lookFolder()
-	p.lookUnknown(p.members, slices.Concat(p.c.Tool.Fields, p.c.Tool.Workdir), true)
+	p.lookUnknown(p.members, true, p.c.Tool.Fields, p.c.Tool.Workdir)
 	p.lookFilters()
 }
 
@@ -54,26 +54,28 @@ func (p *parser) lookFolder() {
 
 // lookUnknown notes unknown arguments that contain text, or any at the top if the tool's arguments
 // are listed. Deny and ask patterns are compared with these texts.
-func (p *parser) lookUnknown(members []match.Member, fields [][]string, top bool) {
+func (p *parser) lookUnknown(members []match.Member, top bool, known ...[][]string) {
 	for _, m := range members {
 		field, inner := false, [][]string(nil)
-		for _, f := range fields {
-			switch {
-			case f[0] != m.Name:
-			case len(f) == 1:
-				field = true
-			default:
-				inner = append(inner, f[1:])
+		for _, fields := range known {
+			for _, f := range fields {
+				switch {
+				case f[0] != m.Name:
+				case len(f) == 1:
+					field = true
+				default:
+					inner = append(inner, f[1:])
+				}
 			}
 		}
 		switch {
-		case field, top && p.c.Tool.lists(m.Name, match.TextOf(m.Value)):
+		case field, top && p.c.Tool.lists(m.Name, match.TextOf(m.Raw)):
 			continue
-		case len(inner) > 0 && m.Value.Kind() == '{':
-			p.lookUnknown(match.Members(m.Value), inner, false)
+		case len(inner) > 0 && m.Raw[0] == '{':
+			p.lookUnknown(match.Members(m.Raw), false, inner)
 			continue
 		}
-		texts, all := match.Strings(string(m.Value))
+		texts, all := match.Strings(m.Raw)
 		if !match.IsPlainName(m.Name) {
 			texts = append(texts, m.Name)
 		}

@@ -7,14 +7,15 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 )
 
-// Keys are the lookup keys of a call. A pattern that matches has one of them.
+// Keys are the lookup keys of a call. A pattern that matches has one of them; one that covers a command may have one
+// of the command instead.
 type Keys struct {
 	Texts []string // sorted
 	Any   bool     // any deny or ask pattern may match
 }
 
 // usualKeys is how many keys a call has as a rule, before equal ones are removed.
-const usualKeys = 16
+const usualKeys = 8
 
 // lookupKeys returns the keys of a call, for deny and ask patterns and for allow patterns.
 func lookupKeys(c *ParsedCall) Keys {
@@ -39,7 +40,6 @@ func (k *Keys) add(kind Kind, one *Candidate) {
 		k.Texts = append(k.Texts, one.URL.Host)
 	case Shell:
 		var all bool
-		k.Texts = one.Script.AppendAllowKeys(k.Texts)
 		k.Texts, all = one.Script.AppendKeys(k.Texts, one.Lower)
 		k.Any = k.Any || !all
 	default:

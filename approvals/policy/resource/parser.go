@@ -96,7 +96,7 @@ func (p *parser) readWhole(doubts []string) {
 	}
 	p.addStrings()
 	if p.c.Tool != nil && p.c.Tool.Listed && len(doubts) == 0 {
-		p.lookUnknown(match.Members([]byte(match.OrEmptyObject(p.c.Call.Arguments))), nil, true)
+		p.lookUnknown(match.Members(match.OrEmptyObject(p.c.Call.Arguments)), true)
 	}
 }
 
@@ -105,7 +105,7 @@ func (p *parser) readFields(doubts []string) {
 		p.missing("The policy names no field of the arguments to judge.")
 		return
 	}
-	p.members = match.Members([]byte(match.OrEmptyObject(p.c.Call.Arguments)))
+	p.members = match.Members(match.OrEmptyObject(p.c.Call.Arguments))
 	folder := p.folder()
 	if len(doubts) > 0 {
 		p.readAmbiguous(folder)

@@ -13,15 +13,14 @@ import (
 // Places is where the paths of a call are: in the workspace or outside.
 type Places struct {
 	call    *ParsedCall
-	scratch bool                     // see CommandWithin
-	folders []string                 // of a shell, as the arguments name them
-	outside string                   // see Outside
-	uses    []shell.Use              // see Uses; nil: not needed yet
-	use     map[*shell.Command]int   // the first of uses of each command
-	written []Written                // see Written; nil: not needed yet
-	secret  *string                  // see ParsedCall.Secret; nil: not needed yet
-	secrets map[*shell.Command][]int // the words of a command that may name secrets
-	globs   map[string]bool          // words with globs, and whether they may name secrets
+	scratch bool                   // see CommandWithin
+	folders []string               // of a shell, as the arguments name them
+	outside string                 // see Outside
+	uses    []shell.Use            // see Uses; nil: not needed yet
+	use     map[*shell.Command]int // the first of uses of each command
+	written []Written              // see Written; nil: not needed yet
+	secret  *string                // see ParsedCall.Secret; nil: not needed yet
+	globs   map[string]bool        // words with globs, and whether they may name secrets
 
 	globCount int // see maxGlobs
 }
@@ -53,10 +52,10 @@ func (p *Places) locate(r *Candidate) {
 		r.Place = p.find(r.Text)
 	}
 	if !r.Place.Listed {
-		r.Secret = profiles.secretPath(r.Text, tree)
+		r.Secret = profiles.secretPath(r.Text, r.Path, tree)
 	}
 	for _, l := range r.Place.Forms() {
-		if found := profiles.secretPath(l.Body, tree); found != "" && r.Secret == "" {
+		if found := profiles.secretPath(l.Body, match.LocationOf(l.Body), tree); found != "" && r.Secret == "" {
 			r.Secret = found
 		}
 	}
@@ -258,7 +257,7 @@ func (p *Places) Uses() []shell.Use {
 	if p.uses == nil {
 		p.uses = []shell.Use{}
 		for _, script := range p.call.Scripts() {
-			p.uses = append(p.uses, p.call.Known.Programs.Uses(script)...)
+			p.uses = p.call.Known.Programs.AppendUses(p.uses, script)
 		}
 	}
 	return p.uses

@@ -102,7 +102,7 @@ func TestSecretPaths(t *testing.T) {
 	p := KnownProfiles()
 	f := func(text string, tree, want bool) {
 		t.Helper()
-		if got := p.secretPath(text, tree) != ""; got != want {
+		if got := p.secretPath(text, match.LocationOf(text), tree) != ""; got != want {
 			t.Errorf("%q, of a tree %v: %v", text, tree, got)
 		}
 	}

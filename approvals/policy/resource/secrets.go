@@ -18,13 +18,12 @@ import (
 // maxPath is the length in bytes of the longest path. A longer one is treated as a secret.
 const maxPath = 4 << 10
 
-// secretPath returns the path if it, or for a tree a path below it, may be a secret, or "".
-func (p *Profiles) secretPath(text string, tree bool) string {
+// secretPath returns a path, which leads to a location, if it, or for a tree a path below it, may be a secret, or "".
+func (p *Profiles) secretPath(text string, l match.Location, tree bool) string {
 	if len(text) > maxPath {
 		return text
 	}
 	text = match.WindowsForm(text)
-	l, _ := match.Locate(text)
 	switch {
 	case p.isSensitive(l):
 	case strings.ContainsAny(text, match.GlobSigns):
@@ -40,10 +39,13 @@ func (p *Profiles) secretPath(text string, tree bool) string {
 // isSensitive reports whether a path is in the list.
 func (p *Profiles) isSensitive(l match.Location) bool {
 	if match.Lists(p.harmless, l) {
-		l.Lower = strings.TrimSuffix(l.Lower, match.LastSegment(l.Lower)) + "x" // its folder decides
+		l.Lower = strings.TrimSuffix(l.Lower, match.LastSegment(l.Lower)) + otherName // its folder decides
 	}
 	return match.Lists(p.sensitive, l)
 }
+
+// otherName is a name that is not in the list.
+const otherName = "x"
 
 // NamesSecret reports whether the glob of an allow pattern is in the list itself.
 func (p *Profiles) NamesSecret(g *match.PathGlob) bool {
@@ -100,7 +102,7 @@ func (p *Profiles) NamesWord(g match.Glob) bool {
 		return true
 	}
 	for text := range pathsIn(g.Text()) {
-		if l, _ := match.Locate(text); p.isSensitive(l) {
+		if l := match.LocationOf(text); p.isSensitive(l) {
 			return true
 		}
 	}
@@ -117,17 +119,24 @@ func (p *Profiles) isSecretWord(word string, searched bool) bool {
 	if strings.ContainsAny(word, match.GlobSigns) && (p.selects(word) || p.selects(filterOf(word))) {
 		return true
 	}
-	for text := range pathsIn(word) {
-		l, _ := match.Locate(text)
-		if p.isSensitive(l) && (!strings.ContainsAny(text, " \t\n") || strings.Contains(text, "/")) {
-			return true
-		}
+	if match.MayList(p.sensitive, word, otherName) && p.listsPathIn(word) {
+		return true
 	}
 	if !searched || strings.Contains(word, ":") {
 		return false
 	}
-	l, _ := match.Locate(word)
-	return p.nearSecrets(l)
+	return p.nearSecrets(match.LocationOf(word))
+}
+
+// listsPathIn reports whether a word has a path in the list.
+func (p *Profiles) listsPathIn(word string) bool {
+	for text := range pathsIn(word) {
+		l := match.LocationOf(text)
+		if p.isSensitive(l) && (!strings.ContainsAny(text, " \t\n") || strings.Contains(text, "/")) {
+			return true
+		}
+	}
+	return false
 }
 
 // filterOf returns the glob of an option such as --include=.e* or -g.e*, or of a pathspec with magic such as
@@ -257,13 +266,13 @@ func (c *ParsedCall) SecretFlag() string {
 
 // SecretWords returns the indices of the words of a command that may name secrets.
 func (c *ParsedCall) SecretWords(of *shell.Command) []int {
-	found, known := c.Places.secrets[of]
-	if known {
-		return found
+	if of.Secrets.Known {
+		return of.Secrets.At
 	}
 	if slices.Contains(printers, of.Words[0]) {
 		return nil
 	}
+	var found []int
 	searches, pattern := c.Known.Programs.Searches(of), c.Known.Programs.SearchPattern(of)
 	for i := range of.Words {
 		switch {
@@ -278,10 +287,7 @@ func (c *ParsedCall) SecretWords(of *shell.Command) []int {
 	if last := len(of.Words) - 1; last > 0 && searches && of.Folder != "" && len(found) == 0 && c.isSecretWord(of.Folder, true) {
 		found = append(found, last)
 	}
-	if c.Places.secrets == nil {
-		c.Places.secrets = map[*shell.Command][]int{}
-	}
-	c.Places.secrets[of] = found
+	of.Secrets = shell.SecretWords{Known: true, At: found}
 	return found
 }
 

@@ -221,10 +221,27 @@ type Known struct {
 	Programs *shell.Programs
 
 	Workspace *workspace.Workspace // nil: the policy names none
+
+	joined map[string]*Tool // see Join
+}
+
+// Join joins each entry of the policy for one tool with its built-in profile, once for all calls. Tools and Profiles
+// do not change after that.
+func (k *Known) Join() {
+	joined := map[string]*Tool{}
+	for _, t := range k.Tools {
+		if t.Names.Literal() {
+			joined[t.Name] = k.Tool(t.Name)
+		}
+	}
+	k.joined = joined
 }
 
 // Tool returns the description of a tool, or nil.
 func (k *Known) Tool(name string) *Tool {
+	if t := k.joined[name]; t != nil {
+		return t
+	}
 	given, known := find(k.Tools, name), k.Profiles.Find(name)
 	switch {
 	case given == nil:

@@ -61,6 +61,7 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 	if tools != nil {
 		r.tools(tools, "tools", &p.Known)
 		slices.SortFunc(p.Known.Tools, resource.BySpecificity)
+		p.Known.Join()
 	}
 	if secrets != nil {
 		readSecrets(r, secrets, "secrets", p)

@@ -28,11 +28,11 @@ var errNotOneCommand = errors.New("is not one command of plain words: write one 
 // NewAllowPattern reads the argument of an allow pattern. It returns an error if that is not one
 // command of plain words.
 func NewAllowPattern(text string) (*AllowPattern, error) {
+	if words := quoting.PlainWords(text); words != nil && len(text) <= MaxScript {
+		return newAllowPattern(words, plainGlob)
+	}
 	if problem := scriptProblem(text); problem != "" {
 		return nil, errNotOneCommand
-	}
-	if words := quoting.PlainWords(text); words != nil {
-		return newAllowPattern(words, func(word string) (match.Glob, error) { return match.NewGlob(word), nil })
 	}
 	file, err := KnownPrograms().parseSource(text)
 	if err != nil || len(file.Stmts) != 1 || len(file.Last) > 0 {
@@ -52,10 +52,10 @@ func NewAllowPattern(text string) (*AllowPattern, error) {
 }
 
 // newAllowPattern returns the pattern of some words. With a glob before them it is of a redirection.
-func newAllowPattern[W any](words []W, globOf func(W) (match.Glob, error), redirect ...match.Glob) (*AllowPattern, error) {
+func newAllowPattern[W any](words []W, globOf func([]W) (match.Glob, error), redirect ...match.Glob) (*AllowPattern, error) {
 	p := &AllowPattern{words: slices.Grow(redirect, len(words)), SpelledOut: true, redirect: len(redirect) > 0}
-	for _, w := range words {
-		g, err := globOf(w)
+	for i := range words {
+		g, err := globOf(words[i : i+1 : i+1])
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +76,7 @@ func (p *AllowPattern) takeTail() {
 		p.words = p.words[:n]
 	case len(last) > 1 && last[len(last)-1] == "" && strings.HasSuffix(last[len(last)-2], ":"):
 		p.open = true
-		parts := slices.Clone(last[:len(last)-1])
+		parts := last[:len(last)-1]
 		parts[len(parts)-1] = strings.TrimSuffix(parts[len(parts)-1], ":")
 		p.words[n] = match.Glob{Parts: parts}
 		p.colon = p.words[n].WithColon()
@@ -104,10 +104,18 @@ func (p *AllowPattern) Begins(name string) bool {
 	return !p.NamesProgram() || match.FoldCase(p.words[0].Prefix()) == name
 }
 
+// plainGlob is [wordGlob] of a word that is not quoted. The glob keeps it.
+func plainGlob(one []string) (match.Glob, error) {
+	if strings.IndexByte(one[0], '*') < 0 {
+		return match.Glob{Parts: one}, nil
+	}
+	return match.NewGlob(one[0]), nil
+}
+
 // wordGlob reads a word of a pattern: each unquoted * matches any text.
-func wordGlob(w *syntax.Word) (match.Glob, error) {
+func wordGlob(one []*syntax.Word) (match.Glob, error) {
 	parts := []string{""}
-	for i, part := range w.Parts {
+	for i, part := range one[0].Parts {
 		lit, unquoted := part.(*syntax.Lit)
 		if !unquoted {
 			one := quoting.WordOf(&syntax.Word{Parts: []syntax.WordPart{part}})
@@ -203,7 +211,7 @@ func (c *Command) mayRunInput(t *Programs) bool {
 	if c.data.fed && c.kind.runsOthers && (!c.complete || len(c.inner) > 0) {
 		return true
 	}
-	return (c.data.piped || c.data.fed) && (c.kind.interprets || c.reads) && !t.Listed(c.Words[0])
+	return (c.data.piped || c.data.fed) && (c.kind.interprets || c.data.runs) && !t.Listed(c.Words[0])
 }
 
 // coversWord reports whether word i of the pattern covers a word. A * with a folder covers no ..

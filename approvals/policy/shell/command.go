@@ -50,7 +50,7 @@ func (f *finder) command(words []word, piped bool, depth int) *Command {
 	c.complete = f.harmless(c)
 	if c.kind.runsOthers {
 		f.findInner(c, words, depth)
-		c.reads = f.readsScript(c)
+		c.data.runs = f.readsScript(c)
 	}
 	if !c.complete && len(words) > 1 {
 		c.findMentions()

@@ -3,7 +3,7 @@ package shell
 import (
 	"strings"
 
-	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell/loosetext"
 )
 
 // maxKeyWords is how many words of a command it is looked up by.
@@ -22,7 +22,10 @@ func (p *AllowPattern) fixed() []string {
 }
 
 // wordsKey returns the key of commands that begin with these words.
-func wordsKey(words []string) string { return "\x00" + strings.Join(words, "\x00") }
+func wordsKey(words []string) string {
+	room := [1 + maxKeyWords]string{""} // so that the key begins with the sign, too
+	return strings.Join(append(room[:1], words...), "\x00")
+}
 
 // Key is the key of the commands that the pattern covers, or "" if any may be.
 func (p *AllowPattern) Key() string {
@@ -52,7 +55,7 @@ func (s *Script) AppendKeys(keys []string, source string) (_ []string, all bool)
 func appendMentioned(keys, texts []string, all bool) ([]string, bool) {
 	for _, text := range texts {
 		var complete bool
-		keys, complete = appendNames(keys, text)
+		keys, complete = loosetext.AppendNames(keys, text)
 		all = all && complete
 	}
 	return keys, all
@@ -60,12 +63,12 @@ func appendMentioned(keys, texts []string, all bool) ([]string, bool) {
 
 // mayRunAnything reports whether the words of a command leave open which command it runs.
 func (c *Command) mayRunAnything() bool {
-	return c.opaque || (c.kind.runsOthers && !c.complete) || strings.Contains(firstWord(c.opens[0]), unknown)
+	return c.opaque || (c.kind.runsOthers && !c.complete) || strings.Contains(loosetext.FirstWord(c.opens[0]), unknown)
 }
 
 // appendFirst adds the first word of a text, whole and up to a colon.
 func appendFirst(keys []string, text string) []string {
-	first := firstWord(text)
+	first := loosetext.FirstWord(text)
 	keys = append(keys, first)
 	if before, _, colon := strings.Cut(first, ":"); colon {
 		keys = append(keys, before)
@@ -73,20 +76,11 @@ func appendFirst(keys []string, text string) []string {
 	return keys
 }
 
-// AppendAllowKeys adds the keys by which allow patterns for the script are found.
-func (s *Script) AppendAllowKeys(keys []string) []string {
-	for _, c := range s.All {
-		for _, one := range c.same {
-			keys = append(keys, match.FoldCase(one.Words[0]))
-			keys = appendWordsKeys(keys, one.Words[:min(len(one.Words), maxKeyWords)])
-		}
-		if len(c.Words) > 0 {
-			keys = append(keys, match.FoldCase(c.Words[0]))
-			keys = appendWordsKeys(keys, c.Words[:min(len(c.Words), maxKeyWords)])
-			if c.Redirect && c.Words[0] == ">>" {
-				keys = appendWordsKeys(keys, []string{">", c.Words[1]})
-			}
-		}
+// AppendAllowKeys adds the keys by which allow patterns for the command are found, beside those of its script.
+func (c *Command) AppendAllowKeys(keys []string) []string {
+	keys = appendWordsKeys(keys, c.Words[:min(len(c.Words), maxKeyWords)])
+	if c.Redirect && c.Words[0] == ">>" {
+		keys = appendWordsKeys(keys, []string{">", c.Words[1]})
 	}
 	return keys
 }
@@ -112,10 +106,3 @@ func isOption(word string) bool { return strings.HasPrefix(word, "-") }
 
 // IsOperand reports whether a word is not an option.
 func IsOperand(word string) bool { return !isOption(word) }
-
-func firstWord(text string) string {
-	if i := strings.IndexAny(text, " \t\n"); i >= 0 {
-		return text[:i]
-	}
-	return text
-}

@@ -7,6 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell/loosetext"
 	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
@@ -33,10 +34,10 @@ func NewPattern(text string) *Pattern {
 		joined: len(prefix) < len(text) && !strings.HasSuffix(prefix, ":"),
 	}
 	g.open = g.joined && !strings.HasSuffix(prefix, " ")
-	g.core = spaced(match.FoldCase(g.prefix))
-	g.loose = match.NewGlob(strings.TrimRight(strings.TrimSuffix(spaced(match.FoldCase(text)), ":*"), " *") + "*")
+	g.core = loosetext.Spaced(match.FoldCase(g.prefix))
+	g.loose = match.NewGlob(strings.TrimRight(strings.TrimSuffix(loosetext.Spaced(match.FoldCase(text)), ":*"), " *") + "*")
 	g.words = newWordsGlob(text)
-	if first := strings.TrimSuffix(firstWord(text), ":*"); !strings.Contains(first, "*") {
+	if first := strings.TrimSuffix(loosetext.FirstWord(text), ":*"); !strings.Contains(first, "*") {
 		g.Key = match.FoldCase(first)
 	}
 	return g
@@ -84,7 +85,7 @@ func (g *Pattern) mayBegin(before string) bool {
 
 // fromElsewhere reports whether a command may run text that is not in its words.
 func (c *Command) fromElsewhere() bool {
-	return c.reads || (c.data.piped && c.kind.interprets)
+	return c.data.runs || (c.data.piped && c.kind.interprets)
 }
 
 // obscure reports whether another command may be hidden in a command's words.
@@ -102,8 +103,8 @@ func (g *Pattern) namedIn(text string) bool {
 		}
 		i += j
 		rest := text[i+len(g.core):]
-		whole := g.open || nameEnd(rest) == 0 || strings.HasPrefix(rest, ".exe")
-		if whole && nameBegins(text, i) && g.loose.Match(text[i:]) {
+		whole := g.open || loosetext.NameEnd(rest) == 0 || strings.HasPrefix(rest, ".exe")
+		if whole && loosetext.NameBegins(text, i) && g.loose.Match(text[i:]) {
 			return true
 		}
 	}

@@ -34,9 +34,6 @@ func (t *Programs) Straight() *Programs {
 }
 
 func (t *Programs) parseSource(src string) (*syntax.File, error) {
-	if file := quoting.PlainFile(src); file != nil {
-		return file, nil
-	}
 	parser := t.parsers.Get().(*syntax.Parser)
 	defer t.parsers.Put(parser)
 	return parser.Parse(strings.NewReader(src), "")

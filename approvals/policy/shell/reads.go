@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/heldcall/heldcall/approvals/policy/match"
+	"github.com/heldcall/heldcall/approvals/policy/shell/loosetext"
 )
 
 // findMentions notes the words of a command that may name another one: all but its name, listed
@@ -17,13 +20,27 @@ func (c *Command) findMentions() {
 		}
 		if strings.HasPrefix(word, "--") {
 			name, value, _ := strings.Cut(strings.ToLower(word), "=")
-			if nameEnd(name) == len(name) {
+			if loosetext.NameEnd(name) == len(name) {
 				word = value
 			}
 		}
 		words = append(words, word)
 	}
 	c.mentions = appendLoose(c.mentions, strings.Join(words, " "))
+}
+
+// appendLoose adds the readings of a text: separators become one space, quotes are removed, and
+// escapes are replaced as by printf.
+func appendLoose(texts []string, text string) []string {
+	text = match.FoldCase(text)
+	texts = append(texts, loosetext.Spaced(text))
+	if strings.ContainsAny(text, "'\"\\") {
+		texts = append(texts, loosetext.Spaced(strings.NewReplacer("'", "", `"`, "", `\`, "").Replace(text)))
+	}
+	if strings.Contains(text, `\`) {
+		texts = append(texts, loosetext.Spaced(match.FoldCase(loosetext.WithoutEscapes(text))))
+	}
+	return texts
 }
 
 // assigned notes the environment variables that a program sets for the command that it runs.

@@ -52,6 +52,7 @@ type Command struct {
 	Folder string // that cd has changed to before it, as far as is known; or ""
 
 	Redirect bool // it is a redirection: see redirect.go
+	Secrets  SecretWords
 
 	inner    []*Command // what it runs
 	same     []*Command // what does the same together: without options in front of a subcommand
@@ -59,9 +60,14 @@ type Command struct {
 	opaque   bool       // it may run anything
 	kind     programKind
 	data     dataFlow
-	reads    bool     // it runs what it reads
 	mentions []string // loose texts in which it may name another command: see appendLoose
 	mayStar  []bool   // which words a * may match: operands, and options that are known
+}
+
+// SecretWords is which words of a command may name secrets, once its caller knows that.
+type SecretWords struct {
+	Known bool
+	At    []int
 }
 
 // programKind is what the table knows of a command's program.
@@ -77,6 +83,7 @@ type dataFlow struct {
 	fed    bool // it reads a file or a text by a redirection
 	listed bool // it is xargs, runs a reader and reads names of files
 	feeds  bool // other commands have what it writes as words
+	runs   bool // it runs what it reads
 }
 
 // commandSource is where in a script a command is.
@@ -195,6 +202,46 @@ type finder struct {
 func Unparsed(why string) *Script { return &Script{Problem: why, NotSimple: why, NotPlain: why} }
 
 func (f *finder) parse(src string, depth int) *Script {
+	if len(src) <= MaxScript {
+		if list := quoting.PlainList(src); list != nil {
+			return f.plain(list, src, depth)
+		}
+	}
+	return f.parseTree(src, depth)
+}
+
+// plain does what parseTree does, for a script that is plain words.
+func (f *finder) plain(list []quoting.PlainCommand, src string, depth int) *Script {
+	s := &Script{texts: make([]string, 0, 8), Commands: make([]*Command, 0, len(list))}
+	f.script = s
+	f.budget -= len(src)
+	end := len(src)
+	for i := len(list) - 1; i > 0; i-- { // the lists that are in the tree
+		s.texts = append(s.texts, src[:end])
+		end -= len(quoting.And) + len(list[i].Text)
+	}
+	for _, one := range list {
+		s.texts = append(s.texts, one.Text)
+		c := f.command(one.Words, false, depth)
+		for _, w := range one.Words {
+			if !w.Certain() && c.source.expands == "" {
+				c.source.expands = w.Text
+			}
+			if s.NotSimple == "" && !(w.Leading && f.table.OnlyShows(c.Words[0])) {
+				s.NotSimple, s.NotPlain = w.Why, w.Why
+			}
+		}
+		s.Commands = append(s.Commands, c)
+	}
+	if s.opens {
+		s.mentions = appendLoose(s.mentions, src)
+	}
+	f.finish()
+	return s
+}
+
+// parseTree reads a script by its syntax tree.
+func (f *finder) parseTree(src string, depth int) *Script {
 	src = joinLines(f.table, src)
 	s := &Script{Problem: scriptProblem(src), texts: make([]string, 0, 8)}
 	f.script = s
@@ -318,7 +365,7 @@ func (f *finder) fed(c *Command, redirs []*syntax.Redirect, depth int) {
 	}
 	script := f.table.IsShell(c.Words[0]) && !c.complete && f.readsScript(c) && depth < maxThrough
 	if c.kind.runsOthers && slices.ContainsFunc(redirs, givesInput) && f.passesOn(c) {
-		c.reads = true
+		c.data.runs = true
 	}
 	if !script {
 		return

@@ -167,7 +167,7 @@ func TestPatternsAreFoundByKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if keys := KnownPrograms().Parse("npm run test:unit -x").AppendAllowKeys(nil); !slices.Contains(keys, p.Key()) {
+	if keys := KnownPrograms().Parse("npm run test:unit -x").All[0].AppendAllowKeys(nil); !slices.Contains(keys, p.Key()) {
 		t.Errorf("%q has no %q", keys, p.Key())
 	}
 }

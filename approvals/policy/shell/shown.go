@@ -119,9 +119,12 @@ func sourceOf(n syntax.Node, src string) string { return spanOf(n).in(src) }
 
 // Display is a command as one would write it.
 func (c *Command) Display() string {
-	words := make([]string, len(c.Words))
-	for i, w := range c.Words {
-		words[i] = strings.ReplaceAll(w, unknown, "…")
+	words := c.Words
+	if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, unknown) }) {
+		words = slices.Clone(words)
+		for i, w := range words {
+			words[i] = strings.ReplaceAll(w, unknown, "…")
+		}
 	}
 	if c.Redirect {
 		return words[0] + " " + QuoteWords(words[1:])
@@ -131,10 +134,13 @@ func (c *Command) Display() string {
 
 // QuoteWords spells a command so that it parses to the same words.
 func QuoteWords(words []string) string {
-	quoted := make([]string, len(words))
+	quotes := func(w string) bool { return w == "" || !quoting.Plain(w, true) }
+	if !slices.ContainsFunc(words, quotes) {
+		return strings.Join(words, " ")
+	}
+	quoted := slices.Clone(words)
 	for i, w := range words {
-		quoted[i] = w
-		if w == "" || !quoting.Plain(w, true) {
+		if quotes(w) {
 			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'"'"'`) + "'"
 		}
 	}

@@ -27,6 +27,7 @@ type Use struct {
 	Why        string // what it does or why that is not known, as the end of the sentence "The command ..."
 	Words      []Word // the program and all that follows
 	Paths      []PathUse
+	Named      int    // how many words there are up to the subcommand; 0: of a redirection
 	Script     int    // of the class Project: the index of the word that is run
 	Folder     string // that cd has changed to before it; "": the folder of the call
 }
@@ -44,11 +45,11 @@ type PathUse struct {
 	Access Access
 }
 
-// Uses describes the simple commands of a script, at any depth, and its redirections, in order.
+// AppendUses describes the simple commands of a script, at any depth, and its redirections, in order.
 // Programs that only start one other command (timeout, xargs, sh -c) are left out. A script that is
 // not simple may do more than that. A command without paths may work on its folder.
-func (t *Programs) Uses(s *Script) []Use {
-	uses := make([]Use, 0, len(s.All))
+func (t *Programs) AppendUses(uses []Use, s *Script) []Use {
+	uses = slices.Grow(uses, len(s.All))
 	for _, c := range s.All {
 		if c.passesThrough() {
 			continue
@@ -80,7 +81,7 @@ func (t *Programs) use(c *Command) Use {
 		return u.redirection()
 	}
 	entry, length := t.ClassOf(c.Words, c.wild)
-	u.Class, u.Why, u.Script = entry.Class, entry.Why, entry.Script
+	u.Class, u.Why, u.Script, u.Named = entry.Class, entry.Why, entry.Script, length
 	if t.depends(c, entry) {
 		u.Class, u.Why = programs.Unknown, "has words that are not known before it runs"
 	}

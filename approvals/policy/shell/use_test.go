@@ -10,7 +10,7 @@ import (
 func TestUses(t *testing.T) {
 	f := func(src string, want ...string) {
 		t.Helper()
-		uses := KnownPrograms().Uses(KnownPrograms().Parse(src))
+		uses := KnownPrograms().AppendUses(nil, KnownPrograms().Parse(src))
 		var got []string
 		for _, u := range uses {
 			text := string(u.Class) + ": " + strings.TrimSpace(u.Program+" "+u.Subcommand)

@@ -73,7 +73,10 @@ func isPublicName(host string) bool {
 
 // unique returns a list without repetitions, in its order, never nil.
 func unique(list []string) []string {
-	once := make([]string, 0, len(list))
+	if list == nil {
+		return []string{}
+	}
+	once := list[:0]
 	for _, one := range list {
 		if !slices.Contains(once, one) {
 			once = append(once, one)
@@ -132,7 +135,7 @@ func mayOpenTool(c *resource.ParsedCall) bool {
 // suggestCommands returns an exact pattern for each command, and a wider one for those that only
 // read or check.
 func suggestCommands(c *resource.ParsedCall) []string {
-	var exact, wider []string
+	exact, wider := make([]string, 0, 4), make([]string, 0, 2)
 	uses := c.Places.Uses()
 	if slices.ContainsFunc(uses, readsAnything) {
 		return []string{}
@@ -193,8 +196,7 @@ func widerCommand(t *shell.Programs, u *shell.Use) string {
 	case u.Class != programs.Read && u.Class != programs.Check:
 		return ""
 	}
-	_, length := t.ClassOf(words, nil)
-	for n := length; n <= len(words); n++ {
+	for n := u.Named; n <= len(words); n++ {
 		begin := words[:n:n]
 		if other, _ := t.ClassOf(append(begin, "x"), nil); other.Class != u.Class {
 			return "" // it depends on the operand

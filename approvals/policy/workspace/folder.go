@@ -40,7 +40,7 @@ func NewFolder(text, base string) (Folder, error) {
 		return Folder{}, fmt.Errorf("%q is a pattern: write each folder", text)
 	}
 	f := Folder{path: filepath.Clean(text)}
-	if l, _ := match.Locate(filepath.ToSlash(text)); l.Anchor == "" {
+	if l := match.LocationOf(filepath.ToSlash(text)); l.Anchor == "" {
 		f.path = filepath.Join(base, text)
 	}
 	f.real = resolved(f.path)
@@ -58,7 +58,7 @@ func NewFolder(text, base string) (Folder, error) {
 
 // refuse returns why a folder cannot be a workspace.
 func refuse(path string) error {
-	at, _ := match.Locate(filepath.ToSlash(path))
+	at := match.LocationOf(filepath.ToSlash(path))
 	if at.Body == "" {
 		return fmt.Errorf("%s is everything on this machine: name the folder of the project", path)
 	}
@@ -69,7 +69,7 @@ func refuse(path string) error {
 		if folder == "" {
 			continue
 		}
-		if l, _ := match.Locate(filepath.ToSlash(folder)); within(at, l) || within(l, at) {
+		if l := match.LocationOf(filepath.ToSlash(folder)); within(at, l) || within(l, at) {
 			return fmt.Errorf("%s holds heldcall's own files (%s), which agents may not write", path, folder)
 		}
 	}
@@ -102,7 +102,7 @@ func stateFolder() string {
 // holds reports whether a file is in a folder or is the folder.
 func holds(folder match.Location, file string) bool {
 	for _, form := range []string{file, resolved(file)} {
-		if l, _ := match.Locate(filepath.ToSlash(form)); within(folder, l) {
+		if l := match.LocationOf(filepath.ToSlash(form)); within(folder, l) {
 			return true
 		}
 	}
@@ -113,7 +113,7 @@ func (f Folder) holds(l match.Location) bool { return within(f.at, l) || within(
 
 // realAt is the folder without links.
 func (f Folder) realAt() match.Location {
-	l, _ := match.Locate(filepath.ToSlash(f.real))
+	l := match.LocationOf(filepath.ToSlash(f.real))
 	return l
 }
 

@@ -53,7 +53,7 @@ func (w *Workspace) Without(files ...string) *Workspace {
 	one.own = slices.Clip(one.own)
 	for _, file := range files {
 		for _, form := range []string{file, resolved(file)} {
-			l, _ := match.Locate(filepath.ToSlash(form))
+			l := match.LocationOf(filepath.ToSlash(form))
 			one.own = append(one.own, l)
 		}
 	}
@@ -66,7 +66,7 @@ func (w *Workspace) Holds(file string) string {
 		return ""
 	}
 	for _, form := range []string{file, resolved(file)} {
-		l, _ := match.Locate(filepath.ToSlash(form))
+		l := match.LocationOf(filepath.ToSlash(form))
 		for _, f := range w.folders {
 			if f.holds(l) {
 				return f.path
@@ -147,7 +147,7 @@ func (w *Workspace) findTarget(p *Place, whole string) {
 	if target == "" {
 		return
 	}
-	l, _ := match.Locate(filepath.ToSlash(target))
+	l := match.LocationOf(filepath.ToSlash(target))
 	for _, f := range w.folders {
 		if below, inside := belowOf(f.realAt(), l); inside {
 			p.Target = append(p.Target, below)

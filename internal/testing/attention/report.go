@@ -150,7 +150,7 @@ func bashArguments(command string) string {
 // not know the subcommand, it is the second word, if it may be one.
 func programOf(command string) string {
 	known := shell.KnownPrograms()
-	if uses := known.Uses(known.Parse(command)); len(uses) > 0 && uses[0].Subcommand != "" {
+	if uses := known.AppendUses(nil, known.Parse(command)); len(uses) > 0 && uses[0].Subcommand != "" {
 		return sanitize.Line(uses[0].Program + " " + uses[0].Subcommand)
 	}
 	words := strings.Fields(sanitize.Line(command))

@@ -132,15 +132,19 @@ func (t *Table) classOf(argv []string, wild []bool) (Entry, int) {
 	if e, length := t.tasks.own.classOf(name, argv); e.Class != Unknown {
 		return e, length
 	}
-	entries, key, length := t.longest(name, argv)
-	if t.tasks.runs(key, argv[length:]) || t.tasks.runs(name, argv[1:]) { // npm run test, npm test
+	entries, runner, length := t.longest(name, argv)
+	if t.tasks.runs(runner, argv[length:]) || (length > 1 && t.tasks.runs(t.tasks.runners[name], argv[1:])) { // npm run test, npm test
 		return t.tasks.entry(argv[length:]), length
 	}
 	e := choose(entries, argv[length:])
 	if e.Class == Unknown && t.RunsOthers(argv[0]) {
 		return Entry{Class: Run, Why: "may run other programs"}, length
 	}
-	if e.Class.OnlyKnown() && !allKnown(t.may(slices.Concat([]string{name}, argv[1:]), wild, true), argv, length, e) {
+	named := argv
+	if name != argv[0] {
+		named = slices.Concat([]string{name}, argv[1:])
+	}
+	if e.Class.OnlyKnown() && !allKnown(t.may(named, wild, true), argv, length, e) {
 		e.Class, e.Why = Unknown, "has options or operands that the table does not list"
 	}
 	return e, length
@@ -156,10 +160,10 @@ func (t *Table) dashed(name string, argv []string) []string {
 	return argv
 }
 
-// longest returns the entries of the longest name that the words of a command begin with, not
-// counting options in front of subcommands.
-func (t *Table) longest(name string, argv []string) (entries []Entry, key string, length int) {
-	entries, key, length = t.classes[name], name, 1
+// longest returns the entries, and the runner of tasks, of the longest name that the words of a command begin with,
+// not counting options in front of subcommands.
+func (t *Table) longest(name string, argv []string) (entries []Entry, runner *Program, length int) {
+	entries, runner, length = t.classes[name], t.tasks.runners[name], 1
 	var room [64]byte
 	at, walk := append(room[:0], name...), optionWalk{at: t.options[name]}
 	for i, word := range argv[1:] {
@@ -170,15 +174,15 @@ func (t *Table) longest(name string, argv []string) (entries []Entry, key string
 		}
 		at = append(append(at, ' '), word...)
 		found, known := t.classes[string(at)]
-		runs := t.tasks.runners[string(at)] != nil
-		if !known && !runs {
+		runs := t.tasks.runners[string(at)]
+		if !known && runs == nil {
 			break
 		}
-		if len(found) > 0 || runs {
-			entries, key, length = found, string(at), i+2
+		if len(found) > 0 || runs != nil {
+			entries, runner, length = found, runs, i+2
 		}
 	}
-	return entries, key, length
+	return entries, runner, length
 }
 
 // choose returns the entry for the rest of a command's words: the most severe of those with an

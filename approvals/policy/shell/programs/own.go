@@ -62,8 +62,10 @@ func (o *own) classOf(name string, argv []string) (Entry, int) {
 		return Entry{Class: Read, Why: "asks a server on this machine", Operands: NoPaths}, 1
 	}
 	interpreter, length := name, 1
-	if len(argv) > 1 && o.endings[name+" "+argv[1]] != nil {
-		interpreter, length = name+" "+argv[1], 2
+	if len(argv) > 1 {
+		if two := name + " " + argv[1]; o.endings[two] != nil {
+			interpreter, length = two, 2
+		}
 	}
 	if at := o.script(interpreter, argv, length); at > 0 && o.harmless(argv[at:]) {
 		return Entry{Class: Project, Why: "runs a script of the project", Script: at}, length
@@ -73,10 +75,14 @@ func (o *own) classOf(name string, argv []string) (Entry, int) {
 
 // script returns the index of the script that an interpreter runs, or 0.
 func (o *own) script(interpreter string, argv []string, from int) int {
+	endings := o.endings[interpreter]
+	if len(endings) == 0 {
+		return 0
+	}
 	walk := optionWalk{at: o.options[interpreter]}
 	for i := from; i < len(argv); i++ {
 		if !walk.value && !isOption(argv[i]) && !(walk.at != nil && walk.at.barred(argv[i])) {
-			isScript := slices.ContainsFunc(o.endings[interpreter], func(end string) bool {
+			isScript := slices.ContainsFunc(endings, func(end string) bool {
 				return strings.HasSuffix(argv[i], end) || (end == "./" && strings.HasPrefix(argv[i], end))
 			})
 			if isScript {

@@ -26,9 +26,8 @@ func (t *tasks) entry(rest []string) Entry {
 	return e
 }
 
-// runs reports whether a runner, of this name, only runs checks of the project.
-func (t *tasks) runs(name string, rest []string) bool {
-	runner := t.runners[name]
+// runs reports whether a runner, if it is one, only runs checks of the project.
+func (t *tasks) runs(runner *Program, rest []string) bool {
 	return runner != nil && t.onlyChecks(runner, rest)
 }
 
@@ -65,7 +64,14 @@ func (t *tasks) isCheck(task string) bool {
 	if strings.HasPrefix(task, ":") { // of a project of Gradle
 		task = task[strings.LastIndexByte(task, ':')+1:]
 	}
-	parts := strings.FieldsFunc(task, func(r rune) bool { return strings.ContainsRune(":-_.", r) })
-	return len(parts) > 0 && (t.checks[parts[0]] || t.checks[task]) && !strings.Contains(task, "/") && !strings.Contains(task, "=") &&
-		!slices.ContainsFunc(parts, func(part string) bool { return t.never[strings.ToLower(part)] })
+	const between = ":-_."
+	first := strings.TrimLeft(task, between)
+	if end := strings.IndexAny(first, between); end >= 0 {
+		first = first[:end]
+	}
+	if first == "" || !(t.checks[first] || t.checks[task]) || strings.ContainsAny(task, "/=") {
+		return false
+	}
+	parts := strings.FieldsFunc(task, func(r rune) bool { return strings.ContainsRune(between, r) })
+	return !slices.ContainsFunc(parts, func(part string) bool { return t.never[strings.ToLower(part)] })
 }

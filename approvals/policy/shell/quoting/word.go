@@ -1,5 +1,5 @@
 // Package quoting removes the quoting of the words of shell scripts, and reports whether all
-// shells read a word alike. [PlainFile] reads scripts that quote nothing.
+// shells read a word alike. [PlainList] reads scripts that quote nothing.
 package quoting
 
 import (

@@ -1,36 +1,20 @@
-package shell
+// Package loosetext finds names of commands in texts that a program may run: words of programs that run
+// others or are unknown, assignments, here-documents, the input of pipes.
+package loosetext
 
 import (
 	"strings"
 
-	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
-
-// Names of commands are searched in texts that a program may run: words of programs that run others
-// or are unknown, assignments, here-documents, the input of pipes.
 
 const (
 	maxLetters = 64       // option letters in front of a name
 	maxNames   = 16 << 10 // names in a text that patterns are looked up by
 )
 
-// appendLoose adds the readings of a text: separators become one space, quotes are removed, and
-// escapes are replaced as by printf.
-func appendLoose(texts []string, text string) []string {
-	text = match.FoldCase(text)
-	texts = append(texts, spaced(text))
-	if strings.ContainsAny(text, "'\"\\") {
-		texts = append(texts, spaced(strings.NewReplacer("'", "", `"`, "", `\`, "").Replace(text)))
-	}
-	if strings.Contains(text, `\`) {
-		texts = append(texts, spaced(match.FoldCase(withoutEscapes(text))))
-	}
-	return texts
-}
-
-// withoutEscapes replaces escapes such as \n by their characters.
-func withoutEscapes(text string) string {
+// WithoutEscapes replaces escapes such as \n by their characters.
+func WithoutEscapes(text string) string {
 	var b strings.Builder
 	for {
 		before, rest, escaped := strings.Cut(text, `\`)
@@ -50,7 +34,8 @@ func withoutEscapes(text string) string {
 	}
 }
 
-func spaced(text string) string {
+// Spaced returns a text with one space in place of separators and white space.
+func Spaced(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
 	between := false
@@ -69,9 +54,9 @@ func spaced(text string) string {
 	return b.String()
 }
 
-// nameBegins reports whether a command's name may begin at a place in a loose text: after a
+// NameBegins reports whether a command's name may begin at a place in a loose text: after a
 // non-letter, option letters, or the letter e of sed.
-func nameBegins(text string, at int) bool {
+func NameBegins(text string, at int) bool {
 	if at == 0 {
 		return true
 	}
@@ -98,8 +83,8 @@ func afterOptionLetters(text string, at int) bool {
 	return i > 0 && text[i-1] == '-' && (i == 1 || (text[i-2] != '-' && !isWordByte(text[i-2])))
 }
 
-// nameEnd is where a name that begins a text ends.
-func nameEnd(text string) int {
+// NameEnd is where a name that begins a text ends.
+func NameEnd(text string) int {
 	for i := range len(text) {
 		if !isWordByte(text[i]) && strings.IndexByte("./-", text[i]) < 0 {
 			return i
@@ -114,20 +99,20 @@ func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
 func isLower(b byte) bool { return b >= 'a' && b <= 'z' }
 
-// appendNames adds the texts in a loose text that may be names of commands. It reports false if
+// AppendNames adds the texts in a loose text that may be names of commands. It reports false if
 // there are too many.
-func appendNames(names []string, text string) ([]string, bool) {
+func AppendNames(names []string, text string) ([]string, bool) {
 	most := len(names) + maxNames
 	for i := range len(text) {
-		if text[i] == ' ' || !nameBegins(text, i) {
+		if text[i] == ' ' || !NameBegins(text, i) {
 			continue
 		}
 		if len(names) >= most {
 			return names, false
 		}
-		word := firstWord(text[i:])
+		word := FirstWord(text[i:])
 		names = append(names, word)
-		end := nameEnd(word)
+		end := NameEnd(word)
 		if name, found := strings.CutSuffix(word[:end], ".exe"); found {
 			names = append(names, name)
 		}
@@ -136,4 +121,12 @@ func appendNames(names []string, text string) ([]string, bool) {
 		}
 	}
 	return names, true
+}
+
+// FirstWord returns the text before the first white space.
+func FirstWord(text string) string {
+	if i := strings.IndexAny(text, " \t\n"); i >= 0 {
+		return text[:i]
+	}
+	return text
 }

@@ -1,0 +1,95 @@
+package shell
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
+)
+
+// FuzzPlainList holds the reader of plain commands against the syntax tree: all that is known of a
+// script is equal.
+func FuzzPlainList(f *testing.F) {
+	for _, src := range []string{
+		"npm run test", "x", "", " x", "x ", "a  b", "a\tb", "go test ./... -run=TestA -v", "git log --format=%h", "A=b c", "a=", "a+=b", "a b=c d+=e", "2 x", "x 2", "echo then",
+		"-x", "+x", "@x", ":", ".", "..", "./run a,b:c@d", "café x", "x #y", "x&", "x;", "x|y", "x\n", "x\ny", "~ x", "x {a,b}", "x *", "[ x", "x ]", "! x", "{ x", "x }", "x\x00", `x\ y`, "x 'y'",
+	} {
+		f.Add(src)
+	}
+	for _, src := range []string{"a && b", "cd x && go test ./... && git diff", "a && ", " && a", "a && && b", "a &&b", "a&& b", "a && b c=d", "a && B=c", "a &&  b", "a  && b", "a & b", "a || b"} {
+		f.Add(src)
+	}
+	for _, src := range []string{"sh -c ls && a", "env A=b* x y", "env A=b x", "sudo -u a rm x", "xargs -n 1 cat *", "ls *.go", "ls a/*.go -*", "cat .*", "git -C x status && cd y", "nice timeout 5 ./x/y z", "find . -exec a", "X/y && /bin/Rm Z", "x =y", "echo *"} {
+		f.Add(src)
+	}
+	for word := range strings.FieldsSeq("if then fi while do case esac in function select time coproc let declare export nameref @test always") {
+		f.Add(word)
+		f.Add("x && " + word)
+		f.Add(word + " x")
+		f.Add("x " + word)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		for _, src := range []string{in, spelled(in)} {
+			list := quoting.PlainList(src)
+			words, want := quoting.PlainWords(src), []string(nil)
+			if len(list) == 1 && !slices.ContainsFunc(list[0].Words, func(w word) bool { return shellExpands(w.Text) }) {
+				for _, w := range list[0].Words {
+					want = append(want, w.Text)
+				}
+			}
+			if !slices.Equal(words, want) {
+				t.Fatalf("%q: its words are %q, those of the list %q", src, words, want)
+			}
+			if list == nil || len(src) > MaxScript {
+				continue
+			}
+			newFinder := func() *finder { return &finder{table: KnownPrograms(), budget: 2 * MaxScript} }
+			plain, tree := newFinder(), newFinder()
+			got, whole := plain.parse(src, 0), tree.parseTree(src, 0)
+			withoutSource(whole.All)
+			if !reflect.DeepEqual(got, whole) || plain.budget != tree.budget {
+				t.Fatalf("%q: not what the syntax tree has:\n%+v\n%+v", src, got, whole)
+			}
+		}
+	})
+}
+
+// withoutSource removes the statements of commands, which plain ones do not have.
+func withoutSource(commands []*Command) {
+	for _, c := range commands {
+		c.source.stmt, c.source.script = nil, ""
+	}
+}
+
+// shellExpands reports whether a word is not literal in all shells, each * aside.
+func shellExpands(word string) bool {
+	for i, part := range strings.Split(word, "*") {
+		if !quoting.Plain(part, i == 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// spelled is a script that is mostly plain: each byte is a piece of it.
+func spelled(in string) string {
+	pieces := []string{"a", "x", "1", "if", "sh", "-c", "env", "git", "-C", "xargs", "cd", "then", "done", "time", "export", "function", "coproc", "let", "in", "=", "+", "@", "-", ".", "/", ":", ",", "_", "*", " ", " ", " ", " ", " && ", " && ", "&&"}
+	var b strings.Builder
+	for i := range min(len(in), 60) {
+		b.WriteString(pieces[int(in[i])%len(pieces)])
+	}
+	return b.String()
+}
+
+func TestPlainList(t *testing.T) {
+	for src, plain := range map[string]bool{
+		"npm run test:unit": true, "ls *.go src/**": true, "npm test:*": true, "x": true, "cargo build --release --target=a/b": true, "a b && c && d e": true, "a && if": false, "a &&": false, " && a": false, "a || b": false, "echo if": true,
+		"": false, " x": false, "x ": false, "a  b": false, "if x": false, "A=1 x": false, "x $y": false, "x 'y'": false, "x > y": false, "x\ny": false, "x é": false, "export A": false,
+	} {
+		if got := quoting.PlainList(src) != nil; got != plain {
+			t.Errorf("%q: plain is %t", src, got)
+		}
+	}
+}
