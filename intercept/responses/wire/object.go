@@ -34,7 +34,7 @@ var objectFields = []string{"id", "object", "created_at", "status", "error", "ou
 // ReadObject reads a response. No client reads the fields that repeat the request as a
 // call, unless they have an item that is one.
 func ReadObject(d *intercept.Reading, v gjson.Result) *Object {
-	o := &Object{Raw: v.Raw}
+	o := &Object{Raw: d.Raw(v)}
 	var named strictjson.Named
 	v.ForEach(func(k, v gjson.Result) bool {
 		named.Note(k.Str, v)
@@ -51,11 +51,11 @@ func (o *Object) field(d *intercept.Reading, key string, v gjson.Result) bool {
 	case "output":
 		return o.list(d, v)
 	case "id":
-		o.Head.ID = v.Raw
+		o.Head.ID = d.Raw(v)
 	case "created_at":
-		o.Head.Created = v.Raw
+		o.Head.Created = d.Raw(v)
 	case "previous_response_id":
-		o.Head.Previous = v.Raw
+		o.Head.Previous = d.Raw(v)
 	case "status":
 		return d.Text(&o.Status, v, "the status of a response")
 	case "store":
@@ -66,13 +66,13 @@ func (o *Object) field(d *intercept.Reading, key string, v gjson.Result) bool {
 		o.Conversation = ConversationID(v)
 	case "usage":
 		if v.IsObject() {
-			o.Usage = v.Raw
+			o.Usage = d.Raw(v)
 		}
 	case "error":
 		o.failed = v.Type != gjson.Null
 	case "tools", "tool_choice", "text", "instructions", "prompt", "metadata", "reasoning":
 		if key == "tools" {
-			o.Tools = v.Raw
+			o.Tools = d.Raw(v)
 		}
 		return !callsWithin(v, 0) || d.Fail("a response echoes a call where none belongs")
 	default:

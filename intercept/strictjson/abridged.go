@@ -1,0 +1,120 @@
+package strictjson
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/tidwall/gjson"
+)
+
+// Texts leaves out long texts of payloads, after one strict reading of them: the last
+// events of some streams repeat all the text of the stream. A text that is repeated is only
+// compared. The zero value leaves out nothing.
+type Texts struct {
+	Names []string // of the values that are texts
+
+	last []byte // the last long text of the first name
+}
+
+// longText is the length from which on texts are left out.
+const longText = 128
+
+// Abridge leaves out the long texts that are values of some names at any depth. The result
+// is strict if and only if the JSON is. A name is not found if it has escapes, or if there
+// is a blank before its value.
+func (t *Texts) Abridge(json []byte) Abridged {
+	a := Abridged{short: json, whole: json}
+	done, named := 0, -1
+	for i := 0; t.Names != nil && len(json)-i > longText; {
+		start := i + 1 + bytes.IndexByte(json[i:], '"')
+		if start == i {
+			break
+		}
+		if named >= 0 && start == i+2 && json[i] == ':' {
+			n := t.length(json[start:], named == 0)
+			if n < 0 {
+				return Abridged{short: json, whole: json}
+			}
+			if n > longText {
+				if done == 0 {
+					a.short = make([]byte, 0, len(json)-n+1)
+				}
+				a.short = append(append(a.short, json[done:start]...), 'x')
+				done = start + n
+				a.cuts = append(a.cuts, cut{len(a.short), done - len(a.short)})
+			}
+			i, named = start+n+1, -1
+			continue
+		}
+		n := closingQuote(json[start:])
+		if n < 0 {
+			break
+		}
+		named = slices.IndexFunc(t.Names, func(name string) bool { return name == string(json[start:start+n]) })
+		i = start + n + 1
+	}
+	if done > 0 {
+		a.short = append(a.short, json[done:]...)
+	}
+	return a
+}
+
+// length is [stringLength] for a text, which may be kept.
+func (t *Texts) length(b []byte, keep bool) int {
+	if n := len(t.last); n > 0 && n < len(b) && b[n] == '"' && bytes.HasPrefix(b, t.last) {
+		return n
+	}
+	n, _ := stringLength(b)
+	if keep && n > longText {
+		t.last = append(t.last[:0], b[:n]...)
+	}
+	return n
+}
+
+// Abridged is JSON with one letter in place of each long text, so that they are not read
+// with each search. The zero value is empty.
+type Abridged struct {
+	short, whole []byte
+	text         string // whole, if it was needed
+	cuts         []cut
+}
+
+// cut is a place from which on n bytes more precede a byte of the whole JSON than of the
+// short one.
+type cut struct {
+	at int // in the short JSON
+	n  int
+}
+
+// Parse parses the short JSON.
+func (a *Abridged) Parse() gjson.Result { return gjson.ParseBytes(a.short) }
+
+// Strict is [Strict] for the whole JSON.
+func (a *Abridged) Strict() error { return Strict(a.short) }
+
+// Len is the length of the whole JSON.
+func (a *Abridged) Len() int { return len(a.whole) }
+
+// Short reports whether a text was left out.
+func (a *Abridged) Short() bool { return len(a.cuts) > 0 }
+
+// Raw is the whole JSON of a value of the short JSON.
+func (a *Abridged) Raw(v gjson.Result) string {
+	if !a.Short() {
+		return v.Raw
+	}
+	if a.text == "" {
+		a.text = string(a.whole)
+	}
+	return a.text[a.place(v.Index):a.place(v.Index+len(v.Raw))]
+}
+
+// place is the place in the whole JSON of a place in the short JSON.
+func (a *Abridged) place(i int) int {
+	n, _ := slices.BinarySearchFunc(a.cuts, i+1, func(c cut, i int) int { return cmp.Compare(c.at, i) })
+	if n == 0 {
+		return i
+	}
+	return i + a.cuts[n-1].n
+}
