@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept/strictjson"
+	"github.com/tidwall/gjson"
 )
 
 // FuzzDecode: an event without its long texts is read as the whole event is.
@@ -50,6 +51,25 @@ func FuzzDecode(f *testing.F) {
 		}
 		if diff := cmp.Diff(want, got, cmp.AllowUnexported(Event{}, Entry{}, Object{}, input{})); diff != "" {
 			t.Fatalf("%s (-whole +abridged):\n%s", payload, diff)
+		}
+	})
+}
+
+// FuzzMayHaveItem: there is no call in JSON that is not searched for one.
+func FuzzMayHaveItem(f *testing.F) {
+	for _, in := range []string{
+		`[{"type":"function","name":"bash","description":"a \"call_id\"","parameters":{"type":"object","properties":{"type":{"type":"string"}}}}]`,
+		`[{"type":"function_call"}]`, `{"a":{"Type" : "Shell_Call"}}`, `[{"t\u0079pe":"function_call"}]`, `[{"type":"function\u005fcall"}]`,
+		`[{"call_id":"c","input":"i"}]`, `{"a":{"CALL_ID":1,"arguments":{}}}`, `[{"type":["function_call"],"call\u005fid":1,"action":2}]`, `{"type":{"type":"custom_tool_call"}}`,
+	} {
+		f.Add([]byte(in))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		if strictjson.Strict(in) != nil || mayHaveItem(string(in)) || strictjson.Deep(in) {
+			return
+		}
+		if callsWithin(gjson.ParseBytes(in), 0) {
+			t.Fatalf("not searched, and a call is in it: %s", in)
 		}
 	})
 }

@@ -74,7 +74,7 @@ func (o *Object) field(d *intercept.Reading, key string, v gjson.Result) bool {
 		if key == "tools" {
 			o.Tools = d.Raw(v)
 		}
-		return !callsWithin(v, 0) || d.Fail("a response echoes a call where none belongs")
+		return !mayHaveItem(v.Raw) || !callsWithin(v, 0) || d.Fail("a response echoes a call where none belongs")
 	default:
 		return d.Unknown(key, v, objectFields...)
 	}
