@@ -12,13 +12,14 @@ type eventBatch struct {
 	body   *body
 	out    *agentStream
 	part   *intercept.Part
+	echo   bool // what repeats the request is needed
 	events []*wire.Event
 }
 
 // Read implements [intercept.Codec].
 func (a *answer) Read(part *intercept.Part) error {
 	p := &a.batch
-	*p = eventBatch{body: &a.body, out: &a.out, part: part, events: p.events[:0]}
+	*p = eventBatch{body: &a.body, out: &a.out, part: part, echo: a.req.ID != "" || a.limits.Offered != nil, events: p.events[:0]}
 	names := intercept.EventNames(part.Lines, len(part.Payloads))
 	for i, payload := range part.Payloads {
 		var err error
@@ -43,7 +44,7 @@ func (a *answer) Read(part *intercept.Part) error {
 }
 
 func (p *eventBatch) read(payload strictjson.Abridged, names []string) error {
-	e, err := wire.Decode(payload, names)
+	e, err := wire.Decode(payload, names, p.echo)
 	if err != nil {
 		return err
 	}

@@ -76,8 +76,9 @@ func (t *Texts) length(b []byte, keep bool) int {
 // with each search. The zero value is empty.
 type Abridged struct {
 	short, whole []byte
-	text         string // whole, if it was needed
 	cuts         []cut
+	part         string // of the whole JSON, which was needed
+	from         int    // where it begins
 }
 
 // cut is a place from which on n bytes more precede a byte of the whole JSON than of the
@@ -101,13 +102,14 @@ func (a *Abridged) Short() bool { return len(a.cuts) > 0 }
 
 // Raw is the whole JSON of a value of the short JSON.
 func (a *Abridged) Raw(v gjson.Result) string {
-	if !a.Short() {
+	start, end := a.place(v.Index), a.place(v.Index+len(v.Raw))
+	if end-start == len(v.Raw) {
 		return v.Raw
 	}
-	if a.text == "" {
-		a.text = string(a.whole)
+	if start < a.from || end > a.from+len(a.part) {
+		a.part, a.from = string(a.whole[start:end]), start
 	}
-	return a.text[a.place(v.Index):a.place(v.Index+len(v.Raw))]
+	return a.part[start-a.from : end-a.from]
 }
 
 // place is the place in the whole JSON of a place in the short JSON.

@@ -132,10 +132,10 @@ var Texts = []string{"text", "encrypted_content", "instructions", "description",
 
 // Decode reads a payload of a stream that is strict JSON, abridged by the names in [Texts],
 // and that is in an event with the given names. It refuses what it has no meaning for and
-// what could be a call.
-func Decode(payload strictjson.Abridged, names []string) (*Event, error) {
+// what could be a call. Without echo it leaves out [Object.Raw] and [Object.Tools].
+func Decode(payload strictjson.Abridged, names []string, echo bool) (*Event, error) {
 	e := &Event{Length: payload.Len(), Number: -1, Index: -1}
-	d := decoder{event: e, Reading: intercept.Reading{Abridged: payload}}
+	d := decoder{event: e, echo: echo, Reading: intercept.Reading{Abridged: payload}}
 	top := d.Parse()
 	if !top.IsObject() {
 		d.Unknown("", top)
@@ -208,6 +208,7 @@ func NamesCall(typ string) bool {
 type decoder struct {
 	intercept.Reading
 	event *Event
+	echo  bool
 	named strictjson.Named
 }
 
@@ -235,7 +236,11 @@ func (d *decoder) field(key string, v gjson.Result) bool {
 		}
 	case "response":
 		if v.IsObject() {
-			e.Response = ReadObject(&d.Reading, v)
+			raw := ""
+			if d.echo {
+				raw = d.Raw(v)
+			}
+			e.Response = ReadObject(&d.Reading, v, raw)
 			return d.OK()
 		}
 	case "delta":

@@ -41,8 +41,8 @@ func FuzzDecode(f *testing.F) {
 		if abridged.Strict() != nil && !strictjson.CutText(payload) {
 			return
 		}
-		got, err := Decode(abridged, []string{name})
-		want, wantErr := Decode(new(strictjson.Texts).Abridge(payload), []string{name})
+		got, err := Decode(abridged, []string{name}, true)
+		want, wantErr := Decode(new(strictjson.Texts).Abridge(payload), []string{name}, true)
 		if (err == nil) != (wantErr == nil) || (err != nil && err.Error() != wantErr.Error()) {
 			t.Fatalf("%s: %v, without the long texts: %v", payload, wantErr, err)
 		}
