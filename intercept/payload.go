@@ -158,9 +158,12 @@ func plainLine(line []byte) bool {
 var errorField = []byte("error:")
 
 // readable abridges a payload, and reports whether it is one of [Payloads].
-func readable(payload []byte, texts *strictjson.Texts) (a strictjson.Abridged, ok bool) {
-	a = texts.Abridge(payload)
-	return a, IsBlank(payload) || IsDone(payload) || a.Strict() == nil || strictjson.CutText(payload)
+func readable(payload []byte, texts *strictjson.Texts) (strictjson.Abridged, bool) {
+	if IsBlank(payload) || IsDone(payload) {
+		return strictjson.Unabridged(payload), true
+	}
+	a := texts.Abridge(payload)
+	return a, a.IsStrict() || strictjson.CutText(payload)
 }
 
 // IsDone reports the payload [DONE], with which OpenAI ends a chat stream and some

@@ -129,7 +129,7 @@ func settled(body []byte) bool {
 	for _, part := range intercepttest.Parts(body) {
 		list, _ := intercept.Payloads(part)
 		for _, data := range list {
-			e, err := wire.Decode(new(strictjson.Texts).Abridge(data), intercept.EventNames(sse.Parse(part), len(list)), true)
+			e, err := wire.Decode(strictjson.Unabridged(data), intercept.EventNames(sse.Parse(part), len(list)), true)
 			if err != nil {
 				continue
 			}

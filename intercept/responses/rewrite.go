@@ -22,7 +22,7 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan
 		if intercept.IsDone(payload) {
 			return intercept.Rewrite{JSON: string(payload), Drop: p.Open, Before: a.Notice(p)}, nil
 		}
-		e, err := wire.Decode(new(strictjson.Texts).Abridge(payload), names, true)
+		e, err := wire.Decode(strictjson.Unabridged(payload), names, true)
 		if err != nil {
 			return intercept.Rewrite{}, err
 		}

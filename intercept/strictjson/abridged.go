@@ -8,50 +8,54 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Texts leaves out long texts of payloads, after one strict reading of them: the last
-// events of some streams repeat all the text of the stream. A text that is repeated is only
-// compared. The zero value leaves out nothing.
+// Texts reads payloads strictly and leaves out their long texts: the last events of some
+// streams repeat all the text of the stream. A string that is repeated is only compared.
+// The zero value leaves out nothing.
 type Texts struct {
 	Names []string // of the values that are texts
 
-	last []byte // the last long text of the first name
+	last []byte // the last long string, but for texts of all names after the first
 }
 
 // longText is the length from which on texts are left out.
 const longText = 128
 
-// Abridge leaves out the long texts that are values of some names at any depth. The result
-// is strict if and only if the JSON is. A name is not found if it has escapes, or if there
-// is a blank before its value.
+// Abridge leaves out the long texts that are values of the names at any depth. A name is not
+// found if it has escapes, or if there is a blank before its value.
 func (t *Texts) Abridge(json []byte) Abridged {
-	a := Abridged{short: json, whole: json}
+	a := t.abridge(json)
+	q := quick{b: a.short, known: t.last}
+	a.strict = q.whole(nil) || Strict(a.short) == nil
+	return a
+}
+
+// abridge returns JSON that is strict if and only if all of it is.
+func (t *Texts) abridge(json []byte) Abridged {
+	a := Unabridged(json)
 	done, named := 0, -1
 	for i := 0; t.Names != nil && len(json)-i > longText; {
 		start := i + 1 + bytes.IndexByte(json[i:], '"')
 		if start == i {
 			break
 		}
-		if named >= 0 && start == i+2 && json[i] == ':' {
-			n := t.length(json[start:], named == 0)
-			if n < 0 {
-				return Abridged{short: json, whole: json}
+		isText := named >= 0 && start == i+2 && json[i] == ':'
+		n := t.length(json[start:], !isText || named == 0)
+		switch {
+		case n < 0:
+			return Unabridged(json)
+		case !isText:
+			named = slices.IndexFunc(t.Names, func(name string) bool { return name == string(json[start:start+n]) })
+		case n > longText:
+			if done == 0 {
+				a.short = make([]byte, 0, len(json)-n+1)
 			}
-			if n > longText {
-				if done == 0 {
-					a.short = make([]byte, 0, len(json)-n+1)
-				}
-				a.short = append(append(a.short, json[done:start]...), 'x')
-				done = start + n
-				a.cuts = append(a.cuts, cut{len(a.short), done - len(a.short)})
-			}
-			i, named = start+n+1, -1
-			continue
+			a.short = append(append(a.short, json[done:start]...), 'x')
+			done = start + n
+			a.cuts = append(a.cuts, cut{len(a.short), done - len(a.short)})
+			fallthrough
+		default:
+			named = -1
 		}
-		n := closingQuote(json[start:])
-		if n < 0 {
-			break
-		}
-		named = slices.IndexFunc(t.Names, func(name string) bool { return name == string(json[start:start+n]) })
 		i = start + n + 1
 	}
 	if done > 0 {
@@ -62,8 +66,8 @@ func (t *Texts) Abridge(json []byte) Abridged {
 
 // length is [stringLength] for a text, which may be kept.
 func (t *Texts) length(b []byte, keep bool) int {
-	if n := len(t.last); n > 0 && n < len(b) && b[n] == '"' && bytes.HasPrefix(b, t.last) {
-		return n
+	if isString(b, t.last) {
+		return len(t.last)
 	}
 	n, _ := stringLength(b)
 	if keep && n > longText {
@@ -76,10 +80,14 @@ func (t *Texts) length(b []byte, keep bool) int {
 // with each search. The zero value is empty.
 type Abridged struct {
 	short, whole []byte
+	strict       bool
 	cuts         []cut
 	part         string // of the whole JSON, which was needed
 	from         int    // where it begins
 }
+
+// Unabridged is JSON with all its texts. It is not read.
+func Unabridged(json []byte) Abridged { return Abridged{short: json, whole: json} }
 
 // cut is a place from which on n bytes more precede a byte of the whole JSON than of the
 // short one.
@@ -91,8 +99,8 @@ type cut struct {
 // Parse parses the short JSON.
 func (a *Abridged) Parse() gjson.Result { return gjson.ParseBytes(a.short) }
 
-// Strict is [Strict] for the whole JSON.
-func (a *Abridged) Strict() error { return Strict(a.short) }
+// IsStrict reports whether the whole JSON is strict, see [Strict].
+func (a *Abridged) IsStrict() bool { return a.strict }
 
 // Len is the length of the whole JSON.
 func (a *Abridged) Len() int { return len(a.whole) }

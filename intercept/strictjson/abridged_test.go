@@ -45,9 +45,9 @@ func FuzzAbridge(f *testing.F) {
 		texts := Texts{Names: []string{"text", "note"}}
 		texts.Abridge(before)
 		a := texts.Abridge(in)
-		if left, all := Strict(a.short), Strict(in); (left == nil) != (all == nil) {
-			t.Fatalf("%q is abridged to %q: %v, %v", in, a.short, all, left)
-		} else if all == nil {
+		if err := Strict(in); a.IsStrict() != (err == nil) || (Strict(a.short) == nil) != (err == nil) {
+			t.Fatalf("%q is abridged to %q, strict %t: %v", in, a.short, a.IsStrict(), err)
+		} else if err == nil {
 			compareAbridged(t, &a, a.Parse(), gjson.ParseBytes(in))
 		}
 	})

@@ -8,7 +8,7 @@ import (
 )
 
 func decodeText(payload string, names []string) (*Event, error) {
-	return Decode(new(strictjson.Texts).Abridge([]byte(payload)), names, true)
+	return Decode(strictjson.Unabridged([]byte(payload)), names, true)
 }
 
 func TestDecode(t *testing.T) {
