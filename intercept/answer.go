@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/tidwall/gjson"
 )
 
@@ -41,6 +42,7 @@ func (a *Answer) Begin(string) {
 	a.kept, a.templates, a.complete = HoldBuffer[[]*Unit]{}, templates{}, false
 	a.budget.buffered = 0
 	a.body.Begin(a.limits.MaxBytes)
+	a.body.Texts.Names = traits.Texts
 	a.codec.Begin()
 }
 
@@ -111,12 +113,11 @@ func (a *Answer) part(part []byte, last bool) error {
 			return err
 		}
 	}
-	payloads, err := a.body.Payloads(part, a.continued || len(a.filter.calls) > 0)
-	if err != nil {
+	p := &a.reading
+	*p = Part{Bytes: part, Lines: sse.Parse(part), Last: last, answer: a}
+	if err := a.body.Payloads(p, a.continued || len(a.filter.calls) > 0); err != nil {
 		return err
 	}
-	p := &a.reading
-	*p = Part{Bytes: part, Payloads: payloads, Last: last, answer: a}
 	if err := a.codec.Read(p); err != nil {
 		return err
 	}

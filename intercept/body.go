@@ -25,6 +25,8 @@ type Body struct {
 	Max int
 	// Must is the form of the bodies before it of the same answer.
 	Must Form
+	// Texts reads the long texts of its events.
+	Texts strictjson.Texts
 
 	form  Form
 	whole []byte // all bytes, unless it is a stream
@@ -162,7 +164,7 @@ func (b *Body) Rest() []byte {
 }
 
 // Shrink frees the buffers of a body that has ended.
-func (b *Body) Shrink() { b.split = sse.Splitter{Max: b.Max} }
+func (b *Body) Shrink() { b.split, b.Texts = sse.Splitter{Max: b.Max}, strictjson.Texts{} }
 
 // JSON is the rest without the blanks and byte order mark before it.
 func (b *Body) JSON() []byte {

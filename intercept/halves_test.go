@@ -45,7 +45,7 @@ func TestHalvesOfSurrogatePairs(t *testing.T) {
 		`{"delta":` + strings.Repeat(`{"delta":`, 5000) + `"call \ud83d"` + strings.Repeat("}", 5001):  false,
 		`{"type":"response.output_text.delta","delta":"a call of \ud83d","choices.delta.content":"x"}`: true,
 	} {
-		if got := readable([]byte(payload)); got != want {
+		if _, got := readable([]byte(payload), new(strictjson.Texts)); got != want {
 			t.Errorf("%.200s: %t", payload, got)
 		}
 	}

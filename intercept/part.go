@@ -1,10 +1,17 @@
 package intercept
 
+import (
+	"github.com/heldcall/heldcall/intercept/sse"
+	"github.com/heldcall/heldcall/intercept/strictjson"
+)
+
 // Part is a part of a stream on its way through an [Answer].
 type Part struct {
 	Bytes    []byte
+	Lines    sse.Event
 	Payloads [][]byte
-	Last     bool // the stream has ended within it
+	Abridged []strictjson.Abridged // each payload, without the long texts of [Traits]
+	Last     bool                  // the stream has ended within it
 
 	// The codec sets:
 	Failed    bool // it reports an error inside the answer

@@ -16,57 +16,66 @@ import (
 // contain an object. Each payload is blank, the mark of [IsDone], or JSON that is strict
 // except for halves of surrogate pairs in text and in fragments of arguments. The error
 // is an [*Error].
-func Payloads(part []byte) ([][]byte, error) { return payloads(sse.Parse(part), part, true) }
+func Payloads(part []byte) ([][]byte, error) {
+	p := Part{Bytes: part, Lines: sse.Parse(part)}
+	err := p.split(true, new(strictjson.Texts))
+	return p.Payloads, err
+}
 
-func payloads(event sse.Event, part []byte, calls bool) ([][]byte, error) {
+// split finds the payloads of a part, see [Payloads]. Calls is that of [Body.Payloads].
+func (p *Part) split(calls bool, texts *strictjson.Texts) error {
+	event := &p.Lines
 	for _, line := range event.Stray {
 		if !harmlessLine(line) && (calls || len(event.Data) > 0 || !plainLine(line)) {
-			return nil, NotUnderstood("a line of the event stream is neither data nor a comment")
+			return NotUnderstood("a line of the event stream is neither data nor a comment")
 		}
 	}
 	switch {
 	case len(event.Data) == 0:
-		return nil, nil
-	case event.Indented > 0 && event.Indented < len(event.Data), mixesLineEnds(part):
-		return nil, NotUnderstood("an event has lines that only some readers see")
+		return nil
+	case event.Indented > 0 && event.Indented < len(event.Data), mixesLineEnds(p.Bytes):
+		return NotUnderstood("an event has lines that only some readers see")
 	}
-	if joined := event.Joined(); readable(joined) {
+	joined := event.Joined()
+	if a, ok := readable(joined, texts); ok {
 		if len(event.Data) > 1 && slices.ContainsFunc(event.Data, isEvent) {
-			return nil, NotUnderstood("an event contains another in a line of its own")
+			return NotUnderstood("an event contains another in a line of its own")
 		}
-		return [][]byte{joined}, nil
+		p.Payloads, p.Abridged = [][]byte{joined}, []strictjson.Abridged{a}
+		return nil
 	}
 	for _, line := range event.Data {
-		if !readable(line) {
-			return nil, NotUnderstood("the data of an event is not strict JSON (duplicate name, invalid UTF-8 or syntax)")
+		a, ok := readable(line, texts)
+		if !ok {
+			return NotUnderstood("the data of an event is not strict JSON (duplicate name, invalid UTF-8 or syntax)")
 		}
+		p.Abridged = append(p.Abridged, a)
 	}
-	return event.Data, nil
+	p.Payloads = event.Data
+	return nil
 }
 
-// Payloads is the [Payloads] of a part of the body. Every reader of a stream must read the
-// same parts of it: a part that some readers skip is an error beside others. Calls reports
-// that the answer has a call. Without one a part may have lines that are no server-sent
-// events and can contain no call, as servers write errors.
-func (b *Body) Payloads(part []byte, calls bool) ([][]byte, error) {
-	event := sse.Parse(part)
-	list, err := payloads(event, part, calls)
-	if err != nil {
-		return nil, err
+// Payloads finds the payloads of a part of the body, see [Payloads]. Every reader of a
+// stream must read the same parts of it: a part that some readers skip is an error beside
+// others. Calls reports that the answer has a call. Without one a part may have lines that
+// are no server-sent events and can contain no call, as servers write errors.
+func (b *Body) Payloads(p *Part, calls bool) error {
+	if err := p.split(calls, &b.Texts); err != nil {
+		return err
 	}
-	filled := slices.ContainsFunc(list, func(p []byte) bool { return !IsBlank(p) && !IsDone(p) })
-	switch style := styleOf(&event, part); {
+	filled := slices.ContainsFunc(p.Payloads, func(b []byte) bool { return !IsBlank(b) && !IsDone(b) })
+	switch style := styleOf(&p.Lines, p.Bytes); {
 	case !filled && style != styleReturns:
-	case filled && bytes.HasPrefix(part, byteOrderMark):
-		return nil, NotUnderstood("a byte order mark is within the event stream")
-	case b.style == styleNone && style == styleIndented && !slices.ContainsFunc(list, strictjson.MayHoldCall):
+	case filled && bytes.HasPrefix(p.Bytes, byteOrderMark):
+		return NotUnderstood("a byte order mark is within the event stream")
+	case b.style == styleNone && style == styleIndented && !slices.ContainsFunc(p.Payloads, strictjson.MayHoldCall):
 		// The blank may be before the first line of the body only.
 	case b.style == styleNone:
 		b.style = style
 	case b.style != style:
-		return nil, NotUnderstood("an event is written in a way that only some readers see, and others are not")
+		return NotUnderstood("an event is written in a way that only some readers see, and others are not")
 	}
-	return list, nil
+	return nil
 }
 
 // style is how the data lines of an event are written.
@@ -89,13 +98,12 @@ func styleOf(event *sse.Event, part []byte) style {
 	return stylePlain
 }
 
-// EventNames lists the names of the event in a part of a stream with a number of payloads,
-// as any reader reads them. If single newlines separate events, none is certain.
-func EventNames(part []byte, payloads int) (names []string) {
+// EventNames lists the names of an event with a number of payloads, as any reader reads
+// them. If single newlines separate events, none is certain.
+func EventNames(e sse.Event, payloads int) (names []string) {
 	if payloads != 1 {
 		return nil
 	}
-	e := sse.Parse(part)
 	if e.Name != nil {
 		names = append(names, string(e.Name))
 	}
@@ -110,15 +118,15 @@ func EventNames(part []byte, payloads int) (names []string) {
 // mixesLineEnds reports whether a part has lines that end in a bare carriage return beside
 // others. Readers that end lines at line feeds only join these.
 func mixesLineEnds(part []byte) bool {
-	returns, feeds, both := bytes.Count(part, []byte("\r")), bytes.Count(part, []byte("\n")), bytes.Count(part, []byte("\r\n"))
-	return returns > both && feeds > 0
+	returns := bytes.Count(part, []byte("\r"))
+	return returns > 0 && returns > bytes.Count(part, []byte("\r\n")) && bytes.IndexByte(part, '\n') >= 0
 }
 
 // isEvent reports whether a line is an object with contents, for readers that take each
 // line as an event.
 func isEvent(line []byte) bool {
 	line = bytes.TrimSpace(line)
-	return len(line) > 2 && line[0] == '{' && readable(line)
+	return len(line) > 2 && line[0] == '{' && (strictjson.Strict(line) == nil || strictjson.CutText(line))
 }
 
 func harmlessLine(line []byte) bool {
@@ -149,8 +157,13 @@ func plainLine(line []byte) bool {
 
 var errorField = []byte("error:")
 
-func readable(payload []byte) bool {
-	return IsBlank(payload) || IsDone(payload) || strictjson.Strict(payload) == nil || strictjson.CutText(payload)
+// readable abridges a payload, and reports whether it is one of [Payloads].
+func readable(payload []byte, texts *strictjson.Texts) (strictjson.Abridged, bool) {
+	if IsBlank(payload) || IsDone(payload) {
+		return strictjson.Unabridged(payload), true
+	}
+	a := texts.Abridge(payload)
+	return a, a.IsStrict() || strictjson.CutText(payload)
 }
 
 // IsDone reports the payload [DONE], with which OpenAI ends a chat stream and some

@@ -3,6 +3,8 @@ package intercept
 import (
 	"strings"
 	"testing"
+
+	"github.com/heldcall/heldcall/intercept/sse"
 )
 
 // What readers see in different ways is not understood.
@@ -78,7 +80,7 @@ func readBlock(b *Body, block string) error {
 		if !ok || err != nil {
 			return err
 		}
-		if _, err := b.Payloads(part, true); err != nil {
+		if err := b.Payloads(&Part{Bytes: part, Lines: sse.Parse(part)}, true); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,11 @@ import (
 
 // Reading reads one payload until its first mistake. Then its methods return false, which
 // ends gjson's ForEach. The zero value is ready for use.
-type Reading struct{ reason string }
+type Reading struct {
+	strictjson.Abridged // the payload, if it is abridged
+
+	reason string
+}
 
 // Fail records why the payload is not released, and returns false. The reason must not
 // quote the payload.

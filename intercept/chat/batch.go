@@ -9,7 +9,6 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/chat/wire"
-	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/tidwall/gjson"
 )
 
@@ -188,7 +187,7 @@ func (p *eventBatch) plain() bool {
 	if p.part.Last || len(p.part.Payloads) != 1 {
 		return false
 	}
-	e := sse.Parse(p.part.Bytes)
+	e := &p.part.Lines
 	return len(e.Data) == 1 && len(e.Stray) == 0 && e.Name == nil && e.Indented == 0 && bytes.HasSuffix(p.part.Bytes, []byte("\n"))
 }
 

@@ -29,7 +29,7 @@ func (b *body) read(part *intercept.Part) error {
 }
 
 func (b *body) decode() error {
-	names := intercept.EventNames(b.part.Bytes, len(b.part.Payloads))
+	names := intercept.EventNames(b.part.Lines, len(b.part.Payloads))
 	for _, payload := range b.part.Payloads {
 		switch {
 		case intercept.IsBlank(payload):

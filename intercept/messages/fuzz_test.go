@@ -9,6 +9,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/messages/history"
+	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -91,7 +92,7 @@ func renumbered(stream []byte) bool {
 		for _, data := range list {
 			e := gjson.ParseBytes(data)
 			name := e.Get("type").Str
-			if names := intercept.EventNames(part, len(list)); name == "" && len(names) > 0 {
+			if names := intercept.EventNames(sse.Parse(part), len(list)); name == "" && len(names) > 0 {
 				name = names[0]
 			}
 			switch name {

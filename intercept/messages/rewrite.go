@@ -8,6 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/messages/history"
+	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -19,7 +20,7 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, plan *intercept.P
 	if err != nil {
 		return nil, err
 	}
-	names := intercept.EventNames(part, len(payloads))
+	names := intercept.EventNames(sse.Parse(part), len(payloads))
 	return intercept.RewritePart(part, payloads, func(_ int, payload []byte) (intercept.Rewrite, error) {
 		if intercept.IsDone(payload) {
 			return intercept.Rewrite{JSON: string(payload), Drop: plan.Open, Before: closingNotice(a, plan, true)}, nil

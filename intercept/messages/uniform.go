@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept/messages/history"
-	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -162,7 +161,7 @@ func (s *style) mixed() bool { return s.named && s.unnamed }
 // a schema, and its only lines are one line of data and its name, if the events before
 // it have theirs.
 func (b *body) fits(e *event, schema *strictjson.Schema) bool {
-	s := sse.Parse(b.part.Bytes)
+	s := &b.part.Lines
 	plain := len(s.Data) == 1 && s.Indented == 0 && len(s.Stray) == 0
 	named := e.named || (s.Name == nil && !b.style.named)
 	return plain && named && schema.Fits(gjson.Parse(e.raw))

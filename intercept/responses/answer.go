@@ -6,6 +6,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/history"
+	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -31,7 +32,7 @@ func newAnswer(r *history.Request, limits intercept.Limits) *answer {
 }
 
 // Traits implements [intercept.Codec].
-func (*answer) Traits() intercept.Traits { return intercept.Traits{Delays: true} }
+func (*answer) Traits() intercept.Traits { return intercept.Traits{Delays: true, Texts: wire.Texts} }
 
 // Begin implements [intercept.Codec].
 func (a *answer) Begin() { a.body = body{req: a.req, strayIDs: a.body.strayIDs} }

@@ -3,6 +3,7 @@ package responses
 import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // eventBatch is the events of one part of a stream, which it adds to the items of the
@@ -11,15 +12,16 @@ type eventBatch struct {
 	body   *body
 	out    *agentStream
 	part   *intercept.Part
+	echo   bool // what repeats the request is needed
 	events []*wire.Event
 }
 
 // Read implements [intercept.Codec].
 func (a *answer) Read(part *intercept.Part) error {
 	p := &a.batch
-	*p = eventBatch{body: &a.body, out: &a.out, part: part, events: p.events[:0]}
-	names := intercept.EventNames(part.Bytes, len(part.Payloads))
-	for _, payload := range part.Payloads {
+	*p = eventBatch{body: &a.body, out: &a.out, part: part, echo: a.req.ID != "" || a.limits.Offered != nil, events: p.events[:0]}
+	names := intercept.EventNames(part.Lines, len(part.Payloads))
+	for i, payload := range part.Payloads {
 		var err error
 		switch {
 		case intercept.IsDone(payload):
@@ -29,7 +31,7 @@ func (a *answer) Read(part *intercept.Part) error {
 		case intercept.IsBlank(payload):
 			err = part.Event(intercept.Event{})
 		default:
-			err = p.read(string(payload), names)
+			err = p.read(part.Abridged[i], names)
 		}
 		if err != nil {
 			return err
@@ -41,12 +43,12 @@ func (a *answer) Read(part *intercept.Part) error {
 	return nil
 }
 
-func (p *eventBatch) read(payload string, names []string) error {
-	e, err := wire.Decode(payload, names)
+func (p *eventBatch) read(payload strictjson.Abridged, names []string) error {
+	e, err := wire.Decode(payload, names, p.echo)
 	if err != nil {
 		return err
 	}
-	p.body.style.learn(e, p.part.Bytes)
+	p.body.style.learn(e, &p.part.Lines)
 	late := p.body.closed || p.body.doneMark
 	it, err := p.apply(e)
 	if err != nil {
@@ -72,7 +74,7 @@ func (p *eventBatch) report(it *item, e *wire.Event) error {
 		return p.part.Event(intercept.Event{})
 	case it.call == nil:
 		if e.Kind == wire.KindDone {
-			if err := p.part.Buffer(len(e.Raw)); err != nil {
+			if err := p.part.Buffer(e.Length); err != nil {
 				return err
 			}
 		}

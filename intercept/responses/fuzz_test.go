@@ -11,6 +11,7 @@ import (
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -128,7 +129,7 @@ func settled(body []byte) bool {
 	for _, part := range intercepttest.Parts(body) {
 		list, _ := intercept.Payloads(part)
 		for _, data := range list {
-			e, err := wire.Decode(string(data), intercept.EventNames(part, len(list)))
+			e, err := wire.Decode(strictjson.Unabridged(data), intercept.EventNames(sse.Parse(part), len(list)), true)
 			if err != nil {
 				continue
 			}

@@ -33,7 +33,10 @@ func (p *priorTurns) rule(calls []*item) {
 // addHosted adds the calls that the provider ran because they were approved.
 func (p *priorTurns) addHosted(items []*item) {
 	for _, it := range items {
-		if approval := it.entry.Field("approval_request_id").Str; it.entry.Type == "mcp_call" && approval != "" {
+		if it.entry.Type != "mcp_call" {
+			continue
+		}
+		if approval := it.entry.Field("approval_request_id").Str; approval != "" {
 			if p.ran == nil {
 				p.ran = make(map[string]history.HostedRun)
 			}

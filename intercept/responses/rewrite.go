@@ -7,6 +7,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/responses/wire"
+	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
@@ -16,16 +17,16 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan
 	if err != nil {
 		return nil, err
 	}
-	names := intercept.EventNames(part, len(payloads))
+	names := intercept.EventNames(sse.Parse(part), len(payloads))
 	return intercept.RewritePart(part, payloads, func(i int, payload []byte) (intercept.Rewrite, error) {
 		if intercept.IsDone(payload) {
 			return intercept.Rewrite{JSON: string(payload), Drop: p.Open, Before: a.Notice(p)}, nil
 		}
-		e, err := wire.Decode(string(payload), names)
+		e, err := wire.Decode(strictjson.Unabridged(payload), names, true)
 		if err != nil {
 			return intercept.Rewrite{}, err
 		}
-		w := edit{answer: a, plan: p, event: e, item: itemOf(units[i]), Patch: strictjson.Patch{JSON: e.Raw}}
+		w := edit{answer: a, plan: p, event: e, item: itemOf(units[i]), Patch: strictjson.Patch{JSON: string(payload)}}
 		if w.run(); w.Err != nil {
 			return intercept.Rewrite{}, fmt.Errorf("rewrite an event: %w", w.Err)
 		}

@@ -21,9 +21,9 @@ type eventStyle struct {
 }
 
 // learn takes the style of the first event.
-func (s *eventStyle) learn(e *wire.Event, part []byte) {
+func (s *eventStyle) learn(e *wire.Event, event *sse.Event) {
 	if !s.known {
-		*s = eventStyle{known: true, named: sse.Parse(part).Name != nil, numbered: e.Number >= 0, last: -1}
+		*s = eventStyle{known: true, named: event.Name != nil, numbered: e.Number >= 0, last: -1}
 	}
 }
 
@@ -33,8 +33,7 @@ func (s *eventStyle) count(number int64) { s.last = max(s.last, number) }
 // matches reports whether an event, alone in a part of the stream, is written as the
 // first one was. Clients may skip an event that is not. Line ends and blanks before lines
 // are the same in all of a body: see [intercept.Body.Payloads].
-func (s *eventStyle) matches(e *wire.Event, part []byte) bool {
-	event := sse.Parse(part)
+func (s *eventStyle) matches(e *wire.Event, event *sse.Event) bool {
 	if len(event.Data) != 1 || len(event.Stray) > 0 || (event.Name != nil) != s.named || (s.named && string(event.Name) != e.Type) {
 		return false
 	}
@@ -43,7 +42,7 @@ func (s *eventStyle) matches(e *wire.Event, part []byte) bool {
 
 // uniform reports whether an event of a call is one that all clients read alike.
 func (p *eventBatch) uniform(it *item, e *wire.Event) bool {
-	if !p.body.style.matches(e, p.part.Bytes) || e.Index != it.index {
+	if !p.body.style.matches(e, &p.part.Lines) || e.Index != it.index {
 		return false
 	}
 	switch top := gjson.Parse(e.Raw); e.Kind {

@@ -52,7 +52,7 @@ func decodeWhole(body string) (*wire.Object, error) {
 		d.Unknown("", top)
 		return &wire.Object{Raw: body}, d.Err()
 	}
-	o := wire.ReadObject(&d, top)
+	o := wire.ReadObject(&d, top, body)
 	if !o.Listed && wire.NamesCall(top.Get("type").Str) {
 		d.Fail("it looks like a call of another API")
 	}

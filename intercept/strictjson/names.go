@@ -2,6 +2,7 @@ package strictjson
 
 import (
 	"bytes"
+	"iter"
 	"strings"
 )
 
@@ -31,6 +32,25 @@ func NamesCall[T []byte | string](json T) bool {
 			return true
 		}
 		typed = name && len(text) == len("type") && strings.EqualFold(string(text), "type")
+	}
+}
+
+// Strings yields the contents of each string of strict JSON, with escapes, and whether it is
+// the name of a field.
+func Strings(json string) iter.Seq2[string, bool] {
+	return func(yield func(text string, name bool) bool) {
+		for {
+			open := strings.IndexByte(json, '"')
+			end := closingQuote(json[open+1:])
+			if open < 0 || end < 0 {
+				return
+			}
+			text := json[open+1 : open+1+end]
+			json = json[open+end+2:]
+			if !yield(text, colonNext(json)) {
+				return
+			}
+		}
 	}
 }
 

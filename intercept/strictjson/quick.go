@@ -15,6 +15,7 @@ import (
 // for every reader. The decoder accepts such text too: FuzzQuick compares the two.
 type quick struct {
 	b     []byte
+	known []byte   // the contents of a long string that were read before, nil for none
 	marks []string // strings of letters and underscores to search for, below the top level
 	found uint     // those that may be there, as bits
 	names []quickName
@@ -152,12 +153,21 @@ func (q *quick) digits(i int) int {
 
 // text reads a string value whose contents begin at i.
 func (q *quick) text(i int) int {
+	if isString(q.b[i:], q.known) {
+		return i + len(q.known) + 1
+	}
 	n, escaped := stringLength(q.b[i:])
 	if n < 0 {
 		return undecided
 	}
 	q.look(q.b[i:i+n], escaped)
 	return i + n + 1
+}
+
+// isString reports whether b begins with the contents of a string and its closing quote.
+func isString(b, contents []byte) bool {
+	n := len(contents)
+	return n > 0 && n < len(b) && b[n] == '"' && bytes.HasPrefix(b, contents)
 }
 
 // look records which marks a string may be. A mark consists of letters and underscores,

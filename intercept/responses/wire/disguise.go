@@ -93,6 +93,23 @@ func callsWithin(v gjson.Result, depth int) (found bool) {
 	return found || (depth > 0 && id && input)
 }
 
+// mayHaveItem reports whether JSON has the name of the id of a call or the type of one, or
+// what could be either: without one, [callsWithin] finds nothing. FuzzMayHaveItem compares
+// the two.
+func mayHaveItem(json string) bool {
+	typed := false
+	for text, name := range strictjson.Strings(json) {
+		switch {
+		case name && (strings.EqualFold(text, "call_id") || strings.IndexByte(text, '\\') >= 0):
+			return true
+		case typed && !name && (Forms[strings.ToLower(text)] != nil || strings.IndexByte(text, '\\') >= 0):
+			return true
+		}
+		typed = name && strings.EqualFold(text, "type")
+	}
+	return false
+}
+
 // inputFields are the names that inputs of calls have.
 var inputFields = []string{"arguments", "input", "action", "operation"}
 

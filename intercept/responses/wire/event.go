@@ -92,7 +92,8 @@ func kindOf(typ string) kind {
 
 // Event is one payload of a stream, read.
 type Event struct {
-	Raw        string
+	Raw        string // "" unless it shows an item or has the input of a call
+	Length     int    // of the payload
 	Type       string
 	Kind       kind
 	Number     int64 // its sequence number, -1 where it has none
@@ -108,7 +109,7 @@ type Event struct {
 	Text  string
 	Name  string
 
-	Slots [3]gjson.Result // sequence_number, delta, obfuscation: the fields that differ from one event to the next
+	Slots [3]gjson.Result // sequence_number, delta, obfuscation: the fields that differ from one event to the next; none in an event with a long text
 }
 
 // Ends reports whether the event ends its response.
@@ -122,16 +123,20 @@ func (e *Event) Size() int {
 	if e.Kind == KindInput && e.Input.Fragment {
 		return len(e.Text)
 	}
-	return len(e.Raw)
+	return e.Length
 }
 
-// Decode reads a payload of a stream that is strict JSON, and that is in an
-// event with the given names. It refuses what it has no meaning for and what could
-// be a call.
-func Decode(payload string, names []string) (*Event, error) {
-	e := &Event{Raw: payload, Number: -1, Index: -1}
-	d := decoder{event: e}
-	top := gjson.Parse(payload)
+// Texts are the names of values of which it only counts that they are texts, and not empty.
+// FuzzDecode compares events without long texts with whole ones.
+var Texts = []string{"text", "encrypted_content", "instructions", "description", "refusal", "result"}
+
+// Decode reads a payload of a stream that is strict JSON, abridged by the names in [Texts],
+// and that is in an event with the given names. It refuses what it has no meaning for and
+// what could be a call. Without echo it leaves out [Object.Raw] and [Object.Tools].
+func Decode(payload strictjson.Abridged, names []string, echo bool) (*Event, error) {
+	e := &Event{Length: payload.Len(), Number: -1, Index: -1}
+	d := decoder{event: e, echo: echo, Reading: intercept.Reading{Abridged: payload}}
+	top := d.Parse()
 	if !top.IsObject() {
 		d.Unknown("", top)
 		return e, d.Err()
@@ -139,7 +144,13 @@ func Decode(payload string, names []string) (*Event, error) {
 	if !d.kind(top.Get("type").Str, names) {
 		return e, d.Err()
 	}
+	if e.showsItem() || e.Kind == KindInput {
+		e.Raw = d.Raw(top)
+	}
 	top.ForEach(func(k, v gjson.Result) bool { return d.field(k.Str, v) })
+	if d.Short() {
+		e.Slots = [3]gjson.Result{}
+	}
 	if reason := d.lacking(top); reason != "" {
 		d.Fail(reason)
 	}
@@ -197,6 +208,7 @@ func NamesCall(typ string) bool {
 type decoder struct {
 	intercept.Reading
 	event *Event
+	echo  bool
 	named strictjson.Named
 }
 
@@ -224,7 +236,11 @@ func (d *decoder) field(key string, v gjson.Result) bool {
 		}
 	case "response":
 		if v.IsObject() {
-			e.Response = ReadObject(&d.Reading, v)
+			raw := ""
+			if d.echo {
+				raw = d.Raw(v)
+			}
+			e.Response = ReadObject(&d.Reading, v, raw)
 			return d.OK()
 		}
 	case "delta":

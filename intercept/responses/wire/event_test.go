@@ -3,7 +3,13 @@ package wire
 import (
 	"strings"
 	"testing"
+
+	"github.com/heldcall/heldcall/intercept/strictjson"
 )
+
+func decodeText(payload string, names []string) (*Event, error) {
+	return Decode(strictjson.Unabridged([]byte(payload)), names, true)
+}
 
 func TestDecode(t *testing.T) {
 	const item = `{"type":"function_call","id":"fc_1","call_id":"c1","name":"bash","arguments":"{}"}`
@@ -44,7 +50,7 @@ func TestDecode(t *testing.T) {
 		{`{"type":"response.shell_call_command.delta","command_index":"0","delta":"x"}`, "", KindInput, "not a whole number"},
 		{`{"type":7}`, "", kindOther, "not a string"},
 	} {
-		e, err := Decode(tt.payload, []string{tt.name})
+		e, err := decodeText(tt.payload, []string{tt.name})
 		switch {
 		case e.Kind != tt.kind:
 			t.Errorf("%s: kind %d, want %d", tt.payload, e.Kind, tt.kind)
@@ -55,7 +61,7 @@ func TestDecode(t *testing.T) {
 }
 
 func TestDecodeFields(t *testing.T) {
-	e, err := Decode(`{"type":"response.shell_call_command.delta","sequence_number":7,"output_index":2,"command_index":3,"item_id":"sh_1","delta":"ls","obfuscation":"x"}`, nil)
+	e, err := decodeText(`{"type":"response.shell_call_command.delta","sequence_number":7,"output_index":2,"command_index":3,"item_id":"sh_1","delta":"ls","obfuscation":"x"}`, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +73,7 @@ func TestDecodeFields(t *testing.T) {
 			t.Errorf("slot %d is %s, want %s", i, e.Slots[i].Raw, want)
 		}
 	}
-	if e, err = Decode(`{"type":"response.output_text.done"}`, nil); err != nil || e.Number != -1 || e.Index != -1 || e.Size() != len(e.Raw) {
+	if e, err = decodeText(`{"type":"response.output_text.done"}`, nil); err != nil || e.Number != -1 || e.Index != -1 || e.Size() != len(`{"type":"response.output_text.done"}`) {
 		t.Errorf("without numbers: %+v, %v", e, err)
 	}
 }
@@ -87,7 +93,7 @@ func TestResponseObject(t *testing.T) {
 		`"Output":[]`:                    "letter case",
 		`"name":"bash","arguments":"{}"`: "looks like a call",
 	} {
-		_, err := Decode(strings.Replace(done, "%", fields, 1), nil)
+		_, err := decodeText(strings.Replace(done, "%", fields, 1), nil)
 		if (refused == "") != (err == nil) || (err != nil && !strings.Contains(err.Error(), refused)) {
 			t.Errorf("%.60s: error %v, want %q", fields, err, refused)
 		}
@@ -99,7 +105,7 @@ func TestPending(t *testing.T) {
 		`"status":"completed"`: false, `"status":"incomplete"`: false, `"status":"queued"`: true, `"status":"cancelled"`: true,
 		`"status":"completed","error":{}`: true, `"status":"completed","error":null`: false,
 	} {
-		e, err := Decode(`{"type":"response.completed","response":{`+fields+`}}`, nil)
+		e, err := decodeText(`{"type":"response.completed","response":{`+fields+`}}`, nil)
 		if err != nil || e.Response.Pending() != want {
 			t.Errorf("%s: pending is %t, %v", fields, !want, err)
 		}

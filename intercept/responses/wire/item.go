@@ -39,7 +39,7 @@ var entryFields = []string{"type", "id", "call_id", "name", "namespace", "server
 
 // ReadEntry reads an output item.
 func ReadEntry(d *intercept.Reading, v gjson.Result) *Entry {
-	e := &Entry{Raw: v.Raw}
+	e := &Entry{Raw: d.Raw(v)}
 	if !v.IsObject() {
 		d.Fail("an output item is not an object")
 		return e
@@ -71,7 +71,7 @@ func (e *Entry) note(d *intercept.Reading, key string, v gjson.Result, quiet boo
 		var typ string
 		return d.Text(&typ, v, "the type of an output item")
 	case "caller":
-		if e.Caller = v.Raw; callerSchema.Fits(v) {
+		if e.Caller = d.Raw(v); callerSchema.Fits(v) {
 			return true
 		}
 	case "environment":

@@ -31,10 +31,10 @@ type Head struct{ ID, Created, Previous string }
 // objectFields are the names that have a meaning in a response.
 var objectFields = []string{"id", "object", "created_at", "status", "error", "output", "tools", "store", "usage", "conversation", "previous_response_id", "background"}
 
-// ReadObject reads a response. No client reads the fields that repeat the request as a
+// ReadObject reads a response, whose JSON is raw, or "" if it need not be kept. No client reads the fields that repeat the request as a
 // call, unless they have an item that is one.
-func ReadObject(d *intercept.Reading, v gjson.Result) *Object {
-	o := &Object{Raw: v.Raw}
+func ReadObject(d *intercept.Reading, v gjson.Result, raw string) *Object {
+	o := &Object{Raw: raw}
 	var named strictjson.Named
 	v.ForEach(func(k, v gjson.Result) bool {
 		named.Note(k.Str, v)
@@ -51,11 +51,11 @@ func (o *Object) field(d *intercept.Reading, key string, v gjson.Result) bool {
 	case "output":
 		return o.list(d, v)
 	case "id":
-		o.Head.ID = v.Raw
+		o.Head.ID = d.Raw(v)
 	case "created_at":
-		o.Head.Created = v.Raw
+		o.Head.Created = d.Raw(v)
 	case "previous_response_id":
-		o.Head.Previous = v.Raw
+		o.Head.Previous = d.Raw(v)
 	case "status":
 		return d.Text(&o.Status, v, "the status of a response")
 	case "store":
@@ -66,19 +66,26 @@ func (o *Object) field(d *intercept.Reading, key string, v gjson.Result) bool {
 		o.Conversation = ConversationID(v)
 	case "usage":
 		if v.IsObject() {
-			o.Usage = v.Raw
+			o.Usage = d.Raw(v)
 		}
 	case "error":
 		o.failed = v.Type != gjson.Null
-	case "tools", "tool_choice", "text", "instructions", "prompt", "metadata", "reasoning":
-		if key == "tools" {
-			o.Tools = v.Raw
+	case "tools":
+		if o.Raw != "" {
+			o.Tools = d.Raw(v)
 		}
-		return !callsWithin(v, 0) || d.Fail("a response echoes a call where none belongs")
+		return echoesNoCall(d, v)
+	case "tool_choice", "text", "instructions", "prompt", "metadata", "reasoning":
+		return echoesNoCall(d, v)
 	default:
 		return d.Unknown(key, v, objectFields...)
 	}
 	return d.Unknown("", v)
+}
+
+// echoesNoCall reports whether there is no call in a field that repeats the request.
+func echoesNoCall(d *intercept.Reading, v gjson.Result) bool {
+	return !mayHaveItem(v.Raw) || !callsWithin(v, 0) || d.Fail("a response echoes a call where none belongs")
 }
 
 func (o *Object) list(d *intercept.Reading, v gjson.Result) bool {
