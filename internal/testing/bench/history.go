@@ -254,6 +254,8 @@ func judgeHistory(r historyResult) []target {
 	return []target{
 		atMost(name+"more memory", float64(r.Full-r.Empty)/1e6, historyBytes/1e6, "%.0f MB"),
 		atMost(name+"ready after a restart", r.Ready.Seconds(), historyReadySecs, "%.2f s"),
+		atLeast(name+"held and approved calls a second", r.CallsNow, heldPerSecond, "%.0f"),
+		atMost(name+"bytes on disk of each", float64(r.Disk)/1e3, requestDiskBytes/1e3, "%.1f KB"),
 		atLeast(name+"held and approved calls, of those before", r.CallsNow/r.Calls, historyCallsVs, "%.2f"),
 		atMost(name+"a page of the list, p99", r.Page.P99, historyMillis, "%.1f ms"),
 		atMost(name+"the requests of a run, p99", r.Run.P99, historyMillis, "%.1f ms"),

@@ -96,19 +96,27 @@ type judgedKind struct {
 	call    policy.Call
 	action  policy.Action
 	granted bool // the action needs the grants
+	limit   float64
 }
+
+// The limits by kind, in microseconds a call by the typical policy.
+const (
+	plainMicros = 5.0
+	listMicros  = 10.0 // lists of commands, and lists of grants
+	askedMicros = 12.0
+)
 
 // judgedKinds are calls that a rule allows, that a grant allows, and that nothing
 // covers.
 func judgedKinds() []judgedKind {
 	kinds := []judgedKind{
-		{name: "command, by a rule", call: shell("npm run task7:unit"), action: policy.Allow},
-		{name: "list of commands, by rules", call: shell("npm run task7:unit && npm run task3"), action: policy.Allow},
-		{name: "command, by a grant", call: shell("npm run target6"), action: policy.Allow, granted: true},
-		{name: "list of commands, asked about", call: shell("npm run task7 && cargo build"), action: policy.Ask},
-		{name: "command, asked about", call: shell("cargo build --release"), action: policy.Ask},
-		{name: "path, by a rule", call: policy.Call{Tool: "read_file", Arguments: `{"path":"./src7/a/b.go","limit":200}`}, action: policy.Allow},
-		{name: "path, by a grant", call: policy.Call{Tool: "read_file", Arguments: `{"path":"./granted7/a/b.go","limit":200}`}, action: policy.Allow, granted: true},
+		{name: "command, by a rule", call: shell("npm run task7:unit"), action: policy.Allow, limit: plainMicros},
+		{name: "list of commands, by rules", call: shell("npm run task7:unit && npm run task3"), action: policy.Allow, limit: listMicros},
+		{name: "command, by a grant", call: shell("npm run target6"), action: policy.Allow, granted: true, limit: listMicros},
+		{name: "list of commands, asked about", call: shell("npm run task7 && cargo build"), action: policy.Ask, limit: askedMicros},
+		{name: "command, asked about", call: shell("cargo build --release"), action: policy.Ask, limit: askedMicros},
+		{name: "path, by a rule", call: policy.Call{Tool: "read_file", Arguments: `{"path":"./src7/a/b.go","limit":200}`}, action: policy.Allow, limit: plainMicros},
+		{name: "path, by a grant", call: policy.Call{Tool: "read_file", Arguments: `{"path":"./granted7/a/b.go","limit":200}`}, action: policy.Allow, granted: true, limit: listMicros},
 	}
 	for i := range kinds {
 		kinds[i].call.Principal, kinds[i].call.Session, kinds[i].call.Now = judgedPrincipal, "s", time.Now()
@@ -176,7 +184,10 @@ func judgingTable(all []judgingResult) table {
 // judgeJudging compares the typical size with its target, and what ten times the
 // grants or the rules cost with what they may.
 func judgeJudging(all []judgingResult) []target {
-	took := map[judgingResult]float64{}
+	took, limits := map[judgingResult]float64{}, map[string]float64{}
+	for _, kind := range judgedKinds() {
+		limits[kind.name] = kind.limit
+	}
 	for _, r := range all {
 		took[judgingResult{Call: r.Call, judgedSize: r.judgedSize}] = r.Took.Median
 	}
@@ -188,7 +199,7 @@ func judgeJudging(all []judgingResult) []target {
 		}
 		switch r.judgedSize {
 		case typical:
-			ts = append(ts, atMost(fmt.Sprintf("judging a %s, %s", r.Call, typical), of(typical), judgingMicros, "%.1f us"))
+			ts = append(ts, atMost(fmt.Sprintf("judging a %s, %s", r.Call, typical), of(typical), limits[r.Call], "%.1f us"))
 		case manyGrants:
 			ts = append(ts, grows(typical))
 		case manyRules:

@@ -16,16 +16,22 @@ type target struct {
 // The figures to reach.
 const (
 	wholeVsFasthttp   = 0.90 // throughput, of the plain fasthttp hop's
+	wholeCPU          = 45.0 // microseconds an answer, many connections
+	manyWhole         = 64   // connections
+	promptVsTCP       = 0.85 // throughput, of the TCP copy's
 	streamVsFasthttp  = 2.5
-	streamCPU         = 1.6 // microseconds an event
+	streamVsTCP       = 0.70 // many streams
+	streamCPU         = 1.6  // microseconds an event
+	manyStreamsCPU    = 0.6
+	manyStreams       = 32
 	allowedVsFasthttp = 1.0
 	allowedCPU        = 150.0 // microseconds an answer
 	allowedMore       = 300.0 // microseconds at one connection
 	packetCPUVs       = 1.0   // CPU, of the plain fasthttp hop's
 	addedP50Vs        = 1.5   // of the TCP copy's
 	addedP99Vs        = 3.0
-	idleBytes         = 25e6
-	openStreamBytes   = 40 << 10
+	idleBytes         = 10e6 // without the pages of the program file
+	openStreamBytes   = 24 << 10
 	heldStreamBytes   = 24 << 10
 	leaveMilliseconds = 50.0
 	decisionMillis    = 20.0
@@ -36,7 +42,10 @@ const (
 	historyBytes      = 60e6
 	historyMillis     = 100.0
 	historyCallsVs    = 0.95 // of those before
-	judgingMicros     = 20.0
+	heldPerSecond     = 1000.0
+	requestDiskBytes  = 4e3
+	manyPeakBytes     = 400 << 20
+	manyRestBytes     = 250 << 20
 	judgingGrowth     = 10.0 // with ten times the grants, or the rules: no worse than linear
 	eventsChecked     = 10_000_000
 )
@@ -55,7 +64,7 @@ func judge(r *results) []target {
 	for _, m := range r.Memory {
 		if m.Hop == hopHeldcall {
 			if m.Dialect == chat.name { // idle is the same process for all
-				ts = append(ts, atMost("idle memory, resident", float64(m.Idle.Resident)/1e6, idleBytes/1e6, "%.1f MB"))
+				ts = append(ts, atMost("idle memory, without the program file", float64(m.Idle.Own)/1e6, idleBytes/1e6, "%.1f MB"))
 			}
 			ts = append(ts, atMost(fmt.Sprintf("%s: memory per open stream at %d", m.Dialect, m.Streams), m.PerStream/1024, openStreamBytes/1024, "%.1f KiB"))
 		}
@@ -66,7 +75,8 @@ func judge(r *results) []target {
 	}
 	for _, m := range r.Many {
 		name := fmt.Sprintf("%d held: ", m.Held)
-		ts = append(ts, atMost(name+"peak memory", float64(m.Peak>>20), peakMany>>20, "%.0f MiB"),
+		ts = append(ts, atMost(name+"peak memory", float64(m.Peak>>20), manyPeakBytes>>20, "%.0f MiB"),
+			atMost(name+"memory "+restTime.String()+" later", float64(m.Rest>>20), manyRestBytes>>20, "%.0f MiB"),
 			atMost(name+"decision to bytes, p99", m.Decision.P99, decisionMillis, "%.2f ms"),
 			atMost(name+"ended after SIGTERM", m.Stopped.Seconds(), stoppedSeconds, "%.2f s"),
 			atMost(name+"ready again after kill -9", m.Ready.Seconds(), readySeconds, "%.2f s"))
@@ -99,19 +109,41 @@ func judgeLoad(l loadResult) []target {
 	}
 	name := l.Workload.Name
 	switch {
-	case l.Workload.Shape == shapeWhole && l.Workload.Prompt == promptSize:
-		return []target{atLeast(name+": of fasthttp's throughput", h.VsFasthttp.Median, wholeVsFasthttp, "%.2f")}
+	case l.Workload.Shape == shapeWhole:
+		return judgeWhole(l, h)
 	case l.Workload.Shape == shapeCoalesced:
-		return []target{
-			atLeast(name+": of fasthttp's throughput", h.VsFasthttp.Median, streamVsFasthttp, "%.2f"),
-			atMost(name+": CPU per event", h.CPU.Median, streamCPU, "%.2f us"),
-		}
+		return judgeCoalesced(l, h)
 	case l.Workload.Shape == shapeTool && l.Workload.Events == allowedLen:
 		return judgeAllowed(l, h)
 	case l.Workload.Shape == shapePackets:
 		return []target{atMost(name+": of fasthttp's CPU per event", h.CPUVs.Median, packetCPUVs, "%.2f")}
 	}
 	return nil
+}
+
+func judgeWhole(l loadResult, h *hopLoad) (ts []target) {
+	name := l.Workload.Name
+	if l.Workload.Prompt == promptSize {
+		ts = append(ts, atLeast(name+": of fasthttp's throughput", h.VsFasthttp.Median, wholeVsFasthttp, "%.2f"))
+	} else if h.VsTCP != nil {
+		ts = append(ts, atLeast(name+": of the TCP copy's throughput", h.VsTCP.Median, promptVsTCP, "%.2f"))
+	}
+	if l.Workload.Conns == manyWhole {
+		ts = append(ts, atMost(name+": CPU of an answer", h.CPU.Median, wholeCPU, "%.1f us"))
+	}
+	return ts
+}
+
+func judgeCoalesced(l loadResult, h *hopLoad) []target {
+	name, cpu := l.Workload.Name, streamCPU
+	ts := []target{atLeast(name+": of fasthttp's throughput", h.VsFasthttp.Median, streamVsFasthttp, "%.2f")}
+	if l.Workload.Conns == manyStreams {
+		cpu = manyStreamsCPU
+		if h.VsTCP != nil {
+			ts = append(ts, atLeast(name+": of the TCP copy's throughput", h.VsTCP.Median, streamVsTCP, "%.2f"))
+		}
+	}
+	return append(ts, atMost(name+": CPU per event", h.CPU.Median, cpu, "%.2f us"))
 }
 
 func judgePaced(p pacedResult) []target {
