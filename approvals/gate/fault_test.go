@@ -306,6 +306,45 @@ func TestADeadlineBeforeTheRecord(t *testing.T) {
 	}
 }
 
+// lateLook is a store whose first answer about a request, that it is unknown, arrives when the request has
+// been recorded.
+type lateLook struct {
+	approvals.Store
+	first   atomic.Bool
+	looked  chan struct{} // closed by the first look
+	arrives chan struct{} // the answer
+}
+
+func (s *lateLook) GetRequest(ctx context.Context, id string) (approvals.Stored, error) {
+	if s.first.CompareAndSwap(false, true) {
+		close(s.looked)
+		<-s.arrives
+		return approvals.Stored{}, approvals.ErrUnknownRequest
+	}
+	return s.Store.GetRequest(ctx, id)
+}
+
+func (s *lateLook) CreateRequest(ctx context.Context, r approvals.Request) (uint64, error) {
+	<-s.looked
+	return s.Store.CreateRequest(ctx, r)
+}
+
+// A request whose deadline passes while it is recorded ends by its on_timeout, also if the store answers
+// late that it is unknown.
+func TestADeadlineBeforeTheRecord_LateAnswer(t *testing.T) {
+	t.Parallel()
+	s := &lateLook{Store: approvalstest.OpenStore(t, t.TempDir()), looked: make(chan struct{}), arrives: make(chan struct{})}
+	g := approvalstest.RunGate(t, gate.Options{Store: s})
+	late := approvalstest.Request("bash")
+	late.ExpiresAt, late.OnTimeout = time.Now().Add(time.Millisecond), approvals.OnTimeoutApprove
+	h := approvalstest.Open(t, g, late)
+	close(s.arrives)
+	approvalstest.Await(t, h.Done(), "the deadline")
+	if r := h.Requests()[0]; h.Err() != nil || r.Status != approvals.StatusApproved {
+		t.Errorf("status %s, error %v", r.Status, h.Err())
+	}
+}
+
 // A request that was never recorded is removed when the store is back.
 func TestPromise7_NothingHangs_UnrecordedRequestIsRemoved(t *testing.T) {
 	t.Parallel()

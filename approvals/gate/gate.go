@@ -203,13 +203,14 @@ func do(ctx context.Context, g *Gate, t *timer) (err error) {
 
 // fire does the work of a timer. It schedules it again if the store fails.
 func (g *Gate) fire(ctx context.Context, t *timer) {
+	recording := g.transitions.pending.isRecording(t.id) // before the store is asked: it may be recorded meanwhile
 	err := do(ctx, g, t)
 	if err == nil || ctx.Err() == nil {
 		defer g.transitions.timers.done(t)
 	}
 	switch {
 	case err == nil || errors.As(err, new(*approvals.DecidedError)) || ctx.Err() != nil:
-	case errors.Is(err, approvals.ErrUnknownRequest) && g.transitions.pending.isRecording(t.id):
+	case errors.Is(err, approvals.ErrUnknownRequest) && recording:
 		g.transitions.timers.retry(*t)
 	case errors.Is(err, approvals.ErrUnknownRequest):
 		g.transitions.pending.fail(t.id, fmt.Errorf("the request is no longer recorded: %w", approvals.ErrStoreUnavailable))
