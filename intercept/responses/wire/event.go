@@ -126,7 +126,7 @@ func (e *Event) Size() int {
 	return e.Length
 }
 
-// Texts are the names of values of which it only counts that they are texts, and not empty.
+// Texts are the names of values that must be texts and not empty, and are not read further.
 // FuzzDecode compares events without long texts with whole ones.
 var Texts = []string{"text", "encrypted_content", "instructions", "description", "refusal", "result"}
 

@@ -31,8 +31,8 @@ type Head struct{ ID, Created, Previous string }
 // objectFields are the names that have a meaning in a response.
 var objectFields = []string{"id", "object", "created_at", "status", "error", "output", "tools", "store", "usage", "conversation", "previous_response_id", "background"}
 
-// ReadObject reads a response, whose JSON is raw, or "" if it need not be kept. No client reads the fields that repeat the request as a
-// call, unless they have an item that is one.
+// ReadObject reads a response, whose JSON is raw, or "" if it need not be kept. No client reads
+// the fields that repeat the request as a call, unless they have an item that is one.
 func ReadObject(d *intercept.Reading, v gjson.Result, raw string) *Object {
 	o := &Object{Raw: raw}
 	var named strictjson.Named
