@@ -162,7 +162,9 @@ func firstWords(u *shell.Use) string {
 	for _, word := range u.Words[:min(len(u.Words), maxWords)] {
 		words = append(words, word.Text)
 	}
-	words[0] = u.Program
+	if u.Words[0].Known {
+		words[0] = u.Program
+	}
 	return strings.Join(words, " ")
 }
 

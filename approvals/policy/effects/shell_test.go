@@ -28,6 +28,7 @@ func TestEffectsOfCommands(t *testing.T) {
 		{"cat ../x", "medium: reads ../x outside the workspace"},
 		{"cat .env", "high: may use secrets: .env, reads .env in the workspace"},
 		{"cat $F", "high: unknown effects, reads …"},
+		{"$F a", "high: unknown effects: … a"},
 		{"echo hello", "low: changes nothing"},
 		{"cd src && grep -rn x .", "low: reads src in the workspace"},
 		{"cd /etc && cat hosts", "medium: reads /etc outside the workspace, reads /etc/hosts"},
