@@ -24,11 +24,12 @@ func NewChanges(log Stored) *Changes { return &Changes{log: log} }
 // SHA-256 in hex. The first call reads the log.
 func (c *Changes) Policies(ctx context.Context, inForce map[string]string) error {
 	if c.recorded == nil {
+		changes, err := c.log.Changes(ctx, approvals.EventPolicyChanged)
+		if err != nil {
+			return err
+		}
 		recorded := map[string]string{}
-		for entry, err := range c.log.OfType(ctx, approvals.EventPolicyChanged, 1) {
-			if err != nil {
-				return err
-			}
+		for _, entry := range changes {
 			if v := entry.Event.Policy; v != nil {
 				recorded[v.File] = v.SHA256
 			}
@@ -54,12 +55,13 @@ func (c *Changes) Policies(ctx context.Context, inForce map[string]string) error
 // Reviewers records the configured reviewers, and the settings that give rights to others, if
 // they differ from those last recorded.
 func (c *Changes) Reviewers(ctx context.Context, all []approvals.ReviewerRights, settings string) error {
+	changes, err := c.log.Changes(ctx, approvals.EventReviewersChanged)
+	if err != nil {
+		return err
+	}
 	var last approvals.Event
-	for entry, err := range c.log.OfType(ctx, approvals.EventReviewersChanged, 1) {
-		if err != nil {
-			return err
-		}
-		last = entry.Event
+	if n := len(changes); n > 0 {
+		last = changes[n-1].Event
 	}
 	same := func(a, b approvals.ReviewerRights) bool {
 		groups := slices.Equal(a.Groups, b.Groups)

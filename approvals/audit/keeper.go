@@ -35,6 +35,8 @@ type Stored interface {
 	Entry(ctx context.Context, seq uint64) (Entry, error)
 	// Entries yields the entries from a sequence on, to the end at the time of the call.
 	Entries(ctx context.Context, from uint64) iter.Seq2[Entry, error]
+	// Changes returns the entries of a rare type, in order.
+	Changes(ctx context.Context, t approvals.EventType) ([]Entry, error)
 	// OfType yields the entries of a type from a sequence on.
 	OfType(ctx context.Context, t approvals.EventType, from uint64) iter.Seq2[Entry, error]
 	AppendEvents(ctx context.Context, events ...approvals.Event) error

@@ -45,6 +45,13 @@ func (k *kept) Entries(_ context.Context, from uint64) iter.Seq2[Entry, error] {
 	return each(k.entries[max(k.gone, max(from, 1)-1):])
 }
 
+func (k *kept) Changes(ctx context.Context, t approvals.EventType) (changes []Entry, err error) {
+	for entry := range k.OfType(ctx, t, 1) {
+		changes = append(changes, entry)
+	}
+	return changes, nil
+}
+
 func (k *kept) OfType(ctx context.Context, t approvals.EventType, from uint64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for entry := range k.Entries(ctx, from) {

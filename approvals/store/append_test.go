@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
@@ -52,6 +53,44 @@ func wantOnce(t *testing.T, s *store.Store, groups ...[]approvals.Event) uint64 
 		}
 	}
 	return report.Count
+}
+
+// The entries of a type are found in their order, among others, on the embedded server and on another one.
+func TestChanges(t *testing.T) {
+	for name, options := range map[string]store.Options{
+		"embedded": {Dir: t.TempDir()},
+		"external": {URL: startExternal(t, 0, t.TempDir()).url, Scratch: t.TempDir()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, options)
+			if found, err := s.Events.Changes(t.Context(), approvals.EventPolicyChanged); len(found) > 0 || err != nil {
+				t.Errorf("in an empty log: %v, %v", found, err)
+			}
+			var ids approvals.IDSource
+			var want []string
+			for i := range 30 {
+				e := approvals.Event{ID: ids.Next(time.Now()), Type: approvals.EventCallAllowed}
+				if i%10 == 0 {
+					e.Type, e.Tenant = approvals.EventPolicyChanged, fmt.Sprint("tenant-", i)
+					want = append(want, e.ID)
+				}
+				if err := s.Events.AppendEvents(t.Context(), e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			found, err := s.Events.Changes(t.Context(), approvals.EventPolicyChanged)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, entry := range found {
+				got = append(got, entry.Event.ID)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("found %v, want %v", got, want)
+			}
+		})
+	}
 }
 
 // Two stores append groups of several sizes to one stream at the same time, and one of them

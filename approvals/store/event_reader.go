@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 
 // has reports whether an event is in the log. It reads the few events of its subject.
 func (e eventStream) has(ctx context.Context, event approvals.Event) (bool, error) {
-	for msg, err := range messages(ctx, e.stream, subjects.OfEvent(event)) {
+	for msg, err := range natskv.Messages(ctx, e.stream, subjects.OfEvent(event), 1) {
 		if err != nil {
 			return false, e.backend.Fail(natskv.OpRead, "look for event "+event.ID, err)
 		}
@@ -27,10 +26,32 @@ func (e eventStream) has(ctx context.Context, event approvals.Event) (bool, erro
 	return false, nil
 }
 
+// Changes returns the entries of a type whose subjects end with their own id, in order. It reads no others,
+// however long the log is.
+func (e eventStream) Changes(ctx context.Context, t approvals.EventType) (entries []audit.Entry, err error) {
+	last, err := natskv.LastOfEach(ctx, e.stream, ofType(t))
+	for _, msg := range last {
+		var entry audit.Entry
+		if entry, err = audit.Parse(msg.Sequence, msg.Data); err != nil {
+			break
+		}
+		entries = append(entries, entry)
+	}
+	if err != nil {
+		return nil, e.backend.Fail(natskv.OpRead, "read the audit log", err)
+	}
+	return entries, nil
+}
+
+// ofType returns the subject of the events of a type.
+func ofType(t approvals.EventType) string {
+	return subjects.Fill(subjects.Event, "*", subjects.Token(string(t)), "*")
+}
+
 // OfType yields the entries of a type from a sequence on, to the end of the log.
 func (e eventStream) OfType(ctx context.Context, t approvals.EventType, from uint64) iter.Seq2[audit.Entry, error] {
 	return func(yield func(audit.Entry, error) bool) {
-		for msg, err := range messagesFrom(ctx, e.stream, subjects.Fill(subjects.Event, "*", subjects.Token(string(t)), "*"), from) {
+		for msg, err := range natskv.Messages(ctx, e.stream, ofType(t), from) {
 			var entry audit.Entry
 			if err == nil {
 				entry, err = audit.Parse(msg.Sequence, msg.Data)
@@ -42,30 +63,6 @@ func (e eventStream) OfType(ctx context.Context, t approvals.EventType, from uin
 			if !yield(entry, nil) {
 				return
 			}
-		}
-	}
-}
-
-// messages yields the messages of a subject in order.
-func messages(ctx context.Context, stream jetstream.Stream, subject string) iter.Seq2[*jetstream.RawStreamMsg, error] {
-	return messagesFrom(ctx, stream, subject, 1)
-}
-
-// messagesFrom yields the messages of a subject in order, from a sequence on. It reads each by
-// its sequence and creates no consumer.
-func messagesFrom(ctx context.Context, stream jetstream.Stream, subject string, from uint64) iter.Seq2[*jetstream.RawStreamMsg, error] {
-	return func(yield func(*jetstream.RawStreamMsg, error) bool) {
-		for seq := from; ; {
-			read, cancel := natskv.Bounded(ctx)
-			msg, err := stream.GetMsg(read, seq, jetstream.WithGetMsgSubject(subject))
-			cancel()
-			if errors.Is(err, jetstream.ErrMsgNotFound) {
-				return
-			}
-			if !yield(msg, err) || err != nil {
-				return
-			}
-			seq = msg.Sequence + 1
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (s *Turns) Turns(ctx context.Context, session string) ([][]byte, error) {
 		value []byte
 	}
 	var turns []turn
-	for msg, err := range messages(ctx, s.stream, "$KV."+BucketTurns+"."+subjects.Token(session)+".>") {
+	for msg, err := range natskv.Messages(ctx, s.stream, "$KV."+BucketTurns+"."+subjects.Token(session)+".>", 1) {
 		if err != nil {
 			return nil, s.bucket.Backend.Fail(natskv.OpRead, "read the hidden turns of session "+session, err)
 		}

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,7 +120,7 @@ func (b *Backend) EnsureStream(ctx context.Context, n Copies, want jetstream.Str
 	return stream, err
 }
 
-// tryStream is one attempt of ensureStream.
+// tryStream is one attempt of [Backend.EnsureStream].
 func (b *Backend) tryStream(ctx context.Context, n Copies, want jetstream.StreamConfig) (jetstream.Stream, error) {
 	stream, err := b.JS.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -205,4 +207,46 @@ func notEnoughServers(err error) bool {
 	var refused *jetstream.APIError
 	const noSuitablePeers, notClustered = 10005, 10074
 	return errors.As(err, &refused) && (refused.ErrorCode == noSuitablePeers || refused.ErrorCode == notClustered)
+}
+
+// LastOfEach returns the last message of each subject that a filter selects, in the order of their
+// sequences.
+func LastOfEach(ctx context.Context, stream jetstream.Stream, filter string) (last []*jetstream.RawStreamMsg, err error) {
+	ctx, cancel := Bounded(ctx)
+	defer cancel()
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(filter))
+	if err != nil {
+		return nil, err
+	}
+	for subject := range info.State.Subjects {
+		msg, err := stream.GetLastMsgForSubject(ctx, subject)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			continue // it was deleted by age meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		last = append(last, msg)
+	}
+	slices.SortFunc(last, func(a, b *jetstream.RawStreamMsg) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	return last, nil
+}
+
+// Messages yields the messages of a subject in order, from a sequence on. It reads each by its sequence
+// and creates no consumer.
+func Messages(ctx context.Context, stream jetstream.Stream, subject string, from uint64) iter.Seq2[*jetstream.RawStreamMsg, error] {
+	return func(yield func(*jetstream.RawStreamMsg, error) bool) {
+		for seq := from; ; {
+			read, cancel := Bounded(ctx)
+			msg, err := stream.GetMsg(read, seq, jetstream.WithGetMsgSubject(subject))
+			cancel()
+			if errors.Is(err, jetstream.ErrMsgNotFound) {
+				return
+			}
+			if !yield(msg, err) || err != nil {
+				return
+			}
+			seq = msg.Sequence + 1
+		}
+	}
 }
