@@ -61,7 +61,7 @@ func (s *Deliveries) Follow(ctx context.Context, channel string, types []approva
 	defer returnUnread(reader)
 	following()
 	for {
-		msg, err := reader.Next(jetstream.NextContext(ctx))
+		msg, err := natskv.Next(ctx, reader)
 		if ctx.Err() != nil {
 			if err == nil {
 				_ = msg.Nak() // else it is delivered again after followWait

@@ -102,7 +102,7 @@ func (e eventStream) read(ctx context.Context, config jetstream.OrderedConsumerC
 		}
 		defer reader.Stop()
 		for {
-			msg, err := reader.Next(jetstream.NextContext(ctx))
+			msg, err := natskv.Next(ctx, reader)
 			var entry audit.Entry
 			if err == nil {
 				entry, err = entryOf(msg)

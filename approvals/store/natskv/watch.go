@@ -139,7 +139,7 @@ func (w *watch) follow(ctx context.Context, reconnected <-chan struct{}) error {
 			w.setCurrent(true)
 			w.Position.read(existing)
 		}
-		msg, err := messages.Next(jetstream.NextContext(ctx))
+		msg, err := Next(ctx, messages)
 		if err != nil {
 			return unlessEnded(ctx, err)
 		}
