@@ -282,8 +282,11 @@ func (k *Keeper) grown(ctx context.Context, head Head) (bool, error) {
 
 // adopt finds the checkpoint of another replica that states where the log begins now.
 func (k *Keeper) adopt(ctx context.Context) error {
+	if !k.Shared || k.last == nil {
+		return nil
+	}
 	first, err := k.Log.First(ctx)
-	if err != nil || !k.Shared || first.Seq <= k.kept.Seq || k.last == nil {
+	if err != nil || first.Seq <= k.kept.Seq {
 		return err
 	}
 	for entry, err := range k.Log.OfType(ctx, approvals.EventCheckpoint, k.last.Seq) {
