@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/store/embedded"
 	"github.com/heldcall/heldcall/approvals/store/subjects"
@@ -57,6 +59,7 @@ func makeState(t *testing.T, size int) (stopped, killed string) {
 		t.Fatal(err)
 	}
 	s.server.record()
+	awaitCompression(t, filepath.Join(stopped, requestsBlocks))
 	if err := os.CopyFS(killed, os.DirFS(stopped)); err != nil {
 		t.Fatal(err)
 	}
@@ -64,6 +67,27 @@ func makeState(t *testing.T, size int) (stopped, killed string) {
 		t.Fatal(err)
 	}
 	return stopped, killed
+}
+
+// awaitCompression waits until the server has compressed the blocks in a folder, but for the last one.
+func awaitCompression(t *testing.T, dir string) {
+	t.Helper()
+	blocks, err := filepath.Glob(filepath.Join(dir, "*.blk"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(blocks)
+	for _, block := range blocks[:len(blocks)-1] {
+		for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+			content, err := os.ReadFile(block)
+			if err == nil && strings.HasPrefix(string(content), "cmp") {
+				break
+			}
+			if time.Since(start) > 20*time.Second {
+				t.Fatalf("%s has %d bytes and is not compressed (%v)", block, len(content), err)
+			}
+		}
+	}
 }
 
 // lastBlock is in the name of a file for the last block of a stream.
@@ -178,10 +202,72 @@ func TestDamagedState(t *testing.T) {
 		"the content of the recorded states": {change("heldcall.streams", cut(nothing)), []string{"heldcall.streams", "JSON"}, all, false},
 	})
 	run(5<<19, damages{ // a block for each
+		"a byte of a compressed block": {change(requestsBlocks+"/1.blk", invert(middle)), []string{"KV_heldcall_requests", "1.blk", "damaged records", "sequence is 1"}, all - 1, true},
+		"the checksum of one":          {change(requestsBlocks+"/1.blk", invert(func([]byte) int { return 24 })), []string{"KV_heldcall_requests", "1.blk", "damaged records"}, all, true},
+		"the end of one":               {change(requestsBlocks+"/1.blk", cut(middle)), []string{"KV_heldcall_requests", "1.blk", "damaged records", "sequence is 1"}, all - 1, true},
+		"the end of the last block, compressed": {func(dir string) error {
+			return change(requestsBlocks+"/"+lastBlock, func(content []byte) []byte { return cut(middle)(compressed(t, content)) })(dir)
+		}, []string{"KV_heldcall_requests", "damaged records"}, -1, false},
 		"the first block": {remove(requestsBlocks + "/1.blk"), []string{"KV_heldcall_requests", "records are missing", "sequence is 1"}, all - 1, false},
 		"a middle block":  {remove(requestsBlocks + "/2.blk"), []string{"KV_heldcall_requests", "records are missing"}, all - 1, false},
 		"the last block":  {remove(requestsBlocks + "/" + lastBlock), []string{"KV_heldcall_requests", "missing at the end"}, all - 1, false},
 	})
+}
+
+// A crash may leave a compressed block as the last one with records, and unfinished files of others.
+// Later records can be read.
+func TestCompressedLastBlock(t *testing.T) {
+	_, killed := makeState(t, 5<<19)
+	for name, after := range map[string][]byte{"alone": nil, "before an empty one": {}, "before an unfinished record": []byte("\x40\x00\x00\x00\x55")} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.CopyFS(dir, os.DirFS(killed)); err != nil {
+				t.Fatal(err)
+			}
+			compress := change(requestsBlocks+"/"+lastBlock, func(content []byte) []byte { return compressed(t, content) })
+			unfinished := filepath.Join(dir, requestsBlocks, "1.blk.tmp")
+			if err := errors.Join(compress(dir), os.WriteFile(unfinished, []byte("cmp"), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			if after != nil {
+				if err := os.WriteFile(filepath.Join(dir, requestsBlocks, "9.blk"), after, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			checkDamaged(t, dir, nil, storedRequests)
+			s, err := Open(t.Context(), Options{Dir: dir, Listen: "-"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Requests.CreateRequest(t.Context(), approvals.Request{ID: requestID(50), Arguments: []byte(`{}`)}); err != nil {
+				t.Error(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			if s, err = Open(t.Context(), Options{Dir: dir, Listen: "-"}); err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if _, err := s.Requests.GetRequest(t.Context(), requestID(50)); err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Stat(unfinished); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the file of an unfinished compression: %v", err)
+			}
+		})
+	}
+}
+
+// compressed returns the content of a block as nats-server compresses it.
+func compressed(t *testing.T, content []byte) []byte {
+	t.Helper()
+	info := server.CompressionInfo{Algorithm: server.S2Compression, OriginalSize: uint64(len(content))}
+	compressed, err := info.Algorithm.Compress(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(info.MarshalMetadata(), compressed...)
 }
 
 func checkDamaged(t *testing.T, dir string, want []string, left int) {

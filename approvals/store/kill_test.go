@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strings"
@@ -19,16 +20,23 @@ import (
 const writerFolder = "HELDCALL_TEST_WRITER"
 
 // A write that was acknowledged survives kill -9, and what a killed process leaves is no
-// damage. A write of several goroutines at a time is interrupted.
+// damage. A write of several goroutines at a time is interrupted. Large requests fill blocks, which
+// the server compresses meanwhile.
 func TestKilledWhileWriting(t *testing.T) {
+	for size, rounds := range map[int]int{20_000: 3, 400_000: 2} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) { killedWhileWriting(t, size, rounds) })
+	}
+}
+
+func killedWhileWriting(t *testing.T, size, rounds int) {
 	if dir := os.Getenv(writerFolder); dir != "" {
-		writeUntilKilled(t, dir)
+		writeUntilKilled(t, dir, size)
 		return
 	}
 	dir := t.TempDir()
 	var acknowledged []string
-	for round := range 3 {
-		acknowledged = append(acknowledged, killWriter(t, dir, 20*(round+1), 0)...)
+	for round := range rounds {
+		acknowledged = append(acknowledged, killWriter(t, dir, 20+rand.N(40), rand.N(20*time.Millisecond))...)
 		s := open(t, store.Options{Dir: dir})
 		for _, id := range acknowledged {
 			if r, err := s.Requests.GetRequest(t.Context(), id); err != nil || r.Request.Status != approvals.StatusApproved {
@@ -136,7 +144,7 @@ func appendUntilKilled(t *testing.T, dir string, size int) {
 
 // writeUntilKilled writes requests, their decisions and events, and prints the ids of those
 // that are recorded.
-func writeUntilKilled(t *testing.T, dir string) {
+func writeUntilKilled(t *testing.T, dir string, size int) {
 	s, err := store.Open(t.Context(), store.Options{Dir: dir, Listen: "-"})
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +155,7 @@ func writeUntilKilled(t *testing.T, dir string) {
 		go func() {
 			for {
 				now := time.Now()
-				r := approvals.Request{ID: ids.Next(now), Status: approvals.StatusPending, ToolName: "bash", Arguments: []byte(`{"text":"` + strings.Repeat("x", 20000) + `"}`)}
+				r := approvals.Request{ID: ids.Next(now), Status: approvals.StatusPending, ToolName: "bash", Arguments: []byte(`{"text":"` + strings.Repeat("x", size) + `"}`)}
 				revision, err := s.Requests.CreateRequest(t.Context(), r)
 				if err == nil {
 					r.Status = approvals.StatusApproved

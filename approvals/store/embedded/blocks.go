@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"hash"
 
 	"github.com/minio/highwayhash"
@@ -38,6 +39,25 @@ type block struct {
 // unfinished reports whether the only damage is at the end of the block, as an interrupted
 // write leaves it.
 func (b block) unfinished() bool { return b.damaged == 1 && !b.end }
+
+// blockReader reads blocks. It uses its memory again: a start reads many.
+type blockReader struct{ content, expanded []byte }
+
+// read reads the file of a block. last is the last sequence of the blocks before it.
+func (r *blockReader) read(path string, digest hash.Hash, last uint64) (b block, err error) {
+	if r.content, err = readInto(r.content, path); err != nil || !isCompressed(r.content) {
+		return readBlock(r.content, digest, last), err
+	}
+	readable := false
+	r.expanded, readable = expand(r.expanded, r.content)
+	if b = readBlock(r.expanded, digest, last); !readable {
+		if b.damaged == 0 {
+			b.damaged, b.intact = 1, r.expanded
+		}
+		b.end = true // it was complete
+	}
+	return b, nil
+}
 
 // readBlock reads the records of a block. last is the last sequence of the blocks before it.
 func readBlock(content []byte, digest hash.Hash, last uint64) block {
@@ -88,6 +108,11 @@ func readRecord(content []byte, digest hash.Hash) (size int, seq uint64) {
 		return 0, 0
 	}
 	return size, seq
+}
+
+// blockHash returns the hash of the records of a block.
+func blockHash(stream string, index int) hash.Hash64 {
+	return newRecordHash(fmt.Sprintf("%s-%d", stream, index))
 }
 
 // newRecordHash returns the hash of a stream's configuration or of the records of a block.

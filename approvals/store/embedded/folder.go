@@ -95,13 +95,13 @@ func (f folder) checkBlocks(stream, of string, last uint64, repair bool) (losses
 		return nil, err
 	}
 	var found uint64 // the last sequence
-	var content []byte
+	var reader blockReader
 	for i, index := range blocks {
 		file := filepath.Join(messages, fmt.Sprint(index, blockSuffix))
-		if content, err = readInto(content, f.path(file)); err != nil {
+		b, err := reader.read(f.path(file), blockHash(stream, index), found)
+		if err != nil {
 			return nil, err
 		}
-		b := readBlock(content, newRecordHash(fmt.Sprintf("%s-%d", stream, index)), found)
 		found = b.last
 		if b.damaged == 0 || (i == len(blocks)-1 && b.unfinished() && b.last >= last) {
 			continue

@@ -8,8 +8,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // manifestFile has the state of the streams as heldcall last recorded it. The server's own
@@ -83,14 +86,19 @@ func (m manifest) check(f folder, repair bool) (losses []Loss, err error) {
 			losses = append(losses, Loss{Stream: name, File: filepath.Join(streamsFolder, name), Seq: m.Streams[name].First, Problem: "the stream is missing"})
 		}
 	}
-	for _, name := range names {
-		found, err := f.checkStream(name, m.Streams[name].Last, repair)
-		if err != nil {
-			return nil, fmt.Errorf("check the stream %s: %w", name, err)
-		}
-		losses = append(losses, found...)
+	found := make([][]Loss, len(names))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, name := range names {
+		group.Go(func() (err error) {
+			if found[i], err = f.checkStream(name, m.Streams[name].Last, repair); err != nil {
+				err = fmt.Errorf("check the stream %s: %w", name, err)
+			}
+			return err
+		})
 	}
-	return losses, nil
+	err = group.Wait()
+	return append(losses, slices.Concat(found...)...), err
 }
 
 // missing compares the streams of a server with the recorded state.

@@ -99,6 +99,9 @@ func (s *Server) start(listen string) error {
 	if err := setListen(opts, listen); err != nil {
 		return err
 	}
+	if err := s.finishCompression(); err != nil {
+		return fmt.Errorf("prepare the state in %s: %w", s.opts.Dir, err)
+	}
 	auth := s.auth(opts)
 	srv, err := server.NewServer(opts)
 	if err != nil {
@@ -130,6 +133,16 @@ func (s *Server) start(listen string) error {
 		s.mu.Unlock()
 	}
 	return nil
+}
+
+// finishCompression is [folder.finishCompression] for each stream.
+func (s *Server) finishCompression() error {
+	dir := folder(s.opts.Dir)
+	streams, err := dir.streams()
+	for _, stream := range streams {
+		err = errors.Join(err, dir.finishCompression(stream))
+	}
+	return err
 }
 
 // serverOptions returns the options of NATS without the address and the authentication.

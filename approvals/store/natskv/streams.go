@@ -120,8 +120,13 @@ func (b *Backend) EnsureStream(ctx context.Context, n Copies, want jetstream.Str
 	return stream, err
 }
 
-// tryStream is one attempt of [Backend.EnsureStream].
+// tryStream is one attempt of [Backend.EnsureStream]. The embedded server compresses the blocks that are
+// complete. An external one does so only if it is configured for that: after a crash, nats-server may add a
+// record to a compressed block, which it cannot read then. The embedded one is kept from that.
 func (b *Backend) tryStream(ctx context.Context, n Copies, want jetstream.StreamConfig) (jetstream.Stream, error) {
+	if b.Disk != nil {
+		want.Compression = jetstream.S2Compression
+	}
 	stream, err := b.JS.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return b.JS.CreateStream(ctx, replicated(want, n.number))
@@ -163,7 +168,7 @@ func configured(c, want jetstream.StreamConfig) jetstream.StreamConfig {
 	c.MaxMsgsPerSubject = cmp.Or(want.MaxMsgsPerSubject, c.MaxMsgsPerSubject)
 	c.MaxBytes = cmp.Or(want.MaxBytes, c.MaxBytes)
 	c.AllowMsgTTL, c.SubjectDeleteMarkerTTL = c.AllowMsgTTL || want.AllowMsgTTL, cmp.Or(want.SubjectDeleteMarkerTTL, c.SubjectDeleteMarkerTTL)
-	c.Duplicates = cmp.Or(want.Duplicates, c.Duplicates)
+	c.Duplicates, c.Compression = cmp.Or(want.Duplicates, c.Duplicates), cmp.Or(want.Compression, c.Compression)
 	if c.MaxAge > 0 {
 		c.Duplicates = min(c.Duplicates, c.MaxAge) // NATS refuses more
 	}
