@@ -11,8 +11,9 @@ import (
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
-// duplicateWindow is the time in which JetStream recognises duplicate ids of events.
-const duplicateWindow = 10 * time.Minute
+// duplicateWindow is the time in which JetStream recognises duplicate ids of events. An append is not
+// tried again for so long; later ones look for the event in the log. A start reads the events of this time.
+const duplicateWindow = time.Minute
 
 // provisioned has the buckets and streams of the store.
 type provisioned struct {
