@@ -18,6 +18,9 @@ func NewSearch(text string) Search {
 	return Search{strings.Fields(foldCase(text))}
 }
 
+// ByWords reports whether the search has words. One without finds everything.
+func (s Search) ByWords() bool { return len(s.words) > 0 }
+
 // foldCase returns a text without differences of case. ToLower alone is not enough: some
 // letters have several lower-case forms.
 func foldCase(text string) string { return strings.ToLower(strings.ToUpper(text)) }
@@ -26,16 +29,31 @@ func foldCase(text string) string { return strings.ToLower(strings.ToUpper(text)
 // the tool, the arguments, the principal, the model, the rule, the last user message, the
 // decisions and their notes, or one of the ids.
 func (s Search) Finds(r *Request) bool {
-	if len(s.words) == 0 {
+	return !s.ByWords() || s.FindsText(foldCase(searchedText(r)))
+}
+
+// FindsText is Finds for the [SearchText] of a request. It returns true for that of a large one.
+func (s Search) FindsText(text string) bool {
+	if text == "" {
 		return true
 	}
-	text := foldCase(searchedText(r))
 	for _, word := range s.words {
 		if !strings.Contains(text, word) {
 			return false
 		}
 	}
 	return true
+}
+
+// maxSearchText is the size of a request in bytes up to which it has a [SearchText].
+const maxSearchText = 64 << 10
+
+// SearchText returns what a search reads of a request, without differences of case. It returns "" for a large request.
+func SearchText(r *Request) string {
+	if r.Size() > maxSearchText {
+		return ""
+	}
+	return foldCase(searchedText(r))
 }
 
 // searchedText returns the texts of a request that a search reads, one on each line.

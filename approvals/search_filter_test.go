@@ -22,10 +22,15 @@ func FuzzSearchFilter(f *testing.F) {
 			t.Fatal(err)
 		}
 		r := approvals.Request{ID: "01ABC", ToolName: text, Arguments: arguments}
-		filter := approvals.NewSearchFilter(&r)
+		filter := approvals.SearchFilter{}.With(approvals.SearchText(&r))
+		group := approvals.SearchFilter{}.With(words).With(approvals.SearchText(&r)).With(text)
 		for _, search := range []approvals.Search{approvals.NewSearch(words), approvals.NewSearch(text)} {
-			if search.Finds(&r) && !search.May(filter) {
+			finds := search.Finds(&r)
+			if finds && !(search.FilterQuery().May(filter) && search.FilterQuery().May(group)) {
 				t.Errorf("a search for %q or its text excludes %q", words, text)
+			}
+			if search.FindsText(approvals.SearchText(&r)) != finds {
+				t.Errorf("a search for %q or its text in the text of %q finds %v", words, text, !finds)
 			}
 		}
 	})
@@ -34,14 +39,14 @@ func FuzzSearchFilter(f *testing.F) {
 // A filter excludes nearly all requests without a word.
 func TestSearchFilterExcludes(t *testing.T) {
 	const requests = 2000
-	read := 0
+	read, query := 0, approvals.NewSearch("deploy-1234.").FilterQuery()
 	for i := range requests {
 		r := approvals.Request{
 			ID: fmt.Sprintf("01KAXW%020d", i), RunID: fmt.Sprintf("run-%d", i), SessionID: "session-1", ToolName: "bash",
 			Arguments: fmt.Appendf(nil, `{"command":"make deploy-%d. && make check","cwd":"/srv/app"}`, i),
 			Context:   approvals.Context{LastUserMessage: "Deploy the application and check it."},
 		}
-		if approvals.NewSearch("deploy-1234.").May(approvals.NewSearchFilter(&r)) {
+		if query.May(approvals.SearchFilter{}.With(approvals.SearchText(&r))) {
 			read++
 		}
 	}
@@ -49,7 +54,7 @@ func TestSearchFilterExcludes(t *testing.T) {
 		t.Errorf("%d of %d requests are read", read, requests)
 	}
 	large := approvals.Request{Arguments: fmt.Appendf(nil, `{"command":%q}`, strings.Repeat("make ", 100_000))}
-	if !approvals.NewSearch("deploy").May(approvals.NewSearchFilter(&large)) {
-		t.Error("a large request is excluded, which has no filter")
+	if !approvals.NewSearch("deploy").FilterQuery().May(approvals.SearchFilter{}.With(approvals.SearchText(&large))) {
+		t.Error("a large request is excluded, which has no text")
 	}
 }

@@ -47,7 +47,7 @@ type Store interface {
 	Get(ctx context.Context, k Key) ([]byte, error)
 	// End removes a turn and reports it as ended for a time.
 	End(ctx context.Context, k Key, keep time.Duration) error
-	// Withdraw removes what is stored under a key and reports it as withdrawn for a time.
+	// Withdraw removes the snapshot under a key and reports it as withdrawn for a time.
 	Withdraw(ctx context.Context, k Key, keep time.Duration) error
 	// SweepBefore removes the large snapshots that were written before a time and belong to
 	// turns that are not wanted.

@@ -110,7 +110,7 @@ func (s *HeldTurns) End(ctx context.Context, k heldturns.Key, keep time.Duration
 	return s.remove(ctx, k, natsgo.Header{}, keep)
 }
 
-// Withdraw removes what is stored under a key. It is reported as withdrawn for the time of
+// Withdraw removes the snapshot under a key. It is reported as withdrawn for the time of
 // keep.
 func (s *HeldTurns) Withdraw(ctx context.Context, k heldturns.Key, keep time.Duration) error {
 	return s.remove(ctx, k, natsgo.Header{withdrawnHeader: {"true"}}, keep)

@@ -19,8 +19,8 @@ const (
 	listBytes   = 8 << 20 // of large fields, after which a page ends early
 )
 
-// Limits of one search by words. The texts of requests are not in the index, so each record
-// that may contain the words is read.
+// Limits of one search by words. The texts of large requests are not in the index, so each of
+// these is read.
 const (
 	searchReads = 2000            // requests that are read
 	searchTime  = 5 * time.Second // after which no more are read

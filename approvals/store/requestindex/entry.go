@@ -18,7 +18,6 @@ type entry struct {
 	at       int64 // when the revision was written, unix seconds
 	open     bool  // not closed: something may wait for the request
 	fields   [fields]string
-	texts    approvals.SearchFilter
 }
 
 // The fields of an entry, in the order in which it is stored.
@@ -33,15 +32,53 @@ const (
 
 func entryOf(r *approvals.Request, revision uint64, at time.Time) *entry {
 	values := [fields]string{string(r.Status), string(r.Kind), string(r.RiskLevel), r.SessionID, r.RunID}
-	return &entry{revision, at.Unix(), true, values, approvals.NewSearchFilter(r)}
+	return &entry{revision, at.Unix(), true, values}
 }
 
-// matches reports whether a filter may select the request. It ignores Text, for which there is the search, and Cursor.
-func (e *entry) matches(f *approvals.Filter, search approvals.Search) bool {
-	return search.May(e.texts) && f.Matches(&approvals.Request{
-		Status: approvals.Status(e.fields[fieldStatus]), Kind: approvals.Kind(e.fields[fieldKind]), RiskLevel: approvals.Risk(e.fields[fieldRisk]),
-		SessionID: e.fields[fieldSession], RunID: e.fields[fieldRun],
-	})
+// query is a filter of lists as entries are compared with it.
+type query struct {
+	fields [fields]string // "": any value
+	search approvals.Search
+	filter *approvals.FilterQuery // of the search
+	cursor string
+}
+
+func newQuery(f *approvals.Filter) *query {
+	search := approvals.NewSearch(f.Text)
+	return &query{
+		fields: [fields]string{string(f.Status), string(f.Kind), string(f.Risk), f.SessionID, f.RunID},
+		search: search,
+		filter: search.FilterQuery(),
+		cursor: f.Cursor,
+	}
+}
+
+// selects reports whether the query selects the fields of an entry.
+func (q *query) selects(e *entry) bool {
+	for i, want := range q.fields {
+		if want != "" && want != e.fields[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// selectsStored is selects for a stored entry. It allocates nothing: a search may look at very many.
+func (q *query) selectsStored(b []byte) (bool, error) {
+	_, rest, err := parseHead(b)
+	if err != nil {
+		return false, err
+	}
+	for _, want := range q.fields {
+		var value []byte
+		if value, rest, err = parseValue(rest); err != nil {
+			return false, err
+		}
+		if want != "" && want != string(value) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // encode returns the stored form of the entry, with a checksum. parseEntry reads it.
@@ -53,7 +90,6 @@ func (e *entry) encode() []byte {
 		b = binary.AppendUvarint(b, uint64(len(value)))
 		b = append(b, value...)
 	}
-	b = append(b, e.texts...)
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, checksums))
 }
 
@@ -73,28 +109,45 @@ func parseEntry(b []byte) (*entry, error) {
 	if b == nil {
 		return nil, nil
 	}
+	e, b, err := parseHead(b)
+	if err != nil {
+		return nil, err
+	}
+	for i := range e.fields {
+		var value []byte
+		if value, b, err = parseValue(b); err != nil {
+			return nil, err
+		}
+		e.fields[i] = string(value)
+	}
+	return &e, nil
+}
+
+// parseHead checks a stored entry and reads its head. The rest are the fields.
+func parseHead(b []byte) (e entry, rest []byte, err error) {
 	end := len(b) - crc32.Size
 	if end < 0 || binary.BigEndian.Uint32(b[end:]) != crc32.Checksum(b[:end], checksums) {
-		return nil, errEntry
+		return e, nil, errEntry
 	}
 	b = b[:end]
-	e, n, m := &entry{}, 0, 0
+	n, m := 0, 0
 	if e.revision, n = binary.Uvarint(b); n <= 0 {
-		return nil, errEntry
+		return e, nil, errEntry
 	}
 	if e.at, m = binary.Varint(b[n:]); m <= 0 || len(b) == n+m {
-		return nil, errEntry
+		return e, nil, errEntry
 	}
-	e.open, b = b[n+m] == 1, b[n+m+1:]
-	for i := range e.fields {
-		size, n := binary.Uvarint(b)
-		if n <= 0 || uint64(len(b)-n) < size {
-			return nil, errEntry
-		}
-		e.fields[i], b = string(b[n:n+int(size)]), b[n+int(size):]
+	e.open = b[n+m] == 1
+	return e, b[n+m+1:], nil
+}
+
+// parseValue reads the value of the next field.
+func parseValue(b []byte) (value, rest []byte, err error) {
+	size, n := binary.Uvarint(b)
+	if n <= 0 || uint64(len(b)-n) < size {
+		return nil, nil, errEntry
 	}
-	e.texts = bytes.Clone(b) // the file may change
-	return e, nil
+	return b[n : n+int(size)], b[n+int(size):], nil
 }
 
 // longestValue is the length of the longest value that keys contain. Of a longer one they contain the hash.

@@ -51,36 +51,49 @@ func (x *Index) flush() error {
 	x.flushing.Lock()
 	defer x.flushing.Unlock()
 	x.mu.RLock()
-	changed, covered := maps.Clone(x.changed), x.covered
+	changed, groups, covered := maps.Clone(x.changed), maps.Clone(x.groups), x.covered
 	clean := len(changed) == 0 && covered == x.written
 	x.mu.RUnlock()
 	if clean {
 		return nil
 	}
-	err := x.use(func() error { return x.db.Update(func(tx *bolt.Tx) error { return write(tx, changed, covered) }) })
+	err := x.use(func() error {
+		return x.db.Update(func(tx *bolt.Tx) error { return write(tx, changed, groups, covered) })
+	})
 	if err != nil {
 		return fmt.Errorf("write the index of the requests: %w", err)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.written = covered
-	rest := map[string]*entry{} // a map keeps the memory of deleted keys
-	for id, e := range x.changed {
-		if flushed, exists := changed[id]; !exists || flushed != e {
-			rest[id] = e
-		}
-	}
-	x.changed = rest
+	x.changed = without(x.changed, changed)
+	x.groups = without(x.groups, groups)
 	return nil
 }
 
+// without returns the changes but those that were written. A map keeps the memory of deleted keys.
+func without[T any](changed, written map[string]*T) map[string]*T {
+	rest := map[string]*T{}
+	for id, change := range changed {
+		if flushed, exists := written[id]; !exists || flushed != change {
+			rest[id] = change
+		}
+	}
+	return rest
+}
+
 // write writes changes and the covered revision. Keys are written in their order.
-func write(tx *bolt.Tx, changed map[string]*entry, covered uint64) error {
+func write(tx *bolt.Tx, changed map[string]*entry, groups map[string]*group, covered uint64) error {
 	for _, name := range [][]byte{bucketRequests, bucketFields, bucketOpen} {
 		tx.Bucket(name).FillPercent = fillPercent
 	}
 	for _, id := range slices.Sorted(maps.Keys(changed)) {
 		if err := writeEntry(tx, id, changed[id]); err != nil {
+			return err
+		}
+	}
+	for _, first := range slices.Sorted(maps.Keys(groups)) {
+		if err := tx.Bucket(bucketGroups).Put([]byte(first), groups[first].encode()); err != nil {
 			return err
 		}
 	}
@@ -149,7 +162,7 @@ func (x *Index) Expire(before time.Time, first uint64) error {
 			return err
 		}
 		if last == "" {
-			return nil
+			return x.removeGroups()
 		}
 		from = last
 	}

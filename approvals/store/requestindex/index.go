@@ -1,9 +1,9 @@
-// Package requestindex is an index of requests by the fields that filters compare, and by which words their
-// texts cannot contain. It is in a file, so that memory does not grow with the history. The requests themselves are in a bucket, from
+// Package requestindex is an index of requests by the fields that filters compare, and by their
+// texts. It is in a file, so that memory does not grow with the history. The requests themselves are in a bucket, from
 // which the file is made again if it is missing or damaged.
 //
-// Read [Open], entry.go (the fields of a request), search.go, then flush.go (changes are in memory
-// until they are written to the file).
+// Read [Open], entry.go (the fields of a request), search.go, groups.go (their texts), then
+// flush.go (changes are in memory until they are written to the file).
 package requestindex
 
 import (
@@ -25,7 +25,7 @@ import (
 )
 
 // version is that of the format of the file. A file of another version is made again.
-const version = 2
+const version = 4
 
 // lockWait is the time limit for the lock of the file.
 const lockWait = 5 * time.Second
@@ -36,6 +36,7 @@ var (
 	bucketRequests = []byte("requests") // entries by id
 	bucketFields   = []byte("fields")   // a key for each field of an entry: see fieldPrefix
 	bucketOpen     = []byte("open")     // ids of requests that are not closed
+	bucketGroups   = []byte("groups")   // the texts of requests: see groups.go
 
 	keySource  = []byte("source")
 	keyCovered = []byte("covered")
@@ -63,6 +64,7 @@ type Index struct {
 
 	mu      sync.RWMutex
 	changed map[string]*entry // that are not in the file yet, by id; nil: it was removed
+	groups  map[string]*group // that are not in the file yet, by the id with which they begin
 	covered uint64            // all revisions up to it are in the index
 	written uint64            // the value of covered in the file
 }
@@ -70,7 +72,7 @@ type Index struct {
 // Open opens the index in a file. It begins an empty one if the file is damaged or is the index of
 // another source.
 func Open(path string, source Source, log *slog.Logger) (*Index, error) {
-	x := &Index{log: log, stop: make(chan struct{}), wake: make(chan struct{}, 1), changed: map[string]*entry{}}
+	x := &Index{log: log, stop: make(chan struct{}), wake: make(chan struct{}, 1), changed: map[string]*entry{}, groups: map[string]*group{}}
 	err := x.open(path, source)
 	if err != nil && !errors.Is(err, berrors.ErrTimeout) {
 		log.Info("making the index of the requests again", "file", path, "reason", err)
@@ -111,26 +113,30 @@ func OpenScratch(dir string, source Source, log *slog.Logger) (*Index, error) {
 
 // open opens the file. Its error is the reason to make the index again.
 func (x *Index) open(path string, source Source) (err error) {
-	err = guarded(func() (err error) {
-		x.db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: lockWait})
-		return err
-	})
-	if err != nil {
+	if err = x.openFile(path); err != nil {
 		return err
 	}
 	err = guarded(func() error { return x.db.Update(func(tx *bolt.Tx) error { return x.load(tx, source) }) })
-	if err != nil {
-		err = errors.Join(err, x.db.Close())
+	if err = errors.Join(err, x.db.Close()); err != nil {
+		return err
 	}
-	return err
+	return x.openFile(path) // without the pages that load has read into memory
+}
+
+func (x *Index) openFile(path string) error {
+	return guarded(func() (err error) {
+		x.db, err = bolt.Open(path, 0o600, &bolt.Options{Timeout: lockWait})
+		return err
+	})
 }
 
 // load creates the buckets of a new file, or checks that the file is the index of the source.
 func (x *Index) load(tx *bolt.Tx, source Source) error {
+	x.covered, x.written = 0, 0 // after a file that could not be opened again
 	id := fmt.Appendf(nil, "%d %s", version, source.ID)
 	meta := tx.Bucket(bucketMeta)
 	if meta == nil {
-		for _, name := range [][]byte{bucketMeta, bucketRequests, bucketFields, bucketOpen} {
+		for _, name := range [][]byte{bucketMeta, bucketRequests, bucketFields, bucketOpen, bucketGroups} {
 			if _, err := tx.CreateBucket(name); err != nil {
 				return err
 			}
@@ -155,13 +161,15 @@ func (x *Index) load(tx *bolt.Tx, source Source) error {
 }
 
 // check reads the whole file. It fails if a part is missing or changed: the keys of fields and of open
-// requests must be those of the entries, whose revisions are at most the last one of the source.
+// requests must be those of the entries, whose revisions are at most the last one of the source. Each
+// request must be in its group.
 func check(tx *bolt.Tx, last uint64) error {
 	if info, err := os.Stat(tx.DB().Path()); err != nil || info.Size() < tx.Size() {
 		return errors.Join(errors.New("the file is cut"), err)
 	}
 	seed := maphash.MakeSeed()
 	var fields, open uint64 // sums of the hashes of keys
+	groups := newGroupReader(tx)
 	err := tx.Bucket(bucketRequests).ForEach(func(id, value []byte) error {
 		e, err := parseEntry(value)
 		if err != nil {
@@ -176,7 +184,7 @@ func check(tx *bolt.Tx, last uint64) error {
 		if e.open {
 			open += maphash.Bytes(seed, id)
 		}
-		return nil
+		return groups.check(id)
 	})
 	for name, want := range map[string]uint64{string(bucketFields): fields, string(bucketOpen): open} {
 		sum := uint64(0)
@@ -235,7 +243,7 @@ func (x *Index) Close() error {
 // Put indexes a revision of a request as open. It reports false for a revision that is older than
 // the indexed one.
 func (x *Index) Put(r *approvals.Request, revision uint64, at time.Time) bool {
-	e := entryOf(r, revision, at)
+	e, searchText := entryOf(r, revision, at), approvals.SearchText(r)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	known := x.findLocked(r.ID)
@@ -245,6 +253,7 @@ func (x *Index) Put(r *approvals.Request, revision uint64, at time.Time) bool {
 	case known != nil && revision == known.revision:
 		return true // the entry may be closed, and stays so
 	}
+	x.addLocked(r.ID, searchText)
 	x.setLocked(r.ID, e)
 	return true
 }
@@ -287,10 +296,15 @@ func (x *Index) findLocked(id string) (e *entry) {
 		e, err = parseEntry(tx.Bucket(bucketRequests).Get([]byte(id)))
 		return err
 	})
+	x.logRead(id, err)
+	return e
+}
+
+// logRead logs that the file could not be read for a request.
+func (x *Index) logRead(id string, err error) {
 	if err != nil && !errors.Is(err, berrors.ErrDatabaseNotOpen) { // it is closed when heldcall stops
 		x.log.Error("failed to read the index of the requests", "request", id, "error", err)
 	}
-	return e
 }
 
 // Cover marks that all revisions up to one are in the index.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -45,122 +44,6 @@ func search(t *testing.T, x *requestindex.Index, f approvals.Filter) (string, bo
 		t.Fatal(err)
 	}
 	return strings.Join(ids, " "), more
-}
-
-func TestSearch(t *testing.T) {
-	path, now := filepath.Join(t.TempDir(), "index"), time.Now()
-	x := open(t, path, source)
-	long := strings.Repeat("s", 300)
-	for i, id := range []string{"03", "01", "02"} {
-		r := approvals.Request{ID: id, Status: approvals.StatusPending, RunID: "r", SessionID: long, ToolName: "deploy", Resource: "pending-" + id}
-		x.Put(&r, uint64(i+1), now)
-	}
-	if x.Put(&approvals.Request{ID: "03", Status: approvals.StatusDenied}, 0, now) {
-		t.Error("an older revision was indexed")
-	}
-	x.Put(&approvals.Request{ID: "02", Status: approvals.StatusApproved, RunID: "r"}, 9, now.Add(-time.Hour))
-	for _, where := range []string{"in memory", "in the file"} {
-		for _, tt := range []struct {
-			filter approvals.Filter
-			want   string
-			more   bool
-		}{
-			{approvals.Filter{Limit: 3}, "03 02 01", false},
-			{approvals.Filter{Limit: 2}, "03 02", true},
-			{approvals.Filter{Limit: 3, Cursor: "03"}, "02 01", false},
-			{approvals.Filter{Limit: 3, Cursor: "01"}, "", false},
-			{approvals.Filter{Limit: 3, Status: approvals.StatusPending}, "03 01", false},
-			{approvals.Filter{Limit: 1, Status: approvals.StatusApproved, RunID: "r"}, "02", false},
-			{approvals.Filter{Limit: 3, RunID: "r", Cursor: "03"}, "02 01", false},
-			{approvals.Filter{Limit: 3, RunID: "other"}, "", false},
-			{approvals.Filter{Limit: 3, SessionID: long}, "03 01", false},
-			{approvals.Filter{Limit: 3, SessionID: long + "x"}, "", false},
-			{approvals.Filter{Limit: 3, Text: "deploy"}, "03 01", false},
-			{approvals.Filter{Limit: 1, Text: "deploy"}, "03", true},
-			{approvals.Filter{Limit: 3, Text: "deploy", Cursor: "03"}, "01", false},
-			{approvals.Filter{Limit: 3, Text: "DEPLOY pending-03", RunID: "r"}, "03", false},
-			{approvals.Filter{Limit: 3, Text: "undeployed"}, "", false},
-			{approvals.Filter{Limit: 3, Text: "by"}, "03 02 01", false},
-		} {
-			if got, more := search(t, x, tt.filter); got != tt.want || more != tt.more {
-				t.Errorf("%s, %+v: %q, %v; want %q, %v", where, tt.filter, got, more, tt.want, tt.more)
-			}
-		}
-		closed(t, x)
-		x = open(t, path, source)
-	}
-	closed(t, x)
-}
-
-// The index finds the same requests as a map in memory, before and after changes are written to the
-// file.
-func TestSearchAgreesWithAModel(t *testing.T) {
-	const requests, steps = 60, 1500
-	random := rand.New(rand.NewPCG(1, 2))
-	path, now := filepath.Join(t.TempDir(), "index"), time.Now()
-	x := open(t, path, source)
-	model, at, unclosed := map[string]approvals.Request{}, map[string]uint64{}, map[string]bool{}
-	pick := func(values ...string) string { return values[random.IntN(len(values))] }
-	for step := range uint64(steps) {
-		id := fmt.Sprintf("%03d", random.IntN(requests))
-		switch random.IntN(12) {
-		case 0:
-			x.Remove(id)
-			delete(model, id)
-			delete(at, id)
-			delete(unclosed, id)
-		case 1, 2:
-			x.CloseRequest(id, at[id])
-			delete(unclosed, id)
-		case 3:
-			closed(t, x)
-			x = open(t, path, source)
-		default:
-			r := approvals.Request{
-				ID: id, Status: approvals.Status(pick("pending", "approved", "denied")), Kind: approvals.Kind(pick("permission", "result")),
-				RiskLevel: approvals.Risk(pick("", "high")), RunID: pick("", "a", "ab", "b"), SessionID: pick("s", "t"),
-			}
-			x.Put(&r, step+1, now)
-			model[id], at[id], unclosed[id] = r, step+1, true
-		}
-		f := approvals.Filter{
-			Status: approvals.Status(pick("", "", "pending", "approved")), Kind: approvals.Kind(pick("", "", "result")), Risk: approvals.Risk(pick("", "", "high")),
-			RunID: pick("", "", "a", "b"), SessionID: pick("", "", "s"), Cursor: pick("", fmt.Sprintf("%03d", random.IntN(requests))), Limit: 1 + random.IntN(20),
-		}
-		want, more := searchModel(model, f)
-		if got, gotMore := search(t, x, f); got != want || more != gotMore {
-			t.Fatalf("step %d, %+v: %q, %v; want %q, %v", step, f, got, gotMore, want, more)
-		}
-		wantOpen := ids(unclosed)
-		if got, err := x.OpenRequests(); err != nil || !slices.Equal(got, wantOpen) {
-			t.Fatalf("step %d: open are %v, %v; want %v", step, got, err, wantOpen)
-		}
-	}
-	closed(t, x)
-}
-
-func ids[T any](of map[string]T) []string {
-	all := []string{}
-	for id := range of {
-		all = append(all, id)
-	}
-	slices.Sort(all)
-	return all
-}
-
-func searchModel(model map[string]approvals.Request, f approvals.Filter) (page string, more bool) {
-	var found []string
-	for _, id := range slices.Backward(ids(model)) {
-		r := model[id]
-		if (f.Cursor != "" && id >= f.Cursor) || !f.Matches(&r) {
-			continue
-		}
-		if len(found) == f.Limit {
-			return strings.Join(found, " "), true
-		}
-		found = append(found, id)
-	}
-	return strings.Join(found, " "), false
 }
 
 func TestCovered(t *testing.T) {
@@ -238,6 +121,9 @@ func TestDamagedFile(t *testing.T) {
 		}
 		if seen != 2000 {
 			t.Errorf("%s: %d requests are found", name, seen)
+		}
+		if found, _ := search(t, x, approvals.Filter{Text: "001234", Limit: 1}); found != "001234" {
+			t.Errorf("%s: a search by words finds %q", name, found)
 		}
 		closed(t, x)
 	}

@@ -13,11 +13,13 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Search returns the ids of a page, newest first, and whether there are more. The requests may lack words of the text.
+// Search returns the ids of a page, newest first, and whether there are more. Large requests, and those that have just
+// been closed, may lack words of the text.
 func (x *Index) Search(f approvals.Filter) (ids []string, more bool, err error) {
-	changed := x.changes()
+	q := newQuery(&f)
+	changed, texts := x.changes(q.search.ByWords())
 	err = x.view(func(tx *bolt.Tx) error {
-		for id, err := range found(tx, &f, changed) {
+		for id, err := range found(tx, q, changed, texts) {
 			if err != nil {
 				return err
 			}
@@ -34,25 +36,27 @@ func (x *Index) Search(f approvals.Filter) (ids []string, more bool, err error) 
 	return ids, more, nil
 }
 
-// changes returns the changes that are not in the file yet.
-func (x *Index) changes() map[string]*entry {
+// changes returns the changes that are not in the file yet, and their texts by id if they are wanted. The text of a
+// request that has been closed may be missing.
+func (x *Index) changes(withTexts bool) (changed map[string]*entry, texts map[string]string) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return maps.Clone(x.changed)
-}
-
-// found yields the ids that a filter may select, newest first, from the changes and from the file.
-func found(tx *bolt.Tx, f *approvals.Filter, changed map[string]*entry) iter.Seq2[string, error] {
-	search := approvals.NewSearch(f.Text)
-	var fresh []string // descending
-	for id, e := range changed {
-		if e != nil && (f.Cursor == "" || id < f.Cursor) && e.matches(f, search) {
-			fresh = append(fresh, id)
+	texts = map[string]string{}
+	if withTexts {
+		for _, g := range x.groups {
+			for _, t := range g.texts {
+				texts[t.id] = t.text
+			}
 		}
 	}
-	slices.SortFunc(fresh, func(a, b string) int { return strings.Compare(b, a) })
+	return maps.Clone(x.changed), texts
+}
+
+// found yields the ids that a query may select, newest first, from the changes and from the file.
+func found(tx *bolt.Tx, q *query, changed map[string]*entry, texts map[string]string) iter.Seq2[string, error] {
+	fresh := q.selectChanged(changed, texts)
 	return func(yield func(string, error) bool) {
-		for id, err := range stored(tx, f, search) {
+		for id, err := range stored(tx, q) {
 			for ; len(fresh) > 0 && fresh[0] > id && err == nil; fresh = fresh[1:] {
 				if !yield(fresh[0], nil) {
 					return
@@ -70,27 +74,41 @@ func found(tx *bolt.Tx, f *approvals.Filter, changed map[string]*entry) iter.Seq
 	}
 }
 
-// stored yields the ids in the file that a filter may select, newest first. It reads the keys of the
-// field by which, as a rule, the fewest requests are selected.
-func stored(tx *bolt.Tx, f *approvals.Filter, search approvals.Search) iter.Seq2[string, error] {
-	prefix, others := narrowest(f)
+// selectChanged returns the ids of the changes that the query may select, newest first.
+func (q *query) selectChanged(changed map[string]*entry, texts map[string]string) (ids []string) {
+	for id, e := range changed {
+		if e != nil && (q.cursor == "" || id < q.cursor) && q.selects(e) && q.search.FindsText(texts[id]) {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b string) int { return strings.Compare(b, a) })
+	return ids
+}
+
+// stored yields the ids in the file that a query may select, newest first. It reads the groups if there are words,
+// else the keys of the field by which, as a rule, the fewest requests are selected.
+func stored(tx *bolt.Tx, q *query) iter.Seq2[string, error] {
+	if q.search.ByWords() {
+		return inGroups(tx, q)
+	}
+	prefix, others := q.narrowest()
 	requests, cursor := tx.Bucket(bucketRequests), tx.Bucket(bucketRequests).Cursor()
 	if prefix != nil {
 		cursor = tx.Bucket(bucketFields).Cursor()
 	}
 	return func(yield func(string, error) bool) {
-		for key, value := last(cursor, prefix, f.Cursor); key != nil && bytes.HasPrefix(key, prefix); key, value = cursor.Prev() {
+		for key, value := last(cursor, prefix, q.cursor); key != nil && bytes.HasPrefix(key, prefix); key, value = cursor.Prev() {
 			id := key[len(prefix):]
 			if others {
 				if prefix != nil {
 					value = requests.Get(id)
 				}
-				e, err := parseEntry(value)
-				if err != nil || e == nil {
-					yield("", fmt.Errorf("request %s: %w", id, errEntry))
+				selected, err := q.selectsStored(value)
+				if err != nil {
+					yield("", fmt.Errorf("request %s: %w", id, err))
 					return
 				}
-				if !e.matches(f, search) {
+				if !selected {
 					continue
 				}
 			}
@@ -101,24 +119,23 @@ func stored(tx *bolt.Tx, f *approvals.Filter, search approvals.Search) iter.Seq2
 	}
 }
 
-// narrowest returns the prefix of the keys to read for a filter, nil for all requests, and
-// whether the entries must be compared too.
-func narrowest(f *approvals.Filter) (prefix []byte, others bool) {
-	values := [fields]string{string(f.Status), string(f.Kind), string(f.Risk), f.SessionID, f.RunID}
+// narrowest returns the prefix of the keys to read, nil for all requests, and whether the entries must be
+// compared too.
+func (q *query) narrowest() (prefix []byte, others bool) {
 	set := 0
-	for _, value := range values {
+	for _, value := range q.fields {
 		set += int(boolByte(value != ""))
 	}
 	order := []int{fieldRun, fieldSession, fieldStatus, fieldKind, fieldRisk}
-	if f.Status == approvals.StatusPending {
+	if q.fields[fieldStatus] == string(approvals.StatusPending) {
 		order = []int{fieldStatus}
 	}
 	for _, field := range order {
-		if values[field] != "" {
-			return fieldPrefix(field, values[field]), set > 1 || f.Text != "" || len(values[field]) > longestValue
+		if value := q.fields[field]; value != "" {
+			return fieldPrefix(field, value), set > 1 || len(value) > longestValue
 		}
 	}
-	return nil, f.Text != ""
+	return nil, false
 }
 
 // last moves a cursor to the last key that has a prefix and then an id before the given one ("": any id).
@@ -135,7 +152,7 @@ func last(cursor *bolt.Cursor, prefix []byte, before string) (key, value []byte)
 
 // OpenRequests returns the ids of the requests that are not closed, in order.
 func (x *Index) OpenRequests() (ids []string, err error) {
-	changed := x.changes()
+	changed, _ := x.changes(false)
 	err = x.view(func(tx *bolt.Tx) error {
 		return tx.Bucket(bucketOpen).ForEach(func(key, _ []byte) error {
 			if _, replaced := changed[string(key)]; !replaced {
