@@ -34,7 +34,7 @@ func (q *question) straightLine(v *Verdict) *evaluation {
 
 // straightened is [question.straightLine] for an evaluation of a call that no rule covers.
 func straightened(e *evaluation) *evaluation {
-	if len(e.c.Doubts) > 0 || len(e.c.Call.Secrets) > 0 || !slices.ContainsFunc(e.c.Scripts(), mayChange) {
+	if len(e.c.Doubts) > 0 || len(e.c.Call.Secrets) > 0 || !e.c.AnyScript(mayChange) {
 		return nil
 	}
 	known := e.policy.rules.Known

@@ -14,7 +14,7 @@ import (
 
 // Of returns the effects of a call, at least one. Equal ones are returned once.
 func Of(c *resource.ParsedCall) []approvals.Effect {
-	f := &finder{c: c}
+	f := &finder{c: c, found: make([]approvals.Effect, 0, 2)}
 	switch {
 	case len(c.Doubts) > 0, c.Ambiguity != "" && len(c.Resources()) == 0:
 		f.unknown(c.Call.Tool)

@@ -36,42 +36,41 @@ func (f *finder) scripts() {
 
 // use adds the effects of one command.
 func (f *finder) use(u *shell.Use) {
-	name := strings.TrimSpace(u.Program + " " + u.Subcommand)
 	switch u.Class {
 	case programs.Read:
-		f.reads(u, name)
+		f.reads(u)
 	case programs.Write, programs.Format:
-		f.writes(u, name)
+		f.writes(u)
 	case programs.Destroy:
 		f.paths(approvals.EffectDestroy, u, "", false)
 		if len(u.Paths) == 0 {
 			f.add(approvals.EffectDestroy, firstWords(u), "", false)
 		}
 	case programs.Check:
-		f.add(approvals.EffectCheck, name, "", false)
+		f.add(approvals.EffectCheck, nameOf(u), "", false)
 	case programs.Run, programs.Project:
 		f.add(approvals.EffectRun, firstWords(u), "", false)
 	case programs.Fetch:
-		f.add(approvals.EffectFetch, host(u, name), "", true)
+		f.add(approvals.EffectFetch, host(u), "", true)
 	case programs.Send, programs.Publish:
-		f.add(approvals.EffectSend, host(u, name), "", false)
+		f.add(approvals.EffectSend, host(u), "", false)
 	case programs.Install:
 		f.add(approvals.EffectInstall, firstWords(u), "", false)
 	case programs.Privilege:
-		f.add(approvals.EffectPrivilege, name, "", false)
+		f.add(approvals.EffectPrivilege, nameOf(u), "", false)
 	default:
 		f.unknown(firstWords(u))
 	}
 }
 
 // reads adds the effects of a command that only reads.
-func (f *finder) reads(u *shell.Use, name string) {
+func (f *finder) reads(u *shell.Use) {
 	entry, _ := f.c.Known.Programs.ClassOf(u.Command.Words, nil)
 	switch {
 	case slices.Contains(silent, u.Program):
 		f.add(approvals.EffectNone, "", "", true)
 	case entry.Operands == programs.NoPaths: // of the machine, or of a service on it
-		f.add(approvals.EffectRead, name, "", true)
+		f.add(approvals.EffectRead, nameOf(u), "", true)
 	default:
 		f.paths(approvals.EffectRead, u, ".", true)
 	}
@@ -79,7 +78,7 @@ func (f *finder) reads(u *shell.Use, name string) {
 
 // writes adds the effects of a command that writes. Git keeps the former state, and may run hooks,
 // which are code of the project.
-func (f *finder) writes(u *shell.Use, name string) {
+func (f *finder) writes(u *shell.Use) {
 	if u.Program != "git" {
 		f.paths(approvals.EffectWrite, u, ".", false)
 		return
@@ -91,7 +90,7 @@ func (f *finder) writes(u *shell.Use, name string) {
 	here := shell.Word{Text: ".", Known: true}
 	f.add(approvals.EffectWrite, inFolder(u.Folder, "."), f.placeOf(u, here), true)
 	f.paths(approvals.EffectWrite, u, "", true)
-	f.add(approvals.EffectCheck, "hooks of "+name, "", false)
+	f.add(approvals.EffectCheck, "hooks of "+nameOf(u), "", false)
 }
 
 // paths adds the effects of a command on its paths; on its folder if it has none.
@@ -156,9 +155,12 @@ func (f *finder) workdir() string {
 // maxWords is how many words of a command a target has.
 const maxWords = 3
 
+// nameOf returns the name of a command's program, with its subcommand.
+func nameOf(u *shell.Use) string { return strings.TrimSpace(u.Program + " " + u.Subcommand) }
+
 // firstWords returns the beginning of a command.
 func firstWords(u *shell.Use) string {
-	var words []string
+	words := make([]string, 0, maxWords)
 	for _, word := range u.Words[:min(len(u.Words), maxWords)] {
 		words = append(words, word.Text)
 	}
@@ -170,7 +172,7 @@ func firstWords(u *shell.Use) string {
 
 // host returns the host of the first URL of a command, else the command's name. The handle of a
 // secret does not count as a URL.
-func host(u *shell.Use, name string) string {
+func host(u *shell.Use) string {
 	for _, word := range u.Words[1:] {
 		if _, _, found := strings.Cut(word.Text, "://"); found && word.Known && !strings.HasPrefix(word.Text, mask.Scheme) {
 			if a, problem := match.ParseURL(word.Text); problem == "" {
@@ -178,5 +180,5 @@ func host(u *shell.Use, name string) string {
 			}
 		}
 	}
-	return name
+	return nameOf(u)
 }

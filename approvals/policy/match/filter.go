@@ -6,8 +6,19 @@ import (
 	"strings"
 )
 
-// GlobSigns are special in the globs of agents' tools.
-const GlobSigns = "*?[{"
+// HasGlob reports whether a text has a sign that is special in the globs of agents' tools.
+func HasGlob(text string) bool { return globSign(text) >= 0 }
+
+// globSign returns where the first such sign is, or -1.
+func globSign(text string) int {
+	for i := range len(text) {
+		switch text[i] {
+		case '*', '?', '[', '{':
+			return i
+		}
+	}
+	return -1
+}
 
 // Limits of filters; larger ones may select anything.
 const (
@@ -37,7 +48,7 @@ func globSelects(glob string, list []*PathGlob, listed func(Location) bool) bool
 	if strings.HasPrefix(glob, "!") {
 		return false // takes names out
 	}
-	if !strings.ContainsAny(glob, GlobSigns) {
+	if !HasGlob(glob) {
 		l := LocationOf(glob)
 		return listed(l)
 	}

@@ -335,7 +335,7 @@ func LeadsUp(word string) bool {
 
 // GlobRoot is the folder in front of the first segment of a glob that is special.
 func GlobRoot(glob string) Location {
-	before := glob[:strings.IndexAny(glob, GlobSigns)]
+	before := glob[:globSign(glob)]
 	root := before[:strings.LastIndexByte(before, '/')+1]
 	if root == "" {
 		return Location{}

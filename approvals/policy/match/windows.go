@@ -90,5 +90,5 @@ func HasDrive(text string) bool {
 // MayEscape reports whether a program that reads a path as a glob may take a backslash in it for an
 // escape.
 func MayEscape(text string) bool {
-	return strings.Contains(text, `\`) && (!HasDrive(text) || strings.ContainsAny(text, GlobSigns))
+	return strings.Contains(text, `\`) && (!HasDrive(text) || HasGlob(text))
 }

@@ -8,6 +8,7 @@
 package resource
 
 import (
+	"iter"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -107,16 +108,25 @@ func (c *ParsedCall) Args() map[string]any {
 	return match.DecodeObject(c.Call.Arguments)
 }
 
-// Scripts returns the scripts of the resources.
-func (c *ParsedCall) Scripts() []*shell.Script {
-	if c.Kind != Shell {
-		return nil
+// Scripts returns the scripts of the resources, with the indices of these.
+func (c *ParsedCall) Scripts() iter.Seq2[int, *shell.Script] {
+	return func(yield func(int, *shell.Script) bool) {
+		for i := range c.Resources() {
+			if c.Kind != Shell || !yield(i, c.Candidates[i].Script) {
+				return
+			}
+		}
 	}
-	var found []*shell.Script
-	for i := range c.Resources() {
-		found = append(found, c.Candidates[i].Script)
+}
+
+// AnyScript reports whether one of the scripts is like that.
+func (c *ParsedCall) AnyScript(like func(*shell.Script) bool) bool {
+	for _, script := range c.Scripts() {
+		if like(script) {
+			return true
+		}
 	}
-	return found
+	return false
 }
 
 // ShownCommands returns the commands for a reviewer, with their variables, redirections and
@@ -124,7 +134,7 @@ func (c *ParsedCall) Scripts() []*shell.Script {
 func (c *ParsedCall) ShownCommands() []string {
 	var found []string
 	for _, script := range c.Scripts() {
-		found = append(found, script.Shown()...)
+		found = script.AppendShown(found)
 	}
 	return found
 }

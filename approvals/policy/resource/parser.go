@@ -131,7 +131,7 @@ func (p *parser) readFields(doubts []string) {
 		p.missing(fmt.Sprintf("The arguments do not have the field %s, which the policy judges.", p.c.Tool.FieldNames()))
 		return
 	}
-	p.c.Text = strings.Join(resourceTexts(p.c.Resources()), ", ")
+	p.c.Text = textOf(p.c.Resources())
 	p.clarify()
 	p.lookBeyond()
 }
@@ -187,9 +187,9 @@ func (p *parser) several(folder, field string, texts []string) string {
 	return ""
 }
 
-// resourceTexts returns the texts of resources without the other readings of paths.
-func resourceTexts(resources []Candidate) []string {
-	var texts []string
+// textOf returns the texts of resources without the other readings of paths.
+func textOf(resources []Candidate) string {
+	texts := make([]string, 0, 8)
 	for i := range resources {
 		if i > 0 {
 			if before := match.Readings(resources[i-1].Text); len(before) > 1 && before[1] == resources[i].Text {
@@ -198,7 +198,7 @@ func resourceTexts(resources []Candidate) []string {
 		}
 		texts = append(texts, resources[i].Text)
 	}
-	return texts
+	return strings.Join(texts, ", ")
 }
 
 // pathReadings returns the paths that some texts are in a folder, each with its other certain

@@ -75,7 +75,7 @@ func (p *Places) Within() bool {
 	case len(c.Doubts) > 0 || c.Ambiguity != "" || c.Partial != "" || c.Filter != "" || c.certain == 0:
 		return false
 	case c.Kind == Shell:
-		return !slices.ContainsFunc(c.Scripts(), func(s *shell.Script) bool {
+		return !c.AnyScript(func(s *shell.Script) bool {
 			return s.NotSimple != "" || slices.ContainsFunc(s.All, func(command *shell.Command) bool { return !p.CommandWithin(command, false) })
 		})
 	case c.Kind == Path:

@@ -26,7 +26,7 @@ func (p *Profiles) secretPath(text string, l match.Location, tree bool) string {
 	text = match.WindowsForm(text)
 	switch {
 	case p.isSensitive(l):
-	case strings.ContainsAny(text, match.GlobSigns):
+	case match.HasGlob(text):
 		if !p.selects(text) && !(tree && p.nearSecrets(match.GlobRoot(text))) {
 			return ""
 		}
@@ -116,7 +116,7 @@ func (p *Profiles) isSecretWord(word string, searched bool) bool {
 		return true
 	}
 	word = mask.WithoutHandles(word)
-	if strings.ContainsAny(word, match.GlobSigns) && (p.selects(word) || p.selects(filterOf(word))) {
+	if match.HasGlob(word) && (p.selects(word) || p.selects(filterOf(word))) {
 		return true
 	}
 	if match.MayList(p.sensitive, word, otherName) && p.listsPathIn(word) {
@@ -241,7 +241,7 @@ const maxGlobs = 512
 
 // isSecretWord is [Profiles.isSecretWord], once for each word of the call.
 func (c *ParsedCall) isSecretWord(word string, searched bool) bool {
-	if searched || !strings.ContainsAny(word, match.GlobSigns) {
+	if searched || !match.HasGlob(word) {
 		return c.Known.Profiles.isSecretWord(word, searched)
 	}
 	p := &c.Places

@@ -41,7 +41,7 @@ func TestPatternsAreComparedByKind(t *testing.T) {
 			t.Errorf("%s matches %s %q: %v, want %v", pattern, tool, x, got, want)
 		}
 		if tool == "shell" {
-			script := c.Scripts()[0]
+			script := c.Candidates[0].Script
 			if got := len(script.Commands) == 1 && p.CoversCommand(c, script.Commands[0]); got != covers {
 				t.Errorf("%s covers %q: %v, want %v", pattern, x, got, covers)
 			}

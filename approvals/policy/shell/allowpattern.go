@@ -51,6 +51,33 @@ func NewAllowPattern(text string) (*AllowPattern, error) {
 	return newAllowPattern(call.Args, wordGlob)
 }
 
+// Suggest returns the argument of the allow pattern of the first n words of a command, open to any operands if it is
+// open, or "" if that does not cover the command.
+func Suggest(c *Command, t *Programs, n int, open bool) string {
+	text, literal := c.source.literal, c.source.literal != ""
+	if !literal || n < len(c.Words) {
+		text = QuoteWords(c.Words[:n])
+	}
+	if open {
+		text += ":*"
+	}
+	if !literal {
+		if p, err := NewAllowPattern(text); err != nil || !p.Covers(c, t) {
+			return ""
+		}
+		return text
+	}
+	var room [8]match.Glob
+	p := AllowPattern{words: room[:0], open: open, SpelledOut: !open}
+	for i := range n {
+		p.words = append(p.words, match.Glob{Parts: c.Words[i : i+1 : i+1]})
+	}
+	if !p.Covers(c, t) {
+		return ""
+	}
+	return text
+}
+
 // newAllowPattern returns the pattern of some words. With a glob before them it is of a redirection.
 func newAllowPattern[W any](words []W, globOf func([]W) (match.Glob, error), redirect ...match.Glob) (*AllowPattern, error) {
 	p := &AllowPattern{words: slices.Grow(redirect, len(words)), SpelledOut: true, redirect: len(redirect) > 0}

@@ -30,7 +30,7 @@ func (f *finder) command(words []word, piped bool, depth int) *Command {
 		}
 	}
 	text := strings.Join(c.Words, " ")
-	c.opens = []string{text}
+	c.opens[0] = text
 	if slices.ContainsFunc(words, func(w word) bool { return !w.Certain() }) {
 		open := make([]string, len(words))
 		for i, one := range words {
@@ -42,11 +42,12 @@ func (f *finder) command(words []word, piped bool, depth int) *Command {
 	if i := strings.LastIndexByte(c.Words[0], '/'); i >= 0 {
 		f.script.texts = append(f.script.texts, text[i+1:])
 		if j := strings.LastIndexByte(words[0].Open, '/'); j >= 0 {
-			c.opens = append(c.opens, c.opens[0][j+1:])
+			c.opens[1] = c.opens[0][j+1:]
 		}
 	}
 	c.mayStar = f.table.StarMay(c.Words, c.wild)
-	c.kind.runsOthers, c.kind.interprets = f.table.RunsOthers(c.Words[0]), f.table.IsInterpreter(c.Words[0])
+	c.kind.runsOthers = f.table.RunsOthers(c.Words[0])
+	c.kind.interprets = c.kind.runsOthers && f.table.IsInterpreter(c.Words[0])
 	c.complete = f.harmless(c)
 	if c.kind.runsOthers {
 		f.findInner(c, words, depth)
@@ -123,7 +124,7 @@ func (f *finder) harmless(c *Command) bool {
 	if f.table.Listed(c.Words[0]) && !slices.Contains(c.mayStar[1:], false) {
 		return true
 	}
-	if !f.table.TakesScript(c.Words[0]) && !f.table.IsInterpreter(c.Words[0]) {
+	if !f.table.TakesScript(c.Words[0]) && !c.kind.interprets {
 		return false
 	}
 	// sed -i, or an interpreter that only checks a script or shows its version

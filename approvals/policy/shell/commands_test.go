@@ -101,7 +101,7 @@ func TestScriptsAreShown(t *testing.T) {
 		"> f":                 "> f",
 		"{ ls; } 2>/dev/null": "ls",
 	} {
-		if got := strings.Join(KnownPrograms().Parse(src).Shown(), "\n"); got != want {
+		if got := strings.Join(KnownPrograms().Parse(src).AppendShown(nil), "\n"); got != want {
 			t.Errorf("%q is shown as %q, want %q", src, got, want)
 		}
 	}

@@ -93,7 +93,7 @@ func (t *Programs) listsFiles(stmt *syntax.Stmt) bool {
 
 // readsInput reports whether a filter names no file, whose lines it would select.
 func (t *Programs) readsInput(argv []string) bool {
-	operands := len(programs.Subcommand(t.Table, argv))
+	operands := len(programs.AppendSubcommand(nil, t.Table, argv))
 	return operands == 0 || (operands == 1 && argv[0] == "grep")
 }
 

@@ -118,7 +118,7 @@ func (g *Pattern) InDoubt(s *Script) string {
 	for _, c := range s.All {
 		switch {
 		case !g.mayMatch(c):
-		case slices.ContainsFunc(c.opens, func(open string) bool { return strings.Contains(open, unknown) }):
+		case slices.ContainsFunc(c.opens[:], func(open string) bool { return strings.Contains(open, unknown) }):
 			return c.open() + " is unknown before it runs"
 		case g.words.match(c) == match.Maybe:
 			return c.written() + " may be another way to write it"

@@ -21,7 +21,7 @@ func FuzzPlainList(f *testing.F) {
 	for _, src := range []string{"a && b", "cd x && go test ./... && git diff", "a && ", " && a", "a && && b", "a &&b", "a&& b", "a && b c=d", "a && B=c", "a &&  b", "a  && b", "a & b", "a || b"} {
 		f.Add(src)
 	}
-	for _, src := range []string{"sh -c ls && a", "env A=b* x y", "env A=b x", "sudo -u a rm x", "xargs -n 1 cat *", "ls *.go", "ls a/*.go -*", "cat .*", "git -C x status && cd y", "nice timeout 5 ./x/y z", "find . -exec a", "X/y && /bin/Rm Z", "x =y", "echo *"} {
+	for _, src := range []string{"sh -c ls && a", "sh -c =", "env A=b* x y", "env A=b x", "sudo -u a rm x", "xargs -n 1 cat *", "ls *.go", "ls a/*.go -*", "cat .*", "git -C x status && cd y", "nice timeout 5 ./x/y z", "find . -exec a", "X/y && /bin/Rm Z", "x =y", "echo *"} {
 		f.Add(src)
 	}
 	for word := range strings.FieldsSeq("if then fi while do case esac in function select time coproc let declare export nameref @test always") {
@@ -48,12 +48,35 @@ func FuzzPlainList(f *testing.F) {
 			newFinder := func() *finder { return &finder{table: KnownPrograms(), budget: 2 * MaxScript} }
 			plain, tree := newFinder(), newFinder()
 			got, whole := plain.parse(src, 0), tree.parseTree(src, 0)
-			withoutSource(whole.All)
+			all := slices.Concat(got.All, whole.All) // a script within a plain one may not be plain
+			holdsLiteral(t, all)
+			withoutSource(all)
 			if !reflect.DeepEqual(got, whole) || plain.budget != tree.budget {
 				t.Fatalf("%q: not what the syntax tree has:\n%+v\n%+v", src, got, whole)
 			}
 		}
 	})
+}
+
+// holdsLiteral compares what is shown and suggested of literal commands with the same of their words, and removes that
+// they are literal.
+func holdsLiteral(t *testing.T, commands []*Command) {
+	t.Helper()
+	known := KnownPrograms()
+	of := func(c *Command) []string {
+		texts := []string{c.Display()}
+		for n := range c.Words {
+			texts = append(texts, Suggest(c, known, n+1, false), Suggest(c, known, n+1, true))
+		}
+		return texts
+	}
+	for _, c := range commands {
+		got := of(c)
+		c.source.literal = ""
+		if want := of(c); !slices.Equal(got, want) {
+			t.Fatalf("%q: shown and suggested as %q, by its words as %q", c.Words, got, want)
+		}
+	}
 }
 
 // withoutSource removes the statements of commands, which plain ones do not have.

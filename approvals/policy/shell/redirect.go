@@ -47,12 +47,12 @@ func (f *finder) redirect(r *syntax.Redirect, src string) {
 	texts, open := []string{operator + " " + to.Text}, to.Open
 	if operator == ">>" {
 		texts = append(texts, "> "+to.Text)
-		c.opens = append(c.opens, "> "+open)
+		c.opens[1] = "> " + open
 	}
 	if clean := path.Clean(to.Text); clean != to.Text {
 		texts = append(texts, strings.TrimSuffix(operator, ">>")+"> "+clean)
 	}
-	c.opens = append(c.opens, operator+" "+open)
+	c.opens[0] = operator + " " + open
 	f.script.texts = append(f.script.texts, texts...)
 	f.script.Commands = append(f.script.Commands, c)
 	f.script.NotPlain = notPlainRedirect

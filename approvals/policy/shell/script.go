@@ -44,10 +44,10 @@ type Script struct {
 
 // Command is one simple command.
 type Command struct {
-	Words []string // quoting removed; unknown is in place of what only a shell knows
-	wild  []bool   // which words have a * or ? that a shell expands; nil: none
-	opens []string // the words with a space between, a word that a shell may expand ending with unknown
-	//               where it may; of a program with a folder a second time without that
+	Words []string  // quoting removed; unknown is in place of what only a shell knows
+	wild  []bool    // which words have a * or ? that a shell expands; nil: none
+	opens [2]string // the words with a space between, a word that a shell may expand ending with unknown
+	//               where it may; of a program with a folder, or of >>, in a second way too
 	source commandSource
 	Folder string // that cd has changed to before it, as far as is known; or ""
 
@@ -84,15 +84,6 @@ type dataFlow struct {
 	listed bool // it is xargs, runs a reader and reads names of files
 	feeds  bool // other commands have what it writes as words
 	runs   bool // it runs what it reads
-}
-
-// commandSource is where in a script a command is.
-type commandSource struct {
-	stmt    *syntax.Stmt // of which the command is, or nil
-	script  string       // that the statement is in
-	expands string       // source of the first word that a shell expands, where it is known; or ""
-	leftOut []string     // the words of the command that it replaces and does not have
-	sets    []string     // values of variables in front of it: see Sets
 }
 
 // Parse reads a script and finds its commands.
@@ -223,9 +214,13 @@ func (f *finder) plain(list []quoting.PlainCommand, src string, depth int) *Scri
 	for _, one := range list {
 		s.texts = append(s.texts, one.Text)
 		c := f.command(one.Words, false, depth)
+		c.source.literal = one.Text
 		for _, w := range one.Words {
 			if !w.Certain() && c.source.expands == "" {
 				c.source.expands = w.Text
+			}
+			if w.Why != "" || w.Wild {
+				c.source.literal = ""
 			}
 			if s.NotSimple == "" && !(w.Leading && f.table.OnlyShows(c.Words[0])) {
 				s.NotSimple, s.NotPlain = w.Why, w.Why

@@ -10,6 +10,16 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
+// commandSource is where in a script a command is.
+type commandSource struct {
+	stmt    *syntax.Stmt // of which the command is, or nil
+	script  string       // that the statement is in
+	literal string       // all of it, if its words are separated by one space and all shells read them literally; or ""
+	expands string       // source of the first word that a shell expands, where it is known; or ""
+	leftOut []string     // the words of the command that it replaces and does not have
+	sets    []string     // values of variables in front of it: see Sets
+}
+
 // noteOther notes a statement that is no simple command and has an effect of its own.
 func (s *Script) noteOther(n *syntax.Stmt, src string) {
 	part := otherPart{at: int(n.Pos().Offset())}
@@ -31,11 +41,11 @@ func (s *Script) noteOther(n *syntax.Stmt, src string) {
 	}
 }
 
-// Shown returns the commands of a script, the commands that they run, and the other parts, in
+// AppendShown adds the commands of a script, the commands that they run, and the other parts, in
 // order. Other parts of nested scripts are last.
-func (s *Script) Shown() []string {
+func (s *Script) AppendShown(all []string) []string {
 	if len(s.others) == 0 {
-		return shown(make([]string, 0, len(s.All)), s.All)
+		return shown(slices.Grow(all, len(s.All)), s.All)
 	}
 	type entry struct {
 		at    int
@@ -49,7 +59,6 @@ func (s *Script) Shown() []string {
 		entries = append(entries, entry{other.at, []string{other.text}})
 	}
 	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
-	var all []string
 	for _, one := range entries {
 		all = append(all, one.texts...)
 	}
@@ -119,6 +128,9 @@ func sourceOf(n syntax.Node, src string) string { return spanOf(n).in(src) }
 
 // Display is a command as one would write it.
 func (c *Command) Display() string {
+	if c.source.literal != "" {
+		return c.source.literal
+	}
 	words := c.Words
 	if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, unknown) }) {
 		words = slices.Clone(words)

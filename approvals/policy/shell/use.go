@@ -67,15 +67,21 @@ func (t *Programs) AppendUses(uses []Use, s *Script) []Use {
 
 // passesThrough reports whether a command does no more than those that it runs.
 func (c *Command) passesThrough() bool {
+	if !c.complete || c.opaque || len(c.inner) == 0 || strings.Contains(c.Words[0], "/") {
+		return false
+	}
 	name, _ := programs.Names(c.Words[0])
-	return c.complete && !c.opaque && len(c.inner) > 0 && !strings.Contains(c.Words[0], "/") && (c.kind.transparent || name == "xargs" || isPlainShell(name))
+	return c.kind.transparent || name == "xargs" || isPlainShell(name)
 }
 
 func (t *Programs) use(c *Command) Use {
 	u := Use{Command: c, Program: path.Base(c.Words[0]), Folder: c.Folder}
 	u.Words = make([]Word, len(c.Words))
 	for i, text := range c.Words {
-		u.Words[i] = Word{Text: strings.ReplaceAll(text, unknown, "…"), Known: !strings.Contains(text, unknown), Glob: c.isWild(i)}
+		u.Words[i] = Word{Text: text, Known: !strings.Contains(text, unknown), Glob: c.isWild(i)}
+		if !u.Words[i].Known {
+			u.Words[i].Text = strings.ReplaceAll(text, unknown, "…")
+		}
 	}
 	if c.Redirect {
 		return u.redirection()
@@ -88,7 +94,8 @@ func (t *Programs) use(c *Command) Use {
 	if u.Class == programs.Read && len(c.Sets()) > 0 {
 		u.Class, u.Why = programs.Check, "may load code from the folders of a variable"
 	}
-	u.Subcommand = strings.Join(programs.Subcommand(t.Table, c.Words[:length]), " ")
+	var room [4]string
+	u.Subcommand = strings.Join(programs.AppendSubcommand(room[:0], t.Table, c.Words[:length]), " ")
 	u.Paths = u.paths(entry, length)
 	return u
 }

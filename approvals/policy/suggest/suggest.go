@@ -145,14 +145,12 @@ func suggestCommands(c *resource.ParsedCall) []string {
 			return []string{}
 		}
 		for _, command := range script.Commands {
-			text := shell.QuoteWords(command.Words)
-			if p, err := shell.NewAllowPattern(text); err != nil || !p.Covers(command, c.Known.Programs) || !meansItself(text) {
+			text := shell.Suggest(command, c.Known.Programs, len(command.Words), false)
+			if !meansItself(text) {
 				return []string{}
 			}
 			exact = append(exact, c.Call.Tool+"("+text+")")
-			for _, text := range widerCommands(c, command, uses) {
-				wider = append(wider, c.Call.Tool+"("+text+")")
-			}
+			wider = appendWider(wider, c, command, uses)
 		}
 	}
 	return unique(append(exact, wider...))
@@ -164,18 +162,17 @@ func readsAnything(u shell.Use) bool {
 	return u.Class == programs.Unknown && u.Command.Fed() && !u.Command.Redirect
 }
 
-// widerCommands returns the wider patterns for a command, or for the commands that it replaces.
-func widerCommands(c *resource.ParsedCall, command *shell.Command, uses []shell.Use) []string {
-	var found []string
+// appendWider adds the wider patterns for a command, or for the commands that it replaces.
+func appendWider(found []string, c *resource.ParsedCall, command *shell.Command, uses []shell.Use) []string {
 	if same := command.Instead(); len(same) > 0 {
 		for _, one := range same {
-			found = append(found, widerCommands(c, one, uses)...)
+			found = appendWider(found, c, one, uses)
 		}
 		return found
 	}
 	if i := slices.IndexFunc(uses, func(u shell.Use) bool { return u.Command == command }); i >= 0 && len(c.SecretWords(command)) == 0 {
 		if text := widerCommand(c.Known.Programs, &uses[i]); text != "" {
-			found = append(found, text)
+			found = append(found, c.Call.Tool+"("+text+")")
 		}
 	}
 	return found
@@ -201,8 +198,7 @@ func widerCommand(t *shell.Programs, u *shell.Use) string {
 		if other, _ := t.ClassOf(append(begin, "x"), nil); other.Class != u.Class {
 			return "" // it depends on the operand
 		}
-		text := shell.QuoteWords(begin) + ":*"
-		if p, err := shell.NewAllowPattern(text); err == nil && p.Covers(u.Command, t) && len(text) <= MaxPattern && match.Visible(text) == text {
+		if text := shell.Suggest(u.Command, t, n, true); text != "" && len(text) <= MaxPattern && match.Visible(text) == text {
 			return text
 		}
 	}

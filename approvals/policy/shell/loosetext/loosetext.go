@@ -125,8 +125,10 @@ func AppendNames(names []string, text string) ([]string, bool) {
 
 // FirstWord returns the text before the first white space.
 func FirstWord(text string) string {
-	if i := strings.IndexAny(text, " \t\n"); i >= 0 {
-		return text[:i]
+	for i := range len(text) {
+		if text[i] == ' ' || text[i] == '\t' || text[i] == '\n' {
+			return text[:i]
+		}
 	}
 	return text
 }

@@ -13,13 +13,20 @@ import (
 //go:embed classes.yaml
 var classesFile []byte
 
+// stated is what the table states of a command.
+type stated struct {
+	entries []Entry
+	runner  *Program // the options of a runner of tasks; nil: it is none
+}
+
 func readClasses(r *strictyaml.Reader, t *Table) {
-	t.classes = map[string][]Entry{}
+	t.stated = map[string]stated{}
 	keys := []strictyaml.Key{{Name: "tasks", Read: func(n *yaml.Node, path string) {
-		t.tasks.runners = map[string]*Program{}
 		r.Mapping(n, path, []strictyaml.Key{
 			{Name: "runners", Read: func(n *yaml.Node, path string) {
-				r.Members(n, path, func(name, value *yaml.Node, path string) { t.tasks.runners[name.Value] = readProgram(r, value, path) })
+				r.Members(n, path, func(name, value *yaml.Node, path string) {
+					t.stated[name.Value] = stated{t.stated[name.Value].entries, readProgram(r, value, path)}
+				})
 			}},
 			{Name: "checks", Read: setNames(r, &t.tasks.checks)},
 			{Name: "never", Read: setNames(r, &t.tasks.never)},
@@ -67,10 +74,10 @@ func (t *Table) readEntry(r *strictyaml.Reader, n *yaml.Node, path string, class
 		if before, option, found := strings.Cut(name, " -"); found {
 			name, one.option = before, "-"+option
 		}
-		t.classes[name] = append(t.classes[name], one)
+		t.stated[name] = stated{append(t.stated[name].entries, one), t.stated[name].runner}
 		for i := strings.LastIndexByte(name, ' '); i > 0; i = strings.LastIndexByte(name[:i], ' ') {
-			if begin := name[:i]; t.classes[begin] == nil {
-				t.classes[begin] = []Entry{} // nothing is stated of it alone
+			if begin := t.stated[name[:i]]; begin.entries == nil {
+				t.stated[name[:i]] = stated{[]Entry{}, begin.runner} // it has no class of its own
 			}
 		}
 	}
@@ -132,11 +139,11 @@ func (t *Table) classOf(argv []string, wild []bool) (Entry, int) {
 	if e, length := t.tasks.own.classOf(name, argv); e.Class != Unknown {
 		return e, length
 	}
-	entries, runner, length := t.longest(name, argv)
-	if t.tasks.runs(runner, argv[length:]) || (length > 1 && t.tasks.runs(t.tasks.runners[name], argv[1:])) { // npm run test, npm test
+	found, length := t.longest(name, argv)
+	if t.tasks.runs(found.runner, argv[length:]) || (length > 1 && t.tasks.runs(t.stated[name].runner, argv[1:])) { // npm run test, npm test
 		return t.tasks.entry(argv[length:]), length
 	}
-	e := choose(entries, argv[length:])
+	e := choose(found.entries, argv[length:])
 	if e.Class == Unknown && t.RunsOthers(argv[0]) {
 		return Entry{Class: Run, Why: "may run other programs"}, length
 	}
@@ -160,10 +167,10 @@ func (t *Table) dashed(name string, argv []string) []string {
 	return argv
 }
 
-// longest returns the entries, and the runner of tasks, of the longest name that the words of a command begin with,
-// not counting options in front of subcommands.
-func (t *Table) longest(name string, argv []string) (entries []Entry, runner *Program, length int) {
-	entries, runner, length = t.classes[name], t.tasks.runners[name], 1
+// longest returns what is stated of the longest name that the words of a command begin with, not counting options
+// in front of subcommands.
+func (t *Table) longest(name string, argv []string) (found stated, length int) {
+	found, length = t.stated[name], 1
 	var room [64]byte
 	at, walk := append(room[:0], name...), optionWalk{at: t.options[name]}
 	for i, word := range argv[1:] {
@@ -173,16 +180,15 @@ func (t *Table) longest(name string, argv []string) (entries []Entry, runner *Pr
 			continue
 		}
 		at = append(append(at, ' '), word...)
-		found, known := t.classes[string(at)]
-		runs := t.tasks.runners[string(at)]
-		if !known && runs == nil {
+		longer, known := t.stated[string(at)]
+		if !known {
 			break
 		}
-		if len(found) > 0 || runs != nil {
-			entries, runner, length = found, runs, i+2
+		if len(longer.entries) > 0 || longer.runner != nil {
+			found, length = longer, i+2
 		}
 	}
-	return entries, runner, length
+	return found, length
 }
 
 // choose returns the entry for the rest of a command's words: the most severe of those with an

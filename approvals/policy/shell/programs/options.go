@@ -206,10 +206,10 @@ func (p *Program) barred(text string) bool {
 
 // ScriptWord returns the index of the word of a command that is a script which only prints, or 0.
 func (t *Table) ScriptWord(argv []string) int {
-	w := optionWalk{at: t.options[argv[0]]}
 	if !t.TakesScript(argv[0]) {
 		return 0
 	}
+	w := optionWalk{at: t.options[argv[0]]}
 	for i, word := range argv[1:] {
 		if may := w.word(word, false); !may {
 			return 0
@@ -263,10 +263,9 @@ func (t *Table) WithoutGlobals(argv []string) (rest, folders []int, ok bool) {
 	return rest, folders, true
 }
 
-// Subcommand returns the words of a command up to its subcommand without the program, options and
+// AppendSubcommand adds the words of a command up to its subcommand without the program, options and
 // their values.
-func Subcommand(t *Table, argv []string) []string {
-	var names []string
+func AppendSubcommand(names []string, t *Table, argv []string) []string {
 	walk := optionWalk{at: t.options[argv[0]]}
 	for _, word := range argv[1:] {
 		isValue := walk.value

@@ -113,7 +113,7 @@ func (o *own) harmless(words []string) bool {
 // not one that is known by its name, or that a package manager put there.
 func (o *own) isProgram(t *Table, folder string, argv []string) bool {
 	name := path.Base(argv[0])
-	known := t.RunsOthers(name) || t.Listed(name) || t.classes[name] != nil
+	known := t.RunsOthers(name) || t.Listed(name) || t.stated[name].entries != nil
 	return !known && (folder == "./" || !t.tasks.started.folders[folder]) && o.harmless(argv)
 }
 

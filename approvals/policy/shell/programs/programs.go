@@ -20,7 +20,7 @@ type Table struct {
 	recursive    map[string]bool     // those that are searchers with -r
 	patternFirst map[string]bool     // those whose first operand is what they search for
 	like         map[string][]string // by name, subcommand and option
-	classes      map[string][]Entry  // by name, or name and subcommand
+	stated       map[string]stated   // by name, or name and subcommand
 	onlyShow     map[string]bool
 	lists        [][]string
 	tasks        tasks
@@ -62,7 +62,7 @@ func isVersion(c byte) bool { return ('0' <= c && c <= '9') || c == '.' || c == 
 
 func among(all map[string]bool, word string) bool {
 	name, base := Names(word)
-	return all[name] || all[base]
+	return all[name] || (base != name && all[base])
 }
 
 // Wrapper is how a program runs another one, or nil.

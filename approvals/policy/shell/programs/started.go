@@ -12,7 +12,7 @@ import (
 
 // started is what may be in front of a check, and what checks leave behind.
 type started struct {
-	launchers []launcher
+	launchers map[string][]launcher // by their first word
 	folders   map[string]bool
 	caches    map[string]bool
 }
@@ -26,6 +26,7 @@ type launcher struct {
 func (s *started) keys(r *strictyaml.Reader) []strictyaml.Key {
 	return []strictyaml.Key{
 		{Name: "launchers", Read: func(n *yaml.Node, path string) {
+			s.launchers = map[string][]launcher{}
 			r.List(n, path, "launchers", func(n *yaml.Node, path string) { s.readLauncher(r, n, path) })
 		}},
 		{Name: "folders", Read: setNames(r, &s.folders)},
@@ -47,13 +48,14 @@ func (s *started) readLauncher(r *strictyaml.Reader, n *yaml.Node, path string) 
 		{Name: "only", Read: setNames(r, &only)},
 	})
 	for _, name := range names {
-		s.launchers = append(s.launchers, launcher{strings.Fields(name), only})
+		words := strings.Fields(name)
+		s.launchers[words[0]] = append(s.launchers[words[0]], launcher{words, only})
 	}
 }
 
 // launched returns the entry of the check that a launcher starts, or none.
 func (t *Table) launched(argv []string, wild []bool) (Entry, int) {
-	for _, l := range t.tasks.started.launchers {
+	for _, l := range t.tasks.started.launchers[argv[0]] {
 		n := len(l.words)
 		if len(argv) <= n || !slices.Equal(argv[:n], l.words) || (l.only != nil && !l.only[argv[n]]) {
 			continue
@@ -99,7 +101,7 @@ func (s *started) onlyCaches(rest []string) bool {
 	return found
 }
 
-// removes returns the entry of rm for what is made again or was temporary, or none.
+// removes returns the entry of rm for paths that are made again or were temporary, or none.
 func (s *started) removes(rest []string, wild []bool) Entry {
 	switch {
 	case s.onlyCaches(rest):

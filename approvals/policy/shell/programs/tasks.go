@@ -7,9 +7,8 @@ import (
 
 // tasks is which tasks of a project are its checks.
 type tasks struct {
-	runners map[string]*Program
-	checks  map[string]bool
-	never   map[string]bool
+	checks map[string]bool
+	never  map[string]bool
 
 	arguments *Program // options that may follow --
 	started   started
