@@ -186,13 +186,17 @@ func (l *Limits) quoted(payloads [][]byte, failed bool) error {
 	if l.Quotes == nil {
 		return nil
 	}
+	quotes := l.Quotes()
+	if quotes == nil {
+		return nil
+	}
 	for _, failure := range payloads {
 		if response := gjson.GetBytes(failure, "response"); response.Exists() {
 			failure = []byte(response.Get("error").Raw) // the rest repeats the request
 		} else if !failed {
 			failure = []byte(gjson.GetBytes(failure, "error").Raw)
 		}
-		if l.Quotes(failure) {
+		if quotes(failure) {
 			return &Error{Code: CodeUpstreamUnreachable, Reason: "the upstream reports an error in its answer; the text of the error was withheld: it quotes content that is hidden from the agent"}
 		}
 	}

@@ -161,9 +161,9 @@ type Limits struct {
 	// Offered reports whether heldcall offered a tool of a name and a description. Upstream
 	// may repeat the offer in its answer, and the agent must not see it. Nil: none.
 	Offered func(name, description string) bool
-	// Quotes reports whether an error that upstream reports inside an answer quotes what the
-	// agent must not see. Nil: none does.
-	Quotes func(failure []byte) bool
+	// Quotes returns what reports whether an error that upstream reports inside an answer quotes
+	// what the agent must not see. It may be nil and return nil: none does.
+	Quotes func() func(failure []byte) bool
 	// Pass reports whether a tool is allowed by its name alone, so that the fragments of
 	// a call of it need not be buffered. It is called once for each such call, before its
 	// first byte leaves. Nil: no tool is.

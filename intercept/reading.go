@@ -11,6 +11,8 @@ import (
 // ends gjson's ForEach. The zero value is ready for use.
 type Reading struct {
 	strictjson.Abridged // the payload, if it is abridged
+	// Quiet reports that [strictjson.NamesCall] is false for the payload: no part of it is suspect.
+	Quiet bool
 
 	reason string
 }
@@ -41,11 +43,18 @@ func (r *Reading) Unknown(key string, v gjson.Result, known ...string) bool {
 	if strictjson.Misspelt(key, known...) {
 		return r.Fail("a known field is spelt in another letter case")
 	}
+	if r.Quiet {
+		return true
+	}
 	if reason := strictjson.Suspect(key, v); reason != "" {
 		return r.Fail(reason)
 	}
 	return true
 }
+
+// NamedInput reports whether an object of the payload has both a name and an input, as every
+// form of a call has.
+func (r *Reading) NamedInput(v gjson.Result) bool { return !r.Quiet && strictjson.NamedInput(v) }
 
 // Number reads an index. All clients read whole numbers without a sign alike.
 func (r *Reading) Number(into *int, v gjson.Result, what string) bool {

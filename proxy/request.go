@@ -160,6 +160,9 @@ func (r *agentRequest) retried() bool {
 // not.
 func (r *agentRequest) patience() (least time.Duration) {
 	for _, id := range []headerID{idTimeout, idReadTimeout} {
+		if !r.has(id) {
+			continue
+		}
 		seconds, err := strconv.ParseFloat(r.text(id), 64)
 		if d := time.Duration(seconds * float64(time.Second)); err == nil && d > 0 && (least == 0 || d < least) {
 			least = d

@@ -40,7 +40,7 @@ func (d *decoder) block(o *opening, v gjson.Result) bool {
 	case kind == "server_tool_use" || kind == "mcp_tool_use":
 		o.name = v.Get("name").String()
 		return d.hosted(o, v)
-	case strictjson.NamedInput(v):
+	case d.NamedInput(v):
 		return d.Fail("a block of another type has a name and an input")
 	case results[kind]:
 		return d.hosted(o, v)

@@ -119,6 +119,9 @@ func (b *body) open(part *intercept.Part, o *opening, index int) (*block, error)
 	if err := b.mayOpen(o); err != nil {
 		return nil, err
 	}
+	if !b.whole { // an event is not kept
+		o.raw = strings.Clone(o.raw)
+	}
 	block, err := b.blocks.add(o, index)
 	if err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ type grown struct {
 }
 
 func newBlock(o *opening, index, attempt int) *block {
-	b := &block{Unit: intercept.Unit{Call: o.role == roleCall}, index: index, attempt: attempt, role: o.role, unknown: o.unknown, opened: strings.Clone(o.raw)}
+	b := &block{Unit: intercept.Unit{Call: o.role == roleCall}, index: index, attempt: attempt, role: o.role, unknown: o.unknown, opened: o.raw}
 	if b.Of = b; o.role == roleCall {
 		b.call = newCall(o)
 	}

@@ -204,14 +204,19 @@ func (d *decoder) checkComplete(root gjson.Result) bool {
 
 // decodeWhole decodes a whole answer as [decode] does an event.
 func decodeWhole(payload string) (*message, error) {
+	return decodeMessage(payload, !strictjson.NamesCall(payload))
+}
+
+// decodeMessage is [decodeWhole]. Quiet is that of [intercept.Reading].
+func decodeMessage(payload string, quiet bool) (*message, error) {
 	m := &message{}
 	root := gjson.Parse(payload)
 	d := decoder{event: &event{}}
+	d.Quiet = quiet
 	if !root.IsObject() {
 		d.Unknown("", root)
 		return m, d.Err()
 	}
-	m.failed = root.Get("type").Str == "error" || root.Get("error").Type != gjson.Null
 	if d.message(m, root); m.failed {
 		m.object = false
 	}
@@ -220,7 +225,7 @@ func decodeWhole(payload string) (*message, error) {
 
 // message reads a message: a whole answer, or the start of a streamed one.
 func (d *decoder) message(m *message, v gjson.Result) bool {
-	if !v.IsObject() || strictjson.NamedInput(v) {
+	if !v.IsObject() || d.NamedInput(v) {
 		return d.Fail("a message is not an object, or is a call itself")
 	}
 	m.object = true
@@ -232,7 +237,11 @@ func (d *decoder) message(m *message, v gjson.Result) bool {
 			m.id = v.Raw
 		case "model":
 			m.model = v.Raw
-		case "type", "role", "error":
+		case "type":
+			m.failed = m.failed || v.Str == "error"
+		case "error":
+			m.failed = m.failed || v.Type != gjson.Null
+		case "role":
 		case "usage":
 			return d.usage(m, v)
 		default:

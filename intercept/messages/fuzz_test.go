@@ -2,6 +2,8 @@ package messages
 
 import (
 	"bytes"
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -124,6 +126,29 @@ func checkChunking(t *testing.T, body, sizes []byte, limit int) {
 	one := play(t, [][]byte{body}, nil, limits, intercepttest.Mixed)
 	cut := play(t, [][]byte{body}, sizes, limits, intercepttest.Mixed)
 	intercepttest.CheckSame(t, one, cut)
+}
+
+// FuzzQuiet: a whole answer without a word that only calls have is read as if each part of it
+// was searched for a call.
+func FuzzQuiet(f *testing.F) {
+	for _, block := range []string{
+		`{"type":"text","text":"call","citations":[{"type":"x","input_tokens":1}]}`, `{"type":"thinking","thinking":"hm","signature":"s"}`, aCall,
+		`{"type":"search_result","source":"s","content":[{"name":"a"}]}`, `{"type":"later","data":{"name":"a"}}`, `{"type":"text","name":"a","parameters":0}`,
+	} {
+		f.Add(whole(block, "end_turn"))
+		f.Add(`{"type":"error","error":{"type":"overloaded_error"},"content":[` + block + `]}`)
+		f.Add(`{"Content":[` + block + `],"name":"a"}`)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		if strictjson.Strict([]byte(body)) != nil || strictjson.NamesCall(body) {
+			return
+		}
+		got, gotErr := decodeMessage(body, true)
+		want, wantErr := decodeMessage(body, false)
+		if fmt.Sprint(gotErr) != fmt.Sprint(wantErr) || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%s: got %+v, %v; want %+v, %v", body, got, gotErr, want, wantErr)
+		}
+	})
 }
 
 // FuzzSplice: hidden turns go into any history the same way each time, and

@@ -47,8 +47,7 @@ func (s *resolution) interimRecord() *history.Record {
 // repeatRecord is the record of an answer that hides nothing, for later requests for the
 // same answer. It is nil where there can be none.
 func (s *resolution) repeatRecord() *history.Record {
-	retrievable := s.body.resumable() || s.body.stored()
-	if s.plan.Aborted != nil || len(s.prior.ruled) == 0 || !retrievable {
+	if s.plan.Aborted != nil || len(s.prior.ruled) == 0 || !(s.body.resumable() || s.body.stored()) {
 		return nil
 	}
 	return s.newRecord()
@@ -72,15 +71,16 @@ func (s *resolution) record() *history.Record {
 	if s.req.Operation.IsAuxiliary() {
 		return nil
 	}
-	rec := s.newRecord()
-	if o := s.body.object; !s.body.failed && o != nil && !o.Pending() {
-		rec.Delivered = s.req.Known.Delivered
+	delivered := s.req.Known.Delivered
+	if o := s.body.object; s.body.failed || o == nil || o.Pending() {
+		delivered = nil
 	}
-	rec.HostedRuns = s.prior.ran
 	hidden := s.hides()
-	if !hidden && len(rec.Delivered)+len(rec.HostedRuns) == 0 {
+	if !hidden && len(delivered)+len(s.prior.ran) == 0 {
 		return nil
 	}
+	rec := s.newRecord()
+	rec.Delivered, rec.HostedRuns = delivered, s.prior.ran
 	last := s.round(s.outputs())
 	rounds := append(slices.Clone(s.prior.rounds), last)
 	s.seen(rec, rounds)

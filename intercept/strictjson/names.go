@@ -28,11 +28,17 @@ func NamesCall[T []byte | string](json T) bool {
 		}
 		text, json = text[:end], text[end+1:]
 		name := colonNext(json)
-		if (name || typed) && MayHoldCall(text) {
+		if (name || typed) && MayHoldCall(text) && (typed || suspectName(string(text))) {
 			return true
 		}
 		typed = name && len(text) == len("type") && strings.EqualFold(string(text), "type")
 	}
+}
+
+// suspectName reports whether a name, with escapes, is one for which [Suspect] may refuse a
+// value: input_tokens, the name of a number in most answers, is none.
+func suspectName(name string) bool {
+	return strings.IndexByte(name, '\\') >= 0 || isInput(name) || strings.Contains(strings.ToLower(name), "call")
 }
 
 // Strings yields the contents of each string of strict JSON, with escapes, and whether it is

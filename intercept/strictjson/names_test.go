@@ -26,6 +26,11 @@ func TestNamesCall(t *testing.T) {
 		{`{"type":{"a":"a call"}}`, true},
 		{`{"name":"bash","input":{}}`, true},
 		{`{"a`, true},
+		{`{"usage":{"input_tokens":1,"server_tool_use":null},"name":"x","actions":[],"approval":{}}`, false},
+		{`{"Action":1}`, true},
+		{`{"parameter\u017f":1}`, true},
+		{"{\"argument\u017f\":1}", true},
+		{`{"parallel_tool_calls":true}`, true},
 	}
 	for _, tt := range tests {
 		if got, bytes := NamesCall(tt.json), NamesCall([]byte(tt.json)); got != tt.want || bytes != tt.want {
@@ -40,6 +45,7 @@ func FuzzNamesCall(f *testing.F) {
 	for _, in := range []string{
 		`{"tool_calls":[{"function":{"name":"x","arguments":"{}"}}]}`, `{"t\u006fol_\u0063alls":[1]}`, `{"a":{"name":"x","input":{}}}`,
 		`{"content":"call me \" \\"}`, `{"CALLS":["x"]}`, `{"x":{"type":"function_call"}}`, `{"type":["call"],"TYPE":{"x":"tool_use"}}`, `{"argument\u017f":1,"name":"x"}`,
+		"{\"argument\u017f\":1,\"name\":\"x\"}", `{"a":[{"input_tokens":1,"name":"x","ACTION":null}]}`,
 	} {
 		f.Add([]byte(in))
 	}

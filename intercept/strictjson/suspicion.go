@@ -73,9 +73,17 @@ type Named struct{ name, input bool }
 // Note takes the next field.
 func (n *Named) Note(key string, v gjson.Result) {
 	n.name = n.name || (strings.EqualFold(key, "name") && v.Type == gjson.String)
+	n.input = n.input || isInput(key)
+}
+
+// isInput reports whether a key is a name of the input of a call.
+func isInput(key string) bool {
 	for _, name := range [...]string{"arguments", "input", "parameters", "action"} {
-		n.input = n.input || strings.EqualFold(key, name)
+		if strings.EqualFold(key, name) {
+			return true
+		}
 	}
+	return false
 }
 
 // Input reports whether the fields so far have both a name and an input.

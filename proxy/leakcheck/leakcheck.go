@@ -35,6 +35,15 @@ func Quotes(body, sent, agents []byte) bool {
 	return len(body) > maxSearched || quotes(body, sent, agents)
 }
 
+// Hidden returns [Quotes] for the errors of an answer, nil if nothing is hidden: upstream has got the
+// request of the agent.
+func Hidden(sent, agents []byte) func(failure []byte) bool {
+	if bytes.Equal(agents, sent) {
+		return nil
+	}
+	return func(failure []byte) bool { return Quotes(failure, sent, agents) }
+}
+
 // quotes reports whether text and from have letters and digits in a row in common that
 // known has not. The characters between those are not compared: a server that quotes a
 // JSON text encodes it again.

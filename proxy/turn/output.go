@@ -47,8 +47,8 @@ func (o *output) begin(pass func(intercept.Call) bool) {
 	o.answer = intercept.NewAnswer(o.conversation.Parsed, intercept.Limits{
 		Pass: pass, MaxBytes: limits.MaxBody, MaxContinuations: limits.MaxContinuations, TurnID: o.conversation.Request.Turn,
 		Offered: o.conversation.Offered.InAnswer(),
-		Quotes: func(failure []byte) bool {
-			return leakcheck.Quotes(failure, o.exchange.Next.Body, o.conversation.Request.Envelope.Body)
+		Quotes: func() func(failure []byte) bool {
+			return leakcheck.Hidden(o.exchange.Next.Body, o.conversation.Request.Envelope.Body)
 		},
 	})
 }

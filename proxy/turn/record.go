@@ -18,7 +18,7 @@ import (
 // again.
 func (r *review) record(ctx context.Context, settled intercept.Resolution, passed []intercept.Call, n int, s *stored) error {
 	called := len(r.calls) > 0 || len(passed) > 0
-	if r.rules().JudgesResults() {
+	if !called || r.rules().JudgesResults() {
 		r.conversation.Hidden.Released(append(r.gotten(), passed...))
 	}
 	if err := r.conversation.Hidden.Remember(ctx, settled, called); err != nil {

@@ -83,9 +83,10 @@ func (o *Object) field(d *intercept.Reading, key string, v gjson.Result) bool {
 	return d.Unknown("", v)
 }
 
-// echoesNoCall reports whether there is no call in a field that repeats the request.
+// echoesNoCall reports whether there is no call in a field that repeats the request: a text has none.
 func echoesNoCall(d *intercept.Reading, v gjson.Result) bool {
-	return !mayHaveItem(v.Raw) || !callsWithin(v, 0) || d.Fail("a response echoes a call where none belongs")
+	text := !v.IsObject() && !v.IsArray()
+	return text || !mayHaveItem(v.Raw) || !callsWithin(v, 0) || d.Fail("a response echoes a call where none belongs")
 }
 
 func (o *Object) list(d *intercept.Reading, v gjson.Result) bool {
