@@ -25,12 +25,15 @@ func freeMemory() {
 }
 
 const (
-	// manyBytes is how much live memory counts as much. Up to it Go may keep as much garbage,
-	// which costs the least time; beyond it less, so that very many holds fit.
+	// manyBytes is how much live memory of holds counts as much. Up to it Go may keep as much garbage as
+	// live memory, and leastGarbage at least, which costs the least time; beyond it less, so that very many
+	// holds fit.
 	manyBytes     = 128 << 20
+	heldBytes     = 64 << 10 // of a hold, at most; what is live beside the holds is the history in the store
 	normalGarbage = 100      // percent of live memory
-	someGarbage   = 30       // of much live memory, when the store has released its own
-	littleGarbage = 10       // of much live memory, before
+	leastGarbage  = 32 << 20 // bytes: beside less live memory Go collects many times a second
+	someGarbage   = 30       // of much live memory of holds, when the store has released its own
+	littleGarbage = 10       // of much live memory of holds, before
 	otherBytes    = 32 << 20 // what Go needs beside the heap and stacks
 )
 
@@ -43,23 +46,13 @@ const (
 	burstHeld                // they wait, and the store has memory of their beginning
 )
 
-// limitGarbage sets how much garbage Go may keep. While holds begin, it also limits the free
-// memory that Go keeps from the system. It leaves GOGC and GOMEMLIMIT of the environment as
-// they are.
-func limitGarbage(b burst) {
+// limitGarbage sets how much garbage Go may keep, with a number of connections that may be held. While
+// holds begin, it also limits the free memory that Go keeps from the system. It leaves GOGC and
+// GOMEMLIMIT of the environment as they are.
+func limitGarbage(b burst, conns int) {
 	used := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}}
 	runtimemetrics.Read(used)
-	live, stacks := used[0].Value.Uint64(), used[1].Value.Uint64()
-	many := live > manyBytes
-	percent, limit := normalGarbage, int64(math.MaxInt64)
-	switch {
-	case many && b == burstBegins:
-		percent, limit = littleGarbage, int64(live+stacks)*(100+littleGarbage)/100+otherBytes
-	case many && b == burstHeld:
-		percent = littleGarbage
-	case many:
-		percent = someGarbage
-	}
+	percent, limit := garbageLimits(b, conns, used[0].Value.Uint64(), used[1].Value.Uint64())
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(percent)
 	}
@@ -68,12 +61,40 @@ func limitGarbage(b burst) {
 	}
 }
 
+// garbageLimits returns the percentage of live memory that Go may keep as garbage, and the limit of its
+// memory in bytes, with a live heap and stacks.
+func garbageLimits(b burst, conns int, live, stacks uint64) (percent int, limit int64) {
+	least := leastGarbage * 100 / max(live, leastGarbage/10) // percent; before the first collection nothing counts as live
+	percent, limit = max(normalGarbage, int(least)), math.MaxInt64
+	if held := min(live, uint64(conns)*heldBytes); held > manyBytes {
+		of := uint64(littleGarbage)
+		if b == burstOver {
+			of = someGarbage
+		}
+		percent = int((held*of + (live-held)*normalGarbage) / live)
+		if b == burstBegins {
+			limit = int64(live+stacks)*int64(100+percent)/100 + otherBytes
+		}
+	}
+	return percent, limit
+}
+
+// afterCollections calls f after each garbage collection until it returns false.
+func afterCollections(f func() bool) {
+	runtime.AddCleanup(new([64]byte), func(struct{}) { // which is garbage at once
+		if f() {
+			afterCollections(f)
+		}
+	}, struct{}{})
+}
+
 // memoryReclaimer frees memory when a burst of holds is over, or when many streams have begun and
 // stay open. Go collects garbage after allocations, and there are none while all turns wait, for people or
 // for a model. The garbage of recording the holds would stay in use, which is larger than the holds, and so would
 // the stacks with which streams began. For some hundred of them it takes milliseconds.
 type memoryReclaimer struct {
-	free func()
+	free  func()
+	conns func() int // of agents
 
 	mu    sync.Mutex
 	timer *time.Timer // nil while nothing is to be freed
@@ -93,7 +114,22 @@ type began struct{ holds, streams int }
 func (r *memoryReclaimer) holdBegan() { r.add(began{holds: 1}) }
 
 // started is for the start of the program, which leaves as much garbage as a burst.
-func (r *memoryReclaimer) started() { r.add(began{holds: burstHolds}) }
+func (r *memoryReclaimer) started() {
+	r.add(began{holds: burstHolds})
+	afterCollections(r.collected)
+}
+
+// collected sets how much garbage Go may keep beside the memory that a collection has found live. It
+// returns false after the end.
+func (r *memoryReclaimer) collected() bool {
+	r.mu.Lock()
+	b, ended := r.burst, r.ended
+	r.mu.Unlock()
+	if !ended {
+		limitGarbage(b, r.conns())
+	}
+	return !ended
+}
 
 // streamBegan and streamEnded count an open stream.
 func (r *memoryReclaimer) streamBegan() { r.add(began{streams: 1}) }
@@ -118,7 +154,7 @@ func (r *memoryReclaimer) add(b began) {
 // check frees memory if there was a burst and it is over.
 func (r *memoryReclaimer) check() {
 	b, free := r.next()
-	limitGarbage(b)
+	limitGarbage(b, r.conns())
 	if free {
 		r.free()
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 )
 
+func noConns() int { return 0 }
+
 func TestMemoryReclaimer(t *testing.T) {
 	for name, c := range map[string]struct {
 		holds int
@@ -22,7 +24,7 @@ func TestMemoryReclaimer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var given atomic.Int32
-				r := &memoryReclaimer{free: func() { given.Add(1) }}
+				r := &memoryReclaimer{free: func() { given.Add(1) }, conns: noConns}
 				for range c.holds {
 					if r.holdBegan(); given.Load() > 0 {
 						t.Fatal("memory is given back while holds begin")
@@ -42,7 +44,7 @@ func TestMemoryReclaimer(t *testing.T) {
 func TestMemoryReclaimer_EachBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var given atomic.Int32
-		r := &memoryReclaimer{free: func() { given.Add(1) }}
+		r := &memoryReclaimer{free: func() { given.Add(1) }, conns: noConns}
 		for range 3 {
 			for range burstHolds {
 				r.holdBegan()
@@ -59,7 +61,7 @@ func TestMemoryReclaimer_EachBurst(t *testing.T) {
 func TestMemoryReclaimer_AfterTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var given atomic.Int32
-		r := &memoryReclaimer{free: func() { given.Add(1) }}
+		r := &memoryReclaimer{free: func() { given.Add(1) }, conns: noConns}
 		r.started()
 		time.Sleep(time.Hour)
 		synctest.Wait()
@@ -82,7 +84,7 @@ func TestMemoryReclaimer_Streams(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var given atomic.Int32
-				r := &memoryReclaimer{free: func() { given.Add(1) }}
+				r := &memoryReclaimer{free: func() { given.Add(1) }, conns: noConns}
 				for range c.begin {
 					if r.streamBegan(); given.Load() > 0 {
 						t.Fatal("memory is freed while streams begin")
@@ -104,7 +106,7 @@ func TestMemoryReclaimer_Streams(t *testing.T) {
 
 func TestMemoryReclaimer_EndsWithTheProxy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &memoryReclaimer{free: func() { t.Error("memory is given back after the end") }}
+		r := &memoryReclaimer{free: func() { t.Error("memory is given back after the end") }, conns: noConns}
 		for range burstHolds {
 			r.holdBegan()
 		}
@@ -115,27 +117,56 @@ func TestMemoryReclaimer_EndsWithTheProxy(t *testing.T) {
 	})
 }
 
-func TestLimitGarbage(t *testing.T) {
+func TestGarbageLimits(t *testing.T) {
+	const live, stacks = 2 * manyBytes, 8 << 20
+	const all = live / heldBytes // connections that may have all of it
+	for _, tt := range []struct {
+		b       burst
+		conns   int
+		live    uint64
+		percent int
+		limit   int64
+	}{
+		{burstBegins, all, live, littleGarbage, (live+stacks)*(100+littleGarbage)/100 + otherBytes},
+		{burstHeld, all, live, littleGarbage, math.MaxInt64},
+		{burstOver, all, live, someGarbage, math.MaxInt64},
+		{burstHeld, 0, live, normalGarbage, math.MaxInt64},
+		{burstHeld, all / 2, live, normalGarbage, math.MaxInt64},
+		{burstHeld, all * 3 / 4, live, (3*littleGarbage + normalGarbage) / 4, math.MaxInt64},
+		{burstBegins, all, leastGarbage, normalGarbage, math.MaxInt64},
+		{burstBegins, all, leastGarbage / 4, 400, math.MaxInt64},
+		{burstOver, 0, 0, 1000, math.MaxInt64},
+	} {
+		percent, limit := garbageLimits(tt.b, tt.conns, tt.live, stacks)
+		if percent != tt.percent || limit != tt.limit {
+			t.Errorf("%d, %d connections, %d live bytes: %d%%, at most %d bytes; want %d%%, %d bytes", tt.b, tt.conns, tt.live, percent, limit, tt.percent, tt.limit)
+		}
+	}
+}
+
+// After each collection the garbage that Go may keep follows the live memory.
+func TestMemoryReclaimer_Collected(t *testing.T) {
 	t.Setenv("GOGC", "")
 	t.Setenv("GOMEMLIMIT", "")
 	before, limit := debug.SetGCPercent(normalGarbage), debug.SetMemoryLimit(-1)
 	defer func() { debug.SetGCPercent(before); debug.SetMemoryLimit(limit) }()
-	live := make([]byte, 2*manyBytes)
-	runtime.GC()
-	for b, want := range map[burst]int{burstBegins: littleGarbage, burstHeld: littleGarbage, burstOver: someGarbage} {
-		limitGarbage(b)
-		got := debug.SetMemoryLimit(-1)
-		if limited := got < 4*manyBytes && got > 2*manyBytes; limited != (b == burstBegins) || (!limited && got != math.MaxInt64) {
-			t.Errorf("%d: with %d live bytes the limit is %d bytes", b, len(live), got)
-		}
-		if got := debug.SetGCPercent(normalGarbage); got != want {
-			t.Errorf("%d: with %d live bytes Go may keep %d%% of garbage, want %d%%", b, len(live), got, want)
+	r := &memoryReclaimer{free: func() {}, conns: noConns}
+	r.started()
+	const other = normalGarbage + 11
+	for range 2 {
+		debug.SetGCPercent(other)
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+			runtime.GC() // again: what the next collection is noticed by may have been made during the last one
+			if got := debug.SetGCPercent(other); got != other {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatal("a collection has not changed how much garbage Go may keep")
+			}
 		}
 	}
-	runtime.KeepAlive(live)
-	runtime.GC()
-	limitGarbage(burstBegins)
-	if got := debug.SetGCPercent(normalGarbage); got != normalGarbage {
-		t.Errorf("with little live memory Go may keep %d%% of garbage, want %d%%", got, normalGarbage)
+	r.end()
+	if r.collected() {
+		t.Error("collections are followed after the end")
 	}
 }

@@ -86,6 +86,7 @@ func New(o Options) (*Proxy, error) {
 	p.router = route.New(upstreams, o.Dialects, o.Routes)
 	p.base, p.stop = context.WithCancelCause(context.Background())
 	p.server = p.newServer()
+	p.reclaimer.conns = func() int { return int(p.server.GetOpenConnectionsCount()) }
 	return p, nil
 }
 
