@@ -15,14 +15,19 @@ const labelWidth = 11
 
 // Printer prints the lines of the demo. Text of models and reviewers is escaped.
 type Printer struct {
-	mu  sync.Mutex
-	out io.Writer
+	mu     sync.Mutex
+	out    io.Writer
+	prompt bool // the output ends with a prompt, without a line break
 }
 
-// Tell prints a line.
+// Tell prints a line, below a prompt.
 func (t *Printer) Tell(line Line) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.prompt {
+		fmt.Fprintln(t.out)
+		t.prompt = false
+	}
 	if line.Who == Heading {
 		fmt.Fprintf(t.out, "\n== %s\n", sanitize.Lines(line.Text))
 		return
@@ -38,5 +43,7 @@ func NewPrinter(out io.Writer) *Printer { return &Printer{out: out} }
 func (t *Printer) say(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	fmt.Fprintf(t.out, format, args...)
+	text := fmt.Sprintf(format, args...)
+	fmt.Fprint(t.out, text)
+	t.prompt = !strings.HasSuffix(text, "\n")
 }

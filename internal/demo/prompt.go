@@ -215,11 +215,9 @@ func (p *prompt) take(ctx context.Context, event approvals.Event, held *approval
 		if event.After != nil {
 			text += " " + string(event.After)
 		}
-		p.t.say("\n")
 		p.t.Tell(Line{Who: Reviewer, Text: textview.Join(": ", text, event.Note)})
 		return nil, nil
 	case approvals.EventApprovalExpired:
-		p.t.say("\n")
 		p.t.Tell(Line{Who: Heldcall, Text: "expired: no answer in time"})
 		return nil, nil
 	case approvals.EventCallAllowed:
