@@ -65,12 +65,27 @@ func figures(r *results) (all []figure) {
 		add(name+"decision to bytes, p50 ms", m.Decision.P50, false)
 		add(name+"ready again after kill -9, s", m.Ready.Seconds(), false)
 	}
+	addHistory(add, r.History)
 	for _, j := range r.Judging {
 		if j.judgedSize == typical {
 			add("judging a "+j.Call+", us", j.Took.Median, false)
 		}
 	}
 	return all
+}
+
+// addHistory adds the figures of many decided requests.
+func addHistory(add func(name string, value float64, more bool), all []historyResult) {
+	for _, h := range all {
+		name := fmt.Sprintf("%d decided: ", h.Decided)
+		add(name+"more MiB", float64(h.Full-h.Empty)/(1<<20), false)
+		add(name+"ready after a restart, s", h.Ready.Seconds(), false)
+		add(name+"held and approved calls a second", h.CallsNow, true)
+		add(name+"the same, of those before", h.CallsNow/h.Calls, true)
+		add(name+"KB on disk of each", float64(h.Disk)/1e3, false)
+		add(name+"a page of the list, p50 ms", h.Page.P50, false)
+		add(name+"a page of a search, p50 ms", h.Search.P50, false)
+	}
 }
 
 // savedIn returns the file in a folder with the saved result of short or of full runs. Their figures differ.

@@ -18,8 +18,13 @@ type heldCalls struct {
 
 // holdStreams starts n streams whose upstream has finished and whose calls are held. It asks heldcall nothing.
 func holdStreams(h *hop, d *dialect, n int) ([]*agent, error) {
+	return beginStreams(h.addr, d, shapeHeld, d.held, n, textEnded(d))
+}
+
+// textEnded reports whether the text of a held stream is at the agent.
+func textEnded(d *dialect) func(body []byte) bool {
 	textEnd := newScript(d, shapeHeld, d.held).callAt
-	return beginStreams(h.addr, d, shapeHeld, d.held, n, func(body []byte) bool { return len(body) >= textEnd })
+	return func(body []byte) bool { return len(body) >= textEnd }
 }
 
 // holdWhole sends n requests for whole answers whose calls are held. Nothing comes back while they are.

@@ -127,14 +127,17 @@ func (h *hop) started() (time.Duration, error) {
 	if err := h.launch(); err != nil {
 		return 0, err
 	}
-	for time.Since(began) < time.Minute {
+	for time.Since(began) < startLimit {
 		if h.console.Ready(context.Background()) == nil {
 			return time.Since(began), nil
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	return 0, fmt.Errorf("heldcall is not ready a minute after its start: %s", tail(h.logFile))
+	return 0, fmt.Errorf("heldcall is not ready %s after its start: %s", startLimit, tail(h.logFile))
 }
+
+// startLimit is longer than the verification of the audit log of a million decided requests.
+const startLimit = 10 * time.Minute
 
 func manyTable(all []manyResult) table {
 	t := table{

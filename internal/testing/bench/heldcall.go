@@ -25,6 +25,7 @@ type hop struct {
 	logFile string         // of heldcall
 
 	consoleURL string
+	natsURL    string
 	profiles   *profiles // of heldcall; nil when none are asked for
 	*process
 }
@@ -106,7 +107,7 @@ log: {level: warn}
 	}
 	cmd := exec.Command(bin, "serve", "--config", configFile)
 	cmd.Dir, cmd.Env = dir, os.Environ()
-	h := &hop{name: hopHeldcall, addr: addrs[0], consoleURL: "http://" + addrs[1], logFile: filepath.Join(dir, "log")}
+	h := &hop{name: hopHeldcall, addr: addrs[0], consoleURL: "http://" + addrs[1], natsURL: "nats://" + addrs[2], logFile: filepath.Join(dir, "log")}
 	h.process = &process{name: hopHeldcall, addr: addrs[0], cmd: cmd}
 	if o.profiles != "" {
 		h.profiles = &profiles{dir: o.profiles, prefix: filepath.Join(dir, "profile")}

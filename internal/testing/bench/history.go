@@ -12,18 +12,21 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/oklog/ulid/v2"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
 // historyResult has the figures of heldcall before and after many requests were decided.
 type historyResult struct {
 	Decided  int           `json:"decided"`
-	Empty    int64         `json:"empty_bytes"` // resident at rest, with the requests of the first calls only
+	Empty    int64         `json:"empty_bytes"` // resident at rest after a restart, without a request
 	Full     int64         `json:"full_bytes"`  // resident at rest after a restart, with the decided requests
 	Ready    time.Duration `json:"ready_after_restart_ns"`
 	Calls    float64       `json:"calls_per_second"` // held and approved, with few requests
@@ -38,6 +41,10 @@ const (
 	historyAgents = 64  // agents whose calls are held and approved, and writers that fill the store
 	historyReads  = 200 // of each kind
 	runLength     = 10  // requests of a run
+	callsTime     = 10 * time.Second
+	deliveryLimit = 10 * time.Minute // until the channels have read all events of the filled store
+	// idsForgotten is the time after which JetStream has no ids of old requests in memory: it keeps those of a minute.
+	idsForgotten = time.Minute
 )
 
 // history measures calls and memory, fills the store with decided requests, and measures again after a restart.
@@ -48,10 +55,10 @@ func (s *suite) history() error {
 	return s.fresh(hopHeldcall, heldcallOptions{policy: "ask", keepalive: defaultKeepalive}, func(h *hop) error {
 		r := historyResult{Decided: s.decided}
 		var err error
-		if r.Calls, err = h.approveCalls(10 * s.duration); err != nil {
+		if r.Empty, _, err = h.restarted(); err != nil {
 			return err
 		}
-		if r.Empty, _, err = h.restarted(); err != nil {
+		if r.Calls, err = h.approveCalls(callsTime); err != nil {
 			return err
 		}
 		if _, err := h.ended(syscall.SIGTERM); err != nil {
@@ -74,6 +81,11 @@ func (s *suite) history() error {
 		if _, err := h.started(); err != nil { // verifies the whole log once, as heldcall would have done while the log grew
 			return err
 		}
+		forgotten := time.After(idsForgotten)
+		if err := h.eventsDelivered(); err != nil {
+			return err
+		}
+		<-forgotten
 		if r.Full, r.Ready, err = h.restarted(); err != nil {
 			return err
 		}
@@ -84,7 +96,7 @@ func (s *suite) history() error {
 			return err
 		}
 		err = h.profiles.during(h, "held and approved calls", func() (err error) {
-			r.CallsNow, err = h.approveCalls(10 * s.duration)
+			r.CallsNow, err = h.approveCalls(callsTime)
 			return err
 		})
 		if err != nil {
@@ -93,6 +105,49 @@ func (s *suite) history() error {
 		s.results.History = append(s.results.History, r)
 		return nil
 	})
+}
+
+// eventsDelivered waits until heldcall's channels have read all events, as they would have done while the log grew.
+func (h *hop) eventsDelivered() error {
+	conn, err := nats.Connect(h.natsURL)
+	if err != nil {
+		return fmt.Errorf("connect to heldcall's NATS server: %w", err)
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return fmt.Errorf("events of channels: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), deliveryLimit)
+	defer cancel()
+	for {
+		left, err := undelivered(ctx, js)
+		if err != nil {
+			return fmt.Errorf("events of channels: %w", err)
+		}
+		if left == 0 {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// undelivered returns the number of events that channels have not read or not acknowledged.
+func undelivered(ctx context.Context, js jetstream.JetStream) (left uint64, err error) {
+	stream, err := js.Stream(ctx, subjects.StreamEvents)
+	if err != nil {
+		return 0, err
+	}
+	names := stream.ConsumerNames(ctx)
+	for name := range names.Name() {
+		consumer, err := stream.Consumer(ctx, name)
+		if err != nil {
+			return 0, err
+		}
+		at := consumer.CachedInfo()
+		left += at.NumPending + uint64(at.NumAckPending)
+	}
+	return left, names.Err()
 }
 
 // restarted stops heldcall and starts it again. It returns the time until it is ready, and its memory after a rest.
@@ -108,26 +163,85 @@ func (h *hop) restarted() (rest int64, ready time.Duration, err error) {
 	return m.Resident, ready, err
 }
 
-// approveCalls approves held calls of many agents for about d. It returns the number of calls in a second.
+// approveCalls lets many agents make calls that are held, one after the other, and approves each as soon as its request is published, for
+// about d. It returns the number of calls in a second.
 func (h *hop) approveCalls(d time.Duration) (perSecond float64, err error) {
-	began, calls := time.Now(), 0
-	for time.Since(began) < d {
-		held, err := holdCalls(h, chat, shapeHeld, historyAgents)
-		if err != nil {
-			return 0, err
-		}
-		var group errgroup.Group
-		for _, a := range held.agents {
-			group.Go(func() error { _, err := h.decide(chat, a, held.ids[a.seed]); return err })
-		}
-		err = group.Wait()
-		closeAgents(held.agents)
-		if err != nil {
-			return 0, err
-		}
-		calls += len(held.agents)
+	agents, err := openAgents(h.addr, historyAgents, 4096)
+	if err != nil {
+		return 0, err
 	}
-	return float64(calls) / time.Since(began).Seconds(), nil
+	defer closeAgents(agents)
+	published, unsubscribe, err := h.publishedRequests()
+	if err != nil {
+		return 0, err
+	}
+	defer unsubscribe()
+	began, calls := time.Now(), atomic.Int64{}
+	var group errgroup.Group
+	for _, a := range agents {
+		group.Go(func() error {
+			for ; time.Since(began) < d; calls.Add(1) {
+				if err := h.approveCall(a, published); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err = group.Wait()
+	return float64(calls.Load()) / time.Since(began).Seconds(), err
+}
+
+// approveCall makes a call of an agent that is held, and approves it.
+func (h *hop) approveCall(a *agent, published *requestsOfCalls) error {
+	if err := a.beginStream(chat, shapeHeld, chat.held, textEnded(chat)); err != nil {
+		return err
+	}
+	id, err := published.await(callID(a.seed))
+	if err != nil {
+		return err
+	}
+	_, err = h.decide(chat, a, id)
+	return err
+}
+
+// publishedRequests receives the requests that heldcall publishes over NATS until unsubscribe is called.
+func (h *hop) publishedRequests() (published *requestsOfCalls, unsubscribe func(), err error) {
+	conn, err := nats.Connect(h.natsURL)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect to heldcall's NATS server: %w", err)
+	}
+	published = &requestsOfCalls{}
+	_, err = conn.Subscribe(subjects.All(subjects.Request), func(msg *nats.Msg) {
+		var r approvals.Request
+		if json.Unmarshal(msg.Data, &r) == nil { // else its call is awaited in vain
+			published.of(r.ToolCallID) <- r.ID
+		}
+	})
+	if err = errors.Join(err, conn.Flush()); err != nil {
+		conn.Close()
+		return nil, nil, fmt.Errorf("subscribe to requests: %w", err)
+	}
+	return published, conn.Close, nil
+}
+
+// requestsOfCalls has a channel for the id of the request of each call, by the id of the call.
+type requestsOfCalls struct{ ids sync.Map }
+
+func (r *requestsOfCalls) of(call string) chan string {
+	id, _ := r.ids.LoadOrStore(call, make(chan string, 1))
+	return id.(chan string)
+}
+
+// await returns the id of the request of a call.
+func (r *requestsOfCalls) await(call string) (string, error) {
+	defer r.ids.Delete(call)
+	select {
+	case id := <-r.of(call):
+		return id, nil
+	case <-time.After(exchangeLimit):
+		return "", fmt.Errorf("the request of %s was not published within %s", call, exchangeLimit)
+	}
 }
 
 // readHistory measures the time of pages of the list, of the requests of runs, and of first pages of searches for rare words.

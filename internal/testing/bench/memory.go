@@ -88,24 +88,27 @@ func beginStreams(addr string, d *dialect, s shape, events, n int, enough func([
 	var g errgroup.Group
 	g.SetLimit(64)
 	for _, a := range agents {
-		g.Go(func() error {
-			a.seed, a.deadline = seeds.Add(1), holdLimit
-			p := newPrompt(d, s, events, promptSize, a.seed) // equal requests would continue held turns
-			if err := a.begin(p.render(a.seed)); err != nil {
-				return err
-			}
-			if err := a.await(enough); err != nil {
-				return err
-			}
-			if bytes.Contains(a.body, []byte(d.callMark)) {
-				return fmt.Errorf("leak: a held call reached the agent: %.300q", a.body)
-			}
-			return nil
-		})
+		g.Go(func() error { return a.beginStream(d, s, events, enough) })
 	}
 	if err := g.Wait(); err != nil {
 		closeAgents(agents)
 		return nil, err
 	}
 	return agents, nil
+}
+
+// beginStream starts an exchange and reads until its body satisfies enough. No call may be in it.
+func (a *agent) beginStream(d *dialect, s shape, events int, enough func([]byte) bool) error {
+	a.seed, a.deadline = seeds.Add(1), holdLimit
+	p := newPrompt(d, s, events, promptSize, a.seed) // equal requests would continue held turns
+	if err := a.begin(p.render(a.seed)); err != nil {
+		return err
+	}
+	if err := a.await(enough); err != nil {
+		return err
+	}
+	if bytes.Contains(a.body, []byte(d.callMark)) {
+		return fmt.Errorf("leak: a held call reached the agent: %.300q", a.body)
+	}
+	return nil
 }
