@@ -66,10 +66,18 @@ func testStoreFault(t *testing.T, fault storeFault) {
 			fault.configure(c)
 		}
 	})
+	bot := connect(t, "nats://"+w.app.NATSAddr())
+	published, err := bot.SubscribeSync("heldcall.v1.requests.>")
+	if err != nil {
+		t.Fatal(err)
+	}
 	held := make(chan string, 1)
 	go func() { held <- w.post("/v1/chat/completions", wholeRequest).rest() }()
 	id := w.pending(1)[0].ID
-	w.events(1) // the request is held as soon as its event is recorded
+	if _, err := published.NextMsg(soon); err != nil { // it is published when its event is on disk: it is held
+		t.Fatal(err)
+	}
+	bot.Close()
 	fault.begin()
 	defer fault.end()
 	decide := func() error {

@@ -155,6 +155,11 @@ func TestWhatIsOverIsNotToldAsNew(t *testing.T) {
 	s.ask("two", nil, "write")
 	eventually(t, func() (bool, string) { calls, _ := cards.count(); return calls > 1, "the channel was not tried" })
 	s.approve(over[0])
+	before, _ := cards.count()
+	eventually(t, func() (bool, string) { // the first of them may have begun before the approval
+		calls, _ := cards.count()
+		return calls >= before+2, "the channel was not tried after the approval"
+	})
 	close(down)
 	cards.await(t, "write=pending")
 }

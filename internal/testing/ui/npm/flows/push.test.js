@@ -26,6 +26,14 @@ async function tell(page, payload, seen) {
 	}
 }
 
+/** Has the browser keep a file of an older version, before the inbox is opened. */
+async function keepOld(context, origin) {
+	const page = await context.newPage();
+	await page.goto(`${origin}/inbox/icon.svg`); // a page without scripts, thus without the worker
+	await page.evaluate(async () => (await caches.open('inbox')).put('/inbox/old.js', new Response('')));
+	await page.close();
+}
+
 flows('in the browser', {
 	async 'it can be installed'(stage) {
 		const page = await stage.open('/', { worker: true });
@@ -44,12 +52,12 @@ flows('in the browser', {
 
 	async 'without heldcall the page opens, and says that it knows nothing'(stage) {
 		stage.held.begin([push], around);
-		const page = await stage.open('/', { worker: true });
-		await page.waitForFunction(async () => { // all files are kept
+		const page = await stage.open('/', { worker: true, before: (context) => keepOld(context, stage.held.console) });
+		await page.waitForFunction(async () => { // all files are kept: the worker has removed those of an older version, which it does last
 			const files = new Set(performance.getEntriesByType('resource').map(({ name }) => new URL(name).pathname).filter((path) => path.startsWith('/inbox/')));
 			const kept = new Set((await (await caches.open('inbox')).keys()).map(({ url }) => new URL(url).pathname));
 			const { active } = await navigator.serviceWorker.ready;
-			return active?.state === 'activated' && kept.size > 30 && files.add('/inbox/index.html').isSubsetOf(kept);
+			return active?.state === 'activated' && kept.size > 30 && !kept.has('/inbox/old.js') && files.add('/inbox/index.html').isSubsetOf(kept);
 		});
 		await stage.held.halt();
 		await page.reload();
