@@ -44,7 +44,7 @@ type subject struct {
 	What     []byte // a digest of it
 }
 
-// newSubject returns the subject of one thing that a reviewer does. What is encoded as JSON.
+// newSubject returns the subject of one thing that a reviewer does, with a digest of its JSON.
 func newSubject(reviewer, does string, what any) (subject, error) {
 	text, err := json.Marshal(what)
 	if err != nil {
