@@ -25,23 +25,28 @@ type Learner struct {
 
 	policies map[approvals.Principal]*policy.Policy
 	asked    []*asked
-	byID     map[string]*asked
+	outcomes map[string]*outcome // by request
 }
 
 // asked is a call that people were asked about.
 type asked struct {
-	event    approvals.Event
-	from     judge.Origin
-	call     intercept.Call
-	policy   *policy.Policy
-	verdict  policy.Verdict // of the policy of today
-	approved bool           // by a person, as it was
-	against  string         // what a person did in place of that, "" if nothing
-	ended    bool           // without a final decision
+	event   approvals.Event
+	from    judge.Origin
+	call    intercept.Call
+	policy  *policy.Policy
+	verdict policy.Verdict // of the policy of today
+	*outcome
 
 	by       []*candidate              // candidates that concern the call
 	coverage *policy.Coverage          // by these
 	verdicts map[string]policy.Verdict // with rules for some of these: see verdictWith
+}
+
+// outcome is what became of a request.
+type outcome struct {
+	approved bool   // by a person, as it was
+	against  string // what a person did in place of that, "" if nothing
+	ended    bool   // without a final decision
 }
 
 // candidate is a pattern of approved calls.
@@ -68,7 +73,7 @@ func concerning(parsed []*policy.Parsed, all []*candidate) []*candidate {
 // another file judges them.
 func New(name string, q approvals.ProposalQuery, of func(approvals.Principal) *policy.Policy) *Learner {
 	q.Approved, q.Sessions = cmp.Or(q.Approved, approvals.DefaultApproved), cmp.Or(q.Sessions, approvals.DefaultSessions)
-	return &Learner{name: name, query: q, of: of, policies: map[approvals.Principal]*policy.Policy{}, byID: map[string]*asked{}}
+	return &Learner{name: name, query: q, of: of, policies: map[approvals.Principal]*policy.Policy{}, outcomes: map[string]*outcome{}}
 }
 
 // against has what a decision is that does not approve a call as it was.
@@ -80,20 +85,16 @@ var against = map[approvals.Action]string{
 	approvals.ActionAnswer:     "was answered in words and did not run",
 }
 
-// Take reads one event. Events come in the order of the log.
+// Take reads one event. Events come in the order of the log, where a quick decision may be before the
+// event of its request.
 func (l *Learner) Take(e *approvals.Event) {
-	if e.Type == approvals.EventApprovalRequired {
-		l.ask(e)
-		return
-	}
-	one := l.byID[e.RequestID]
-	if one == nil {
-		return
-	}
 	switch e.Type {
+	case approvals.EventApprovalRequired:
+		l.ask(e)
 	case approvals.EventApprovalExpired, approvals.EventApprovalCancelled:
-		one.ended = true
+		l.outcome(e).ended = true
 	case approvals.EventApprovalDecision:
+		one := l.outcome(e)
 		switch {
 		case e.ReviewerID == approvals.ReviewerTimeout:
 			one.ended = true
@@ -105,6 +106,16 @@ func (l *Learner) Take(e *approvals.Event) {
 	}
 }
 
+// outcome returns the outcome of the request of an event.
+func (l *Learner) outcome(e *approvals.Event) *outcome {
+	one := l.outcomes[e.RequestID]
+	if one == nil {
+		one = &outcome{}
+		l.outcomes[e.RequestID] = one
+	}
+	return one
+}
+
 // ask notes a call that people are asked about.
 func (l *Learner) ask(e *approvals.Event) {
 	from, call, then, ok := judge.Recorded(e)
@@ -112,8 +123,7 @@ func (l *Learner) ask(e *approvals.Event) {
 	if !ok || then != policy.Ask || p == nil || e.Time.Before(l.query.Since) || p.AsksPeople(call.Name) {
 		return
 	}
-	one := &asked{event: *e, from: from, call: call, policy: p, verdict: judge.NewRules(p).Verdict(from, call)}
-	l.byID[e.RequestID] = one
+	one := &asked{event: *e, from: from, call: call, policy: p, verdict: judge.NewRules(p).Verdict(from, call), outcome: l.outcome(e)}
 	l.asked = append(l.asked, one)
 }
 

@@ -3,6 +3,7 @@ package policylearn_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,26 @@ func learn(t *testing.T, src string, q approvals.ProposalQuery, calls []decided)
 		left[one.Pattern] = one.Reason
 	}
 	return items, left, whole
+}
+
+// A decision counts if it is in the log before the event of its request: people may be quicker than the
+// event.
+func TestDecisionBeforeItsRequest(t *testing.T) {
+	p, err := policy.Parse("policy.yaml", []byte("default: ask\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := policylearn.New("policy.yaml", approvals.ProposalQuery{}, func(approvals.Principal) *policy.Policy { return p })
+	for i, d := range bash("approve", "go vet ./a", "go vet ./b", "go vet ./c") {
+		events := d.events(i)
+		slices.Reverse(events)
+		for _, e := range events {
+			l.Take(&e)
+		}
+	}
+	if all := l.Proposals(); len(all.Items) != 1 || all.Items[0].Approved != 3 {
+		t.Errorf("proposals %+v", all)
+	}
 }
 
 func TestProposals(t *testing.T) {
