@@ -1,0 +1,229 @@
+package eventlog
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/audit"
+	"github.com/heldcall/heldcall/approvals/store/journal"
+	"github.com/heldcall/heldcall/approvals/store/natskv"
+	"github.com/heldcall/heldcall/approvals/store/subjects"
+)
+
+// reader reads the stream when that has what was appended before.
+type reader struct {
+	events  eventStream
+	journal *journal.Journal // nil with an external server
+}
+
+// settle waits until the stream has what was appended before.
+func (r reader) settle(ctx context.Context) error {
+	if r.journal == nil {
+		return nil
+	}
+	ctx, cancel := natskv.Bounded(ctx)
+	defer cancel()
+	if err := r.journal.Flush(ctx); err != nil {
+		return r.events.backend.Fail(natskv.OpRead, "read the audit log", err)
+	}
+	return nil
+}
+
+// tail is like settle, for callers that read the log to its end. If the stream does not accept the last entries,
+// it returns them.
+func (r reader) tail(ctx context.Context) ([]audit.Entry, error) {
+	err := r.settle(ctx)
+	if err == nil || ctx.Err() != nil {
+		return nil, err
+	}
+	return r.journal.Pending(), nil
+}
+
+// info returns the state of the stream.
+func (r reader) info(ctx context.Context) (*jetstream.StreamInfo, error) {
+	info, err := r.events.stream.Info(ctx)
+	if err != nil {
+		return nil, r.events.backend.Fail(natskv.OpRead, "read the state of the audit log", err)
+	}
+	return info, nil
+}
+
+// First returns the oldest entry, zero if there is none.
+func (r reader) First(ctx context.Context) (audit.Head, error) {
+	if _, err := r.tail(ctx); err != nil {
+		return audit.Head{}, err
+	}
+	return r.events.First(ctx)
+}
+
+// has reports whether an event is in the log. It reads the few events of its subject.
+func (r reader) has(ctx context.Context, event approvals.Event) (bool, error) {
+	if err := r.settle(ctx); err != nil {
+		return false, err
+	}
+	for msg, err := range natskv.Messages(ctx, r.events.stream, subjects.OfEvent(event), 1) {
+		if err != nil {
+			return false, r.events.backend.Fail(natskv.OpRead, "look for event "+event.ID, err)
+		}
+		if entry, err := audit.Parse(msg.Sequence, msg.Data); err == nil && entry.Event.ID == event.ID {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// Changes returns the entries of a type whose subjects end with their own id, in order. It reads no others,
+// however long the log is.
+func (r reader) Changes(ctx context.Context, t approvals.EventType) (entries []audit.Entry, err error) {
+	if err := r.settle(ctx); err != nil {
+		return nil, err
+	}
+	last, err := natskv.LastOfEach(ctx, r.events.stream, ofType(t))
+	for _, msg := range last {
+		var entry audit.Entry
+		if entry, err = audit.Parse(msg.Sequence, msg.Data); err != nil {
+			break
+		}
+		entries = append(entries, entry)
+	}
+	if err != nil {
+		return nil, r.events.backend.Fail(natskv.OpRead, "read the audit log", err)
+	}
+	return entries, nil
+}
+
+// ofType returns the subject of the events of a type.
+func ofType(t approvals.EventType) string {
+	return subjects.Fill(subjects.Event, "*", subjects.Token(string(t)), "*")
+}
+
+// OfType yields the entries of a type from a sequence on, to the end of the log.
+func (r reader) OfType(ctx context.Context, t approvals.EventType, from uint64) iter.Seq2[audit.Entry, error] {
+	return func(yield func(audit.Entry, error) bool) {
+		if err := r.settle(ctx); err != nil {
+			yield(audit.Entry{}, err)
+			return
+		}
+		for msg, err := range natskv.Messages(ctx, r.events.stream, ofType(t), from) {
+			var entry audit.Entry
+			if err == nil {
+				entry, err = audit.Parse(msg.Sequence, msg.Data)
+			}
+			if err != nil {
+				yield(entry, r.events.backend.Fail(natskv.OpRead, "read the audit log", err))
+				return
+			}
+			if !yield(entry, nil) {
+				return
+			}
+		}
+	}
+}
+
+// fromSequence returns the configuration of a reader that begins at a sequence; 0: at the
+// next event.
+func fromSequence(from uint64) jetstream.OrderedConsumerConfig {
+	if from == 0 {
+		return jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverNewPolicy}
+	}
+	return jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from}
+}
+
+// ReadAhead is the number of messages that one reader requests at a time. An event may have
+// some MB, and a NATS server closes a connection with 64 MiB of pending data.
+const ReadAhead = 8
+
+// read yields the log by a consumer that recovers by itself, and waits for more. It
+// ends without an error when the context ends.
+func (r reader) read(ctx context.Context, config jetstream.OrderedConsumerConfig) iter.Seq2[audit.Entry, error] {
+	return func(yield func(audit.Entry, error) bool) {
+		fail := func(err error) {
+			if ctx.Err() == nil {
+				yield(audit.Entry{}, r.events.backend.Fail(natskv.OpRead, "read the audit log", err))
+			}
+		}
+		consumer, err := r.events.stream.OrderedConsumer(ctx, config)
+		if err != nil {
+			fail(err)
+			return
+		}
+		defer r.remove(consumer)
+		reader, err := consumer.Messages(jetstream.PullMaxMessages(ReadAhead))
+		if err != nil {
+			fail(err)
+			return
+		}
+		defer reader.Stop()
+		for {
+			msg, err := natskv.Next(ctx, reader)
+			var entry audit.Entry
+			if err == nil {
+				entry, err = EntryOf(msg)
+			}
+			if err != nil {
+				fail(err)
+				return
+			}
+			if !yield(entry, nil) {
+				return
+			}
+		}
+	}
+}
+
+// until is read up to a sequence.
+func (r reader) until(ctx context.Context, config jetstream.OrderedConsumerConfig, last uint64) iter.Seq2[audit.Entry, error] {
+	return func(yield func(audit.Entry, error) bool) {
+		for entry, err := range r.read(ctx, config) {
+			if !yield(entry, err) || entry.Seq >= last {
+				return
+			}
+		}
+	}
+}
+
+// both yields stored entries, then those of the tail.
+func both(stored iter.Seq2[audit.Entry, error], tail []audit.Entry) iter.Seq2[audit.Entry, error] {
+	return func(yield func(audit.Entry, error) bool) {
+		for entry, err := range stored {
+			if !yield(entry, err) || err != nil {
+				return
+			}
+		}
+		for _, entry := range tail {
+			if !yield(entry, nil) {
+				return
+			}
+		}
+	}
+}
+
+// remove removes the consumer of a reader that has ended. The server would keep it for minutes, and
+// a stream has at most a thousand consumers.
+func (r reader) remove(consumer jetstream.Consumer) {
+	info := consumer.CachedInfo()
+	if info == nil || !r.events.backend.Connected() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
+	defer cancel()
+	if _, err := natskv.Await(ctx, func(ctx context.Context) (any, error) { return nil, r.events.stream.DeleteConsumer(ctx, info.Name) }); err != nil {
+		r.events.backend.Log.Debug("failed to remove a consumer of the audit log; the server removes it later", "error", err)
+	}
+}
+
+// removeTimeout bounds the removal of a consumer: heldcall may be stopping.
+const removeTimeout = time.Second
+
+// EntryOf parses a message as an entry of the audit log.
+func EntryOf(msg jetstream.Msg) (audit.Entry, error) {
+	meta, err := msg.Metadata()
+	if err != nil {
+		return audit.Entry{}, err
+	}
+	return audit.ParseAny(meta.Sequence.Stream, msg.Data()), nil
+}
