@@ -13,7 +13,6 @@ import (
 	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/store"
-	"github.com/heldcall/heldcall/approvals/store/eventlog"
 )
 
 // Store is an open store for a gate and grants.
@@ -22,10 +21,10 @@ type Store struct {
 	*store.Grants
 	Turns *store.Turns
 	Held  store.HeldTurnStore
-	Log   *eventlog.Log
+	Log   *store.EventLog
 }
 
-// RecentEvents is that of [eventlog.Log].
+// RecentEvents is that of [store.EventLog].
 func (s Store) RecentEvents(ctx context.Context, n int) iter.Seq2[approvals.Event, error] {
 	return s.Log.RecentEvents(ctx, n)
 }

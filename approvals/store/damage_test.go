@@ -17,7 +17,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/store/embedded"
-	"github.com/heldcall/heldcall/approvals/store/journal"
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
@@ -57,9 +56,6 @@ func makeState(t *testing.T, size int) (stopped, killed string) {
 		}
 	}
 	if _, err := s.Grants.PutGrant(t.Context(), approvals.Grant{ID: "g"}, 0); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Events.First(t.Context()); err != nil { // which waits until the stream has all events
 		t.Fatal(err)
 	}
 	s.server.record()
@@ -338,50 +334,4 @@ func countRequests(t *testing.T, s *Store) (n int) {
 		}
 	}
 	return n
-}
-
-// A journal whose entries do not follow those of the stream is a loss.
-func TestJournalOfAnotherFolder(t *testing.T) {
-	dirs := []string{t.TempDir(), t.TempDir()}
-	var killed []byte
-	for i, dir := range dirs {
-		s, err := Open(t.Context(), Options{Dir: dir, Listen: "-"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for n := range 3 + 2*i {
-			if err := s.Events.AppendEvents(t.Context(), approvals.Event{ID: fmt.Sprint(i, "-", n), Type: approvals.EventCallAllowed}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if killed, err = os.ReadFile(filepath.Join(dir, journal.FileName)); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(dirs[0], journal.FileName), killed, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s, err := Open(t.Context(), Options{Dir: dirs[0], Listen: "-"})
-	var lost *embedded.LossError
-	if !errors.As(err, &lost) || !strings.Contains(err.Error(), "heldcall.journal has entry 3, which does not follow entry 2 of the audit log") {
-		t.Fatalf("the start reports %v, %v", s, err)
-	}
-	for _, accept := range []bool{true, false} {
-		s, err := Open(t.Context(), Options{Dir: dirs[0], Listen: "-", AcceptLoss: accept})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if accept != strings.Contains(s.Loss(), "heldcall.journal") {
-			t.Errorf("loss %q", s.Loss())
-		}
-		if err := s.Events.AppendEvents(t.Context(), approvals.Event{ID: fmt.Sprint(accept), Type: approvals.EventCallAllowed}); err != nil {
-			t.Error(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}
 }

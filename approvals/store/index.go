@@ -24,7 +24,7 @@ func (s *Store) openIndex(requests jetstream.Stream, o Options) (*requestindex.I
 		return requestindex.OpenScratch(o.Scratch, source, o.Log)
 	}
 	path := filepath.Join(o.Dir, indexFile)
-	if len(s.server.Losses()) > 0 { // the index may have records that were lost
+	if s.Loss() != "" { // the index may have records that were lost
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("remove the index of the requests: %w", err)
 		}

@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals/store/embedded"
@@ -99,11 +97,10 @@ func (l *localServer) close(opened bool) error {
 // Loss returns the parts of the state that were missing or damaged at the start and whose
 // loss was accepted, "" for none.
 func (s *Store) Loss() string {
-	losses := []string{s.Events.Loss()}
-	if s.server != nil {
-		losses = append(losses, (&embedded.LossError{Losses: s.server.Losses()}).Details())
+	if s.server == nil {
+		return s.Events.lost.Details()
 	}
-	return strings.Join(slices.DeleteFunc(losses, func(l string) bool { return l == "" }), "; ")
+	return (&embedded.LossError{Losses: s.server.Losses()}).Details()
 }
 
 // ListenAddr returns the address of the embedded server for bots, "" if there is none.

@@ -9,19 +9,14 @@ package store
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"sync"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/store/embedded"
-	"github.com/heldcall/heldcall/approvals/store/eventlog"
-	"github.com/heldcall/heldcall/approvals/store/journal"
 	"github.com/heldcall/heldcall/approvals/store/natskv"
 	"github.com/heldcall/heldcall/approvals/store/requestindex"
-	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
 // Store is the whole state. Its parts are safe for concurrent use.
@@ -32,7 +27,7 @@ type Store struct {
 	Delegations *Records[approvals.Delegation]
 	Grants      *Grants
 	Turns       *Turns
-	Events      *eventlog.Log
+	Events      *EventLog
 	Deliveries  *Deliveries
 	Push        *Push
 	Limits      *Limits
@@ -70,7 +65,7 @@ func (s *Store) ForGate() GateStore {
 // GrantStore has the parts of a store that grants need: it is an [approvals.GrantStore].
 type GrantStore struct {
 	*Grants
-	*eventlog.Log
+	*EventLog
 }
 
 // ForGrants returns the parts that grants need.
@@ -117,11 +112,6 @@ func (s *Store) open(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	events, err := s.openEvents(ctx, p, o)
-	if err != nil {
-		return errors.Join(err, index.Close())
-	}
-	s.Events = events
 	s.makeParts(p, index, o.Retention)
 	work := s.workers.begin()
 	s.workers.Go(func() { s.Turns.watch(work) })
@@ -133,19 +123,6 @@ func (s *Store) open(ctx context.Context, o Options) error {
 		s.workers.Go(func() { s.backend.FailOver(work, p.turns) })
 	}
 	return s.Turns.index.wait(ctx)
-}
-
-// openEvents opens the audit log.
-func (s *Store) openEvents(ctx context.Context, p provisioned, o Options) (*eventlog.Log, error) {
-	if s.server == nil {
-		return eventlog.New(s.backend, p.events, p.lost.Details()), nil
-	}
-	events, err := eventlog.Open(ctx, s.backend, p.events, filepath.Join(o.Dir, journal.FileName), o.AcceptLoss)
-	if gap := (*journal.GapError)(nil); errors.As(err, &gap) {
-		loss := embedded.Loss{Stream: subjects.StreamEvents, File: journal.FileName, Problem: gap.Error()}
-		return nil, &embedded.LossError{Dir: o.Dir, Losses: []embedded.Loss{loss}}
-	}
-	return events, err
 }
 
 // connect starts the embedded server, if there is one, and connects to the server.
@@ -168,6 +145,7 @@ func (s *Store) makeParts(p provisioned, index *requestindex.Index, retention ti
 	s.Delegations = &Records[approvals.Delegation]{of(BucketDelegations), "delegation", approvals.ErrUnknownDelegation, func(d *approvals.Delegation) string { return d.ID }}
 	s.Grants = newGrants(of(BucketGrants))
 	s.Turns = newTurns(of(BucketTurns), p.turns)
+	s.Events = newEventLog(eventStream{s.backend, p.events}, p.lost)
 	s.Deliveries = &Deliveries{bucket: of(BucketDeliveries), keys: keys{of(BucketPush)}, stream: p.events, inactive: retention}
 	s.Limits = &Limits{bucket: of(BucketLimits)}
 	s.Secrets = &Secrets{bucket: of(BucketSecrets)}
@@ -186,9 +164,7 @@ func (s *Store) shutDown() error {
 	s.workers.end()
 	var err error
 	if s.Events != nil { // the parts were made
-		if err := s.Events.Close(); err != nil {
-			s.backend.Log.Warn("failed to publish the last entries of the audit log; the next start does it", "error", err)
-		}
+		s.Events.chain.Wait()
 		err = s.Requests.index.Close()
 	}
 	if s.server == nil {

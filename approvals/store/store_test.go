@@ -23,11 +23,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
-// TestMain fails if goroutines are left, but for those that nats-server leaves: for some seconds it keeps the files
-// of an atomic batch that it could not commit on a full disk.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/nats-io/nats-server/v2/server.(*msgBlock).flushLoop"))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t testing.TB, o store.Options) *store.Store {
 	t.Helper()

@@ -1,4 +1,4 @@
-package eventlog
+package store
 
 import (
 	"context"
@@ -21,9 +21,6 @@ type eventStream struct {
 	backend *natskv.Backend
 	stream  jetstream.Stream
 }
-
-// external reports whether the server is another program, which other replicas may use too.
-func (e eventStream) external() bool { return e.backend.Disk == nil }
 
 // Head returns the end of the log.
 func (e eventStream) Head(ctx context.Context) (audit.Head, error) {
@@ -101,12 +98,8 @@ const (
 // writer, and the chain would fork.
 func (e eventStream) AppendAfter(ctx context.Context, seq uint64, entries []audit.Entry) (done int, err error) {
 	defer e.backend.TimeWrite()()
-	return e.append(ctx, seq, entries)
-}
-
-// append is AppendAfter, not timed.
-func (e eventStream) append(ctx context.Context, seq uint64, entries []audit.Entry) (done int, err error) {
-	publish, each, external := e.publish, len(entries), e.external()
+	publish, each := e.publish, len(entries)
+	external := e.backend.Disk == nil
 	switch {
 	case !external && len(entries) > maxSingleEmbedded, external && len(entries) > maxSingle,
 		len(entries) > 1 && e.stream.CachedInfo().Config.Replicas > 1:
@@ -142,12 +135,16 @@ func (e eventStream) bounded(ctx context.Context, publish func(context.Context) 
 }
 
 // publish sends all entries, and waits for the reply to the last one: each is stored only after
-// the one before it. After an error the number of stored entries is unknown.
+// the one before it. If one of several is refused, it fails with [audit.ErrDuplicate], and the
+// number of stored entries is unknown. [audit.Log] then appends them one by one.
 func (e eventStream) publish(ctx context.Context, seq uint64, entries []audit.Entry) (int, error) {
 	last := len(entries) - 1
 	for i, entry := range entries {
-		msg := e.message(entry)
+		msg := message(entry)
 		msg.Header.Set(jetstream.ExpectedLastSeqHeader, strconv.FormatUint(seq+uint64(i), 10))
+		if i > 0 { // the sequence alone does not show that the entry before is that of this append
+			msg.Header.Set(jetstream.ExpectedLastMsgIDHeader, entries[i-1].Event.ID)
+		}
 		if i < last {
 			if err := e.backend.Conn.PublishMsg(msg); err != nil {
 				return 0, err
@@ -157,6 +154,9 @@ func (e eventStream) publish(ctx context.Context, seq uint64, entries []audit.En
 		reply, err := e.backend.JS.PublishMsgAsync(msg)
 		if err == nil {
 			err = awaitReply(ctx, reply, entry.Seq)
+		}
+		if api := (*jetstream.APIError)(nil); last > 0 && errors.As(err, &api) {
+			return 0, fmt.Errorf("%w: %w", audit.ErrDuplicate, err)
 		}
 		if err != nil {
 			return 0, err
@@ -169,7 +169,7 @@ func (e eventStream) publish(ctx context.Context, seq uint64, entries []audit.En
 func (e eventStream) publishBatch(ctx context.Context, seq uint64, entries []audit.Entry) (int, error) {
 	batch, last := nuid.Next(), len(entries)-1
 	for i, entry := range entries {
-		msg := e.message(entry)
+		msg := message(entry)
 		msg.Header.Set(headerBatch, batch)
 		msg.Header.Set(headerBatchSeq, strconv.Itoa(i+1))
 		if i == 0 {
@@ -193,14 +193,11 @@ func (e eventStream) publishBatch(ctx context.Context, seq uint64, entries []aud
 	return len(entries), nil
 }
 
-// message returns the message of an entry. An external server knows it by its id if it gets it twice; the
-// journal of the embedded one knows the ids of events.
-func (e eventStream) message(entry audit.Entry) *natsgo.Msg {
+// message returns the message of an entry.
+func message(entry audit.Entry) *natsgo.Msg {
 	msg := natsgo.NewMsg(subjects.OfEvent(entry.Event))
 	msg.Data = entry.Data
-	if e.external() {
-		msg.Header.Set(jetstream.MsgIDHeader, entry.Event.ID)
-	}
+	msg.Header.Set(jetstream.MsgIDHeader, entry.Event.ID)
 	msg.Header.Set(jetstream.ExpectedStreamHeader, subjects.StreamEvents)
 	return msg
 }
