@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -314,4 +315,34 @@ func TestEnsureAppendsOnce(t *testing.T) {
 	if len(m.entries) != 1 {
 		t.Fatalf("%d entries", len(m.entries))
 	}
+}
+
+// An event is ensured though others are appended during each look for it.
+func TestEnsureBesideAppends(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &memory{}
+		l := newLog(m)
+		var others sync.WaitGroup
+		looks := 0
+		err := l.Ensure(t.Context(), event("ensured"), func(context.Context) (bool, error) {
+			if looks++; looks > 10 {
+				return false, errors.New("the log has grown during each look")
+			}
+			id := fmt.Sprint("other-", looks)
+			others.Go(func() {
+				if err := l.Append(t.Context(), event(id)); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+			return false, nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		others.Wait()
+		if len(m.entries) != looks+1 {
+			t.Errorf("%d entries after %d looks", len(m.entries), looks)
+		}
+	})
 }

@@ -117,15 +117,8 @@ func (l *Log) Ensure(ctx context.Context, e approvals.Event, exists func(context
 	if err != nil {
 		return err
 	}
-	for {
-		head, err := l.stream.Head(ctx)
-		if err != nil {
-			return err
-		}
-		if there, err := exists(ctx); there || err != nil {
-			return err
-		}
-		_, err = l.append(ctx, &head, []unsealed{u})
+	for attempt := 0; ; attempt++ {
+		err := l.ensureOnce(ctx, u, exists, attempt >= concurrentAttempts)
 		if errors.Is(err, ErrDuplicate) {
 			return nil
 		}
@@ -134,6 +127,47 @@ func (l *Log) Ensure(ctx context.Context, e approvals.Event, exists func(context
 		}
 	}
 }
+
+// concurrentAttempts is the number of attempts to ensure an event while other appends continue. They may all
+// fail in a busy process: the log grows during each.
+const concurrentAttempts = 2
+
+// ensureOnce makes one attempt to ensure an event. If alone is true, this process appends nothing else meanwhile.
+func (l *Log) ensureOnce(ctx context.Context, u unsealed, exists func(context.Context) (bool, error), alone bool) error {
+	if alone {
+		if err := l.acquire(ctx); err != nil {
+			return err
+		}
+		defer l.release()
+	}
+	head, err := l.stream.Head(ctx)
+	if err != nil {
+		return err
+	}
+	if there, err := exists(ctx); there || err != nil {
+		return err
+	}
+	if !alone {
+		if err := l.acquire(ctx); err != nil {
+			return err
+		}
+		defer l.release()
+	}
+	_, err = l.append(ctx, &head, []unsealed{u})
+	return err
+}
+
+// acquire waits for the right to append.
+func (l *Log) acquire(ctx context.Context) error {
+	select {
+	case l.appends <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("append to the audit log: %w", ctx.Err())
+	}
+}
+
+func (l *Log) release() { <-l.appends }
 
 // Wait returns when nothing is being written.
 func (l *Log) Wait() { l.writers.Wait() }
@@ -195,7 +229,7 @@ func (l *Log) write(ctx context.Context, events []unsealed) (done int, err error
 		if singly {
 			rest = rest[:1]
 		}
-		n, err := l.append(ctx, nil, rest)
+		n, err := l.appendNext(ctx, rest)
 		done += n
 		switch {
 		case err == nil || errors.Is(err, ErrMoved):
@@ -210,15 +244,18 @@ func (l *Log) write(ctx context.Context, events []unsealed) (done int, err error
 	return done, nil
 }
 
-// append appends events after a head, the end of the log if it is nil, and returns how many of
-// them are durable. Appends of one process do not run at the same time.
-func (l *Log) append(ctx context.Context, after *Head, events []unsealed) (int, error) {
-	select {
-	case l.appends <- struct{}{}:
-		defer func() { <-l.appends }()
-	case <-ctx.Done():
-		return 0, fmt.Errorf("append to the audit log: %w", ctx.Err())
+// appendNext appends events at the end of the log when it may.
+func (l *Log) appendNext(ctx context.Context, events []unsealed) (int, error) {
+	if err := l.acquire(ctx); err != nil {
+		return 0, err
 	}
+	defer l.release()
+	return l.append(ctx, nil, events)
+}
+
+// append appends events after a head, the end of the log if it is nil, and returns how many of
+// them are durable. The caller has acquired the log.
+func (l *Log) append(ctx context.Context, after *Head, events []unsealed) (int, error) {
 	if after != nil {
 		l.head, l.known = *after, true
 	}
