@@ -12,7 +12,7 @@ import (
 
 // commandSource is where in a script a command is.
 type commandSource struct {
-	stmt    *syntax.Stmt // of which the command is, or nil
+	stmt    *syntax.Stmt // the statement of the command, nil for none
 	script  string       // that the statement is in
 	literal string       // all of it, if its words are separated by one space and all shells read them literally; or ""
 	expands string       // source of the first word that a shell expands, where it is known; or ""
