@@ -55,6 +55,10 @@ func (o *opener) open(ctx context.Context, requests []approvals.Request) (*Hold,
 		o.rollBack(ctx, h, created)
 		return nil, err
 	}
+	if err := eachRequest(ctx, created, o.publish); err != nil { // not an error: people can decide
+		o.transitions.log.Warn("failed to publish a request; trying again", "turn", created[0].TurnID, "error", err)
+		o.repairLater(created...)
+	}
 	for _, r := range h.Requests() { // the run may have been aborted during the writes
 		if o.runs.aborted(&r) {
 			o.transitions.timers.add(&timer{kind: timerCancel, id: r.ID, at: o.now(), reason: approvals.CancelRunAborted})
@@ -105,8 +109,8 @@ func (o *opener) complete(r *approvals.Request, now time.Time) {
 	r.Details.Flags = slices.Concat(r.Details.Flags, o.schemas.Warnings(r.Tool.Parameters, arguments))
 }
 
-// record writes the requests that are not in the store yet, then their events, and then
-// publishes them. It returns the requests that were not in the store, also after an error.
+// record writes the requests that are not in the store yet, then their events. It returns the
+// requests that were not in the store, also after an error.
 // For a request that was in the store, the holds get its stored state: its events and
 // publications are repaired when the gate loads it.
 func (o *opener) record(ctx context.Context, requests []approvals.Request) (created []approvals.Request, err error) {
@@ -144,10 +148,6 @@ func (o *opener) record(ctx context.Context, requests []approvals.Request) (crea
 	}
 	if err := o.store.AppendEvents(ctx, events...); err != nil {
 		return created, approvals.Unavailable("record the event of a request", err)
-	}
-	if err := eachRequest(ctx, created, o.publish); err != nil { // not an error: people can decide
-		o.transitions.log.Warn("failed to publish a request; trying again", "turn", created[0].TurnID, "error", err)
-		o.repairLater(created...)
 	}
 	return created, nil
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/approvalstest"
 	"github.com/heldcall/heldcall/approvals/gate"
@@ -79,6 +81,51 @@ func TestPromise12_AskedOnce_OpenOfAStoredTurnIsRepeated(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// A request can be decided before the event that asks people is in the audit log. The event of the
+// decision is after it all the same.
+func TestDecisionOfARequestThatIsBeingRecorded(t *testing.T) {
+	t.Parallel()
+	s := approvalstest.OpenStore(t, t.TempDir())
+	f := &faulty{Store: s}
+	g := approvalstest.RunGate(t, gate.Options{Store: f})
+	decided := make(chan struct{})
+	var appends atomic.Int32
+	f.appendFails = func() bool {
+		if appends.Add(1) == 1 {
+			<-decided
+		}
+		return false
+	}
+	requests := []approvals.Request{approvalstest.Request("a")}
+	g.Prepare(requests)
+	var group errgroup.Group
+	group.Go(func() error {
+		_, err := g.Open(t.Context(), requests)
+		return err
+	})
+	id := requests[0].ID
+	approvalstest.Eventually(t, "the request is in the store", func() bool {
+		_, err := s.GetRequest(t.Context(), id)
+		return err == nil
+	})
+	group.Go(func() error {
+		_, err := g.Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionApprove, ReviewerID: "bob"})
+		return err
+	})
+	approvalstest.Eventually(t, "the decision is in the store", func() bool {
+		stored, err := s.GetRequest(t.Context(), id)
+		return err == nil && stored.Request.Status == approvals.StatusApproved
+	})
+	close(decided)
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	want := []approvals.EventType{approvals.EventApprovalRequired, approvals.EventApprovalDecision}
+	if got := approvalstest.EventTypes(approvalstest.EventsOf(t, s, id)); !slices.Equal(got, want) {
+		t.Errorf("the events are %v, not %v", got, want)
 	}
 }
 

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -29,7 +30,7 @@ type pendingRequest struct {
 	expiresAt time.Time
 	timers    []*timer // of its deadline and its escalations
 	waiting   []waiter
-	recording bool // it may not be in the store yet
+	recorded  chan struct{} // nil: it and its event are recorded; else closed then
 }
 
 // waiter is a hold that waits for a request, and the index of the request in it.
@@ -52,27 +53,44 @@ func (p *pending) expect(h *Hold) {
 			q.waiting = append(q.waiting, waiter{h, i})
 			continue
 		}
-		p.addLocked(&h.requests[i], waiter{h, i}).recording = true
+		p.addLocked(&h.requests[i], waiter{h, i}).recorded = make(chan struct{})
 	}
 }
 
-// recorded marks the end of the writes of the requests of a hold.
+// recorded marks the end of the writes of the requests of a hold and of their events.
 func (p *pending) recorded(h *Hold) {
 	requests := h.Requests()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range requests {
-		if q := p.byID[requests[i].ID]; q != nil {
-			q.recording = false
+		if q := p.byID[requests[i].ID]; q != nil && q.recorded != nil {
+			close(q.recorded)
+			q.recorded = nil
 		}
 	}
 }
 
-func (p *pending) isRecording(id string) bool {
+func (p *pending) isRecording(id string) bool { return p.recording(id) != nil }
+
+// recording returns a channel that is closed when a request and its event are recorded or the request is
+// removed, nil if this process does not record them now.
+func (p *pending) recording(id string) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	q := p.byID[id]
-	return q != nil && q.recording
+	if q := p.byID[id]; q != nil {
+		return q.recorded
+	}
+	return nil
+}
+
+// awaitRecorded waits until a request is not being recorded by this process, or the context ends.
+func (p *pending) awaitRecorded(ctx context.Context, id string) {
+	if recorded := p.recording(id); recorded != nil {
+		select {
+		case <-recorded:
+		case <-ctx.Done():
+		}
+	}
 }
 
 // apply adds a pending request and removes a final one. It returns the holds that wait for
@@ -118,6 +136,9 @@ func (p *pending) remove(id string) {
 
 func (p *pending) removeLocked(id string, q *pendingRequest) {
 	delete(p.byID, id)
+	if q.recorded != nil {
+		close(q.recorded)
+	}
 	for _, t := range q.timers {
 		p.timers.remove(t)
 	}

@@ -109,6 +109,7 @@ func (t *transitions) do(ctx context.Context, id string, step func(*approvals.Re
 func (t *transitions) record(ctx context.Context, before, after *approvals.Request) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
 	defer cancel()
+	t.pending.awaitRecorded(ctx, after.ID) // people can decide before the event that asks them is in the log
 	if err := t.store.AppendEvents(ctx, approvals.EventsSince(before, after)...); err != nil {
 		t.log.Warn("failed to record an event; trying again", "request", after.ID, "status", after.Status, "error", err)
 		t.timers.retry(timer{kind: timerRepair, id: after.ID})
