@@ -13,6 +13,7 @@ import (
 type Hold struct {
 	transitions *transitions
 	done        chan struct{}
+	recorded    chan struct{} // closed when its requests and their events are recorded, or could not be
 
 	mu       sync.Mutex
 	requests []approvals.Request
@@ -25,9 +26,8 @@ type Hold struct {
 // error. It is never closed after [Hold.Detach].
 func (h *Hold) Done() <-chan struct{} { return h.done }
 
-// Err returns an error if the hold ended without an answer: the store could not be reached
-// for so long after a deadline that the end of the request is unknown. The error wraps
-// [approvals.ErrStoreUnavailable]. Release nothing then.
+// Err returns an error if the hold ended without an answer: the store could not be reached for so long after a deadline
+// that the end of the request is unknown. The error wraps [approvals.ErrStoreUnavailable]. Release nothing then.
 func (h *Hold) Err() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -44,13 +44,12 @@ func (o *opener) open(ctx context.Context, requests []approvals.Request) (*Hold,
 			return nil, fmt.Errorf("ask about run %s: %w", requests[i].RunID, approvals.ErrRunAborted)
 		}
 	}
-	h := &Hold{transitions: o.transitions, done: make(chan struct{}), left: len(requests), requests: slices.Clone(requests)}
+	h := &Hold{transitions: o.transitions, done: make(chan struct{}), recorded: make(chan struct{}), left: len(requests), requests: slices.Clone(requests)}
 	o.prepare(h.requests)
 	defer o.transitions.closing.Begin(h.requests...)()
-	pending := o.transitions.pending
-	pending.expect(h)
+	o.transitions.pending.expect(h)
 	created, err := o.record(ctx, h.Requests())
-	pending.recorded(h)
+	close(h.recorded)
 	if err != nil {
 		o.rollBack(ctx, h, created)
 		return nil, err
@@ -109,10 +108,9 @@ func (o *opener) complete(r *approvals.Request, now time.Time) {
 	r.Details.Flags = slices.Concat(r.Details.Flags, o.schemas.Warnings(r.Tool.Parameters, arguments))
 }
 
-// record writes the requests that are not in the store yet, then their events. It returns the
-// requests that were not in the store, also after an error.
-// For a request that was in the store, the holds get its stored state: its events and
-// publications are repaired when the gate loads it.
+// record writes the requests that are not in the store yet, then their events. It returns those requests, also after
+// an error. For the others the holds get the stored state: their events and publications are repaired when the gate
+// loads them.
 func (o *opener) record(ctx context.Context, requests []approvals.Request) (created []approvals.Request, err error) {
 	existed := make([]bool, len(requests))
 	index := make(map[string]int, len(requests))

@@ -30,7 +30,7 @@ type pendingRequest struct {
 	expiresAt time.Time
 	timers    []*timer // of its deadline and its escalations
 	waiting   []waiter
-	recorded  chan struct{} // nil: it and its event are recorded; else closed then
+	recorded  <-chan struct{} // see [pending.recorded]
 }
 
 // waiter is a hold that waits for a request, and the index of the request in it.
@@ -53,28 +53,12 @@ func (p *pending) expect(h *Hold) {
 			q.waiting = append(q.waiting, waiter{h, i})
 			continue
 		}
-		p.addLocked(&h.requests[i], waiter{h, i}).recorded = make(chan struct{})
+		p.addLocked(&h.requests[i], waiter{h, i}).recorded = h.recorded
 	}
 }
 
-// recorded marks the end of the writes of the requests of a hold and of their events.
-func (p *pending) recorded(h *Hold) {
-	requests := h.Requests()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i := range requests {
-		if q := p.byID[requests[i].ID]; q != nil && q.recorded != nil {
-			close(q.recorded)
-			q.recorded = nil
-		}
-	}
-}
-
-func (p *pending) isRecording(id string) bool { return p.recording(id) != nil }
-
-// recording returns a channel that is closed when a request and its event are recorded or the request is
-// removed, nil if this process does not record them now.
-func (p *pending) recording(id string) <-chan struct{} {
+// recorded returns a channel that is closed when a request of a hold here is recorded, with its event, nil for others.
+func (p *pending) recorded(id string) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if q := p.byID[id]; q != nil {
@@ -83,9 +67,19 @@ func (p *pending) recording(id string) <-chan struct{} {
 	return nil
 }
 
-// awaitRecorded waits until a request is not being recorded by this process, or the context ends.
+func (p *pending) isRecording(id string) bool {
+	recorded := p.recorded(id)
+	select {
+	case <-recorded:
+		return false
+	default:
+		return recorded != nil
+	}
+}
+
+// awaitRecorded waits until a request is not being recorded here, or the context ends.
 func (p *pending) awaitRecorded(ctx context.Context, id string) {
-	if recorded := p.recording(id); recorded != nil {
+	if recorded := p.recorded(id); recorded != nil {
 		select {
 		case <-recorded:
 		case <-ctx.Done():
@@ -136,9 +130,6 @@ func (p *pending) remove(id string) {
 
 func (p *pending) removeLocked(id string, q *pendingRequest) {
 	delete(p.byID, id)
-	if q.recorded != nil {
-		close(q.recorded)
-	}
 	for _, t := range q.timers {
 		p.timers.remove(t)
 	}

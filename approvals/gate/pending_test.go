@@ -90,6 +90,7 @@ func TestPendingRecording(t *testing.T) {
 	t.Parallel()
 	p := newPending(newScheduler(func() time.Time { return opened }))
 	h := newTestHold(p, "a", "b")
+	h.recorded = make(chan struct{})
 	if p.isRecording("a") {
 		t.Error("it is being recorded before it is expected")
 	}
@@ -98,7 +99,7 @@ func TestPendingRecording(t *testing.T) {
 	if !p.isRecording("a") || p.isRecording("b") {
 		t.Error("the first is not being recorded, or the second is")
 	}
-	p.recorded(h)
+	close(h.recorded)
 	if p.isRecording("a") {
 		t.Error("it is still being recorded")
 	}
