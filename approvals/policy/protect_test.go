@@ -51,6 +51,12 @@ rules:
 		{"bash", `{"command":"mv evil pol''icy.yaml"}`, Ask},
 		{"bash", `{"command":"rm -r data"}`, Ask},
 		{"bash", `{"command":"sh -c \"cp x data/y\""}`, Ask},
+		{"bash", `{"command":"(cd sub); cp evil policy.yaml"}`, Ask},
+		{"bash", `{"command":"cd sub & cp evil policy.yaml"}`, Ask},
+		{"bash", `{"command":"true || cd sub; cp evil policy.yaml"}`, Ask},
+		{"bash", `{"command":"cd a; (cd b); cp evil ../policy.yaml"}`, Ask},
+		{"bash", `{"command":"` + strings.Repeat("cd a; ", 40) + `cp evil policy.yaml"}`, Ask},
+		{"bash", `{"command":"cd sub && cp evil x.yaml"}`, Allow},
 		{"bash", `{"command":"cp x policy.yaml.bak"}`, Allow},
 		{"bash", `{"command":"ls database"}`, Allow},
 	} {

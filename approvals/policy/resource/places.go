@@ -122,7 +122,7 @@ func (p *Places) commandOutside(of *shell.Command) string {
 	}
 	code := of.Sets()
 	if use.Class == programs.Project {
-		code = append(slices.Clip(code), of.Words[use.Script])
+		code = append(slices.Clip(code), of.Words[min(1, use.Script):use.Script+1]...) // options may name code too
 	}
 	strict := *p // code in the folder for temporary files is not the project's
 	strict.scratch = false
@@ -132,8 +132,8 @@ func (p *Places) commandOutside(of *shell.Command) string {
 		}
 	}
 	for _, word := range words {
-		if use.Class == programs.Check {
-			word, _, _ = strings.Cut(word, "::") // a test in a file
+		if file, test, found := strings.Cut(word, "::"); found && use.Class == programs.Check && !strings.Contains(test, "/") {
+			word = file // a test in a file
 		}
 		if why := p.wordOutside(of, word); why != "" {
 			return why
@@ -269,10 +269,19 @@ func (p *Places) Written() []Written {
 		return p.written
 	}
 	p.written = []Written{}
+	folders := []string{""} // of the commands so far: a cd may fail, or be in brackets
 	for _, use := range p.Uses() {
+		if !slices.Contains(folders, use.Folder) {
+			folders = append(folders, use.Folder)
+		}
 		for _, path := range use.Paths {
 			for _, text := range mayWrite(&use, path) {
-				p.appendWritten(&use, text, path.Access == shell.Writes && path.Known && !path.Glob)
+				certain := path.Access == shell.Writes && path.Known && !path.Glob
+				for _, folder := range folders {
+					if folder == use.Folder || match.JoinFolder(folder, text) != match.JoinFolder(use.Folder, text) {
+						p.appendWritten(match.JoinFolder(folder, text), certain && folder == use.Folder)
+					}
+				}
 			}
 		}
 	}
@@ -295,8 +304,8 @@ func mayWrite(use *shell.Use, path shell.PathUse) []string {
 	return nil
 }
 
-func (p *Places) appendWritten(use *shell.Use, text string, certain bool) {
-	for _, path := range p.from(match.JoinFolder(use.Folder, text)) {
+func (p *Places) appendWritten(text string, certain bool) {
+	for _, path := range p.from(text) {
 		one := Written{Candidate{Text: path, Lower: match.FoldCase(path)}, certain}
 		p.locate(&one.Candidate)
 		p.written = append(p.written, one)

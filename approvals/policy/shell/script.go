@@ -276,7 +276,22 @@ func (f *finder) finish() {
 		folder = c.changeFolder(folder)
 		s.All = c.appendAll(s.All)
 	}
+	changes := 0
+	for _, c := range s.All {
+		if changesFolder(c) {
+			changes++
+		}
+	}
+	if changes > maxFolders {
+		s.Problem = "The command changes its folder too often to be judged."
+		s.NotSimple, s.NotPlain = s.Problem, s.Problem
+	}
 }
+
+// maxFolders bounds how often a script changes its folder: each path that it writes is compared from each.
+const maxFolders = 32
+
+func changesFolder(c *Command) bool { return c.Words[0] == "cd" || c.Words[0] == "pushd" }
 
 // changeFolder notes the folders of a command and the commands that it runs, and returns that of
 // the next.
@@ -290,7 +305,7 @@ func (c *Command) changeFolder(folder string) string {
 	for _, one := range c.inner {
 		next = one.changeFolder(next)
 	}
-	if c.Words[0] != "cd" && c.Words[0] != "pushd" {
+	if !changesFolder(c) {
 		return next
 	}
 	if at := slices.IndexFunc(c.Words[1:], IsOperand); at >= 0 {

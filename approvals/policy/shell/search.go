@@ -53,8 +53,8 @@ func (t *Programs) MayOpenLast(c *Command) bool {
 
 var (
 	jqEnvironment = regexp.MustCompile(`(^|[^.\w])(env\b|\$ENV\b)`)
-	psEnvironment = regexp.MustCompile(`^[A-Za-z]*e[A-Za-z]*$`)            // its letters without a dash
-	psValue       = regexp.MustCompile(`^(-[A-Za-z]*[CGgopqstUu]|--\w+)$`) // the next word is a value
+	psEnvironment = regexp.MustCompile(`^[A-Za-z]*e[A-Za-z]*$`)                                                                                                               // its letters without a dash
+	psValue       = regexp.MustCompile(`^(-[ABD-FH-TV-Za-fh-nrv-z]*[CGgopqstUu]|--(cols|columns|format|[Gg]roup|lines|pid|ppid|quick-pid|rows|sid|sort|tty|[Uu]ser|width))$`) // the next word is a value
 	scriptRunners = []string{"npm", "pnpm", "yarn", "bun"}
 )
 

@@ -48,8 +48,8 @@ func parse(t *testing.T, file, src string) *policy.Policy {
 	return p
 }
 
-// inFolder is the policy for a folder, with the agent in it, and the folder.
-func inFolder(t *testing.T, o starter.Options) (*policy.Policy, string) {
+// inFolder is the policy for a folder, with more lines and the agent in it, and the folder.
+func inFolder(t *testing.T, o starter.Options, more ...string) (*policy.Policy, string) {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -64,7 +64,7 @@ func inFolder(t *testing.T, o starter.Options) (*policy.Policy, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := parse(t, o.File, string(src))
+	p := parse(t, o.File, string(src)+strings.Join(more, ""))
 	return p.In(p.Workspace().Of(workspace.Agent{Folder: folder, Seen: true})), folder
 }
 
@@ -91,6 +91,11 @@ func TestWorkspaceStarter(t *testing.T) {
 		"go test ./... > /tmp/out.txt 2>&1", "tail -5 /tmp/out.txt", "./build/app /tmp/in.txt", "curl -s http://localhost:8080/health | head", "node --version", "git log --oneline main..", "git diff main...HEAD", "git merge main", "git tag v1", "git fetch origin", "git switch main", "git stash pop",
 		"mv a b", "cp a b", "tee a < b", "chmod +x run.sh", "kubectl get pods -o wide", "kubectl logs x", "kubectl -n x rollout status deploy/y --timeout=60s", "pytest tests/test_a.py::test_b",
 		"mkdir -p src/new", "rm -f /tmp/x /tmp/y.log", "rm /tmp/x", "git rebase main", "git commit --amend --no-edit", "git commit --amend -m x", "tar tzf a.tgz", "command -v node", "[ -f go.mod ] && cat go.mod", "git add go.sum .github/workflows/ci.yml", "actionlint .github/workflows/ci.yml", "git log -L1,9:src/a.go", "staticcheck ./...", "xmllint --noout /tmp/x", "PYTHONPATH=src:. python x.py", "PYTHONPATH=. pytest -q", "PYTHONPATH=APP/src timeout 60 python x.py", "sed -i '3a import os' a.py", "python -W error manage.py check", "vitest run --reporter=verbose", "grep -n x *_test.go", "ls *.md", "wc -l *.go | tail -1", "git -c user.name=a -c user.email=a@b.c commit -m x", "git -c core.pager=cat diff", "pytest -q -p no:cacheprovider", "uvicorn app.main:app --port 8123", "touch a.go", "echo x > notes.txt", "go test ./... > out.txt 2>&1")
+	f(policy.Allow, "Bash", "command",
+		"ninja -C build test", "ninja -C build", "cmake -B build -DCMAKE_BUILD_TYPE=Debug", "cmake --build build --config Release", "cmake -S . -B build -DBUILD_TESTING=ON -D X_TRACE=OFF", "cmake -B build '-DCMAKE_CXX_FLAGS=-Wall -Wextra -O2 -std=c++20'",
+		"meson setup build -Dtests=true -Dbuildtype=debug", "flask --app=app run", "flask --app=a.b:create_app routes", "pytest tests/test_a.py::TestA::test_b -q", "node --test --test-reporter=spec a.test.js", "ps -o pid,args", "ps -eo pid,etime --sort etime",
+		"tee -a a < b", "echo x | tee -a log.txt", "stat -c '%s' a",
+	)
 	f(policy.Ask, "Bash", "command",
 		// secrets, and files elsewhere
 		"grep KEY .env", "git diff .env", "git show HEAD:.env", "cat < .env", "cat /etc/passwd", "git diff /etc/passwd /etc/hosts", "git -C /etc log", "cat ../other/a", "ls ~", "cd /etc && cat passwd", "cat $X", "wc -l < /etc/passwd",
@@ -172,5 +177,21 @@ func TestStarterOptions(t *testing.T) {
 	golden.Check(t, "../testdata/starter.yaml", made, *update, "go test ./approvals/policy/starter -run StarterOptions -update")
 	if lines := slices.Collect(strings.Lines(string(src))); len(lines) > 120 {
 		t.Error(fmt.Sprint("the policy has ", len(lines), " lines"))
+	}
+}
+
+// TestAskedFolder: a rule about a folder beside the agent holds although a cd before may have failed, or have been
+// for a part of the script only.
+func TestAskedFolder(t *testing.T) {
+	p, _ := inFolder(t, starter.Options{}, "  - ask: [\"path(./rollout/**)\"]\n")
+	for command, want := range map[string]policy.Action{
+		"echo a > rollout/x": policy.Ask, "cd rollout && touch x": policy.Ask, "(cd src); echo a > rollout/x": policy.Ask, "cd src & echo a > rollout/x": policy.Ask,
+		"cd src | echo a > rollout/x": policy.Ask, "ls || cd src; echo a > rollout/x": policy.Ask, "(cd src); sed -i s/a/b/ rollout/x": policy.Ask,
+		"cd a; (cd b); cd ..; cp c rollout/x": policy.Ask, "(cd src); cp a rollout": policy.Ask, strings.Repeat("cd src; ", 40) + "touch x": policy.Ask,
+		"cd src && echo a > x": policy.Allow, "(cd src); echo a > src/rollout": policy.Allow, strings.Repeat("cd src; ", 20) + "touch x": policy.Allow,
+	} {
+		if v := p.Judge(policy.Call{Tool: "Bash", Arguments: argument("command", command)}); v.Action != want {
+			t.Errorf("%q: %s by %s, want %s", command, v.Action, v.Rule, want)
+		}
 	}
 }

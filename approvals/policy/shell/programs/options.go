@@ -1,6 +1,7 @@
 package programs
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -80,6 +81,14 @@ type optionNames struct {
 type valued struct {
 	words   map[string]bool     // of several letters after one dash
 	limited map[string][]string // with what the value is, or begins with
+}
+
+// ofLetter returns the texts to which the value of a one-letter option is limited, nil for any.
+func (v *valued) ofLetter(letter byte) []string {
+	if len(v.limited) == 0 {
+		return nil
+	}
+	return v.limited["-"+string(rune(letter))]
 }
 
 type optionWalk struct {
@@ -173,6 +182,10 @@ func (p *Program) Option(word string) (listed, takesNext bool) {
 		return true, false
 	}
 	for i := 1; i < len(word); i++ {
+		if limits := p.valued.ofLetter(word[i]); limits != nil {
+			value := strings.TrimPrefix(word[i+1:], "=")
+			return begins(value, limits) && !p.barred(value), false
+		}
 		switch {
 		case strings.IndexByte(p.values, word[i]) >= 0:
 			return !p.barred(strings.TrimPrefix(word[i+1:], "=")), i == len(word)-1
@@ -183,12 +196,25 @@ func (p *Program) Option(word string) (listed, takesNext bool) {
 	return true, false
 }
 
-// begins reports whether a word is one of some texts, or begins with one that ends in a sign.
+// begins reports whether a word is one of some texts, or has the form of one: see limited in programs.yaml.
 func begins(word string, texts []string) bool {
 	return slices.ContainsFunc(texts, func(text string) bool {
+		if end, ends := strings.CutPrefix(text, "*"); ends {
+			name, found := strings.CutSuffix(word, end)
+			return found && plainName.MatchString(name)
+		}
+		if before, flags := strings.CutSuffix(text, "-"); flags {
+			value, found := strings.CutPrefix(word, before)
+			return found && compilerFlags.MatchString(value)
+		}
 		return word == text || (strings.ContainsAny(text[len(text)-1:], "=.:") && strings.HasPrefix(word, text))
 	})
 }
+
+var (
+	plainName     = regexp.MustCompile(`^\w+$`)
+	compilerFlags = regexp.MustCompile(`^(-(W[a-z0-9=+-]+|O[0-3sgz]?|g[0-3]?|std=[a-z0-9+]+|pedantic|pedantic-errors|f(no-)?(exceptions|rtti|omit-frame-pointer|sanitize=[a-z,-]+|PIC|pic)) *)+$`)
+)
 
 // isNumber reports whether a text is digits, or digits and a unit.
 func isNumber(text string) bool {
@@ -200,7 +226,8 @@ func isNumber(text string) bool {
 func (p *Program) barred(text string) bool {
 	return slices.ContainsFunc(p.operands.never, func(begin string) bool {
 		part, anywhere := strings.CutPrefix(begin, "*")
-		return strings.HasPrefix(text, begin) || (anywhere && strings.Contains(text, part))
+		isScheme := strings.HasSuffix(begin, ":") && len(text) >= len(begin) && strings.EqualFold(text[:len(begin)], begin)
+		return isScheme || strings.HasPrefix(text, begin) || (anywhere && strings.Contains(text, part))
 	})
 }
 

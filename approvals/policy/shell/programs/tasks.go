@@ -16,10 +16,10 @@ type tasks struct {
 }
 
 // entry describes a check with these words after the runner. Arguments of the program that the
-// task starts may be paths.
+// task starts may be paths, and values of the runner's options.
 func (t *tasks) entry(rest []string) Entry {
 	e := Entry{Class: Check, Why: "runs a check of the project", Operands: NoPaths}
-	if slices.Contains(rest, "--") {
+	if slices.ContainsFunc(rest, func(word string) bool { return word == "--" || word == ".." || strings.ContainsAny(word, "/~") }) {
 		e.Operands = AllPaths
 	}
 	return e
