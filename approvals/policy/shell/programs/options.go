@@ -181,6 +181,11 @@ func (p *Program) Option(word string) (listed, takesNext bool) {
 	if p.forms.numbers && isNumber(word[1:]) {
 		return true, false
 	}
+	return p.letters(word)
+}
+
+// letters is Option for one-letter options, which may stand together.
+func (p *Program) letters(word string) (listed, takesNext bool) {
 	for i := 1; i < len(word); i++ {
 		if limits := p.valued.ofLetter(word[i]); limits != nil {
 			value := strings.TrimPrefix(word[i+1:], "=")
