@@ -258,8 +258,12 @@ func (a *Answer) Streamed() bool { return a.body.Kind() == FormStream }
 // not closed it yet.
 func (a *Answer) Complete() bool { return a.complete }
 
-// Holding reports whether bytes are kept back.
-func (a *Answer) Holding() bool { return a.body.Form() == FormWhole || a.held() }
+// Holding reports whether bytes are kept back for longer than until the next event: the beginning of a call that may
+// pass is not. A heartbeat between the two would change the form of the stream, and with it what passes when the
+// answer is read again.
+func (a *Answer) Holding() bool {
+	return a.body.Form() == FormWhole || (a.held() && a.filter.waiting == nil)
+}
 
 // held reports whether parts of a stream are kept back.
 func (a *Answer) held() bool { return a.kept.Len() > 0 }

@@ -82,8 +82,8 @@ func (Dialect) SafeError(body []byte) bool {
 	if !strictjson.MayHoldCall(body) {
 		return true
 	}
-	lower := bytes.ToLower(body)
-	couldAnswer := bytes.Contains(lower, []byte("choices")) || bytes.Contains(lower, []byte(`\u00`))
+	folded := bytes.ToLower(bytes.ToUpper(body)) // as Go's encoding/json folds names: U+017F is s
+	couldAnswer := bytes.Contains(folded, []byte("choices")) || bytes.Contains(folded, []byte(`\u0`))
 	if strictjson.Strict(body) != nil {
 		return !couldAnswer
 	}

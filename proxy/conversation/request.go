@@ -95,8 +95,8 @@ type Shared struct {
 	Reviewed *ReviewedResults // what people have decided about results; needed where a policy asks about some
 
 	Released ReleasedCalls // whose results are recorded; nil: none are
-	// Redact removes the secrets that heldcall knows from a text that is recorded. It is
-	// needed with Released.
+	// Redact removes the secrets that heldcall knows from a text that is recorded or shown to
+	// people; nil: there are none. It is needed with Released.
 	Redact func([]byte) []byte
 }
 

@@ -81,6 +81,15 @@ func (h *Results) Released(requests ...*approvals.Request) {
 	}
 }
 
+// Redact returns a text without the secrets that heldcall knows. Bytes of the upstream are without its key already, but
+// text that is decoded and joined of them may spell it.
+func Redact(c *Conversation, text string) string {
+	if redact := c.shared.Redact; redact != nil {
+		return string(redact([]byte(text)))
+	}
+	return text
+}
+
 // secretRoom is longer than a secret, in bytes.
 const secretRoom = 4 << 10
 

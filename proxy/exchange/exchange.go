@@ -153,6 +153,13 @@ func (x *Exchange) HasKey(c intercept.Call) bool {
 	return !bytes.Equal(x.Upstream.Redact(text), text)
 }
 
+// Readable reports whether the body of the response is text in which the words of a call could be found. Text in
+// UTF-16 has bytes that are zero, and some clients find out by them that it is.
+func (x *Exchange) Readable(body []byte) bool {
+	r := x.Response
+	return mediatype.IdentityEncoded(r.ContentEncoding()) && mediatype.ASCIICompatible(r.ContentType()) && bytes.IndexByte(body, 0) < 0
+}
+
 // Redirects reports the statuses that clients follow to another address.
 func Redirects(status int) bool {
 	return status >= 300 && status < 400 && status != http.StatusNotModified
@@ -165,7 +172,7 @@ func (x *Exchange) Refusal(limit int, agents []byte) string {
 	r := x.Response
 	text := " (" + leakcheck.StatusText(r.Status()) + ")"
 	if body, err := r.ReadAll(limit); err == nil && mediatype.IdentityEncoded(r.ContentEncoding()) {
-		text += leakcheck.Message(body, x.Next.Body, agents)
+		text += string(x.Upstream.Redact([]byte(leakcheck.Message(body, x.Next.Body, agents)))) // decoded: the body may have spelled the key otherwise
 	}
 	return text
 }

@@ -118,7 +118,7 @@ func (t *Turn) upstreamError(status int) State {
 	switch {
 	case err != nil:
 		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
-	case !mediatype.IdentityEncoded(r.ContentEncoding()) || !t.request.Dialect.SafeError(body):
+	case !t.exchange.Readable(body) || !t.request.Dialect.SafeError(body):
 		return t.output.fail(intercept.NotUnderstood("it is an error (status %d) that could hold a call", status))
 	case leakcheck.Quotes(body, t.exchange.Next.Body, t.request.Envelope.Body):
 		return t.output.fail(leakcheck.WithoutQuotation(status, body))

@@ -132,12 +132,12 @@ func (o *output) passError(body []byte) State {
 func (o *output) fail(e *intercept.Error) State {
 	c := o.conversation
 	o.engine.metrics.failedClosed.WithLabelValues(string(e.Code)).Inc()
-	o.engine.Log.Warn("answer refused", "turn", c.Request.Turn, "session", c.KnownSession(), "code", e.Code, "error", e)
+	o.engine.Log.Warn("answer refused", "turn", c.Request.Turn, "session", c.KnownSession(), "code", e.Code, "error", conversation.Redact(c, e.Error()))
 	o.spans.Failed(e)
 	o.outcome = outcomeFailed
 	o.stored.again = o.stored.again || e.Repeatable()
 	if !o.agent.Started() {
-		o.agent.Refuse(e.Status(), c.Request.Dialect.Error(e))
+		o.agent.Refuse(e.Status(), o.exchange.Upstream.Redact(c.Request.Dialect.Error(e)))
 		return Ended
 	}
 	last := o.answer.Fail(e)
@@ -148,7 +148,7 @@ func (o *output) fail(e *intercept.Error) State {
 		}
 		last = c.Request.Dialect.Error(e)
 	}
-	if !o.emit(last) {
+	if !o.emit(o.exchange.Upstream.Redact(last)) {
 		return o.gone()
 	}
 	return Ending

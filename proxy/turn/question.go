@@ -10,6 +10,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/heldcall/heldcall/proxy/asking"
+	"github.com/heldcall/heldcall/proxy/conversation"
 )
 
 // newRequest is the request to people about one call: here the call of the wire becomes
@@ -24,7 +25,7 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 	q.Effects = j.verdict.Effects
 	q.Details.Confirm = j.verdict.Confirmation(j.call.Name)
 	q.Details.Window = j.verdict.Window && approvals.PermitsWindow(&q)
-	q.Context.AssistantText = asking.Excerpt(answer.Text())
+	q.Context.AssistantText = asking.Excerpt(conversation.Redact(c, answer.Text()))
 	q.Details.Flags = slices.Concat(j.call.Flags, q.Details.Flags)
 	q.Details.Commands, q.Details.Policy = j.verdict.Commands, j.policy
 	q.Details.FreeText, q.Details.Fixed, q.Details.Doubts = j.call.FreeText, j.call.ReadOnly, j.call.Ambiguous

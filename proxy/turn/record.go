@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -36,7 +37,7 @@ func (r *review) record(ctx context.Context, settled intercept.Resolution, passe
 	}
 	for _, c := range passed {
 		e := (&judgedCall{call: c, outcome: approvals.OutcomeAllowedByRule}).event(r.conversation, approvals.EventCallReleased)
-		e.Before, e.Note = judge.ArgumentsValue(c), "passed as it streamed"
+		e.Before, e.Note = json.RawMessage(conversation.Redact(r.conversation, string(judge.ArgumentsValue(c)))), "passed as it streamed" // in pieces
 		events = append(events, e)
 	}
 	if len(events) == 0 {

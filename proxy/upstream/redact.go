@@ -2,7 +2,10 @@ package upstream
 
 import (
 	"bytes"
+	"fmt"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,35 +24,83 @@ const (
 // KeyRedactor finds an upstream's configured key in its answers, as text and as JSON,
 // URLs and Basic credentials encode it. Upstreams quote keys in their errors, and the
 // agent must not learn this one. The zero value finds nothing.
-type KeyRedactor []keyForm
+type KeyRedactor []keyForms
 
-// keyForm is one encoding of the key.
-type keyForm struct {
-	text     []byte
-	rarestAt int // index of its byte that is rarest in answers: that one is searched for
+// keyForms are encodings of the key that have a part in common.
+type keyForms struct {
+	core     []byte // the part; empty: none
+	rarestAt int    // index of its byte that is rarest in answers: that one is searched for
+	texts    [][]byte
 }
 
+// placeholders are what the documentation of local servers (LM Studio, llama.cpp, LangChain) has for a key.
+var placeholders = []string{"lm-studio", "not-needed", "no-key-required", "sk-no-key-required", "placeholder"}
+
 // NewKeyRedactor returns the redactor of a key. It finds nothing if the key is shorter
-// than 8 bytes, and so no secret.
+// than 8 bytes or one of the placeholders, and so no secret.
 func NewKeyRedactor(key string) (m KeyRedactor) {
-	if len(key) < minKeyLength {
+	if len(key) < minKeyLength || slices.Contains(placeholders, key) {
 		return nil
 	}
-	inJSON := quoted(key)
-	texts := []string{
-		key, inJSON, strings.ReplaceAll(inJSON, "/", `\/`), quoted(inJSON), // the arguments of a call are JSON in JSON
-		url.QueryEscape(key), url.PathEscape(key),
-	}
-	texts = append(texts, mask.Base64Forms(key)...)
-	seen := make(map[string]bool)
-	for _, text := range texts {
-		if !seen[text] {
-			seen[text] = true
-			m = append(m, keyForm{[]byte(text), rarest(text)})
-		}
+	m.add(longestWord(key), append(jsonForms(key), key, url.QueryEscape(key), url.PathEscape(key))...)
+	encoded := mask.Base64Forms(key)
+	slices.Sort(encoded)
+	for _, text := range slices.Compact(encoded) {
+		m.add(text, text)
 	}
 	return m
 }
+
+// add adds encodings with a part that they have in common.
+func (m *KeyRedactor) add(core string, texts ...string) {
+	forms := keyForms{core: []byte(core), rarestAt: rarest(core)}
+	for _, text := range texts {
+		forms.texts = append(forms.texts, []byte(text), []byte(lowerPercent(text)))
+	}
+	slices.SortFunc(forms.texts, bytes.Compare)
+	forms.texts = slices.CompactFunc(forms.texts, bytes.Equal)
+	*m = append(*m, forms)
+}
+
+// longestWord returns the longest part of letters and digits, which no encoding changes.
+func longestWord(text string) (longest string) {
+	for _, word := range word.FindAllString(text, -1) {
+		if len(word) > len(longest) {
+			longest = word
+		}
+	}
+	return longest
+}
+
+var (
+	word    = regexp.MustCompile(`[0-9A-Za-z]+`)
+	percent = regexp.MustCompile(`%[0-9A-F]{2}`)
+)
+
+// escaped are the characters that encoders of JSON write as escapes beside those that they must: none, those of Go, of
+// Gson (two) and of .NET, and all of them.
+var escaped = []string{"", "&<>", "&<>=", "&<>='", "&<>+'`", "&<>=+'`"}
+
+// jsonForms returns the contents of the JSON strings that encoders write for a text, and for such a string: the arguments
+// of a call are JSON in JSON.
+func jsonForms(text string) (forms []string) {
+	plain := quoted(text)
+	for _, slash := range []string{"/", `\/`, `\u002f`, `\u002F`} {
+		for _, special := range escaped {
+			for _, format := range []string{`\u%04x`, `\u%04X`} {
+				once := strings.ReplaceAll(plain, "/", slash)
+				for _, r := range special {
+					once = strings.ReplaceAll(once, string(r), fmt.Sprintf(format, r))
+				}
+				forms = append(forms, once, quoted(once), strings.ReplaceAll(quoted(once), "/", slash))
+			}
+		}
+	}
+	return forms
+}
+
+// lowerPercent returns a text with the escapes of a URL in lower case.
+func lowerPercent(text string) string { return percent.ReplaceAllStringFunc(text, strings.ToLower) }
 
 // quoted returns a text as the contents of a JSON string.
 func quoted(text string) string {
@@ -75,38 +126,42 @@ func rarest(text string) (at int) {
 	return at
 }
 
-// index is where the spelling begins in b from an offset on, or -1.
-func (s *keyForm) index(b []byte, from int) int {
-	last := len(b) - len(s.text) + s.rarestAt // the last place of its rarest byte
-	for at := from + s.rarestAt; at <= last; at++ {
-		i := bytes.IndexByte(b[at:last+1], s.text[s.rarestAt])
+// mayBeIn reports whether the part in common is in b.
+func (f *keyForms) mayBeIn(b []byte) bool {
+	if len(f.core) == 0 {
+		return true
+	}
+	last := len(b) - len(f.core) + f.rarestAt // the last place of its rarest byte
+	for at := f.rarestAt; at <= last; at++ {
+		i := bytes.IndexByte(b[at:last+1], f.core[f.rarestAt])
 		if i < 0 {
-			return -1
+			return false
 		}
 		at += i
-		if bytes.HasPrefix(b[at-s.rarestAt:], s.text) {
-			return at - s.rarestAt
-		}
-	}
-	return -1
-}
-
-// Contains reports whether the key is in b.
-func (m KeyRedactor) Contains(b []byte) bool {
-	for i := range m {
-		if m[i].index(b, 0) >= 0 {
+		if bytes.HasPrefix(b[at-f.rarestAt:], f.core) {
 			return true
 		}
 	}
 	return false
 }
 
+// Contains reports whether the key is in b.
+func (m KeyRedactor) Contains(b []byte) bool {
+	return slices.ContainsFunc(m, func(f keyForms) bool {
+		return f.mayBeIn(b) && slices.ContainsFunc(f.texts, func(text []byte) bool { return bytes.Contains(b, text) })
+	})
+}
+
 // Redact returns b without the key: b itself where it is not in it.
 func (m KeyRedactor) Redact(b []byte) []byte {
 	for i := range m {
-		s := &m[i]
-		if s.index(b, 0) >= 0 {
-			b = bytes.ReplaceAll(b, s.text, []byte(redacted))
+		if !m[i].mayBeIn(b) {
+			continue
+		}
+		for _, text := range m[i].texts {
+			if bytes.Contains(b, text) {
+				b = bytes.ReplaceAll(b, text, []byte(redacted))
+			}
 		}
 	}
 	return b

@@ -55,10 +55,11 @@ func (m KeyRedactor) endsWithPart(b []byte) (n int) {
 	}
 	last := b[len(b)-1]
 	for i := range m {
-		text := m[i].text
-		for k := min(len(text)-1, len(b)); k > n; k-- {
-			if text[k-1] == last && bytes.HasSuffix(b, text[:k]) {
-				n = k
+		for _, text := range m[i].texts {
+			for k := min(len(text)-1, len(b)); k > n; k-- {
+				if text[k-1] == last && bytes.HasSuffix(b, text[:k]) {
+					n = k
+				}
 			}
 		}
 	}
