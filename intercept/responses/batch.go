@@ -73,7 +73,7 @@ func (p *eventBatch) report(it *item, e *wire.Event) error {
 	case it == nil:
 		return p.part.Event(intercept.Event{})
 	case it.call == nil:
-		if e.Kind == wire.KindDone {
+		if e.Kind == wire.KindAdded || e.Kind == wire.KindDone { // its entry is kept
 			if err := p.part.Buffer(e.Length); err != nil {
 				return err
 			}
