@@ -60,7 +60,9 @@ func (b *body) take(e *event) error {
 	case kindBlockStop:
 		return b.endBlock(e)
 	case kindMessageDelta:
-		b.progress.learn(&e.message)
+		if err := b.progress.learn(&e.message); err != nil {
+			return err
+		}
 		return b.endMessage()
 	case kindMessageStop:
 		b.progress.done = true
@@ -90,8 +92,7 @@ func (b *body) startMessage(e *event) error {
 		}
 		b.blocks.last().ended = true
 	}
-	b.progress.learn(m) // after the blocks: the stop reason of a message with a call is about the call
-	return nil
+	return b.progress.learn(m) // after the blocks: the stop reason of a message with a call is about the call
 }
 
 // restart takes a second start of the message in one stream, which gateways send when

@@ -5,7 +5,6 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/messages/history"
-	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
@@ -37,10 +36,17 @@ type progress struct {
 	container     string // the id of the provider's container, raw
 }
 
+// maxUsage bounds the usage of a message, which each event may extend by further names.
+// That of a real message has a few hundred bytes.
+const maxUsage = 16 << 10
+
 // learn takes the fields of the start or the end of a message.
-func (p *progress) learn(m *message) {
+func (p *progress) learn(m *message) error {
 	if m.usage != "" {
 		p.usage = mergeUsage(p.usage, m.usage)
+	}
+	if len(p.usage) > maxUsage {
+		return intercept.NotUnderstood("its usage has more than %d bytes", maxUsage)
 	}
 	if m.stop != "" {
 		p.stop = strings.Clone(m.stop)
@@ -48,22 +54,32 @@ func (p *progress) learn(m *message) {
 	if m.container != "" {
 		p.container = strings.Clone(m.container)
 	}
+	return nil
 }
 
 // mergeUsage returns the usage at the start of a message, updated by that at its end,
-// which counts from the start.
+// which counts from the start. It reads each of the two once.
 func mergeUsage(usage, later string) string {
 	if usage == "" {
 		return strings.Clone(later)
 	}
-	p := strictjson.Patch{JSON: usage}
+	var fields []string
+	updated := gjson.Parse(later).Map()
+	gjson.Parse(usage).ForEach(func(k, v gjson.Result) bool {
+		if next, ok := updated[k.Str]; ok && next.Type != gjson.Null {
+			v = next
+		}
+		delete(updated, k.Str)
+		fields = append(fields, k.Raw+":"+v.Raw)
+		return true
+	})
 	gjson.Parse(later).ForEach(func(k, v gjson.Result) bool {
-		if v.Type != gjson.Null {
-			p.Set(gjson.Escape(k.Str), v.Raw)
+		if _, added := updated[k.Str]; added && v.Type != gjson.Null {
+			fields = append(fields, k.Raw+":"+v.Raw)
 		}
 		return true
 	})
-	return p.JSON
+	return "{" + strings.Join(fields, ",") + "}"
 }
 
 // stopped reports whether no call may follow.
@@ -110,8 +126,7 @@ func (b *body) readWhole(part *intercept.Part) error {
 			block.Odd = block.Odd || !wholeCall.Fits(gjson.Parse(block.opened))
 		}
 	}
-	b.progress.learn(m)
-	return nil
+	return b.progress.learn(m)
 }
 
 // open adds a block.
