@@ -146,7 +146,7 @@ func (p *eventBatch) fragment(c *choice, f *wire.Fragment, first int, uniform bo
 		return intercept.NotUnderstood("a choice has more than %d calls", maxCalls)
 	}
 	event := intercept.Event{Kind: intercept.EventInput, Text: f.Args, Plain: p.mayPass(c, f)}
-	call, opened := r.take(f)
+	call, opened, kept := r.take(f)
 	if event.Unit = &call.Unit; opened {
 		event.Kind, call.choice, p.opens = intercept.EventOpen, c, true
 		p.part.Open(&call.Unit)
@@ -164,7 +164,7 @@ func (p *eventBatch) fragment(c *choice, f *wire.Fragment, first int, uniform bo
 	if n := len(r.calls); opened && n > 1 && r.calls[n-2].Passing() && !r.calls[n-2].complete() {
 		r.calls[n-2].Interrupt()
 	}
-	if err := p.part.Buffer(len(f.Args)); err != nil {
+	if err := p.part.Buffer(kept); err != nil {
 		return err
 	}
 	return p.part.Event(event)

@@ -51,6 +51,38 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// All that is kept of calls that are allowed by name counts.
+func TestPassingCallsAreBounded(t *testing.T) {
+	long := strings.Repeat("a", 1000)
+	for name, entry := range map[string]string{
+		"id":              `"id":"%d` + long + `","function":{"name":"x","arguments":"{}"}`,
+		"name":            `"id":"%d","function":{"name":"x` + long + `","arguments":"{}"}`,
+		"signature":       `"id":"%d","signature":"` + long + `","function":{"name":"x","arguments":"{}"}`,
+		"inner signature": `"id":"%d","function":{"name":"x","signature":"` + long + `","arguments":"{}"}`,
+	} {
+		for n, refused := range map[int]string{5: "", 20: "larger than"} {
+			p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 10_000, Pass: func(intercept.Call) bool { return true }})
+			p.Answer.Begin("")
+			_, err := p.Answer.Write([]byte(role))
+			for i := 0; i < n && err == nil; i++ {
+				_, err = p.Answer.Write([]byte(event(fmt.Sprintf(`{"tool_calls":[{"index":%d,"type":"function",`+entry+`}]}`, i, i), "null")))
+			}
+			checkRefused(t, fmt.Sprintf("%d calls with a long %s", n, name), err, refused)
+		}
+	}
+}
+
+// What a fragment repeats is not kept again, and does not count.
+func TestKeptOfAFragment(t *testing.T) {
+	var r assembler
+	f := &wire.Fragment{HasIndex: true, ID: "id", Name: "name", Args: "{}", Own: []string{`"a":1`}, Inner: []string{`"b":22`}}
+	for i, want := range []int{2 + 4 + 2 + 5 + 6, 2} {
+		if _, _, kept := r.take(f); kept != want {
+			t.Errorf("fragment %d: %d bytes, want %d", i, kept, want)
+		}
+	}
+}
+
 func checkRefused(t *testing.T, name string, err error, want string) {
 	t.Helper()
 	if (err == nil) != (want == "") || (err != nil && !strings.Contains(err.Error(), want)) {

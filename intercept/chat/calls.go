@@ -51,18 +51,19 @@ func (c *call) judge() {
 }
 
 // keep stores the fields of a fragment that have to return with the call, such as
-// thought signatures.
-func (c *call) keep(f *wire.Fragment) {
-	c.own = keepFields(c.own, f.Own)
-	c.inner = keepFields(c.inner, f.Inner)
+// thought signatures, and returns how many bytes of them are kept.
+func (c *call) keep(f *wire.Fragment) (kept int) {
+	kept += keepFields(&c.own, f.Own)
+	return kept + keepFields(&c.inner, f.Inner)
 }
 
-// keepFields appends the fields whose names are new.
-func keepFields(kept, more []string) []string {
+// keepFields appends the fields whose names are new, and returns their length.
+func keepFields(into *[]string, more []string) (kept int) {
 	for _, field := range more {
 		name, _, _ := strings.Cut(field, ":")
-		if !slices.ContainsFunc(kept, func(have string) bool { return strings.HasPrefix(have, name+":") }) {
-			kept = append(kept, field)
+		if !slices.ContainsFunc(*into, func(have string) bool { return strings.HasPrefix(have, name+":") }) {
+			*into = append(*into, field)
+			kept += len(field)
 		}
 	}
 	return kept
@@ -81,24 +82,27 @@ func (c *call) complete() bool { return c.args.Len() == 0 || c.whole() }
 // read in different ways becomes ambiguous: no rule allows it, and the reviewer sees why.
 type assembler struct{ calls []*call }
 
-// take adds a fragment and returns its call, and whether the fragment opened it.
-func (r *assembler) take(f *wire.Fragment) (c *call, opened bool) {
+// take adds a fragment and returns its call, whether the fragment opened it, and how many
+// bytes of it are kept.
+func (r *assembler) take(f *wire.Fragment) (c *call, opened bool, kept int) {
 	if c = r.find(f); c == nil {
 		c, opened = r.open(f), true
 	}
-	c.add(f, opened)
-	return c, opened
+	return c, opened, c.add(f, opened)
 }
 
-// add adds a fragment to the call. The first id and the first name count.
-func (c *call) add(f *wire.Fragment, opened bool) {
+// add adds a fragment to the call, and returns how many bytes of it are kept. The first id
+// and the first name count.
+func (c *call) add(f *wire.Fragment, opened bool) (kept int) {
 	c.setKind(f)
 	if c.id == "" {
 		c.id = strings.Clone(f.ID)
+		kept += len(c.id)
 	}
 	c.hasID = c.hasID || f.HasID
 	if c.name == "" {
 		c.name = strings.Clone(f.Name)
+		kept += len(c.name)
 	}
 	if (f.Object && c.args.Len() > 0) || (c.object && f.Args != "") {
 		c.AddAmbiguity("Its arguments came partly as text and partly as an object.")
@@ -108,7 +112,7 @@ func (c *call) add(f *wire.Fragment, opened bool) {
 		c.args.Reset()
 	}
 	c.args.WriteString(f.Args)
-	c.keep(f)
+	return kept + len(f.Args) + c.keep(f)
 }
 
 // addEscaped adds string contents to the arguments that are still escaped, and returns
