@@ -76,8 +76,8 @@ func (a *answer) Repeat(t *intercept.Template, texts [][]byte, held bool) (added
 	if it.done || b.closed || b.doneMark || (!held && !a.out.verbatim()) {
 		return "", 0, false
 	}
-	if it != b.latest {
-		return "", 0, false // the decoder notes that the items alternate
+	if it != b.latest || (s.piece != nil && s.piece.complete) {
+		return "", 0, false // the decoder notes that the items alternate, or that the input went on
 	}
 	if s.number >= 0 {
 		number, err := strconv.ParseInt(string(texts[s.number]), 10, 64)
@@ -98,6 +98,6 @@ func (a *answer) Repeat(t *intercept.Template, texts [][]byte, held bool) (added
 func (p *piece) addQuoted(text []byte) string {
 	before := p.fragments.Len()
 	strictjson.Unquote(&p.fragments.Builder, text)
-	p.fragmented = true
+	p.fragmented = p.fragmented || p.fragments.Len() > before
 	return p.fragments.Builder.String()[before:]
 }
