@@ -80,7 +80,8 @@ func (a *answer) Repeat(t *intercept.Template, texts [][]byte, held bool) (added
 		return "", 0, false // the decoder notes that the items alternate, or that the input went on
 	}
 	if s.number >= 0 {
-		number, err := strconv.ParseInt(string(texts[s.number]), 10, 64)
+		n, err := strconv.ParseUint(string(texts[s.number]), 10, 31) // as [intercept.Reading.Number]
+		number := int64(n)
 		if err != nil || (s.piece != nil && number <= b.style.last) {
 			return "", 0, false // the decoder finds out why
 		}

@@ -80,3 +80,21 @@ func TestKnownFormsOfAnInput(t *testing.T) {
 		}
 	}
 }
+
+// The sequence number of an event has the same bound whether its form is known or not.
+func TestKnownFormsOfANumber(t *testing.T) {
+	for _, item := range []string{speech, function("a", "bash", ls)} {
+		for _, first := range []int{1<<31 - 100, 1<<31 - 10, 1e15 - 10} {
+			s := newScript("resp_1").begin()
+			s.number, s.pieces = first, 20
+			body := s.item(item).end()
+			decoded, known := readEvents(t, body, false, intercept.Limits{}), readEvents(t, body, true, intercept.Limits{})
+			if diff := cmp.Diff(decoded, known); diff != "" {
+				t.Errorf("from %d (-decoded +by known forms):\n%s", first, diff)
+			}
+			if refused := strings.Contains(decoded.Err, "a sequence number"); refused != (first > 1<<31-100) {
+				t.Errorf("from %d: error %q", first, decoded.Err)
+			}
+		}
+	}
+}
