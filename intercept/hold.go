@@ -98,7 +98,10 @@ func (k *HoldBuffer[T]) Bytes() []byte {
 }
 
 // PassBuffer collects the parts of a block that pass. Adjacent parts are not copied.
-type PassBuffer struct{ b []byte }
+type PassBuffer struct {
+	b   []byte
+	own bool // b is a copy, in no memory of the caller
+}
 
 // Add appends a part.
 func (g *PassBuffer) Add(part []byte) {
@@ -109,16 +112,18 @@ func (g *PassBuffer) Add(part []byte) {
 	switch {
 	case n == 0:
 		g.b = part
+	case g.own:
+		g.b = append(g.b, part...)
 	case cap(g.b) >= n+len(part) && &g.b[:n+1][n] == &part[0]:
 		g.b = g.b[:n+len(part)]
 	default:
-		g.b = append(g.b[:n:n], part...)
+		g.b, g.own = append(g.b[:n:n], part...), true
 	}
 }
 
 // Take returns and removes all parts.
 func (g *PassBuffer) Take() []byte {
 	b := g.b
-	g.b = nil
+	*g = PassBuffer{}
 	return b
 }

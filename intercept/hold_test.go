@@ -59,3 +59,44 @@ func TestKept_HoldAfterPack(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// A block of many parts that are not adjacent is not copied for each of them.
+func TestPassBuffer_CopiesSeldom(t *testing.T) {
+	const parts = 4096
+	block := bytes.Repeat([]byte("pass;held;"), parts)
+	before := bytes.Clone(block)
+	var g PassBuffer
+	copies := 0
+	for i := range parts {
+		had := g.b
+		g.Add(block[10*i : 10*i+5])
+		if len(had) > 0 && &had[0] != &g.b[0] {
+			copies++
+		}
+	}
+	if copies > 100 {
+		t.Errorf("%d parts are copied %d times", parts, copies)
+	}
+	if !bytes.Equal(g.Take(), bytes.Repeat([]byte("pass;"), parts)) || !bytes.Equal(block, before) {
+		t.Error("the parts, or the block, have changed")
+	}
+}
+
+// Adjacent parts stay where they are, after parts that were copied too.
+func TestPassBuffer_Borrows(t *testing.T) {
+	block := []byte("onetwothree")
+	var g PassBuffer
+	for range 2 {
+		g.Add(block[:3])
+		g.Add(nil)
+		g.Add(block[3:6])
+		if got := g.Take(); string(got) != "onetwo" || &got[0] != &block[0] {
+			t.Errorf("got %q, or a copy", got)
+		}
+		g.Add(block[:3])
+		g.Add(block[6:])
+		if got := g.Take(); string(got) != "onethree" || string(block) != "onetwothree" {
+			t.Errorf("got %q of %q", got, block)
+		}
+	}
+}
