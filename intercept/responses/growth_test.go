@@ -111,3 +111,24 @@ func TestGrowthOfAHistory(t *testing.T) {
 		})
 	}
 }
+
+// The ends of an input do not show it, and clients read halves of characters in it.
+func TestGrowthOfAnInputWithManyEnds(t *testing.T) {
+	linear(t, 100, func(n int) func() {
+		const of = `"item_id":"fc_1","output_index":0,`
+		s := newScript("resp_1").begin()
+		s.event("response.output_item.added", `"output_index":0,"item":{"type":"function_call","id":"fc_1","call_id":"call_1","name":"bash","arguments":"","status":"in_progress"}`)
+		s.event("response.function_call_arguments.delta", of+`"delta":"\ud83d"`)
+		s.event("response.function_call_arguments.delta", of+`"delta":"\ude00`+strings.Repeat("x", 1000*n)+`"`)
+		for range n {
+			s.event("response.function_call_arguments.done", of+`"arguments":"x"`)
+		}
+		p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{MaxBytes: 64 << 20})
+		p.Answer.Begin("")
+		return func() {
+			if _, err := p.Answer.Write([]byte(s.out.String())); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

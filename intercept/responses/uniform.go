@@ -40,9 +40,11 @@ func (s *eventStyle) matches(e *wire.Event, event *sse.Event) bool {
 	return (e.Number >= 0) == s.numbered && (!s.numbered || e.Number > s.last)
 }
 
-// uniform reports whether an event of a call is one that all clients read alike.
+// uniform reports whether an event of a call is one that all clients read alike. It does
+// not look at the events of a call that is released in canonical form anyway: each could
+// have it read the whole input again.
 func (p *eventBatch) uniform(it *item, e *wire.Event) bool {
-	if !p.body.style.matches(e, &p.part.Lines) || e.Index != it.index {
+	if it.canonical() || !p.body.style.matches(e, &p.part.Lines) || e.Index != it.index {
 		return false
 	}
 	switch top := gjson.Parse(e.Raw); e.Kind {
