@@ -100,7 +100,16 @@ func halfAt(text string, i int) rune {
 }
 
 // Fragments is text that is put together from fragments. The zero value is empty.
-type Fragments struct{ strings.Builder }
+type Fragments struct {
+	strings.Builder
+	check *growing // of the text for Whole, nil before its first call
+	size  int      // what check has of the text, in bytes
+	half  string   // at the end of that, see [CutHalf]
+	bad   bool     // an error of check
+}
+
+// Reset makes the text empty.
+func (f *Fragments) Reset() { *f = Fragments{} }
 
 // String is the text. Each half of a surrogate pair without the other is U+FFFD.
 func (f *Fragments) String() string {
@@ -109,6 +118,19 @@ func (f *Fragments) String() string {
 
 // Halved reports whether there is half of a surrogate pair without the other half.
 func (f *Fragments) Halved() bool { return !utf8.ValidString(joinHalves(f.Builder.String())) }
+
+// Whole reports whether the text is one strict JSON value. It reads only what was added
+// since its last call. Fragments must not be cut within a character.
+func (f *Fragments) Whole() bool {
+	if f.check == nil {
+		f.check = newGrowing(false)
+	}
+	var added string
+	added, f.half = CutHalf(f.half + f.Builder.String()[f.size:])
+	f.size = f.Len()
+	f.bad = f.bad || f.check.add(strings.ToValidUTF8(added, "\uFFFD")) != nil
+	return !f.bad && f.half == "" && f.check.whole()
+}
 
 // joinHalves puts characters in place of the pairs of halves in the text of fragments.
 func joinHalves(text string) string {

@@ -39,59 +39,6 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// The check must agree with Strict however the text is cut, and notice before
-// the last fragment of a bad object has gone on.
-func TestArgumentsCheck(t *testing.T) {
-	for _, tt := range strictCases {
-		for n := 1; n <= len(tt.in); n++ {
-			c := NewArgumentsCheck()
-			var err error
-			for rest := tt.in; rest != "" && err == nil; {
-				k := min(n, len(rest))
-				err = c.Add(rest[:k])
-				rest = rest[k:]
-			}
-			if (err == nil) != tt.ok {
-				t.Errorf("%q in fragments of %d: got %v, want ok=%v", tt.in, n, err, tt.ok)
-			}
-		}
-	}
-	for _, in := range []string{`[1]`, `"x"`, `12 `, `null`} {
-		if err := NewArgumentsCheck().Add(in); err == nil {
-			t.Errorf("%q accepted as an object", in)
-		}
-	}
-	if err := NewArgumentsCheck().Add(`{"a":"unfinished`); err != nil {
-		t.Errorf("an unfinished text is not wrong yet: %v", err)
-	}
-}
-
-func FuzzArgumentsCheck(f *testing.F) {
-	for _, tt := range strictCases {
-		f.Add([]byte(tt.in), 2)
-	}
-	f.Add([]byte("{\"a\":\"\xed\xa0\xbd\xed\xb8\x80\"}"), 9)
-	f.Fuzz(func(t *testing.T, in []byte, n int) {
-		if n < 1 {
-			n = 1
-		}
-		c := NewArgumentsCheck()
-		for rest := in; len(rest) > 0; {
-			k := min(n, len(rest))
-			if c.Add(string(rest[:k])) != nil {
-				if trimmed := strings.TrimLeft(string(in), " \t\r\n"); strings.HasPrefix(trimmed, "{") && Strict(in) == nil {
-					t.Fatalf("refused %q, which is strict", in)
-				}
-				return
-			}
-			rest = rest[k:]
-		}
-		if c.done && Strict([]byte(joinHalves(string(in)))) != nil {
-			t.Fatalf("passed %q as complete, which is not strict", in)
-		}
-	})
-}
-
 func TestDeep(t *testing.T) {
 	nested := func(n int) string { return strings.Repeat(`{"a":[`, n/2) + strings.Repeat("]}", n/2) }
 	for text, want := range map[string]bool{
