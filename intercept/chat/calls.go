@@ -70,9 +70,7 @@ func keepFields(into *[]string, more []string) (kept int) {
 }
 
 // whole reports whether the arguments so far are a complete JSON value.
-func (c *call) whole() bool {
-	return c.args.Len() > 0 && strictjson.Strict([]byte(c.args.String())) == nil
-}
+func (c *call) whole() bool { return c.args.Whole() }
 
 // complete reports whether the arguments are whole, if there are any.
 func (c *call) complete() bool { return c.args.Len() == 0 || c.whole() }

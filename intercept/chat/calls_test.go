@@ -2,9 +2,11 @@ package chat
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat/wire"
 )
 
@@ -49,5 +51,25 @@ func TestAssembler(t *testing.T) {
 		if strings.Join(got, " ") != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
 		}
+	}
+}
+
+// Fragments whose names differ ask, each, whether the arguments before them are whole. The
+// memory for that grows with the arguments, not with their square.
+func TestNamesCostNoMoreThanTheirArguments(t *testing.T) {
+	allocated := func(n int) uint64 {
+		p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 64 << 20})
+		p.Answer.Begin("")
+		body := role + opening(0, "", "a", `["`) + strings.Repeat(event(`{"tool_calls":[{"index":0,"function":{"name":"b","arguments":"`+strings.Repeat("y", 1000)+`"}}]}`, "null"), n)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := p.Answer.Write([]byte(body)); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if one, four := allocated(100), allocated(400); four > 8*one {
+		t.Errorf("100 fragments cost %d bytes, 400 cost %d", one, four)
 	}
 }
