@@ -60,7 +60,6 @@ func TestProviderInNeed(t *testing.T) {
 	t.Parallel()
 	o := organize(t)
 	o.Know("tom", fakeidp.Person{UserInfo: map[string]any{"email": "tom@corp.example", "email_verified": true, "groups": []string{"engineers"}}})
-	w := build(t, askAll, callThenText, o.config)
 	status := func(code int) http.HandlerFunc {
 		return func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Content-Type", "application/json")
@@ -72,8 +71,9 @@ func TestProviderInNeed(t *testing.T) {
 		rw.Header().Set("Content-Length", "100")
 		fmt.Fprint(rw, `{"sub":"tom"`)
 	}
+	o.Answer(fakeidp.PathDiscovery, status(http.StatusServiceUnavailable)) // heldcall looks at its start too
+	w := build(t, askAll, callThenText, o.config)
 	tom := w.browser(o)
-	o.Answer(fakeidp.PathDiscovery, status(http.StatusServiceUnavailable))
 	code, text := tom.page("POST", "/api/v1/session/oidc", nil)
 	want(t, code, text, http.StatusBadGateway, problem.CodeProviderUnavailable)
 	o.Answer(fakeidp.PathDiscovery, nil)
