@@ -62,7 +62,7 @@ func (m *KeyRedactor) add(core string, texts ...string) {
 	*m = append(*m, forms)
 }
 
-// longestWord returns the longest part of letters and digits, which no encoding changes.
+// longestWord returns the longest part of characters that no encoding changes.
 func longestWord(text string) (longest string) {
 	for _, word := range word.FindAllString(text, -1) {
 		if len(word) > len(longest) {
@@ -73,7 +73,7 @@ func longestWord(text string) (longest string) {
 }
 
 var (
-	word    = regexp.MustCompile(`[0-9A-Za-z]+`)
+	word    = regexp.MustCompile(`[0-9A-Za-z_.-]+`)
 	percent = regexp.MustCompile(`%[0-9A-F]{2}`)
 )
 
