@@ -72,15 +72,15 @@ func (g *growing) add(text string) error {
 		return nil
 	}
 	g.feed.WriteString(text)
-	if g.goesOn(text) {
+	if g.continues(text) {
 		return nil
 	}
 	return g.read()
 }
 
-// goesOn reports whether the text surely goes on, with no error, in the token in which it
-// ended, or between tokens.
-func (g *growing) goesOn(text string) (ok bool) {
+// continues reports whether more text only continues the token that was not finished, or is
+// blank between tokens, and has no error.
+func (g *growing) continues(text string) (ok bool) {
 	switch g.end {
 	case betweenTokens:
 		return blank([]byte(text))

@@ -121,7 +121,7 @@ func FuzzWhole(f *testing.F) {
 			case halfAt(in, 0) != 0:
 				n = 3
 			case in[:n] == "\xed" || !utf8.ValidString(in[:n]):
-				t.Skip("not from JSON")
+				return // not from JSON
 			}
 			text.WriteString(in[:n])
 			in = in[n:]

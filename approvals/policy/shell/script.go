@@ -276,13 +276,7 @@ func (f *finder) finish() {
 		folder = c.changeFolder(folder)
 		s.All = c.appendAll(s.All)
 	}
-	changes := 0
-	for _, c := range s.All {
-		if changesFolder(c) {
-			changes++
-		}
-	}
-	if changes > maxFolders {
+	if len(s.All) > maxFolders && len(slices.DeleteFunc(slices.Clone(s.All), staysInFolder)) > maxFolders {
 		s.Problem = "The command changes its folder too often to be judged."
 		s.NotSimple, s.NotPlain = s.Problem, s.Problem
 	}
@@ -291,7 +285,7 @@ func (f *finder) finish() {
 // maxFolders bounds how often a script changes its folder: each path that it writes is compared from each.
 const maxFolders = 32
 
-func changesFolder(c *Command) bool { return c.Words[0] == "cd" || c.Words[0] == "pushd" }
+func staysInFolder(c *Command) bool { return c.Words[0] != "cd" && c.Words[0] != "pushd" }
 
 // changeFolder notes the folders of a command and the commands that it runs, and returns that of
 // the next.
@@ -305,7 +299,7 @@ func (c *Command) changeFolder(folder string) string {
 	for _, one := range c.inner {
 		next = one.changeFolder(next)
 	}
-	if !changesFolder(c) {
+	if staysInFolder(c) {
 		return next
 	}
 	if at := slices.IndexFunc(c.Words[1:], IsOperand); at >= 0 {
