@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -28,7 +29,8 @@ type wire struct {
 func listenTo(t *testing.T, url string) *wire {
 	t.Helper()
 	heard := &wire{}
-	all, err := connect(t, url).Subscribe(">", func(m *natsgo.Msg) {
+	bot := connect(t, url)
+	all, err := bot.Subscribe(">", func(m *natsgo.Msg) {
 		if m.Subject[0] == '$' || m.Subject[0] == '_' {
 			return
 		}
@@ -39,7 +41,7 @@ func listenTo(t *testing.T, url string) *wire {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := all.SetPendingLimits(-1, -1); err != nil {
+	if err := errors.Join(all.SetPendingLimits(-1, -1), bot.Flush()); err != nil {
 		t.Fatal(err)
 	}
 	return heard

@@ -34,10 +34,7 @@ func TestListsOfLargeRequestsHavePreviews(t *testing.T) {
 		return answer.Reply(r)
 	}, func(c *app.Config) { c.Proxy.Memory = 4 << 30 })
 	bot := connect(t, "nats://"+w.app.NATSAddr())
-	published, err := bot.SubscribeSync("heldcall.v1.requests.>")
-	if err != nil {
-		t.Fatal(err)
-	}
+	published := bot.listen("heldcall.v1.requests.>")
 	var ids []string
 	for i := range turns * calls {
 		if turn := i / calls; i%calls == 0 {

@@ -40,6 +40,19 @@ func connect(t *testing.T, url string, options ...natsgo.Option) *bot {
 	return b
 }
 
+// listen subscribes to a subject. The server knows the subscription when it returns.
+func (b *bot) listen(subject string) *natsgo.Subscription {
+	b.t.Helper()
+	subscription, err := b.SubscribeSync(subject)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if err := b.Flush(); err != nil {
+		b.t.Fatal(err)
+	}
+	return subscription
+}
+
 // ask sends a request and returns the reply.
 func (b *bot) ask(subject, payload string) map[string]any {
 	b.t.Helper()
@@ -95,10 +108,7 @@ func TestBotsDecideAsThemselves(t *testing.T) {
 	url := "nats://" + w.app.NATSAddr()
 	ann := connect(t, url, natsgo.UserInfo("ann", m["ann"]))
 	bob, ada, vic := connect(t, url, natsgo.Token(m["bob"])), connect(t, url, natsgo.Token(m["ada"])), connect(t, url, natsgo.UserInfo("vic", m["vic"]))
-	feed, err := bob.SubscribeSync("heldcall.v1.requests.>")
-	if err != nil || bob.Flush() != nil {
-		t.Fatal(err)
-	}
+	feed := bob.listen("heldcall.v1.requests.>")
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	told, err := feed.NextMsg(soon)
 	if err != nil {

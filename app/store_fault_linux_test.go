@@ -67,10 +67,7 @@ func testStoreFault(t *testing.T, fault storeFault) {
 		}
 	})
 	bot := connect(t, "nats://"+w.app.NATSAddr())
-	published, err := bot.SubscribeSync("heldcall.v1.requests.>")
-	if err != nil {
-		t.Fatal(err)
-	}
+	published := bot.listen("heldcall.v1.requests.>")
 	held := make(chan string, 1)
 	go func() { held <- w.post("/v1/chat/completions", wholeRequest).rest() }()
 	id := w.pending(1)[0].ID
