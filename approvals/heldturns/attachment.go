@@ -78,9 +78,14 @@ func (a *Attachment) hasLeft() bool {
 	}
 }
 
-// Opened marks that people are asked. A turn that ends before is not reported as ended: it
-// was never held.
-func (a *Attachment) Opened() { a.keeper.index.opened(a) }
+// Opened marks that people are asked the requests of the turn. A turn that ends before is not reported as ended: it
+// was never held. The agent may leave before the gate has read the requests from the store.
+func (a *Attachment) Opened(requests []approvals.Request) {
+	for i := range requests {
+		a.keeper.RequestChanged(&requests[i])
+	}
+	a.keeper.index.opened(a)
+}
 
 // Confirm reads from the store whether the turn still belongs to this attachment: a process
 // that was cut off from the store may have lost it without notice.

@@ -86,7 +86,7 @@ func (l *life) play(ctx context.Context, turn approvals.HeldTurn, requests []app
 	if err != nil {
 		return err
 	}
-	a.Opened()
+	a.Opened(h.Requests())
 	if err := a.Detach(ctx); err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func keep(t testing.TB, k *heldturns.Keeper, g *gate.Gate, id string) (*heldturn
 		t.Fatal(err)
 	}
 	h := approvalstest.Open(t, g, requests...)
-	a.Opened()
+	a.Opened(h.Requests())
 	return a, h
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/approvalstest"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/heldturns"
 )
 
@@ -60,6 +61,34 @@ func TestATurnIsKeptDetachedClaimedAndEnded(t *testing.T) {
 		t.Fatalf("events %v", approvalstest.EventTypes(got))
 	}
 }
+
+// An agent leaves before the gate has read its request from the store.
+func TestAgentLeavesAtOnce(t *testing.T) {
+	s := approvalstest.OpenStore(t, t.TempDir())
+	k := heldturns.New(heldturns.Options{Store: s.Held})
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := k.Run(ctx, lateGate{}); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+	approvalstest.Await(t, k.Ready(), "the keeper")
+	a, h := keep(t, k, approvalstest.RunGate(t, gate.Options{Store: s}), "t1")
+	if err := a.Detach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := turnEvents(t, s, h.Requests()[0].ID); len(got) != 1 || got[0].Type != approvals.EventTurnDetached {
+		t.Fatalf("events %v", approvalstest.EventTypes(got))
+	}
+}
+
+// lateGate is a gate that has not told the keeper of any request.
+type lateGate struct{}
+
+func (lateGate) Ready() <-chan struct{}                       { return nil }
+func (lateGate) Cancel(context.Context, string, string) error { return nil }
 
 // The connection that had a turn loses it to a later claim.
 func TestAClaimTakesOver(t *testing.T) {

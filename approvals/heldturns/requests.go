@@ -58,8 +58,13 @@ func (x *requests) changed(r *approvals.Request, stored func(turn string) bool) 
 	return q.waits == 0 && held
 }
 
+// set sets whether a request is pending. One that is final stays so: an older state of it may come later.
 func (q *asked) set(id string, pending bool) {
-	if q.pending[id] {
+	was, known := q.pending[id]
+	if known && !was {
+		return
+	}
+	if was {
 		q.waits--
 	}
 	if q.pending[id] = pending; pending {

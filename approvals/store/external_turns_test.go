@@ -61,7 +61,7 @@ func (r *keeping) keep(t *testing.T, id string) (*heldturns.Attachment, *gate.Ho
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.Opened()
+	a.Opened(h.Requests())
 	return a, h
 }
 
@@ -129,7 +129,7 @@ func TestPromise12_AskedOnce_TurnThatIsBeingRecorded(t *testing.T) {
 	}
 	approvalstest.Eventually(t, "it lives, and nothing is named", unrecorded(false))
 	approvalstest.Eventually(t, "the lease names the turn", unrecorded(true))
-	a.Opened()
+	a.Opened(nil)
 	approvalstest.Eventually(t, "the lease does not name it any more", unrecorded(false))
 }
 

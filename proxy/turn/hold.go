@@ -214,7 +214,7 @@ func (t *Turn) ask() State {
 		if err := t.review.open(ctx); err != nil {
 			return t.output.storeFailed("open", err)
 		}
-		t.stored.opened()
+		t.stored.opened(t.review.hold.Requests())
 		t.output.answer.Shrink()
 		t.output.record(outcomeHeld)
 		return Waiting

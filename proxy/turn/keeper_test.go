@@ -105,7 +105,7 @@ func (k *keeper) Cancel(_ context.Context, id, reason string) error {
 
 func (a *attachment) Lost() <-chan struct{}            { return a.lost }
 func (a *attachment) WatchAgent(agent <-chan struct{}) { a.agent = agent }
-func (a *attachment) Opened()                          {}
+func (a *attachment) Opened([]approvals.Request)       {}
 
 func (a *attachment) Confirm(context.Context) error { return a.keeper.failed }
 func (a *attachment) Update(_ context.Context, snapshot []byte) error {

@@ -77,10 +77,10 @@ func (s *stored) keep(ctx context.Context) error {
 	return nil
 }
 
-// opened marks that people are asked.
-func (s *stored) opened() {
+// opened marks that people are asked the requests.
+func (s *stored) opened(requests []approvals.Request) {
 	if s.attachment != nil {
-		s.attachment.Opened()
+		s.attachment.Opened(requests)
 	}
 }
 
