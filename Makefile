@@ -10,14 +10,17 @@ VERSION   ?=
 ARGS      ?=
 
 # What make test goes by: each test program would sleep for a second at its end; a fifth of
-# its CPU time is garbage collection; one package more than there are processors, since many
-# tests wait; vet has its target.
+# its CPU time is garbage collection; one package more than there are processors, and twice as
+# many tests of a package, since many tests wait; vet has its target.
 GORACE    ?= atexit_sleep_ms=0
 GOGC      ?= 400
 TESTJOBS  ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+TESTPARALLEL ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 2)))
 
 # The stores of tests sync each write: they are in memory where that has 8 GB left.
 TESTTMP   ?= $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8000000 { print "/dev/shm" }')
+
+TESTENV    = GORACE=$(GORACE) GOGC=$(GOGC) $(if $(TESTTMP),TMPDIR=$(TESTTMP) GOTMPDIR=$(TESTTMP))
 
 # How long the tests of a package may take. On two busy processors those of app take
 # nearly the ten minutes that Go gives them by itself.
@@ -35,8 +38,9 @@ run: ## build and run the demo: hold a call, and answer it
 build: ## the program, as bin/heldcall
 	$(GO) build -trimpath -o bin/ ./cmd/heldcall
 
-test: ## all tests with the race detector; needs Go only
-	GORACE=$(GORACE) GOGC=$(GOGC) $(if $(TESTTMP),TMPDIR=$(TESTTMP) GOTMPDIR=$(TESTTMP)) $(GO) test -race -vet=off -p $(TESTJOBS) -timeout $(PATIENCE) ./...
+test: ## all tests with the race detector, the scripts of cmd/heldcall without it; needs Go only
+	$(TESTENV) $(GO) test -race -vet=off -p $(TESTJOBS) -parallel $(TESTPARALLEL) -timeout $(PATIENCE) ./...
+	$(TESTENV) $(GO) test -vet=off -run TestScripts -timeout $(PATIENCE) ./cmd/heldcall
 
 check: format vet lint test queries tidy vuln ## everything that must be clean before a commit
 

@@ -18,7 +18,7 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
-var largeTurns = flag.Int("large", 2, "turns with eight calls of 0.9 MB each; make load sets 10")
+var largeTurns = flag.Int("large", 1, "turns with eight calls of 0.9 MB each; make load sets 10")
 
 // Finding 24: calls of 0.9 MB are pending, and no list and no message on a stream exceeds
 // 1 MiB. A call is complete by its id, and as it is published.

@@ -15,7 +15,7 @@ import (
 // of them.
 func TestListsOfLargeRequestsAreBounded(t *testing.T) {
 	s := open(t, store.Options{Dir: t.TempDir()})
-	const requests, size = 40, 900 << 10
+	const requests, size = 30, 900 << 10
 	arguments := fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("x", size))
 	for range requests {
 		r := approvals.Request{ID: ulid.Make().String(), Status: approvals.StatusPending, ToolName: "write", Arguments: arguments}

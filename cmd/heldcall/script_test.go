@@ -1,3 +1,5 @@
+//go:build !race
+
 package main
 
 import (
@@ -8,11 +10,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -27,30 +27,6 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
-const soon = 2 * time.Minute // bounds every wait; nothing is timed with it
-
-// noExitSleep spares each program under the race detector a sleep of a second at its end.
-const noExitSleep = "GORACE=atexit_sleep_ms=0"
-
-func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"heldcall": main, "stops-slowly": stopsSlowly, "asks-model": asksModel})
-}
-
-// stopsSlowly is a program that takes the duration in its argument to stop.
-func stopsSlowly() {
-	ctx, _ := untilSignal()
-	if err := os.WriteFile("ready", []byte("ready"), 0o600); err != nil {
-		panic(err)
-	}
-	<-ctx.Done()
-	takes, err := time.ParseDuration(os.Args[1])
-	if err != nil {
-		panic(err)
-	}
-	time.Sleep(takes)
-	fmt.Println("stopped")
-}
-
 // Each script in testdata runs the real program. Beside testscript's own
 // commands there are
 //
@@ -62,6 +38,10 @@ func stopsSlowly() {
 //	eventually CMD  run CMD until it succeeds, for a while
 //
 // and PORT1 to PORT3, ports that are free, and ESC, the escape character.
+//
+// The scripts start the program 480 times, which takes 0.2 s of CPU time each with the race
+// detector. They run without it; serve, run, demo,
+// watch, approve and answer have other tests, with it.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	letHangUp(t)
@@ -71,8 +51,6 @@ func TestScripts(t *testing.T) {
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("ESC", "\x1b")
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
-			name, value, _ := strings.Cut(noExitSleep, "=")
-			env.Setenv(name, value)
 			free, err := fakemodel.FreeAddresses(3)
 			for i, address := range free {
 				_, port, _ := net.SplitHostPort(address)
@@ -84,14 +62,6 @@ func TestScripts(t *testing.T) {
 			"gate": startGate, "exits": exits, "eventually": eventually,
 		},
 	})
-}
-
-// letHangUp has the programs that a test starts heed SIGHUP, which under nohup they
-// rightly would not: a signal that is caught here is not ignored there.
-func letHangUp(t *testing.T) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	t.Cleanup(func() { signal.Stop(hangups) })
 }
 
 func exits(ts *testscript.TestScript, neg bool, args []string) {
