@@ -15,6 +15,7 @@ import (
 // requests to servers on this machine.
 type own struct {
 	versions map[string]bool
+	short    map[string]bool // those of versions that show it with -v too
 	chosen   map[string]bool // the project chooses what runs under this name
 	local    map[string]*Program
 	endings  map[string][]string // of scripts, by interpreter
@@ -31,6 +32,7 @@ func (o *own) keys(r *strictyaml.Reader) []strictyaml.Key {
 	}
 	return []strictyaml.Key{
 		{Name: "versions", Read: setNames(r, &o.versions)},
+		{Name: "short_versions", Read: setNames(r, &o.short)},
 		{Name: "chosen", Read: setNames(r, &o.chosen)},
 		{Name: "local", Read: programs(&o.local)},
 		{Name: "scripts", Read: func(n *yaml.Node, path string) {
@@ -53,7 +55,7 @@ func (c Class) isOfProject() bool { return c == Check || c == Format || c == Pro
 // runs a script of the project, or none.
 func (o *own) classOf(name string, argv []string) (Entry, int) {
 	switch {
-	case len(argv) == 2 && o.versions[name] && slices.Contains([]string{"--version", "-version", "-V"}, argv[1]):
+	case len(argv) == 2 && o.showsVersion(name, argv[1]):
 		if o.chosen[name] {
 			return Entry{Class: Check, Why: "shows its version, and may run what a file of the project names", Operands: NoPaths}, 1
 		}
@@ -71,6 +73,11 @@ func (o *own) classOf(name string, argv []string) (Entry, int) {
 		return Entry{Class: Project, Why: "runs a script of the project", Script: at}, length
 	}
 	return Entry{}, 0
+}
+
+// showsVersion reports whether a program only shows its version with an option alone.
+func (o *own) showsVersion(name, option string) bool {
+	return (o.versions[name] && slices.Contains([]string{"--version", "-version", "-V"}, option)) || (o.short[name] && option == "-v")
 }
 
 // script returns the index of the script that an interpreter runs, or 0.

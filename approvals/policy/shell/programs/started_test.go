@@ -22,7 +22,7 @@ func TestStarted(t *testing.T) {
 			"python a.py --json out.json", "python3 -u scripts/report.py", "node scripts/size.mjs dist", "bash scripts/test.sh", "uv run python manage.py check", "php artisan route:list", "go run ./cmd/app -v",
 			"./build/app --help", "build/tests/unit", "/work/app/run.sh",
 		},
-		Read: {"node --version", "java -version", "bash -n a.sh", "curl -s http://localhost:8080/health", "curl -sS -o /dev/null -w %{http_code} 127.0.0.1:3000/", "unzip -l a.zip", "tar -tzf a.tgz", "docker compose ps"},
+		Read: {"node --version", "node -v", "gcc -v", "java -version", "bash -n a.sh", "curl -s http://localhost:8080/health", "curl -sS -o /dev/null -w %{http_code} 127.0.0.1:3000/", "unzip -l a.zip", "tar -tzf a.tgz", "docker compose ps"},
 	} {
 		for _, command := range commands {
 			if e, _ := Known().ClassOf(strings.Fields(command), nil); e.Class != want {
@@ -40,7 +40,7 @@ func TestStarted(t *testing.T) {
 		"./deploy/deploy.sh production", "./scripts/release.sh", "./app --url https://a.example", "./app user@host", "bin/rails runner x", "bin/rails db:migrate", "./node", "./rm x", "build/git push", "vendor/bin/evil", "~/bin/terraform apply",
 		"sed -i e a.go", "sed -i s/a/b/e a.go", "sed -i s/a/b/w a.go", "sed -i -f x a.go", "sed -i w/etc/x a.go", "prettier --write --config=/tmp/x src", "eslint --fix --config x src",
 		"curl http://localhost@evil.example/", "curl http://localhost.evil.example/", "curl -X POST http://localhost/", "curl -d x localhost", "curl -L http://localhost/", "curl -o f http://localhost/", "curl -so f localhost", "curl --output=f localhost", "curl http://localhost/ https://evil.example", "curl -H @f localhost", "curl -K f localhost", "curl localhost:80@evil.example", "curl -w %output{f} localhost", "curl", "curl http://169.254.169.254/",
-		"unzip a.zip", "tar -xf a.tgz", "tar -tf host:a.tgz", "tar -tf a --to-command=x", "cmake -P x", "cmake -E rm -rf x", "cmake --build build --target install", "cmake --install build", "make install", "docker compose up", "docker compose config", "deploy --version", "node --version x",
+		"unzip a.zip", "tar -xf a.tgz", "tar -tf host:a.tgz", "tar -tf a --to-command=x", "cmake -P x", "cmake -E rm -rf x", "cmake --build build --target install", "cmake --install build", "make install", "docker compose up", "docker compose config", "deploy --version", "deploy -v", "python3 -v", "tmux -v", "node -v x", "node --version x",
 		"ctest -D Experimental", "ansible-lint", "rm -rf src", "rm -rf .pytest_cache src", "rm -rf", "rm -rf .pytest_cache/", "rm -rf .git",
 		"yarn yarn yarn test", strings.Repeat("uv run ", 20) + "pytest",
 	} {

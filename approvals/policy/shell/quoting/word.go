@@ -247,7 +247,9 @@ func plainRune(text string, at int, r rune, first bool) bool {
 	switch {
 	case r >= utf8.RuneSelf, isLetter(byte(r)), isDigit(byte(r)), strings.ContainsRune("_-./:,@+", r):
 		return true
-	case r == '=' || r == '%':
+	case r == '%':
+		return at > 0 || !first || isFormat(text)
+	case r == '=':
 		return at > 0 || !first
 	case r == '~' && at > 0:
 		before := text[at-1]
@@ -257,6 +259,10 @@ func plainRune(text string, at int, r rune, first bool) bool {
 	}
 	return false
 }
+
+// isFormat reports whether a text is one conversion, such as the %s of stat: a % and a letter. No shell expands that
+// in front of an argument; %1 and %self name jobs and processes, %NAME% a variable of cmd.exe.
+func isFormat(text string) bool { return len(text) == 2 && text[0] == '%' && isLetter(text[1]) }
 
 func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
