@@ -78,8 +78,9 @@ func (a *Attachment) hasLeft() bool {
 	}
 }
 
-// Opened marks that people are asked the requests of the turn. A turn that ends before is not reported as ended: it
-// was never held. The agent may leave before the gate has read the requests from the store.
+// Opened marks that people are asked about the requests of the turn. A turn that ends before is not reported as ended:
+// it was never held. The keeper learns of the requests here, since the agent may leave before the gate has read them
+// from the store.
 func (a *Attachment) Opened(requests []approvals.Request) {
 	for i := range requests {
 		a.keeper.RequestChanged(&requests[i])

@@ -58,7 +58,7 @@ func (x *requests) changed(r *approvals.Request, stored func(turn string) bool) 
 	return q.waits == 0 && held
 }
 
-// set sets whether a request is pending. One that is final stays so: an older state of it may come later.
+// set sets whether a request is pending. One that is final stays final: an older state of it may arrive later.
 func (q *asked) set(id string, pending bool) {
 	was, known := q.pending[id]
 	if known && !was {

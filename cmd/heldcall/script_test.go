@@ -40,8 +40,8 @@ import (
 // and PORT1 to PORT3, ports that are free, and ESC, the escape character.
 //
 // The scripts start the program 480 times, which takes 0.2 s of CPU time each with the race
-// detector. They run without it; serve, run, demo,
-// watch, approve and answer have other tests, with it.
+// detector. They run without it; serve, run, demo, watch, approve and answer have other tests,
+// with it.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	letHangUp(t)

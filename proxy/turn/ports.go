@@ -114,7 +114,7 @@ type Attachment interface {
 	Lost() <-chan struct{}
 	// WatchAgent sets the channel that is closed when the agent leaves.
 	WatchAgent(left <-chan struct{})
-	// Opened marks that people are asked the requests.
+	// Opened marks that people are asked about the requests.
 	Opened(requests []approvals.Request)
 	// Confirm fails with [approvals.ErrTaken] if the turn is lost, also where Lost does not
 	// know it yet.

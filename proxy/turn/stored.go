@@ -77,7 +77,7 @@ func (s *stored) keep(ctx context.Context) error {
 	return nil
 }
 
-// opened marks that people are asked the requests.
+// opened marks that people are asked about the requests.
 func (s *stored) opened(requests []approvals.Request) {
 	if s.attachment != nil {
 		s.attachment.Opened(requests)
