@@ -42,7 +42,11 @@ func NewKeyRedactor(key string) (m KeyRedactor) {
 	if len(key) < minKeyLength || slices.Contains(placeholders, key) {
 		return nil
 	}
-	m.add(longestWord(key), append(jsonForms(key), key, url.QueryEscape(key), url.PathEscape(key))...)
+	forms := append(jsonForms(key), key)
+	for _, escaped := range []string{url.QueryEscape(key), url.PathEscape(key)} {
+		forms = append(forms, escaped, percent.ReplaceAllStringFunc(escaped, strings.ToLower))
+	}
+	m.add(longestWord(key), forms...)
 	encoded := mask.Base64Forms(key)
 	slices.Sort(encoded)
 	for _, text := range slices.Compact(encoded) {
@@ -55,7 +59,7 @@ func NewKeyRedactor(key string) (m KeyRedactor) {
 func (m *KeyRedactor) add(core string, texts ...string) {
 	forms := keyForms{core: []byte(core), rarestAt: rarest(core)}
 	for _, text := range texts {
-		forms.texts = append(forms.texts, []byte(text), []byte(lowerPercent(text)))
+		forms.texts = append(forms.texts, []byte(text))
 	}
 	slices.SortFunc(forms.texts, bytes.Compare)
 	forms.texts = slices.CompactFunc(forms.texts, bytes.Equal)
@@ -98,9 +102,6 @@ func jsonForms(text string) (forms []string) {
 	}
 	return forms
 }
-
-// lowerPercent returns a text with the escapes of a URL in lower case.
-func lowerPercent(text string) string { return percent.ReplaceAllStringFunc(text, strings.ToLower) }
 
 // quoted returns a text as the contents of a JSON string.
 func quoted(text string) string {

@@ -68,6 +68,7 @@ func FuzzMask(f *testing.F) {
 	f.Add("aaaaaaaa", "aaaaaaaaaaaaaaaaa")
 	f.Add(`q"/\x+==&`, `{"k":"q\"\/\\x+==&"}`)
 	f.Add("not \xff UTF-8", "not \xff UTF-8")
+	f.Add("sk-%ABCDEFGH", "sk-%25ABCDEFGH")
 	f.Fuzz(func(t *testing.T, key, text string) {
 		m := NewKeyRedactor(key)
 		found := false
