@@ -26,7 +26,7 @@ func newEventLog(stream eventStream, lost MissingError) *EventLog {
 
 // AppendEvents adds to the audit chain.
 func (s *EventLog) AppendEvents(ctx context.Context, events ...approvals.Event) error {
-	if cause := s.backend.Disk.Unwritable(); cause != nil {
+	if cause := s.backend.Disk.Unwritable(ctx); cause != nil {
 		return s.backend.Fail(natskv.OpAppend, "append to the audit log", cause)
 	}
 	err := s.backend.Again(ctx, func() error { return s.chain.Append(ctx, events...) })

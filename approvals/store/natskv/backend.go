@@ -166,7 +166,7 @@ func (b *Backend) Write(ctx context.Context, op, doing string, do func(context.C
 
 // write does a write once.
 func (b *Backend) write(ctx context.Context, op, doing string, do func(context.Context) error) error {
-	if cause := b.Disk.Unwritable(); cause != nil {
+	if cause := b.Disk.Unwritable(ctx); cause != nil {
 		return b.Fail(op, doing, cause)
 	}
 	done, err := b.acquireWrite(ctx)

@@ -23,7 +23,7 @@ type Bucket struct {
 // answer.
 func (b Bucket) CompareAndSet(ctx context.Context, key string, value []byte, revision uint64) (written uint64, err error) {
 	doing := "write " + b.KV.Bucket() + "/" + key
-	if cause := b.Backend.Disk.Unwritable(); cause != nil {
+	if cause := b.Backend.Disk.Unwritable(ctx); cause != nil {
 		return 0, b.Backend.Fail(OpWrite, doing, cause)
 	}
 	defer func() {

@@ -105,16 +105,27 @@ func (d *Disk) Wrote(what string, err error) error {
 }
 
 // Unwritable returns the known cause of failed writes, with [approvals.ErrNotRecorded], so that
-// no caller waits for a write that cannot succeed.
-func (d *Disk) Unwritable() error {
+// no caller waits for a write that cannot succeed. While the disk does not answer, it waits for
+// an answer as long as a check does: a disk that answers again may answer the server first, and
+// a call is not refused because of that.
+func (d *Disk) Unwritable(ctx context.Context) error {
 	if d == nil {
 		return nil
 	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.probing != nil && time.Since(d.probeBegan) > OpTimeout {
-		return fmt.Errorf("%w: %w", approvals.ErrNotRecorded, errSlow)
+	probing, late := d.probing, time.Since(d.probeBegan) > OpTimeout
+	d.mu.Unlock()
+	if probing != nil && late {
+		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+		defer cancel()
+		select {
+		case <-probing:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", approvals.ErrNotRecorded, errSlow)
+		}
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.cause != nil {
 		return fmt.Errorf("%w: %w", approvals.ErrNotRecorded, d.cause)
 	}

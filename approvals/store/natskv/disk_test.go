@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,13 +36,13 @@ func TestChecksShareOneProbe(t *testing.T) {
 			t.Errorf("a check of a disk that does not answer reports %v", err)
 		}
 	}
-	if err := d.Unwritable(); err != nil {
+	if err := d.Unwritable(t.Context()); err != nil {
 		t.Errorf("a write is refused at once: %v", err)
 	}
 	d.mu.Lock()
 	d.probeBegan = d.probeBegan.Add(-2 * OpTimeout)
 	d.mu.Unlock()
-	if err := d.Unwritable(); !errors.Is(err, approvals.ErrNotRecorded) || !errors.Is(err, errSlow) {
+	if err := d.Unwritable(short); !errors.Is(err, approvals.ErrNotRecorded) || !errors.Is(err, errSlow) {
 		t.Errorf("a write to a disk that does not answer reports %v", err)
 	}
 	answer <- fmt.Errorf("open /secret/path: %w", syscall.EROFS)
@@ -49,13 +50,39 @@ func TestChecksShareOneProbe(t *testing.T) {
 	if n := probes.Load(); n != 1 {
 		t.Errorf("%d probes, want 1", n)
 	}
-	err := d.Unwritable()
+	err := d.Unwritable(t.Context())
 	if text := approvals.Because("no", err); text != "no: read-only file system" {
 		t.Errorf("the cause for agents is %q", text)
 	}
 	if text, certain := approvals.NotRecorded(err); !certain || !strings.Contains(text, "read-only file system") {
 		t.Errorf("the text for reviewers is %q (%t)", text, certain)
 	}
+}
+
+// The disk answers the server before it answers a check: what the server wrote has consequences
+// that are recorded then, and they are not refused.
+func TestWriteWhenTheDiskAnswersAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, test := range []struct {
+			name  string
+			after time.Duration // the check takes so much longer than the limit of a write
+			want  error
+		}{
+			{"soon", probeTimeout - 1, nil},
+			{"not soon", probeTimeout + 1, errSlow},
+		} {
+			d := newDisk(t.TempDir(), slog.New(slog.DiscardHandler))
+			d.probe = func() error { time.Sleep(OpTimeout + 1 + test.after); return nil }
+			if err := d.check(t.Context()); !errors.Is(err, errSlow) {
+				t.Errorf("a check of a disk that does not answer reports %v", err)
+			}
+			time.Sleep(OpTimeout + 1 - probeTimeout)
+			if err := d.Unwritable(t.Context()); !errors.Is(err, test.want) {
+				t.Errorf("%s: a write to a disk that answers again reports %v", test.name, err)
+			}
+			d.probes.Wait()
+		}
+	})
 }
 
 // The server has stopped writing after an error of the folder, so it is restarted as soon as
@@ -84,7 +111,7 @@ func TestRestartOnASlowDisk(t *testing.T) {
 			if restarts != test.want {
 				t.Errorf("%d restarts, want %d", restarts, test.want)
 			}
-			if err := d.Unwritable(); test.cause != nil && err != nil {
+			if err := d.Unwritable(t.Context()); test.cause != nil && err != nil {
 				t.Errorf("after the restart, writes are refused: %v", err)
 			}
 		})
