@@ -95,18 +95,24 @@ func (s *Turns) Turns(ctx context.Context, session string) ([][]byte, error) {
 	return values, nil
 }
 
-// AwaitTurns returns when [Turns.HasTurns] knows what any replica had written before the call.
-func (s *Turns) AwaitTurns(ctx context.Context) error {
+// AwaitTurns returns when [Turns.HasTurns] knows what any replica had written before the call. It
+// reports false, without waiting, if changes may be missing: the index may count as current before it
+// has what was written meanwhile.
+func (s *Turns) AwaitTurns(ctx context.Context) (known bool, err error) {
 	backend := s.bucket.Backend
-	if backend.Disk != nil || !s.current() { // no other replica writes, or HasTurns reports true
-		return nil
+	if backend.Disk != nil { // no other replica writes
+		return true, nil
+	}
+	if !s.current() {
+		return false, nil
 	}
 	ctx, cancel := natskv.Bounded(ctx)
 	defer cancel()
-	if err := s.bucket.Reach(ctx, &s.position); err != nil && !errors.Is(err, natskv.ErrBehind) {
-		return backend.Fail(natskv.OpRead, "find the last hidden turn", err)
+	err = s.bucket.Reach(ctx, &s.position)
+	if err != nil && !errors.Is(err, natskv.ErrBehind) {
+		return false, backend.Fail(natskv.OpRead, "find the last hidden turn", err)
 	}
-	return nil
+	return err == nil, nil
 }
 
 // HasTurns reports from memory whether a session may have hidden turns. Those of other

@@ -32,7 +32,7 @@ func (c *Conversation) Read(ctx context.Context) *intercept.Error {
 		return refusal
 	}
 	if !c.Parsed.Begins() { // another replica may just have answered
-		if err := c.shared.Store.AwaitTurns(ctx); err != nil {
+		if err := c.recorded.await(ctx); err != nil {
 			c.shared.Metrics.StoreErrors.Inc()
 			return c.StoreError(err)
 		}

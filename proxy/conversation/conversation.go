@@ -20,7 +20,8 @@ type Conversation struct {
 	Judged  JudgedResults
 	Offered Offered
 
-	shared *Shared
+	shared   *Shared
+	recorded recorded
 
 	id       Identity       // once it was needed: see Identity
 	info     intercept.Info // once it was needed: see Info
@@ -54,7 +55,7 @@ func (id *Identity) responseRefKey(refer string) string { return id.Key("thread"
 
 // Init makes c the conversation of a request that is not read yet. c must not be copied.
 func (c *Conversation) Init(shared *Shared, r *Request) {
-	*c = Conversation{Request: r, shared: shared}
+	*c = Conversation{Request: r, shared: shared, recorded: recorded{store: shared.Store}}
 	c.Hidden.conversation, c.Denials.conversation, c.Results.conversation, c.Judged.conversation = c, c, c, c
 }
 
@@ -81,7 +82,7 @@ func (c *Conversation) parse() (intercept.Request, *intercept.Error) {
 
 // resume finds session and run of a request that continues an answer by its id.
 func (c *Conversation) resume(ctx context.Context) *intercept.Error {
-	if !c.shared.Store.AnyTurns() {
+	if !c.recorded.any() {
 		return nil
 	}
 	who := Identity{Principal: c.Request.Principal}
@@ -150,7 +151,7 @@ func (c *Conversation) userMessage() string {
 
 // records reads the store's records under a key.
 func (c *Conversation) records(ctx context.Context, key string) ([][]byte, *intercept.Error) {
-	if !c.shared.Store.HasTurns(key) {
+	if !c.recorded.in(key) {
 		return nil, nil
 	}
 	kept, err := c.shared.Store.Turns(ctx, key)

@@ -43,7 +43,7 @@ func (h *Denials) Begin() { h.before, h.now = Denied{}, Denied{} }
 func (h *Denials) Load(ctx context.Context) *intercept.Error {
 	h.before = Denied{Notes: map[string]string{}}
 	c := h.conversation
-	if !c.shared.Store.AnyTurns() {
+	if !c.recorded.any() {
 		return nil
 	}
 	records, refusal := c.records(ctx, h.key())

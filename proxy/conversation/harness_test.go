@@ -75,14 +75,15 @@ func (s *steered) RunState(run string, _ approvals.Principal) (approvals.RunStat
 
 // records is a store in memory.
 type records struct {
-	kept   map[string][][]byte
-	failed error
+	kept    map[string][][]byte
+	unknown bool // another replica has just written them
+	failed  error
 }
 
-func (s *records) AnyTurns() bool                   { return len(s.kept) > 0 }
-func (s *records) AwaitTurns(context.Context) error { return nil }
+func (s *records) AnyTurns() bool                           { return !s.unknown && len(s.kept) > 0 }
+func (s *records) AwaitTurns(context.Context) (bool, error) { return !s.unknown, nil }
 
-func (s *records) HasTurns(session string) bool { return len(s.kept[session]) > 0 }
+func (s *records) HasTurns(session string) bool { return !s.unknown && len(s.kept[session]) > 0 }
 func (s *records) Turns(_ context.Context, session string) ([][]byte, error) {
 	return s.kept[session], s.failed
 }

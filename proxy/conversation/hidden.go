@@ -57,7 +57,7 @@ func (r *releasedCall) call() intercept.Call {
 // Splice puts the hidden turns of the conversation back into the request.
 func (h *HiddenTurns) Splice(ctx context.Context) *intercept.Error {
 	c := h.conversation
-	if !c.shared.Store.AnyTurns() {
+	if !c.recorded.any() {
 		return nil
 	}
 	records, refusal := h.load(ctx)

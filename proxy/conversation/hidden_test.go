@@ -62,6 +62,7 @@ func TestHiddenTurnsAreSpliced(t *testing.T) {
 		session string
 		user    string
 		retried bool
+		unknown bool // the store may not know what another replica wrote
 		want    string
 	}{
 		"the same conversation":             {body: continued, want: "hidden"},
@@ -69,6 +70,7 @@ func TestHiddenTurnsAreSpliced(t *testing.T) {
 		"sent again":                        {body: beginning, retried: true, want: "hidden"},
 		"another session":                   {body: continued, session: "other"},
 		"another user":                      {body: continued, user: "other"},
+		"from another replica":              {body: continued, unknown: true, want: "hidden"},
 		"an answer by its id":               {body: results, refers: []string{"resp_1"}, want: "hidden,again"},
 		"another answer by its id":          {body: results, refers: []string{"resp_2"}},
 		"an answer by its id, another user": {body: results, refers: []string{"resp_1"}, user: "other"},
@@ -82,6 +84,7 @@ func TestHiddenTurnsAreSpliced(t *testing.T) {
 			}
 			r := requestTo(referring{refers: tt.refers}, tt.body)
 			r.Turn, r.Session, r.Principal.User, r.Retried = "turn2", tt.session, tt.user, tt.retried
+			b.store.unknown = tt.unknown
 			c := b.unread(r)
 			refusal := c.Begin(t.Context())
 			if refusal == nil {

@@ -128,7 +128,7 @@ func (h *JudgedResults) Taint() string { return h.taint }
 // request that taints it, "" for none; it is recorded if it is the first.
 func (h *JudgedResults) LoadTaint(ctx context.Context, cause string) *intercept.Error {
 	c := h.conversation
-	if cause == "" && !c.shared.Store.AnyTurns() {
+	if cause == "" && !c.recorded.any() {
 		return nil
 	}
 	who := c.Identity()

@@ -61,8 +61,8 @@ func (r *Request) DigestKey() string {
 // of answers that agents refer to.
 type Store interface {
 	// AwaitTurns returns when AnyTurns and HasTurns know all records that any replica had
-	// written before the call.
-	AwaitTurns(ctx context.Context) error
+	// written before the call. If known is false, they may not know some of them, also later.
+	AwaitTurns(ctx context.Context) (known bool, err error)
 	AnyTurns() bool
 	HasTurns(session string) bool
 	Turns(ctx context.Context, session string) ([][]byte, error)
@@ -72,6 +72,25 @@ type Store interface {
 	TakeTurn(ctx context.Context, session, id string, value []byte) (taken bool, err error)
 	DropTurn(ctx context.Context, session, id string) error
 }
+
+// recorded reports for one request whether the store has records.
+type recorded struct {
+	store  Store
+	behind bool // the store may not know some of them, so all are looked for
+}
+
+// await waits until the store knows what any replica has recorded before the request.
+func (r *recorded) await(ctx context.Context) error {
+	known, err := r.store.AwaitTurns(ctx)
+	r.behind = !known
+	return err
+}
+
+// any reports whether there may be any records.
+func (r *recorded) any() bool { return r.behind || r.store.AnyTurns() }
+
+// in reports whether there may be records under a key.
+func (r *recorded) in(key string) bool { return r.behind || r.store.HasTurns(key) }
 
 // Runs reports how reviewers have steered runs. [gate.Gate] implements it.
 type Runs interface {

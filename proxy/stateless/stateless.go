@@ -45,7 +45,7 @@ func (Ports) Record(context.Context, ...approvals.Event) error { return nil }
 func (Ports) Steered() bool { return false }
 
 // AwaitTurns does not wait.
-func (Ports) AwaitTurns(context.Context) error { return nil }
+func (Ports) AwaitTurns(context.Context) (known bool, err error) { return true, nil }
 
 // AnyTurns returns false.
 func (Ports) AnyTurns() bool { return false }

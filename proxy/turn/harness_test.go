@@ -184,8 +184,8 @@ type records struct {
 	failed error
 }
 
-func (s *records) AnyTurns() bool                   { return len(s.kept) > 0 }
-func (s *records) AwaitTurns(context.Context) error { return nil }
+func (s *records) AnyTurns() bool                           { return len(s.kept) > 0 }
+func (s *records) AwaitTurns(context.Context) (bool, error) { return true, nil }
 
 func (s *records) HasTurns(session string) bool { return len(s.kept[session]) > 0 }
 func (s *records) Turns(_ context.Context, session string) ([][]byte, error) {
