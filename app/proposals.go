@@ -9,14 +9,14 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
-	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/approvals/store/eventlog"
 	"github.com/heldcall/heldcall/internal/policylearn"
 )
 
 // proposals proposes rules for the policies in force.
 type proposals struct {
 	judge  *judge.Judge
-	events *store.EventLog
+	events *eventlog.Log
 	one    sync.Mutex // a list judges many calls: one at a time
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/approvals/store/eventlog"
 )
 
 // Store is an open store for a gate and grants.
@@ -21,10 +22,10 @@ type Store struct {
 	*store.Grants
 	Turns *store.Turns
 	Held  store.HeldTurnStore
-	Log   *store.EventLog
+	Log   *eventlog.Log
 }
 
-// RecentEvents is that of [store.EventLog].
+// RecentEvents is that of [eventlog.Log].
 func (s Store) RecentEvents(ctx context.Context, n int) iter.Seq2[approvals.Event, error] {
 	return s.Log.RecentEvents(ctx, n)
 }

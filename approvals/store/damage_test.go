@@ -58,7 +58,7 @@ func makeState(t *testing.T, size int) (stopped, killed string) {
 	if _, err := s.Grants.PutGrant(t.Context(), approvals.Grant{ID: "g"}, 0); err != nil {
 		t.Fatal(err)
 	}
-	s.server.record()
+	s.server.local.record()
 	awaitCompression(t, filepath.Join(stopped, requestsBlocks))
 	if err := os.CopyFS(killed, os.DirFS(stopped)); err != nil {
 		t.Fatal(err)

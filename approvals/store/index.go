@@ -20,7 +20,7 @@ const indexFile = "heldcall.index"
 func (s *Store) openIndex(requests jetstream.Stream, o Options) (*requestindex.Index, error) {
 	info := requests.CachedInfo()
 	source := requestindex.Source{ID: info.Created.UTC().Format(time.RFC3339Nano), Last: info.State.LastSeq}
-	if s.server == nil {
+	if s.server.local == nil {
 		return requestindex.OpenScratch(o.Scratch, source, o.Log)
 	}
 	path := filepath.Join(o.Dir, indexFile)

@@ -9,6 +9,12 @@ import (
 	"github.com/heldcall/heldcall/approvals/store/natskv"
 )
 
+// natsServer is the NATS server of a store.
+type natsServer struct {
+	local *localServer // nil: it is an external one
+	lost  MissingError // streams of an external server whose loss is accepted
+}
+
 // localServer is the embedded server of a store, with the service for its clients.
 type localServer struct {
 	*embedded.Server
@@ -25,16 +31,16 @@ const recordInterval = 5 * time.Second
 
 // startServer starts the embedded server and connects to it.
 func (s *Store) startServer(o Options) error {
-	server, err := embedded.Start(embedded.Options{
+	local, err := embedded.Start(embedded.Options{
 		Dir: o.Dir, Listen: o.Listen, Reviewers: o.Reviewers, ReviewersOnly: o.ReviewersOnly, Channels: o.Channels,
 		Kept: kept(o.Retention), AcceptLoss: o.AcceptLoss, Log: o.Log,
 	})
 	if err != nil {
 		return err
 	}
-	s.server = &localServer{Server: server, backend: s.backend}
-	s.backend.UseDisk(o.Dir, s.server.restart)
-	return s.backend.Connect("", server.ConnectOptions())
+	s.server.local = &localServer{Server: local, backend: s.backend}
+	s.backend.UseDisk(o.Dir, s.server.local.restart)
+	return s.backend.Connect("", local.ConnectOptions())
 }
 
 // serveConsumers answers the clients of the server: see [embedded.ServeConsumers].
@@ -97,16 +103,16 @@ func (l *localServer) close(opened bool) error {
 // Loss returns the parts of the state that were missing or damaged at the start and whose
 // loss was accepted, "" for none.
 func (s *Store) Loss() string {
-	if s.server == nil {
-		return s.Events.lost.Details()
+	if s.server.local == nil {
+		return s.server.lost.Details()
 	}
-	return (&embedded.LossError{Losses: s.server.Losses()}).Details()
+	return (&embedded.LossError{Losses: s.server.local.Losses()}).Details()
 }
 
 // ListenAddr returns the address of the embedded server for bots, "" if there is none.
 func (s *Store) ListenAddr() string {
-	if s.server == nil {
+	if s.server.local == nil {
 		return ""
 	}
-	return s.server.Addr()
+	return s.server.local.Addr()
 }

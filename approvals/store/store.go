@@ -1,9 +1,9 @@
 // Package store keeps the state of heldcall in NATS JetStream. There is a type for each
-// bucket, and one for the audit log. The NATS server is embedded, or Options.URL names an
+// bucket; package eventlog has the audit log. The NATS server is embedded, or Options.URL names an
 // external one; the code is the same for both.
 //
 // Read [Open], provision.go (the buckets and streams), records.go, a bucket such as
-// requests.go or turns.go, then events.go. Package natskv has compare-and-set and watches.
+// requests.go or turns.go. Package natskv has compare-and-set and watches.
 package store
 
 import (
@@ -15,6 +15,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/store/eventlog"
 	"github.com/heldcall/heldcall/approvals/store/natskv"
 	"github.com/heldcall/heldcall/approvals/store/requestindex"
 )
@@ -27,7 +28,7 @@ type Store struct {
 	Delegations *Records[approvals.Delegation]
 	Grants      *Grants
 	Turns       *Turns
-	Events      *EventLog
+	Events      *eventlog.Log
 	Deliveries  *Deliveries
 	Push        *Push
 	Limits      *Limits
@@ -35,7 +36,7 @@ type Store struct {
 	HeldTurns   *HeldTurns
 
 	backend *natskv.Backend
-	server  *localServer // nil with an external server
+	server  natsServer
 	workers workers
 }
 
@@ -65,7 +66,7 @@ func (s *Store) ForGate() GateStore {
 // GrantStore has the parts of a store that grants need: it is an [approvals.GrantStore].
 type GrantStore struct {
 	*Grants
-	*EventLog
+	*eventlog.Log
 }
 
 // ForGrants returns the parts that grants need.
@@ -103,8 +104,9 @@ func (s *Store) open(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if s.server != nil {
-		if err := s.server.serveConsumers(); err != nil {
+	s.server.lost = p.lost
+	if s.server.local != nil {
+		if err := s.server.local.serveConsumers(); err != nil {
 			return err
 		}
 	}
@@ -116,9 +118,9 @@ func (s *Store) open(ctx context.Context, o Options) error {
 	work := s.workers.begin()
 	s.workers.Go(func() { s.Turns.watch(work) })
 	s.workers.Go(func() { s.keepRetention(work, p.requests, o.Retention) })
-	if s.server != nil {
+	if s.server.local != nil {
 		s.workers.Go(func() { s.backend.Disk.Watch(work) })
-		s.workers.Go(func() { s.server.recordState(work) })
+		s.workers.Go(func() { s.server.local.recordState(work) })
 	} else {
 		s.workers.Go(func() { s.backend.FailOver(work, p.turns) })
 	}
@@ -145,12 +147,12 @@ func (s *Store) makeParts(p provisioned, index *requestindex.Index, retention ti
 	s.Delegations = &Records[approvals.Delegation]{of(BucketDelegations), "delegation", approvals.ErrUnknownDelegation, func(d *approvals.Delegation) string { return d.ID }}
 	s.Grants = newGrants(of(BucketGrants))
 	s.Turns = newTurns(of(BucketTurns), p.turns)
-	s.Events = newEventLog(eventStream{s.backend, p.events}, p.lost)
+	s.Events = eventlog.New(s.backend, p.events)
 	s.Deliveries = &Deliveries{bucket: of(BucketDeliveries), keys: keys{of(BucketPush)}, stream: p.events, inactive: retention}
 	s.Limits = &Limits{bucket: of(BucketLimits)}
 	s.Secrets = &Secrets{bucket: of(BucketSecrets)}
 	s.HeldTurns = newHeldTurns(of, p.held)
-	if s.server == nil {
+	if s.server.local == nil {
 		s.HeldTurns.Leases = &Leases{of(BucketLeases)}
 	}
 	s.Push = &Push{bucket: of(BucketPush), keys: keys{of(BucketPush)}}
@@ -164,14 +166,14 @@ func (s *Store) shutDown() error {
 	s.workers.end()
 	var err error
 	if s.Events != nil { // the parts were made
-		s.Events.chain.Wait()
+		s.Events.Wait()
 		err = s.Requests.index.Close()
 	}
-	if s.server == nil {
+	if s.server.local == nil {
 		s.backend.Close()
 		return err
 	}
-	return errors.Join(err, s.server.close(s.Events != nil))
+	return errors.Join(err, s.server.local.close(s.Events != nil))
 }
 
 // Healthy writes a record and reads it back. Its error wraps

@@ -1,4 +1,4 @@
-package store
+package eventlog
 
 import (
 	"context"
@@ -16,14 +16,14 @@ import (
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
 
-// eventStream is the [audit.Stream] of the events.
-type eventStream struct {
+// entryStream is the [audit.Stream] of the events.
+type entryStream struct {
 	backend *natskv.Backend
 	stream  jetstream.Stream
 }
 
 // Head returns the end of the log.
-func (e eventStream) Head(ctx context.Context) (audit.Head, error) {
+func (e entryStream) Head(ctx context.Context) (audit.Head, error) {
 	ctx, cancel := natskv.Bounded(ctx)
 	defer cancel()
 	info, err := e.stream.Info(ctx)
@@ -38,7 +38,7 @@ func (e eventStream) Head(ctx context.Context) (audit.Head, error) {
 }
 
 // First returns the oldest entry, zero if there is none.
-func (e eventStream) First(ctx context.Context) (audit.Head, error) {
+func (e entryStream) First(ctx context.Context) (audit.Head, error) {
 	ctx, cancel := natskv.Bounded(ctx)
 	defer cancel()
 	info, err := e.stream.Info(ctx)
@@ -52,7 +52,7 @@ func (e eventStream) First(ctx context.Context) (audit.Head, error) {
 }
 
 // headAt reads the hash of an entry that must be there.
-func (e eventStream) headAt(ctx context.Context, seq uint64) (audit.Head, error) {
+func (e entryStream) headAt(ctx context.Context, seq uint64) (audit.Head, error) {
 	entry, err := e.Entry(ctx, seq)
 	if errors.Is(err, audit.ErrNoEntry) {
 		err = &audit.BrokenError{Seq: seq, Reason: "the store has lost it"}
@@ -61,7 +61,7 @@ func (e eventStream) headAt(ctx context.Context, seq uint64) (audit.Head, error)
 }
 
 // Entry reads one entry.
-func (e eventStream) Entry(ctx context.Context, seq uint64) (audit.Entry, error) {
+func (e entryStream) Entry(ctx context.Context, seq uint64) (audit.Entry, error) {
 	ctx, cancel := natskv.Bounded(ctx)
 	defer cancel()
 	msg, err := e.stream.GetMsg(ctx, seq)
@@ -96,7 +96,7 @@ const (
 // append at a time. An external server gets a message only after the reply to the one before it:
 // after a conflict, the expected sequence of the next entry can be that of an entry of another
 // writer, and the chain would fork.
-func (e eventStream) AppendAfter(ctx context.Context, seq uint64, entries []audit.Entry) (done int, err error) {
+func (e entryStream) AppendAfter(ctx context.Context, seq uint64, entries []audit.Entry) (done int, err error) {
 	defer e.backend.TimeWrite()()
 	publish, each := e.publish, len(entries)
 	external := e.backend.Disk == nil
@@ -117,7 +117,7 @@ func (e eventStream) AppendAfter(ctx context.Context, seq uint64, entries []audi
 }
 
 // bounded publishes within the time of a write, and returns how many entries are durable.
-func (e eventStream) bounded(ctx context.Context, publish func(context.Context) (int, error)) (done int, err error) {
+func (e entryStream) bounded(ctx context.Context, publish func(context.Context) (int, error)) (done int, err error) {
 	err = e.backend.Bounded(ctx, func(ctx context.Context) (err error) {
 		done, err = natskv.Await(ctx, publish)
 		return err
@@ -137,7 +137,7 @@ func (e eventStream) bounded(ctx context.Context, publish func(context.Context) 
 // publish sends all entries, and waits for the reply to the last one: each is stored only after
 // the one before it. If one of several is refused, it fails with [audit.ErrDuplicate], and the
 // number of stored entries is unknown. [audit.Log] then appends them one by one.
-func (e eventStream) publish(ctx context.Context, seq uint64, entries []audit.Entry) (int, error) {
+func (e entryStream) publish(ctx context.Context, seq uint64, entries []audit.Entry) (int, error) {
 	last := len(entries) - 1
 	for i, entry := range entries {
 		msg := message(entry)
@@ -166,7 +166,7 @@ func (e eventStream) publish(ctx context.Context, seq uint64, entries []audit.En
 }
 
 // publishBatch appends all entries or none.
-func (e eventStream) publishBatch(ctx context.Context, seq uint64, entries []audit.Entry) (int, error) {
+func (e entryStream) publishBatch(ctx context.Context, seq uint64, entries []audit.Entry) (int, error) {
 	batch, last := nuid.Next(), len(entries)-1
 	for i, entry := range entries {
 		msg := message(entry)

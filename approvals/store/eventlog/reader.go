@@ -1,4 +1,4 @@
-package store
+package eventlog
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // has reports whether an event is in the log. It reads the few events of its subject.
-func (e eventStream) has(ctx context.Context, event approvals.Event) (bool, error) {
+func (e entryStream) has(ctx context.Context, event approvals.Event) (bool, error) {
 	for msg, err := range natskv.Messages(ctx, e.stream, subjects.OfEvent(event), 1) {
 		if err != nil {
 			return false, e.backend.Fail(natskv.OpRead, "look for event "+event.ID, err)
@@ -28,7 +28,7 @@ func (e eventStream) has(ctx context.Context, event approvals.Event) (bool, erro
 
 // Changes returns the entries of a type whose subjects end with their own id, in order. It reads no others,
 // however long the log is.
-func (e eventStream) Changes(ctx context.Context, t approvals.EventType) (entries []audit.Entry, err error) {
+func (e entryStream) Changes(ctx context.Context, t approvals.EventType) (entries []audit.Entry, err error) {
 	last, err := natskv.LastOfEach(ctx, e.stream, ofType(t))
 	for _, msg := range last {
 		var entry audit.Entry
@@ -49,7 +49,7 @@ func ofType(t approvals.EventType) string {
 }
 
 // OfType yields the entries of a type from a sequence on, to the end of the log.
-func (e eventStream) OfType(ctx context.Context, t approvals.EventType, from uint64) iter.Seq2[audit.Entry, error] {
+func (e entryStream) OfType(ctx context.Context, t approvals.EventType, from uint64) iter.Seq2[audit.Entry, error] {
 	return func(yield func(audit.Entry, error) bool) {
 		for msg, err := range natskv.Messages(ctx, e.stream, ofType(t), from) {
 			var entry audit.Entry
@@ -76,13 +76,13 @@ func fromSequence(from uint64) jetstream.OrderedConsumerConfig {
 	return jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from}
 }
 
-// readAhead is the number of messages that one reader requests at a time. An event may have
+// ReadAhead is the number of messages that one reader requests at a time. An event may have
 // some MB, and a NATS server closes a connection with 64 MiB of pending data.
-const readAhead = 8
+const ReadAhead = 8
 
 // read yields the log by a consumer that recovers by itself, and waits for more. It
 // ends without an error when the context ends.
-func (e eventStream) read(ctx context.Context, config jetstream.OrderedConsumerConfig) iter.Seq2[audit.Entry, error] {
+func (e entryStream) read(ctx context.Context, config jetstream.OrderedConsumerConfig) iter.Seq2[audit.Entry, error] {
 	return func(yield func(audit.Entry, error) bool) {
 		fail := func(err error) {
 			if ctx.Err() == nil {
@@ -95,7 +95,7 @@ func (e eventStream) read(ctx context.Context, config jetstream.OrderedConsumerC
 			return
 		}
 		defer e.remove(consumer)
-		reader, err := consumer.Messages(jetstream.PullMaxMessages(readAhead))
+		reader, err := consumer.Messages(jetstream.PullMaxMessages(ReadAhead))
 		if err != nil {
 			fail(err)
 			return
@@ -105,7 +105,7 @@ func (e eventStream) read(ctx context.Context, config jetstream.OrderedConsumerC
 			msg, err := natskv.Next(ctx, reader)
 			var entry audit.Entry
 			if err == nil {
-				entry, err = entryOf(msg)
+				entry, err = EntryOf(msg)
 			}
 			if err != nil {
 				fail(err)
@@ -120,7 +120,7 @@ func (e eventStream) read(ctx context.Context, config jetstream.OrderedConsumerC
 
 // remove removes the consumer of a reader that has ended. The server would keep it for minutes, and
 // a stream has at most a thousand consumers.
-func (e eventStream) remove(consumer jetstream.Consumer) {
+func (e entryStream) remove(consumer jetstream.Consumer) {
 	info := consumer.CachedInfo()
 	if info == nil || !e.backend.Connected() {
 		return
@@ -135,8 +135,8 @@ func (e eventStream) remove(consumer jetstream.Consumer) {
 // removeTimeout bounds the removal of a consumer: heldcall may be stopping.
 const removeTimeout = time.Second
 
-// entryOf parses a message as an entry of the audit log.
-func entryOf(msg jetstream.Msg) (audit.Entry, error) {
+// EntryOf parses a message as an entry of the audit log.
+func EntryOf(msg jetstream.Msg) (audit.Entry, error) {
 	meta, err := msg.Metadata()
 	if err != nil {
 		return audit.Entry{}, err

@@ -1,4 +1,7 @@
-package store
+// Package eventlog keeps the audit log in a stream of NATS: a chain of events, each a message.
+//
+// Read [Log], then stream.go, which writes it, and reader.go, which reads it.
+package eventlog
 
 import (
 	"context"
@@ -13,19 +16,23 @@ import (
 	"github.com/heldcall/heldcall/approvals/store/natskv"
 )
 
-// EventLog is the audit log, a chain of events.
-type EventLog struct {
-	eventStream
+// Log is the audit log, a chain of events. It is safe for concurrent use.
+type Log struct {
+	entryStream
 	chain *audit.Log
-	lost  MissingError // streams of an external server whose loss is accepted
 }
 
-func newEventLog(stream eventStream, lost MissingError) *EventLog {
-	return &EventLog{stream, audit.NewLog(stream, stream.backend.MaxRecord), lost}
+// New returns the log in a stream of the server of backend.
+func New(backend *natskv.Backend, in jetstream.Stream) *Log {
+	s := entryStream{backend, in}
+	return &Log{s, audit.NewLog(s, backend.MaxRecord)}
 }
+
+// Wait waits for the appends in progress.
+func (s *Log) Wait() { s.chain.Wait() }
 
 // AppendEvents adds to the audit chain.
-func (s *EventLog) AppendEvents(ctx context.Context, events ...approvals.Event) error {
+func (s *Log) AppendEvents(ctx context.Context, events ...approvals.Event) error {
 	if cause := s.backend.Disk.Unwritable(ctx); cause != nil {
 		return s.backend.Fail(natskv.OpAppend, "append to the audit log", cause)
 	}
@@ -40,7 +47,7 @@ func (s *EventLog) AppendEvents(ctx context.Context, events ...approvals.Event) 
 }
 
 // EnsureEvent appends an event unless one with its id is in the log.
-func (s *EventLog) EnsureEvent(ctx context.Context, e approvals.Event) error {
+func (s *Log) EnsureEvent(ctx context.Context, e approvals.Event) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*natskv.OpTimeout)
 	defer cancel()
 	err := s.chain.Ensure(ctx, e, func(ctx context.Context) (bool, error) { return s.has(ctx, e) })
@@ -51,7 +58,7 @@ func (s *EventLog) EnsureEvent(ctx context.Context, e approvals.Event) error {
 }
 
 // Events yields the audit log from a sequence on and waits for more.
-func (s *EventLog) Events(ctx context.Context, from uint64) iter.Seq2[approvals.Event, error] {
+func (s *Log) Events(ctx context.Context, from uint64) iter.Seq2[approvals.Event, error] {
 	return func(yield func(approvals.Event, error) bool) {
 		for entry, err := range s.read(ctx, fromSequence(from)) {
 			if err == nil && entry.Event.ID == "" {
@@ -65,7 +72,7 @@ func (s *EventLog) Events(ctx context.Context, from uint64) iter.Seq2[approvals.
 }
 
 // LastSeq returns the sequence number of the latest event, 0 for none.
-func (s *EventLog) LastSeq(ctx context.Context) (uint64, error) {
+func (s *Log) LastSeq(ctx context.Context) (uint64, error) {
 	ctx, cancel := natskv.Bounded(ctx)
 	defer cancel()
 	info, err := s.stream.Info(ctx)
@@ -77,7 +84,7 @@ func (s *EventLog) LastSeq(ctx context.Context) (uint64, error) {
 
 // Entries yields the stored audit log from a sequence on, up to its end at the time of the
 // call, for [audit.Verify] and exports.
-func (s *EventLog) Entries(ctx context.Context, from uint64) iter.Seq2[audit.Entry, error] {
+func (s *Log) Entries(ctx context.Context, from uint64) iter.Seq2[audit.Entry, error] {
 	return func(yield func(audit.Entry, error) bool) {
 		head, err := s.Head(ctx)
 		if err != nil {
@@ -97,7 +104,7 @@ func (s *EventLog) Entries(ctx context.Context, from uint64) iter.Seq2[audit.Ent
 
 // EntriesFrom yields the audit log after a sequence (0: from the first entry) and not before
 // a time, up to its end at the time of the call.
-func (s *EventLog) EntriesFrom(ctx context.Context, after uint64, since time.Time) iter.Seq2[audit.Entry, error] {
+func (s *Log) EntriesFrom(ctx context.Context, after uint64, since time.Time) iter.Seq2[audit.Entry, error] {
 	return func(yield func(audit.Entry, error) bool) {
 		info, err := s.stream.Info(ctx)
 		if err != nil {
@@ -126,7 +133,7 @@ func (s *EventLog) EntriesFrom(ctx context.Context, after uint64, since time.Tim
 }
 
 // RecentEvents yields the last n events of the audit log, oldest first.
-func (s *EventLog) RecentEvents(ctx context.Context, n int) iter.Seq2[approvals.Event, error] {
+func (s *Log) RecentEvents(ctx context.Context, n int) iter.Seq2[approvals.Event, error] {
 	return func(yield func(approvals.Event, error) bool) {
 		head, err := s.Head(ctx)
 		if err != nil {
@@ -148,7 +155,7 @@ func (s *EventLog) RecentEvents(ctx context.Context, n int) iter.Seq2[approvals.
 // DropBefore deletes the events that were written before a time, except the last: the next
 // entry of the chain contains its hash. It first calls declare with the first entry that
 // remains, and deletes nothing if declare fails.
-func (s *EventLog) DropBefore(ctx context.Context, before time.Time, declare func(context.Context, audit.Head) error) error {
+func (s *Log) DropBefore(ctx context.Context, before time.Time, declare func(context.Context, audit.Head) error) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	info, err := s.stream.Info(ctx)
