@@ -64,7 +64,7 @@ func TestShellAllow(t *testing.T) {
 		"./run.sh fast", "npm test -- --watch", "git log --format=%h", "ls x | xargs rm", "sh", "ls 'a b'", "\n ls x \n", "echo héllo",
 		"(ls x)", "{ ls x; }", "ls x 2>&1", "ls x 2>/dev/null", "ls x > /dev/null 2>&1", "ls x &>/dev/null", "ls x </dev/null", "NO_COLOR=1 ls x", "time ls x", "timeout 5 ls x", "nice -n 5 ls x")
 	// branches, loops and background commands, each command allowed
-	f(Allow, "ls &", "! ls x", "if ls; then ls; fi", "for x in a; do ls; done", "ls \\\n x")
+	f(Allow, "ls &", "! ls x", "if ls; then ls; fi", "for x in a; do ls; done", "ls {a,b}", "ls \\\n x")
 	// options that a reviewed table knows to be harmless, and globs that can be no option
 	f(Allow, "ls -la", "git log -p --oneline -5", "git status --short", "find . -name '*.go'", "sort -k 2 -n x", "rg -i x src", "ls src/*.go", "ls a?", "ls ~", "ls ~/x", "ls x -- -l --evil=1", `ls \*`, "sed -n 5p x | sort x")
 	// options that execute or write are no operands
@@ -86,7 +86,7 @@ func TestShellAllow(t *testing.T) {
 		"> f", "ls & rm y", "ls |& sort x", "(rm y)", "{ rm y; }", "! rm y", "if ls; then rm y; fi", "for x in a; do rm y; done", "for x in y; do rm $x; done", "ls() { rm x; }; ls", "time rm y",
 		"[[ -f x ]]", "((1))", "let x=1", "ls # x", "# ls", "", " ", "ls <<EOF\n$(rm x)\nEOF", "sh <<EOF\nrm x\nEOF", "cat <<< x", "coproc ls")
 	// globs, braces, tilde, and what other shells expand
-	f(Ask, "sort *", "sort *.go", "sort ?x", "ls .*", "ls src/.*", "ls -*", "ls [ab]", "ls {a,b}", "{ls,x}", "ls ~root", "ls ~+", "ls =ls", "l* x", "git sta*", "git log --format=x*y -O*", "ls ^a", "ls a!b", "ls %1", `l\s x`, `git "\x"`, `ls "a!b"`)
+	f(Ask, "sort *", "sort *.go", "sort ?x", "ls .*", "ls src/.*", "ls -*", "ls [ab]", "sort {x,-oy}", "ls {a..c}", "{ls,x}", "ls ~root", "ls ~+", "ls =ls", "l* x", "git sta*", "git log --format=x*y -O*", "ls ^a", "ls a!b", "ls %1", `l\s x`, `git "\x"`, `ls "a!b"`)
 	// texts that the parser and shells read differently
 	f(Ask, "git status #\\\nrm -rf /", "ls x\\\r\n y", "ls x\\\n x", "ls \\\n; rm y", "ls x\r\nrm y", "ls x\\", "ls\rrm x", "ls $\\\nHOME", "ls\x00x", "ls \u200bx", "ls\u00a0x", "ls \x1b[2J")
 	// what does not parse, is too long or too deep

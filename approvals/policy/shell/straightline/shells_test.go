@@ -28,7 +28,7 @@ func FuzzStraightLine(f *testing.F) {
 		"if true; then @ a; else @ b; fi", "if false\nthen\n@ a\nelif true; then @ b; fi", "while @ c; do @ a; break; done", "until ! true; do @ a; exit 1; done", "! @ a && @ b", "@ a & wait\n@ b",
 		"for f in a b; do @ $f \"x/$f\" ${f}.go; done", "for f in a b; do for g in c d; do @ $f$g; done; done", "f=a.go; @ $f \"$f\"", "f=a g=b && @ $f-$g", "set -euo pipefail\n@ a", "export CI=1; @ a", "@ a || exit 1", "{ @ a; exit $?; }",
 		"# look at it\n@ a\n # b\n@ c", "@ a \\\n  b \\\n c", "for f in a; do @ 'x' \"$f\" <<'E'\n$f\nE\ndone", "f=a; (for g in b; do @ $f $g; done)", "f=-n; @ $f '$f' \"\\$f\"", "for f in a; do if @ $f; then @ b$f; fi; done", "f=a; @ \"$(@ $f)\"",
-		"f=a; for f in b; do @ $f; done; @ $f", "for f in a; do f=b; @ $f; done", "f=a\nf=b\n@ $f", "for n in {1..3}; do @ x; done", "f=a; { @ $f; } > x", "@ $f; f=a; @ $f", "for f in \"a\" 'b'; do @ $f; done; @ $f",
+		"f=a; for f in b; do @ $f; done; @ $f", "for f in a; do f=b; @ $f; done", "f=a\nf=b\n@ $f", "for n in {1..3}; do @ x; done", "f=a; { @ $f; } > x", "@ $f; f=a; @ $f", "@ {a,b}c {d,e}", "for f in a{b,c}; do @ {x,y{z,}} $f; done", "for f in \"a\" 'b'; do @ $f; done; @ $f",
 	} {
 		f.Add(seed)
 	}

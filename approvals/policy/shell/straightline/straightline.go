@@ -1,7 +1,7 @@
 // Package straightline rewrites shell scripts into scripts without branches, loops and variables, and joins
 // the lines that a backslash continues. Parts that it does not understand stay as they are.
 //
-// Read [Reader.Of], words.go (variables and their values), edits.go (how a source is changed), lines.go.
+// Read [Reader.Of], words.go (variables and their values), braces.go, edits.go (how a source is changed), lines.go.
 package straightline
 
 import (
@@ -28,7 +28,8 @@ type Reader struct {
 
 // Of returns the straight line of a script: every command that the script may run, with the same words, one after
 // another. An if becomes its conditions and all branches, a loop over words that the script names becomes its body for
-// each word, and a variable that the script sets to a plain word becomes that word. Parts that Of does not
+// each word, and a variable that the script sets to a plain word becomes that word. A command with lists in braces
+// becomes two, since not all shells expand them. Parts that Of does not
 // understand stay, so the result must be judged like any other script. Of reports false if there is nothing to change,
 // or if it cannot tell what a variable is.
 func (r *Reader) Of(src string) (string, bool) {

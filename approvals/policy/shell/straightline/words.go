@@ -101,7 +101,10 @@ func (s *straightener) call(stmt *syntax.Stmt, call *syntax.CallExpr, known scop
 		}
 		edits = append(edits, s.word(w, known, program == "echo" || (program == "printf" && i > 0))...)
 	}
-	if before != "" && !stmt.Negated && !stmt.Background {
+	if before == "" {
+		return s.readings(stmt, call, edits)
+	}
+	if !stmt.Negated && !stmt.Background {
 		at := int(stmt.Pos().Offset())
 		end := int(stmt.End().Offset())
 		if stmt.Semicolon.IsValid() {
