@@ -12,7 +12,7 @@ import (
 
 	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/runs"
 	"github.com/heldcall/heldcall/proxy"
 )
 
@@ -268,7 +268,7 @@ func DefaultConfig(lookup func(string) (string, bool)) Config {
 			MaxDenials:       20,
 		},
 		Hold: HoldConfig{Mode: "block", ParkAfter: 50 * time.Second, OrphanTTL: 15 * time.Minute, MaxStored: 1 << 30},
-		Runs: RunsConfig{Idle: gate.DefaultIdle},
+		Runs: RunsConfig{Idle: runs.DefaultIdle},
 		Console: ConsoleConfig{
 			Listen: "127.0.0.1:4142", Session: 12 * time.Hour,
 			OIDC: OIDCConfig{Scopes: []string{"openid", "email", "profile"}, NameClaim: "email", GroupsClaim: "groups", Role: noRole},

@@ -9,6 +9,13 @@ import (
 // gone: the event of a durable decision, a cancellation.
 const WriteTimeout = 10 * time.Second
 
+// RetryDelay is the delay of work that is done again after an error of the store.
+const RetryDelay = time.Second
+
+// CrashWindow is the time before the newest record in which a crash may have left out the events
+// of final records.
+const CrashWindow = 10 * time.Minute
+
 // Pause waits before a compare-and-set is tried again: a replicated store may still return
 // the value from before the other write.
 func Pause(ctx context.Context, attempt int) error {

@@ -17,7 +17,7 @@ type Runs interface {
 	RunByID(ctx context.Context, id string) (approvals.Run, error)
 }
 
-// Signals is what the console needs to show and send signals by principal. [gate.Signals]
+// Signals is what the console needs to show and send signals by principal. [runs.Signals]
 // implements it.
 type Signals interface {
 	Send(ctx context.Context, s approvals.PrincipalSignal) (approvals.PrincipalSignal, error)

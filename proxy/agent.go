@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/proxy/agentconn"
-	"github.com/heldcall/heldcall/proxy/turn"
+	"github.com/heldcall/heldcall/proxy/packed"
 	"github.com/valyala/fasthttp"
 )
 
@@ -74,11 +74,11 @@ func (a *agent) release() {
 	}
 }
 
-func (a *agent) Head() turn.HeadWriter { return &a.response().Header }
-func (a *agent) Started() bool         { return a.started }
-func (a *agent) Start()                { a.started = true }
-func (a *agent) Writable() bool        { return a.w != nil }
-func (a *agent) Reserve(n int) bool    { return a.conn == nil || a.conn.ReserveMemory(n) }
+func (a *agent) Head() packed.HeadWriter { return &a.response().Header }
+func (a *agent) Started() bool           { return a.started }
+func (a *agent) Start()                  { a.started = true }
+func (a *agent) Writable() bool          { return a.w != nil }
+func (a *agent) Reserve(n int) bool      { return a.conn == nil || a.conn.ReserveMemory(n) }
 
 // ResetHead deletes the headers: fasthttp's own Reset would also restore its default ones.
 func (a *agent) ResetHead() {

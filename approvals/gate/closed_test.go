@@ -17,6 +17,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/approvalstest"
 	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/runs"
 	"github.com/heldcall/heldcall/approvals/store"
 )
 
@@ -278,7 +279,7 @@ func TestRunDoesNotEndDuringTheFirstLoad(t *testing.T) {
 	r := approvalstest.Request("x")
 	r.RunID, r.ExpiresAt = "run-1", time.Now().Add(time.Hour)
 	approvalstest.Open(t, p.gate, r)
-	before := time.Now().UTC().Add(-2 * gate.DefaultIdle)
+	before := time.Now().UTC().Add(-2 * runs.DefaultIdle)
 	run := approvals.Run{ID: "run-1", State: approvals.RunRunning, Principal: r.Principal, UpdatedAt: before, ActiveAt: before}
 	if err := p.store.Runs().Put(t.Context(), run, 0); err != nil {
 		t.Fatal(err)

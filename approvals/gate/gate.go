@@ -22,6 +22,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/questions"
 	"github.com/heldcall/heldcall/approvals/results"
+	"github.com/heldcall/heldcall/approvals/runs"
 )
 
 // Options configures a [Gate].
@@ -36,7 +37,7 @@ type Options struct {
 	CheckEdit func(r approvals.Request, args json.RawMessage) ([]approvals.Demand, error)
 	// Grants keeps remembered decisions. Nil: decisions cannot be remembered.
 	Grants *grants.Grants
-	// Idle is the silence of an agent after which its run ends. 0: [DefaultIdle].
+	// Idle is the silence of an agent after which its run ends. 0: [runs.DefaultIdle].
 	Idle time.Duration
 	// NoSelfApproval refuses approvals by the user for whom the agent acts. They may deny
 	// such requests.
@@ -68,9 +69,7 @@ type Gate struct {
 	log         *slog.Logger
 	now         func() time.Time
 	transitions *transitions
-	runs        *runs
-	activity    *activity
-	signals     *Signals
+	runs        *runs.Runs
 	delegations *delegations
 	opener      *opener
 	decider     *decider
@@ -99,19 +98,18 @@ func New(o Options) *Gate {
 		store: o.Store, closing: closing.New(o.Store, o.Now), now: o.Now, log: g.log, grants: o.Grants, timers: timers, pending: pending, metrics: g.metrics, turns: g.turns,
 		started: o.Now(), writing: map[string]*transition{}, recent: []finished{},
 	}
-	g.runs = &runs{
-		store: o.Store.Runs(), requests: o.Store, recorder: g.recorder, transitions: g.transitions, timers: timers, now: o.Now,
-		principals: newPrincipals(), byID: map[string]approvals.Run{}, changes: map[string]chan struct{}{},
-	}
-	g.activity = &activity{
-		runs: g.runs, idle: cmp.Or(o.Idle, DefaultIdle), log: g.log, byID: map[string]*activeRun{}, latest: map[session]string{},
-	}
-	g.signals = &Signals{store: o.Store.Signals(), recorder: g.recorder, runs: g.runs, now: o.Now}
+	g.runs = runs.New(runs.Options{
+		Store: o.Store.Runs(), Signals: o.Store.Signals(), Requests: o.Store, Record: g.recorder.recordChange, Ensure: o.Store.EnsureEvent,
+		Cancel: g.transitions.cancel, Idle: cmp.Or(o.Idle, runs.DefaultIdle), Now: o.Now, Log: g.log,
+		Schedule: func(at time.Time, run string, work func(context.Context) error) {
+			timers.add(&timer{kind: timerRun, id: run, at: at, work: work})
+		},
+	})
 	g.delegations = &delegations{
 		store: o.Store.Delegations(), recorder: g.recorder, now: o.Now, ids: ids, profile: o.Profile, byID: map[string]approvals.Delegation{},
 	}
 	g.transitions.closing.Unless(func(r closing.Ended) bool {
-		return timers.working(r.ID) || g.transitions.isWriting(r.ID) || g.Results.Writing(r.ID) || g.turns.stored(r.Turn) || g.activity.isLatest(r.Run, r.ID)
+		return timers.working(r.ID) || g.transitions.isWriting(r.ID) || g.Results.Writing(r.ID) || g.turns.stored(r.Turn) || g.runs.IsLatest(r.Run, r.ID)
 	})
 	g.opener = &opener{store: o.Store, transitions: g.transitions, runs: g.runs, now: o.Now, ids: ids, turns: g.turns}
 	if o.Conceal == nil {
@@ -141,8 +139,7 @@ func (g *Gate) Run(ctx context.Context) error {
 	loaded := func() {
 		if loads.Add(1) == watches {
 			g.transitions.reconcile()
-			g.runs.reconcile()
-			g.activity.reconcile()
+			g.runs.Reconcile()
 			close(g.ready)
 		}
 	}
@@ -151,12 +148,11 @@ func (g *Gate) Run(ctx context.Context) error {
 		g.Results.Changed(&s.Request)
 		g.transitions.changed(s)
 		g.transitions.closing.Changed(&s, g.Results.Waiting(&s.Request))
-		g.activity.requested(&s.Request)
+		g.runs.RequestChanged(&s.Request)
 	}
-	runChanged := func(run approvals.Run) { g.runs.apply(run); g.activity.recorded(run) }
 	group.Go(func() error { return g.store.WatchRequests(ctx, requestChanged, loaded) })
-	group.Go(func() error { return g.store.Runs().Watch(ctx, runChanged, loaded) })
-	group.Go(func() error { return g.store.Signals().Watch(ctx, g.signals.apply, loaded) })
+	group.Go(func() error { return g.store.Runs().Watch(ctx, g.runs.Changed, loaded) })
+	group.Go(func() error { return g.store.Signals().Watch(ctx, g.runs.SignalChanged, loaded) })
 	group.Go(func() error { return g.store.Delegations().Watch(ctx, g.delegations.apply, loaded) })
 	group.Go(func() error { return g.transitions.timers.run(ctx, g.ready, g.fire) })
 	group.Go(func() error { return g.Results.Run(ctx) })
@@ -165,7 +161,7 @@ func (g *Gate) Run(ctx context.Context) error {
 		return fmt.Errorf("watch the store: %w", err)
 	}
 	if loads.Load() == watches {
-		g.activity.flush(context.WithoutCancel(ctx))
+		g.runs.Flush(context.WithoutCancel(ctx))
 		g.transitions.closing.Close()
 	}
 	return nil
@@ -187,14 +183,8 @@ func do(ctx context.Context, g *Gate, t *timer) (err error) {
 		if t.reason == approvals.CancelNotRecorded && errors.As(err, new(*approvals.DecidedError)) {
 			err = repair(ctx, g, t.id) // its first event may be missing
 		}
-	case timerAbortRun:
-		err = g.runs.cancelRequests(ctx, approvals.Filter{RunID: t.id}, func(*approvals.Request) bool { return true })
-	case timerCancelAborted:
-		err = g.runs.cancelAborted(ctx)
 	case timerRun:
-		g.activity.fire(ctx, t)
-	case timerRunEvent:
-		err = g.activity.ensureEvent(ctx, t.id)
+		err = t.work(ctx)
 	case timerEscalate:
 		err = g.transitions.escalate(ctx, t.id, t.at)
 	}
@@ -334,54 +324,36 @@ func (g *Gate) Subscribe(ctx context.Context, from uint64) iter.Seq2[approvals.E
 // LastSeq returns the sequence number of the latest event recorded, 0 for none.
 func (g *Gate) LastSeq(ctx context.Context) (uint64, error) { return g.store.LastSeq(ctx) }
 
-// Signal pauses, resumes or aborts a run, and returns its new state. The run may be
-// unknown: it can be stopped before its first request. A signal that changes nothing
-// succeeds. An abort is final and cancels the pending requests of the run; a later pause
-// or resume is an [*approvals.InvalidError]. A signal by principal stays in force.
+// Signal is [runs.Runs.Signal].
 func (g *Gate) Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error) {
-	known, err := g.activity.read(ctx, s.RunID)
-	if err != nil && !errors.Is(err, approvals.ErrUnknownRun) {
-		return approvals.Steered{}, err
-	}
-	return g.runs.signal(ctx, s, known)
+	return g.runs.Signal(ctx, s)
 }
 
 // Signals returns the signals by principal.
-func (g *Gate) Signals() *Signals { return g.signals }
+func (g *Gate) Signals() *runs.Signals { return g.runs.Signals() }
 
-// RunState returns the state of a run of a principal, from memory, and since when it is
-// paused or aborted. With an empty id it is the state by signals to the principal alone. A
-// run without a signal is running.
+// RunState is [runs.Runs.State].
 func (g *Gate) RunState(id string, who approvals.Principal) (approvals.RunState, time.Time) {
-	return g.runs.state(id, who)
+	return g.runs.State(id, who)
 }
 
-// Steered reports from memory whether a run is paused or aborted.
-func (g *Gate) Steered() bool { return g.runs.any() }
+// Steered is [runs.Runs.Steered].
+func (g *Gate) Steered() bool { return g.runs.Steered() }
 
-// EnterRun reports that a turn of a run has begun, or that it has calls. It returns the
-// function that reports the end of the turn with the outcome of its last call, "" for none.
-// It returns nil if the run is not followed: it has had no call. The caller then enters it
-// again when the turn has calls. entry is called at most once.
-func (g *Gate) EnterRun(calls bool, entry func() Entry) (leave func(approvals.Outcome)) {
-	return g.activity.enter(calls, entry)
+// EnterRun is [runs.Runs.Enter].
+func (g *Gate) EnterRun(calls bool, entry func() runs.Entry) (leave func(approvals.Outcome)) {
+	return g.runs.Enter(calls, entry)
 }
 
-// Runs returns the runs that have not ended and the last 500 that have, the most recently
-// active first.
-func (g *Gate) Runs() []approvals.Run { return g.activity.list() }
+// Runs is [runs.Runs.List].
+func (g *Gate) Runs() []approvals.Run { return g.runs.List() }
 
-// RunByID returns a run that had a call or a signal, or [approvals.ErrUnknownRun].
+// RunByID is [runs.Runs.ByID].
 func (g *Gate) RunByID(ctx context.Context, id string) (approvals.Run, error) {
-	run, err := g.activity.read(ctx, id)
-	if err != nil {
-		return run, fmt.Errorf("run %q: %w", id, err)
-	}
-	return run, nil
+	return g.runs.ByID(ctx, id)
 }
 
-// AwaitResume returns nil as soon as the run is not paused, [approvals.ErrRunAborted] if
-// it is aborted, and the error of the context if that ends before.
+// AwaitResume is [runs.Runs.AwaitResume].
 func (g *Gate) AwaitResume(ctx context.Context, id string, who approvals.Principal) error {
-	return g.runs.awaitResume(ctx, id, who)
+	return g.runs.AwaitResume(ctx, id, who)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/demands"
+	"github.com/heldcall/heldcall/approvals/runs"
 	"github.com/heldcall/heldcall/approvals/toolschema"
 )
 
@@ -27,7 +28,7 @@ const (
 type opener struct {
 	store       approvals.Store
 	transitions *transitions
-	runs        *runs
+	runs        *runs.Runs
 	now         func() time.Time
 	ids         *approvals.IDSource
 	schemas     toolschema.Cache
@@ -40,7 +41,7 @@ func (o *opener) open(ctx context.Context, requests []approvals.Request) (*Hold,
 		return nil, errors.New("open a hold: no requests")
 	}
 	for i := range requests {
-		if o.runs.aborted(&requests[i]) {
+		if o.runs.Aborted(&requests[i]) {
 			return nil, fmt.Errorf("ask about run %s: %w", requests[i].RunID, approvals.ErrRunAborted)
 		}
 	}
@@ -59,7 +60,7 @@ func (o *opener) open(ctx context.Context, requests []approvals.Request) (*Hold,
 		o.repairLater(created...)
 	}
 	for _, r := range h.Requests() { // the run may have been aborted during the writes
-		if o.runs.aborted(&r) {
+		if o.runs.Aborted(&r) {
 			o.transitions.timers.add(&timer{kind: timerCancel, id: r.ID, at: o.now(), reason: approvals.CancelRunAborted})
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/heldcall/heldcall/approvals"
 )
 
 const (
@@ -15,30 +17,26 @@ const (
 	// clockCheck is the time between two looks at the clock: timers of the Go runtime
 	// stop while a machine sleeps, deadlines do not.
 	clockCheck = time.Second
-	// retryDelay is the delay of work that is tried again after an error of the store.
-	retryDelay = time.Second
 )
 
 // timerKind is the kind of work of a timer.
 type timerKind int
 
 const (
-	timerExpire        timerKind = iota // end a request whose deadline has come
-	timerRepair                         // write the records that a crash left out
-	timerCancel                         // cancel a request
-	timerAbortRun                       // cancel the pending requests of an aborted run
-	timerCancelAborted                  // cancel the pending requests of all aborted runs
-	timerRun                            // record that a run is active, or end it
-	timerRunEvent                       // write the event of a run that has ended
-	timerEscalate                       // let more groups decide a request
+	timerExpire   timerKind = iota // end a request whose deadline has come
+	timerRepair                    // write the records that a crash left out
+	timerCancel                    // cancel a request
+	timerRun                       // do the work of package runs
+	timerEscalate                  // let more groups decide a request
 )
 
 // timer is work to be done at a time.
 type timer struct {
 	at     time.Time
 	kind   timerKind
-	id     string // of a request; of a run for timerAbortRun, timerRun and timerRunEvent
-	reason string // of a cancellation
+	id     string                      // of a request, for timerRun of a run
+	reason string                      // of a cancellation
+	work   func(context.Context) error // of timerRun
 }
 
 // scheduler keeps timers and fires each at its time.
@@ -93,9 +91,9 @@ func (s *scheduler) working(id string) bool {
 	return s.work[id] > 0
 }
 
-// retry adds a timer that fires after [retryDelay].
+// retry adds a timer that fires after [approvals.RetryDelay].
 func (s *scheduler) retry(t timer) {
-	t.at = s.now().Add(retryDelay)
+	t.at = s.now().Add(approvals.RetryDelay)
 	s.add(&t)
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/heldcall/heldcall/approvals"
 )
 
 func TestSchedulerOrder(t *testing.T) {
@@ -74,7 +76,7 @@ func TestSchedulerRun(t *testing.T) {
 		if err := <-done; err != nil || len(fired) != 0 {
 			t.Errorf("%v; %d more", err, len(fired))
 		}
-		want := map[string]time.Duration{"again": retryDelay, "early": 2 * time.Second, "late": 5 * time.Second}
+		want := map[string]time.Duration{"again": approvals.RetryDelay, "early": 2 * time.Second, "late": 5 * time.Second}
 		for id, after := range want {
 			if at[id] != after {
 				t.Errorf("%s fired after %s, want %s", id, at[id], after)

@@ -174,7 +174,7 @@ func TestReconcile(t *testing.T) {
 	for more, want := range map[int]int{0: 4, fewOpen: 2} { // of many requests only the latest are repaired
 		tr := newTestTransitions(&memoryStore{})
 		tr.recent = []finished{}
-		for _, before := range []time.Duration{0, crashWindow, crashWindow + 1, time.Hour} {
+		for _, before := range []time.Duration{0, approvals.CrashWindow, approvals.CrashWindow + 1, time.Hour} {
 			tr.changed(approvals.Stored{Request: final, At: opened.Add(-before)})
 		}
 		for range more {

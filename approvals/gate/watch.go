@@ -7,10 +7,6 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// crashWindow is the time before the newest record in which a crash may have left out the
-// events of final requests.
-const crashWindow = 10 * time.Minute
-
 // fewOpen is the number of final requests that a start has to read up to which the events of all
 // are looked for: they may have failed for longer. It reads all requests if there was no index.
 const fewOpen = 2000
@@ -47,7 +43,7 @@ func (t *transitions) reconcile() {
 		}
 	}
 	for _, f := range recent {
-		if len(recent) <= fewOpen || newest.Sub(f.at) <= crashWindow {
+		if len(recent) <= fewOpen || newest.Sub(f.at) <= approvals.CrashWindow {
 			t.timers.add(&timer{kind: timerRepair, id: f.id, at: t.now()})
 		}
 	}

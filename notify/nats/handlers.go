@@ -23,7 +23,7 @@ type Gate interface {
 	RunByID(ctx context.Context, id string) (approvals.Run, error)
 }
 
-// Signals is what this channel needs of [gate.Signals].
+// Signals is what this channel needs of [runs.Signals].
 type Signals interface {
 	Send(ctx context.Context, s approvals.PrincipalSignal) (approvals.PrincipalSignal, error)
 	InForce() []approvals.PrincipalSignal

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/runs"
 )
 
 // Ports has the methods of a gate and of a store of turns. It can ask no people. The zero
@@ -33,7 +34,7 @@ func (Ports) RunState(string, approvals.Principal) (approvals.RunState, time.Tim
 }
 
 // EnterRun returns nil: no run is followed.
-func (Ports) EnterRun(bool, func() gate.Entry) func(approvals.Outcome) { return nil }
+func (Ports) EnterRun(bool, func() runs.Entry) func(approvals.Outcome) { return nil }
 
 // AwaitResume returns nil: no run is paused.
 func (Ports) AwaitResume(context.Context, string, approvals.Principal) error { return nil }

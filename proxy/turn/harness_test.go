@@ -21,6 +21,7 @@ import (
 	"github.com/heldcall/heldcall/intercept/chat"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/heldcall/heldcall/proxy/packed"
 	"github.com/heldcall/heldcall/proxy/stateless"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
@@ -43,7 +44,7 @@ func newRecorder() *recorder {
 func (r *recorder) SetStatusCode(code int)  { r.status = code }
 func (r *recorder) SetStatusMessage([]byte) {}
 func (r *recorder) AddBytesKV(k, v []byte)  { r.header.Add(string(k), string(v)) }
-func (r *recorder) Head() HeadWriter        { return r }
+func (r *recorder) Head() packed.HeadWriter { return r }
 func (r *recorder) ResetHead()              { r.header, r.status = http.Header{}, http.StatusOK }
 func (r *recorder) Started() bool           { return r.started }
 func (r *recorder) Start()                  { r.started = true }
@@ -117,7 +118,7 @@ func (r *reader) Buffered() bool            { return false }
 func (r *reader) Framed() bool              { return true }
 func (r *reader) SetReadDeadline(time.Time) {}
 func (r *reader) Close()                    {}
-func (r *reader) CopyHead(to HeadWriter) {
+func (r *reader) CopyHead(to packed.HeadWriter) {
 	to.SetStatusCode(r.Status())
 	to.AddBytesKV([]byte("Content-Type"), []byte(r.contentType))
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/heldturns"
+	"github.com/heldcall/heldcall/approvals/runs"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/exchange"
 	"github.com/heldcall/heldcall/proxy/packed"
@@ -21,7 +22,7 @@ type Store = conversation.Store
 // the goroutine of the turn.
 type Agent interface {
 	// Head is the head of the answer. It may change until the answer has started.
-	Head() HeadWriter
+	Head() packed.HeadWriter
 	// ResetHead makes the head that of an empty answer again.
 	ResetHead()
 	// Started reports whether the head must be sent now, or was sent.
@@ -46,9 +47,6 @@ type Agent interface {
 	Reserve(n int) bool
 }
 
-// HeadWriter takes the head of an answer.
-type HeadWriter = packed.HeadWriter
-
 // Upstream is the model API, for the requests of one agent.
 type Upstream = exchange.Upstream
 
@@ -66,7 +64,7 @@ type Gate interface {
 	conversation.Runs
 	conversation.Requests
 	AwaitResume(ctx context.Context, id string, who approvals.Principal) error
-	EnterRun(calls bool, entry func() gate.Entry) (leave func(approvals.Outcome))
+	EnterRun(calls bool, entry func() runs.Entry) (leave func(approvals.Outcome))
 }
 
 // Hold is the wait for the requests of a turn. [gate.Hold] implements it.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/runs"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
@@ -88,7 +89,7 @@ type activity struct {
 	turns int
 }
 
-func (a *activity) EnterRun(calls bool, entry func() gate.Entry) func(approvals.Outcome) {
+func (a *activity) EnterRun(calls bool, entry func() runs.Entry) func(approvals.Outcome) {
 	leave := a.Gate.EnterRun(calls, entry)
 	if leave == nil {
 		return nil

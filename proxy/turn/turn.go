@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/runs"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/exchange"
@@ -201,9 +201,9 @@ func (t *Turn) enterRun(calls bool) {
 	if t.leaveRun != nil || c.Deletes() {
 		return
 	}
-	t.leaveRun = t.engine.Gate.EnterRun(calls, func() gate.Entry {
+	t.leaveRun = t.engine.Gate.EnterRun(calls, func() runs.Entry {
 		who := c.Identity()
-		return gate.Entry{Run: approvals.Run{ID: who.Run, Principal: who.Principal, SessionID: who.Session}, Continues: !c.Parsed.Begins()}
+		return runs.Entry{Run: approvals.Run{ID: who.Run, Principal: who.Principal, SessionID: who.Session}, Continues: !c.Parsed.Begins()}
 	})
 }
 

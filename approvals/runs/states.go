@@ -1,4 +1,4 @@
-package gate
+package runs
 
 import (
 	"context"
@@ -10,23 +10,13 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// requestLister lists requests, newest first.
-type requestLister interface {
-	ListRequests(ctx context.Context, f approvals.Filter) (approvals.Page, error)
-}
-
 // maxEnded is the number of ended runs that are kept in memory. Older ones are in the store.
 const maxEnded = 500
 
-// runs has the recorded states of runs, and notifies the turns that wait for a run.
-type runs struct {
-	store       approvals.Records[approvals.Run]
-	requests    requestLister
-	recorder    *recorder
-	transitions *transitions
-	timers      *scheduler
-	principals  *principals
-	now         func() time.Time
+// states has the recorded states of runs, and notifies the turns that wait for a run.
+type states struct {
+	options    Options
+	principals *principals
 
 	mu      sync.Mutex
 	byID    map[string]approvals.Run
@@ -35,8 +25,8 @@ type runs struct {
 	changes map[string]chan struct{} // closed when the state of the run changes
 }
 
-// signal is [Gate.Signal]. Known is what this process knows of the run without a record.
-func (r *runs) signal(ctx context.Context, s approvals.Signal, known approvals.Run) (approvals.Steered, error) {
+// signal is [Runs.Signal]. Known is what this process knows of the run without a record.
+func (r *states) signal(ctx context.Context, s approvals.Signal, known approvals.Run) (approvals.Steered, error) {
 	if s.RunID == "" {
 		return approvals.Steered{}, approvals.Invalid("run_id", "it is missing")
 	}
@@ -44,7 +34,7 @@ func (r *runs) signal(ctx context.Context, s approvals.Signal, known approvals.R
 	if err != nil {
 		return approvals.Steered{}, err
 	}
-	page, err := r.requests.ListRequests(ctx, approvals.Filter{RunID: s.RunID, Limit: 1})
+	page, err := r.options.Requests.ListRequests(ctx, approvals.Filter{RunID: s.RunID, Limit: 1})
 	if err != nil {
 		return approvals.Steered{}, err
 	}
@@ -61,7 +51,7 @@ func (r *runs) signal(ctx context.Context, s approvals.Signal, known approvals.R
 	}
 	r.apply(run)
 	if state == approvals.RunAborted {
-		err = r.cancelRequests(ctx, approvals.Filter{RunID: run.ID}, func(*approvals.Request) bool { return true })
+		err = r.cancelRequestsOf(ctx, run.ID)
 	}
 	return answer, err
 }
@@ -80,9 +70,9 @@ func checkAction(action approvals.SignalAction, reviewer string) (approvals.RunS
 
 // transition writes the new state of a run by compare-and-set, then its event. A run without
 // a record begins as fresh.
-func (r *runs) transition(ctx context.Context, s *approvals.Signal, fresh approvals.Run, state approvals.RunState, event approvals.EventType) (approvals.Run, error) {
+func (r *states) transition(ctx context.Context, s *approvals.Signal, fresh approvals.Run, state approvals.RunState, event approvals.EventType) (approvals.Run, error) {
 	for attempt := 0; ; attempt++ {
-		run, revision, err := r.store.Get(ctx, s.RunID)
+		run, revision, err := r.options.Store.Get(ctx, s.RunID)
 		if errors.Is(err, approvals.ErrUnknownRun) {
 			run, err = fresh, nil
 		}
@@ -94,8 +84,8 @@ func (r *runs) transition(ctx context.Context, s *approvals.Signal, fresh approv
 		}
 		run.State = state
 		run.ReviewerID = s.ReviewerID
-		run.UpdatedAt = laterThan(run.UpdatedAt, r.now())
-		err = r.store.Put(ctx, run, revision)
+		run.UpdatedAt = laterThan(run.UpdatedAt, r.options.Now())
+		err = r.options.Store.Put(ctx, run, revision)
 		if errors.Is(err, approvals.ErrConflict) {
 			if err := approvals.Pause(ctx, attempt); err != nil {
 				return run, approvals.Unavailable("change run "+run.ID, err)
@@ -105,7 +95,7 @@ func (r *runs) transition(ctx context.Context, s *approvals.Signal, fresh approv
 		if err != nil {
 			return run, err
 		}
-		return run, r.recorder.recordChange(ctx, approvals.Event{
+		return run, r.options.Record(ctx, approvals.Event{
 			Type:       event,
 			Tenant:     run.Principal.Tenant,
 			Principal:  run.Principal,
@@ -128,10 +118,10 @@ func laterThan(before, now time.Time) time.Time {
 }
 
 // cancelRequests cancels the pending requests that the filter and aborted select.
-func (r *runs) cancelRequests(ctx context.Context, filter approvals.Filter, aborted func(*approvals.Request) bool) error {
+func (r *states) cancelRequests(ctx context.Context, filter approvals.Filter, aborted func(*approvals.Request) bool) error {
 	filter.Status, filter.Limit = approvals.StatusPending, 500
 	for {
-		page, err := r.requests.ListRequests(ctx, filter)
+		page, err := r.options.Requests.ListRequests(ctx, filter)
 		if err != nil {
 			return err
 		}
@@ -139,7 +129,7 @@ func (r *runs) cancelRequests(ctx context.Context, filter approvals.Filter, abor
 			if !aborted(&page.Items[i]) {
 				continue
 			}
-			err := r.transitions.cancel(ctx, page.Items[i].ID, approvals.CancelRunAborted)
+			err := r.options.Cancel(ctx, page.Items[i].ID, approvals.CancelRunAborted)
 			if err != nil && !errors.As(err, new(*approvals.DecidedError)) {
 				return fmt.Errorf("cancel the requests of an aborted run: %w", err)
 			}
@@ -151,27 +141,32 @@ func (r *runs) cancelRequests(ctx context.Context, filter approvals.Filter, abor
 	}
 }
 
+// cancelRequestsOf cancels the pending requests of a run.
+func (r *states) cancelRequestsOf(ctx context.Context, run string) error {
+	return r.cancelRequests(ctx, approvals.Filter{RunID: run}, func(*approvals.Request) bool { return true })
+}
+
 // cancelAborted cancels the pending requests of all aborted runs.
-func (r *runs) cancelAborted(ctx context.Context) error {
+func (r *states) cancelAborted(ctx context.Context) error {
 	return r.cancelRequests(ctx, approvals.Filter{}, func(q *approvals.Request) bool { return r.aborted(q) })
 }
 
 // aborted reports whether the run of a request is aborted.
-func (r *runs) aborted(q *approvals.Request) bool {
+func (r *states) aborted(q *approvals.Request) bool {
 	state, _ := r.state(q.RunID, q.Principal)
 	return state == approvals.RunAborted
 }
 
 // reconcile cancels the requests of aborted runs after the first load: a crash may have
 // prevented it.
-func (r *runs) reconcile() {
+func (r *states) reconcile() {
 	if r.any() {
-		r.timers.add(&timer{kind: timerCancelAborted, at: r.now()})
+		r.options.Schedule(r.options.Now(), "", r.cancelAborted)
 	}
 }
 
 // apply stores the state of a run in memory and notifies the turns that wait for it.
-func (r *runs) apply(run approvals.Run) {
+func (r *states) apply(run approvals.Run) {
 	run.Signals = nil
 	r.mu.Lock()
 	before, known := r.byID[run.ID]
@@ -190,12 +185,12 @@ func (r *runs) apply(run approvals.Run) {
 	}
 	r.mu.Unlock()
 	if run.State == approvals.RunAborted && before.State != approvals.RunAborted {
-		r.timers.add(&timer{kind: timerAbortRun, id: run.ID, at: r.now()})
+		r.options.Schedule(r.options.Now(), run.ID, func(ctx context.Context) error { return r.cancelRequestsOf(ctx, run.ID) })
 	}
 }
 
 // forgetLocked removes the run that ended first from memory if there are too many.
-func (r *runs) forgetLocked(id string) {
+func (r *states) forgetLocked(id string) {
 	r.ended = append(r.ended, id)
 	if len(r.ended) <= maxEnded {
 		return
@@ -207,7 +202,7 @@ func (r *runs) forgetLocked(id string) {
 }
 
 // wakeAll notifies the turns that wait for any run.
-func (r *runs) wakeAll() {
+func (r *states) wakeAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id, c := range r.changes {
@@ -217,7 +212,7 @@ func (r *runs) wakeAll() {
 }
 
 // find returns the record of a run from memory.
-func (r *runs) find(id string) (run approvals.Run, ok bool) {
+func (r *states) find(id string) (run approvals.Run, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	run, ok = r.byID[id]
@@ -225,16 +220,16 @@ func (r *runs) find(id string) (run approvals.Run, ok bool) {
 }
 
 // read returns the record of a run from memory or from the store.
-func (r *runs) read(ctx context.Context, id string) (approvals.Run, error) {
+func (r *states) read(ctx context.Context, id string) (approvals.Run, error) {
 	if run, ok := r.find(id); ok {
 		return run, nil
 	}
-	run, _, err := r.store.Get(ctx, id)
+	run, _, err := r.options.Store.Get(ctx, id)
 	return run, err
 }
 
-// state is [Gate.RunState].
-func (r *runs) state(id string, who approvals.Principal) (approvals.RunState, time.Time) {
+// state is [Runs.State].
+func (r *states) state(id string, who approvals.Principal) (approvals.RunState, time.Time) {
 	run, _ := r.find(id)
 	if run.State == approvals.RunAborted {
 		return run.State, run.UpdatedAt
@@ -248,7 +243,7 @@ func (r *runs) state(id string, who approvals.Principal) (approvals.RunState, ti
 
 // effective returns a run with the signals by principal that apply to it, and its state
 // after them. A run that has ended stays so.
-func (r *runs) effective(run approvals.Run) approvals.Run {
+func (r *states) effective(run approvals.Run) approvals.Run {
 	run.Signals = r.principals.applying(run.Principal)
 	if len(run.Signals) == 0 || run.State == approvals.RunEnded {
 		return run
@@ -260,7 +255,7 @@ func (r *runs) effective(run approvals.Run) approvals.Run {
 }
 
 // any reports whether a run is paused or aborted.
-func (r *runs) any() bool {
+func (r *states) any() bool {
 	r.mu.Lock()
 	stopped := r.stopped > 0
 	r.mu.Unlock()
@@ -268,14 +263,14 @@ func (r *runs) any() bool {
 }
 
 // known returns the number of runs in memory.
-func (r *runs) known() int {
+func (r *states) known() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.byID)
 }
 
 // all returns the records of the runs in memory.
-func (r *runs) all() []approvals.Run {
+func (r *states) all() []approvals.Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := make([]approvals.Run, 0, len(r.byID))
@@ -285,8 +280,8 @@ func (r *runs) all() []approvals.Run {
 	return all
 }
 
-// awaitResume is [Gate.AwaitResume].
-func (r *runs) awaitResume(ctx context.Context, id string, who approvals.Principal) error {
+// awaitResume is [Runs.AwaitResume].
+func (r *states) awaitResume(ctx context.Context, id string, who approvals.Principal) error {
 	for {
 		state, _ := r.state(id, who)
 		var changed <-chan struct{}
@@ -310,7 +305,7 @@ func (r *runs) awaitResume(ctx context.Context, id string, who approvals.Princip
 }
 
 // watch returns a channel that is closed when the state of a run or of a principal changes.
-func (r *runs) watch(id string) <-chan struct{} {
+func (r *states) watch(id string) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	changed := r.changes[id]

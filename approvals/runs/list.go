@@ -1,4 +1,4 @@
-package gate
+package runs
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 // active first.
 func (a *activity) list() []approvals.Run {
 	byID := map[string]approvals.Run{}
-	for _, run := range a.runs.all() {
+	for _, run := range a.states.all() {
 		byID[run.ID] = run
 	}
 	a.mu.Lock()
@@ -24,7 +24,7 @@ func (a *activity) list() []approvals.Run {
 	a.mu.Unlock()
 	all := make([]approvals.Run, 0, len(byID))
 	for _, run := range byID {
-		all = append(all, a.runs.effective(run))
+		all = append(all, a.states.effective(run))
 	}
 	slices.SortFunc(all, func(a, b approvals.Run) int {
 		return cmp.Or(b.LastActive().Compare(a.LastActive()), cmp.Compare(a.ID, b.ID))
@@ -34,7 +34,7 @@ func (a *activity) list() []approvals.Run {
 
 // read returns one of these runs, or one that ended before.
 func (a *activity) read(ctx context.Context, id string) (approvals.Run, error) {
-	run, err := a.runs.read(ctx, id)
+	run, err := a.states.read(ctx, id)
 	if err != nil && !errors.Is(err, approvals.ErrUnknownRun) {
 		return run, err
 	}
@@ -43,7 +43,7 @@ func (a *activity) read(ctx context.Context, id string) (approvals.Run, error) {
 		run, err = one.merge(run, err == nil), nil
 	}
 	a.mu.Unlock()
-	return a.runs.effective(run), err
+	return a.states.effective(run), err
 }
 
 // merge returns the record of a run with what this process knows of it.

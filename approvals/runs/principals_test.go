@@ -1,4 +1,4 @@
-package gate
+package runs
 
 import (
 	"testing"
@@ -30,7 +30,7 @@ func TestEffectiveState(t *testing.T) {
 		{approvals.RunAborted, pause, "", "", approvals.RunAborted, approvals.RunAborted, 1},
 		{approvals.RunEnded, "", pause, "", approvals.RunPaused, approvals.RunEnded, 1},
 	} {
-		r := newTestRuns(&memoryRuns{})
+		r := newTestRuns(&memoryRuns{}).states
 		r.apply(approvals.Run{ID: "r", State: c.run, Principal: who, UpdatedAt: opened})
 		for principal, action := range map[approvals.Principal]approvals.SignalAction{
 			{Agent: who.Agent}: c.agent, {User: who.User}: c.user, {Tenant: who.Tenant}: c.tenant, {Tenant: "other"}: abort,

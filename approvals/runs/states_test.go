@@ -1,4 +1,4 @@
-package gate
+package runs
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 // memoryRuns has one run and the requests of it. The other methods of a store are missing.
 type memoryRuns struct {
 	approvals.Records[approvals.Run]
-	approvals.EventStore
 	run       approvals.Run
 	revision  uint64 // 0: there is no run
 	requests  []approvals.Request
 	conflicts int // of the next writes
 	events    []string
+	scheduled []string // the runs of scheduled work
 }
 
 func (s *memoryRuns) Get(context.Context, string) (approvals.Run, uint64, error) {
@@ -46,19 +46,33 @@ func (s *memoryRuns) ListRequests(_ context.Context, f approvals.Filter) (page a
 	return page, nil
 }
 
-func (s *memoryRuns) AppendEvents(_ context.Context, events ...approvals.Event) error {
-	for i := range events {
-		s.events = append(s.events, string(events[i].Type)+" by "+events[i].ReviewerID)
-	}
+func (s *memoryRuns) record(_ context.Context, e approvals.Event) error {
+	s.events = append(s.events, string(e.Type)+" by "+e.ReviewerID)
 	return nil
 }
 
-func newTestRuns(s *memoryRuns) *runs {
-	now := func() time.Time { return opened }
-	return &runs{
-		store: s, requests: s, recorder: &recorder{store: s, now: now, ids: &approvals.IDSource{}}, timers: newScheduler(now), now: now,
-		principals: newPrincipals(), byID: map[string]approvals.Run{}, changes: map[string]chan struct{}{},
+// opened is the time of the tests.
+var opened = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// newTestRuns returns runs whose scheduled work is only noted, by run.
+func newTestRuns(s *memoryRuns) *Runs {
+	return New(Options{
+		Store: s, Requests: s, Record: s.record, Now: func() time.Time { return opened }, Idle: time.Hour, Log: slog.New(slog.DiscardHandler),
+		Schedule: func(_ time.Time, run string, _ func(context.Context) error) { s.scheduled = append(s.scheduled, run) },
+	})
+}
+
+// fieldOf returns the field of an InvalidError, "" for no error.
+func fieldOf(t *testing.T, err error) string {
+	t.Helper()
+	if err == nil {
+		return ""
 	}
+	invalid := (*approvals.InvalidError)(nil)
+	if !errors.As(err, &invalid) {
+		t.Fatalf("%v is not an InvalidError", err)
+	}
+	return invalid.Field
 }
 
 // A signal changes the state and writes one event, or changes nothing; an abort is final.
@@ -94,9 +108,9 @@ func TestSignals(t *testing.T) {
 		r := newTestRuns(s)
 		if c.before != none {
 			s.run, s.revision = approvals.Run{ID: "r", State: c.before, UpdatedAt: opened.Add(-time.Second)}, 3
-			r.apply(s.run)
+			r.Changed(s.run)
 		}
-		answer, err := r.signal(t.Context(), approvals.Signal{RunID: "r", Action: c.action, ReviewerID: "rita"}, approvals.Run{})
+		answer, err := r.Signal(t.Context(), approvals.Signal{RunID: "r", Action: c.action, ReviewerID: "rita"})
 		if field := fieldOf(t, err); field != c.field || (err == nil && answer.State != c.after) || answer.Known {
 			t.Errorf("%q, %s: %+v, %v", c.before, c.action, answer, err)
 		}
@@ -104,7 +118,7 @@ func TestSignals(t *testing.T) {
 		if c.event == "" {
 			want = nil
 		}
-		if got, _ := r.state("r", approvals.Principal{}); got != c.after || !slices.Equal(s.events, want) {
+		if got, _ := r.State("r", approvals.Principal{}); got != c.after || !slices.Equal(s.events, want) {
 			t.Errorf("%q, %s: %s and %q, want %s and %q", c.before, c.action, got, s.events, c.after, want)
 		}
 	}
@@ -112,7 +126,7 @@ func TestSignals(t *testing.T) {
 		"run_id":      {Action: approvals.SignalPause, ReviewerID: "rita"},
 		"reviewer_id": {Action: approvals.SignalPause, RunID: "r"},
 	} {
-		if _, err := newTestRuns(&memoryRuns{}).signal(t.Context(), s, approvals.Run{}); fieldOf(t, err) != field {
+		if _, err := newTestRuns(&memoryRuns{}).Signal(t.Context(), s); fieldOf(t, err) != field {
 			t.Errorf("without %s: %v", field, err)
 		}
 	}
@@ -123,7 +137,7 @@ func TestSignalToANewRun(t *testing.T) {
 	t.Parallel()
 	who := approvals.Principal{Tenant: "acme", User: "ann", Agent: "coder"}
 	s := &memoryRuns{requests: []approvals.Request{{RunID: "other"}, {RunID: "r", Status: approvals.StatusDenied, Principal: who, SessionID: "s1"}}}
-	answer, err := newTestRuns(s).signal(t.Context(), approvals.Signal{RunID: "r", Action: approvals.SignalPause, ReviewerID: "rita"}, approvals.Run{})
+	answer, err := newTestRuns(s).Signal(t.Context(), approvals.Signal{RunID: "r", Action: approvals.SignalPause, ReviewerID: "rita"})
 	if err != nil || !answer.Known || answer.Principal != who || answer.SessionID != "s1" || s.run.Principal != who {
 		t.Errorf("%+v, %v", answer, err)
 	}
@@ -132,11 +146,12 @@ func TestSignalToANewRun(t *testing.T) {
 // A state of a run that is older than the known one is ignored.
 func TestRunsApply(t *testing.T) {
 	t.Parallel()
-	r := newTestRuns(&memoryRuns{})
+	s := &memoryRuns{}
+	r := newTestRuns(s)
 	at := func(state approvals.RunState, after time.Duration) approvals.Run {
 		return approvals.Run{ID: "r", State: state, UpdatedAt: opened.Add(after)}
 	}
-	if state, _ := r.state("r", approvals.Principal{}); r.any() || state != approvals.RunRunning {
+	if state, _ := r.State("r", approvals.Principal{}); r.Steered() || state != approvals.RunRunning {
 		t.Error("a run is known before its first signal")
 	}
 	ended, cancel := context.WithCancel(t.Context())
@@ -151,16 +166,16 @@ func TestRunsApply(t *testing.T) {
 		{at(approvals.RunRunning, 3), approvals.RunRunning, nil},
 		{at(approvals.RunAborted, 4), approvals.RunAborted, approvals.ErrRunAborted},
 	} {
-		r.apply(step.run)
-		if got, _ := r.state("r", approvals.Principal{}); got != step.want {
+		r.states.apply(step.run)
+		if got, _ := r.State("r", approvals.Principal{}); got != step.want {
 			t.Errorf("%s, want %s", got, step.want)
 		}
-		if err := r.awaitResume(ended, "r", approvals.Principal{}); !errors.Is(err, step.err) {
+		if err := r.AwaitResume(ended, "r", approvals.Principal{}); !errors.Is(err, step.err) {
 			t.Errorf("%s: %v, want %v", step.want, err, step.err)
 		}
 	}
-	if len(r.timers.timers) != 1 || r.timers.timers[0].kind != timerAbortRun {
-		t.Errorf("%d timers, want one that cancels the requests", len(r.timers.timers))
+	if !slices.Equal(s.scheduled, []string{"r"}) {
+		t.Errorf("scheduled for %q, want the cancellation of the requests", s.scheduled)
 	}
 }
 
@@ -174,17 +189,17 @@ func TestRequestsOfAnEndedRun(t *testing.T) {
 		Decisions: []approvals.Decision{{Action: approvals.ActionApprove, DecidedAt: opened.Add(-9 * time.Minute)}},
 	}
 	newer := &approvals.Request{ID: "n", RunID: "r", Status: approvals.StatusPending, CreatedAt: opened.Add(-time.Minute)}
-	for name, step := range map[string]func(a *activity){
-		"the run first":      func(a *activity) { a.runs.apply(run); a.requested(decided) },
-		"its requests first": func(a *activity) { a.requested(decided); a.runs.apply(run) },
+	for name, step := range map[string]func(*Runs){
+		"the run first":      func(r *Runs) { r.states.apply(run); r.RequestChanged(decided) },
+		"its requests first": func(r *Runs) { r.RequestChanged(decided); r.states.apply(run) },
 	} {
-		a := &activity{runs: newTestRuns(&memoryRuns{}), idle: time.Hour, byID: map[string]*activeRun{}, latest: map[session]string{}}
-		step(a)
-		if all := a.list(); len(all) != 1 || all[0].State != approvals.RunEnded {
+		r := newTestRuns(&memoryRuns{})
+		step(r)
+		if all := r.List(); len(all) != 1 || all[0].State != approvals.RunEnded {
 			t.Errorf("%s: %+v", name, all)
 		}
-		a.requested(newer)
-		if all := a.list(); len(all) != 1 || all[0].State != approvals.RunRunning {
+		r.RequestChanged(newer)
+		if all := r.List(); len(all) != 1 || all[0].State != approvals.RunRunning {
 			t.Errorf("%s, then asked again: %+v", name, all)
 		}
 	}
@@ -194,14 +209,14 @@ func TestRequestsOfAnEndedRun(t *testing.T) {
 func TestLastOutcomeIsRecordedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	s := &memoryRuns{}
-	a := &activity{runs: newTestRuns(s), idle: time.Hour, log: slog.New(slog.DiscardHandler), byID: map[string]*activeRun{}, latest: map[session]string{}}
-	leave := a.enter(true, func() Entry { return Entry{Run: approvals.Run{ID: "run"}} })
-	if a.flush(t.Context()); s.revision != 0 {
+	r := newTestRuns(s)
+	leave := r.Enter(true, func() Entry { return Entry{Run: approvals.Run{ID: "run"}} })
+	if r.Flush(t.Context()); s.revision != 0 {
 		t.Errorf("without an outcome: %+v", s.run)
 	}
 	leave(approvals.OutcomeDeniedByPerson)
 	for range 2 { // the second has nothing to write
-		a.flush(t.Context())
+		r.Flush(t.Context())
 		if s.revision != 1 || s.run.LastOutcome != approvals.OutcomeDeniedByPerson {
 			t.Errorf("after %d writes: %+v", s.revision, s.run)
 		}

@@ -1,4 +1,4 @@
-package gate
+package runs
 
 import (
 	"context"
@@ -17,7 +17,7 @@ func (a *activity) flush(ctx context.Context) {
 	defer cancel()
 	for _, one := range a.unrecorded() {
 		if err := a.write(ctx, &one); err != nil {
-			a.log.Warn("the last outcome of a run is not recorded", "run", one.run.ID, "error", err)
+			a.states.options.Log.Warn("the last outcome of a run is not recorded", "run", one.run.ID, "error", err)
 		}
 	}
 }
@@ -27,7 +27,7 @@ func (a *activity) unrecorded() (found []activeRun) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, one := range a.byID {
-		if recorded, _ := a.runs.find(one.run.ID); one.run.LastOutcome != "" && one.run.LastOutcome != recorded.LastOutcome {
+		if recorded, _ := a.states.find(one.run.ID); one.run.LastOutcome != "" && one.run.LastOutcome != recorded.LastOutcome {
 			found = append(found, *one)
 		}
 	}
@@ -37,24 +37,24 @@ func (a *activity) unrecorded() (found []activeRun) {
 // finish ends a run, unless a request of it is held or another process knows that it is
 // active.
 func (a *activity) finish(ctx context.Context, one *activeRun, now time.Time) (next time.Time, err error) {
-	page, err := a.runs.requests.ListRequests(ctx, approvals.Filter{RunID: one.run.ID, Status: approvals.StatusPending, Limit: 1})
+	page, err := a.states.options.Requests.ListRequests(ctx, approvals.Filter{RunID: one.run.ID, Status: approvals.StatusPending, Limit: 1})
 	if err != nil {
 		return now, err
 	}
 	if len(page.Items) > 0 {
-		return now.Add(a.idle / 2), nil
+		return now.Add(a.states.options.Idle / 2), nil
 	}
-	run, revision, err := a.runs.store.Get(ctx, one.run.ID)
-	switch end := run.LastActive().Add(a.idle); {
+	run, revision, err := a.states.options.Store.Get(ctx, one.run.ID)
+	switch end := run.LastActive().Add(a.states.options.Idle); {
 	case errors.Is(err, approvals.ErrUnknownRun):
 		return now, a.write(ctx, one)
 	case err != nil:
 		return now, err
 	case run.State != approvals.RunRunning:
-		a.runs.apply(run)
+		a.states.apply(run)
 		return time.Time{}, nil
 	case !one.moved && now.Before(end):
-		a.runs.apply(run)
+		a.states.apply(run)
 		return end, nil
 	}
 	run.State, run.UpdatedAt = approvals.RunEnded, laterThan(run.UpdatedAt, now)
@@ -62,9 +62,9 @@ func (a *activity) finish(ctx context.Context, one *activeRun, now time.Time) (n
 	if err != nil {
 		return now, err
 	}
-	if err := a.runs.recorder.recordChange(ctx, endedEvent(&run)); err != nil {
-		a.log.Warn("failed to record an event; trying again", "run", run.ID, "error", err)
-		a.runs.timers.retry(timer{kind: timerRunEvent, id: run.ID})
+	if err := a.states.options.Record(ctx, endedEvent(&run)); err != nil {
+		a.states.options.Log.Warn("failed to record an event; trying again", "run", run.ID, "error", err)
+		a.states.scheduleEnd(run.ID, a.states.options.Now().Add(approvals.RetryDelay))
 	}
 	return time.Time{}, nil
 }
@@ -79,28 +79,33 @@ func endedEvent(run *approvals.Run) approvals.Event {
 	}
 }
 
-// ensureEvent writes the event of a run that has ended, unless it is in the audit log.
-func (a *activity) ensureEvent(ctx context.Context, id string) error {
-	run, err := a.runs.read(ctx, id)
+// scheduleEnd has the event of a run that has ended written at a time.
+func (r *states) scheduleEnd(id string, at time.Time) {
+	r.options.Schedule(at, id, func(ctx context.Context) error { return r.ensureEnd(ctx, id) })
+}
+
+// ensureEnd writes the event of a run that has ended, unless it is in the audit log.
+func (r *states) ensureEnd(ctx context.Context, id string) error {
+	run, err := r.read(ctx, id)
 	if err != nil || run.State != approvals.RunEnded {
 		return err
 	}
-	return a.runs.recorder.store.EnsureEvent(ctx, endedEvent(&run))
+	return r.options.Ensure(ctx, endedEvent(&run))
 }
 
 // reconcile writes the events of the runs that ended last, after the first load: a crash may
 // have left them out.
 func (a *activity) reconcile() {
 	var newest time.Time
-	all := a.runs.all()
+	all := a.states.all()
 	for i := range all {
 		if all[i].State == approvals.RunEnded && all[i].UpdatedAt.After(newest) {
 			newest = all[i].UpdatedAt
 		}
 	}
 	for i := range all {
-		if all[i].State == approvals.RunEnded && newest.Sub(all[i].UpdatedAt) <= crashWindow {
-			a.runs.timers.add(&timer{kind: timerRunEvent, id: all[i].ID, at: a.runs.now()})
+		if all[i].State == approvals.RunEnded && newest.Sub(all[i].UpdatedAt) <= approvals.CrashWindow {
+			a.states.scheduleEnd(all[i].ID, a.states.options.Now())
 		}
 	}
 }

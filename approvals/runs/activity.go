@@ -1,10 +1,9 @@
-package gate
+package runs
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -22,13 +21,15 @@ const recordDelay = time.Second
 // it begins, then at most every half of the idle time, and when it ends. There is one timer
 // for each run that has not ended.
 type activity struct {
-	runs *runs
-	idle time.Duration
-	log  *slog.Logger
+	states *states
 
 	mu     sync.Mutex
 	byID   map[string]*activeRun
 	latest map[session]string // the run that began last
+}
+
+func newActivity(s *states) *activity {
+	return &activity{states: s, byID: map[string]*activeRun{}, latest: map[session]string{}}
 }
 
 // session is a conversation of a principal.
@@ -56,12 +57,12 @@ type Entry struct {
 	Continues bool          // the request continues a conversation
 }
 
-// enter is [Gate.EnterRun].
+// enter is [Runs.Enter].
 func (a *activity) enter(calls bool, entry func() Entry) (leave func(approvals.Outcome)) {
 	if !calls && !a.any() {
 		return nil
 	}
-	e, now := entry(), a.runs.now().UTC()
+	e, now := entry(), a.states.options.Now().UTC()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	one := a.byID[e.Run.ID]
@@ -78,7 +79,7 @@ func (a *activity) enter(calls bool, entry func() Entry) (leave func(approvals.O
 		defer a.mu.Unlock()
 		one.turns--
 		one.run.LastOutcome = cmp.Or(last, one.run.LastOutcome)
-		a.touchLocked(one, a.runs.now().UTC())
+		a.touchLocked(one, a.states.options.Now().UTC())
 	}
 }
 
@@ -87,13 +88,13 @@ func (a *activity) any() bool {
 	a.mu.Lock()
 	active := len(a.byID)
 	a.mu.Unlock()
-	return active+a.runs.known() > 0
+	return active+a.states.known() > 0
 }
 
 // beginLocked begins to follow a run, and ends the run before it in the session. A run
 // without calls is not followed.
 func (a *activity) beginLocked(e *Entry, calls bool, now time.Time) *activeRun {
-	recorded, known := a.runs.find(e.Run.ID)
+	recorded, known := a.states.find(e.Run.ID)
 	if known {
 		return a.addLocked(recorded)
 	}
@@ -128,19 +129,20 @@ func (a *activity) addLocked(run approvals.Run) *activeRun {
 // touchLocked stores that the agent of a run is active in this process.
 func (a *activity) touchLocked(one *activeRun, now time.Time) {
 	one.run.ActiveAt = now
-	recorded, known := a.runs.find(one.run.ID)
+	recorded, known := a.states.find(one.run.ID)
 	news := one.run.LastOutcome != "" && one.run.LastOutcome != recorded.LastOutcome
-	if !known || news || recorded.State == approvals.RunEnded || now.Sub(recorded.LastActive()) > a.idle/2 {
-		a.scheduleLocked(one, now.Add(min(recordDelay, a.idle/8)))
+	if !known || news || recorded.State == approvals.RunEnded || now.Sub(recorded.LastActive()) > a.states.options.Idle/2 {
+		a.scheduleLocked(one, now.Add(min(recordDelay, a.states.options.Idle/8)))
 	}
-	a.scheduleLocked(one, now.Add(a.idle))
+	a.scheduleLocked(one, now.Add(a.states.options.Idle))
 }
 
 // scheduleLocked makes the timer of a run fire at a time, or earlier.
 func (a *activity) scheduleLocked(one *activeRun, at time.Time) {
 	if one.due.IsZero() || at.Before(one.due) {
 		one.due = at
-		a.runs.timers.add(&timer{kind: timerRun, id: one.run.ID, at: at})
+		id := one.run.ID
+		a.states.options.Schedule(at, id, func(ctx context.Context) error { a.fire(ctx, id, at); return nil })
 	}
 }
 
@@ -168,8 +170,8 @@ func (a *activity) requested(r *approvals.Request) {
 	if n := len(r.Decisions); n > 0 {
 		at = r.Decisions[n-1].DecidedAt
 	}
-	recorded, known := a.runs.find(r.RunID)
-	if r.RunID == "" || (r.Status.Final() && a.runs.now().Sub(at) >= a.idle) || (known && recorded.State != approvals.RunRunning && !at.After(recorded.UpdatedAt)) {
+	recorded, known := a.states.find(r.RunID)
+	if r.RunID == "" || (r.Status.Final() && a.states.options.Now().Sub(at) >= a.states.options.Idle) || (known && recorded.State != approvals.RunRunning && !at.After(recorded.UpdatedAt)) {
 		return
 	}
 	a.mu.Lock()
@@ -209,21 +211,21 @@ var outcomes = map[approvals.Status]approvals.Outcome{
 // agent is the first: it knows the last outcome.
 func (a *activity) end(one *activeRun, silent time.Time) time.Time {
 	if one.served {
-		return silent.Add(a.idle)
+		return silent.Add(a.states.options.Idle)
 	}
-	return silent.Add(a.idle + a.idle/10)
+	return silent.Add(a.states.options.Idle + a.states.options.Idle/10)
 }
 
-// fire does the work of the timer of a run.
-func (a *activity) fire(ctx context.Context, t *timer) {
+// fire does the work of the timer of a run that was scheduled for a time.
+func (a *activity) fire(ctx context.Context, id string, at time.Time) {
 	a.mu.Lock()
-	one := a.byID[t.id]
-	if one == nil || !one.due.Equal(t.at) { // it was replaced
+	one := a.byID[id]
+	if one == nil || !one.due.Equal(at) { // it was replaced
 		a.mu.Unlock()
 		return
 	}
 	one.due = time.Time{}
-	now := a.runs.now().UTC()
+	now := a.states.options.Now().UTC()
 	if one.turns > 0 {
 		one.run.ActiveAt = now
 	}
@@ -235,9 +237,9 @@ func (a *activity) fire(ctx context.Context, t *timer) {
 			return
 		}
 		if !errors.Is(err, approvals.ErrConflict) {
-			a.log.Warn("the store failed; trying again", "run", t.id, "error", err)
+			a.states.options.Log.Warn("the store failed; trying again", "run", id, "error", err)
 		}
-		next = now.Add(retryDelay)
+		next = now.Add(approvals.RetryDelay)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -245,7 +247,7 @@ func (a *activity) fire(ctx context.Context, t *timer) {
 	case next.IsZero() && one.turns == 0 && one.due.IsZero() && one.run.ActiveAt.Equal(seen.run.ActiveAt):
 		a.dropLocked(one)
 	case next.IsZero():
-		a.scheduleLocked(one, now.Add(a.idle/2))
+		a.scheduleLocked(one, now.Add(a.states.options.Idle/2))
 	default:
 		a.scheduleLocked(one, next)
 	}
@@ -261,7 +263,7 @@ func (a *activity) dropLocked(one *activeRun) {
 // advance records that a run is active, or ends it. It returns when to look again, zero if
 // the run need not be followed: it has ended, or is paused or aborted.
 func (a *activity) advance(ctx context.Context, one *activeRun, now time.Time) (next time.Time, err error) {
-	recorded, known := a.runs.find(one.run.ID)
+	recorded, known := a.states.find(one.run.ID)
 	silent := recorded.LastActive()
 	news := one.run.ActiveAt.After(silent)
 	if news {
@@ -278,7 +280,7 @@ func (a *activity) advance(ctx context.Context, one *activeRun, now time.Time) (
 		if err := a.write(ctx, one); err != nil {
 			return now, err
 		}
-		return now.Add(a.idle / 2), nil
+		return now.Add(a.states.options.Idle / 2), nil
 	}
 	return a.nextLook(one, silent, end, now), nil
 }
@@ -286,7 +288,7 @@ func (a *activity) advance(ctx context.Context, one *activeRun, now time.Time) (
 // nextLook returns when to look at a run again that was last active at silent and ends at
 // end.
 func (a *activity) nextLook(one *activeRun, silent, end, now time.Time) time.Time {
-	if half := silent.Add(a.idle / 2); half.After(now) && one.served {
+	if half := silent.Add(a.states.options.Idle / 2); half.After(now) && one.served {
 		return half
 	}
 	return end
@@ -294,19 +296,19 @@ func (a *activity) nextLook(one *activeRun, silent, end, now time.Time) time.Tim
 
 // outdated reports whether the record of an active run has to be written again.
 func (a *activity) outdated(one *activeRun, recorded *approvals.Run, now time.Time) bool {
-	return one.run.LastOutcome != recorded.LastOutcome || now.Sub(recorded.LastActive()) >= a.idle/2
+	return one.run.LastOutcome != recorded.LastOutcome || now.Sub(recorded.LastActive()) >= a.states.options.Idle/2
 }
 
 // write records that a run is active.
 func (a *activity) write(ctx context.Context, one *activeRun) error {
-	run, revision, err := a.runs.store.Get(ctx, one.run.ID)
+	run, revision, err := a.states.options.Store.Get(ctx, one.run.ID)
 	switch {
 	case errors.Is(err, approvals.ErrUnknownRun):
 		run = one.run
 	case err != nil:
 		return err
 	case run.State.Stopped() || !one.run.ActiveAt.After(run.LastActive()):
-		a.runs.apply(run)
+		a.states.apply(run)
 		return nil
 	case run.State == approvals.RunEnded:
 		run.State, run.UpdatedAt = approvals.RunRunning, laterThan(run.UpdatedAt, one.run.ActiveAt)
@@ -324,9 +326,9 @@ func (a *activity) put(ctx context.Context, one *activeRun, run approvals.Run, r
 		run.ActiveAt = one.run.ActiveAt
 	}
 	run.LastOutcome = cmp.Or(one.run.LastOutcome, run.LastOutcome)
-	if err := a.runs.store.Put(ctx, run, revision); err != nil {
+	if err := a.states.options.Store.Put(ctx, run, revision); err != nil {
 		return run, err
 	}
-	a.runs.apply(run)
+	a.states.apply(run)
 	return run, nil
 }
