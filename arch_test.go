@@ -25,7 +25,7 @@ var floors = [][]string{
 	{"approvals/gate", "proxy/packed", "proxy/upstream", "proxy/conversation", "proxy/leakcheck", "intercept/intercepttest", "intercept/responses/wire", "intercept/chat/wire", "intercept/chat/history", "intercept/wrapped", "intercept/messages/history", "notify/nats", "console/watch", "internal/schema/schematest", "approvals/store/embedded", "approvals/store/eventlog", "console/openapi", "console/access", "approvals/policy/resource", "internal/auditreport", "approvals/secrets"},
 	{"proxy/stateless", "intercept/messages", "proxy/route", "intercept/responses/history", "intercept/chat", "proxy/offers", "approvals/store", "console", "approvals/policy/rule", "approvals/policy/starter", "approvals/policy/suggest", "notify/nats/contract", "notify/nats/contract/contracttest", "approvals/policy/handles", "approvals/policy/effects"},
 	{"intercept/responses", "approvals/policy", "approvals/approvalstest", "notify/notifytest", "proxy/parking"},
-	{"proxy/trace", "approvals/judge", "internal/textview", "proxy/asking", "proxy/hosted"},
+	{"proxy/trace", "approvals/judge", "approvals/policy/cases", "internal/textview", "proxy/asking", "proxy/hosted"},
 	{"internal/policyreplay", "internal/lookup", "proxy/exchange", "proxy/results"},
 	{"internal/policylearn", "proxy/turn"},
 	{"proxy"},

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/approvals/policy/cases"
 )
 
 // fieldsOf are the judged fields of the tools in the policies that the documentation
@@ -110,7 +111,7 @@ func TestRecipes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cases, err := policy.LoadCases(filepath.Join(dir, "cases.yaml"))
+		cases, err := cases.Load(filepath.Join(dir, "cases.yaml"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,25 +69,3 @@ func FuzzCondition(f *testing.F) {
 		}
 	})
 }
-
-// FuzzCases: any file contains cases that can be judged, or returns an error with a place.
-func FuzzCases(f *testing.F) {
-	mustHaveCorpus(f)
-	f.Fuzz(func(t *testing.T, src string) {
-		all, err := parseCases("cases.yaml", []byte(src))
-		if (all == nil) == (err == nil) {
-			t.Fatalf("%v, %v", all, err)
-		}
-		if err != nil {
-			if !strings.HasPrefix(err.Error(), "cases.yaml") {
-				t.Errorf("the error has no place: %v", err)
-			}
-			return
-		}
-		for _, c := range all.Cases {
-			if problem := c.Check(Default()); (problem == "") != (c.Expect == Default().Judge(c.Call).Action && (c.Rule == "" || c.Rule == Default().Judge(c.Call).Rule)) {
-				t.Errorf("%s: %s", c.Where, problem)
-			}
-		}
-	})
-}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -21,6 +22,15 @@ func mustParse(t testing.TB, src string) *Policy {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// marshal returns a value as JSON, which is YAML too.
+func marshal(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
 }
 
 // designPolicy is the example of the package's doc, with a few tools more.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/approvals/policy/cases"
 )
 
 func TestQuestions(t *testing.T) {
@@ -77,7 +78,7 @@ rules:
 		if flags := strings.Join(e.Verdict.Flags, " "); e.Verdict.Rule != tt.rule || !strings.Contains(e.Known, tt.known) || (tt.rule == "questions" && e.Verdict.Preview != tt.preview) || !strings.Contains(flags, tt.flag) || (tt.flag == "" && flags != "") {
 			t.Errorf("%s %s: by %s, %q, %q, %q", tt.tool, tt.args, e.Verdict.Rule, e.Verdict.Preview, e.Known, e.Verdict.Flags)
 		}
-		want := policy.Case{Call: policy.Call{Tool: tt.tool, Arguments: tt.args}, Expect: e.Verdict.Action, Rule: tt.rule}
+		want := cases.Case{Call: policy.Call{Tool: tt.tool, Arguments: tt.args}, Expect: e.Verdict.Action, Rule: tt.rule}
 		if problem := want.Check(p); problem != "" {
 			t.Errorf("%s as a case: %s", tt.tool, problem)
 		}

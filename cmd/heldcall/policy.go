@@ -11,6 +11,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/approvals/policy/cases"
 	"github.com/heldcall/heldcall/approvals/policy/starter"
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
 	"github.com/heldcall/heldcall/intercept"
@@ -121,7 +122,7 @@ type policyTestCommand struct {
 func (c *policyTestCommand) Run(s *streams) error {
 	failed, judged := 0, 0
 	for _, file := range c.Files {
-		all, err := policy.LoadCases(file)
+		all, err := cases.Load(file)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,6 @@
-package policy
+// Package cases reads files of calls with the verdicts that a policy is expected to return on them, and checks them:
+// they are the unit tests of policies.
+package cases
 
 import (
 	"cmp"
@@ -12,14 +14,14 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/policy/handles"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
-// Cases are the verdicts that a policy is expected to return on some calls: its unit test. A file
-// of them looks like this:
+// File has the verdicts that a policy is expected to return on some calls. It looks like this:
 //
 //	policy: policy.yaml                    # beside this file
 //	given: {tool: bash, field: command}    # of every case; field: where a text goes
@@ -33,7 +35,7 @@ import (
 // Given has tool, field, args (an object) or arguments (their exact text), free_text,
 // principal, session, run, tainted, model, dialect and workdir (the agent's folder). With result, the text of the call's
 // result is judged, and not the call.
-type Cases struct {
+type File struct {
 	Policy string // file, as the cases' file names it, from that file's folder; "": none is named
 	Cases  []Case
 }
@@ -41,27 +43,27 @@ type Cases struct {
 // Case is one call, or its result, and the expected verdict.
 type Case struct {
 	Where  string // file and line
-	Call   Call
+	Call   policy.Call
 	Result *string // of the call, if it is judged; else nil
 	Folder string  // of the agent; "": not known
-	Expect Action
+	Expect policy.Action
 	Reads  *string // what the model reads in place of a redacted result; nil: any
 	Rule   string  // "": any
 	Why    string
 }
 
-// LoadCases reads a file of cases. It returns all mistakes as [strictyaml.Errors].
-func LoadCases(file string) (*Cases, error) {
+// Load reads a file of cases. It returns all mistakes as [strictyaml.Errors].
+func Load(file string) (*File, error) {
 	src, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the cases: %w", err)
 	}
-	return parseCases(file, src)
+	return parse(file, src)
 }
 
-func parseCases(file string, src []byte) (*Cases, error) {
+func parse(file string, src []byte) (*File, error) {
 	r := &caseReader{strictyaml.Reader{File: file}}
-	all := &Cases{}
+	all := &File{}
 	root := r.Root(src)
 	if root == nil && len(r.Errors) == 0 {
 		r.Errors = append(r.Errors, &strictyaml.Error{File: file, Problem: "contains no cases"})
@@ -79,21 +81,18 @@ func parseCases(file string, src []byte) (*Cases, error) {
 }
 
 // Check returns how a policy's verdict differs from the expected one, or "".
-func (c *Case) Check(p *Policy) string {
-	var action Action
+func (c *Case) Check(p *policy.Policy) string {
+	var action policy.Action
 	var rule, reason string
 	var reads []string
 	call, p := c.Call, p.In(p.Workspace().Of(workspace.Agent{Folder: c.Folder}))
 	call.Secrets = handles.Names(call.Arguments, call.FreeText) // as if all were stored
 	switch {
 	case c.Result != nil:
-		v := p.JudgeResult(Result{Call: call, Known: true, Texts: []string{*c.Result}})
+		v := p.JudgeResult(policy.Result{Call: call, Known: true, Texts: []string{*c.Result}})
 		action, rule, reason, reads = v.Said(), v.Rule, v.Reason, v.Redacted
-	case p.asks(call.Tool) != "":
-		v := QuestionVerdict()
-		action, rule, reason = v.Action, v.Rule, v.Reason
 	default:
-		v := p.Judge(call)
+		v := p.Explain(call).Verdict // that of a question too
 		action, rule, reason = v.Action, v.Rule, v.Reason
 	}
 	switch {
@@ -111,13 +110,13 @@ type caseReader struct{ strictyaml.Reader }
 
 // given is the call of a case as it is written.
 type given struct {
-	call   Call
+	call   policy.Call
 	field  string
 	folder string
 	result *string
 }
 
-func (r *caseReader) cases(root *yaml.Node, all *Cases) {
+func (r *caseReader) cases(root *yaml.Node, all *File) {
 	var common given
 	var list *yaml.Node
 	r.Mapping(root, "", []strictyaml.Key{
@@ -136,7 +135,7 @@ func (r *caseReader) oneCase(n *yaml.Node, path string, one given) Case {
 	c := Case{Where: r.Place(n.Line)}
 	r.Mapping(n, path, []strictyaml.Key{
 		{Name: "given", Read: func(n *yaml.Node, path string) { r.given(n, path, &one) }},
-		{Name: "expect", Read: resource.SetOneOf(&r.Reader, &c.Expect, Ask, Allow, Deny, Redact)},
+		{Name: "expect", Read: resource.SetOneOf(&r.Reader, &c.Expect, policy.Ask, policy.Allow, policy.Deny, policy.Redact)},
 		{Name: "rule", Read: r.SetText(&c.Rule)},
 		{Name: "reads", Read: setOptional(r, &c.Reads)},
 		{Name: "why", Read: r.SetText(&c.Why)},
@@ -145,7 +144,7 @@ func (r *caseReader) oneCase(n *yaml.Node, path string, one given) Case {
 		r.Fail(n, path, "has no expect: write expect: allow, deny or ask")
 	}
 	c.Call, c.Result, c.Folder = one.call, one.result, one.folder
-	if c.Result == nil && (c.Expect == Redact || c.Reads != nil) {
+	if c.Result == nil && (c.Expect == policy.Redact || c.Reads != nil) {
 		r.Fail(n, path, "expects something of a result, and given has none: write the text as result in given")
 	}
 	return c

@@ -1,26 +1,28 @@
-package policy
+package cases
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/heldcall/heldcall/approvals/policy"
 )
 
 // TestCases judges the corpus: what must be allowed, denied and asked about, with
 // the known ways past the permission rules of other tools.
 func TestCases(t *testing.T) {
-	files, err := filepath.Glob("testdata/cases/*.yaml")
+	files, err := filepath.Glob("../testdata/cases/*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	judged := 0
 	for _, file := range files {
-		all, err := LoadCases(file)
+		all, err := Load(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := Load(all.Policy)
+		p, err := policy.Load(all.Policy)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,14 +41,14 @@ func TestCases(t *testing.T) {
 	}
 }
 
-func TestLoadCases(t *testing.T) {
+func TestLoad(t *testing.T) {
 	f := func(src string, want ...string) {
 		t.Helper()
 		file := filepath.Join(t.TempDir(), "cases.yaml")
 		if err := os.WriteFile(file, []byte(src), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := LoadCases(file)
+		_, err := Load(file)
 		if err == nil {
 			t.Errorf("no error\n%s", src)
 			return
@@ -69,8 +71,11 @@ func TestLoadCases(t *testing.T) {
 }
 
 func TestCaseCheck(t *testing.T) {
-	p := mustParse(t, "rules:\n  - deny: ['bash(rm *)']\n")
-	c := Case{Call: Call{Tool: "bash", Arguments: `{"command":"rm x"}`}, Expect: Deny, Rule: "policy.yaml:2"}
+	p, err := policy.Parse("policy.yaml", []byte("rules:\n  - deny: ['bash(rm *)']\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Case{Call: policy.Call{Tool: "bash", Arguments: `{"command":"rm x"}`}, Expect: policy.Deny, Rule: "policy.yaml:2"}
 	if problem := c.Check(p); problem != "" {
 		t.Error(problem)
 	}
@@ -78,8 +83,32 @@ func TestCaseCheck(t *testing.T) {
 	if problem := c.Check(p); problem != "is deny by policy.yaml:2, want policy.yaml:3" {
 		t.Error(problem)
 	}
-	c.Expect = Allow
+	c.Expect = policy.Allow
 	if problem := c.Check(p); problem != "is deny by policy.yaml:2, want allow: A policy rule denies bash(rm *)." {
 		t.Error(problem)
 	}
+}
+
+// FuzzCases: any file contains cases that can be judged, or returns an error with a place.
+func FuzzCases(f *testing.F) {
+	if files, err := os.ReadDir("testdata/fuzz/FuzzCases"); err != nil || len(files) == 0 {
+		f.Fatalf("no corpus: %v", err)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		all, err := parse("cases.yaml", []byte(src))
+		if (all == nil) == (err == nil) {
+			t.Fatalf("%v, %v", all, err)
+		}
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "cases.yaml") {
+				t.Errorf("the error has no place: %v", err)
+			}
+			return
+		}
+		for _, c := range all.Cases {
+			if problem := c.Check(policy.Default()); (problem == "") != (c.Expect == policy.Default().Judge(c.Call).Action && (c.Rule == "" || c.Rule == policy.Default().Judge(c.Call).Rule)) {
+				t.Errorf("%s: %s", c.Where, problem)
+			}
+		}
+	})
 }

@@ -1,4 +1,4 @@
-package policy
+package cases
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
 	"github.com/heldcall/heldcall/internal/testing/golden"
 )
@@ -17,8 +18,8 @@ var update = flag.Bool("update", false, "write the verdicts of the corpus")
 // TestCorpus holds the verdicts of the starter on the public corpus of commands, and that neither
 // the starter nor a policy which allows far more lets a risky one pass.
 func TestCorpus(t *testing.T) {
-	const file = "testdata/corpus.yaml"
-	all, err := LoadCases(file)
+	const file = "../testdata/corpus.yaml"
+	all, err := Load(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,11 +27,11 @@ func TestCorpus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	starter, err := Load(all.Policy)
+	starter, err := policy.Load(all.Policy)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wide, err := Load("testdata/corpus.policy")
+	wide, err := policy.Load("../testdata/corpus.policy")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,11 +40,11 @@ func TestCorpus(t *testing.T) {
 	for _, c := range all.Cases {
 		label, _, _ := strings.Cut(c.Why, ":")
 		verdict, wider := starter.In(starter.Workspace().Of(workspace.Agent{Folder: c.Folder})).Judge(c.Call).Action, wide.Judge(c.Call).Action
-		if label == "risky" && (verdict == Allow || wider == Allow) {
+		if label == "risky" && (verdict == policy.Allow || wider == policy.Allow) {
 			t.Errorf("%s: %s is allowed: %s by the starter, %s by corpus.policy", c.Where, c.Call.Arguments, verdict, wider)
 		}
 		labels[label]++
-		if wider == Allow {
+		if wider == policy.Allow {
 			allowed[label]++
 		}
 		var line int
@@ -58,7 +59,7 @@ func TestCorpus(t *testing.T) {
 	for _, line := range lines {
 		want.WriteString(line)
 	}
-	golden.Check(t, file, want.Bytes(), *update, "go test ./approvals/policy -run Corpus -update")
+	golden.Check(t, file, want.Bytes(), *update, "go test ./approvals/policy/cases -run Corpus -update")
 	if labels["harmless"] < 100 || labels["risky"] < 100 || allowed["harmless"]*10 < labels["harmless"]*7 {
 		t.Errorf("%v commands; corpus.policy allows %v", labels, allowed)
 	}
