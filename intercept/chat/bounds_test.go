@@ -2,6 +2,7 @@ package chat
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -70,6 +71,50 @@ func TestPassingCallsAreBounded(t *testing.T) {
 			checkRefused(t, fmt.Sprintf("%d calls with a long %s", n, name), err, refused)
 		}
 	}
+}
+
+// All that is kept of a message counts: names of its fields, and the memory of short items.
+func TestMessageIsBounded(t *testing.T) {
+	long := strings.Repeat("a", 1000)
+	for name, delta := range map[string]string{
+		"fields with long names": `{"reasoning_%d` + long + `":"a"}`,
+		"values with long names": `{"reasoning_%d` + long + `":1}`,
+		"short items":            `{"reasoning_details":[%d` + strings.Repeat(",1", 15) + `]}`,
+		"short parts":            `{"content":[%d` + strings.Repeat(",1", 15) + `]}`,
+		"items with many fields": `{"reasoning_details":[{"f%d":1` + strings.Repeat(`},{"f":1`, 15) + `}]}`,
+	} {
+		for n, refused := range map[int]string{5: "", 20: "larger than"} {
+			p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 20_000})
+			p.Answer.Begin("")
+			_, err := p.Answer.Write([]byte(role))
+			for i := 0; i < n && err == nil; i++ {
+				_, err = p.Answer.Write([]byte(event(fmt.Sprintf(delta, i), "null")))
+			}
+			checkRefused(t, fmt.Sprintf("%d events with %s", n, name), err, refused)
+		}
+	}
+}
+
+// A short field of a long event does not keep the event in memory.
+func TestFieldsDoNotKeepTheirEvents(t *testing.T) {
+	p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 2 << 20})
+	p.Answer.Begin("")
+	long := strings.Repeat("a", 1<<20)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range 40 {
+		delta := fmt.Sprintf(`{"content":"a","unknown":"%s","reasoning_%d":"a","audio":{"id":"a"}}`, long, i)
+		if _, err := p.Answer.Write([]byte(of(i, delta, "null"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 16<<20 {
+		t.Errorf("40 events of 1 MiB with short fields keep %d bytes", grown)
+	}
+	runtime.KeepAlive(p)
 }
 
 // What a fragment repeats is not kept again, and does not count.

@@ -21,26 +21,31 @@ type itemField struct {
 	items []item // an array that grows
 }
 
-// mergeItems adds the items of a streamed array. One that continues the last one becomes
-// part of it; an empty text is ignored.
-func mergeItems(items []item, more gjson.Result) []item {
+// itemCost is the approximate memory of an item, or of a field of one, besides its bytes.
+const itemCost = 100
+
+// mergeItems adds the items of a streamed array, and returns how many bytes are kept of it.
+// An item that continues the last one becomes part of it; an empty text is ignored.
+func mergeItems(items []item, more gjson.Result) (merged []item, kept int) {
+	kept = len(more.Raw)
 	more.ForEach(func(_, v gjson.Result) bool {
 		if len(items) > 0 && v.Get("type").Str == "text" && v.Get("text").Raw == `""` {
 			return true
 		}
 		if n := len(items); n == 0 || !items[n-1].continuedBy(v) {
 			items = append(items, item{raw: strings.Clone(v.Raw)})
+			kept += itemCost
 		}
 		if v.IsObject() {
-			items[len(items)-1].merge(v)
+			kept += items[len(items)-1].merge(v)
 		}
 		return true
 	})
-	return items
+	return items, kept
 }
 
 // mergeText adds text, still escaped, to content that is an array.
-func mergeText(items []item, escaped []byte) []item {
+func mergeText(items []item, escaped []byte) (merged []item, kept int) {
 	return mergeItems(items, gjson.Parse(`[{"type":"text","text":"`+string(escaped)+`"}]`))
 }
 
@@ -65,14 +70,16 @@ func (m *item) continuedBy(v gjson.Result) bool {
 }
 
 // merge adds the fields of a piece: it appends texts, and replaces other values by those
-// that are not empty.
-func (m *item) merge(v gjson.Result) {
+// that are not empty. It returns how many bytes are kept besides those of the piece.
+func (m *item) merge(v gjson.Result) (kept int) {
+	before := len(m.fields)
 	v.ForEach(func(k, v gjson.Result) bool {
 		f := m.field(k.Raw)
 		switch {
 		case (v.Type == gjson.Null || v.Raw == `""`) && f.filled():
 		case v.IsArray() && k.Str == "thinking":
-			f.items = mergeItems(f.items, v)
+			items, more := mergeItems(f.items, v)
+			f.items, kept = items, kept+more
 		case v.Type != gjson.String:
 			f.raw, f.text = strings.Clone(v.Raw), nil
 		case f.raw != "" || !grows(k.Str):
@@ -82,6 +89,7 @@ func (m *item) merge(v gjson.Result) {
 		}
 		return true
 	})
+	return kept + itemCost*(len(m.fields)-before)
 }
 
 func grows(field string) bool {

@@ -53,35 +53,36 @@ func (u *assistantMessage) add(field string, v gjson.Result) (kept int) {
 		return u.addEscaped(field, []byte(v.Raw[1:len(v.Raw)-1]))
 	case field == "content" && v.IsArray():
 		if u.content.Len() > 0 {
-			u.parts = mergeText(u.parts, []byte(u.content.String()))
+			u.parts, _ = mergeText(u.parts, []byte(u.content.String()))
 			u.content = strictjson.Rope{}
 		}
-		u.parts = mergeItems(u.parts, v)
+		u.parts, kept = mergeItems(u.parts, v)
 	case returns(field):
-		u.extra(field).add(v)
-	default:
-		return 0
+		s, named := u.extra(field)
+		kept = named + s.add(v)
 	}
-	return len(v.Raw)
+	return kept
 }
 
 // addEscaped adds string contents of a field that are still escaped, and returns how many
 // bytes of them are kept.
 func (u *assistantMessage) addEscaped(field string, escaped []byte) (kept int) {
+	kept = len(escaped)
 	switch {
 	case field == "content" && len(u.parts) > 0:
-		u.parts = mergeText(u.parts, escaped)
+		u.parts, kept = mergeText(u.parts, escaped)
 	case field == "content":
 		u.content.Add(escaped)
 	case field == spokenField:
 		u.audio.words.Add(escaped)
 	case returns(field):
-		s := u.extra(field)
+		s, named := u.extra(field)
 		s.escaped = append(s.escaped, escaped...)
+		kept += named
 	default:
 		return 0
 	}
-	return len(escaped)
+	return kept
 }
 
 // setField sets one field of a whole message.
@@ -90,36 +91,41 @@ func (u *assistantMessage) setField(field string, v gjson.Result) {
 	case field == "content" && v.IsArray():
 		u.list = v.Raw
 	case returns(field):
-		u.extra(field).raw = v.Raw
+		s, _ := u.extra(field)
+		s.raw = v.Raw
 	default:
 		u.add(field, v)
 	}
 }
 
-func (u *assistantMessage) extra(field string) *extraField {
-	s := u.extras[field]
-	if s == nil {
+// extra returns a field, which it adds if it is new, and how many bytes are kept of its name.
+func (u *assistantMessage) extra(field string) (s *extraField, kept int) {
+	if s = u.extras[field]; s == nil {
 		if u.extras == nil {
 			u.extras = make(map[string]*extraField)
 		}
+		field = strings.Clone(field) // it is a part of an event
 		s = &extraField{}
 		u.extras[field] = s
 		u.order = append(u.order, field)
+		kept = len(field) + itemCost
 	}
-	return s
+	return s, kept
 }
 
-// add adds a value that is not a string.
-func (s *extraField) add(v gjson.Result) {
+// add adds a value that is not a string, and returns how many bytes of it are kept.
+func (s *extraField) add(v gjson.Result) (kept int) {
+	kept = len(v.Raw)
 	switch {
 	case v.IsArray():
 		if s.items == nil {
 			s.items = []item{}
 		}
-		s.items = mergeItems(s.items, v)
+		s.items, kept = mergeItems(s.items, v)
 	case !strings.Contains(s.raw, "signature") || strings.Contains(v.Raw, "signature"):
 		s.raw = strings.Clone(v.Raw) // the last one, if possible with a signature
 	}
+	return kept
 }
 
 func (s *extraField) value() string {

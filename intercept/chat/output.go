@@ -3,6 +3,7 @@ package chat
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat/history"
@@ -177,7 +178,9 @@ func (o *output) stop(message string) {
 func (l *outputChoice) send(d *wire.ChoiceDelta) {
 	l.sent.role = l.sent.role || d.Role
 	l.sent.finish = l.sent.finish || d.Finish != ""
-	l.sent.audio = cmp.Or(l.sent.audio, d.Audio)
+	if l.sent.audio == "" {
+		l.sent.audio = strings.Clone(d.Audio)
+	}
 }
 
 // notices renders all notices that the agent does not have, each with an end.
