@@ -9,8 +9,12 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// maxCalls is how many calls a choice has at most.
-const maxCalls = 512
+// maxCalls is how many calls a choice has at most, and maxAllCalls all choices together:
+// events are compared with all calls before them.
+const (
+	maxCalls    = 512
+	maxAllCalls = 2048
+)
 
 // answer implements [intercept.Codec].
 type answer struct {

@@ -150,6 +150,9 @@ func (p *eventBatch) fragment(c *choice, f *wire.Fragment, first int, uniform bo
 	if event.Unit = &call.Unit; opened {
 		event.Kind, call.choice, p.opens = intercept.EventOpen, c, true
 		p.part.Open(&call.Unit)
+		if err := p.body.open(1); err != nil {
+			return err
+		}
 	}
 	if slices.Contains(p.part.Units()[first:], event.Unit) {
 		event.Plain, uniform = false, false

@@ -10,6 +10,7 @@ import (
 // upstreamBody is one upstream body as far as it was read.
 type upstreamBody struct {
 	choices []*choice
+	opened  int       // how many calls they have
 	head    wire.Head // of the first event
 	latest  *call     // the call of the latest fragment
 	json    string    // of a whole answer
@@ -42,6 +43,14 @@ func (b *upstreamBody) choice(index int, o *output) (*choice, error) {
 	}
 	b.choices = append(b.choices, c)
 	return c, nil
+}
+
+// open counts n more calls.
+func (b *upstreamBody) open(n int) error {
+	if b.opened += n; b.opened > maxAllCalls {
+		return intercept.NotUnderstood("it has more than %d calls", maxAllCalls)
+	}
+	return nil
 }
 
 // end notes whether a part has [DONE], and reports whether an earlier part had.

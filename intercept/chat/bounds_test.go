@@ -35,6 +35,11 @@ func TestBounds(t *testing.T) {
 		{"more choices", stream(wire.MaxChoices+1, choice) + done, "more than 128 choices"},
 		{"one call less than the bound", role + stream(maxCalls-1, call) + end, ""},
 		{"more calls", role + stream(maxCalls+1, call) + end, "more than 512 calls"},
+		{"more parts of calls in an event", role + event(`{"tool_calls":[`+strings.TrimSuffix(strings.Repeat(`{"index":0},`, 1025), ",")+`]}`, "null"), "too many calls"},
+		{"more calls of all choices", stream(maxAllCalls+1, func(i int) string {
+			return of(i%8, fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":"id%d","type":"function","function":{"name":"x","arguments":"{}"}}]}`, i/8, i), "null")
+		}), "more than 2048 calls"},
+		{"more calls of all choices of a whole answer", `{"choices":[` + strings.TrimSuffix(strings.Repeat(`{"message":{"tool_calls":[`+strings.TrimSuffix(stream(maxCalls, entry), ",")+`]}},`, 5), ",") + `]}`, "more than 2048 calls"},
 		{"the most calls of a whole answer", whole(`{"role":"assistant","tool_calls":[`+strings.TrimSuffix(stream(maxCalls, entry), ",")+`]}`, "tool_calls"), ""},
 		{"more calls of a whole answer", whole(`{"role":"assistant","tool_calls":[`+strings.TrimSuffix(stream(maxCalls+1, entry), ",")+`]}`, "tool_calls"), "more than 512 calls"},
 	} {

@@ -133,8 +133,12 @@ func (c *call) setKind(f *wire.Fragment) {
 }
 
 // repeatedBy reports whether a fragment repeats the whole call so far. In a message
-// beside the delta some providers do.
+// beside the delta some providers do. A fragment is not compared with arguments that are
+// longer: the halves of a pair that they have are a third shorter as a character.
 func (c *call) repeatedBy(f *wire.Fragment) bool {
+	if 3*len(f.Args) < 2*c.args.Len() {
+		return false
+	}
 	return f.Place == wire.InMessage && f.Name != "" && f.Name == c.name && f.ID == c.id && !f.Object && !c.object && strings.HasPrefix(f.Args, c.args.String())
 }
 

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat/wire"
@@ -71,5 +72,34 @@ func TestNamesCostNoMoreThanTheirArguments(t *testing.T) {
 	}
 	if one, four := allocated(100), allocated(400); four > 8*one {
 		t.Errorf("100 fragments cost %d bytes, 400 cost %d", one, four)
+	}
+}
+
+// A fragment in a message is compared with the arguments before it only if it can repeat them.
+func TestFragmentsInAMessageCostTheirLength(t *testing.T) {
+	var r assembler
+	opening := &wire.Fragment{Place: wire.InMessage, HasIndex: true, ID: "id", Name: "name", Args: strings.Repeat("a", 1<<20)}
+	r.take(opening)
+	empty := &wire.Fragment{Place: wire.InMessage, HasIndex: true, ID: "id", Name: "name"}
+	began := time.Now()
+	for range 20_000 { // 20 GB of arguments, if each is compared
+		r.take(empty)
+	}
+	if d := time.Since(began); d > time.Second {
+		t.Errorf("20,000 empty fragments after 1 MiB of arguments took %v", d)
+	}
+	if r.take(opening); r.calls[0].args.Len() != 1<<20 || len(r.calls) != 1 {
+		t.Errorf("a repetition of the call is added to it: %d calls, %d bytes", len(r.calls), r.calls[0].args.Len())
+	}
+}
+
+// Halves of a pair that came in two events are a character in a repetition.
+func TestRepetitionOfHalves(t *testing.T) {
+	var r assembler
+	for _, args := range []string{"\xed\xa0\xbd", "\xed\xb8\x80", "\U0001F600"} {
+		r.take(&wire.Fragment{Place: wire.InMessage, HasIndex: true, ID: "id", Name: "name", Args: args})
+	}
+	if got := r.calls[0].args.String(); got != "\U0001F600" {
+		t.Errorf("got %q", got)
 	}
 }

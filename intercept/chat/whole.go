@@ -33,6 +33,9 @@ func (a *answer) ReadWhole(p *intercept.Part) error {
 	a.out.learnHead(c.Head)
 	for i := range c.Choices {
 		d := &c.Choices[i]
+		if err := a.body.open(len(d.Calls)); err != nil {
+			return err
+		}
 		choice, err := a.body.choice(d.Index, &a.out)
 		if err != nil {
 			return err

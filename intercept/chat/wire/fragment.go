@@ -43,6 +43,10 @@ type Fragment struct {
 	Inner    []string // the same beside name and arguments
 }
 
+// maxFragments is how many calls and parts of calls a choice of an event has at most. A
+// decoded one needs many times the memory of its bytes.
+const maxFragments = 1024
+
 func (d *decoder) toolCalls(c *ChoiceDelta, at Place, v gjson.Result) bool {
 	if v.Type == gjson.Null {
 		return true
@@ -51,6 +55,9 @@ func (d *decoder) toolCalls(c *ChoiceDelta, at Place, v gjson.Result) bool {
 		return d.Fail("tool_calls is not an array")
 	}
 	v.ForEach(func(_, v gjson.Result) bool {
+		if len(c.Calls) == maxFragments {
+			return d.Fail("it has too many calls")
+		}
 		f := Fragment{Place: at, Raw: v.Raw}
 		if !v.IsObject() || strictjson.NamedInput(v) {
 			return d.Fail("a tool call is not an object, or has its name where none should be")
