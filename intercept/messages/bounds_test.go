@@ -2,6 +2,7 @@ package messages
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -38,4 +39,48 @@ func TestMergeUsage(t *testing.T) {
 	} {
 		equal(t, tt.usage+" and "+tt.later, mergeUsage(tt.usage, tt.later), tt.want)
 	}
+}
+
+// Names of fields that grow count, and do not keep their events in memory.
+func TestGrowingFieldsAreBounded(t *testing.T) {
+	long := strings.Repeat("a", 1000)
+	for name, delta := range map[string]string{
+		"texts":  `{"type":"x_delta","f%d` + long + `":"a"}`,
+		"values": `{"type":"x_delta","f%d` + long + `":[]}`,
+	} {
+		for n, refused := range map[int]bool{5: false, 15: true} {
+			p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 10_000})
+			body := started("msg_1") + opened(0, `{"type":"text","text":""}`)
+			for i := range n {
+				body += added(0, fmt.Sprintf(delta, i))
+			}
+			if err := p.Feed(body + sent("content_block_stop", `"index":0`) + ended("end_turn")); (err != nil) != refused {
+				t.Errorf("%d %s with long names: %v", n, name, err)
+			}
+		}
+	}
+}
+
+func TestFieldsDoNotKeepTheirEvents(t *testing.T) {
+	p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 2 << 20})
+	p.Answer.Begin("")
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	long := strings.Repeat("a", 1<<20)
+	for i := range 40 {
+		event := opened(i, `{"type":"text","text":""}`) + sent("content_block_delta", fmt.Sprintf(`"index":%d,"unknown":"%s","delta":{"type":"text_delta","text":"a"}`, i, long))
+		if i == 0 {
+			event = started("msg_1") + event
+		}
+		if _, err := p.Answer.Write([]byte(event)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 16<<20 {
+		t.Errorf("40 events of 1 MiB with a letter of text keep %d bytes", grown)
+	}
+	runtime.KeepAlive(p)
 }

@@ -76,11 +76,14 @@ func (b *block) add(d *delta) (n int) {
 			b.addInput(strictjson.Fragment(g.piece))
 			continue
 		}
-		b.grow(g.field).text.Add([]byte(g.piece.Raw[1 : len(g.piece.Raw)-1]))
+		field, named := b.grow(g.field)
+		field.text.Add([]byte(g.piece.Raw[1 : len(g.piece.Raw)-1]))
+		n += named
 	}
 	for _, g := range d.values {
-		n += len(g.piece.Raw)
-		b.grow(g.field).value = strings.Clone(g.piece.Raw)
+		field, named := b.grow(g.field)
+		field.value = strings.Clone(g.piece.Raw)
+		n += len(g.piece.Raw) + named
 	}
 	if d.citation != "" {
 		b.citations = append(b.citations, strings.Clone(d.citation))
@@ -95,14 +98,17 @@ func (b *block) addInput(piece string) {
 	b.call.fragments.WriteString(piece)
 }
 
-func (b *block) grow(field string) *grown {
+// grow returns a field that grows, which it adds if it is new, and how many bytes are kept
+// of its name.
+func (b *block) grow(field string) (g *grown, kept int) {
 	for i := range b.grown {
 		if b.grown[i].field == field {
-			return &b.grown[i]
+			return &b.grown[i], 0
 		}
 	}
+	field = strings.Clone(field) // it is a part of an event
 	b.grown = append(b.grown, grown{field: field, text: &strictjson.Rope{}})
-	return &b.grown[len(b.grown)-1]
+	return &b.grown[len(b.grown)-1], len(field)
 }
 
 // text is the block's text for the user.

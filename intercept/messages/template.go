@@ -21,7 +21,8 @@ func (a *answer) Template(part *intercept.Part) (t intercept.Template, slots []s
 	case grown.piece.Type != gjson.String:
 		return t, nil
 	case b.call == nil:
-		t.Of = b.grow(grown.field).text
+		g, _ := b.grow(grown.field)
+		t.Of = g.text
 	case d.input && len(b.Ambiguities) == 0 && (b.call.given == "" || b.call.given == "{}"):
 		t.Call = &b.Unit
 	default:
