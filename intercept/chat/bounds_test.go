@@ -5,10 +5,12 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
+	"github.com/tidwall/gjson"
 )
 
 // A breached bound refuses the answer, and an answer at the bound is read.
@@ -97,6 +99,26 @@ func TestMessageIsBounded(t *testing.T) {
 			}
 			checkRefused(t, fmt.Sprintf("%d events with %s", n, name), err, refused)
 		}
+	}
+}
+
+// An item of a list may have any number of fields, and the pieces that extend it find them.
+func TestManyFieldsOfAnItem(t *testing.T) {
+	var fields strings.Builder
+	for i := range 80_000 {
+		fmt.Fprintf(&fields, `,"f%d":"a"`, i)
+	}
+	began := time.Now()
+	var items []item
+	for _, piece := range []string{fields.String(), `,"f7":"b"`, `,"f70000":"c"`, `,"f70000":"d","new":1`, `,"new":2`} {
+		items, _ = mergeItems(items, gjson.Parse(`[{"type":"text","text":"a"`+piece+`}]`))
+	}
+	if d := time.Since(began); d > 4*time.Second {
+		t.Errorf("80,000 fields took %v", d)
+	}
+	changed := strings.NewReplacer(`"f7":"a"`, `"f7":"b"`, `"f70000":"a"`, `"f70000":"d"`).Replace(fields.String())
+	if got, want := joinItems(items), `[{"type":"text","text":"aaaaa"`+changed+`,"new":2}]`; got != want {
+		t.Errorf("got %d bytes, want %d", len(got), len(want))
 	}
 }
 

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -12,7 +13,11 @@ import (
 type item struct {
 	raw    string // of any other value
 	fields []itemField
+	places map[string]int // of the fields by name, if there are many
 }
+
+// manyFields is how many fields of an item are searched one by one.
+const manyFields = 16
 
 type itemField struct {
 	name  string // raw
@@ -53,20 +58,15 @@ func mergeText(items []item, escaped []byte) (merged []item, kept int) {
 // number or, where there are no numbers, more text or more of a thought without a
 // signature.
 func (m *item) continuedBy(v gjson.Result) bool {
-	if m.fields == nil || !v.IsObject() || m.value(`"type"`) != v.Get("type").Raw {
+	kind := v.Get("type").Raw
+	if m.fields == nil || !v.IsObject() || !m.has(`"type"`, kind) {
 		return false
 	}
-	if index := v.Get("index"); index.Exists() || m.value(`"index"`) != "" {
-		return m.value(`"index"`) == index.Raw
+	if index := v.Get("index"); index.Exists() || m.find(`"index"`) >= 0 {
+		return m.has(`"index"`, index.Raw)
 	}
-	switch m.value(`"type"`) {
-	case `"text"`:
-		return true
-	case `"thinking"`:
-		signature := m.value(`"signature"`)
-		return signature == "" || signature == `""` || signature == "null"
-	}
-	return false
+	unsigned := func(value string) bool { return m.has(`"signature"`, value) }
+	return kind == `"text"` || (kind == `"thinking"` && slices.ContainsFunc([]string{"", `""`, "null"}, unsigned))
 }
 
 // merge adds the fields of a piece: it appends texts, and replaces other values by those
@@ -98,23 +98,46 @@ func grows(field string) bool {
 
 func (f *itemField) filled() bool { return f.raw != "" || len(f.text) > 0 || len(f.items) > 0 }
 
+// field is the field with a name, which it adds if there is none.
 func (m *item) field(name string) *itemField {
-	for i := range m.fields {
-		if m.fields[i].name == name {
-			return &m.fields[i]
-		}
+	n := len(m.fields)
+	if i := m.find(name); i >= 0 {
+		return &m.fields[i]
 	}
 	m.fields = append(m.fields, itemField{name: strings.Clone(name)})
-	return &m.fields[len(m.fields)-1]
+	if n == manyFields {
+		m.places = make(map[string]int)
+		for i := range m.fields {
+			m.places[m.fields[i].name] = i
+		}
+	} else if n > manyFields {
+		m.places[m.fields[n].name] = n
+	}
+	return &m.fields[n]
 }
 
-func (m *item) value(name string) string {
-	for i := range m.fields {
-		if m.fields[i].name == name {
-			return m.fields[i].value()
-		}
+// find is the place of the field with a name, -1 if there is none.
+func (m *item) find(name string) int {
+	if m.places == nil {
+		return slices.IndexFunc(m.fields, func(f itemField) bool { return f.name == name })
 	}
-	return ""
+	if i, ok := m.places[name]; ok {
+		return i
+	}
+	return -1
+}
+
+// has reports whether the field with a name has a raw value, and for "" whether there is none.
+func (m *item) has(name, raw string) bool {
+	i := m.find(name)
+	if i < 0 || raw == "" {
+		return i < 0 && raw == ""
+	}
+	f := &m.fields[i]
+	if f.raw != "" || f.items != nil || raw[0] != '"' {
+		return f.value() == raw
+	}
+	return raw[1:len(raw)-1] == string(f.text)
 }
 
 func (f *itemField) value() string {

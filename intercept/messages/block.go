@@ -270,6 +270,9 @@ func (d *decoder) unknownDelta(into *delta, kind string, v gjson.Result) bool {
 		default:
 			d.Unknown(key, v, "type", "text", "partial_json", "tool_changes")
 		}
+		if len(into.fields)+len(into.values) == maxFields {
+			return d.Fail("a delta has too many fields")
+		}
 		switch {
 		case v.Type == gjson.String:
 			into.fields = append(into.fields, growth{k.Str, v})

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/heldcall/heldcall/intercept"
 )
@@ -83,4 +84,22 @@ func TestFieldsDoNotKeepTheirEvents(t *testing.T) {
 		t.Errorf("40 events of 1 MiB with a letter of text keep %d bytes", grown)
 	}
 	runtime.KeepAlive(p)
+}
+
+// Fields are not compared with all fields before them: an event may name any number.
+func TestManyFieldsOfADelta(t *testing.T) {
+	for kind, value := range map[string]string{"texts": `"a"`, "values": `[]`} {
+		var fields strings.Builder
+		for i := range 80_000 {
+			fmt.Fprintf(&fields, `,"f%d":%s`, i, value)
+		}
+		began := time.Now()
+		p := newPlayer(t, request1, 1<<20, intercept.Limits{})
+		if err := p.Feed(started("msg_1") + opened(0, `{"type":"text","text":""}`) + added(0, `{"type":"x_delta"`+fields.String()+`}`)); err == nil || !strings.Contains(err.Error(), "too many fields") {
+			t.Errorf("%s: %v", kind, err)
+		}
+		if d := time.Since(began); d > 4*time.Second {
+			t.Errorf("%s: %v", kind, d)
+		}
+	}
 }
