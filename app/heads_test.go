@@ -81,3 +81,33 @@ func TestFoldedHeadersOfRequests(t *testing.T) {
 		t.Errorf("upstream got %d requests", n)
 	}
 }
+
+// Java's HTTP client asks for HTTP/2 with its first request to a server, and continues without
+// it where the server does not answer that (RFC 9110 section 7.8). Other upgrades are refused.
+func TestOfferOfHTTP2IsIgnored(t *testing.T) {
+	t.Parallel()
+	w := build(t, denyAll, refusedOnce)
+	for upgrade, want := range map[string]int{"h2c": http.StatusOK, "H2C": http.StatusOK, "websocket": http.StatusNotImplemented, "h2c, websocket": http.StatusNotImplemented} {
+		before := len(w.upstream.Requests())
+		conn := w.dial()
+		request := strings.Replace(rawPost("/v1/chat/completions", wholeRequest, "Upgrade: "+upgrade+"\r\nHTTP2-Settings: AAEAAEAAAAIAAAAB\r\n"), "Connection: close", "Connection: Upgrade, HTTP2-Settings", 1)
+		conn.send(request)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != want || leaks(string(body)) != "" {
+			t.Errorf("Upgrade: %s: status %d, %v, %s", upgrade, resp.StatusCode, err, body)
+		}
+		conn.Close()
+		asked := w.upstream.Requests()[before:]
+		if (len(asked) > 0) != (want == http.StatusOK) {
+			t.Errorf("Upgrade: %s: upstream was asked %d times", upgrade, len(asked))
+		}
+		for _, r := range asked {
+			if r.Get("Upgrade") != "" || r.Get("HTTP2-Settings") != "" || r.Get("Connection") != "" {
+				t.Errorf("upstream is offered HTTP/2: %v", r.Header)
+			}
+		}
+	}
+}

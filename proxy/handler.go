@@ -225,7 +225,7 @@ func (p *Proxy) route(r *agentRequest) (route.Route, *intercept.Error) {
 		return none, badRequest("the protocol is not HTTP/1.1, which streamed answers need (nginx: proxy_http_version 1.1)")
 	case r.has(idTransferEncoding) && r.has(idContentLength):
 		return none, badRequest("the request has both Transfer-Encoding and Content-Length")
-	case r.has(idUpgrade):
+	case r.upgrades():
 		return none, refusedUpgrade(r.path)
 	case r.has(idContentEncoding):
 		return none, badRequest("the request body is compressed; send it as it is")

@@ -171,6 +171,12 @@ func (r *agentRequest) patience() (least time.Duration) {
 	return least
 }
 
+// upgrades reports whether the agent asks to leave HTTP/1.1. Java's HTTP client offers HTTP/2
+// with its first request to a server, which may ignore that (RFC 9110 section 7.8).
+func (r *agentRequest) upgrades() bool {
+	return r.has(idUpgrade) && !strings.EqualFold(r.text(idUpgrade), "h2c")
+}
+
 // envelope is the request as it goes upstream if nothing is changed.
 func (r *agentRequest) envelope(path string) intercept.Envelope {
 	return intercept.Envelope{Method: r.method, Path: path, Query: r.query, Body: r.body}
