@@ -41,7 +41,14 @@ func Suggestions(all []approvals.Suggestion) string {
 
 // DecisionCommands are the commands that decide a request, with their flags after a space.
 func DecisionCommands(r *approvals.Request, id, flags string) string {
-	text := fmt.Sprintf("\nheldcall approve %[1]s%[2]s\nheldcall deny %[1]s --note WHY%[2]s\nheldcall modify %[1]s%[2]s\n", id, flags)
+	deny := fmt.Sprintf("heldcall deny %s --note WHY%s\n", id, flags)
+	switch {
+	case r.Details.Passkey:
+		return "\n" + deny
+	case r.Details.Confirm != "":
+		return fmt.Sprintf("\nheldcall approve %s --confirm %s%s\n", id, sanitize.Line(ShellWord(r.Details.Confirm)), flags) + deny
+	}
+	text := fmt.Sprintf("\nheldcall approve %[1]s%[2]s\n%[3]sheldcall modify %[1]s%[2]s\n", id, flags, deny)
 	if r.AllowRemember {
 		text += fmt.Sprintf("heldcall approve %s --always%s\n", id, flags)
 	}
