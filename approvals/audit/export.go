@@ -75,7 +75,7 @@ func ReadCheckpoints(r io.Reader) ([]approvals.Checkpoint, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, errors.New("there is no checkpoint in it")
+		return nil, errors.New("there is no checkpoint in it; export again when heldcall has signed one (audit.checkpoint)")
 	}
 	return found, nil
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 )
@@ -211,9 +212,9 @@ func (v *verification) compare(c *approvals.Checkpoint) {
 		return
 	}
 	if c.Seq > v.report.Last.Seq {
-		v.fail(v.report.Last.Seq+1, "it is missing: replica %s has signed a checkpoint up to entry %d at %s", c.Replica, c.Seq, c.Time)
+		v.fail(v.report.Last.Seq+1, "it is missing: replica %s has signed a checkpoint up to entry %d at %s", c.Replica, c.Seq, c.Time.Format(time.RFC3339))
 	} else if hash, ok := v.hashOf(c.Seq); ok && hash != c.Hash {
-		v.fail(c.Seq, "its hash is %s, but replica %s has signed %s at %s: the log was rewritten", hash, c.Replica, c.Hash, c.Time)
+		v.fail(c.Seq, "its hash is %s, but replica %s has signed %s at %s: the log was rewritten", hash, c.Replica, c.Hash, c.Time.Format(time.RFC3339))
 	}
 	keys := v.KeptKeys
 	if keys == nil {

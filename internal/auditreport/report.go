@@ -155,7 +155,7 @@ func Verify(w io.Writer, entries iter.Seq2[audit.Entry, error], v audit.Verifier
 	}
 	switch {
 	case r.Checkpoints == 0:
-		fmt.Fprintln(out, "There is no checkpoint.")
+		fmt.Fprintln(out, "There is no checkpoint: no entry is signed yet.")
 	case r.Signed+1 < r.Last.Seq:
 		fmt.Fprintf(out, "Checkpoints: %d. Entries from %d on are not signed yet.\n", r.Checkpoints, r.Signed+1)
 	default:
