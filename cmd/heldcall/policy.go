@@ -145,7 +145,11 @@ func (c *policyTestCommand) Run(s *streams) error {
 	if failed > 0 {
 		return fmt.Errorf("%d of %d cases failed", failed, judged)
 	}
-	_, err := fmt.Fprintf(s.out, "%d cases: ok\n", judged)
+	noun := "cases"
+	if judged == 1 {
+		noun = "case"
+	}
+	_, err := fmt.Fprintf(s.out, "%d %s: ok\n", judged, noun)
 	return err
 }
 
@@ -153,8 +157,8 @@ type policyInitCommand struct {
 	File      string   `arg:"" default:"policy.yaml" help:"File to write (policy.yaml). It must not exist; - writes to the output."`
 	Workspace []string `placeholder:"DIR" help:"Folder in which agents may read, edit and run the project's checks unasked."`
 	For       []string `placeholder:"AGENT" help:"Agents whose tools are known, such as claude-code,codex. All if omitted."`
-	Tools     string   `enum:",business" default:"" help:"business: tools named get_*, list_*, search_*, find_* pass."`
-	Checks    string   `enum:"allow,ask" default:"allow" help:"ask: the project's own checks are asked about."`
+	Tools     string   `enum:",business" default:"" placeholder:"business" help:"Let tools named get_*, list_*, search_* and find_* pass."`
+	Checks    string   `enum:"allow,ask" default:"allow" placeholder:"allow|ask" help:"Whether the project's own checks pass or are asked about. Default: allow."`
 }
 
 // Run writes a policy, and what it trusts.

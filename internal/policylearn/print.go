@@ -30,7 +30,7 @@ func Print(w io.Writer, all *approvals.Proposals, verbose bool) error {
 
 // printOne shows one proposal.
 func printOne(text *strings.Builder, p *approvals.Proposal, of int) {
-	fmt.Fprintf(text, "%s\n  approved %s in %s, never denied; %d prompts fewer, of %d", sanitize.Line(p.Pattern), times(p.Approved), sessions(p.Sessions), p.Fewer, of)
+	fmt.Fprintf(text, "%s\n  approved %s in %s, never denied; %s fewer, of %d", sanitize.Line(p.Pattern), times(p.Approved), sessions(p.Sessions), prompts(p.Fewer), of)
 	if p.Alone != p.Fewer {
 		fmt.Fprintf(text, " (%d without the other proposals)", p.Alone)
 	}

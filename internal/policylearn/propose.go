@@ -116,6 +116,13 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
+func prompts(n int) string {
+	if n == 1 {
+		return "1 prompt"
+	}
+	return fmt.Sprintf("%d prompts", n)
+}
+
 func sessions(n int) string {
 	if n == 1 {
 		return "1 session"
