@@ -56,12 +56,14 @@ func timeLeft(r *approvals.Request, now time.Time) string {
 	return left
 }
 
-// agentOf is the agent's side of a request and for how long, "-" without a stored turn.
+// agentOf is the user and the name of the agent, as far as they are known, and while its turn is
+// stored the agent's side of the request and for how long; "-" without all of these.
 func agentOf(r *approvals.Request, now time.Time) string {
-	if r.Agent == nil {
-		return "-"
+	name, state := Shorten(sanitize.Line(Join("/", r.Principal.User, r.Principal.Agent)), PreviewWidth), ""
+	if r.Agent != nil {
+		state = sanitize.Line(string(r.Agent.State)) + " " + humanize.Ago(now.Sub(r.Agent.Since))
 	}
-	return sanitize.Line(string(r.Agent.State)) + " " + humanize.Ago(now.Sub(r.Agent.Since))
+	return cmp.Or(Join(" ", name, state), "-")
 }
 
 // previewOf is a request in a few words: the title that its rule gives it, then its

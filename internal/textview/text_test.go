@@ -154,6 +154,24 @@ func TestShowAgentState(t *testing.T) {
 	}
 }
 
+// Two agents of one heldcall can want the same call: the list names them.
+func TestRequestsNameTheirAgent(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	attached := &approvals.AgentState{State: approvals.AgentAttached, Since: now}
+	var list strings.Builder
+	if err := Requests(&list, approvals.Page{Items: []approvals.Request{
+		{ID: "01A", Principal: approvals.Principal{Agent: "claude ~/src/shop"}, Agent: attached},
+		{ID: "01B", Principal: approvals.Principal{User: "ann", Agent: "coder\x1b"}},
+	}}, "", now); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{" claude ~/src/shop attached 0s ", ` ann/coder\x1b `} {
+		if !strings.Contains(list.String(), want) {
+			t.Errorf("no %q in\n%s", want, list.String())
+		}
+	}
+}
+
 func TestSuggestionsHaveTheirEffect(t *testing.T) {
 	got := Suggestions([]approvals.Suggestion{
 		{Pattern: "bash(go vet ./a)", Allows: "exactly this", Of: 3},
