@@ -39,7 +39,7 @@ func Trust(o Options) string {
 		text += ". The project's own checks are asked about.\n"
 	} else {
 		text += ", and the project's own checks and programs: builds, tests, linters, scripts.\n" +
-			"Edits and checks together run any code that an agent writes, with all rights of its user. With --checks ask, checks are asked about.\n" +
+			"Edits and checks together run any code that an agent writes, with all rights of its user. `heldcall policy init --checks ask` writes one that asks about checks.\n" +
 			"After a run has read the web, its checks are asked about.\n"
 	}
 	if o.inWorkspace() {
