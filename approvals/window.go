@@ -24,7 +24,7 @@ func (d *Decision) CheckWindow() (time.Duration, error) {
 	case err != nil:
 		return 0, Invalid("window", "%q is no duration: write one such as 15m", d.Window)
 	case lasts <= 0 || lasts > MaxWindow:
-		return 0, Invalid("window", "%q is not between 0 and %s", d.Window, MaxWindow)
+		return 0, Invalid("window", "%q is not possible: write more than 0 and at most %.0fh", d.Window, MaxWindow.Hours())
 	}
 	return lasts, nil
 }

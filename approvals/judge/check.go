@@ -144,7 +144,7 @@ func checkEffect(compiled *policy.CompiledGrant, g approvals.Grant, call policy.
 			return approvals.Invalid("patterns", "%q has nothing to do with this call; an administrator grants it by hand", other)
 		}
 		if v := rules.With(policy.NewGrants(compiled)).Judge(call); v.Action != want {
-			return approvals.Invalid("action", "a grant would not change the verdict on such calls (%s: %s); use approve or deny", v.Rule, v.Reason)
+			return approvals.Invalid("action", "a grant would not change the verdict on such calls (%s: %s); use approve or deny: no grant overrides a deny rule, or an ask rule without remember: true", v.Rule, v.Reason)
 		}
 	}
 	return nil

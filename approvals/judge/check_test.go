@@ -46,7 +46,7 @@ func TestCheckGrant(t *testing.T) {
 		{"without patterns", allow(), request("ls y", a), "", "patterns", "no pattern can be suggested"},
 		{"for other calls", allow("bash(cat *)"), request("ls y", a), "", "patterns", "do not cover"},
 		{"for other calls too", allow("bash(ls *)", "bash(cat *)"), request("ls y", a), "", "patterns", "nothing to do with this call"},
-		{"that a deny rule outranks", allow("bash(dd *)"), request("dd x", a), "", "action", "would not change"},
+		{"that a deny rule outranks", allow("bash(dd *)"), request("dd x", a), "", "action", "no grant overrides a deny rule, or an ask rule without remember: true"},
 		{"of a policy that is not known", allow("bash(ls y)"), request("ls y", "c.yaml"), "", "action", "not configured here"},
 		{"older record, under two policies", allow("bash(ls y)"), request("ls y", ""), approvals.GrantScopes()[0], "", ""},
 		{"by a template", approvals.Grant{Effect: approvals.GrantAllow, Template: "scripts", Principal: ann, SessionID: "s"}, request("ls y", a), approvals.GrantSession, "", ""},
