@@ -15,6 +15,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/starter"
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/internal/humanize"
 	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/internal/textview"
 )
@@ -145,11 +146,7 @@ func (c *policyTestCommand) Run(s *streams) error {
 	if failed > 0 {
 		return fmt.Errorf("%d of %d cases failed", failed, judged)
 	}
-	noun := "cases"
-	if judged == 1 {
-		noun = "case"
-	}
-	_, err := fmt.Fprintf(s.out, "%d %s: ok\n", judged, noun)
+	_, err := fmt.Fprintf(s.out, "%s: ok\n", humanize.Count(judged, "case"))
 	return err
 }
 

@@ -11,12 +11,13 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/humanize"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
 // Line returns the line of a policy's rules for a proposal, with its evidence as a comment.
 func Line(p *approvals.Proposal) string {
-	return fmt.Sprintf("- allow: ['%s'] # approved %s in %s by %s", strings.ReplaceAll(p.Pattern, "'", "''"), times(p.Approved), sessions(p.Sessions), day(p.Last))
+	return fmt.Sprintf("- allow: ['%s'] # approved %s in %s by %s", strings.ReplaceAll(p.Pattern, "'", "''"), times(p.Approved), humanize.Count(p.Sessions, "session"), day(p.Last))
 }
 
 // errByHand is the error of a policy whose text Insert cannot extend.

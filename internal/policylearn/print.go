@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/humanize"
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
@@ -30,7 +31,7 @@ func Print(w io.Writer, all *approvals.Proposals, verbose bool) error {
 
 // printOne shows one proposal.
 func printOne(text *strings.Builder, p *approvals.Proposal, of int) {
-	fmt.Fprintf(text, "%s\n  approved %s in %s, never denied; %s fewer, of %d", sanitize.Line(p.Pattern), times(p.Approved), sessions(p.Sessions), prompts(p.Fewer), of)
+	fmt.Fprintf(text, "%s\n  approved %s in %s, never denied; %s fewer, of %d", sanitize.Line(p.Pattern), times(p.Approved), humanize.Count(p.Sessions, "session"), humanize.Count(p.Fewer, "prompt"), of)
 	if p.Alone != p.Fewer {
 		fmt.Fprintf(text, " (%d without the other proposals)", p.Alone)
 	}

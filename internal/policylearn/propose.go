@@ -9,6 +9,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/internal/humanize"
 )
 
 // maxCandidates is how many patterns are compared with all calls: those with the most approvals.
@@ -85,7 +86,7 @@ func (l *Learner) reasonsAgainst(all []*candidate) map[*candidate]string {
 	var open []*candidate
 	for _, c := range all {
 		if len(c.approved) < l.query.Approved || len(c.sessions) < l.query.Sessions {
-			reasons[c] = fmt.Sprintf("approved %s in %s; a proposal needs %d in %d", times(len(c.approved)), sessions(len(c.sessions)), l.query.Approved, l.query.Sessions)
+			reasons[c] = fmt.Sprintf("approved %s in %s; a proposal needs %d in %d", times(len(c.approved)), humanize.Count(len(c.sessions), "session"), l.query.Approved, l.query.Sessions)
 			continue
 		}
 		open = append(open, c)
@@ -114,20 +115,6 @@ func times(n int) string {
 		return "once"
 	}
 	return fmt.Sprintf("%d times", n)
-}
-
-func prompts(n int) string {
-	if n == 1 {
-		return "1 prompt"
-	}
-	return fmt.Sprintf("%d prompts", n)
-}
-
-func sessions(n int) string {
-	if n == 1 {
-		return "1 session"
-	}
-	return fmt.Sprintf("%d sessions", n)
 }
 
 // narrowest leaves out a pattern where a narrower one has the same approvals, and one where a wider
