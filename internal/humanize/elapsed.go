@@ -1,4 +1,4 @@
-// Package humanize writes durations as short as people read them.
+// Package humanize writes durations and numbers as people read them.
 package humanize
 
 import (
