@@ -37,10 +37,12 @@ type Store interface {
 	// UpdateSecret replaces the record at a revision, else it fails with
 	// [approvals.ErrConflict].
 	UpdateSecret(ctx context.Context, id string, sealed []byte, at uint64) (revision uint64, err error)
-	DeleteSecret(ctx context.Context, id string) error
-	// WatchSecrets calls changed with every record and every change of one, gone with the
-	// ids of deleted ones, and loaded once after the records of the start.
-	WatchSecrets(ctx context.Context, changed func(id string, sealed []byte, revision uint64), gone func(id string), loaded func()) error
+	// DeleteSecret deletes a record that is at a revision (0: at any), else it fails with
+	// [approvals.ErrConflict].
+	DeleteSecret(ctx context.Context, id string, at uint64) error
+	// WatchSecrets calls changed with every record and every change of one, gone with the ids of
+	// deleted ones and the revisions of their deletion, and loaded once after the records of the start.
+	WatchSecrets(ctx context.Context, changed func(id string, sealed []byte, revision uint64), gone func(id string, revision uint64), loaded func()) error
 	// AwaitSecrets waits until WatchSecrets has called changed and gone with all that any replica
 	// had written before the call.
 	AwaitSecrets(ctx context.Context) error
@@ -181,10 +183,14 @@ func (s *Secrets) decode(id string, sealed []byte) (one stored, err error) {
 	return one, nil
 }
 
-// remove removes a deleted record.
-func (s *Secrets) remove(id string) {
+// remove removes a record that was deleted at a revision, unless a later one is known: the watch reports the
+// deletion after this process has stored the secret again.
+func (s *Secrets) remove(id string, revision uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.byID[id].revision > revision {
+		return
+	}
 	delete(s.byID, id)
 	delete(s.broken, id)
 	clear(s.maskers)

@@ -279,6 +279,81 @@ func TestSecretThatAnotherReplicaStores(t *testing.T) {
 	}
 }
 
+// lateMarkers reports deleted records when the test lets it, and nothing after the first.
+type lateMarkers struct {
+	secrets.Store
+	came, report, reported chan struct{}
+}
+
+func (l *lateMarkers) WatchSecrets(ctx context.Context, changed func(string, []byte, uint64), gone func(string, uint64), loaded func()) error {
+	return l.Store.WatchSecrets(ctx, changed, func(id string, revision uint64) {
+		close(l.came)
+		<-l.report
+		gone(id, revision)
+		close(l.reported)
+		<-ctx.Done()
+	}, loaded)
+}
+
+// A secret that is stored again stays known when the watch reports that the one before it was deleted.
+func TestPromise8_SecretsStay_StoredAgainAfterItWasDeleted(t *testing.T) {
+	late := &lateMarkers{openStore(t, t.TempDir()).Secrets, make(chan struct{}), make(chan struct{}), make(chan struct{})}
+	s := run(t, secrets.Options{Store: late, KeyFile: filepath.Join(t.TempDir(), "secrets.key")})
+	token := approvals.Secret{Name: "TOKEN", Principal: alice}
+	set(t, s, token, "the-First-Value-1!")
+	if _, err := s.Delete(t.Context(), token, "rita"); err != nil {
+		t.Fatal(err)
+	}
+	<-late.came
+	set(t, s, token, value)
+	close(late.report)
+	<-late.reported
+	wantValue(t, s, "", "TOKEN", value)
+	if m, err := s.Masker(alice); err != nil || m.Text(value) != "secret://TOKEN" {
+		t.Errorf("the value is not masked (%v)", err)
+	}
+}
+
+// replacing lets another replica store the secrets that are left when the first one is deleted.
+type replacing struct {
+	secrets.Store
+	replace func(deleted string)
+	deletes chan struct{}
+}
+
+func (r *replacing) DeleteSecret(ctx context.Context, id string, at uint64) error {
+	if replace := r.replace; replace != nil {
+		r.replace = nil
+		replace(id)
+	}
+	defer func() { r.deletes <- struct{}{} }()
+	return r.Store.DeleteSecret(ctx, id, at)
+}
+
+// A replica that removes secrets that have ended keeps one that another replica has just stored again.
+func TestPromise8_SecretsStay_StoredAgainWhileItIsSwept(t *testing.T) {
+	shared, keyFile := openStore(t, t.TempDir()).Secrets, filepath.Join(t.TempDir(), "secrets.key")
+	now, later := time.Now(), time.Now().Add(60*24*time.Hour)
+	other := run(t, secrets.Options{Store: shared, KeyFile: keyFile, Now: func() time.Time { return now }})
+	names := []string{"ONE", "TWO"}
+	for _, name := range names {
+		set(t, other, approvals.Secret{Name: name, Principal: alice, ExpiresAt: now.Add(time.Hour)}, value+name)
+	}
+	store := &replacing{Store: shared, deletes: make(chan struct{}, len(names))}
+	store.replace = func(string) {
+		for _, name := range names {
+			set(t, other, approvals.Secret{Name: name, Principal: alice, ExpiresAt: later.Add(time.Hour)}, "again-"+value+name)
+		}
+	}
+	run(t, secrets.Options{Store: store, KeyFile: keyFile, Now: func() time.Time { return later }})
+	for range names {
+		<-store.deletes
+	}
+	for _, name := range names {
+		wantValue(t, run(t, secrets.Options{Store: shared, KeyFile: keyFile}), "", name, "again-"+value+name)
+	}
+}
+
 // Replicas that make a shared key file at the same moment use the same key.
 func TestKeyFileIsMadeOnce(t *testing.T) {
 	shared, keyFile := openStore(t, t.TempDir()).Secrets, filepath.Join(t.TempDir(), "keys", "secrets.key")

@@ -214,10 +214,10 @@ func (s *Secrets) Delete(ctx context.Context, one approvals.Secret, reviewer str
 	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	if err := s.store.DeleteSecret(ctx, id); err != nil {
+	if err := s.store.DeleteSecret(ctx, id, 0); err != nil {
 		return one, fmt.Errorf("delete the secret %s: %w", one.Name, err)
 	}
-	s.remove(id)
+	s.remove(id, known.revision)
 	s.log.Info("secret deleted", "name", one.Name, "principal", one.Principal, "session", one.SessionID, "by", reviewer)
 	return known.Secret, nil
 }
@@ -243,10 +243,13 @@ func (s *Secrets) sweep(ctx context.Context) {
 	for tick := time.NewTicker(sweepEvery); ; {
 		s.each(ctx, func(one stored) bool {
 			return !one.ExpiresAt.IsZero() && s.now().After(one.ExpiresAt.Add(keptAfter))
-		}, func(ctx context.Context, id string, _ stored) error {
-			err := s.store.DeleteSecret(ctx, id)
-			if err == nil {
-				s.remove(id)
+		}, func(ctx context.Context, id string, one stored) error {
+			err := s.store.DeleteSecret(ctx, id, one.revision)
+			switch {
+			case err == nil:
+				s.remove(id, one.revision)
+			case errors.Is(err, approvals.ErrConflict):
+				return nil // it was stored again
 			}
 			return err
 		})

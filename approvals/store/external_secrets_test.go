@@ -20,7 +20,7 @@ func TestSecretsOfAnotherReplica(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- second.Secrets.WatchSecrets(ctx, func(id string, _ []byte, _ uint64) { known.Store(id, true) }, func(id string) { known.Delete(id) }, func() {})
+		ended <- second.Secrets.WatchSecrets(ctx, func(id string, _ []byte, _ uint64) { known.Store(id, true) }, func(id string, _ uint64) { known.Delete(id) }, func() {})
 	}()
 	await := func() {
 		t.Helper()
@@ -38,7 +38,7 @@ func TestSecretsOfAnotherReplica(t *testing.T) {
 		if _, is := known.Load(id); !is {
 			t.Fatalf("%d: %s is not known", i, id)
 		}
-		if err := first.Secrets.DeleteSecret(t.Context(), id); err != nil {
+		if err := first.Secrets.DeleteSecret(t.Context(), id, 0); err != nil {
 			t.Fatal(err)
 		}
 		await()

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"strings"
 	"time"
@@ -184,18 +183,7 @@ func (s *HeldTurns) GetState(ctx context.Context, id string) (heldturns.State, u
 // RemoveState removes the state of a held turn whose record is at a revision, else it fails
 // with [approvals.ErrConflict].
 func (s *HeldTurns) RemoveState(ctx context.Context, id string, revision uint64) error {
-	doing, conflict := "remove the state of held turn "+id, false
-	err := s.states.bucket.Backend.Write(ctx, natskv.OpWrite, doing, func(ctx context.Context) error {
-		err := s.states.bucket.KV.Purge(ctx, subjects.Token(id), jetstream.LastRevision(revision), jetstream.PurgeTTL(time.Minute))
-		if conflict = natskv.WrongSequence(err) || errors.Is(err, jetstream.ErrKeyRevisionMismatch); conflict {
-			return nil
-		}
-		return err
-	})
-	if conflict {
-		return fmt.Errorf("%s: %w", doing, approvals.ErrConflict)
-	}
-	return err
+	return purge(ctx, s.states.bucket, "remove the state of held turn "+id, subjects.Token(id), jetstream.LastRevision(revision), jetstream.PurgeTTL(time.Minute))
 }
 
 // WatchStates calls changed with every state and every change of one, and gone with the ids

@@ -114,3 +114,20 @@ func (r *Records[T]) watchAll(ctx context.Context, changed func(record[T], error
 	}
 	return r.bucket.Watch(ctx, w)
 }
+
+// purge removes the value of a key. It fails with [approvals.ErrConflict] if the key is not at the revision
+// that the options require.
+func purge(ctx context.Context, b natskv.Bucket, doing, key string, options ...jetstream.KVDeleteOpt) error {
+	conflict := false
+	err := b.Backend.Write(ctx, natskv.OpWrite, doing, func(ctx context.Context) error {
+		err := b.KV.Purge(ctx, key, options...)
+		if conflict = natskv.WrongSequence(err) || errors.Is(err, jetstream.ErrKeyRevisionMismatch); conflict {
+			return nil
+		}
+		return err
+	})
+	if conflict {
+		return fmt.Errorf("%s: %w", doing, approvals.ErrConflict)
+	}
+	return err
+}

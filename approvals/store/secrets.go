@@ -48,19 +48,18 @@ func (s *Secrets) UpdateSecret(ctx context.Context, id string, sealed []byte, at
 	return s.bucket.CompareAndSet(ctx, id, sealed, at)
 }
 
-// DeleteSecret deletes a record, and the bytes of all its versions.
-func (s *Secrets) DeleteSecret(ctx context.Context, id string) error {
-	return s.bucket.Backend.Write(ctx, natskv.OpWrite, "delete secret "+id, func(ctx context.Context) error {
-		return s.bucket.KV.Purge(ctx, id)
-	})
+// DeleteSecret deletes a record that is at a revision (0: at any), and the bytes of all its versions, else
+// it fails with [approvals.ErrConflict].
+func (s *Secrets) DeleteSecret(ctx context.Context, id string, at uint64) error {
+	return purge(ctx, s.bucket, "delete secret "+id, id, jetstream.LastRevision(at))
 }
 
 // WatchSecrets calls changed with every record and every change of one, and gone with the
-// ids of deleted ones.
-func (s *Secrets) WatchSecrets(ctx context.Context, changed func(id string, sealed []byte, revision uint64), gone func(id string), loaded func()) error {
+// ids of deleted ones and the revisions of their deletion.
+func (s *Secrets) WatchSecrets(ctx context.Context, changed func(id string, sealed []byte, revision uint64), gone func(id string, revision uint64), loaded func()) error {
 	return s.bucket.Watch(ctx, natskv.Watched{Current: natskv.Loaded(loaded), Position: &s.position, Entry: func(entry *natskv.Entry) {
 		if entry.Operation() != jetstream.KeyValuePut {
-			gone(entry.Key())
+			gone(entry.Key(), entry.Revision())
 			return
 		}
 		changed(entry.Key(), entry.Value(), entry.Revision())
