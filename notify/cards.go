@@ -28,7 +28,7 @@ type post struct {
 	Target string    `json:"target"`
 	Ref    Ref       `json:"ref,omitempty"`    // "": not posted, as far as is known
 	Within string    `json:"within,omitempty"` // key of the card that shows the requests in place of this one
-	Since  time.Time `json:"since,omitzero"`   // of the first attempt to post it
+	Since  time.Time `json:"since,omitzero"`   // of the first attempt to post it, or when it joined Within
 	Trying bool      `json:"trying,omitempty"` // an attempt has begun whose result is unknown
 	Failed bool      `json:"failed,omitempty"` // it was refused for good
 	Shown  string    `json:"shown,omitempty"`  // digest of its content: see contentDigest

@@ -114,20 +114,26 @@ func (g *grouper) join(ctx context.Context, it *item, group, target string) ([]a
 		return nil, err
 	}
 	rec.show(requests)
-	rec.Posts = append(rec.Posts, post{Target: target, Within: group})
+	rec.Posts = append(rec.Posts, post{Target: target, Within: group, Since: time.Now().UTC()})
 	if err := g.cards.save(ctx, rec); err != nil {
 		return nil, err
 	}
 	return requests, nil
 }
 
-// updateAll updates the groups that show the requests of a card. A group whose process
-// died before it was stored is removed from the record, and the card is tried again.
+// updateAll updates the groups that show the requests of a card. A group that is not stored
+// yet is waited for. If its process has died before that, it is removed from the record, and
+// the card is tried again.
 func (g *grouper) updateAll(ctx context.Context, rec *record) error {
 	var failed []error
 	for _, key := range rec.groups() {
 		exists, err := g.update(ctx, key)
-		if err == nil && !exists {
+		joining := func(p post) bool { return p.Within == key && time.Since(p.Since) < lease }
+		switch {
+		case err != nil || exists:
+		case slices.ContainsFunc(rec.Posts, joining):
+			err = errBusy
+		default:
 			rec.Posts = slices.DeleteFunc(rec.Posts, func(p post) bool { return p.Within == key })
 			err = errors.Join(g.cards.save(ctx, rec), errBusy)
 		}
