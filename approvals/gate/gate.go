@@ -93,7 +93,7 @@ func New(o Options) *Gate {
 	timers := newScheduler(o.Now)
 	pending := newPending(timers)
 	g.metrics = newMetrics(o.Registerer, func() (int, time.Duration) { return pending.count(o.Now()) })
-	g.recorder = &recorder{store: o.Store, now: o.Now, ids: ids}
+	g.recorder = &recorder{store: o.Store, now: o.Now, ids: ids, timers: timers}
 	g.transitions = &transitions{
 		store: o.Store, closing: closing.New(o.Store, o.Now), now: o.Now, log: g.log, grants: o.Grants, timers: timers, pending: pending, metrics: g.metrics, turns: g.turns,
 		started: o.Now(), writing: map[string]*transition{}, recent: []finished{},
@@ -102,7 +102,7 @@ func New(o Options) *Gate {
 		Store: o.Store.Runs(), Signals: o.Store.Signals(), Requests: o.Store, Record: g.recorder.recordChange, Ensure: o.Store.EnsureEvent,
 		Cancel: g.transitions.cancel, Idle: cmp.Or(o.Idle, runs.DefaultIdle), Now: o.Now, Log: g.log,
 		Schedule: func(at time.Time, run string, work func(context.Context) error) {
-			timers.add(&timer{kind: timerRun, id: run, at: at, work: work})
+			timers.add(&timer{kind: timerWork, id: run, at: at, work: work})
 		},
 	})
 	g.delegations = &delegations{
@@ -183,7 +183,7 @@ func do(ctx context.Context, g *Gate, t *timer) (err error) {
 		if t.reason == approvals.CancelNotRecorded && errors.As(err, new(*approvals.DecidedError)) {
 			err = repair(ctx, g, t.id) // its first event may be missing
 		}
-	case timerRun:
+	case timerWork:
 		err = t.work(ctx)
 	case timerEscalate:
 		err = g.transitions.escalate(ctx, t.id, t.at)

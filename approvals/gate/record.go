@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -10,9 +11,10 @@ import (
 
 // recorder appends events to the audit log.
 type recorder struct {
-	store approvals.EventStore
-	now   func() time.Time
-	ids   *approvals.IDSource
+	store  approvals.EventStore
+	now    func() time.Time
+	ids    *approvals.IDSource
+	timers *scheduler
 }
 
 // record sets empty ids and times, and returns when the events are durable.
@@ -40,9 +42,15 @@ func (r *recorder) record(ctx context.Context, events ...approvals.Event) error 
 	return r.store.AppendEvents(ctx, events...)
 }
 
-// recordChange records the event of a durable change, even if the caller has gone.
+// recordChange records the event of a durable change, even if the caller has gone. An event that cannot be
+// written now is written later.
 func (r *recorder) recordChange(ctx context.Context, e approvals.Event) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
 	defer cancel()
-	return r.record(ctx, e)
+	change := []approvals.Event{e}
+	err := r.record(ctx, change...) // sets the id and the time
+	if err != nil && !errors.Is(err, approvals.ErrTooLarge) {
+		r.timers.retry(timer{kind: timerWork, id: e.RunID, work: func(ctx context.Context) error { return r.store.EnsureEvent(ctx, change[0]) }})
+	}
+	return err
 }

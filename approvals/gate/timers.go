@@ -26,7 +26,7 @@ const (
 	timerExpire   timerKind = iota // end a request whose deadline has come
 	timerRepair                    // write the records that a crash left out
 	timerCancel                    // cancel a request
-	timerRun                       // do the work of package runs
+	timerWork                      // do the work of the timer
 	timerEscalate                  // let more groups decide a request
 )
 
@@ -34,9 +34,9 @@ const (
 type timer struct {
 	at     time.Time
 	kind   timerKind
-	id     string                      // of a request, for timerRun of a run
+	id     string                      // of a request, for timerWork of a run
 	reason string                      // of a cancellation
-	work   func(context.Context) error // of timerRun
+	work   func(context.Context) error // of timerWork
 }
 
 // scheduler keeps timers and fires each at its time.

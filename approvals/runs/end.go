@@ -64,7 +64,6 @@ func (a *activity) finish(ctx context.Context, one *activeRun, now time.Time) (n
 	}
 	if err := a.states.options.Record(ctx, endedEvent(&run)); err != nil {
 		a.states.options.Log.Warn("failed to record an event; trying again", "run", run.ID, "error", err)
-		a.states.scheduleEnd(run.ID, a.states.options.Now().Add(approvals.RetryDelay))
 	}
 	return time.Time{}, nil
 }
@@ -79,20 +78,6 @@ func endedEvent(run *approvals.Run) approvals.Event {
 	}
 }
 
-// scheduleEnd has the event of a run that has ended written at a time.
-func (r *states) scheduleEnd(id string, at time.Time) {
-	r.options.Schedule(at, id, func(ctx context.Context) error { return r.ensureEnd(ctx, id) })
-}
-
-// ensureEnd writes the event of a run that has ended, unless it is in the audit log.
-func (r *states) ensureEnd(ctx context.Context, id string) error {
-	run, err := r.read(ctx, id)
-	if err != nil || run.State != approvals.RunEnded {
-		return err
-	}
-	return r.options.Ensure(ctx, endedEvent(&run))
-}
-
 // reconcile writes the events of the runs that ended last, after the first load: a crash may
 // have left them out.
 func (a *activity) reconcile() {
@@ -105,7 +90,9 @@ func (a *activity) reconcile() {
 	}
 	for i := range all {
 		if all[i].State == approvals.RunEnded && newest.Sub(all[i].UpdatedAt) <= approvals.CrashWindow {
-			a.states.scheduleEnd(all[i].ID, a.states.options.Now())
+			a.states.options.Schedule(a.states.options.Now(), all[i].ID, func(ctx context.Context) error {
+				return a.states.options.Ensure(ctx, endedEvent(&all[i]))
+			})
 		}
 	}
 }

@@ -15,7 +15,8 @@ type Options struct {
 	Requests interface {
 		ListRequests(ctx context.Context, f approvals.Filter) (approvals.Page, error)
 	}
-	// Record appends the event of a durable change to the audit log, even if the context has ended.
+	// Record appends the event of a durable change to the audit log, even if the context has ended. After an error it
+	// is appended later.
 	Record func(context.Context, approvals.Event) error
 	// Ensure appends an event unless it is in the audit log.
 	Ensure func(context.Context, approvals.Event) error
