@@ -21,7 +21,7 @@ type Runs struct {
 
 // New returns the runs. It knows those of the store from [Runs.Changed] and [Runs.SignalChanged].
 func New(o Options) *Runs {
-	s := &states{options: o, principals: newPrincipals(), byID: map[string]approvals.Run{}, changes: map[string]chan struct{}{}}
+	s := &states{options: o, principals: newPrincipals(), byID: map[string]approvals.Run{}}
 	return &Runs{s, newActivity(s), &Signals{s}}
 }
 

@@ -72,7 +72,7 @@ func (g *Signals) apply(s approvals.PrincipalSignal) {
 	if !g.states.principals.apply(s) {
 		return
 	}
-	g.states.wakeAll()
+	g.states.wake()
 	if s.State() == approvals.RunAborted {
 		g.states.options.Schedule(g.states.options.Now(), "", g.states.cancelAborted)
 	}

@@ -20,9 +20,9 @@ type states struct {
 
 	mu      sync.Mutex
 	byID    map[string]approvals.Run
-	stopped int                      // of these that are paused or aborted
-	ended   []string                 // of these that have ended, the oldest first
-	changes map[string]chan struct{} // closed when the state of the run changes
+	stopped int           // of these that are paused or aborted
+	ended   []string      // of these that have ended, the oldest first
+	changed chan struct{} // closed by wake; nil: nothing waits for it
 }
 
 // signal is [Runs.Signal]. Known is what this process knows of the run without a record.
@@ -179,11 +179,10 @@ func (r *states) apply(run approvals.Run) {
 	if run.State == approvals.RunEnded && before.State != approvals.RunEnded {
 		r.forgetLocked(run.ID)
 	}
-	if c := r.changes[run.ID]; c != nil {
-		close(c)
-		delete(r.changes, run.ID)
-	}
 	r.mu.Unlock()
+	if before.State == approvals.RunPaused && run.State != before.State {
+		r.wake()
+	}
 	if run.State == approvals.RunAborted && before.State != approvals.RunAborted {
 		r.options.Schedule(r.options.Now(), run.ID, func(ctx context.Context) error { return r.cancelRequestsOf(ctx, run.ID) })
 	}
@@ -201,13 +200,13 @@ func (r *states) forgetLocked(id string) {
 	r.ended = r.ended[1:]
 }
 
-// wakeAll notifies the turns that wait for any run.
-func (r *states) wakeAll() {
+// wake has the turns that wait for a run look at its state again.
+func (r *states) wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for id, c := range r.changes {
-		close(c)
-		delete(r.changes, id)
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
 	}
 }
 
@@ -286,7 +285,7 @@ func (r *states) awaitResume(ctx context.Context, id string, who approvals.Princ
 		state, _ := r.state(id, who)
 		var changed <-chan struct{}
 		if state == approvals.RunPaused {
-			changed = r.watch(id)
+			changed = r.watch()
 			state, _ = r.state(id, who) // it may have changed before
 		}
 		switch state {
@@ -304,14 +303,12 @@ func (r *states) awaitResume(ctx context.Context, id string, who approvals.Princ
 	}
 }
 
-// watch returns a channel that is closed when the state of a run or of a principal changes.
-func (r *states) watch(id string) <-chan struct{} {
+// watch returns a channel that is closed when any run is no longer paused, or any signal to a principal changes.
+func (r *states) watch() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	changed := r.changes[id]
-	if changed == nil {
-		changed = make(chan struct{})
-		r.changes[id] = changed
+	if r.changed == nil {
+		r.changed = make(chan struct{})
 	}
-	return changed
+	return r.changed
 }

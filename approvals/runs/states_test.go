@@ -3,7 +3,9 @@ package runs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -220,4 +222,29 @@ func TestLastOutcomeIsRecordedAtTheEnd(t *testing.T) {
 			t.Errorf("after %d writes: %+v", s.revision, s.run)
 		}
 	}
+}
+
+// Agents of a paused principal that name ever new runs, and leave, take no memory.
+func TestWaitingForAPausedRunTakesNoMemory(t *testing.T) {
+	r := newTestRuns(&memoryRuns{})
+	who := approvals.Principal{User: "ann"}
+	r.SignalChanged(approvals.PrincipalSignal{Principal: who, Action: approvals.SignalPause, Since: opened})
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	heap := func() uint64 {
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	before := heap()
+	for i := range 20_000 {
+		if err := r.AwaitResume(gone, fmt.Sprintf("%0200d", i), who); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	if after := heap(); after > before+1<<20 {
+		t.Errorf("%d bytes are in use after %d before", after, before)
+	}
+	runtime.KeepAlive(r)
 }
