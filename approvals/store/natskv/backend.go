@@ -31,6 +31,9 @@ const (
 	maxWrites = 128
 )
 
+// errNoConnection is the cause of operations that fail because the server is away.
+var errNoConnection = errors.New("there is no connection to NATS")
+
 // Backend is the connection to NATS of the buckets and the audit log, with the limits,
 // errors and metrics of their operations.
 type Backend struct {
@@ -139,6 +142,9 @@ func (b *Backend) MaxRecord() int { return int(b.Conn.MaxPayload()) }
 func (b *Backend) Fail(op, doing string, err error) error {
 	if !errors.Is(err, context.Canceled) {
 		b.metrics.errors.WithLabelValues(op).Inc()
+	}
+	if errors.Is(err, natsgo.ErrReconnectBufExceeded) {
+		err = errNoConnection // the client's error is about a buffer, which heldcall does not use
 	}
 	return fmt.Errorf("%s: %w: %w", doing, approvals.ErrStoreUnavailable, b.Disk.explain(err))
 }
