@@ -27,6 +27,7 @@ func (c *configCheckCommand) Run(s *streams) error {
 		return err
 	}
 	var vacant []string
+	ofClients := ""
 	var policies []*policy.Policy
 	for _, file := range config.PolicyFiles() {
 		rules, err := policy.Load(file)
@@ -35,9 +36,12 @@ func (c *configCheckCommand) Run(s *streams) error {
 		}
 		vacant = append(vacant, config.Console.Vacant(rules)...)
 		policies = append(policies, rules)
+		if file != config.Policy.File {
+			ofClients += fmt.Sprintf("policy of clients: %s\n", sanitize.Line(file))
+		}
 	}
 	vacant = append(vacant, config.VacantRoutes(policies...)...)
-	if _, err = fmt.Fprintf(s.out, "%s: ok\npolicy: %s\n", sanitize.Line(cmp.Or(file, "defaults")), sanitize.Line(config.Policy.String())); err != nil {
+	if _, err = fmt.Fprintf(s.out, "%s: ok\npolicy: %s\n%s", sanitize.Line(cmp.Or(file, "defaults")), sanitize.Line(config.Policy.String()), ofClients); err != nil {
 		return err
 	}
 	for _, one := range vacant {
