@@ -42,8 +42,8 @@ func describeScope(g *approvals.Grant) string {
 	whose := map[approvals.GrantScope][]string{
 		approvals.GrantTenant:  {p.Tenant},
 		approvals.GrantUser:    {p.Tenant, p.User},
-		approvals.GrantAgent:   {p.Tenant, p.User, p.Agent},
-		approvals.GrantSession: {p.Tenant, p.User, p.Agent, g.SessionID},
+		approvals.GrantAgent:   {whole(p)},
+		approvals.GrantSession: {whole(p), g.SessionID},
 	}[g.Scope]
 	if g.Scope == approvals.GrantUser && p.User == "" {
 		return sanitize.Line("agents of " + p.Tenant + " without a user")

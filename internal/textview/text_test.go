@@ -244,7 +244,7 @@ func TestDecidedWithWindow(t *testing.T) {
 	if err := Decided(&text, &r); err != nil {
 		t.Fatal(err)
 	}
-	if want := "granted 01G: allow reads and writes in the workspace for run r1 of acme/ann//s1 until 2026-08-01T12:15:00Z\n"; !strings.HasSuffix(text.String(), want) {
+	if want := "granted 01G: allow reads and writes in the workspace for run r1 of acme/ann/-/s1 until 2026-08-01T12:15:00Z\n"; !strings.HasSuffix(text.String(), want) {
 		t.Errorf("%q does not end with %q", text.String(), want)
 	}
 }
