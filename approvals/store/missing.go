@@ -29,7 +29,7 @@ type MissingError struct{ Streams []string }
 
 // Error names the streams, and what to do.
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("the state is incomplete: %s. Stop, and restore a backup of all streams; or start with --accept-loss, which continues with the rest", e.Details())
+	return fmt.Sprintf("the state is incomplete: %s. Stop all replicas, and restore a backup of all streams; or start with --accept-loss, which continues with the rest", e.Details())
 }
 
 // Details names the streams, "" for none.

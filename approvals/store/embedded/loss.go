@@ -31,7 +31,7 @@ type LossError struct {
 }
 
 func (e *LossError) Error() string {
-	return fmt.Sprintf("the state in %s is damaged or incomplete: %s. Stop, and restore a backup of the folder; or start with --accept-loss, which continues with the rest", e.Dir, e.Details())
+	return fmt.Sprintf("the state in %s is damaged or incomplete: %s. Restore a backup of the folder; or start with --accept-loss, which continues with the rest", e.Dir, e.Details())
 }
 
 // Details names each loss.
