@@ -50,11 +50,15 @@ func (a *Attachment) Update(ctx context.Context, snapshot []byte) error {
 	if errors.Is(err, approvals.ErrNoRoom) {
 		return errors.Join(err, a.End(ctx))
 	}
-	if err != nil || put == t.key {
+	if put == t.key {
 		return err
 	}
-	k.index.setKey(put)
-	return k.store.Withdraw(ctx, t.key, k.orphanTTL)
+	if err != nil { // it may be stored
+		k.index.update(a.turn, func(t *heldTurn) { t.addFormerLocked(put) })
+		return err
+	}
+	k.index.update(a.turn, func(t *heldTurn) { t.setKeyLocked(put) })
+	return k.withdrawFormer(ctx, a.turn)
 }
 
 // WatchAgent sets the channel that is closed when the agent leaves. The keeper then knows it before the turn

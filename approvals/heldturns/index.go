@@ -34,6 +34,7 @@ type stateRecord struct {
 // heldTurn is a turn that is stored, or one that has ended.
 type heldTurn struct {
 	key    Key
+	former []Key       // of other snapshots of the turn that may be in the store
 	at     time.Time   // when it was stored, or ended
 	ended  bool        // it is kept in memory to be counted
 	local  *Attachment // of this process
@@ -85,16 +86,17 @@ func (x *index) apply(e Entry) {
 	x.touched.add(e.ID)
 	t := x.turns[e.ID]
 	switch {
+	case e.Withdrawn && t == nil:
+	case e.Withdrawn && e.Key != t.key:
+		t.withdrawnLocked(e.Key)
 	case e.Withdrawn:
-		if t != nil && e.Key == t.key {
-			t.loseLocked()
-			x.forgetLocked(t)
-		}
+		t.loseLocked()
+		x.forgetLocked(t)
 	case t == nil:
 		x.addLocked(&heldTurn{key: e.Key, at: e.At, ended: e.Ended})
 	case t.ended:
 	case !e.Ended:
-		t.key = e.Key
+		t.setKeyLocked(e.Key)
 	case e.Key == t.key: // else it is stored under another key
 		x.endLocked(t, e.At)
 	}
@@ -157,13 +159,34 @@ func (x *index) get(id string) (t heldTurn, ok bool) {
 	return t, false
 }
 
-// setKey replaces the key of a turn.
-func (x *index) setKey(key Key) {
+// update changes what is known of a turn.
+func (x *index) update(id string, change func(*heldTurn)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if t := x.turns[key.ID]; t != nil {
-		t.key = key
+	if t := x.turns[id]; t != nil {
+		change(t)
 	}
+}
+
+// setKeyLocked replaces the key. The snapshot under the one before may be in the store.
+func (t *heldTurn) setKeyLocked(key Key) {
+	if before := t.key; before != key {
+		t.key = key
+		t.withdrawnLocked(key)
+		t.addFormerLocked(before)
+	}
+}
+
+// addFormerLocked marks that another snapshot may be in the store.
+func (t *heldTurn) addFormerLocked(key Key) {
+	if t.key != key && !slices.Contains(t.former, key) {
+		t.former = append(slices.Clip(t.former), key)
+	}
+}
+
+// withdrawnLocked marks that another snapshot is not in the store.
+func (t *heldTurn) withdrawnLocked(key Key) {
+	t.former = slices.DeleteFunc(slices.Clone(t.former), func(other Key) bool { return other == key })
 }
 
 // begin marks an operation on a turn until done is called, which schedules the work in the

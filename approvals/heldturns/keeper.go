@@ -165,7 +165,7 @@ func (k *Keeper) Keep(ctx context.Context, t approvals.HeldTurn, snapshot []byte
 		k.index.forget(t.ID)
 		return nil, err
 	}
-	k.index.setKey(stored)
+	k.index.update(t.ID, func(t *heldTurn) { t.key, t.former = stored, nil })
 	if err != nil { // it may be stored
 		k.index.abandon(a)
 		return nil, err

@@ -276,11 +276,26 @@ func (r *reconciler) finish(ctx context.Context, id, reason string) error {
 	return r.k.remove(ctx, id)
 }
 
+// withdrawFormer removes the older snapshots of a turn that are under other keys.
+func (k *Keeper) withdrawFormer(ctx context.Context, id string) error {
+	t, _ := k.index.get(id)
+	for _, key := range t.former {
+		if err := k.store.Withdraw(ctx, key, k.orphanTTL); err != nil {
+			return err
+		}
+		k.index.update(id, func(t *heldTurn) { t.withdrawnLocked(key) })
+	}
+	return nil
+}
+
 // remove removes a turn from the store, then its state.
 func (k *Keeper) remove(ctx context.Context, id string) error {
 	t, ok := k.index.get(id)
 	if !ok {
 		return nil
+	}
+	if err := k.withdrawFormer(ctx, id); err != nil {
+		return err
 	}
 	if t.opening {
 		err := k.store.Withdraw(ctx, t.key, k.orphanTTL)

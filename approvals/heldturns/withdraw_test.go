@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/approvalstest"
@@ -69,4 +70,77 @@ type unanswered struct{ heldturns.Store }
 func (u unanswered) Put(ctx context.Context, k heldturns.Key, snapshot []byte) (heldturns.Key, error) {
 	key, err := u.Store.Put(ctx, k, snapshot)
 	return key, errors.Join(err, approvals.ErrStoreUnavailable)
+}
+
+// stuck is a store that withdraws nothing while it is down.
+type stuck struct {
+	heldturns.Store
+	down *bool
+}
+
+func (s stuck) Withdraw(ctx context.Context, k heldturns.Key, keep time.Duration) error {
+	if *s.down {
+		return approvals.ErrStoreUnavailable
+	}
+	return s.Store.Withdraw(ctx, k, keep)
+}
+
+// A turn that has ended has no snapshot in the store whose write failed without an answer.
+func TestNoUnansweredSnapshotIsLeft(t *testing.T) {
+	s := approvalstest.OpenStore(t, t.TempDir())
+	k, g, stop := run(t, s, heldturns.Options{Store: unansweredLarge{s.Held}})
+	a, _ := keep(t, k, g, "t1")
+	if err := a.Update(t.Context(), make([]byte, 2<<20)); !errors.Is(err, approvals.ErrStoreUnavailable) {
+		t.Fatal(err)
+	}
+	if err := a.End(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	other, _, _ := run(t, s, heldturns.Options{})
+	if c := only(t, other); !c.Ended || other.Any() {
+		t.Errorf("after its end: %+v", c)
+	}
+}
+
+// unansweredLarge is a store that stores large snapshots without an answer.
+type unansweredLarge struct{ heldturns.Store }
+
+func (u unansweredLarge) Put(ctx context.Context, k heldturns.Key, snapshot []byte) (heldturns.Key, error) {
+	key, err := u.Store.Put(ctx, k, snapshot)
+	if key.Large {
+		err = errors.Join(err, approvals.ErrStoreUnavailable)
+	}
+	return key, err
+}
+
+// A turn that has ended has no older snapshot in the store, which would release its first calls again, also if
+// the older one could not be removed when the turn was stored under another key.
+func TestNoOlderSnapshotIsLeft(t *testing.T) {
+	for name, restart := range map[string]bool{"ended by its process": false, "ended by another process": true} {
+		t.Run(name, func(t *testing.T) {
+			s, down := approvalstest.OpenStore(t, t.TempDir()), true
+			k, g, stop := run(t, s, heldturns.Options{Store: stuck{s.Held, &down}})
+			a, _ := keep(t, k, g, "t1")
+			if err := a.Update(t.Context(), make([]byte, 2<<20)); !errors.Is(err, approvals.ErrStoreUnavailable) {
+				t.Fatal(err)
+			}
+			down = false
+			if restart {
+				stop()
+				k, _, stop = run(t, s, heldturns.Options{})
+				if err := k.Cancel(t.Context(), "t1", approvals.CancelAgentGone); err != nil {
+					t.Fatal(err)
+				}
+				approvalstest.Eventually(t, "the turn has ended", func() bool { all := k.Candidates("f1"); return len(all) == 1 && all[0].Ended })
+			} else if err := a.End(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			stop()
+			other, _, _ := run(t, s, heldturns.Options{})
+			if c := only(t, other); !c.Ended || other.Any() {
+				t.Errorf("after its end: %+v", c)
+			}
+		})
+	}
 }
