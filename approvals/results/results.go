@@ -192,8 +192,8 @@ func (x *Results) count(request string, n int) {
 
 // await adds a released call that waits for its result.
 func (x *Results) await(r *approvals.Request, released time.Time) {
-	call := callOf(r)
-	if call.id == "" || x.now().Sub(released) >= awaitResultFor {
+	call, now := callOf(r), x.now()
+	if call.id == "" || now.Sub(released) >= awaitResultFor {
 		return
 	}
 	x.mu.Lock()
@@ -206,7 +206,7 @@ func (x *Results) await(r *approvals.Request, released time.Time) {
 	x.calls[call] = awaitedResult{r.ID, released}
 	x.inside[call.conversation]++
 	x.order = append(x.order, call)
-	for len(x.order) > maxAwaited || x.now().Sub(x.calls[x.order[0]].released) >= awaitResultFor {
+	for len(x.order) > maxAwaited || now.Sub(x.calls[x.order[0]].released) >= awaitResultFor {
 		x.removeLocked(x.order[0])
 		x.order = x.order[1:]
 	}

@@ -54,3 +54,17 @@ func TestResultsAreBounded(t *testing.T) {
 		t.Errorf("sessions that wait: %v", x.inside)
 	}
 }
+
+// A call whose time passes while it is added does not wait, and ends nothing.
+func TestACallThatIsJustTooOld(t *testing.T) {
+	released := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	now := released.Add(awaitResultFor - 1)
+	x := New(Options{Log: slog.New(slog.DiscardHandler), Now: func() time.Time {
+		now = now.Add(1)
+		return now.Add(-1)
+	}})
+	x.Changed(&approvals.Request{ID: "r", ToolCallID: "c", Details: approvals.Details{Result: &approvals.CallResult{ReleasedAt: released}}})
+	if len(x.order) != 1 {
+		t.Errorf("%d calls are in order", len(x.order))
+	}
+}
