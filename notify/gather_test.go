@@ -217,3 +217,50 @@ func TestEndedRequestsTakeNoCards(t *testing.T) {
 		shows(t, b, 1300*time.Millisecond, "a=pending b=pending")
 	})
 }
+
+// lostReply is a memory that records the first tick, and answers that it may not have.
+type lostReply struct {
+	*memory
+	lost bool
+}
+
+func (l *lostReply) PutState(ctx context.Context, channel, key string, value []byte, revision uint64) (uint64, error) {
+	written, err := l.memory.PutState(ctx, channel, key, value, revision)
+	if key == "tick" && revision > 0 && !l.lost {
+		l.lost = true
+		return 0, approvals.Unavailable("write", context.DeadlineExceeded)
+	}
+	return written, err
+}
+
+// TestATickWhoseRecordIsUnsure: requests of a digest are announced at its tick, also if it is not known whether
+// the tick was recorded.
+func TestATickWhoseRecordIsUnsure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, m := &follower{}, newMemory()
+		store := &lostReply{memory: m}
+		if _, err := m.PutState(t.Context(), "board", "tick", []byte("1999-01-01T00:00:00Z"), 0); err != nil {
+			t.Fatal(err)
+		}
+		d, err := notify.New(notify.Options{
+			Store: store, Requests: m, Channels: []notify.Setup{{Name: "board", Channel: b}},
+			Routes: notify.Routes{{To: []notify.Destination{{Channel: "board"}}, Digest: 24 * time.Hour}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- d.Run(ctx) }()
+		synctest.Wait()
+		time.Sleep(time.Minute)
+		m.ask("r", "a")
+		shows(t, b, 23*time.Hour, "")
+		shows(t, b, 2*time.Hour, "a=pending")
+		if !store.lost {
+			t.Error("no reply was lost")
+		}
+		stop()
+		<-ended
+	})
+}

@@ -70,6 +70,7 @@ func (s *sweeper) sweep(ctx context.Context, tick time.Time) error {
 	return s.queuePending(ctx, tick)
 }
 
+// first records a tick and reports whether this replica was the first to do so.
 func (s *sweeper) first(ctx context.Context, tick time.Time) (bool, error) {
 	name := s.channel.setup.Name
 	value, revision, err := s.store.State(ctx, name, tickKey)
@@ -89,8 +90,11 @@ func (s *sweeper) first(ctx context.Context, tick time.Time) (bool, error) {
 		return false, err
 	}
 	_, err = s.store.PutState(ctx, name, tickKey, value, revision)
-	if errors.Is(err, approvals.ErrConflict) {
+	switch {
+	case errors.Is(err, approvals.ErrConflict):
 		return false, nil
+	case err != nil: // it may be recorded, so that no other replica sweeps
+		s.swept = tick
 	}
 	return err == nil, err
 }
