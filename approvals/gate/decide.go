@@ -4,8 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/demands"
@@ -22,7 +23,7 @@ type decider struct {
 	noSelfApproval bool
 	conceal        func(context.Context, *approvals.Request, *approvals.Decision) (func(context.Context, bool), error)
 	prove          func(context.Context, *approvals.Request, *approvals.Decision) (string, error)
-	answering      sync.Mutex // while values of a decision are stored, that of another one here must not replace them
+	answering      *semaphore.Weighted // while values of a decision are stored, that of another one here must not replace them
 	now            func() time.Time
 	ids            *approvals.IDSource
 }
@@ -34,8 +35,10 @@ func (d *decider) decide(ctx context.Context, one approvals.Decision) (approvals
 		return approvals.Request{}, err
 	}
 	if len(one.Values)+len(one.Responses) > 0 {
-		d.answering.Lock()
-		defer d.answering.Unlock()
+		if err := d.answering.Acquire(ctx, 1); err != nil {
+			return approvals.Request{}, approvals.Unavailable("wait for another answer", err)
+		}
+		defer d.answering.Release(1)
 	}
 	one.Passkey = ""
 	settle := func(context.Context, bool) {}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/closing"
@@ -120,7 +121,7 @@ func New(o Options) *Gate {
 	}
 	g.decider = &decider{
 		transitions: g.transitions, delegations: g.delegations, grants: o.Grants, checkEdit: o.CheckEdit,
-		noSelfApproval: o.NoSelfApproval, conceal: o.Conceal, prove: o.Prove, now: o.Now, ids: ids,
+		noSelfApproval: o.NoSelfApproval, conceal: o.Conceal, prove: o.Prove, answering: semaphore.NewWeighted(1), now: o.Now, ids: ids,
 	}
 	if o.Results {
 		g.Results = results.New(results.Options{
@@ -235,9 +236,8 @@ func (g *Gate) Prepare(requests []approvals.Request) { g.opener.prepare(requests
 // So a turn that is restored opens its requests again: nobody is asked twice, and decisions
 // of the meantime count. Each hold of a request ends, also where several wait for it.
 //
-// If anything cannot be recorded, the error wraps [approvals.ErrStoreUnavailable] or
-// [approvals.ErrTooLarge], and the requests that this call has recorded are cancelled.
-// Requests of an aborted run are refused with [approvals.ErrRunAborted].
+// If anything cannot be recorded, the error wraps [approvals.ErrStoreUnavailable] or [approvals.ErrTooLarge], and the
+// requests that this call has recorded are cancelled. Requests of an aborted run fail with [approvals.ErrRunAborted].
 func (g *Gate) Open(ctx context.Context, requests []approvals.Request) (*Hold, error) {
 	return g.opener.open(ctx, requests)
 }
@@ -249,14 +249,13 @@ func (g *Gate) Cancel(ctx context.Context, id, reason string) error {
 	return g.transitions.cancel(ctx, id, reason)
 }
 
-// Decide applies the decision of a reviewer. The channel that authenticated the reviewer
-// must have set Channel and the fields of the reviewer. Decide returns the request after
-// the decision: it is still pending if more approvals are required.
+// Decide applies the decision of a reviewer. The channel that authenticated the reviewer must have set Channel and
+// the fields of the reviewer. Decide returns the request after the decision: it is still pending if more approvals
+// are required.
 //
-// It fails with [*approvals.DecidedError] if the request has ended, also by its deadline;
-// [*approvals.ForbiddenError] if this reviewer may not decide; [approvals.ErrUnknownRequest];
-// [*approvals.InvalidError]; [approvals.ErrTooLarge] for an edit or note that does not fit
-// into a record; or [approvals.ErrStoreUnavailable] if the outcome is unknown.
+// It fails with [*approvals.DecidedError] if the request has ended, also by its deadline; [*approvals.ForbiddenError]
+// if this reviewer may not decide; [approvals.ErrUnknownRequest]; [*approvals.InvalidError]; [approvals.ErrTooLarge]
+// for an edit or note that does not fit into a record; or [approvals.ErrStoreUnavailable] if the outcome is unknown.
 func (g *Gate) Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error) {
 	defer g.transitions.closing.Begin(approvals.Request{ID: d.RequestID})() // until what follows is recorded too
 	r, err := g.decider.decide(ctx, d)

@@ -11,9 +11,8 @@ import (
 // are looked for: they may have failed for longer. It reads all requests if there was no index.
 const fewOpen = 2000
 
-// changed applies a revision that the watch reports or that a hold finds. If this process is
-// writing the request, the revision is applied after the write. The final revision that this
-// process has applied is applied again at once: a hold may have been opened since.
+// changed applies a revision that the watch reports or a hold finds: after the write if this process is writing
+// the request. The final revision that it has applied is applied again at once: a hold may have been opened since.
 func (t *transitions) changed(s approvals.Stored) {
 	t.mu.Lock()
 	if w := t.writing[s.Request.ID]; w != nil && !(s.Request.Status.Final() && s.Revision == w.applied) {
