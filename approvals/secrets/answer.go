@@ -57,8 +57,10 @@ func (s *Secrets) confirm(ctx context.Context, one stored) error {
 // withdraw restores the record before the answers to the request, unless another value has
 // replaced this one.
 func (s *Secrets) withdraw(ctx context.Context, one stored) error {
-	s.writing.Lock()
-	defer s.writing.Unlock()
+	if err := begin(ctx, s.writing); err != nil {
+		return err
+	}
+	defer s.writing.Release(1)
 	restored := one
 	if restored.ExpiresAt = s.now().UTC(); one.Before != nil { // else it ends
 		restored.Secret, restored.Value = one.Before.Secret, one.Before.Value

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/mask"
@@ -64,7 +65,7 @@ type Secrets struct {
 	log     *slog.Logger
 	ready   chan struct{}
 
-	writing sync.Mutex // one write at a time
+	writing *semaphore.Weighted // one write at a time
 
 	mu      sync.RWMutex
 	keys    *keys // nil: none is needed yet
@@ -98,7 +99,7 @@ const checkID = "key"
 // [Secrets.Run] reads them.
 func New(o Options) (*Secrets, error) {
 	s := &Secrets{
-		store: o.Store, keyFile: o.KeyFile, now: o.Now, log: o.Log, ready: make(chan struct{}),
+		store: o.Store, keyFile: o.KeyFile, now: o.Now, log: o.Log, ready: make(chan struct{}), writing: semaphore.NewWeighted(1),
 		byID: map[string]stored{}, broken: map[string]error{}, maskers: map[approvals.Principal]*mask.Masker{},
 	}
 	if s.now == nil {

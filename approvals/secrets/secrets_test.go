@@ -374,3 +374,45 @@ func TestKeyFileIsMadeOnce(t *testing.T) {
 		t.Errorf("the folder has %v, %v", files, err)
 	}
 }
+
+// stalled is a store that does not take a second secret before it is released.
+type stalled struct {
+	secrets.Store
+	asked, release chan struct{}
+}
+
+func (s *stalled) CreateSecret(ctx context.Context, id string, sealed []byte) (uint64, error) {
+	s.asked <- struct{}{}
+	<-s.release
+	return s.Store.CreateSecret(ctx, id, sealed)
+}
+
+// A write does not wait for another one that the store does not take, after its caller has given up.
+func TestPromise7_NothingHangs_SecretBehindAnother(t *testing.T) {
+	store := &stalled{openStore(t, t.TempDir()).Secrets, make(chan struct{}, 10), make(chan struct{})}
+	s := run(t, secrets.Options{Store: store, KeyFile: filepath.Join(t.TempDir(), "secrets.key")})
+	first, second := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := s.Set(t.Context(), approvals.Secret{Name: "ONE", Principal: alice}, value)
+		first <- err
+	}()
+	<-store.asked
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	go func() {
+		_, err := s.Set(short, approvals.Secret{Name: "TWO", Principal: alice}, value)
+		second <- err
+	}()
+	select {
+	case err := <-second:
+		if !errors.Is(err, approvals.ErrStoreUnavailable) {
+			t.Errorf("the second secret: %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the second secret waits for the first one")
+	}
+	close(store.release)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+}

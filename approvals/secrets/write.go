@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/mask"
 )
@@ -58,11 +60,21 @@ func (s *Secrets) check(one approvals.Secret, value string) (approvals.Secret, e
 // them.
 const maxFormer = 20
 
+// begin waits until no other write is in progress. The caller releases writing after its own.
+func begin(ctx context.Context, writing *semaphore.Weighted) error {
+	if err := writing.Acquire(ctx, 1); err != nil {
+		return approvals.Unavailable("wait for another write of secrets", err)
+	}
+	return nil
+}
+
 // write stores a secret in place of another one with its id. The values that it replaces stay
 // masked. Replicas may write at the same moment.
 func (s *Secrets) write(ctx context.Context, one stored) (written stored, err error) {
-	s.writing.Lock()
-	defer s.writing.Unlock()
+	if err := begin(ctx, s.writing); err != nil {
+		return one, err
+	}
+	defer s.writing.Release(1)
 	if err := s.prepareKeys(ctx); err != nil {
 		return one, err
 	}
@@ -212,8 +224,10 @@ func (s *Secrets) Delete(ctx context.Context, one approvals.Secret, reviewer str
 	if !exists {
 		return one, fmt.Errorf("secret %s: %w", one.Name, approvals.ErrUnknownSecret)
 	}
-	s.writing.Lock()
-	defer s.writing.Unlock()
+	if err := begin(ctx, s.writing); err != nil {
+		return one, err
+	}
+	defer s.writing.Release(1)
 	if err := s.store.DeleteSecret(ctx, id, 0); err != nil {
 		return one, fmt.Errorf("delete the secret %s: %w", one.Name, err)
 	}
@@ -273,9 +287,11 @@ func (s *Secrets) each(ctx context.Context, chosen func(stored) bool, change fun
 	}
 	s.mu.RUnlock()
 	for id, one := range found {
-		s.writing.Lock()
+		if begin(ctx, s.writing) != nil {
+			return // the context has ended
+		}
 		err := change(ctx, id, one)
-		s.writing.Unlock()
+		s.writing.Release(1)
 		if err != nil && ctx.Err() == nil {
 			s.log.Error("failed to encrypt a secret again, or to remove one that has ended", "name", one.Name, "error", err)
 		}
