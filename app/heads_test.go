@@ -111,3 +111,19 @@ func TestOfferOfHTTP2IsIgnored(t *testing.T) {
 		}
 	}
 }
+
+// A server that declares the coding none has no compression, and its calls are held.
+func TestContentEncodingNone(t *testing.T) {
+	t.Parallel()
+	for encoding, want := range map[string]int{"identity": http.StatusOK, "none": http.StatusOK, "None": http.StatusOK, "gzip": http.StatusBadGateway, "none, gzip": http.StatusBadGateway} {
+		w := build(t, denyAll, func(r *fakemodel.Request) fakemodel.Reply {
+			reply := refusedOnce(r)
+			reply.Header = append(reply.Header, fakemodel.Field{Name: "Content-Encoding", Value: encoding})
+			return reply
+		})
+		c := w.post("/v1/chat/completions", streamedRequest)
+		if got := c.rest(); c.resp.StatusCode != want || leaks(got) != "" || strings.Contains(got, "Understood.") != (want == http.StatusOK) {
+			t.Errorf("%s: status %d, %s", encoding, c.resp.StatusCode, got)
+		}
+	}
+}

@@ -33,7 +33,8 @@ func IsEventStream(contentType []byte) bool {
 	return strings.HasPrefix(strings.ToLower(string(contentType)), "text/event-stream")
 }
 
-// IdentityEncoded reports whether the value of Content-Encoding names no compression.
+// IdentityEncoded reports whether the value of Content-Encoding names no compression. Servers
+// send none, which is no coding, so that proxies do not compress their streams; clients ignore it.
 func IdentityEncoded(encoding []byte) bool {
-	return len(encoding) == 0 || strings.EqualFold(string(encoding), "identity")
+	return len(encoding) == 0 || strings.EqualFold(string(encoding), "identity") || strings.EqualFold(string(encoding), "none")
 }
