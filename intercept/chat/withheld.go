@@ -1,7 +1,7 @@
 package chat
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -40,10 +40,19 @@ func removeDenied(patch *strictjson.Patch, path string, details gjson.Result, c 
 		}
 		return
 	}
-	for at, detail := range details.Array() {
+	var list []string
+	changed := false
+	details.ForEach(func(_, detail gjson.Result) bool {
+		own := strictjson.Patch{JSON: detail.Raw}
 		if c.namesDenied(detail.Get("id").String(), p) {
-			patch.Delete(fmt.Sprintf("%s.%d.id", path, at))
+			own.Delete("id")
+			changed, patch.Err = true, cmp.Or(patch.Err, own.Err)
 		}
+		list = append(list, own.JSON)
+		return true
+	})
+	if changed {
+		patch.Set(path, "["+strings.Join(list, ",")+"]")
 	}
 }
 

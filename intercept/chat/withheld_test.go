@@ -3,6 +3,7 @@ package chat
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
@@ -255,5 +256,24 @@ func TestReasoningOfADeniedWholeAnswer(t *testing.T) {
 	p := play(t, request1, bodies(wholeOf(`{"role":"assistant","reasoning":"One.","tool_calls":[`+call+`]}`), two, whole(`{"role":"assistant","content":"x","reasoning":"Three."}`, "stop")), nil, intercept.Limits{}, intercepttest.DenyAll)
 	if got := gjson.GetBytes(p.Out(), "choices.0.message.reasoning").Str; got != "One.\n\nTwo.\n\nThree." {
 		t.Errorf("three turns: %q", got)
+	}
+}
+
+// Any number of reasoning details may name a denied call: each is read once.
+func TestManyDetailsOfADeniedCall(t *testing.T) {
+	detail := `{"type":"reasoning.encrypted","id":"call_secret","data":"d"}`
+	kept := `{"type":"reasoning.encrypted","data":"d"}`
+	list := func(item string) string { return "[" + strings.TrimSuffix(strings.Repeat(item+",", 10_000), ",") + "]" }
+	call := callList(fn(`"id":"call_secret"`, "x", "{}"))
+	body := whole(strings.Replace(call, "{", `{"reasoning_details":`+list(detail)+",", 1), "tool_calls")
+	began := time.Now()
+	p := play(t, request1, bodies(body), nil, intercept.Limits{MaxBytes: 8 << 20}, func(int, intercept.Call) intercept.Ruling {
+		return intercept.Ruling{ModelMessage: "No.", UserMessage: "Not now."}
+	})
+	if d := time.Since(began); d > 3*time.Second {
+		t.Errorf("10,000 details took %v", d)
+	}
+	if out := string(p.Out()); p.Err != nil || strings.Contains(out, "call_secret") || !strings.Contains(out, list(kept)) {
+		t.Errorf("error %v, got %.500s", p.Err, out)
 	}
 }

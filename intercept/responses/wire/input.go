@@ -60,10 +60,7 @@ const SafetyChecks = "pending_safety_checks"
 
 // WithInput is the entry with another input, see [Form.Takes].
 func (e *Entry) WithInput(f *Form, input string) string {
-	p := strictjson.Patch{JSON: e.Raw}
-	for _, key := range e.Beside {
-		p.Delete(gjson.Escape(key))
-	}
+	p := strictjson.Patch{JSON: e.withoutBeside()}
 	switch strict := strictjson.Strict([]byte(input)) == nil; {
 	case f.Text && (e.Field(f.Field).Type != gjson.JSON || !strict):
 		p.Set(f.Field, strictjson.Quote(input))
@@ -77,6 +74,25 @@ func (e *Entry) WithInput(f *Form, input string) string {
 		return e.Raw
 	}
 	return p.JSON
+}
+
+// withoutBeside is the entry without the fields in which some client could look for an input.
+func (e *Entry) withoutBeside() string {
+	if len(e.Beside) == 0 {
+		return e.Raw
+	}
+	beside := make(map[string]bool, len(e.Beside))
+	for _, key := range e.Beside {
+		beside[key] = true
+	}
+	var fields []string
+	gjson.Parse(e.Raw).ForEach(func(k, v gjson.Result) bool {
+		if !beside[k.Str] {
+			fields = append(fields, k.Raw+":"+v.Raw)
+		}
+		return true
+	})
+	return "{" + strings.Join(fields, ",") + "}"
 }
 
 func (e *Entry) setActions(p *strictjson.Patch, input gjson.Result) {
