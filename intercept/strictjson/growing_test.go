@@ -113,12 +113,13 @@ func FuzzWhole(f *testing.F) {
 	for _, in := range growingCases {
 		f.Add(in, uint(0xaa))
 	}
+	f.Add("\"\xed\xe2\"\xed", uint(70))
 	f.Fuzz(func(t *testing.T, in string, calls uint) {
 		var text Fragments
 		for i := 0; in != ""; i++ {
 			_, n := utf8.DecodeRuneInString(in)
 			switch {
-			case halfAt(in, 0) != 0:
+			case halfAt(in, 0) != 0 && in[1]&0xc0 == 0x80 && in[2]&0xc0 == 0x80:
 				n = 3
 			case in[:n] == "\xed" || !utf8.ValidString(in[:n]):
 				return // not from JSON
