@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -213,17 +214,52 @@ func lostCalls(plan *intercept.Plan, stop string) bool {
 // verdicts removes the provider's verdicts on calls that do not reach the agent, or not
 // unchanged.
 func (e *edit) verdicts(path string) {
+	results := gjson.Get(e.JSON, path)
+	changed := make(map[string]bool) // ids of such calls
 	for _, b := range e.answer.body.blocks.list {
-		if _, edited := e.plan.Edit(&b.Unit); b.call == nil || b.call.id == "" || (!edited && !e.drops(b)) {
-			continue
-		}
-		for i := range gjson.Get(e.JSON, path).Array() {
-			e.Delete(fmt.Sprintf("%s.%d.status.tool_uses.%s", path, i, gjson.Escape(b.call.id)))
-		}
-		if strings.Contains(gjson.Get(e.JSON, path).Raw, b.call.id) {
-			e.Delete(path)
+		if _, edited := e.plan.Edit(&b.Unit); b.call != nil && b.call.id != "" && (edited || e.drops(b)) {
+			changed[b.call.id] = true
 		}
 	}
+	if len(changed) == 0 || !results.Exists() {
+		return
+	}
+	raw := results.Raw
+	if results.IsArray() {
+		raw = e.withoutVerdicts(results, changed)
+	}
+	for id := range changed {
+		if strings.Contains(raw, id) {
+			e.Delete(path)
+			return
+		}
+	}
+	if raw != results.Raw {
+		e.Set(path, raw)
+	}
+}
+
+// withoutVerdicts is a list of the provider's results without the verdicts on some calls.
+func (e *edit) withoutVerdicts(results gjson.Result, on map[string]bool) string {
+	var list []string
+	removed := false
+	results.ForEach(func(_, result gjson.Result) bool {
+		p := strictjson.Patch{JSON: result.Raw}
+		result.Get("status.tool_uses").ForEach(func(id, _ gjson.Result) bool {
+			if on[id.Str] {
+				p.Delete("status.tool_uses." + gjson.Escape(id.Str))
+				removed = true
+			}
+			return true
+		})
+		e.Err = cmp.Or(e.Err, p.Err)
+		list = append(list, p.JSON)
+		return true
+	})
+	if !removed {
+		return results.Raw
+	}
+	return "[" + strings.Join(list, ",") + "]"
 }
 
 // usage adds the usage of the bodies before.
