@@ -2,37 +2,54 @@ package strictjson
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
-	"github.com/tidwall/sjson"
 )
 
 // AddUsage returns the usage object sum with every number of the usage object more added,
-// at any depth. Fields that only one has are kept. Both must be strict JSON or empty.
-func AddUsage(sum, more []byte) []byte {
+// also of the objects in it. Fields that only one has are kept. Both must be strict JSON or empty.
+func AddUsage(sum, more []byte) []byte { return addUsage(sum, more, 0) }
+
+// addUsage is [AddUsage] at a depth. Beyond maxDepth it keeps the sum: each level reads all
+// levels below it again.
+func addUsage(sum, more []byte, depth int) []byte {
 	if len(sum) == 0 || gjson.ParseBytes(sum).Type == gjson.Null {
 		return more
 	}
-	gjson.ParseBytes(more).ForEach(func(key, value gjson.Result) bool {
-		path := gjson.Escape(key.String())
-		old := gjson.GetBytes(sum, path)
-		var merged []byte
-		switch {
-		case value.IsObject() && old.IsObject():
-			merged = AddUsage([]byte(old.Raw), []byte(value.Raw))
-		case value.Type == gjson.Number && old.Type == gjson.Number:
-			merged = addNumbers(old, value)
-		case !old.Exists() || old.Type == gjson.Null:
-			merged = []byte(value.Raw)
-		default:
-			return true
+	if !gjson.ParseBytes(more).IsObject() || depth == maxDepth {
+		return sum
+	}
+	var fields []string
+	added := gjson.ParseBytes(more).Map()
+	gjson.ParseBytes(sum).ForEach(func(key, old gjson.Result) bool {
+		value, ok := added[key.Str]
+		if delete(added, key.Str); ok {
+			old.Raw = addValues(old, value, depth)
 		}
-		if next, err := sjson.SetRawBytes(sum, path, merged); err == nil {
-			sum = next
+		fields = append(fields, key.Raw+":"+old.Raw)
+		return true
+	})
+	gjson.ParseBytes(more).ForEach(func(key, value gjson.Result) bool {
+		if _, ok := added[key.Str]; ok {
+			fields = append(fields, key.Raw+":"+value.Raw)
 		}
 		return true
 	})
-	return sum
+	return []byte("{" + strings.Join(fields, ",") + "}")
+}
+
+// addValues returns the sum of two values of a field, or the first where they have none.
+func addValues(old, value gjson.Result, depth int) string {
+	switch {
+	case value.IsObject() && old.IsObject():
+		return string(addUsage([]byte(old.Raw), []byte(value.Raw), depth+1))
+	case value.Type == gjson.Number && old.Type == gjson.Number:
+		return string(addNumbers(old, value))
+	case old.Type == gjson.Null:
+		return value.Raw
+	}
+	return old.Raw
 }
 
 // addNumbers adds integers exactly, anything else as floating point.
