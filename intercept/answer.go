@@ -40,7 +40,7 @@ func (a *Answer) Begin(string) {
 	traits := a.codec.Traits()
 	a.filter = filter{codec: a.codec, allowed: a.limits.Pass, delays: traits.Delays, resumes: traits.Resumes, continued: a.continued}
 	a.kept, a.templates, a.complete = HoldBuffer[[]*Unit]{}, templates{}, false
-	a.budget.buffered = 0
+	a.budget.buffered, a.budget.errors = 0, 0
 	a.body.Begin(a.limits.MaxBytes)
 	a.body.Texts.Names = traits.Texts
 	a.codec.Begin()
@@ -86,7 +86,7 @@ func (a *Answer) readWhole(framed bool) error {
 	if err != nil {
 		return err
 	}
-	if err := a.limits.quoted([][]byte{value}, false); err != nil {
+	if err := a.limits.quoted([][]byte{value}, false, &a.budget); err != nil {
 		return err
 	}
 	a.reading = Part{Bytes: value, answer: a}
@@ -171,7 +171,7 @@ func (a *Answer) fail(p *Part) error {
 	if slices.ContainsFunc(p.units, func(u *Unit) bool { return u != nil && u.Call }) {
 		return NotUnderstood("it reports an error and a call in one event")
 	}
-	if err := a.limits.quoted(p.Payloads, true); err != nil {
+	if err := a.limits.quoted(p.Payloads, true, &a.budget); err != nil {
 		return err
 	}
 	a.codec.Disposed(p, Voided)
@@ -181,8 +181,9 @@ func (a *Answer) fail(p *Part) error {
 }
 
 // quoted refuses an error that quotes what the agent must not see. Failed reports that the
-// payloads are about an error; in others only the field error is.
-func (l *Limits) quoted(payloads [][]byte, failed bool) error {
+// payloads are about an error; in others only the field error is. To check one costs a reading
+// of the request, so b bounds them.
+func (l *Limits) quoted(payloads [][]byte, failed bool, b *budget) error {
 	if l.Quotes == nil {
 		return nil
 	}
@@ -191,6 +192,9 @@ func (l *Limits) quoted(payloads [][]byte, failed bool) error {
 		return nil
 	}
 	for _, failure := range payloads {
+		if b.errors++; b.errors > maxErrors {
+			return NotUnderstood("it has more than %d events after an error", maxErrors)
+		}
 		if response := gjson.GetBytes(failure, "response"); response.Exists() {
 			failure = []byte(response.Get("error").Raw) // the rest repeats the request
 		} else if !failed {
@@ -202,6 +206,9 @@ func (l *Limits) quoted(payloads [][]byte, failed bool) error {
 	}
 	return nil
 }
+
+// maxErrors is how many events of a body are compared with the request.
+const maxErrors = 100
 
 // known takes a part of a known form, which passes or is held as the part from which the
 // form was learned.

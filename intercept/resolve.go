@@ -99,7 +99,10 @@ func (p *Plan) Denial(before int) string {
 func (p *Plan) Store(n int) error { return p.budget.store(n) }
 
 // budget bounds the bytes that are kept of an answer; 0 for no limit.
-type budget struct{ max, buffered, stored int }
+type budget struct {
+	max, buffered, stored int
+	errors                int // events of the body that were compared with the request
+}
 
 func (b *budget) buffer(n int) error {
 	if b.buffered += n; b.max > 0 && b.buffered > b.max {

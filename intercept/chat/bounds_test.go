@@ -122,6 +122,31 @@ func TestManyFieldsOfAnItem(t *testing.T) {
 	}
 }
 
+// To look for a quotation in an event after an error costs a reading of the request, where
+// something is hidden: only so many events may follow.
+func TestErrorsAreBounded(t *testing.T) {
+	fault := "data: {\"error\":{\"message\":\"x\"}}\n\n"
+	for name, body := range map[string]string{
+		"events": role + strings.Repeat(fault, 1000),
+		"lines":  role + strings.Repeat(fault[:len(fault)-1], 1000) + "\n",
+	} {
+		for hidden, refused := range map[bool]string{true: "more than 100 events after an error", false: ""} {
+			compared := 0
+			p := newPlayer(t, request1, 1<<20, intercept.Limits{Quotes: func() func([]byte) bool {
+				if !hidden {
+					return nil
+				}
+				return func([]byte) bool { compared++; return false }
+			}})
+			p.Answer.Begin("")
+			_, err := p.Answer.Write([]byte(body))
+			if checkRefused(t, name, err, refused); compared > 100 {
+				t.Errorf("%s: the request was read %d times", name, compared)
+			}
+		}
+	}
+}
+
 // A short field of a long event does not keep the event in memory.
 func TestFieldsDoNotKeepTheirEvents(t *testing.T) {
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 2 << 20})
