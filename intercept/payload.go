@@ -44,6 +44,9 @@ func (p *Part) split(calls bool, texts *strictjson.Texts) error {
 		p.Payloads, p.Abridged = [][]byte{joined}, []strictjson.Abridged{a}
 		return nil
 	}
+	if len(event.Data) > maxPayloads {
+		return NotUnderstood("more than %d events are separated by single newlines", maxPayloads)
+	}
 	for _, line := range event.Data {
 		a, ok := readable(line, texts)
 		if !ok {
@@ -54,6 +57,10 @@ func (p *Part) split(calls bool, texts *strictjson.Texts) error {
 	p.Payloads = event.Data
 	return nil
 }
+
+// maxPayloads is how many payloads a part has at most. A decoded one needs a hundred times
+// the memory of a short line.
+const maxPayloads = 1 << 16
 
 // Payloads finds the payloads of a part of the body, see [Payloads]. Every reader of a
 // stream must read the same parts of it: a part that some readers skip is an error beside
