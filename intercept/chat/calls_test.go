@@ -2,13 +2,12 @@ package chat
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat/wire"
+	"github.com/heldcall/heldcall/internal/testing/cost"
 )
 
 // Each fragment belongs to one call. Where clients disagree, the call is ambiguous.
@@ -58,38 +57,35 @@ func TestAssembler(t *testing.T) {
 // Fragments whose names differ ask, each, whether the arguments before them are whole. The
 // memory for that grows with the arguments, not with their square.
 func TestNamesCostNoMoreThanTheirArguments(t *testing.T) {
-	allocated := func(n int) uint64 {
+	cost.Linear(t, 100, func(n int) func() {
 		p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 64 << 20})
 		p.Answer.Begin("")
 		body := role + opening(0, "", "a", `["`) + strings.Repeat(event(`{"tool_calls":[{"index":0,"function":{"name":"b","arguments":"`+strings.Repeat("y", 1000)+`"}}]}`, "null"), n)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		if _, err := p.Answer.Write([]byte(body)); err != nil {
-			t.Fatal(err)
+		return func() {
+			if _, err := p.Answer.Write([]byte(body)); err != nil {
+				t.Fatal(err)
+			}
 		}
-		runtime.ReadMemStats(&after)
-		return after.TotalAlloc - before.TotalAlloc
-	}
-	if one, four := allocated(100), allocated(400); four > 8*one {
-		t.Errorf("100 fragments cost %d bytes, 400 cost %d", one, four)
-	}
+	})
 }
 
 // A fragment in a message is compared with the arguments before it only if it can repeat them.
 func TestFragmentsInAMessageCostTheirLength(t *testing.T) {
-	var r assembler
-	opening := &wire.Fragment{Place: wire.InMessage, HasIndex: true, ID: "id", Name: "name", Args: strings.Repeat("a", 1<<20)}
-	r.take(opening)
-	empty := &wire.Fragment{Place: wire.InMessage, HasIndex: true, ID: "id", Name: "name"}
-	began := time.Now()
-	for range 20_000 { // 20 GB of arguments, if each is compared
-		r.take(empty)
+	after := func(n int) func() {
+		var r assembler
+		opening := &wire.Fragment{Place: wire.InMessage, HasIndex: true, ID: "id", Name: "name", Args: strings.Repeat("a", n)}
+		r.take(opening)
+		return func() {
+			for range 2_000 {
+				r.take(&wire.Fragment{Place: wire.InMessage, HasIndex: true, ID: "id", Name: "name"})
+			}
+			if r.take(opening); r.calls[0].args.Len() != n || len(r.calls) != 1 {
+				t.Fatalf("a repetition of the call is added to it: %d calls, %d bytes", len(r.calls), r.calls[0].args.Len())
+			}
+		}
 	}
-	if d := time.Since(began); d > time.Second {
-		t.Errorf("20,000 empty fragments after 1 MiB of arguments took %v", d)
-	}
-	if r.take(opening); r.calls[0].args.Len() != 1<<20 || len(r.calls) != 1 {
-		t.Errorf("a repetition of the call is added to it: %d calls, %d bytes", len(r.calls), r.calls[0].args.Len())
+	if ratio := cost.Ratio(after(1<<10), after(1<<16)); ratio > 10 {
+		t.Errorf("after 64 times as many arguments, empty fragments take %.1f times as long", ratio)
 	}
 }
 

@@ -2,35 +2,16 @@ package responses
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/responses/history"
+	"github.com/heldcall/heldcall/internal/testing/cost"
 )
 
 // Agents and upstreams send bodies of any size. The cost of a body grows with its size,
 // and no faster: otherwise one body of a few megabytes stops heldcall for all.
-
-// allocated returns the number of bytes that fn allocates.
-func allocated(fn func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	fn()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
-
-// linear fails where four times the size costs more than eight times as much. A cost that
-// grows with the square of the size would be sixteen times as much.
-func linear(t *testing.T, n int, prepare func(n int) func()) {
-	t.Helper()
-	one, four := allocated(prepare(n)), allocated(prepare(4*n))
-	if four > 8*one {
-		t.Errorf("of %d it costs %d bytes, of %d it costs %d", n, one, 4*n, four)
-	}
-}
 
 // series is n elements of an array, made of their numbers.
 func series(n int, element func(i int) string) string {
@@ -59,7 +40,7 @@ func TestGrowthOfACompactedHistory(t *testing.T) {
 		"calls": func(i int) string { return function(fmt.Sprint(i), "bash", ls) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			linear(t, 60, func(n int) func() {
+			cost.Linear(t, 60, func(n int) func() {
 				e := asked(`{"model":"m","input":[` + series(n, item) + `]}`)
 				e.Path = history.Root + history.Compacting
 				p := newPlayer(t, e, 1<<24, intercept.Limits{})
@@ -104,7 +85,7 @@ func TestGrowthOfAHistory(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			linear(t, 150, func(n int) func() {
+			cost.Linear(t, 150, func(n int) func() {
 				r := accepted(t, asked(`{"model":"m","input":[`+call+","+output+","+series(n, item)+`]}`))
 				return func() { r.Splice(records) }
 			})
@@ -114,7 +95,7 @@ func TestGrowthOfAHistory(t *testing.T) {
 
 // The ends of an input do not show it, and clients read halves of characters in it.
 func TestGrowthOfAnInputWithManyEnds(t *testing.T) {
-	linear(t, 100, func(n int) func() {
+	cost.Linear(t, 100, func(n int) func() {
 		const of = `"item_id":"fc_1","output_index":0,`
 		s := newScript("resp_1").begin()
 		s.event("response.output_item.added", `"output_index":0,"item":{"type":"function_call","id":"fc_1","call_id":"call_1","name":"bash","arguments":"","status":"in_progress"}`)

@@ -17,7 +17,7 @@ func addUsage(sum, more []byte, depth int) []byte {
 	if len(sum) == 0 || gjson.ParseBytes(sum).Type == gjson.Null {
 		return more
 	}
-	if !gjson.ParseBytes(more).IsObject() || depth == maxDepth {
+	if !gjson.ParseBytes(sum).IsObject() || !gjson.ParseBytes(more).IsObject() || depth == maxDepth {
 		return sum
 	}
 	var fields []string

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/heldcall/heldcall/internal/testing/cost"
 )
 
 func TestAddUsage(t *testing.T) {
@@ -17,6 +18,8 @@ func TestAddUsage(t *testing.T) {
 		{`{"a.b":1}`, `{"a.b":2}`, `{"a.b":3}`},
 		{`{"total_tokens": 3}`, ``, `{"total_tokens": 3}`},
 		{`{"a":1,"b":null,"\u0063":3}`, `{"d":null,"c":4,"b":{"e":1},"a":"x","":5}`, `{"a":1,"b":{"e":1},"\u0063":7,"d":null,"":5}`},
+		{`5`, `{"a":1}`, `5`},
+		{`[1]`, `{"a":1}`, `[1]`},
 		{`{"n":9007199254740993}`, `{"n":1}`, `{"n":9007199254740994}`},
 	}
 	for _, tt := range tests {
@@ -32,11 +35,9 @@ func TestAddUsageOfManyFields(t *testing.T) {
 	for i := range 20_000 {
 		fmt.Fprintf(&fields, `,"f%d":1`, i)
 	}
-	usage := "{" + fields.String()[1:] + "}"
-	began := time.Now()
-	got := string(AddUsage([]byte(usage), []byte(usage)))
-	if d := time.Since(began); d > 2*time.Second {
-		t.Errorf("20,000 fields took %v", d)
+	usage, got := "{"+fields.String()[1:]+"}", ""
+	if n := cost.Allocated(func() { got = string(AddUsage([]byte(usage), []byte(usage))) }); n > 100*uint64(len(usage)) {
+		t.Errorf("%d bytes of fields allocate %d", len(usage), n)
 	}
 	if want := strings.ReplaceAll(usage, ":1", ":2"); got != want {
 		t.Errorf("got %.100s", got)
@@ -46,10 +47,9 @@ func TestAddUsageOfManyFields(t *testing.T) {
 // Objects that nest deeper than any usage does are kept as they are.
 func TestAddUsageOfDeepFields(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, 2_000) + `{"b":1,"c":"` + strings.Repeat("x", 1<<20) + `"}` + strings.Repeat("}", 2_000)
-	began := time.Now()
-	got := string(AddUsage([]byte(`{"n":1,"a":`+deep+`}`), []byte(`{"n":2,"a":`+deep+`}`)))
-	if d := time.Since(began); d > 2*time.Second {
-		t.Errorf("2,000 levels took %v", d)
+	got := ""
+	if n := cost.Allocated(func() { got = string(AddUsage([]byte(`{"n":1,"a":`+deep+`}`), []byte(`{"n":2,"a":`+deep+`}`))) }); n > 1000*uint64(len(deep)) {
+		t.Errorf("%d bytes of objects in objects allocate %d", len(deep), n)
 	}
 	if got != `{"n":3,"a":`+deep+`}` {
 		t.Errorf("got %.100s", got)

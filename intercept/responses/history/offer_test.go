@@ -3,11 +3,11 @@ package history
 import (
 	"fmt"
 	"net/http"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/internal/testing/cost"
 )
 
 // post is a request with a body.
@@ -177,23 +177,20 @@ func TestAgentApprovesNoCallOfAServer(t *testing.T) {
 
 // The cost of requiring approval grows with the number of offers, and not with its square.
 func TestGrowthOfAnOffer(t *testing.T) {
-	cost := func(form string, n int) uint64 {
-		servers := make([]string, n)
-		for i := range servers {
-			servers[i] = fmt.Sprintf(`{"type":"mcp","server_label":"%d","require_approval":"never"}`, i)
-		}
-		r := accept(t, post(fmt.Sprintf(form, strings.Join(servers, ","))))
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		if changed := r.RequireApproval(); changed != n {
-			t.Fatalf("%d of %d changed", changed, n)
-		}
-		runtime.ReadMemStats(&after)
-		return after.TotalAlloc - before.TotalAlloc
-	}
 	for name, form := range offering {
-		if one, four := cost(form, 60), cost(form, 240); four > 8*one { // with the square it would be 16
-			t.Errorf("%s: 60 offers cost %d bytes, 240 cost %d", name, one, four)
-		}
+		t.Run(name, func(t *testing.T) {
+			cost.Linear(t, 60, func(n int) func() {
+				servers := make([]string, n)
+				for i := range servers {
+					servers[i] = fmt.Sprintf(`{"type":"mcp","server_label":"%d","require_approval":"never"}`, i)
+				}
+				r := accept(t, post(fmt.Sprintf(form, strings.Join(servers, ","))))
+				return func() {
+					if changed := r.RequireApproval(); changed != n {
+						t.Fatalf("%d of %d changed", changed, n)
+					}
+				}
+			})
+		})
 	}
 }
