@@ -49,13 +49,30 @@ type transitions struct {
 	recent  []finished             // final requests of the first load, until it is reconciled
 }
 
-// transition is a change of one request that this process is writing. A revision that the
-// watch reports meanwhile is kept in seen: a hold must not end before the event of the
-// transition is in the audit log.
+// transition is a change of one request that this process is writing, or that the watch has
+// not reported yet. A revision that the watch reports meanwhile is kept in seen: a hold must
+// not end before the event of the transition is in the audit log.
 type transition struct {
 	writers int
+	written uint64 // the last revision that this process wrote
 	applied uint64 // the last revision that was applied
 	seen    *approvals.Stored
+}
+
+// admits notes a revision that is reported, and reports whether it may be applied now.
+func (w *transition) admits(s *approvals.Stored) bool {
+	if w.writers == 0 {
+		return s.Revision >= w.written // else it is reported late
+	}
+	if w.seen == nil || s.Revision > w.seen.Revision {
+		w.seen = s
+	}
+	return s.Request.Status.Final() && s.Revision == w.applied // a hold may have been opened since
+}
+
+// reported reports whether the watch has reported what was written.
+func (w *transition) reported() bool {
+	return w.written == 0 || (w.seen != nil && w.seen.Revision >= w.written)
 }
 
 // finished is a final request that the first load found.
@@ -97,6 +114,7 @@ func (t *transitions) do(ctx context.Context, id string, step func(*approvals.Re
 		if err != nil {
 			return s.Request, err
 		}
+		t.wrote(id, revision)
 		t.record(ctx, &s.Request, &r)
 		t.apply(approvals.Stored{Request: r, Revision: revision, At: t.now().UTC()})
 		return r, nil
@@ -151,7 +169,16 @@ func (t *transitions) begin(id string) {
 	w.writers++
 }
 
-// isWriting reports whether this process is changing a request.
+// wrote marks that this process has written a revision.
+func (t *transitions) wrote(id string, revision uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w := t.writing[id]
+	w.written = max(w.written, revision)
+}
+
+// isWriting reports whether this process is changing a request, or the watch has not reported
+// its change yet.
 func (t *transitions) isWriting(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -164,7 +191,7 @@ func (t *transitions) end(id string) {
 	w := t.writing[id]
 	w.writers--
 	last := w.writers == 0
-	if last {
+	if last && w.reported() {
 		delete(t.writing, id)
 	}
 	t.mu.Unlock()

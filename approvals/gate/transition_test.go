@@ -103,6 +103,13 @@ func TestTransition(t *testing.T) {
 		if c.decided != errors.As(err, new(*approvals.DecidedError)) || (!c.decided && !errors.Is(err, c.want)) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
+		if len(c.steps) > 0 {
+			if !tr.isWriting(requestID) {
+				t.Errorf("%s: it is not being written, and the watch has not reported it", name)
+			}
+			tr.changed(approvals.Stored{Request: pending, Revision: 7, At: opened}) // late
+			tr.changed(s.stored)
+		}
 		if !slices.Equal(s.steps, c.steps) || isDone(h) != c.done || len(tr.writing) != 0 {
 			t.Errorf("%s: wrote %q, want %q; the hold is done: %t; %d are being written", name, s.steps, c.steps, isDone(h), len(tr.writing))
 		}

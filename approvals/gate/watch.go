@@ -12,15 +12,17 @@ import (
 const fewOpen = 2000
 
 // changed applies a revision that the watch reports or a hold finds: after the write if this process is writing
-// the request. The final revision that it has applied is applied again at once: a hold may have been opened since.
+// the request.
 func (t *transitions) changed(s approvals.Stored) {
 	t.mu.Lock()
-	if w := t.writing[s.Request.ID]; w != nil && !(s.Request.Status.Final() && s.Revision == w.applied) {
-		if w.seen == nil || s.Revision > w.seen.Revision {
-			w.seen = &s
+	if w := t.writing[s.Request.ID]; w != nil {
+		if !w.admits(&s) {
+			t.mu.Unlock()
+			return
 		}
-		t.mu.Unlock()
-		return
+		if w.writers == 0 {
+			delete(t.writing, s.Request.ID)
+		}
 	}
 	if s.Request.Status.Final() && t.recent != nil {
 		t.recent = append(t.recent, finished{s.Request.ID, s.At})
