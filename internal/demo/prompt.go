@@ -153,7 +153,7 @@ func (p *prompt) review(ctx context.Context) error {
 			return p.failed
 		case event, ok := <-events:
 			if !ok {
-				return errors.New("lost the event stream")
+				return cmp.Or(ctx.Err(), errors.New("lost the event stream"))
 			}
 			next, err := p.take(ctx, event, held)
 			if err != nil {
