@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"runtime"
 	"testing"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/testing/cost"
 	"github.com/heldcall/heldcall/notify"
 )
 
@@ -61,18 +61,12 @@ func TestQueuedEventsAreSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	heap := func() uint64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	before := heap()
+	before := cost.InUse()
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- d.Run(ctx) }()
 	<-f.over
-	if grown := int64(heap()) - int64(before); grown > events*size/2 {
+	if grown := cost.InUse() - before; grown > events*size/2 {
 		t.Errorf("%d events of %d bytes hold %d bytes", events, 2*size, grown)
 	}
 	close(down.gate)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/testing/cost"
 )
 
 // memoryRuns has one run and the requests of it. The other methods of a store are missing.
@@ -231,19 +232,13 @@ func TestWaitingForAPausedRunTakesNoMemory(t *testing.T) {
 	r.SignalChanged(approvals.PrincipalSignal{Principal: who, Action: approvals.SignalPause, Since: opened})
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	heap := func() uint64 {
-		var stats runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&stats)
-		return stats.HeapAlloc
-	}
-	before := heap()
+	before := cost.InUse()
 	for i := range 20_000 {
 		if err := r.AwaitResume(gone, fmt.Sprintf("%0200d", i), who); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
 	}
-	if after := heap(); after > before+1<<20 {
+	if after := cost.InUse(); after > before+1<<20 {
 		t.Errorf("%d bytes are in use after %d before", after, before)
 	}
 	runtime.KeepAlive(r)

@@ -156,18 +156,14 @@ func TestFieldsDoNotKeepTheirEvents(t *testing.T) {
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 2 << 20})
 	p.Answer.Begin("")
 	long := strings.Repeat("a", 1<<20)
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
+	before := cost.InUse()
 	for i := range 40 {
 		delta := fmt.Sprintf(`{"content":"a","unknown":"%s","reasoning_%d":"a","audio":{"id":"a"}}`, long, i)
 		if _, err := p.Answer.Write([]byte(of(i, delta, "null"))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 16<<20 {
+	if grown := cost.InUse() - before; grown > 16<<20 {
 		t.Errorf("40 events of 1 MiB with short fields keep %d bytes", grown)
 	}
 	runtime.KeepAlive(p)

@@ -65,10 +65,8 @@ func TestGrowingFieldsAreBounded(t *testing.T) {
 func TestFieldsDoNotKeepTheirEvents(t *testing.T) {
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 2 << 20})
 	p.Answer.Begin("")
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
 	long := strings.Repeat("a", 1<<20)
+	before := cost.InUse()
 	for i := range 40 {
 		event := opened(i, `{"type":"text","text":""}`) + sent("content_block_delta", fmt.Sprintf(`"index":%d,"unknown":"%s","delta":{"type":"text_delta","text":"a"}`, i, long))
 		if i == 0 {
@@ -78,9 +76,7 @@ func TestFieldsDoNotKeepTheirEvents(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 16<<20 {
+	if grown := cost.InUse() - before; grown > 16<<20 {
 		t.Errorf("40 events of 1 MiB with a letter of text keep %d bytes", grown)
 	}
 	runtime.KeepAlive(p)

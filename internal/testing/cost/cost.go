@@ -16,6 +16,14 @@ func Allocated(work func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
+// InUse returns the bytes of the heap that are in use after a garbage collection.
+func InUse() int64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
 // Linear fails if work of four times the size allocates more than eight times as many bytes: it would be sixteen times
 // as many if they grew with the square of the size. Prepare returns the work of a size.
 func Linear(t testing.TB, n int, prepare func(n int) func()) {
