@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -19,20 +17,169 @@ const module = "github.com/heldcall/heldcall"
 // floors are the packages from bottom to top. A package imports only what stands
 // on a lower floor. A name that ends in /... stands for a whole tree.
 var floors = [][]string{
-	{"internal/completion", "approvals/toolschema", "internal/strictyaml", "internal/sanitize", "approvals", "intercept/sse", "proxy/agentconn", "internal/telemetry", "internal/testing/cassettes", "internal/testing/testdeps", "internal/humanize", "internal/testing/fakeslack", "internal/testing/golden", "internal/testing/cost", "internal/testing/fakeidp", "internal/testing/authenticator", "notify/webpush/pushtest", "console/query", "intercept/strictjson", "internal/memory", "proxy/mediatype", "proxy/ownstack", "approvals/policy/detect", "approvals/policy/shell/quoting", "internal/recent", "internal/filelock"},
-	{"approvals/policy/match", "approvals/policy/shell/programs", "approvals/policy/shell/straightline", "approvals/policy/shell/loosetext", "approvals/audit", "approvals/demands", "approvals/grants", "approvals/heldturns", "approvals/reviewers", "console/problem", "console/live", "internal/testing/fakemodel", "notify", "approvals/store/natskv", "approvals/store/requestindex", "approvals/closing", "app/configfile", "approvals/results", "approvals/runs", "intercept/notice", "intercept/outline", "intercept/toolresult", "internal/mask", "internal/secretinput", "internal/discovery"},
-	{"approvals/questions", "intercept", "approvals/policy/shell", "approvals/policy/workspace", "console/client", "console/oidc", "console/passkeys", "internal/schema", "approvals/store/subjects", "console/sessions", "console/inbox", "notify/slack", "notify/webhook", "notify/shoutrrr", "notify/webpush", "internal/testing/natscluster"},
-	{"approvals/gate", "proxy/packed", "proxy/upstream", "proxy/conversation", "proxy/leakcheck", "intercept/intercepttest", "intercept/responses/wire", "intercept/chat/wire", "intercept/chat/history", "intercept/wrapped", "intercept/messages/history", "notify/nats", "console/watch", "internal/schema/schematest", "approvals/store/embedded", "approvals/store/eventlog", "console/openapi", "console/access", "approvals/policy/resource", "internal/auditreport", "approvals/secrets"},
-	{"proxy/stateless", "intercept/messages", "proxy/route", "intercept/responses/history", "intercept/chat", "proxy/offers", "approvals/store", "console", "approvals/policy/rule", "approvals/policy/starter", "approvals/policy/suggest", "notify/nats/contract", "notify/nats/contract/contracttest", "approvals/policy/handles", "approvals/policy/effects"},
-	{"intercept/responses", "approvals/policy", "approvals/approvalstest", "notify/notifytest", "proxy/parking"},
-	{"proxy/trace", "approvals/judge", "approvals/policy/cases", "internal/textview", "proxy/asking", "proxy/hosted"},
-	{"internal/policyreplay", "internal/lookup", "proxy/exchange", "proxy/results"},
-	{"internal/policylearn", "proxy/turn"},
-	{"proxy"},
-	{"app"},
-	{"internal/launch", "internal/demo", "internal/connect"},
-	{"cmd/heldcall"},
-	{"dashboards", "internal/testing/agents", "internal/testing/attention", "internal/testing/bench", "internal/testing/clients/...", "internal/testing/conformance", "internal/testing/faults", "internal/testing/ui", "examples/..."},
+	{
+		"approvals",
+		"approvals/policy/detect",
+		"approvals/policy/shell/quoting",
+		"approvals/toolschema",
+		"console/query",
+		"intercept/sse",
+		"intercept/strictjson",
+		"internal/completion",
+		"internal/filelock",
+		"internal/humanize",
+		"internal/memory",
+		"internal/recent",
+		"internal/sanitize",
+		"internal/strictyaml",
+		"internal/telemetry",
+		"internal/testing/authenticator",
+		"internal/testing/cassettes",
+		"internal/testing/cost",
+		"internal/testing/fakeidp",
+		"internal/testing/fakeslack",
+		"internal/testing/golden",
+		"internal/testing/testdeps",
+		"notify/webpush/pushtest",
+		"proxy/agentconn",
+		"proxy/mediatype",
+		"proxy/ownstack",
+	},
+	{
+		"app/configfile",
+		"approvals/audit",
+		"approvals/closing",
+		"approvals/demands",
+		"approvals/grants",
+		"approvals/heldturns",
+		"approvals/policy/match",
+		"approvals/policy/shell/loosetext",
+		"approvals/policy/shell/programs",
+		"approvals/policy/shell/straightline",
+		"approvals/results",
+		"approvals/reviewers",
+		"approvals/runs",
+		"approvals/store/natskv",
+		"approvals/store/requestindex",
+		"console/live",
+		"console/problem",
+		"intercept/notice",
+		"intercept/outline",
+		"intercept/toolresult",
+		"internal/discovery",
+		"internal/mask",
+		"internal/secretinput",
+		"internal/testing/fakemodel",
+		"notify",
+	},
+	{
+		"approvals/policy/shell",
+		"approvals/policy/workspace",
+		"approvals/questions",
+		"approvals/store/subjects",
+		"console/client",
+		"console/inbox",
+		"console/oidc",
+		"console/passkeys",
+		"console/sessions",
+		"intercept",
+		"internal/schema",
+		"internal/testing/natscluster",
+		"notify/shoutrrr",
+		"notify/slack",
+		"notify/webhook",
+		"notify/webpush",
+	},
+	{
+		"approvals/gate",
+		"approvals/policy/resource",
+		"approvals/secrets",
+		"approvals/store/embedded",
+		"approvals/store/eventlog",
+		"console/access",
+		"console/openapi",
+		"console/watch",
+		"intercept/chat/history",
+		"intercept/chat/wire",
+		"intercept/intercepttest",
+		"intercept/messages/history",
+		"intercept/responses/wire",
+		"intercept/wrapped",
+		"internal/auditreport",
+		"internal/schema/schematest",
+		"notify/nats",
+		"proxy/conversation",
+		"proxy/leakcheck",
+		"proxy/packed",
+		"proxy/upstream",
+	},
+	{
+		"approvals/policy/effects",
+		"approvals/policy/handles",
+		"approvals/policy/rule",
+		"approvals/policy/starter",
+		"approvals/policy/suggest",
+		"approvals/store",
+		"console",
+		"intercept/chat",
+		"intercept/messages",
+		"intercept/responses/history",
+		"notify/nats/contract",
+		"notify/nats/contract/contracttest",
+		"proxy/offers",
+		"proxy/route",
+		"proxy/stateless",
+	},
+	{
+		"approvals/approvalstest",
+		"approvals/policy",
+		"intercept/responses",
+		"notify/notifytest",
+		"proxy/parking",
+	},
+	{
+		"approvals/judge",
+		"approvals/policy/cases",
+		"internal/textview",
+		"proxy/asking",
+		"proxy/hosted",
+		"proxy/trace",
+	},
+	{
+		"internal/lookup",
+		"internal/policyreplay",
+		"proxy/exchange",
+		"proxy/results",
+	},
+	{
+		"internal/policylearn",
+		"proxy/turn",
+	},
+	{
+		"proxy",
+	},
+	{
+		"app",
+	},
+	{
+		"internal/connect",
+		"internal/demo",
+		"internal/launch",
+	},
+	{
+		"cmd/heldcall",
+	},
+	{
+		"dashboards",
+		"examples/...",
+		"internal/testing/agents",
+		"internal/testing/attention",
+		"internal/testing/bench",
+		"internal/testing/clients/...",
+		"internal/testing/conformance",
+		"internal/testing/faults",
+		"internal/testing/ui",
+	},
 }
 
 // programs are packages that no other imports: examples, and the checks that measure
@@ -67,39 +214,6 @@ var tied = []struct {
 type listed struct {
 	ImportPath string
 	Imports    []string
-}
-
-// TestMapShowsTheFloors holds the map in CONTRIBUTING.md against floors.
-func TestMapShowsTheFloors(t *testing.T) {
-	text, err := os.ReadFile("CONTRIBUTING.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := map[string]int{}
-	for line := range strings.Lines(string(text)) {
-		cells := strings.Split(line, "|")
-		if len(cells) < 4 {
-			continue
-		}
-		floor, err := strconv.Atoi(strings.TrimSpace(cells[1]))
-		if err != nil {
-			continue
-		}
-		for name := range strings.SplitSeq(cells[2], ",") {
-			shown[strings.Trim(name, " `")] = floor
-		}
-	}
-	for floor, names := range floors {
-		for _, name := range names {
-			if got, ok := shown[name]; !ok || got != floor {
-				t.Errorf("%s is on floor %d; the map in CONTRIBUTING.md shows %d (listed: %v)", name, floor, got, ok)
-			}
-			delete(shown, name)
-		}
-	}
-	for name, floor := range shown {
-		t.Errorf("the map in CONTRIBUTING.md shows %s on floor %d; floors in arch_test.go has no such package", name, floor)
-	}
 }
 
 func TestImportsPointDownwards(t *testing.T) {
