@@ -1,3 +1,5 @@
+//go:build check
+
 // Package heldcall_test holds the shape of the code: which package stands on
 // which floor, and which of them may use which library.
 package heldcall_test

@@ -1,3 +1,5 @@
+//go:build check
+
 package heldcall_test
 
 import (
@@ -16,100 +18,135 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// The limits of a product package, and of the types in it. Complexity and the length of
-// functions and files are in .golangci.yml.
-const (
-	maxLines   = 3000 // of a package, without tests
-	maxMethods = 25   // of a type, with those of the types of its package that it embeds
-	maxFields  = 15   // of a type, counted likewise; a struct whose fields are all exported is a record and may have more
-	maxUpwards = 15   // percent of the references between files of a package
-)
+// maxUpwards is the limit for references between files of a package that point up, in
+// percent: more than that, and the package has no order in which it can be read. Complexity
+// and the length of functions are in .golangci.yml.
+const maxUpwards = 15
+
+// functionsOfTypes are the free functions whose first parameter is a pointer to a type of
+// their package that has methods, and which are no methods for a reason. At most ten.
+var functionsOfTypes = map[string]string{}
 
 // sourcePackage is a product package, parsed and checked without its tests.
 type sourcePackage struct {
 	name  string // its path within the module
 	files map[string]*ast.File
-	lines int
 	fset  *token.FileSet
 	types *types.Package
 	info  *types.Info
 }
 
 func TestShapeOfThePackages(t *testing.T) {
-	for _, p := range sourcePackages(t) {
+	list := sourcePackages(t)
+	importers := importersOf(list)
+	excused := map[string]bool{}
+	for _, p := range list {
 		t.Run(p.name, func(t *testing.T) {
-			p.checkLimit(t, p.name, "lines", p.lines, maxLines)
-			p.checkTypes(t)
+			p.checkReason(t, importers[p.name])
+			p.checkFunctions(t, excused)
 			p.checkReferences(t)
 			p.checkBrackets(t)
 		})
 	}
+	if len(functionsOfTypes) > 10 {
+		t.Errorf("functionsOfTypes has %d functions, the limit is 10", len(functionsOfTypes))
+	}
+	for name := range functionsOfTypes {
+		if !excused[name] {
+			t.Errorf("functionsOfTypes has %s, and there is no such function", name)
+		}
+	}
 }
 
-// checkLimit compares a value with its limit.
-func (p *sourcePackage) checkLimit(t *testing.T, subject, what string, value, limit int) {
+// importersOf are, by the name of a product package, the product packages that import it.
+func importersOf(list []*sourcePackage) map[string][]string {
+	importers := map[string][]string{}
+	for _, p := range list {
+		for _, imported := range p.types.Imports() {
+			importers[local(imported.Path())] = append(importers[local(imported.Path())], p.name)
+		}
+	}
+	return importers
+}
+
+// reasons are the forms in which the first sentence of a package's comment gives its
+// reason where it is not that two packages use it: it is one of several of a kind, it hides
+// something, or it is pure and its neighbours are not.
+var reasons = regexp.MustCompile(`\b(dialect|channel|command|hides|only (user|package|use)\b|pure|without I/O|no I/O|needs no|knows no)`)
+
+// checkReason fails for a package with one importer that gives no reason.
+func (p *sourcePackage) checkReason(t *testing.T, importers []string) {
 	t.Helper()
-	if value > limit {
-		t.Errorf("%s has %d %s, the limit is %d", subject, value, what, limit)
+	if len(importers) != 1 {
+		return
+	}
+	comment := ""
+	for _, file := range p.files {
+		if file.Doc != nil {
+			comment += file.Doc.Text()
+		}
+	}
+	sentence, _, _ := strings.Cut(strings.ReplaceAll(comment, "\n", " "), ". ")
+	if !reasons.MatchString(sentence) {
+		t.Errorf("only %s imports %s: join them, or give the package's reason in the first sentence of its comment, which is %q", importers[0], p.name, sentence)
 	}
 }
 
-func (p *sourcePackage) checkTypes(t *testing.T) {
+// checkFunctions fails for free functions that should be methods. Constructors, generic
+// functions and comparisons of two values may take a pointer first.
+func (p *sourcePackage) checkFunctions(t *testing.T, excused map[string]bool) {
 	t.Helper()
-	for _, name := range p.types.Scope().Names() {
-		named, ok := p.types.Scope().Lookup(name).(*types.TypeName)
-		if !ok || named.IsAlias() {
-			continue
-		}
-		typ, ok := named.Type().(*types.Named)
-		if !ok {
-			continue
-		}
-		methods, fields, record := p.size(typ)
-		p.checkLimit(t, p.name+"."+name, "methods", methods, maxMethods)
-		if !record {
-			p.checkLimit(t, p.name+"."+name, "fields", fields, maxFields)
+	for _, file := range p.files {
+		for _, declaration := range file.Decls {
+			function, ok := declaration.(*ast.FuncDecl)
+			if !ok || function.Recv != nil || function.Type.TypeParams != nil || isConstructor(function.Name.Name) {
+				continue
+			}
+			owner := p.owner(function)
+			if owner == "" {
+				continue
+			}
+			name := p.name + "." + function.Name.Name
+			if _, ok := functionsOfTypes[name]; ok {
+				excused[name] = true
+				continue
+			}
+			t.Errorf("%s: %s takes a *%s first: make it a method", p.fset.Position(function.Pos()), function.Name.Name, owner)
 		}
 	}
 }
 
-// size counts the methods and fields of a type and of the types of its package that it
-// embeds. Record reports whether all fields are exported.
-func (p *sourcePackage) size(typ *types.Named) (methods, fields int, record bool) {
-	methods = typ.NumMethods()
-	if i, ok := typ.Underlying().(*types.Interface); ok {
-		return i.NumMethods(), 0, true
+func isConstructor(function string) bool {
+	return strings.HasPrefix(function, "new") || strings.HasPrefix(function, "New")
+}
+
+// owner is the type of the package whose method a function could be, "" for none.
+func (p *sourcePackage) owner(function *ast.FuncDecl) string {
+	signature := p.info.Defs[function.Name].Type().(*types.Signature)
+	var parameters []types.Type
+	for v := range signature.Params().Variables() {
+		if v.Type().String() != "context.Context" {
+			parameters = append(parameters, v.Type())
+		}
 	}
-	s, ok := typ.Underlying().(*types.Struct)
+	if len(parameters) == 0 || (len(parameters) == 2 && types.Identical(parameters[0], parameters[1])) {
+		return ""
+	}
+	pointer, ok := parameters[0].(*types.Pointer)
 	if !ok {
-		return methods, 0, true
+		return ""
 	}
-	record = true
-	for f := range s.Fields() {
-		embedded := named(f.Type())
-		if f.Embedded() && embedded != nil && embedded.Obj().Pkg() == p.types {
-			m, n, r := p.size(embedded)
-			methods, fields, record = methods+m, fields+n, record && r
-			continue
-		}
-		fields++
-		record = record && f.Exported()
+	typ, ok := pointer.Elem().(*types.Named)
+	if !ok || typ.Obj().Pkg() != p.types || typ.NumMethods() == 0 {
+		return ""
 	}
-	return methods, fields, record
-}
-
-// named is the named type of a value or of what it points to, nil where there is none.
-func named(t types.Type) *types.Named {
-	if pointer, ok := t.(*types.Pointer); ok {
-		t = pointer.Elem()
-	}
-	n, _ := t.(*types.Named)
-	return n
+	return typ.Obj().Name()
 }
 
 // checkReferences bounds the references between files that point up, in the order of
@@ -132,8 +169,8 @@ func (p *sourcePackage) checkReferences(t *testing.T) {
 	if total == 0 {
 		return
 	}
-	p.checkLimit(t, p.name, "percent of references upwards", 100*upwards/total, maxUpwards)
-	if t.Failed() {
+	if percent := 100 * upwards / total; percent > maxUpwards {
+		t.Errorf("%d percent of the references between files point up, the limit is %d", percent, maxUpwards)
 		pairs := slices.SortedFunc(maps.Keys(worst), func(a, b string) int { return cmp.Compare(worst[b], worst[a]) })
 		for _, pair := range pairs[:min(len(pairs), 8)] {
 			t.Logf("%3d %s", worst[pair], pair)
@@ -238,14 +275,9 @@ func sourcePackages(t *testing.T) (list []*sourcePackage) {
 	imports := importer.ForCompiler(fset, "gc", open)
 	for _, c := range product {
 		p := &sourcePackage{name: local(c.ImportPath), files: map[string]*ast.File{}, fset: fset}
-		p.info = &types.Info{Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}}
+		p.info = &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
 		for _, name := range c.GoFiles {
-			text, err := os.ReadFile(filepath.Join(c.Dir, name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			p.lines += bytes.Count(text, []byte("\n"))
-			file, err := parser.ParseFile(fset, filepath.Join(c.Dir, name), text, 0)
+			file, err := parser.ParseFile(fset, filepath.Join(c.Dir, name), nil, parser.ParseComments)
 			if err != nil {
 				t.Fatal(err)
 			}
