@@ -10,11 +10,11 @@ VERSION   ?=
 ARGS      ?=
 
 # What make test goes by: each test program would sleep for a second at its end; a fifth of
-# its CPU time is garbage collection; one package more than there are processors, and twice as
-# many tests of a package, since many tests wait; vet has its target.
+# its CPU time is garbage collection; as many packages as there are processors, and twice as
+# many tests of a package, since many tests wait.
 GORACE    ?= atexit_sleep_ms=0
 GOGC      ?= 400
-TESTJOBS  ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+TESTJOBS  ?= $(shell getconf _NPROCESSORS_ONLN)
 TESTPARALLEL ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 2)))
 
 # The stores of tests sync each write: they are in memory where that has 8 GB left.
@@ -27,7 +27,7 @@ TESTENV    = GORACE=$(GORACE) GOGC=$(GOGC) $(if $(TESTTMP),TMPDIR=$(TESTTMP) GOT
 PATIENCE  ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check fmt format vet queries lint tidy vuln fuzz conformance clients agents ui ui-shots observe attention dashboards deploy release contract reference load replicas faults soak bench
+.PHONY: help run build test check code ledger nightly fmt format vet queries lint tidy vuln fuzz conformance clients agents ui ui-shots observe attention dashboards deploy release contract reference load replicas faults soak bench
 
 help: ## this list
 	@awk -F ': .*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -38,11 +38,19 @@ run: ## build and run the demo: hold a call, and answer it
 build: ## the program, as bin/heldcall
 	$(GO) build -trimpath -o bin/ ./cmd/heldcall
 
-test: ## all tests with the race detector, the scripts of cmd/heldcall without it; needs Go only
-	$(TESTENV) $(GO) test -race -vet=off -p $(TESTJOBS) -parallel $(TESTPARALLEL) -timeout $(PATIENCE) ./...
-	$(TESTENV) $(GO) test -vet=off -run TestScripts -timeout $(PATIENCE) ./cmd/heldcall
+test: ## all tests, with the race detector where goroutines are; needs Go only
+	$(TESTENV) $(GO) run ./internal/testing/runtests -p $(TESTJOBS) -parallel $(TESTPARALLEL) -timeout $(PATIENCE) $(ARGS)
 
-check: format vet lint test queries tidy vuln ## everything that must be clean before a commit
+check: format vet lint code test queries tidy vuln ## everything that must be clean before a commit
+
+code: ## the structure of the code, its words, and what the documents state about it
+	$(GO) test -tags check -count=1 .
+
+ledger: ## lines by area, packages and tests, against a revision: make ledger BASE=REV
+	.ci/ledger $(BASE)
+
+nightly: ## what takes too long for .ci/run: all fuzz targets, variants, seeds of faults, soak, replicas, every agent, the whole benchmark; PART=3/8 is a part of half an hour
+	.ci/nightly $(PART)
 
 fmt: ## format the code
 	$(TOOL) golangci-lint fmt ./...
@@ -51,7 +59,7 @@ format: ## is the code formatted
 	$(TOOL) golangci-lint fmt --diff ./...
 
 vet: ## go vet, the tests of clients, agents, ui and conformance included
-	$(GO) vet -tags clients,agents,conformance,faults,ui,mount,replicas ./...
+	$(GO) vet -tags check,clients,agents,conformance,faults,ui,mount,replicas ./...
 	$(GO) vet -C dashboards/check -tags observe ./...
 
 queries: ## the dashboard's queries and the rules, by Prometheus' own parser
@@ -107,7 +115,7 @@ contract: ## write docs/asyncapi.yaml anew from the code
 	$(GO) test ./notify/nats/contract -run TestFileIsUpToDate -update
 
 reference: ## write the types and defaults in docs/configuration.md anew from the code
-	$(GO) test . -run TestConfigurationIsDocumented -update
+	$(GO) test -tags check . -run TestConfigurationIsDocumented -update
 
 load: ## two thousand calls held at once, a thousand requests to a Slack that limits the rate, lists of 72 MB, kill -9 at each step in each API (make test has less), a full disk; needs root
 	$(GO) test -tags mount ./approvals/store -run TestDiskFull -count=1 -v -timeout $(PATIENCE)
@@ -118,7 +126,7 @@ load: ## two thousand calls held at once, a thousand requests to a Slack that li
 	$(GO) test ./approvals/heldturns -run TestManyTurnsAtTheStart -count=1 -v -timeout $(PATIENCE) -args -turns=10000
 	$(GO) test ./app -run TestPromise12_AskedOnce -count=1 -v -timeout $(PATIENCE) -args -every-step
 
-faults: ## replicas, NATS nodes and disks that fail while agents wait; HELDCALL_SEEDS=1000 PATIENCE=5h: more than 40 seeds, HELDCALL_SEED=N or N,M: these again; needs root
+faults: ## replicas, NATS nodes and disks that fail while agents wait; HELDCALL_SEEDS=1000 PATIENCE=5h: more than 40 seeds, HELDCALL_SEEDS=13-24: these, HELDCALL_SEED=N or N,M: these again; needs root
 	$(GO) test -C internal/testing/faults -tags faults -run TestFaults -count=1 -timeout $(PATIENCE)
 
 soak: ## 2,000 calls held for HELDCALL_SOAK (30m) while agents leave and return: fails if memory or goroutines grow

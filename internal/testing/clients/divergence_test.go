@@ -12,16 +12,18 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
+	"github.com/heldcall/heldcall/internal/testing/testdeps"
 )
 
 // TestEveryClientReadsWhatWasShown holds that a released answer is read alike by
 // every SDK: whatever bytes upstream sent, each client ends with exactly the calls
 // that were judged and shown, or with an error and without calls. Variants of
-// answers are generated from their number; HELDCALL_VARIANTS sets how many, and
-// HELDCALL_VARIANT runs one of them.
+// answers are generated from their number; HELDCALL_VARIANTS sets how many, or which
+// (200-399), and HELDCALL_VARIANT runs one of them.
 func TestEveryClientReadsWhatWasShown(t *testing.T) {
 	clients := readers(install(t))
-	from, to := 0, variantCount(t)
+	from, last := testdeps.Numbers(t, "HELDCALL_VARIANTS", 0, 1000)
+	to := last + 1
 	if only := os.Getenv("HELDCALL_VARIANT"); only != "" {
 		from = number(t, only)
 		to = from + 1
@@ -46,13 +48,6 @@ type tally struct{ variants, refused, readings, same, failed int }
 
 func (s *tally) add(o tally) {
 	s.refused, s.readings, s.same, s.failed = s.refused+o.refused, s.readings+o.readings, s.same+o.same, s.failed+o.failed
-}
-
-func variantCount(t *testing.T) int {
-	if text := os.Getenv("HELDCALL_VARIANTS"); text != "" {
-		return number(t, text)
-	}
-	return 1000
 }
 
 func number(t *testing.T, text string) int {

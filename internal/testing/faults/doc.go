@@ -5,6 +5,6 @@
 // reviewers that decide over REST and NATS.
 //
 // One seed is one plan: which conversations there are, what reviewers decide and when, which
-// faults happen at which step. HELDCALL_SEEDS is the number of plans (40), HELDCALL_SEED repeats
+// faults happen at which step. HELDCALL_SEEDS is the number of plans (40) or a range (13-24), HELDCALL_SEED repeats
 // the plans of some seeds, such as 29 or 29,29,292. The plan is the same each time; the scheduling is not.
 package faults

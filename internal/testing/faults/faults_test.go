@@ -76,25 +76,18 @@ func TestFaults(t *testing.T) {
 
 // seeds returns the seeds to play.
 func seeds(t *testing.T) (all []uint64) {
-	number := func(text string) uint64 {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
 	if only := os.Getenv(onlySeed); only != "" {
 		for text := range strings.SplitSeq(only, ",") {
-			all = append(all, number(text))
+			seed, err := strconv.ParseUint(text, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, seed)
 		}
 		return all
 	}
-	n := uint64(defaultSeeds)
-	if text := os.Getenv(seedCount); text != "" {
-		n = number(text)
-	}
-	for seed := range n {
-		all = append(all, seed+1)
+	for seed, last := testdeps.Numbers(t, seedCount, 1, defaultSeeds); seed <= last; seed++ {
+		all = append(all, uint64(seed))
 	}
 	return all
 }
