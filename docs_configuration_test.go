@@ -259,7 +259,7 @@ func TestEnvironmentIsDocumented(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| (`[A-Z_`, ]+) \\|").FindAllStringSubmatch(section, -1) {
 		documented = append(documented, strings.Fields(strings.NewReplacer("`", "", ",", "").Replace(row[1]))...)
 	}
-	for _, folder := range []string{"cmd/heldcall", "internal/connect", "internal/discovery", "internal/launch", "app", "internal/telemetry"} {
+	for _, folder := range []string{"cmd/heldcall", "cmd/heldcall/internal/discovery", "cmd/heldcall/internal/launch", "app", "internal/telemetry"} {
 		files, err := filepath.Glob(folder + "/*.go")
 		if err != nil {
 			t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/questions"
 	"github.com/heldcall/heldcall/internal/sanitize"
-	"github.com/heldcall/heldcall/internal/secretinput"
 	"github.com/heldcall/heldcall/internal/textview"
 )
 
@@ -37,14 +36,14 @@ func (c *answerCommand) Run(ctx context.Context, s *streams) error {
 		return &tooLate{&approvals.DecidedError{Request: request}}
 	}
 	d := approvals.Decision{RequestID: request.ID, Action: approvals.ActionAnswer, Note: c.Note, Save: c.Save}
-	if err := c.fill(ctx, &d, &request, secretinput.New(s.in, s.err)); err != nil {
+	if err := c.fill(ctx, &d, &request, newSecretInput(s.in, s.err)); err != nil {
 		return &usageError{err}
 	}
 	return decideOne(ctx, s, console, c.outputFlag, d)
 }
 
 // fill adds the flags to a decision.
-func (c *answerCommand) fill(ctx context.Context, d *approvals.Decision, r *approvals.Request, in *secretinput.Input) error {
+func (c *answerCommand) fill(ctx context.Context, d *approvals.Decision, r *approvals.Request, in *secretInput) error {
 	for _, flag := range []struct {
 		name   string
 		values []string
@@ -90,13 +89,13 @@ func (c *answerCommand) fill(ctx context.Context, d *approvals.Decision, r *appr
 
 // setField sets NAME=VALUE, or NAME to a value that is read. Other users of the machine can
 // read command lines, so that secrets are always read.
-func setField(ctx context.Context, to *approvals.Response, field string, r *approvals.Request, in *secretinput.Input) error {
+func setField(ctx context.Context, to *approvals.Response, field string, r *approvals.Request, in *secretInput) error {
 	name, value, given := strings.Cut(field, "=")
 	if given && r.Details.AsksSecret(name) {
 		return fmt.Errorf("--field %s: it is a secret: write the name alone, and enter the value in the terminal or on standard input", name)
 	}
 	if !given {
-		read, err := in.Read(ctx, name)
+		read, err := in.value(ctx, name)
 		if err != nil {
 			return err
 		}

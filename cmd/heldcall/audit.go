@@ -13,8 +13,8 @@ import (
 	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
+	"github.com/heldcall/heldcall/cmd/heldcall/internal/auditreport"
 	"github.com/heldcall/heldcall/console/client"
-	"github.com/heldcall/heldcall/internal/auditreport"
 	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/internal/textview"
 )

@@ -7,7 +7,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
-	"github.com/heldcall/heldcall/internal/secretinput"
 	"github.com/heldcall/heldcall/internal/textview"
 )
 
@@ -73,15 +72,15 @@ func (c severalRequests) decide(ctx context.Context, s *streams, decision approv
 	}
 	var failures []error
 	for i := range requests {
-		one := decision
-		one.RequestID = requests[i].ID
-		if text := requests[i].Details.Confirm; text != "" && one.Confirm == "" && one.Action.Approves() {
-			if one.Confirm, err = secretinput.Typed(ctx, s.in, s.err, text); err != nil {
-				failures = append(failures, fmt.Errorf("request %s is still pending: %w", one.RequestID, err))
+		taken := decision
+		taken.RequestID = requests[i].ID
+		if text := requests[i].Details.Confirm; text != "" && taken.Confirm == "" && taken.Action.Approves() {
+			if taken.Confirm, err = confirm(ctx, s, text); err != nil {
+				failures = append(failures, fmt.Errorf("request %s is still pending: %w", taken.RequestID, err))
 				continue
 			}
 		}
-		failures = append(failures, decideOne(ctx, s, console, c.outputFlag, one))
+		failures = append(failures, decideOne(ctx, s, console, c.outputFlag, taken))
 	}
 	return errors.Join(failures...)
 }

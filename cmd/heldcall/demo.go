@@ -10,8 +10,8 @@ import (
 	"syscall"
 
 	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/cmd/heldcall/internal/launch"
 	"github.com/heldcall/heldcall/internal/demo"
-	"github.com/heldcall/heldcall/internal/launch"
 	"github.com/heldcall/heldcall/internal/textview"
 )
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/launch"
+	"github.com/heldcall/heldcall/cmd/heldcall/internal/launch"
 	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/internal/textview"
 )

@@ -5,10 +5,9 @@ import (
 	"fmt"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/cmd/heldcall/internal/launch"
 	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/internal/connect"
-	"github.com/heldcall/heldcall/internal/launch"
 )
 
 // The exit codes. `heldcall run` has those of its command.
@@ -42,7 +41,7 @@ func exitCode(err error) int {
 		return exitDone
 	case errors.As(err, &failed):
 		return failed.Code
-	case errors.As(err, &usage), errors.As(err, new(*connect.UsageError)), errors.As(err, &reported) && reported.Code == problem.CodeBadRequest:
+	case errors.As(err, &usage), errors.As(err, &reported) && reported.Code == problem.CodeBadRequest:
 		return exitUsage
 	case errors.As(err, &unreachable):
 		return exitUnreachable

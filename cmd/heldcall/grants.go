@@ -9,7 +9,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
-	"github.com/heldcall/heldcall/internal/lookup"
 	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/internal/textview"
 )
@@ -185,29 +184,29 @@ func (c *grantsRevokeCommand) Run(ctx context.Context, s *streams) error {
 // resolveGrant finds the id of a grant by it, or by a unique prefix or suffix.
 func resolveGrant(ctx context.Context, console *client.Client, id string) (string, error) {
 	id = strings.ToUpper(id)
-	if len(id) >= lookup.IDLength {
+	if len(id) >= idLength {
 		return id, nil
 	}
-	if len(id) < lookup.Shortest {
-		return "", usagef("id %q is too short; give %d characters or more of its beginning or end", id, lookup.Shortest)
+	if len(id) < shortestID {
+		return "", usagef("id %q is too short; give %d characters or more of its beginning or end", id, shortestID)
 	}
 	list, err := listGrants(ctx, console, approvals.GrantFilter{Expired: true}, mostGrants)
 	if err != nil {
 		return "", err
 	}
-	var found []string
+	var ids []string
 	for _, g := range list.Items {
 		if strings.HasPrefix(g.ID, id) || strings.HasSuffix(g.ID, id) {
-			found = append(found, g.ID)
+			ids = append(ids, g.ID)
 		}
 	}
-	switch len(found) {
+	switch len(ids) {
 	case 0:
 		return "", &unknownGrant{id}
 	case 1:
-		return found[0], nil
+		return ids[0], nil
 	}
-	return "", usagef("%d grants have ids that begin or end with %s: give the whole id", len(found), id)
+	return "", usagef("%d grants have ids that begin or end with %s: give the whole id", len(ids), id)
 }
 
 // mostGrants bounds how many grants a short id is looked for among.

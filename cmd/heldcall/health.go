@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/heldcall/heldcall/internal/connect"
 )
 
 // healthTimeout is how long the command waits for an answer. Heldcall's own checks take
@@ -17,7 +15,7 @@ type healthCommand struct{ connection }
 // Run fails unless a running heldcall can hold and release calls. It needs no
 // shell and no other program, so that a container image can use it as its health check.
 func (c *healthCommand) Run(ctx context.Context, s *streams) error {
-	console, err := c.Dial(ctx, connect.Terminal{}) // it needs no token
+	console, err := c.dial(ctx, &streams{}) // it needs no token
 	if err != nil {
 		return err
 	}

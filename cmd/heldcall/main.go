@@ -12,8 +12,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/heldcall/heldcall/cmd/heldcall/internal/launch"
 	"github.com/heldcall/heldcall/internal/completion"
-	"github.com/heldcall/heldcall/internal/launch"
 	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/notify/shoutrrr"
 )

@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/heldcall/heldcall/internal/launch"
+	"github.com/heldcall/heldcall/cmd/heldcall/internal/launch"
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
@@ -20,7 +20,7 @@ const openWithin = 2 * time.Second
 // Run opens the inbox in the browser, and prints its address. The address has no token: other programs read
 // command lines, and browsers keep addresses.
 func (c *openCommand) Run(ctx context.Context, s *streams) error {
-	inbox, err := c.Inbox(ctx)
+	inbox, err := c.inbox(ctx)
 	if err != nil {
 		return err
 	}

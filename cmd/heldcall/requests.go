@@ -79,7 +79,7 @@ func (c *showCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	page := textview.Request(&request, time.Now()) + textview.Suggestions(suggestions)
-	switch id, flags := sanitize.Line(request.ID), sanitize.Line(c.Words()); {
+	switch id, flags := sanitize.Line(request.ID), sanitize.Line(c.words()); {
 	case request.Status.Final():
 	case request.Asks():
 		page += fmt.Sprintf("\nheldcall answer %[1]s%[3]s%[2]s\nheldcall deny %[1]s --note WHY%[2]s\n", id, flags, answerFlags(&request))

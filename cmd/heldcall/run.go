@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/app"
+	"github.com/heldcall/heldcall/cmd/heldcall/internal/discovery"
+	"github.com/heldcall/heldcall/cmd/heldcall/internal/launch"
 	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/internal/discovery"
-	"github.com/heldcall/heldcall/internal/launch"
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 

@@ -9,8 +9,8 @@ import (
 	"syscall"
 
 	"github.com/heldcall/heldcall/app"
-	"github.com/heldcall/heldcall/internal/discovery"
-	"github.com/heldcall/heldcall/internal/launch"
+	"github.com/heldcall/heldcall/cmd/heldcall/internal/discovery"
+	"github.com/heldcall/heldcall/cmd/heldcall/internal/launch"
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 

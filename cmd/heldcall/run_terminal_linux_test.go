@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/heldcall/heldcall/internal/launch"
+	"github.com/heldcall/heldcall/cmd/heldcall/internal/launch"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/cmd/heldcall/internal/launch"
 	"github.com/heldcall/heldcall/console/client"
-	"github.com/heldcall/heldcall/internal/launch"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 

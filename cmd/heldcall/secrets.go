@@ -7,7 +7,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/sanitize"
-	"github.com/heldcall/heldcall/internal/secretinput"
 	"github.com/heldcall/heldcall/internal/textview"
 )
 
@@ -64,17 +63,17 @@ func (c *secretsSetCommand) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	p := approvals.SecretPayload{Name: c.Name, Principal: c.principal(), SessionID: c.SessionID}
-	if p.Value, err = secretinput.New(s.in, s.err).Read(ctx, c.Name); err != nil {
+	if p.Value, err = newSecretInput(s.in, s.err).value(ctx, c.Name); err != nil {
 		return err
 	}
 	if c.Expires != 0 {
 		p.ExpiresAt = new(time.Now().Add(c.Expires).UTC())
 	}
-	one, err := console.Secrets().Set(ctx, p)
+	secret, err := console.Secrets().Set(ctx, p)
 	if err != nil {
 		return fmt.Errorf("nothing was stored: %w", err)
 	}
-	_, err = fmt.Fprintf(s.out, "stored %s\n", textview.Secret(&one))
+	_, err = fmt.Fprintf(s.out, "stored %s\n", textview.Secret(&secret))
 	return err
 }
 

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/heldcall/heldcall/internal/launch"
+	"github.com/heldcall/heldcall/cmd/heldcall/internal/launch"
 )
 
 // haste is how long after the first signal others count as that one: a key

@@ -14,7 +14,7 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/discovery"
+	"github.com/heldcall/heldcall/cmd/heldcall/internal/discovery"
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 

@@ -1,9 +1,7 @@
-// Package lookup finds requests by a part of their id.
-package lookup
+package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -14,26 +12,50 @@ import (
 )
 
 const (
-	// IDLength is that of a whole request id, a ULID.
-	IDLength = 26
-	// pageSize is how many requests a page has, the most that the console gives.
-	pageSize = 500
-	// Shortest is the length from which a part of an id names a request: an empty
-	// variable in a script must not decide a request.
-	Shortest = 4
+	// idLength is that of a whole id, a ULID.
+	idLength = 26
+	// shortestID is the length from which a part of an id names a request or a grant: an
+	// empty variable in a script must not decide a request.
+	shortestID = 4
 	// mostCandidates is how many requests the error of an ambiguous id lists.
 	mostCandidates = 10
 )
 
-// Request finds a request by its id, or by a prefix or suffix that is unique among the
+// oneRequest is what a command takes that is about one request.
+type oneRequest struct {
+	connection
+	outputFlag
+	ID *string `arg:"" optional:"" help:"Request ${id}. Without it: the only pending request."`
+}
+
+// find returns the request, and the console that has it.
+func (o oneRequest) find(ctx context.Context, s *streams) (*client.Client, approvals.Request, error) {
+	console, err := o.dial(ctx, s)
+	if err != nil {
+		return nil, approvals.Request{}, err
+	}
+	request, err := resolve(ctx, console, o.ID)
+	return console, request, err
+}
+
+// resolve finds a request by its id or a part of it or, without an id, the only pending one.
+// An id that is empty, as of a variable in a script, is an error.
+func resolve(ctx context.Context, c *client.Client, id *string) (approvals.Request, error) {
+	if id == nil {
+		return onlyPending(ctx, c)
+	}
+	return requestByID(ctx, c, *id)
+}
+
+// requestByID finds a request by its id, or by a prefix or suffix that is unique among the
 // pending requests, else among all. Ids begin with the time, so suffixes differ sooner.
-func Request(ctx context.Context, c *client.Client, id string) (approvals.Request, error) {
+func requestByID(ctx context.Context, c *client.Client, id string) (approvals.Request, error) {
 	id = strings.ToUpper(id)
-	if len(id) >= IDLength {
+	if len(id) >= idLength {
 		return c.Request(ctx, id)
 	}
-	if len(id) < Shortest {
-		return approvals.Request{}, &vague{fmt.Sprintf("id %q is too short; give %d or more characters of its beginning or end", id, Shortest)}
+	if len(id) < shortestID {
+		return approvals.Request{}, usagef("id %q is too short; give %d or more characters of its beginning or end", id, shortestID)
 	}
 	for _, status := range []approvals.Status{approvals.StatusPending, ""} {
 		matches, err := alike(ctx, c, approvals.Filter{Status: status, Limit: pageSize}, id)
@@ -46,22 +68,22 @@ func Request(ctx context.Context, c *client.Client, id string) (approvals.Reques
 		case 1:
 			return c.Request(ctx, matches[0].ID) // a list may have it abridged
 		}
-		return approvals.Request{}, &vague{ambiguous(id, status, matches)}
+		return approvals.Request{}, usagef("%s", ambiguous(id, status, matches))
 	}
-	return approvals.Request{}, &unknown{"no request " + id + "; `heldcall requests` lists pending requests, with --all also those that have ended"}
+	return approvals.Request{}, &unknownRequest{"no request " + id + "; `heldcall requests` lists pending requests, with --all also those that have ended"}
 }
 
-// Only returns the only pending request. It fails with [ErrVague] if several are pending, and
+// onlyPending returns the only pending request. It fails with a [*usageError] if several are pending, and
 // with [approvals.ErrUnknownRequest] if none is.
-func Only(ctx context.Context, c *client.Client) (approvals.Request, error) {
+func onlyPending(ctx context.Context, c *client.Client) (approvals.Request, error) {
 	page, err := c.Requests(ctx, approvals.Filter{Status: approvals.StatusPending, Limit: mostCandidates + 1})
 	switch {
 	case err != nil:
 		return approvals.Request{}, err
 	case len(page.Items) == 0:
-		return approvals.Request{}, &unknown{"no request is pending; `heldcall requests --all` lists those that have ended"}
+		return approvals.Request{}, &unknownRequest{"no request is pending; `heldcall requests --all` lists those that have ended"}
 	case len(page.Items) > 1 || page.NextCursor != "":
-		return approvals.Request{}, &vague{candidates("several requests are pending", page.Items, "Give the id of one.")}
+		return approvals.Request{}, usagef("%s", candidates("several requests are pending", page.Items, "Give the id of one."))
 	}
 	return c.Request(ctx, page.Items[0].ID) // a list may have it abridged
 }
@@ -90,15 +112,6 @@ func alike(ctx context.Context, c *client.Client, filter approvals.Filter, part 
 	}
 }
 
-// ErrVague is the error of an id that does not name one request.
-var ErrVague = errors.New("the id does not name one request")
-
-type vague struct{ text string }
-
-func (e *vague) Error() string { return e.text }
-
-func (e *vague) Unwrap() error { return ErrVague }
-
 // ambiguous lists the requests of a status, or of any, that match an id.
 func ambiguous(id string, status approvals.Status, matches []approvals.Request) string {
 	what := "several requests have ids that begin or end with "
@@ -123,9 +136,9 @@ func candidates(wrong string, requests []approvals.Request, do string) string {
 	return text.String()
 }
 
-// unknown is the error of an id that no request has, or of none where none is pending.
-type unknown struct{ text string }
+// unknownRequest is the error of an id that no request has, or of none where none is pending.
+type unknownRequest struct{ text string }
 
-func (e *unknown) Error() string { return e.text }
+func (e *unknownRequest) Error() string { return e.text }
 
-func (e *unknown) Unwrap() error { return approvals.ErrUnknownRequest }
+func (e *unknownRequest) Unwrap() error { return approvals.ErrUnknownRequest }

@@ -1,5 +1,4 @@
-// Package secretinput reads secrets that people enter on the command line.
-package secretinput
+package main
 
 import (
 	"bufio"
@@ -15,33 +14,33 @@ import (
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
-// Input reads values from the terminal, which does not show them, or else one line for each
-// value. It asks for each on Out.
-type Input struct {
+// secretInput reads values from the terminal, which does not show them, or else one line for each
+// value. It asks for each on out.
+type secretInput struct {
 	out      io.Writer
 	terminal *os.File // nil: there is none
 	lines    *bufio.Reader
 }
 
-// New returns the input from a file or a stream.
-func New(in io.Reader, out io.Writer) *Input {
-	i := &Input{out: out, lines: bufio.NewReader(in)}
+// newSecretInput returns the input from a file or a stream.
+func newSecretInput(in io.Reader, out io.Writer) *secretInput {
+	i := &secretInput{out: out, lines: bufio.NewReader(in)}
 	if file, ok := in.(*os.File); ok && term.IsTerminal(file.Fd()) {
 		i.terminal = file
 	}
 	return i
 }
 
-// OnTerminal reports whether values are read from a terminal.
-func (i *Input) OnTerminal() bool { return i.terminal != nil }
+// onTerminal reports whether values are read from a terminal.
+func (i *secretInput) onTerminal() bool { return i.terminal != nil }
 
-// Read reads the value of a name. At the end of the input it is "".
-func (i *Input) Read(ctx context.Context, name string) (string, error) {
-	return i.Ask(ctx, "Value of "+name)
+// value reads the value of a name. At the end of the input it is "".
+func (i *secretInput) value(ctx context.Context, name string) (string, error) {
+	return i.ask(ctx, "Value of "+name)
 }
 
-// Ask reads the value that a text asks for. At the end of the input it is "".
-func (i *Input) Ask(ctx context.Context, text string) (string, error) {
+// ask reads the value that a text asks for. At the end of the input it is "".
+func (i *secretInput) ask(ctx context.Context, text string) (string, error) {
 	if i.terminal != nil {
 		return i.hidden(ctx, text)
 	}
@@ -53,7 +52,7 @@ func (i *Input) Ask(ctx context.Context, text string) (string, error) {
 }
 
 // hidden reads a value from the terminal, which shows what is typed again when it returns.
-func (i *Input) hidden(ctx context.Context, text string) (string, error) {
+func (i *secretInput) hidden(ctx context.Context, text string) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -96,14 +95,14 @@ func until(ctx context.Context, read func() (string, error)) (string, error) {
 	}
 }
 
-// Typed returns what a person types on the terminal to confirm an approval, which is this text.
+// confirm returns what a person types on the terminal to confirm an approval, which is this text.
 // Without a terminal it returns an error that names the flag --confirm.
-func Typed(ctx context.Context, in io.Reader, out io.Writer, text string) (string, error) {
-	i := New(in, out)
+func confirm(ctx context.Context, s *streams, text string) (string, error) {
+	i := newSecretInput(s.in, s.err)
 	if i.terminal == nil {
 		return "", fmt.Errorf("the request asks for a text to be typed: add --confirm %s", quoted(text))
 	}
-	fmt.Fprintf(out, "Type %s to approve it: ", sanitize.Line(text))
+	fmt.Fprintf(s.err, "Type %s to approve it: ", sanitize.Line(text))
 	line, err := until(ctx, func() (string, error) { return i.lines.ReadString('\n') })
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", fmt.Errorf("read what is typed: %w", err)

@@ -1,4 +1,4 @@
-package connect
+package main
 
 import (
 	"errors"
@@ -10,18 +10,18 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
-	"github.com/heldcall/heldcall/internal/discovery"
+	"github.com/heldcall/heldcall/cmd/heldcall/internal/discovery"
 )
 
-// console is a program in the place of a console. It records the tokens that it gets.
-type console struct {
+// tokenSink is a program in the place of a console. It records the tokens that it gets.
+type tokenSink struct {
 	*httptest.Server
 	mu   sync.Mutex
 	sent []string
 }
 
-func newConsole(t *testing.T) *console {
-	c := &console{}
+func newTokenSink(t *testing.T) *tokenSink {
+	c := &tokenSink{}
 	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -32,7 +32,7 @@ func newConsole(t *testing.T) *console {
 	return c
 }
 
-func (c *console) got() string {
+func (c *tokenSink) got() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return strings.Join(c.sent, ",")
@@ -57,10 +57,10 @@ func TestTokenGoesToItsRun(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	token, hash := reviewers.NewToken()
 	_, other := reviewers.NewToken()
-	mine, impostor := newConsole(t), newConsole(t)
+	mine, impostor := newTokenSink(t), newTokenSink(t)
 	runAt(t, "/a-impostor", impostor.URL, other)
 	dial := func() error {
-		c, err := Flags{Token: token}.Dial(t.Context(), Terminal{})
+		c, err := connection{Token: token}.dial(t.Context(), &streams{})
 		if err == nil {
 			_, err = c.Me(t.Context())
 		}
@@ -76,13 +76,13 @@ func TestTokenGoesToItsRun(t *testing.T) {
 	if impostor.got() != "" || mine.got() != "Bearer "+token {
 		t.Errorf("the impostor got %q, the run %q", impostor.got(), mine.got())
 	}
-	if _, err := (Flags{}).Dial(t.Context(), Terminal{}); !errors.As(err, new(*UsageError)) || !strings.Contains(err.Error(), "several heldcalls run") {
+	if _, err := (connection{}).dial(t.Context(), &streams{}); !errors.As(err, new(*usageError)) || !strings.Contains(err.Error(), "several heldcalls run") {
 		t.Errorf("without a token: %v", err)
 	}
-	if _, err := (Flags{}).Inbox(t.Context()); !errors.As(err, new(*UsageError)) {
+	if _, err := (connection{}).inbox(t.Context()); !errors.As(err, new(*usageError)) {
 		t.Errorf("the inbox of several: %v", err)
 	}
-	c, err := Flags{Console: impostor.URL, Token: "named"}.Dial(t.Context(), Terminal{})
+	c, err := connection{Console: impostor.URL, Token: "named"}.dial(t.Context(), &streams{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,19 +94,19 @@ func TestTokenGoesToItsRun(t *testing.T) {
 func TestInbox(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	for _, tt := range []struct {
-		flags Flags
+		flags connection
 		run   bool
 		want  string
 	}{
-		{Flags{}, false, "http://127.0.0.1:4142"},
-		{Flags{Console: "https://inbox.example"}, false, "https://inbox.example"},
-		{Flags{}, true, "http://127.0.0.1:5555/"},
-		{Flags{Console: "https://inbox.example"}, true, "https://inbox.example"},
+		{connection{}, false, "http://127.0.0.1:4142"},
+		{connection{Console: "https://inbox.example"}, false, "https://inbox.example"},
+		{connection{}, true, "http://127.0.0.1:5555/"},
+		{connection{Console: "https://inbox.example"}, true, "https://inbox.example"},
 	} {
-		if tt.run && len(runs(t.Context())) == 0 {
+		if tt.run && len(listRuns(t.Context())) == 0 {
 			runAt(t, "/a", "http://127.0.0.1:5555")
 		}
-		if got, err := tt.flags.Inbox(t.Context()); got != tt.want || err != nil {
+		if got, err := tt.flags.inbox(t.Context()); got != tt.want || err != nil {
 			t.Errorf("%+v: %q %v, want %q", tt.flags, got, err, tt.want)
 		}
 	}

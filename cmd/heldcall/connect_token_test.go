@@ -1,4 +1,4 @@
-package connect
+package main
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/heldcall/heldcall/internal/launch"
+	"github.com/heldcall/heldcall/cmd/heldcall/internal/launch"
 )
 
 // Issue 12, number 35: a file with a token is one that only its owner reads, both as
@@ -32,10 +32,10 @@ func TestTokenFile(t *testing.T) {
 	if err := os.Chmod(file, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readToken(file); !errors.As(err, new(*UsageError)) {
+	if _, err := readToken(file); !errors.As(err, new(*usageError)) {
 		t.Errorf("a file that others read: %v", err)
 	}
-	if _, err := readToken(file + "x"); !errors.As(err, new(*UsageError)) {
+	if _, err := readToken(file + "x"); !errors.As(err, new(*usageError)) {
 		t.Errorf("no file: %v", err)
 	}
 }

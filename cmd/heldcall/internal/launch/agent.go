@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heldcall/heldcall/internal/discovery"
+	"github.com/heldcall/heldcall/cmd/heldcall/internal/discovery"
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heldcall/heldcall/internal/discovery"
+	"github.com/heldcall/heldcall/cmd/heldcall/internal/discovery"
 )
 
 // A text that is no question gets no answer, and ends with its connection.

@@ -17,7 +17,7 @@ import (
 	"github.com/charmbracelet/x/term"
 
 	"github.com/heldcall/heldcall/app"
-	"github.com/heldcall/heldcall/internal/discovery"
+	"github.com/heldcall/heldcall/cmd/heldcall/internal/discovery"
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 

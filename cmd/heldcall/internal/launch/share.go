@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/app"
-	"github.com/heldcall/heldcall/internal/discovery"
+	"github.com/heldcall/heldcall/cmd/heldcall/internal/discovery"
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 

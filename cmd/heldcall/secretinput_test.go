@@ -1,4 +1,4 @@
-package secretinput
+package main
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 // TestLines: without a terminal each value is a line, and "" after the last.
 func TestLines(t *testing.T) {
 	t.Parallel()
-	in := New(strings.NewReader("one\r\ntwo"), io.Discard)
+	in := newSecretInput(strings.NewReader("one\r\ntwo"), io.Discard)
 	for _, want := range []string{"one", "two", ""} {
-		if got, err := in.Read(t.Context(), "NAME"); got != want || err != nil {
+		if got, err := in.value(t.Context(), "NAME"); got != want || err != nil {
 			t.Errorf("%q, %v; want %q", got, err, want)
 		}
 	}
@@ -26,7 +26,7 @@ func TestSignalEndsTheWait(t *testing.T) {
 	defer writer.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if value, err := New(input, io.Discard).Read(ctx, "NAME"); !errors.Is(err, context.Canceled) || value != "" {
+	if value, err := newSecretInput(input, io.Discard).value(ctx, "NAME"); !errors.Is(err, context.Canceled) || value != "" {
 		t.Errorf("%q, %v", value, err)
 	}
 }
