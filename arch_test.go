@@ -48,7 +48,6 @@ var floors = [][]string{
 		"proxy/ownstack",
 	},
 	{
-		"app/configfile",
 		"approvals/audit",
 		"approvals/closing",
 		"approvals/demands",

@@ -17,7 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/heldcall/heldcall/app"
-	"github.com/heldcall/heldcall/app/configfile"
+	"github.com/heldcall/heldcall/internal/strictyaml"
 	"github.com/heldcall/heldcall/proxy"
 )
 
@@ -195,9 +195,9 @@ func kindOf(t reflect.Type, tag reflect.StructTag) string {
 	switch t {
 	case reflect.TypeFor[time.Duration]():
 		return "duration"
-	case reflect.TypeFor[configfile.Size]():
+	case reflect.TypeFor[strictyaml.Size]():
 		return "size"
-	case reflect.TypeFor[configfile.Secret]():
+	case reflect.TypeFor[app.Secret]():
 		return "secret"
 	}
 	switch t.Kind() {
@@ -215,7 +215,7 @@ func kindOf(t reflect.Type, tag reflect.StructTag) string {
 func shown(value reflect.Value) string {
 	text := ""
 	switch v := value.Interface().(type) {
-	case configfile.Secret:
+	case app.Secret:
 		return ""
 	case time.Duration:
 		text = shortest(v)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/internal/memory"
@@ -205,7 +204,7 @@ func (a *App) announceConsole() {
 	if names := c.twoNames(); len(names) > 0 {
 		a.options.Log.Warn("these reviewers have a token, and count as other reviewers when they sign in by the provider: to link the two, set their e-mail address as user in console.reviewers", "reviewers", names)
 	}
-	if host, _, _ := net.SplitHostPort(c.Listen); !configfile.IsLoopback(host) && !strings.HasPrefix(c.URL, "https:") {
+	if host, _, _ := net.SplitHostPort(c.Listen); !isLoopback(host) && !strings.HasPrefix(c.URL, "https:") {
 		a.options.Log.Warn("the console is reached from other machines without HTTPS, so tokens and sessions can be read on the way: put a proxy with TLS before it and name that in console.url")
 	}
 }

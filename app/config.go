@@ -10,9 +10,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/runs"
+	"github.com/heldcall/heldcall/internal/strictyaml"
 	"github.com/heldcall/heldcall/proxy"
 )
 
@@ -42,8 +42,8 @@ type ProxyConfig struct {
 	TrustHeaders     bool            `yaml:"trust_headers"` // X-Heldcall-User, -Agent and -Tenant are believed
 	Keepalive        time.Duration   `yaml:"keepalive"`     // between heartbeats of a held answer
 	Heartbeat        string          `yaml:"heartbeat" oneof:"auto comment event off"`
-	MaxBody          configfile.Size `yaml:"max_body"` // of a request or a whole answer
-	Memory           configfile.Size `yaml:"memory"`   // of the bodies of all requests together; 0: a quarter of what there is
+	MaxBody          strictyaml.Size `yaml:"max_body"` // of a request or a whole answer
+	Memory           strictyaml.Size `yaml:"memory"`   // of the bodies of all requests together; 0: a quarter of what there is
 	MaxContinuations int             `yaml:"max_continuations"`
 	MaxDenials       int             `yaml:"max_denials"` // 0: any number
 	Routes           RoutesConfig    `yaml:"routes"`
@@ -52,9 +52,9 @@ type ProxyConfig struct {
 
 // Upstream is one model API.
 type Upstream struct {
-	Prefix string            `yaml:"prefix"`  // path that agents use, such as /v1
-	URL    string            `yaml:"url"`     // of the model API; no trailing slash
-	APIKey configfile.Secret `yaml:"api_key"` // empty: the agent's own key passes on
+	Prefix string `yaml:"prefix"`  // path that agents use, such as /v1
+	URL    string `yaml:"url"`     // of the model API; no trailing slash
+	APIKey Secret `yaml:"api_key"` // empty: the agent's own key passes on
 	// KeyHeader is the header that carries the key. auto: x-api-key at Anthropic,
 	// api-key at Azure, else as the agent names it, else authorization.
 	KeyHeader string `yaml:"key_header" oneof:"auto authorization x-api-key api-key"`
@@ -63,14 +63,14 @@ type Upstream struct {
 // Client is one agent that is known by its API key. Exactly one of Key and
 // KeySHA256 is set.
 type Client struct {
-	Key       configfile.Secret `yaml:"key"`
-	KeySHA256 string            `yaml:"key_sha256"` // 64 lower-case hex digits
-	Tenant    string            `yaml:"tenant"`
-	User      string            `yaml:"user"`
-	Agent     string            `yaml:"agent"`
-	Policy    string            `yaml:"policy"`    // file of the policy for this client alone; empty: that of all
-	Workspace []string          `yaml:"workspace"` // folders in which its agent works; empty: those of its policy
-	WorkDir   string            `yaml:"workdir"`   // the folder of its agent; empty: policy.workdir
+	Key       Secret   `yaml:"key"`
+	KeySHA256 string   `yaml:"key_sha256"` // 64 lower-case hex digits
+	Tenant    string   `yaml:"tenant"`
+	User      string   `yaml:"user"`
+	Agent     string   `yaml:"agent"`
+	Policy    string   `yaml:"policy"`    // file of the policy for this client alone; empty: that of all
+	Workspace []string `yaml:"workspace"` // folders in which its agent works; empty: those of its policy
+	WorkDir   string   `yaml:"workdir"`   // the folder of its agent; empty: policy.workdir
 }
 
 // principal is who the client's agent acts for.
@@ -89,7 +89,7 @@ type HoldConfig struct {
 	ParkAfter time.Duration   `yaml:"park_after"` // how long a parked answer waits before it ends
 	MaxWait   time.Duration   `yaml:"max_wait"`   // longest hold; 0: as long as policy allows
 	OrphanTTL time.Duration   `yaml:"orphan_ttl"` // how long a turn waits for its agent to come back
-	MaxStored configfile.Size `yaml:"max_stored"` // of the turns that are held
+	MaxStored strictyaml.Size `yaml:"max_stored"` // of the turns that are held
 }
 
 // RunsConfig is when runs end.
@@ -241,8 +241,8 @@ type TracingConfig struct {
 
 // Header is an HTTP header with a value that may be secret.
 type Header struct {
-	Name  string            `yaml:"name"`
-	Value configfile.Secret `yaml:"value"`
+	Name  string `yaml:"name"`
+	Value Secret `yaml:"value"`
 }
 
 // DefaultConfig is what runs without a file. The upstreams' keys are the
@@ -256,10 +256,10 @@ func DefaultConfig(lookup func(string) (string, bool)) Config {
 		Proxy: ProxyConfig{
 			Listen: "127.0.0.1:4141",
 			Upstreams: []Upstream{
-				{Prefix: "/v1", URL: "https://api.openai.com/v1", APIKey: configfile.Secret(openAI), KeyHeader: "auto"},
-				{Prefix: "/anthropic/v1", URL: "https://api.anthropic.com/v1", APIKey: configfile.Secret(anthropic), KeyHeader: "auto"},
+				{Prefix: "/v1", URL: "https://api.openai.com/v1", APIKey: Secret(openAI), KeyHeader: "auto"},
+				{Prefix: "/anthropic/v1", URL: "https://api.anthropic.com/v1", APIKey: Secret(anthropic), KeyHeader: "auto"},
 				// The same for clients that do not add /v1 to ANTHROPIC_BASE_URL.
-				{Prefix: "/anthropic", URL: "https://api.anthropic.com/v1", APIKey: configfile.Secret(anthropic), KeyHeader: "auto"},
+				{Prefix: "/anthropic", URL: "https://api.anthropic.com/v1", APIKey: Secret(anthropic), KeyHeader: "auto"},
 			},
 			Keepalive:        10 * time.Second,
 			Heartbeat:        "auto",

@@ -3,9 +3,9 @@ package app
 import (
 	"cmp"
 
-	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
 // validateTemplates checks what reviewers are given to apply.
@@ -13,7 +13,7 @@ func (r *configValidator) validateTemplates(templates []GrantTemplate) {
 	seen := map[string]int{}
 	for i := range templates {
 		t := &templates[i]
-		key := configfile.Index("grants.templates", i)
+		key := strictyaml.Index("grants.templates", i)
 		switch first, twice := seen[t.Name]; {
 		case t.Name == "":
 			r.Problem(key+".name", "is missing; reviewers apply the template by its name")

@@ -5,10 +5,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
 // Vacant returns a warning for each group of a policy without a member in the configuration:
@@ -44,7 +44,7 @@ func (c *Config) VacantRoutes(policies ...*policy.Policy) []string {
 	var vacant []string
 	for i, route := range c.Notify.Routes {
 		for j, group := range route.Groups {
-			key := configfile.Index(configfile.Index("notify.routes", i)+".groups", j)
+			key := strictyaml.Index(strictyaml.Index("notify.routes", i)+".groups", j)
 			if asked[group] == "" {
 				vacant = append(vacant, fmt.Sprintf(unaskedGroup, key, group))
 			} else if c.Console.asks() && !c.Console.manned(group) {

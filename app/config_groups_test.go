@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/heldcall/heldcall/app"
-	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals/policy"
 )
 
@@ -71,7 +70,7 @@ func TestAPolicyThatAsksNobodyIsToldOf(t *testing.T) {
 	var file string
 	w := build(t, asksGroups, callThenText, func(c *app.Config) {
 		c.Console.Reviewers = []app.Reviewer{{Name: "ann", TokenSHA256: strings.Repeat("0", 64), Groups: []string{"finance"}}}
-		c.Notify.Webhooks = []app.WebhookConfig{{Name: "ci", URL: "http://127.0.0.1:1", Secrets: []configfile.Secret{"whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"}}}
+		c.Notify.Webhooks = []app.WebhookConfig{{Name: "ci", URL: "http://127.0.0.1:1", Secrets: []app.Secret{"whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"}}}
 		c.Notify.Routes = []app.RouteConfig{{To: []string{"ci"}, Groups: []string{"finance"}}}
 		file = c.Policy.File
 	})

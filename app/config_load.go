@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
@@ -66,14 +65,24 @@ func readConfig(file string, lookup func(string) (string, bool)) (Config, strict
 	if err != nil {
 		return config, nil, fmt.Errorf("read the configuration: %w", err)
 	}
-	found, problem := configfile.Read(content, lookup, &config)
-	if problem != nil {
-		return config, strictyaml.Errors{problem}, nil
+	if line, ok := lineOfMark(content); ok {
+		return config, strictyaml.Errors{{Line: line, Problem: "the private-use characters U+E000 and U+E001 are not allowed; remove them"}}, nil
 	}
-	config.Policy.FileNamed, config.NATS.DirNamed = found.Given("policy.file"), found.Given("nats.dir")
-	config.resolvePaths(filepath.Dir(file))
-	(&configValidator{found}).validate(&config)
-	return config, found.Errors(), nil
+	reader := &strictyaml.Reader{Expand: func(text string) (string, error) { return expandReferences(text, lookup) }}
+	root := reader.Root(markReferences(content))
+	if len(reader.Errors) == 0 {
+		if root != nil {
+			reader.Decode(root, &config)
+		}
+		config.Policy.FileNamed, config.NATS.DirNamed = reader.Given("policy.file"), reader.Given("nats.dir")
+		config.resolvePaths(filepath.Dir(file))
+		(&configValidator{reader}).validate(&config)
+	}
+	for _, problem := range reader.Errors {
+		problem.Key, problem.Problem = unmarkReferences(problem.Key), unmarkReferences(problem.Problem)
+	}
+	slices.SortStableFunc(reader.Errors, func(a, b *strictyaml.Error) int { return a.Line - b.Line })
+	return config, reader.Errors, nil
 }
 
 // resolvePaths makes relative paths relative to the folder of the file. Without a

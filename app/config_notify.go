@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/strictyaml"
 	"github.com/heldcall/heldcall/notify"
 )
 
@@ -25,13 +25,13 @@ type NotifyConfig struct {
 
 // SlackConfig is one Slack app in one workspace.
 type SlackConfig struct {
-	Name          string            `yaml:"name"` // as routes and metrics name it; empty: slack
-	BotToken      configfile.Secret `yaml:"bot_token"`
-	AppToken      configfile.Secret `yaml:"app_token"`      // for Socket Mode
-	SigningSecret configfile.Secret `yaml:"signing_secret"` // for clicks over HTTP, in place of it
-	Channel       string            `yaml:"channel"`        // where routes name none
-	APIURL        string            `yaml:"api_url"`        // empty: https://slack.com/api/
-	Group         GroupConfig       `yaml:"group"`
+	Name          string      `yaml:"name"` // as routes and metrics name it; empty: slack
+	BotToken      Secret      `yaml:"bot_token"`
+	AppToken      Secret      `yaml:"app_token"`      // for Socket Mode
+	SigningSecret Secret      `yaml:"signing_secret"` // for clicks over HTTP, in place of it
+	Channel       string      `yaml:"channel"`        // where routes name none
+	APIURL        string      `yaml:"api_url"`        // empty: https://slack.com/api/
+	Group         GroupConfig `yaml:"group"`
 }
 
 // GroupConfig bounds new cards: more than Cards in Within are put together.
@@ -86,14 +86,11 @@ func (c NotifyConfig) names() (names []string, targets map[string]bool) {
 	return names, targets
 }
 
-// notifyValidator checks the channels and routes of a configuration.
-type notifyValidator struct{ *configfile.Problems }
-
 // validateNotify fills in defaults, and adds values that cannot work.
-func (r *notifyValidator) validateNotify(c *NotifyConfig) {
+func (r *configValidator) validateNotify(c *NotifyConfig) {
 	taken := map[string]string{channelPush: "the channel of Web Push"}
 	for i := range c.Slack {
-		s, key := &c.Slack[i], configfile.Index("notify.slack", i)
+		s, key := &c.Slack[i], strictyaml.Index("notify.slack", i)
 		s.Name = cmp.Or(s.Name, "slack")
 		r.validateChannel(key, s.Name, taken)
 		r.validateGroup(key+".group", &s.Group)
@@ -103,12 +100,12 @@ func (r *notifyValidator) validateNotify(c *NotifyConfig) {
 	r.validateShoutrrr(c.Shoutrrr, taken)
 	_, targets := c.names()
 	for i := range c.Routes {
-		r.validateRoute(configfile.Index("notify.routes", i), &c.Routes[i], targets)
+		r.validateRoute(strictyaml.Index("notify.routes", i), &c.Routes[i], targets)
 	}
 }
 
 // validateChannel checks the name of a channel: its own, and of plain letters.
-func (r *notifyValidator) validateChannel(key, name string, taken map[string]string) {
+func (r *configValidator) validateChannel(key, name string, taken map[string]string) {
 	if !channelName.MatchString(name) {
 		r.Problem(key+".name", "%q is not a name; write lower-case letters, digits, - and _, at most 32", name)
 	} else if first, twice := taken[name]; twice {
@@ -117,7 +114,7 @@ func (r *notifyValidator) validateChannel(key, name string, taken map[string]str
 	taken[name] = key
 }
 
-func (r *notifyValidator) validateGroup(key string, g *GroupConfig) {
+func (r *configValidator) validateGroup(key string, g *GroupConfig) {
 	g.Cards, g.Within = cmp.Or(g.Cards, defaultGroupCards), cmp.Or(g.Within, defaultGroupWithin)
 	if g.Cards < -1 {
 		r.Problem(key+".cards", "%d is less than -1, which is no bound; write for example 5", g.Cards)
@@ -131,7 +128,7 @@ func (g GroupConfig) group() notify.Group {
 	return notify.Group{Cards: max(g.Cards, 0), Within: g.Within}
 }
 
-func (r *notifyValidator) validateSlack(key string, s *SlackConfig) {
+func (r *configValidator) validateSlack(key string, s *SlackConfig) {
 	if !strings.HasPrefix(string(s.BotToken), "xoxb-") {
 		r.Problem(key+".bot_token", "is not a bot token, which begins with xoxb-: the app's page \"OAuth & Permissions\" has it")
 	}
@@ -145,12 +142,12 @@ func (r *notifyValidator) validateSlack(key string, s *SlackConfig) {
 		r.Problem(key+".channel", "is missing; write the id of a conversation, such as C0123ABCD, that the app has been invited to")
 	}
 	if s.APIURL != "" {
-		r.ValidateURL(key+".api_url", s.APIURL, "http", "https")
+		r.validateURL(key+".api_url", s.APIURL, "http", "https")
 		s.APIURL = strings.TrimSuffix(s.APIURL, "/") + "/"
 	}
 }
 
-func (r *notifyValidator) validateRoute(key string, c *RouteConfig, targets map[string]bool) {
+func (r *configValidator) validateRoute(key string, c *RouteConfig, targets map[string]bool) {
 	r.validateDestinations(key+".to", c.To, targets)
 	r.validatePatterns(key+".tenants", c.Tenants)
 	r.validatePatterns(key+".tools", c.Tools)
@@ -170,7 +167,7 @@ func (r *notifyValidator) validateRoute(key string, c *RouteConfig, targets map[
 }
 
 // validateDestinations checks the channels of a route, and the targets in them.
-func (r *notifyValidator) validateDestinations(key string, destinations []string, targets map[string]bool) {
+func (r *configValidator) validateDestinations(key string, destinations []string, targets map[string]bool) {
 	if len(destinations) == 0 {
 		r.Problem(key, "is empty; name the channels, such as [slack]")
 	}
@@ -179,17 +176,17 @@ func (r *notifyValidator) validateDestinations(key string, destinations []string
 		takes, known := targets[name]
 		switch {
 		case !known:
-			r.Problem(configfile.Index(key, i), "%q is not the name of a channel under notify", name)
+			r.Problem(strictyaml.Index(key, i), "%q is not the name of a channel under notify", name)
 		case named && (target == "" || !takes):
-			r.Problem(configfile.Index(key, i), "%q names no place that this kind of channel knows; write %q", to, name)
+			r.Problem(strictyaml.Index(key, i), "%q names no place that this kind of channel knows; write %q", to, name)
 		}
 	}
 }
 
-func (r *notifyValidator) validatePatterns(key string, patterns []string) {
+func (r *configValidator) validatePatterns(key string, patterns []string) {
 	for i, pattern := range patterns {
 		if _, err := path.Match(pattern, ""); err != nil {
-			r.Problem(configfile.Index(key, i), "%q is not a pattern: a bracket or backslash has no end", pattern)
+			r.Problem(strictyaml.Index(key, i), "%q is not a pattern: a bracket or backslash has no end", pattern)
 		}
 	}
 }

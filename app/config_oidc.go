@@ -6,23 +6,23 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console/oidc"
+	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
 // OIDCConfig is the sign-in of people by an OpenID Connect provider.
 type OIDCConfig struct {
-	Issuer         string            `yaml:"issuer"` // empty: there is none
-	ClientID       string            `yaml:"client_id"`
-	ClientSecret   configfile.Secret `yaml:"client_secret"` // empty: a client without one
-	Scopes         []string          `yaml:"scopes"`
-	NameClaim      string            `yaml:"name_claim"`
-	GroupsClaim    string            `yaml:"groups_claim"`
-	EmailDomains   []string          `yaml:"email_domains"`
-	RequiredGroups []string          `yaml:"required_groups"`
-	Role           string            `yaml:"role" oneof:"none viewer reviewer admin"` // of everybody who may sign in
-	Memberships    []OIDCMembership  `yaml:"memberships"`
+	Issuer         string           `yaml:"issuer"` // empty: there is none
+	ClientID       string           `yaml:"client_id"`
+	ClientSecret   Secret           `yaml:"client_secret"` // empty: a client without one
+	Scopes         []string         `yaml:"scopes"`
+	NameClaim      string           `yaml:"name_claim"`
+	GroupsClaim    string           `yaml:"groups_claim"`
+	EmailDomains   []string         `yaml:"email_domains"`
+	RequiredGroups []string         `yaml:"required_groups"`
+	Role           string           `yaml:"role" oneof:"none viewer reviewer admin"` // of everybody who may sign in
+	Memberships    []OIDCMembership `yaml:"memberships"`
 }
 
 // OIDCMembership is what a group of the provider gives its members.
@@ -52,7 +52,7 @@ func (r *configValidator) validateOIDC(c *ConsoleConfig) {
 	if err := oidc.CheckURL(o.Issuer); err != nil {
 		r.Problem(key+".issuer", "%s; write the provider's address as its discovery document has it, such as https://login.example.com", err)
 	} else {
-		r.ValidateURL(key+".issuer", o.Issuer, "https", "http")
+		r.validateURL(key+".issuer", o.Issuer, "https", "http")
 	}
 	if o.ClientID == "" {
 		r.Problem(key+".client_id", "is missing; the provider gives one to each program that signs people in")
@@ -76,7 +76,7 @@ func (r *configValidator) validateClaims(key string, o *OIDCConfig) {
 	}
 	for i, domain := range o.EmailDomains {
 		if domain == "" || strings.ContainsAny(domain, "@* /") {
-			r.Problem(configfile.Index(key+".email_domains", i), "%q is not a domain; write the part after the @, such as example.com", domain)
+			r.Problem(strictyaml.Index(key+".email_domains", i), "%q is not a domain; write the part after the @, such as example.com", domain)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func (r *configValidator) validateOIDCRights(key string, c *ConsoleConfig) {
 	everybody := reviewers.Role(o.Role).Includes(reviewers.RoleReviewer)
 	somebody := everybody
 	for i := range o.Memberships {
-		m, at := &o.Memberships[i], configfile.Index(key+".memberships", i)
+		m, at := &o.Memberships[i], strictyaml.Index(key+".memberships", i)
 		m.Role = cmp.Or(m.Role, noRole)
 		somebody = somebody || reviewers.Role(m.Role).Includes(reviewers.RoleReviewer)
 		if m.Group == "" {
@@ -112,7 +112,7 @@ func (r *configValidator) validateAddresses(known []Reviewer) {
 	for i, reviewer := range known {
 		folded := strings.ToLower(reviewer.Name)
 		if before, twice := first[folded]; twice && known[before].Name != reviewer.Name {
-			r.Problem(configfile.Index("console.reviewers", i)+".name", "differs from that of console.reviewers[%d] in letter case only, which addresses of console.oidc have none of; give each their own", before)
+			r.Problem(strictyaml.Index("console.reviewers", i)+".name", "differs from that of console.reviewers[%d] in letter case only, which addresses of console.oidc have none of; give each their own", before)
 		}
 		first[folded] = i
 	}

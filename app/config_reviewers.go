@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/internal/strictyaml"
 	"github.com/heldcall/heldcall/notify/nats"
 )
 
 func (r *configValidator) validateConsole(c *ConsoleConfig) {
 	if c.URL != "" {
-		r.ValidateURL("console.url", c.URL, "http", "https")
+		r.validateURL("console.url", c.URL, "http", "https")
 	}
 	if c.Session < time.Minute {
 		r.Problem("console.session", "%s is less than a minute; write for example 12h", c.Session)
@@ -25,7 +25,7 @@ func (r *configValidator) validateConsole(c *ConsoleConfig) {
 	names, hashes, users := map[string]int{}, map[string]int{}, map[string]int{}
 	decides := false
 	for i := range c.Reviewers {
-		reviewer, key := &c.Reviewers[i], configfile.Index("console.reviewers", i)
+		reviewer, key := &c.Reviewers[i], strictyaml.Index("console.reviewers", i)
 		reviewer.Role = cmp.Or(reviewer.Role, string(reviewers.RoleReviewer))
 		decides = decides || reviewers.Role(reviewer.Role).Includes(reviewers.RoleReviewer)
 		r.validateReviewer(key, reviewer, c.OIDC.On())
@@ -53,7 +53,7 @@ func (r *configValidator) validateContact(contact string) {
 		return
 	}
 	if strings.HasPrefix(contact, "https:") {
-		r.ValidateURL("console.push.contact", contact, "https")
+		r.validateURL("console.push.contact", contact, "https")
 		return
 	}
 	address := strings.TrimPrefix(contact, "mailto:")
@@ -64,10 +64,10 @@ func (r *configValidator) validateContact(contact string) {
 
 // CheckReviewer returns the mistakes in one reviewer, as [strictyaml.Errors].
 func CheckReviewer(reviewer Reviewer) error {
-	r := configValidator{&configfile.Problems{}}
+	r := configValidator{&strictyaml.Reader{}}
 	r.validateReviewer("reviewer", &reviewer, false)
-	if len(r.Errors()) > 0 {
-		return r.Errors()
+	if len(r.Errors) > 0 {
+		return r.Errors
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (r *configValidator) validateReviewer(key string, reviewer *Reviewer, token
 func (r *configValidator) validateGroups(key string, groups []string) {
 	for i, group := range groups {
 		if !reviewers.PlainName(group) {
-			r.Problem(configfile.Index(key, i), "%q is not a group; write 1 to %d printable characters", group, reviewers.MaxName)
+			r.Problem(strictyaml.Index(key, i), "%q is not a group; write 1 to %d printable characters", group, reviewers.MaxName)
 		}
 	}
 }

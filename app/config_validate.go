@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heldcall/heldcall/app/configfile"
+	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
 // configValidator checks the values of a configuration that was read.
-type configValidator struct{ *configfile.Problems }
+type configValidator struct{ *strictyaml.Reader }
 
 // validate adds the values that are of the right type but cannot work.
 func (r *configValidator) validate(c *Config) {
@@ -41,13 +41,13 @@ func (r *configValidator) validate(c *Config) {
 	if c.Policy.File == "" {
 		r.Problem("policy.file", "is empty; name the file, or remove the key to use policy.yaml")
 	} else if c.Policy.FileNamed {
-		r.ValidateFile("policy.file", c.Policy.File)
+		r.validateFile("policy.file", c.Policy.File)
 	}
 	r.validateWorkDir("policy.workdir", c.Policy.WorkDir)
 	r.validateConsole(&c.Console)
 	r.validateTracing(&c.Tracing)
 	r.validateActing(c)
-	(&notifyValidator{r.Problems}).validateNotify(&c.Notify)
+	r.validateNotify(&c.Notify)
 	r.validateAudit(c)
 }
 
@@ -67,19 +67,19 @@ func (r *configValidator) validateAudit(c *Config) {
 // decide who reaches it, and the embedded NATS server has no authentication: they must be
 // on loopback.
 func (r *configValidator) validateListeners(c *Config) {
-	proxy := r.ValidateListen("proxy.listen", c.Proxy.Listen, "")
+	proxy := r.validateListen("proxy.listen", c.Proxy.Listen, "")
 	open := "there are no console.reviewers to ask who may decide; add them, or"
 	if c.Console.asks() {
 		open = ""
 	}
-	console := r.ValidateListen("console.listen", c.Console.Listen, open)
+	console := r.validateListen("console.listen", c.Console.Listen, open)
 	if proxy != "" && proxy == console {
 		r.Problem("console.listen", "is the address of proxy.listen; choose another port")
 	}
 	if c.NATS.Listen == "" || c.NATS.URL != "" {
 		return
 	}
-	nats := r.ValidateListen("nats.listen", c.NATS.Listen, "the embedded server is for bots on this machine, without TLS;")
+	nats := r.validateListen("nats.listen", c.NATS.Listen, "the embedded server is for bots on this machine, without TLS;")
 	if nats != "" && (nats == proxy || nats == console) {
 		r.Problem("nats.listen", "is the address of another listener; choose another port")
 	}
@@ -102,7 +102,7 @@ func (r *configValidator) validateProxy(p *ProxyConfig) {
 		r.Problem("proxy.max_denials", "%d is negative; write 0 for any number", p.MaxDenials)
 	}
 	for i, pattern := range p.Routes.Allow {
-		key := configfile.Index("proxy.routes.allow", i)
+		key := strictyaml.Index("proxy.routes.allow", i)
 		if !strings.HasPrefix(pattern, "/") {
 			r.Problem(key, "%q does not begin with /; write a path such as /v1/realtime/**", pattern)
 		} else if _, err := path.Match(pattern, ""); err != nil {
@@ -119,7 +119,7 @@ func (r *configValidator) validateUpstreams(p *ProxyConfig) {
 	}
 	seen := map[string]int{}
 	for i, u := range p.Upstreams {
-		key := configfile.Index("proxy.upstreams", i)
+		key := strictyaml.Index("proxy.upstreams", i)
 		prefix := strings.ToLower(u.Prefix) // paths are routed whatever their letter case
 		switch first, twice := seen[prefix]; {
 		case u.Prefix != "/" && (!plainPrefix.MatchString(u.Prefix) || path.Clean(u.Prefix) != u.Prefix):
@@ -130,7 +130,7 @@ func (r *configValidator) validateUpstreams(p *ProxyConfig) {
 			seen[prefix] = i
 		}
 		p.Upstreams[i].KeyHeader = cmp.Or(u.KeyHeader, "auto")
-		target := r.ValidateURL(key+".url", u.URL, "http", "https")
+		target := r.validateURL(key+".url", u.URL, "http", "https")
 		if target == nil {
 			continue
 		}
@@ -143,7 +143,7 @@ func (r *configValidator) validateUpstreams(p *ProxyConfig) {
 func (r *configValidator) validateClients(clients []Client) {
 	seen := map[string]int{}
 	for i, client := range clients {
-		key := configfile.Index("proxy.clients", i)
+		key := strictyaml.Index("proxy.clients", i)
 		switch digest, err := hex.DecodeString(client.KeySHA256); {
 		case (client.Key == "") == (client.KeySHA256 == ""):
 			r.Problem(key, "give exactly one of key and key_sha256")
@@ -160,7 +160,7 @@ func (r *configValidator) validateClients(clients []Client) {
 			r.Problem(key, "names no principal; give tenant, user or agent")
 		}
 		if client.Policy != "" {
-			r.ValidateFile(key+".policy", client.Policy)
+			r.validateFile(key+".policy", client.Policy)
 		}
 		if _, err := client.workspace(); err != nil {
 			r.Problem(key+".workspace", "%s", err)
@@ -200,7 +200,7 @@ func (r *configValidator) validateNATS(n *NATSConfig) {
 		return
 	}
 	for _, server := range strings.Split(n.URL, ",") {
-		r.ValidateURL("nats.url", strings.TrimSpace(server), "nats", "tls", "ws", "wss")
+		r.validateURL("nats.url", strings.TrimSpace(server), "nats", "tls", "ws", "wss")
 	}
 	if n.Creds != "" && n.NKey != "" {
 		r.Problem("nats", "give at most one of creds and nkey")
@@ -216,7 +216,7 @@ func (r *configValidator) validateNATS(n *NATSConfig) {
 		{"nats.tls.key", n.TLS.Key},
 	} {
 		if file.path != "" {
-			r.ValidateFile(file.key, file.path)
+			r.validateFile(file.key, file.path)
 		}
 	}
 }

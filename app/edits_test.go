@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/app"
-	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/problem"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
@@ -25,7 +24,7 @@ func ownPolicy(t *testing.T, own, other string) func(*app.Config) {
 				t.Fatal(err)
 			}
 			file := writeFile(t, filepath.Join(dir, name, "client.yaml"), rules)
-			c.Proxy.Clients = append(c.Proxy.Clients, app.Client{Key: configfile.Secret("sk-" + name), Tenant: "acme", Policy: file})
+			c.Proxy.Clients = append(c.Proxy.Clients, app.Client{Key: app.Secret("sk-" + name), Tenant: "acme", Policy: file})
 		}
 	}
 }

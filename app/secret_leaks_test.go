@@ -23,7 +23,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/heldcall/heldcall/app"
-	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/live"
 	"github.com/heldcall/heldcall/internal/mask"
@@ -125,9 +124,9 @@ func observed(t *testing.T) (*outputs, func(*app.Config)) {
 	hooks, chats, spans := httptest.NewServer(&o.hooks), httptest.NewServer(&o.chats), httptest.NewServer(&o.spans)
 	t.Cleanup(func() { hooks.Close(); chats.Close(); spans.Close(); o.slack.Close() })
 	return o, func(c *app.Config) {
-		c.Notify.Webhooks = []app.WebhookConfig{{Name: "ci", URL: configfile.Secret(hooks.URL), Secrets: []configfile.Secret{hookSecret}, Reviewer: "local"}}
+		c.Notify.Webhooks = []app.WebhookConfig{{Name: "ci", URL: app.Secret(hooks.URL), Secrets: []app.Secret{hookSecret}, Reviewer: "local"}}
 		c.Notify.Slack = []app.SlackConfig{{Name: "slack", BotToken: "xoxb-1", AppToken: "xapp-1", Channel: "#approvals", APIURL: o.slack.URL()}}
-		c.Notify.Shoutrrr = []app.ShoutrrrConfig{{Name: "chat", URL: configfile.Secret("ntfy://" + strings.TrimPrefix(chats.URL, "http://") + "/calls?scheme=http")}}
+		c.Notify.Shoutrrr = []app.ShoutrrrConfig{{Name: "chat", URL: app.Secret("ntfy://" + strings.TrimPrefix(chats.URL, "http://") + "/calls?scheme=http")}}
 		c.Tracing.Enabled, c.Tracing.Endpoint, c.Tracing.Arguments = true, spans.URL, true
 		o.config = *c
 	}

@@ -4,16 +4,16 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/heldcall/heldcall/app/configfile"
+	"github.com/heldcall/heldcall/internal/strictyaml"
 	"github.com/heldcall/heldcall/notify"
 	"github.com/heldcall/heldcall/notify/shoutrrr"
 )
 
 // ShoutrrrConfig is one service that is notified by a URL of shoutrrr.
 type ShoutrrrConfig struct {
-	Name  string            `yaml:"name"` // in routes and metrics; empty: shoutrrr
-	URL   configfile.Secret `yaml:"url"`  // SERVICE://..., which contains a token
-	Group GroupConfig       `yaml:"group"`
+	Name  string      `yaml:"name"` // in routes and metrics; empty: shoutrrr
+	URL   Secret      `yaml:"url"`  // SERVICE://..., which contains a token
+	Group GroupConfig `yaml:"group"`
 }
 
 // shoutrrrWorkers is the number of concurrent messages to one service: each takes a
@@ -31,9 +31,9 @@ func (c *channels) makeShoutrrr() error {
 	return nil
 }
 
-func (r *notifyValidator) validateShoutrrr(list []ShoutrrrConfig, taken map[string]string) {
+func (r *configValidator) validateShoutrrr(list []ShoutrrrConfig, taken map[string]string) {
 	for i := range list {
-		s, key := &list[i], configfile.Index("notify.shoutrrr", i)
+		s, key := &list[i], strictyaml.Index("notify.shoutrrr", i)
 		s.Name = cmp.Or(s.Name, "shoutrrr")
 		r.validateChannel(key, s.Name, taken)
 		r.validateGroup(key+".group", &s.Group)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/app"
-	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/notify/shoutrrr"
 )
 
@@ -49,7 +48,7 @@ func ntfy(t *testing.T, status func(topic string) int) (configure func(name stri
 	t.Cleanup(server.Close)
 	host := strings.TrimPrefix(server.URL, "http://")
 	return func(name string) app.ShoutrrrConfig {
-		return app.ShoutrrrConfig{Name: name, URL: configfile.Secret("ntfy://ann:" + ntfyToken + "@" + host + "/" + name + "?scheme=http")}
+		return app.ShoutrrrConfig{Name: name, URL: app.Secret("ntfy://ann:" + ntfyToken + "@" + host + "/" + name + "?scheme=http")}
 	}, told
 }
 

@@ -6,8 +6,6 @@ import (
 	"net/url"
 	"reflect"
 	"strings"
-
-	"github.com/heldcall/heldcall/app/configfile"
 )
 
 // StandIns returns a substitute key for agents, by the upstream key that it replaces. A
@@ -23,9 +21,9 @@ func (c *Config) StandIns() map[string]string {
 	}
 	for _, client := range c.Proxy.Clients {
 		for key, instead := range standIns {
-			if client.digest() == (Client{Key: configfile.Secret(key)}).digest() {
+			if client.digest() == (Client{Key: Secret(key)}).digest() {
 				same := client
-				same.Key, same.KeySHA256 = configfile.Secret(instead), ""
+				same.Key, same.KeySHA256 = Secret(instead), ""
 				c.Proxy.Clients = append(c.Proxy.Clients, same)
 			}
 		}
@@ -70,9 +68,9 @@ func (c *Config) OwnSecrets() []string {
 
 func appendSecrets(found []string, v reflect.Value) []string {
 	switch {
-	case v.Type() == reflect.TypeFor[configfile.Secret]():
+	case v.Type() == reflect.TypeFor[Secret]():
 		if v.String() != "" {
-			found = append(found, string(v.Interface().(configfile.Secret)))
+			found = append(found, string(v.Interface().(Secret)))
 		}
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {

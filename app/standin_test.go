@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/heldcall/heldcall/app/configfile"
 )
 
 // Finding 7 (control side): the model's key was in the environment of the command. A
@@ -23,7 +21,7 @@ func TestStandIns(t *testing.T) {
 	if len(standIns) != 2 || standIns[openAI] != again[openAI] || !strings.HasPrefix(standIns[openAI], "sk-heldcall-") || !strings.HasPrefix(standIns[anthropic], "sk-ant-heldcall-") {
 		t.Errorf("stand-ins %q, then %q", standIns, again)
 	}
-	want := Client{Key: configfile.Secret(standIns[openAI]), User: "ann", Policy: "p"}
+	want := Client{Key: Secret(standIns[openAI]), User: "ann", Policy: "p"}
 	if got := c.Proxy.Clients; len(got) != 3 || !reflect.DeepEqual(got[2], want) {
 		t.Errorf("clients %+v", got)
 	}
@@ -40,7 +38,7 @@ func TestOwnSecrets(t *testing.T) {
 	c.Proxy.Clients = []Client{{Key: "agent"}}
 	c.Console.OIDC.ClientSecret = "oidc"
 	c.Notify.Slack = []SlackConfig{{BotToken: "xoxb", SigningSecret: "sign"}}
-	c.Notify.Webhooks = []WebhookConfig{{Secrets: []configfile.Secret{"whsec"}}}
+	c.Notify.Webhooks = []WebhookConfig{{Secrets: []Secret{"whsec"}}}
 	c.Tracing.Headers = []Header{{Value: "trace"}}
 	c.NATS.URL = "nats://ann:p%40ss@a:4222, nats://token@b:4222,nats://c:4222"
 	if got, want := c.OwnSecrets(), []string{"oidc", "xoxb", "sign", "whsec", "trace", "p@ss", "ann:p%40ss", "token", "token"}; !slices.Equal(got, want) {

@@ -5,18 +5,18 @@ import (
 	"fmt"
 	"net/url"
 
-	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console"
+	"github.com/heldcall/heldcall/internal/strictyaml"
 	"github.com/heldcall/heldcall/notify"
 	"github.com/heldcall/heldcall/notify/webhook"
 )
 
 // WebhookConfig is one program that is notified over HTTP.
 type WebhookConfig struct {
-	Name    string              `yaml:"name"`    // in routes and metrics; empty: webhook
-	URL     configfile.Secret   `yaml:"url"`     // may contain a token
-	Secrets []configfile.Secret `yaml:"secrets"` // whsec_ and base64, the current one first
+	Name    string   `yaml:"name"`    // in routes and metrics; empty: webhook
+	URL     Secret   `yaml:"url"`     // may contain a token
+	Secrets []Secret `yaml:"secrets"` // whsec_ and base64, the current one first
 	// Reviewer is the reviewer for whom the URLs in its messages decide. Empty: messages
 	// contain no such URLs.
 	Reviewer string `yaml:"reviewer"`
@@ -50,15 +50,15 @@ func (c *channels) makeWebhooks() error {
 	return nil
 }
 
-func (r *notifyValidator) validateWebhooks(list []WebhookConfig, taken map[string]string) {
+func (r *configValidator) validateWebhooks(list []WebhookConfig, taken map[string]string) {
 	for i := range list {
-		w, key := &list[i], configfile.Index("notify.webhooks", i)
+		w, key := &list[i], strictyaml.Index("notify.webhooks", i)
 		w.Name = cmp.Or(w.Name, "webhook")
 		r.validateChannel(key, w.Name, taken)
 		switch u, err := url.Parse(string(w.URL)); {
 		case err != nil || u.Host == "" || u.User != nil || (u.Scheme != "http" && u.Scheme != "https"):
 			r.Problem(key+".url", "is not an http or https URL with a host and without a password; write for example https://ci.example/heldcall")
-		case u.Scheme == "http" && w.Reviewer != "" && !configfile.IsLoopback(u.Hostname()):
+		case u.Scheme == "http" && w.Reviewer != "" && !isLoopback(u.Hostname()):
 			r.Problem(key+".url", "is an http URL, and with reviewer the messages hold URLs that decide, which could be read on its way; write an https URL, or leave reviewer out")
 		}
 		if len(w.Secrets) == 0 {
@@ -66,7 +66,7 @@ func (r *notifyValidator) validateWebhooks(list []WebhookConfig, taken map[strin
 		}
 		for j, secret := range w.Secrets {
 			if _, err := webhook.ParseSecret(string(secret)); err != nil {
-				r.Problem(configfile.Index(key+".secrets", j), "%s", err)
+				r.Problem(strictyaml.Index(key+".secrets", j), "%s", err)
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func (r *configValidator) validateActing(c *Config) {
 	}
 	for i, w := range c.Notify.Webhooks {
 		if w.Reviewer != "" && !known[w.Reviewer] {
-			r.Problem(configfile.Index("notify.webhooks", i)+".reviewer", "%q is not one of console.reviewers; name who the URLs in its messages decide for", w.Reviewer)
+			r.Problem(strictyaml.Index("notify.webhooks", i)+".reviewer", "%q is not one of console.reviewers; name who the URLs in its messages decide for", w.Reviewer)
 		}
 	}
 }

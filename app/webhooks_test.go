@@ -14,7 +14,6 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/heldcall/heldcall/app"
-	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 )
 
@@ -47,7 +46,7 @@ func hooked(t *testing.T, take func(hookMessage)) func(*app.Config) {
 	}))
 	t.Cleanup(server.Close)
 	return func(c *app.Config) {
-		c.Notify.Webhooks = []app.WebhookConfig{{Name: "ci", URL: configfile.Secret(server.URL), Secrets: []configfile.Secret{hookSecret}, Reviewer: "local"}}
+		c.Notify.Webhooks = []app.WebhookConfig{{Name: "ci", URL: app.Secret(server.URL), Secrets: []app.Secret{hookSecret}, Reviewer: "local"}}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/app"
-	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/tidwall/gjson"
@@ -103,7 +102,7 @@ func TestUpstreamsByPrefix(t *testing.T) {
 			}
 			t.Cleanup(s.Close)
 			others[prefix] = s
-			c.Proxy.Upstreams = append(c.Proxy.Upstreams, app.Upstream{Prefix: prefix, URL: s.URL(), APIKey: configfile.Secret("key-" + prefix)})
+			c.Proxy.Upstreams = append(c.Proxy.Upstreams, app.Upstream{Prefix: prefix, URL: s.URL(), APIKey: app.Secret("key-" + prefix)})
 		}
 	})
 	others["/v1"] = w.upstream

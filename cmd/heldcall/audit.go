@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/app"
-	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/cmd/heldcall/internal/auditreport"
 	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/internal/sanitize"
+	"github.com/heldcall/heldcall/internal/strictyaml"
 	"github.com/heldcall/heldcall/internal/textview"
 )
 
@@ -51,7 +51,7 @@ type auditListCommand struct {
 func (c *auditListCommand) Run(ctx context.Context, s *streams) error {
 	var since time.Time
 	if c.Since != "" || c.File == "" {
-		age, err := configfile.ParseDuration(cmp.Or(c.Since, "24h"))
+		age, err := strictyaml.ParseDuration(cmp.Or(c.Since, "24h"))
 		if err != nil {
 			return usagef("--since: %w", err)
 		}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/policyreplay"
+	"github.com/heldcall/heldcall/internal/strictyaml"
 	"github.com/heldcall/heldcall/internal/textview"
 )
 
@@ -23,7 +23,7 @@ type recorded struct {
 
 // each calls take with the events of the calls, oldest first.
 func (c *recorded) each(ctx context.Context, s *streams, take func(*approvals.Event)) error {
-	since, err := configfile.ParseDuration(c.Since)
+	since, err := strictyaml.ParseDuration(c.Since)
 	if err != nil {
 		return usagef("--since: %w", err)
 	}

@@ -3,8 +3,8 @@ package main
 import (
 	"time"
 
-	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/internal/strictyaml"
 )
 
 // rememberFlags are how a decision is remembered.
@@ -51,7 +51,7 @@ func (f *grantFlags) expires(now time.Time) (*time.Time, error) {
 	if err == nil {
 		return &at, nil
 	}
-	after, err := configfile.ParseDuration(f.Expires)
+	after, err := strictyaml.ParseDuration(f.Expires)
 	if err != nil || after <= 0 {
 		return nil, usagef("--expires: %q is neither a time such as 8h or 7d nor one such as 2026-12-31T00:00:00Z", f.Expires)
 	}

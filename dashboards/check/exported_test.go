@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/heldcall/heldcall/app"
-	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/internal/demo"
 )
 
@@ -27,7 +26,7 @@ func openStage(t *testing.T) *demo.Stage {
 	config.Notify.Slack = []app.SlackConfig{{Name: "slack", BotToken: "xoxb-1", Channel: "C1", APIURL: nobody.URL + "/"}}
 	bot := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	t.Cleanup(bot.Close)
-	config.Notify.Webhooks = []app.WebhookConfig{{Name: "bot", URL: configfile.Secret(bot.URL), Secrets: []configfile.Secret{"whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="}}}
+	config.Notify.Webhooks = []app.WebhookConfig{{Name: "bot", URL: app.Secret(bot.URL), Secrets: []app.Secret{"whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="}}}
 	stage, err := demo.Open(t.Context(), demo.Options{Config: config, Version: "v0.0.0-check"})
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,5 @@
-// Package strictyaml reads YAML files that people write, and reports every mistake in
-// them with its line and the path of its key.
+// Package strictyaml reads YAML files that people write, the configuration and policies, and
+// reports every mistake in them with its line and the path of its key.
 package strictyaml
 
 import (

@@ -11,10 +11,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Reader reads the nodes of a file, and notes every mistake with its line and key.
+// Reader reads a file, node by node or as a whole into a struct ([Reader.Decode]), and notes
+// every mistake with its line and key.
 type Reader struct {
 	File   string // as errors name it
 	Errors Errors
+	// Expand replaces what stands for something else in a scalar that is decoded. Nil: nothing.
+	Expand func(text string) (string, error)
+
+	lines map[string]int // key path -> line, for every key that was decoded
 }
 
 // Fail notes a mistake at a node.
@@ -98,6 +103,9 @@ func Join(path, name string) string {
 	return path + "." + name
 }
 
+// Index returns the path of an item of a list.
+func Index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
+
 // List visits the items of a list.
 func (r *Reader) List(n *yaml.Node, path, of string, visit func(item *yaml.Node, path string)) {
 	if n.Kind != yaml.SequenceNode || n.ShortTag() != "!!seq" {
@@ -108,7 +116,7 @@ func (r *Reader) List(n *yaml.Node, path, of string, visit func(item *yaml.Node,
 		r.Fail(n, path, "is empty: name %s or remove the key", of)
 	}
 	for i, item := range n.Content {
-		visit(item, fmt.Sprintf("%s[%d]", path, i))
+		visit(item, Index(path, i))
 	}
 }
 

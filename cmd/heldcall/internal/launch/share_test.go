@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/heldcall/heldcall/app"
-	"github.com/heldcall/heldcall/app/configfile"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/cmd/heldcall/internal/discovery"
 	"github.com/heldcall/heldcall/internal/sanitize"
@@ -51,18 +50,18 @@ func TestKeysOfAttachedAgents(t *testing.T) {
 	same := u.StandIns["sk-1"]
 	for _, tt := range []struct {
 		standIns []string
-		want     []configfile.Secret
+		want     []app.Secret
 		err      string
 	}{
-		{[]string{same, ""}, []configfile.Secret{"sk-1", ""}, ""},
-		{[]string{"", ""}, []configfile.Secret{"", ""}, ""},
+		{[]string{same, ""}, []app.Secret{"sk-1", ""}, ""},
+		{[]string{"", ""}, []app.Secret{"", ""}, ""},
 		{[]string{"sk-1", ""}, nil, "it does not have the key of this terminal for https://a.example"},
 		{[]string{same, same}, nil, "it does not have the key of this terminal for https://b.example"},
 		{[]string{same}, nil, "its configuration has other upstreams"},
 		{nil, nil, "its configuration has other upstreams"},
 	} {
 		upstreams, err := u.upstreamsOf(discovery.Agent{StandIns: tt.standIns})
-		var keys []configfile.Secret
+		var keys []app.Secret
 		for _, upstream := range upstreams {
 			keys = append(keys, upstream.APIKey)
 		}
