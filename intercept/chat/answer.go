@@ -2,8 +2,7 @@ package chat
 
 import (
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/chat/history"
-	"github.com/heldcall/heldcall/intercept/chat/wire"
+
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
@@ -25,7 +24,7 @@ type answer struct {
 	records recorder
 }
 
-func newAnswer(r *history.Request, limits intercept.Limits) *answer {
+func newAnswer(r *request, limits intercept.Limits) *answer {
 	a := &answer{limits: limits, records: recorder{req: r, turnID: limits.TurnID}}
 	a.batch = eventBatch{req: r, body: &a.body, out: &a.out}
 	return a
@@ -72,7 +71,7 @@ func (*answer) Judge(u *intercept.Unit) {
 // Call implements [intercept.Codec].
 func (*answer) Call(u *intercept.Unit) intercept.Call {
 	c := callOf(u)
-	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.args.String(), FreeText: c.kind == wire.KindCustom, Ambiguous: c.Ambiguities}
+	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.args.String(), FreeText: c.kind == kindCustom, Ambiguous: c.Ambiguities}
 }
 
 // Canonical implements [intercept.Codec].
@@ -92,15 +91,15 @@ func (a *answer) Notice(*intercept.Plan) []byte { return a.out.notices() }
 // Heartbeat implements [intercept.Codec]. The event repeats the id of the stream, without
 // choices or with an empty delta of one that has not ended.
 func (a *answer) Heartbeat(form intercept.Form, heartbeat intercept.Heartbeat) []byte {
-	if form == intercept.FormWhole || heartbeat == intercept.HeartbeatComment || a.out.head.ID == "" {
+	if form == intercept.FormWhole || heartbeat == intercept.HeartbeatComment || a.out.head.id == "" {
 		return nil
 	}
 	if heartbeat != intercept.HeartbeatDelta {
-		return a.out.head.Event()
+		return a.out.head.event()
 	}
 	for _, l := range a.out.choices {
 		if !l.sent.finish {
-			return a.out.head.Event(wire.Choice(l.index, "", "null"))
+			return a.out.head.event(choiceJSON(l.index, "", "null"))
 		}
 	}
 	return nil

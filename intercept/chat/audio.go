@@ -3,7 +3,6 @@ package chat
 import (
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -50,9 +49,9 @@ func onlySound(v gjson.Result) bool {
 func (s *audio) text() string { return gjson.Parse(`"` + s.words.String() + `"`).String() }
 
 // speech is the sound as a later request may need it.
-func (s *audio) speech() []history.SpokenTurn {
+func (s *audio) speech() []spokenTurn {
 	if s.id == "" {
 		return nil
 	}
-	return []history.SpokenTurn{{ID: s.id, Text: s.text()}}
+	return []spokenTurn{{ID: s.id, Text: s.text()}}
 }

@@ -7,31 +7,30 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/chat/history"
-	"github.com/heldcall/heldcall/intercept/chat/wire"
+
 	"github.com/tidwall/gjson"
 )
 
 // eventBatch is the events of one part of a stream. It gives their fragments to their
 // calls.
 type eventBatch struct {
-	req  *history.Request
+	req  *request
 	body *upstreamBody
 	out  *output
 
 	part      *intercept.Part
-	chunks    []*wire.Chunk
+	chunks    []*chunk
 	opens     bool // a call begins in it
 	namesCall bool // it may name a call outside of it
 	odd       bool // it has a fragment that is not uniform
 }
 
 // deltas yields the deltas of all chunks.
-func (p *eventBatch) deltas() iter.Seq[*wire.ChoiceDelta] {
-	return func(yield func(*wire.ChoiceDelta) bool) {
+func (p *eventBatch) deltas() iter.Seq[*choiceDelta] {
+	return func(yield func(*choiceDelta) bool) {
 		for _, c := range p.chunks {
-			for i := range c.Choices {
-				if !yield(&c.Choices[i]) {
+			for i := range c.choices {
+				if !yield(&c.choices[i]) {
 					return
 				}
 			}
@@ -40,7 +39,7 @@ func (p *eventBatch) deltas() iter.Seq[*wire.ChoiceDelta] {
 }
 
 // anyDelta reports whether the predicate is true of a delta.
-func (p *eventBatch) anyDelta(predicate func(*wire.ChoiceDelta) bool) bool {
+func (p *eventBatch) anyDelta(predicate func(*choiceDelta) bool) bool {
 	for d := range p.deltas() {
 		if predicate(d) {
 			return true
@@ -80,7 +79,7 @@ func (p *eventBatch) decode(part *intercept.Part) (done bool, err error) {
 		case intercept.IsDone(payload):
 			done = true
 		default:
-			c, err := wire.Decode(string(payload))
+			c, err := decodeChunk(string(payload))
 			if err != nil {
 				return done, err
 			}
@@ -95,17 +94,17 @@ func (p *eventBatch) decode(part *intercept.Part) (done bool, err error) {
 func (p *eventBatch) observe(done bool) error {
 	for _, c := range p.chunks {
 		p.body.observe(c)
-		if p.body.learnHead(c.Head, p.part) {
-			p.out.learnHead(c.Head.Readable())
+		if p.body.learnHead(c.head, p.part) {
+			p.out.learnHead(c.head.readable())
 		}
-		uniform := c.HasCalls() && p.uniform(c)
-		if c.Foreign() && !c.HasCalls() { // beside a call the role does not go out
+		uniform := c.hasCalls() && p.uniform(c)
+		if c.foreign() && !c.hasCalls() { // beside a call the role does not go out
 			if err := p.body.changeRole(); err != nil {
 				return err
 			}
 		}
-		for i := range c.Choices {
-			if err := p.delta(&c.Choices[i], uniform); err != nil {
+		for i := range c.choices {
+			if err := p.delta(&c.choices[i], uniform); err != nil {
 				return err
 			}
 		}
@@ -120,8 +119,8 @@ func (p *eventBatch) observe(done bool) error {
 
 // delta reads the part of an event about one choice. Uniform reports whether the event
 // itself is.
-func (p *eventBatch) delta(d *wire.ChoiceDelta, uniform bool) error {
-	c, err := p.body.choice(d.Index, p.out)
+func (p *eventBatch) delta(d *choiceDelta, uniform bool) error {
+	c, err := p.body.choice(d.index, p.out)
 	if err != nil {
 		return err
 	}
@@ -130,22 +129,22 @@ func (p *eventBatch) delta(d *wire.ChoiceDelta, uniform bool) error {
 		return err
 	}
 	first := len(p.part.Units())
-	for i := range d.Calls {
-		if err := p.fragment(c, &d.Calls[i], first, uniform); err != nil {
+	for i := range d.calls {
+		if err := p.fragment(c, &d.calls[i], first, uniform); err != nil {
 			return err
 		}
 	}
-	c.verify(d.Finish != "")
+	c.verify(d.finish != "")
 	return nil
 }
 
 // fragment gives a fragment to its call. The units of the event begin at first.
-func (p *eventBatch) fragment(c *choice, f *wire.Fragment, first int, uniform bool) error {
-	r := &c.assemblers[f.Place]
+func (p *eventBatch) fragment(c *choice, f *fragment, first int, uniform bool) error {
+	r := &c.assemblers[f.place]
 	if len(r.calls) == maxCalls {
 		return intercept.NotUnderstood("a choice has more than %d calls", maxCalls)
 	}
-	event := intercept.Event{Kind: intercept.EventInput, Text: f.Args, Plain: p.mayPass(c, f)}
+	event := intercept.Event{Kind: intercept.EventInput, Text: f.args, Plain: p.mayPass(c, f)}
 	call, opened, kept := r.take(f)
 	if event.Unit = &call.Unit; opened {
 		event.Kind, call.choice, p.opens = intercept.EventOpen, c, true
@@ -176,12 +175,12 @@ func (p *eventBatch) fragment(c *choice, f *wire.Fragment, first int, uniform bo
 // mayPass reports whether all clients read a fragment alike, so that it may pass
 // unbuffered if its tool is allowed by name: it opens the next call, or continues the
 // last one.
-func (p *eventBatch) mayPass(c *choice, f *wire.Fragment) bool {
-	standard := f.Place == wire.InDelta && f.Kind == wire.KindFunction && f.HasIndex && !f.Object
-	if !standard || p.req.Several() || p.body.othersCall(c) {
+func (p *eventBatch) mayPass(c *choice, f *fragment) bool {
+	standard := f.place == inDelta && f.kind == kindFunction && f.hasIndex && !f.object
+	if !standard || p.req.several() || p.body.othersCall(c) {
 		return false
 	}
-	return c.assemblers[wire.InDelta].opensNext(f) || c.assemblers[wire.InDelta].continuesLast(f)
+	return c.assemblers[inDelta].opensNext(f) || c.assemblers[inDelta].continuesLast(f)
 }
 
 // plain reports whether every client that follows the standard finds exactly one event
@@ -195,8 +194,8 @@ func (p *eventBatch) plain() bool {
 }
 
 // uniform reports whether an event with fragments is uniform, see uniform.go.
-func (p *eventBatch) uniform(c *wire.Chunk) bool {
-	return len(c.Choices) == 1 && p.plain() && c.Head.Like(p.body.head) && wire.EventSchema.Fits(gjson.Parse(c.Raw))
+func (p *eventBatch) uniform(c *chunk) bool {
+	return len(c.choices) == 1 && p.plain() && c.head.like(p.body.head) && eventSchema.Fits(gjson.Parse(c.raw))
 }
 
 // overtakes reports whether the part may go out before those that are held, because
@@ -205,11 +204,11 @@ func (p *eventBatch) uniform(c *wire.Chunk) bool {
 func (p *eventBatch) overtakes() bool {
 	if !p.onlyText() {
 		for d := range p.deltas() {
-			p.body.known(d.Index).keepOrder()
+			p.body.known(d.index).keepOrder()
 		}
 		return false
 	}
-	held := func(d *wire.ChoiceDelta) bool { return p.body.known(d.Index).textHeld }
+	held := func(d *choiceDelta) bool { return p.body.known(d.index).textHeld }
 	return !p.part.Last && !p.anyDelta(held)
 }
 
@@ -219,9 +218,9 @@ func (p *eventBatch) onlyText() bool {
 	if len(p.chunks) == 0 || len(p.chunks) < len(p.part.Payloads) {
 		return false
 	}
-	empty := func(c *wire.Chunk) bool { return len(c.Choices) == 0 }
-	more := func(d *wire.ChoiceDelta) bool {
-		return len(d.Calls) > 0 || d.Finish != "" || (!d.Contents && p.body.known(d.Index).ordered)
+	empty := func(c *chunk) bool { return len(c.choices) == 0 }
+	more := func(d *choiceDelta) bool {
+		return len(d.calls) > 0 || d.finish != "" || (!d.contents && p.body.known(d.index).ordered)
 	}
 	return !slices.ContainsFunc(p.chunks, empty) && !p.anyDelta(more)
 }
@@ -229,29 +228,29 @@ func (p *eventBatch) onlyText() bool {
 // closes reports whether the part announces the end of a choice or, after all of them,
 // the usage.
 func (p *eventBatch) closes() bool {
-	usage := func(c *wire.Chunk) bool { return c.Usage != "" && len(c.Choices) == 0 }
-	finish := func(d *wire.ChoiceDelta) bool { return d.Finish != "" }
+	usage := func(c *chunk) bool { return c.usage != "" && len(c.choices) == 0 }
+	finish := func(d *choiceDelta) bool { return d.finish != "" }
 	return slices.ContainsFunc(p.chunks, usage) || p.anyDelta(finish)
 }
 
 // announcesUnseen reports whether a finish reason of a chunk announces calls that the
 // body does not have: they may follow.
-func (p *eventBatch) announcesUnseen(c *wire.Chunk) bool {
-	return c.Announces() && slices.ContainsFunc(c.Choices, func(d wire.ChoiceDelta) bool { return len(p.body.known(d.Index).calls()) == 0 })
+func (p *eventBatch) announcesUnseen(c *chunk) bool {
+	return c.announces() && slices.ContainsFunc(c.choices, func(d choiceDelta) bool { return len(p.body.known(d.index).calls()) == 0 })
 }
 
 // mayNameCall reports whether a delta may name a call outside of it: in log
 // probabilities, or in the id of a reasoning detail. OpenRouter gives a detail the id of
 // the call that follows, which for Gemini contains the name of the tool.
-func (p *eventBatch) mayNameCall(d *wire.ChoiceDelta) bool {
-	named := d.Unspoken()
-	for _, t := range d.Texts {
-		if t.Field != detailsField || !t.Value.IsArray() {
+func (p *eventBatch) mayNameCall(d *choiceDelta) bool {
+	named := d.unspoken()
+	for _, t := range d.texts {
+		if t.field != detailsField || !t.value.IsArray() {
 			continue
 		}
-		t.Value.ForEach(func(_, detail gjson.Result) bool {
+		t.value.ForEach(func(_, detail gjson.Result) bool {
 			id := detail.Get("id").String()
-			named = named || (id != "" && (strings.HasPrefix(id, "tool_") || p.req.Names(id)))
+			named = named || (id != "" && (strings.HasPrefix(id, "tool_") || p.req.names(id)))
 			return !named
 		})
 	}
@@ -264,11 +263,11 @@ func (a *answer) Disposed(p *intercept.Part, d intercept.Disposition) {
 	case p == nil:
 	case d == intercept.Sent:
 		for delta := range a.batch.deltas() {
-			a.body.known(delta.Index).output.send(delta)
+			a.body.known(delta.index).output.send(delta)
 		}
 	case d == intercept.Held:
 		for delta := range a.batch.deltas() {
-			a.body.known(delta.Index).hold(delta, a.batch.namesCall)
+			a.body.known(delta.index).hold(delta, a.batch.namesCall)
 		}
 	case d == intercept.Voided:
 		a.body.void()

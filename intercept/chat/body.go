@@ -4,14 +4,13 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/chat/wire"
 )
 
 // upstreamBody is one upstream body as far as it was read.
 type upstreamBody struct {
 	choices []*choice
 	opened  int       // how many calls they have
-	head    wire.Head // of the first event
+	head    chunkHead // of the first event
 	latest  *call     // the call of the latest fragment
 	json    string    // of a whole answer
 	unread  []byte    // a whole answer without calls, which is not decoded
@@ -66,10 +65,10 @@ func (b *upstreamBody) advance(c *call) (before *call) {
 }
 
 // observe notes the error and the usage of a chunk.
-func (b *upstreamBody) observe(c *wire.Chunk) {
-	b.failed = b.failed || c.Failed
-	if c.Usage != "" {
-		b.usage = c.Usage
+func (b *upstreamBody) observe(c *chunk) {
+	b.failed = b.failed || c.failed
+	if c.usage != "" {
+		b.usage = c.usage
 	}
 }
 
@@ -77,12 +76,12 @@ func (b *upstreamBody) observe(c *wire.Chunk) {
 // an empty id before the real one, so it counts only until there is another. A call that
 // begins before the real id is not uniform: after the real id openai-go drops events
 // without it.
-func (b *upstreamBody) learnHead(h wire.Head, p *intercept.Part) bool {
-	known := b.head.ID != "" && b.head.ID != `""`
-	if known || h == (wire.Head{}) || (h.ID == "" && b.head != wire.Head{}) {
+func (b *upstreamBody) learnHead(h chunkHead, p *intercept.Part) bool {
+	known := b.head.id != "" && b.head.id != `""`
+	if known || h == (chunkHead{}) || (h.id == "" && b.head != chunkHead{}) {
 		return false
 	}
-	if h.ID != b.head.ID {
+	if h.id != b.head.id {
 		p.Forget()
 		for _, c := range b.choices {
 			for _, call := range c.calls() {
@@ -147,7 +146,7 @@ func (b *upstreamBody) separable() error {
 		for _, call := range c.calls() {
 			calls++
 			nameless = nameless || call.name == ""
-			if call.kind == wire.KindLegacy {
+			if call.kind == kindLegacy {
 				legacy++
 			}
 		}
@@ -171,7 +170,7 @@ func (b *upstreamBody) othersCall(c *choice) bool {
 // Clients that read all choices as one would add later fragments to it.
 func (b *upstreamBody) withinAnother(c *choice) bool {
 	for _, other := range b.choices {
-		for _, call := range other.assemblers[wire.InDelta].calls {
+		for _, call := range other.assemblers[inDelta].calls {
 			if other != c && call.Begun() && !call.whole() {
 				return true
 			}
@@ -225,15 +224,15 @@ type choice struct {
 
 // read reads a delta of the choice without its calls. A message beside deltas repeats
 // their text.
-func (c *choice) read(d *wire.ChoiceDelta, p *intercept.Part) error {
+func (c *choice) read(d *choiceDelta, p *intercept.Part) error {
 	c.finish(d)
-	c.hasMessage = c.hasMessage || d.Repeated
-	streamed := c.textPlace(d) == wire.InDelta
-	for _, t := range d.Texts {
-		if t.Place == wire.InMessage && streamed {
+	c.hasMessage = c.hasMessage || d.repeated
+	streamed := c.textPlace(d) == inDelta
+	for _, t := range d.texts {
+		if t.place == inMessage && streamed {
 			continue
 		}
-		if err := p.Buffer(c.messages[t.Place].add(t.Field, t.Value)); err != nil {
+		if err := p.Buffer(c.messages[t.place].add(t.field, t.value)); err != nil {
 			return err
 		}
 	}
@@ -241,25 +240,25 @@ func (c *choice) read(d *wire.ChoiceDelta, p *intercept.Part) error {
 }
 
 // finish notes the finish reason of a delta.
-func (c *choice) finish(d *wire.ChoiceDelta) {
-	c.finished = c.finished || d.Finish != ""
-	c.truncated = c.truncated || d.Finish == "length"
+func (c *choice) finish(d *choiceDelta) {
+	c.finished = c.finished || d.finish != ""
+	c.truncated = c.truncated || d.finish == "length"
 }
 
 // textPlace returns the place of a delta whose text counts: a message beside deltas
 // repeats them.
-func (c *choice) textPlace(d *wire.ChoiceDelta) wire.Place {
-	inDelta := func(t wire.Text) bool { return t.Place == wire.InDelta }
-	if c.messages[wire.InDelta].any() || slices.ContainsFunc(d.Texts, inDelta) {
-		return wire.InDelta
+func (c *choice) textPlace(d *choiceDelta) messagePlace {
+	isDelta := func(t deltaText) bool { return t.place == inDelta }
+	if c.messages[inDelta].any() || slices.ContainsFunc(d.texts, isDelta) {
+		return inDelta
 	}
-	return wire.InMessage
+	return inMessage
 }
 
 // verify interrupts the calls of the choice that pass unbuffered and are ambiguous.
 // Ended reports that no fragment should follow.
 func (c *choice) verify(ended bool) {
-	calls := c.assemblers[wire.InDelta].calls
+	calls := c.assemblers[inDelta].calls
 	for i, call := range calls {
 		last := ended && i == len(calls)-1
 		if last && c.truncated && call.Passing() {
@@ -276,8 +275,8 @@ func (c *choice) keepOrder() { c.ordered = true }
 
 // hold notes that a delta of the choice is held. NamesCall reports that its text may
 // name a call.
-func (c *choice) hold(d *wire.ChoiceDelta, namesCall bool) {
-	if d.Contents || (d.Role && !c.output.sent.role) || (d.Carries && !namesCall) {
+func (c *choice) hold(d *choiceDelta, namesCall bool) {
+	if d.contents || (d.role && !c.output.sent.role) || (d.carries && !namesCall) {
 		c.textHeld = true
 	}
 }
@@ -288,7 +287,7 @@ func (c *choice) calls() []*call {
 	if c.closed {
 		return c.final
 	}
-	delta, message := &c.assemblers[wire.InDelta], &c.assemblers[wire.InMessage]
+	delta, message := &c.assemblers[inDelta], &c.assemblers[inMessage]
 	if len(message.calls) == 0 || delta.sameAs(message) {
 		return delta.calls
 	}
@@ -312,8 +311,8 @@ func (c *choice) units() (list []*intercept.Unit) {
 
 // message is the model's message in the choice.
 func (c *choice) message() *assistantMessage {
-	if d := &c.messages[wire.InDelta]; d.any() {
+	if d := &c.messages[inDelta]; d.any() {
 		return d
 	}
-	return &c.messages[wire.InMessage]
+	return &c.messages[inMessage]
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/internal/testing/cost"
 	"github.com/tidwall/gjson"
@@ -33,8 +32,8 @@ func TestBounds(t *testing.T) {
 		body    string
 		refused string // in the reason, "" for an answer that is read
 	}{
-		{"the most choices", stream(wire.MaxChoices, choice) + done, ""},
-		{"more choices", stream(wire.MaxChoices+1, choice) + done, "more than 128 choices"},
+		{"the most choices", stream(maxChoices, choice) + done, ""},
+		{"more choices", stream(maxChoices+1, choice) + done, "more than 128 choices"},
 		{"one call less than the bound", role + stream(maxCalls-1, call) + end, ""},
 		{"more calls", role + stream(maxCalls+1, call) + end, "more than 512 calls"},
 		{"more parts of calls in an event", role + event(`{"tool_calls":[`+strings.TrimSuffix(strings.Repeat(`{"index":0},`, 1025), ",")+`]}`, "null"), "too many calls"},
@@ -174,7 +173,7 @@ func TestFieldsDoNotKeepTheirEvents(t *testing.T) {
 // What a fragment repeats is not kept again, and does not count.
 func TestKeptOfAFragment(t *testing.T) {
 	var r assembler
-	f := &wire.Fragment{HasIndex: true, ID: "id", Name: "name", Args: "{}", Own: []string{`"a":1`}, Inner: []string{`"b":22`}}
+	f := &fragment{hasIndex: true, id: "id", name: "name", args: "{}", own: []string{`"a":1`}, inner: []string{`"b":22`}}
 	for i, want := range []int{2 + 4 + 2 + 5 + 6, 2} {
 		if _, _, kept := r.take(f); kept != want {
 			t.Errorf("fragment %d: %d bytes, want %d", i, kept, want)

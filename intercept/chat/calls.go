@@ -5,15 +5,14 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // call is one tool call, assembled from its fragments so far.
 type call struct {
 	intercept.Unit
-	place  wire.Place
-	kind   wire.Kind
+	place  messagePlace
+	kind   callKind
 	index  int // upstream's number; without one clients read 0
 	hasID  bool
 	id     string
@@ -42,7 +41,7 @@ func (c *call) judge() {
 		c.AddAmbiguity(intercept.AmbiguousHalf)
 	}
 	switch args := c.args.String(); {
-	case c.kind == wire.KindCustom || args == "":
+	case c.kind == kindCustom || args == "":
 	case c.object:
 		c.AddAmbiguity(intercept.AmbiguousObject)
 	default:
@@ -52,9 +51,9 @@ func (c *call) judge() {
 
 // keep stores the fields of a fragment that have to return with the call, such as
 // thought signatures, and returns how many bytes of them are kept.
-func (c *call) keep(f *wire.Fragment) (kept int) {
-	kept += keepFields(&c.own, f.Own)
-	return kept + keepFields(&c.inner, f.Inner)
+func (c *call) keep(f *fragment) (kept int) {
+	kept += keepFields(&c.own, f.own)
+	return kept + keepFields(&c.inner, f.inner)
 }
 
 // keepFields appends the fields whose names are new, and returns their length.
@@ -82,7 +81,7 @@ type assembler struct{ calls []*call }
 
 // take adds a fragment and returns its call, whether the fragment opened it, and how many
 // bytes of it are kept.
-func (r *assembler) take(f *wire.Fragment) (c *call, opened bool, kept int) {
+func (r *assembler) take(f *fragment) (c *call, opened bool, kept int) {
 	if c = r.find(f); c == nil {
 		c, opened = r.open(f), true
 	}
@@ -91,26 +90,26 @@ func (r *assembler) take(f *wire.Fragment) (c *call, opened bool, kept int) {
 
 // add adds a fragment to the call, and returns how many bytes of it are kept. The first id
 // and the first name count.
-func (c *call) add(f *wire.Fragment, opened bool) (kept int) {
+func (c *call) add(f *fragment, opened bool) (kept int) {
 	c.setKind(f)
 	if c.id == "" {
-		c.id = strings.Clone(f.ID)
+		c.id = strings.Clone(f.id)
 		kept += len(c.id)
 	}
-	c.hasID = c.hasID || f.HasID
+	c.hasID = c.hasID || f.hasID
 	if c.name == "" {
-		c.name = strings.Clone(f.Name)
+		c.name = strings.Clone(f.name)
 		kept += len(c.name)
 	}
-	if (f.Object && c.args.Len() > 0) || (c.object && f.Args != "") {
+	if (f.object && c.args.Len() > 0) || (c.object && f.args != "") {
 		c.AddAmbiguity("Its arguments came partly as text and partly as an object.")
 	}
-	c.object = c.object || f.Object
+	c.object = c.object || f.object
 	if !opened && c.repeatedBy(f) {
 		c.args.Reset()
 	}
-	c.args.WriteString(f.Args)
-	return kept + len(f.Args) + c.keep(f)
+	c.args.WriteString(f.args)
+	return kept + len(f.args) + c.keep(f)
 }
 
 // addEscaped adds string contents to the arguments that are still escaped, and returns
@@ -122,11 +121,11 @@ func (c *call) addEscaped(escaped []byte) (added string) {
 }
 
 // setKind takes the kind of a fragment for the call, while that has no contents.
-func (c *call) setKind(f *wire.Fragment) {
+func (c *call) setKind(f *fragment) {
 	switch {
-	case c.kind == f.Kind || (f.Name == "" && f.Args == ""):
+	case c.kind == f.kind || (f.name == "" && f.args == ""):
 	case c.name == "" && c.args.Len() == 0:
-		c.kind = f.Kind
+		c.kind = f.kind
 	default:
 		c.AddAmbiguity("It begins as one kind of call and continues as another.")
 	}
@@ -135,22 +134,22 @@ func (c *call) setKind(f *wire.Fragment) {
 // repeatedBy reports whether a fragment repeats the whole call so far. In a message
 // beside the delta some providers do. A fragment is not compared with arguments that are
 // longer: the halves of a pair that they have are a third shorter as a character.
-func (c *call) repeatedBy(f *wire.Fragment) bool {
-	if 3*len(f.Args) < 2*c.args.Len() {
+func (c *call) repeatedBy(f *fragment) bool {
+	if 3*len(f.args) < 2*c.args.Len() {
 		return false
 	}
-	return f.Place == wire.InMessage && f.Name != "" && f.Name == c.name && f.ID == c.id && !f.Object && !c.object && strings.HasPrefix(f.Args, c.args.String())
+	return f.place == inMessage && f.name != "" && f.name == c.name && f.id == c.id && !f.object && !c.object && strings.HasPrefix(f.args, c.args.String())
 }
 
 // find returns the call that the fragment continues, nil when it opens one.
-func (r *assembler) find(f *wire.Fragment) *call {
-	if f.Kind == wire.KindLegacy {
+func (r *assembler) find(f *fragment) *call {
+	if f.kind == kindLegacy {
 		return r.legacy(f)
 	}
-	if !f.HasIndex {
+	if !f.hasIndex {
 		return r.withoutIndex(f)
 	}
-	c := r.latest(f.Index)
+	c := r.latest(f.index)
 	if c == nil {
 		return r.newIndex(f)
 	}
@@ -158,10 +157,10 @@ func (r *assembler) find(f *wire.Fragment) *call {
 }
 
 // legacy returns the function_call of the choice. There is at most one.
-func (r *assembler) legacy(f *wire.Fragment) *call {
+func (r *assembler) legacy(f *fragment) *call {
 	for _, c := range r.calls {
-		if c.kind == wire.KindLegacy {
-			if f.Name != "" && c.name != "" && f.Name != c.name {
+		if c.kind == kindLegacy {
+			if f.name != "" && c.name != "" && f.name != c.name {
 				c.AddAmbiguity(changedName)
 			}
 			return c
@@ -172,16 +171,16 @@ func (r *assembler) legacy(f *wire.Fragment) *call {
 
 // withoutIndex returns the call that a fragment without a number continues. Mistral and
 // Gemini number no calls; a name opens one.
-func (r *assembler) withoutIndex(f *wire.Fragment) *call {
+func (r *assembler) withoutIndex(f *fragment) *call {
 	last := r.latest(-1)
 	switch {
 	case last == nil:
 		return nil
-	case f.Name != "" && (f.ID == "" || f.ID != last.id):
+	case f.name != "" && (f.id == "" || f.id != last.id):
 		return nil
-	case f.Name != "" && f.Name != last.name:
+	case f.name != "" && f.name != last.name:
 		last.AddAmbiguity(changedName)
-	case f.ID != "" && f.ID != last.id:
+	case f.id != "" && f.id != last.id:
 		last.AddAmbiguity(changedID)
 	}
 	return last
@@ -190,9 +189,9 @@ func (r *assembler) withoutIndex(f *wire.Fragment) *call {
 // newIndex returns the call that a fragment with a new number continues: none, unless it
 // has neither id nor name. Some servers number the last fragment of a call wrongly;
 // clients add it to the last call or drop it.
-func (r *assembler) newIndex(f *wire.Fragment) *call {
+func (r *assembler) newIndex(f *fragment) *call {
 	last := r.latest(-1)
-	if last == nil || f.ID != "" || f.Name != "" {
+	if last == nil || f.id != "" || f.name != "" {
 		return nil
 	}
 	last.AddAmbiguity("A part of its arguments came under the number of another call.")
@@ -201,21 +200,21 @@ func (r *assembler) newIndex(f *wire.Fragment) *call {
 
 // sameIndex returns the call that a fragment with the number of call c continues. Where
 // it opens another, [assembler.open] marks both as ambiguous.
-func (r *assembler) sameIndex(c *call, f *wire.Fragment) *call {
-	newID := f.ID != "" && c.id != "" && f.ID != c.id
+func (r *assembler) sameIndex(c *call, f *fragment) *call {
+	newID := f.id != "" && c.id != "" && f.id != c.id
 	switch {
-	case f.Name == "":
+	case f.name == "":
 		if newID {
 			c.AddAmbiguity(changedID)
 		}
 		return c
 	case newID:
 		return nil
-	case f.ID != "" && f.ID == c.id && f.Name == c.name, c.name == "":
+	case f.id != "" && f.id == c.id && f.name == c.name, c.name == "":
 		return c
-	case f.Args != "" && c.whole():
+	case f.args != "" && c.whole():
 		return nil
-	case f.Name != c.name:
+	case f.name != c.name:
 		c.AddAmbiguity(changedName)
 	}
 	return c
@@ -229,18 +228,18 @@ const (
 )
 
 // open adds the call that a fragment opens. The fragment's contents are not in it yet.
-func (r *assembler) open(f *wire.Fragment) *call {
-	c := &call{Unit: intercept.Unit{Call: true}, place: f.Place, kind: f.Kind, index: f.Index}
+func (r *assembler) open(f *fragment) *call {
+	c := &call{Unit: intercept.Unit{Call: true}, place: f.place, kind: f.kind, index: f.index}
 	c.Of = c
 	for _, other := range r.calls {
-		if other.kind == wire.KindLegacy || f.Kind == wire.KindLegacy {
+		if other.kind == kindLegacy || f.kind == kindLegacy {
 			continue
 		}
 		if other.index == c.index {
 			other.AddAmbiguity(sharedIndex)
 			c.AddAmbiguity(sharedIndex)
 		}
-		if f.ID != "" && other.id == f.ID {
+		if f.id != "" && other.id == f.id {
 			other.AddAmbiguity(intercept.AmbiguousID)
 			c.AddAmbiguity(intercept.AmbiguousID)
 		}
@@ -252,7 +251,7 @@ func (r *assembler) open(f *wire.Fragment) *call {
 // latest returns the latest entry of tool_calls with an index or, for -1, with any.
 func (r *assembler) latest(index int) *call {
 	for _, c := range slices.Backward(r.calls) {
-		if c.kind != wire.KindLegacy && (index < 0 || c.index == index) {
+		if c.kind != kindLegacy && (index < 0 || c.index == index) {
 			return c
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/internal/testing/cost"
 )
 
@@ -38,11 +37,11 @@ func TestAssembler(t *testing.T) {
 			if legacy, ok := strings.CutPrefix(raw, "legacy "); ok {
 				field = `"function_call":` + legacy
 			}
-			c, err := wire.Decode(`{"choices":[{"index":0,"delta":{` + field + `}}]}`)
+			c, err := decodeChunk(`{"choices":[{"index":0,"delta":{` + field + `}}]}`)
 			if err != nil {
 				t.Fatalf("%s: %v", tt.name, err)
 			}
-			r.take(&c.Choices[0].Calls[0])
+			r.take(&c.choices[0].calls[0])
 		}
 		var got []string
 		for _, c := range r.calls {
@@ -73,11 +72,11 @@ func TestNamesCostNoMoreThanTheirArguments(t *testing.T) {
 func TestFragmentsInAMessageCostTheirLength(t *testing.T) {
 	after := func(n int) func() {
 		var r assembler
-		opening := &wire.Fragment{Place: wire.InMessage, HasIndex: true, ID: "id", Name: "name", Args: strings.Repeat("a", n)}
+		opening := &fragment{place: inMessage, hasIndex: true, id: "id", name: "name", args: strings.Repeat("a", n)}
 		r.take(opening)
 		return func() {
 			for range 2_000 {
-				r.take(&wire.Fragment{Place: wire.InMessage, HasIndex: true, ID: "id", Name: "name"})
+				r.take(&fragment{place: inMessage, hasIndex: true, id: "id", name: "name"})
 			}
 			if r.take(opening); r.calls[0].args.Len() != n || len(r.calls) != 1 {
 				t.Fatalf("a repetition of the call is added to it: %d calls, %d bytes", len(r.calls), r.calls[0].args.Len())
@@ -93,7 +92,7 @@ func TestFragmentsInAMessageCostTheirLength(t *testing.T) {
 func TestRepetitionOfHalves(t *testing.T) {
 	var r assembler
 	for _, args := range []string{"\xed\xa0\xbd", "\xed\xb8\x80", "\U0001F600"} {
-		r.take(&wire.Fragment{Place: wire.InMessage, HasIndex: true, ID: "id", Name: "name", Args: args})
+		r.take(&fragment{place: inMessage, hasIndex: true, id: "id", name: "name", args: args})
 	}
 	if got := r.calls[0].args.String(); got != "\U0001F600" {
 		t.Errorf("got %q", got)

@@ -1,13 +1,14 @@
 // Package chat is the Chat Completions dialect: streamed and whole answers of OpenAI's API
-// and of the many compatible servers.
+// and of the many compatible servers. It is one of several dialects.
 //
-// Read the packages wire (one payload) and history (the agent's requests) first. Here
-// answer.go has the state of the codec, batch.go, whole.go and template.go read parts of
-// a body, resolve.go applies the rulings, rewrite.go, render.go and withheld.go change
-// bytes, and record.go describes the messages that are hidden from the agent. They
-// share body.go (an upstream body), output.go (the answer as the agent reads it),
-// calls.go and uniform.go (fragments of calls), message.go, item.go and audio.go (the
-// model's message).
+// Read the chunk files first (one payload of upstream, decoded strictly), then the request
+// and history files (the agent's request, and the messages that were hidden from the agent
+// and are put back into it). answer.go has the state of the codec, batch.go, whole.go and
+// template.go read parts of a body, resolve.go applies the rulings, rewrite.go, render.go
+// and withheld.go change bytes, and recorder.go describes the messages that are hidden from
+// the agent. They share body.go (an upstream body), output.go (the answer as the agent
+// reads it), calls.go and uniform.go (fragments of calls), message.go, item.go and audio.go
+// (the model's message).
 package chat
 
 import (
@@ -17,16 +18,12 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/chat/history"
-	"github.com/heldcall/heldcall/intercept/chat/wire"
+
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // Dialect implements [intercept.Dialect].
 type Dialect struct{}
-
-// ResultCall implements [intercept.Dialect].
-func (Dialect) ResultCall(raw string) intercept.Call { return history.ResultCall(raw) }
 
 // Name implements [intercept.Dialect].
 func (Dialect) Name() string { return "chat" }
@@ -48,18 +45,12 @@ func (Dialect) Routes() []intercept.Route {
 
 // Request implements [intercept.Dialect].
 func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) {
-	r, err := history.ParseRequest(e)
+	r, err := parseRequest(e)
 	if err != nil {
-		return nil, err
+		return nil, err // not r: a nil pointer in an interface is not nil
 	}
-	return readable{r}, nil
+	return r, nil
 }
-
-// readable is a request with the codec of its answers.
-type readable struct{ *history.Request }
-
-// Codec implements [intercept.Request].
-func (r readable) Codec(limits intercept.Limits) intercept.Codec { return newAnswer(r.Request, limits) }
 
 // Matches implements [intercept.Dialect].
 func (Dialect) Matches(path string, _ func(string) bool) bool {
@@ -87,11 +78,11 @@ func (Dialect) SafeError(body []byte) bool {
 	if strictjson.Strict(body) != nil {
 		return !couldAnswer
 	}
-	c, err := wire.DecodeWhole(string(body))
+	c, err := decodeWhole(string(body))
 	if err != nil {
 		return !couldAnswer
 	}
-	return !c.HasCalls()
+	return !c.hasCalls()
 }
 
 // Canary implements [intercept.Dialect].

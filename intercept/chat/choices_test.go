@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/notice"
 	"github.com/heldcall/heldcall/intercept/strictjson"
@@ -127,7 +126,7 @@ func TestBothChoicesContinue(t *testing.T) {
 		{"One.\n\nWell.", strings.TrimSuffix(denialOf("One.", "a", "x"), "]") + `,{"role":"assistant","content":"Well."}]`},
 		{"Two.\n\nFine.", strings.TrimSuffix(denialOf("Two.", "b", "y"), "]") + `,{"role":"assistant","content":"Fine."}]`},
 	} {
-		r, err := history.ParseRequest(asked(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":` + strictjson.Quote(tt.echo) + `}]}`))
+		r, err := parseRequest(asked(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":` + strictjson.Quote(tt.echo) + `}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/tidwall/gjson"
 )
@@ -198,14 +197,14 @@ func echoOf(t *testing.T, stream string) string {
 
 func splice(t *testing.T, p *intercepttest.Played, echo string) []gjson.Result {
 	t.Helper()
-	r, err := history.ParseRequest(asked(`{"messages":[{"role":"user","content":"hi"},` + echo + `,{"role":"user","content":"next"}]}`))
+	r, err := parseRequest(asked(`{"messages":[{"role":"user","content":"hi"},` + echo + `,{"role":"user","content":"next"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := r.Splice(p.Hidden); n != 1 {
 		t.Fatalf("%d spliced for %s\n%s", n, echo, p.Hidden)
 	}
-	return r.Messages().Array()
+	return r.messages().Array()
 }
 
 func spliceLast(t *testing.T, p *intercepttest.Played, echo string) string {
@@ -230,7 +229,7 @@ func TestSignatureOfADeniedCall(t *testing.T) {
 			}
 			echo := `{"role":"assistant","content":` + e.echoContent(body == streamed) + `,"mine":1,"tool_calls":[{` + signed1 + `}]}`
 			next := `{"messages":[{"role":"user","content":"hi"},` + echo + `,{"role":"tool","tool_call_id":"b","content":"ok"}]}`
-			r, err := history.ParseRequest(asked(next))
+			r, err := parseRequest(asked(next))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -244,7 +243,7 @@ func TestSignatureOfADeniedCall(t *testing.T) {
 			}
 			// Where the turn is not found again nothing is touched.
 			lost := strings.Replace(next, `"name":"y"`, `"name":"z"`, 1)
-			if r, err = history.ParseRequest(asked(lost)); err != nil || r.Splice(p.Hidden) != 0 || string(r.Envelope().Body) != lost {
+			if r, err = parseRequest(asked(lost)); err != nil || r.Splice(p.Hidden) != 0 || string(r.Envelope().Body) != lost {
 				t.Errorf("%s: %v, not found and changed: %s", e.name, err, r.Envelope().Body)
 			}
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
@@ -214,7 +213,7 @@ func FuzzSplice(f *testing.F) {
 func checkSpliced(t *testing.T, body []byte, records [][]byte) {
 	var results []string
 	for range 2 {
-		r, err := history.ParseRequest(asked(string(body)))
+		r, err := parseRequest(asked(string(body)))
 		if err != nil {
 			return
 		}
@@ -225,7 +224,7 @@ func checkSpliced(t *testing.T, body []byte, records [][]byte) {
 		if n == 0 && !bytes.Equal(r.Envelope().Body, body) {
 			t.Fatalf("changed without splicing: %s", r.Envelope().Body)
 		}
-		old, _ := history.ParseRequest(asked(string(body)))
+		old, _ := parseRequest(asked(string(body)))
 		at, _ := old.At("messages")
 		if before, after := body[:at.Start], body[at.End:]; !bytes.HasPrefix(r.Envelope().Body, before) || !bytes.HasSuffix(r.Envelope().Body, after) {
 			t.Fatalf("bytes outside messages changed: %s", r.Envelope().Body)

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/notice"
 	"github.com/heldcall/heldcall/intercept/strictjson"
@@ -180,7 +179,7 @@ func checkEcho(t *testing.T, got, said *choiceSeen, fates map[string]intercept.A
 	if len(got.calls) > 0 {
 		message += "]"
 	}
-	r, err := history.ParseRequest(asked(`{"messages":[{"role":"user","content":"hi"},` + message + "}" + results + `]}`))
+	r, err := parseRequest(asked(`{"messages":[{"role":"user","content":"hi"},` + message + "}" + results + `]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept/chat/history"
-	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -172,14 +170,14 @@ func (u *assistantMessage) render(calls []*call, id func(*call) string) string {
 	var b strings.Builder
 	b.WriteString(`{"role":"assistant","content":` + content)
 	if u.audio.id != "" {
-		b.WriteString(`,"audio":` + history.Reference(u.audio.id))
+		b.WriteString(`,"audio":` + audioReference(u.audio.id))
 	}
 	for _, name := range u.order {
 		b.WriteString("," + strictjson.Quote(name) + ":" + u.extras[name].value())
 	}
 	var entries []string
 	for _, c := range calls {
-		if c.kind == wire.KindLegacy {
+		if c.kind == kindLegacy {
 			b.WriteString(`,"function_call":` + c.render("", c.input(), nil, c.inner))
 			continue
 		}
@@ -202,11 +200,11 @@ func (c *call) entry(id string) string {
 // other fields in the entry and in the object with the name.
 func (c *call) render(lead, arguments string, own, inner []string) string {
 	body, input := "function", "arguments"
-	if c.kind == wire.KindCustom {
+	if c.kind == kindCustom {
 		body, input = "custom", "input"
 	}
 	named := `{"name":` + strictjson.Quote(c.name) + `,` + strictjson.Quote(input) + `:` + arguments + fieldList(inner) + "}"
-	if c.kind == wire.KindLegacy {
+	if c.kind == kindLegacy {
 		return named
 	}
 	return "{" + lead + `"type":` + strictjson.Quote(body) + `,` + strictjson.Quote(body) + `:` + named + fieldList(own) + "}"

@@ -6,14 +6,13 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/chat/history"
-	"github.com/heldcall/heldcall/intercept/chat/wire"
+
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // output is the answer as the agent reads it, over all upstream bodies.
 type output struct {
-	head       wire.Head       // of its events
+	head       chunkHead       // of its events
 	choices    []*outputChoice // in the order in which they began
 	continuing *outputChoice   // the choice that the current body continues, nil in the first body
 	firstJSON  string          // of a whole answer that continues: the first body
@@ -40,11 +39,11 @@ type priorTurns struct {
 	denials   int  // of those that followed a denial
 	free      bool // the continuation forces no call, see [intercept.Frees]
 	text      string
-	spoken    string               // in sound
-	extras    []string             // names of the other fields
-	reasoning []history.Field      // of a whole answer
-	hidden    []string             // messages that the agent does not see
-	speech    []history.SpokenTurn // the sound of these
+	spoken    string       // in sound
+	extras    []string     // names of the other fields
+	reasoning []rawField   // of a whole answer
+	hidden    []string     // messages that the agent does not see
+	speech    []spokenTurn // the sound of these
 }
 
 // sentParts notes which parts of a choice the agent has.
@@ -54,7 +53,7 @@ type sentParts struct {
 }
 
 // learnHead takes the head of a body; that of the first body counts.
-func (o *output) learnHead(h wire.Head) {
+func (o *output) learnHead(h chunkHead) {
 	if o.continuing == nil {
 		o.head = h
 	}
@@ -69,8 +68,8 @@ func (o *output) assign(c *choice, b *upstreamBody) error {
 		l.continueWith(c, b.whole)
 		return nil
 	}
-	if len(o.choices) == wire.MaxChoices {
-		return intercept.NotUnderstood("it has more than %d choices", wire.MaxChoices)
+	if len(o.choices) == maxChoices {
+		return intercept.NotUnderstood("it has more than %d choices", maxChoices)
 	}
 	c.output = &outputChoice{index: o.free(c.index), now: c}
 	if l != nil {
@@ -146,7 +145,7 @@ func (o *output) advance(l *outputChoice, b *upstreamBody) {
 
 // proceed lets the choice continue after the calls, with messages that the agent does not
 // see.
-func (l *outputChoice) proceed(messages []string, speech []history.SpokenTurn, calls []*intercept.Unit) {
+func (l *outputChoice) proceed(messages []string, speech []spokenTurn, calls []*intercept.Unit) {
 	l.prior.hidden = append(l.prior.hidden, messages...)
 	l.prior.speech = append(l.prior.speech, speech...)
 	if l.prior.count++; intercept.Denies(calls) {
@@ -175,11 +174,11 @@ func (o *output) stop(message string) {
 }
 
 // send notes that the agent gets a delta.
-func (l *outputChoice) send(d *wire.ChoiceDelta) {
-	l.sent.role = l.sent.role || d.Role
-	l.sent.finish = l.sent.finish || d.Finish != ""
+func (l *outputChoice) send(d *choiceDelta) {
+	l.sent.role = l.sent.role || d.role
+	l.sent.finish = l.sent.finish || d.finish != ""
 	if l.sent.audio == "" {
-		l.sent.audio = strings.Clone(d.Audio)
+		l.sent.audio = strings.Clone(d.audio)
 	}
 }
 
@@ -192,7 +191,7 @@ func (o *output) notices() (out []byte) {
 }
 
 // closingNotice renders the notice of the choice, if it has one that the agent does not have.
-func (l *outputChoice) closingNotice(head *wire.Head, end bool) []byte {
+func (l *outputChoice) closingNotice(head *chunkHead, end bool) []byte {
 	if l.notice == "" || l.sent.notice {
 		return nil
 	}
@@ -202,9 +201,9 @@ func (l *outputChoice) closingNotice(head *wire.Head, end bool) []byte {
 	}
 	l.sent.notice, l.sent.role, l.sent.finish = true, true, end
 	text := strictjson.Paragraph(l.text(), l.notice)
-	out := head.Event(wire.Choice(l.index, role+`"content":`+strictjson.Quote(text), "null"))
+	out := head.event(choiceJSON(l.index, role+`"content":`+strictjson.Quote(text), "null"))
 	if end {
-		out = append(out, head.Event(wire.Choice(l.index, "", `"stop"`))...)
+		out = append(out, head.event(choiceJSON(l.index, "", `"stop"`))...)
 	}
 	return out
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/chat/history"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
@@ -277,7 +276,7 @@ func TestThoughtSignatureOutlivesADenial(t *testing.T) {
 	some := play(t, request1, [][]byte{[]byte(body)}, nil, intercept.Limits{}, func(n int, _ intercept.Call) intercept.Ruling {
 		return intercept.Ruling{Action: intercept.Action(n), ModelMessage: "No."} // deny, release
 	})
-	r, err := history.ParseRequest(asked(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"b","type":"function","function":{"name":"y","arguments":"{}"}}]},{"role":"tool","tool_call_id":"b","content":"ok"}]}`))
+	r, err := parseRequest(asked(`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"b","type":"function","function":{"name":"y","arguments":"{}"}}]},{"role":"tool","tool_call_id":"b","content":"ok"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

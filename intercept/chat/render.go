@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
@@ -15,25 +14,25 @@ import (
 
 // rendersCalls reports whether the calls of an event go out in canonical form. In a
 // continuation all do, because their head is that of another answer.
-func (w *rewriter) rendersCalls(c *wire.Chunk) bool {
-	return w.out.continuing != nil || slices.ContainsFunc(c.Choices, func(d wire.ChoiceDelta) bool {
-		return w.body.canonical(w.body.known(d.Index), w.plan)
+func (w *rewriter) rendersCalls(c *chunk) bool {
+	return w.out.continuing != nil || slices.ContainsFunc(c.choices, func(d choiceDelta) bool {
+		return w.body.canonical(w.body.known(d.index), w.plan)
 	})
 }
 
 // takeApart renders an event with calls as several: one with the text and the other
 // fields of the message, one for each call in canonical form, and one with the finish
 // reasons and the usage.
-func (w *rewriter) takeApart(c *wire.Chunk, units []*intercept.Unit) ([]byte, error) {
+func (w *rewriter) takeApart(c *chunk, units []*intercept.Unit) ([]byte, error) {
 	out, err := w.appendEvent(nil, w.messageEvent(c))
 	if err != nil {
 		return nil, err
 	}
-	for i := range c.Choices {
-		d := &c.Choices[i]
-		if len(d.Calls) > 0 {
-			out = append(out, w.callEvents(d, units[:len(d.Calls)])...)
-			units = units[len(d.Calls):]
+	for i := range c.choices {
+		d := &c.choices[i]
+		if len(d.calls) > 0 {
+			out = append(out, w.callEvents(d, units[:len(d.calls)])...)
+			units = units[len(d.calls):]
 		}
 	}
 	return w.appendEvent(out, w.endEvent(c))
@@ -44,7 +43,7 @@ func (w *rewriter) appendEvent(out []byte, payload string) ([]byte, error) {
 	if payload == "" {
 		return out, nil
 	}
-	c, err := wire.Decode(payload)
+	c, err := decodeChunk(payload)
 	if err != nil {
 		return nil, err
 	}
@@ -57,44 +56,44 @@ func (w *rewriter) appendEvent(out []byte, payload string) ([]byte, error) {
 
 // messageEvent renders the text and the other known fields of the messages of an event,
 // "" for none.
-func (w *rewriter) messageEvent(c *wire.Chunk) string {
+func (w *rewriter) messageEvent(c *chunk) string {
 	var choices []string
-	for i := range c.Choices {
-		d := &c.Choices[i]
-		known := w.body.known(d.Index)
+	for i := range c.choices {
+		d := &c.choices[i]
+		known := w.body.known(d.index)
 		var list []string
-		if d.Role && !known.output.sent.role {
+		if d.role && !known.output.sent.role {
 			list = append(list, `"role":"assistant"`)
 		}
-		for _, t := range d.Texts {
-			if t.Place == known.textPlace(d) && t.Kept() {
-				list = append(list, strictjson.Quote(t.Field)+":"+t.Value.Raw)
+		for _, t := range d.texts {
+			if t.place == known.textPlace(d) && t.kept() {
+				list = append(list, strictjson.Quote(t.field)+":"+t.value.Raw)
 			}
 		}
 		if list != nil {
-			choices = append(choices, wire.Choice(d.Index, strings.Join(list, ","), "null"))
+			choices = append(choices, choiceJSON(d.index, strings.Join(list, ","), "null"))
 		}
 	}
 	if choices == nil {
 		return ""
 	}
-	return w.out.head.Chunk(choices...)
+	return w.out.head.chunk(choices...)
 }
 
 // endEvent renders the finish reasons and the usage of an event, "" for none.
-func (w *rewriter) endEvent(c *wire.Chunk) string {
+func (w *rewriter) endEvent(c *chunk) string {
 	var choices []string
-	for i := range c.Choices {
-		if d := &c.Choices[i]; d.Finish != "" {
-			choices = append(choices, wire.Choice(d.Index, "", strictjson.Quote(d.Finish)))
+	for i := range c.choices {
+		if d := &c.choices[i]; d.finish != "" {
+			choices = append(choices, choiceJSON(d.index, "", strictjson.Quote(d.finish)))
 		}
 	}
-	if choices == nil && c.Usage == "" {
+	if choices == nil && c.usage == "" {
 		return ""
 	}
-	end := w.out.head.Chunk(choices...)
-	if c.Usage != "" {
-		end = end[:len(end)-1] + `,"usage":` + c.Usage + "}"
+	end := w.out.head.chunk(choices...)
+	if c.usage != "" {
+		end = end[:len(end)-1] + `,"usage":` + c.usage + "}"
 	}
 	return end
 }
@@ -102,14 +101,14 @@ func (w *rewriter) endEvent(c *wire.Chunk) string {
 // callEvents renders the calls of a choice in canonical form. With the first fragment of
 // the choice go all calls that reach the agent, one event each; a call whose beginning has
 // passed continues with each of its fragments.
-func (w *rewriter) callEvents(d *wire.ChoiceDelta, units []*intercept.Unit) (out []byte) {
-	c := w.body.known(d.Index)
+func (w *rewriter) callEvents(d *choiceDelta, units []*intercept.Unit) (out []byte) {
+	c := w.body.known(d.index)
 	for i, u := range units {
 		call := callOf(u)
 		if !call.Begun() {
 			continue
 		}
-		if added := call.next(d.Calls[i].Args); added != "" {
+		if added := call.next(d.calls[i].args); added != "" {
 			out = append(out, w.callEvent(call, fmt.Sprintf(`{"index":%d,"function":{"arguments":%s}}`, call.index, strictjson.Quote(added)))...)
 		}
 	}
@@ -125,7 +124,7 @@ func (w *rewriter) callEvents(d *wire.ChoiceDelta, units []*intercept.Unit) (out
 			out = append(out, w.callEvent(call, call.canonical(strconv.Itoa(number)))...)
 			c.callsSent = true
 		}
-		if call.kind != wire.KindLegacy {
+		if call.kind != kindLegacy {
 			number++
 		}
 	}
@@ -135,10 +134,10 @@ func (w *rewriter) callEvents(d *wire.ChoiceDelta, units []*intercept.Unit) (out
 // callEvent renders an event with an entry of tool_calls, or with a function_call.
 func (w *rewriter) callEvent(call *call, entry string) []byte {
 	field := `"tool_calls":[` + entry + "]"
-	if call.kind == wire.KindLegacy {
+	if call.kind == kindLegacy {
 		field = `"function_call":` + entry
 	}
-	return w.out.head.Event(wire.Choice(call.choice.output.index, field, "null"))
+	return w.out.head.event(choiceJSON(call.choice.output.index, field, "null"))
 }
 
 // next returns the text that a fragment adds to the rendered arguments. Half a surrogate
@@ -155,7 +154,7 @@ func (c *call) arguments() string {
 	switch {
 	case replaces:
 		return replaced
-	case c.args.Len() == 0 && c.kind != wire.KindCustom:
+	case c.args.Len() == 0 && c.kind != kindCustom:
 		return "{}"
 	}
 	return c.args.String()
@@ -178,7 +177,7 @@ func (c *call) canonical(number string) string {
 func knownExtras(list []string) (known []string) {
 	for _, field := range list {
 		gjson.Parse("{" + field + "}").ForEach(func(k, v gjson.Result) bool {
-			if s := wire.CallExtras[k.Str]; s != nil && s.Fits(v) {
+			if s := callExtras[k.Str]; s != nil && s.Fits(v) {
 				known = append(known, field)
 			}
 			return true
@@ -195,7 +194,7 @@ func (e *edit) wholeCalls(path string, c *choice) {
 	for _, call := range c.calls() {
 		switch {
 		case !e.w.plan.Reaches(&call.Unit):
-		case call.kind == wire.KindLegacy:
+		case call.kind == kindLegacy:
 			legacy = call.canonical("")
 		default:
 			entries = append(entries, call.canonical(""))
@@ -210,7 +209,7 @@ func (e *edit) wholeCalls(path string, c *choice) {
 	}
 	e.put(path+"message.tool_calls", list)
 	e.put(path+"message.function_call", legacy)
-	if c.assemblers[wire.InDelta].calls != nil {
+	if c.assemblers[inDelta].calls != nil {
 		e.Delete(path + "delta")
 	}
 }

@@ -84,7 +84,7 @@ func (a *answer) Conclude(p *intercept.Plan) (resolution intercept.Resolution, e
 		return resolution, err
 	}
 	next := a.out.unfinished()
-	request, err := a.records.req.Extend(next.prior.hidden, next.prior.free)
+	request, err := a.records.req.extend(next.prior.hidden, next.prior.free)
 	if err != nil {
 		return resolution, fmt.Errorf("continue after a denial: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -28,11 +27,11 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan
 		if intercept.IsDone(payload) {
 			return intercept.Rewrite{JSON: string(payload), Drop: a.out.open, Before: a.out.notices()}, nil
 		}
-		c, err := wire.Decode(string(payload))
+		c, err := decodeChunk(string(payload))
 		if err != nil {
 			return intercept.Rewrite{}, err
 		}
-		n := c.Fragments()
+		n := c.fragments()
 		own := units[:n]
 		if units = units[n:]; n == 0 || !w.rendersCalls(c) {
 			return w.revise(c)
@@ -43,20 +42,20 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan
 }
 
 // revise returns an event as the agent gets it, with its calls unchanged.
-func (w *rewriter) revise(c *wire.Chunk) (intercept.Rewrite, error) {
+func (w *rewriter) revise(c *chunk) (intercept.Rewrite, error) {
 	var notices []byte // of the choices that end in the event
-	for i := range c.Choices {
-		if d := &c.Choices[i]; d.Finish != "" {
-			notices = append(notices, w.body.known(d.Index).output.closingNotice(&w.out.head, false)...)
+	for i := range c.choices {
+		if d := &c.choices[i]; d.finish != "" {
+			notices = append(notices, w.body.known(d.index).output.closingNotice(&w.out.head, false)...)
 		}
 	}
-	e := edit{Patch: strictjson.Patch{JSON: c.Raw}, w: w, chunk: c}
+	e := edit{Patch: strictjson.Patch{JSON: c.raw}, w: w, chunk: c}
 	if err := e.run(); err != nil {
 		return intercept.Rewrite{}, fmt.Errorf("rewrite an event: %w", err)
 	}
-	for i := range c.Choices {
-		if d := &c.Choices[i]; !e.drop {
-			w.body.known(d.Index).output.send(d)
+	for i := range c.choices {
+		if d := &c.choices[i]; !e.drop {
+			w.body.known(d.index).output.send(d)
 		}
 	}
 	return intercept.Rewrite{JSON: e.JSON, Drop: e.drop, Before: notices}, nil
@@ -66,14 +65,14 @@ func (w *rewriter) revise(c *wire.Chunk) (intercept.Rewrite, error) {
 type edit struct {
 	strictjson.Patch
 	w     *rewriter
-	chunk *wire.Chunk
+	chunk *chunk
 	drop  bool // the agent would read nothing in the rest
 }
 
 func (e *edit) run() error {
-	e.drop = len(e.chunk.Choices) > 0
-	for position := range e.chunk.Choices {
-		e.choice(fmt.Sprintf("choices.%d.", position), &e.chunk.Choices[position])
+	e.drop = len(e.chunk.choices) > 0
+	for position := range e.chunk.choices {
+		e.choice(fmt.Sprintf("choices.%d.", position), &e.chunk.choices[position])
 	}
 	e.sumUsage()
 	if e.continues() {
@@ -84,8 +83,8 @@ func (e *edit) run() error {
 
 // choice rewrites one choice of the chunk, at a path. Fields that do not go out are
 // removed from d too.
-func (e *edit) choice(path string, d *wire.ChoiceDelta) {
-	known := e.w.body.known(d.Index)
+func (e *edit) choice(path string, d *choiceDelta) {
+	known := e.w.body.known(d.index)
 	l := known.output
 	if e.continues() {
 		e.joinAudio(path, d, l)
@@ -93,16 +92,16 @@ func (e *edit) choice(path string, d *wire.ChoiceDelta) {
 	}
 	if e.w.body.canonical(known, e.w.plan) {
 		e.withhold(path, d, known)
-		if d.Repeated && known.messages[wire.InDelta].any() { // in some clients it would replace the calls
+		if d.repeated && known.messages[inDelta].any() { // in some clients it would replace the calls
 			e.Delete(path + "message")
 		}
 	}
 	finish := e.finishReason(path, d, l)
 	e.role(path, d, l)
-	if l.index != d.Index {
+	if l.index != d.index {
 		e.Set(path+"index", strconv.Itoa(l.index))
 	}
-	remains := finish || d.Role || d.Carries || len(d.Calls) > 0
+	remains := finish || d.role || d.carries || len(d.calls) > 0
 	if remains || (!l.continues && !e.continues()) {
 		e.drop = false
 	}
@@ -112,24 +111,24 @@ func (e *edit) choice(path string, d *wire.ChoiceDelta) {
 func (e *edit) continues() bool { return e.w.out.continuing != nil }
 
 // role removes a role that the agent has received before.
-func (e *edit) role(path string, d *wire.ChoiceDelta, l *outputChoice) {
-	if d.Role && l.sent.role && (e.continues() || l.notice != "") {
+func (e *edit) role(path string, d *choiceDelta, l *outputChoice) {
+	if d.role && l.sent.role && (e.continues() || l.notice != "") {
 		e.Delete(path + "delta.role")
-		d.Role = false
+		d.role = false
 	}
 }
 
 // finishReason rewrites the finish reason of a choice without calls, and reports whether
 // the agent reads one.
-func (e *edit) finishReason(path string, d *wire.ChoiceDelta, l *outputChoice) bool {
+func (e *edit) finishReason(path string, d *choiceDelta, l *outputChoice) bool {
 	switch {
-	case d.Finish == "":
+	case d.finish == "":
 		return false
 	case l.continues:
 		e.Set(path+"finish_reason", "null")
-		d.Finish = ""
+		d.finish = ""
 		return false
-	case l.notice != "" && d.Finish != "length" && d.Finish != "content_filter":
+	case l.notice != "" && d.finish != "length" && d.finish != "content_filter":
 		e.Set(path+"finish_reason", `"stop"`)
 	}
 	return true
@@ -137,12 +136,12 @@ func (e *edit) finishReason(path string, d *wire.ChoiceDelta, l *outputChoice) b
 
 // joinAudio makes the sound of a continuation part of the sound that the agent has begun
 // to receive: that has one id and one time of expiry.
-func (e *edit) joinAudio(path string, d *wire.ChoiceDelta, l *outputChoice) {
-	for _, t := range d.Texts {
-		if t.Field != "audio" || t.Place != wire.InDelta || l.sent.audio == "" || !t.Value.IsObject() {
+func (e *edit) joinAudio(path string, d *choiceDelta, l *outputChoice) {
+	for _, t := range d.texts {
+		if t.field != "audio" || t.place != inDelta || l.sent.audio == "" || !t.value.IsObject() {
 			continue
 		}
-		left := strictjson.Patch{JSON: t.Value.Raw}
+		left := strictjson.Patch{JSON: t.value.Raw}
 		left.Delete("id")
 		left.Delete("expires_at")
 		switch {
@@ -152,19 +151,19 @@ func (e *edit) joinAudio(path string, d *wire.ChoiceDelta, l *outputChoice) {
 			e.Set(path+"delta.audio", left.JSON)
 		default:
 			e.Delete(path + "delta.audio")
-			d.Carries = len(d.Texts) > 1
+			d.carries = len(d.texts) > 1
 		}
 	}
 }
 
 // separate puts an empty line between the text before a denial and the text after it.
-func (e *edit) separate(path string, d *wire.ChoiceDelta, l *outputChoice) {
-	for _, t := range d.Texts {
-		if t.Field != "content" || l.separated {
+func (e *edit) separate(path string, d *choiceDelta, l *outputChoice) {
+	for _, t := range d.texts {
+		if t.field != "content" || l.separated {
 			continue
 		}
-		at := path + placeField[t.Place] + "content"
-		text := t.Value
+		at := path + placeField[t.place] + "content"
+		text := t.value
 		if text.IsArray() {
 			first := firstText(text)
 			if first < 0 {
@@ -184,31 +183,31 @@ func (e *edit) separate(path string, d *wire.ChoiceDelta, l *outputChoice) {
 }
 
 // placeField is the path of each place in a choice.
-var placeField = [...]string{wire.InDelta: "delta.", wire.InMessage: "message."}
+var placeField = [...]string{inDelta: "delta.", inMessage: "message."}
 
 // sumUsage adds the usage of earlier bodies.
 func (e *edit) sumUsage() {
 	switch prior := e.w.out.priorUsage; {
-	case e.chunk.Usage == "":
+	case e.chunk.usage == "":
 	case e.w.out.open:
 		e.Delete("usage")
-		e.drop = e.drop || len(e.chunk.Choices) == 0
+		e.drop = e.drop || len(e.chunk.choices) == 0
 	default:
 		e.drop = false
 		if len(prior) > 0 {
-			e.Set("usage", string(strictjson.AddUsage(prior, []byte(e.chunk.Usage))))
+			e.Set("usage", string(strictjson.AddUsage(prior, []byte(e.chunk.usage))))
 		}
 	}
 }
 
 // setHead gives the chunk the head of the answer that the agent has begun to read.
 func (e *edit) setHead() {
-	head, own := e.w.out.head, e.chunk.Head
+	head, own := e.w.out.head, e.chunk.head
 	for _, f := range []struct{ name, first, own string }{
-		{"id", head.ID, own.ID},
-		{"created", head.Created, own.Created},
-		{"model", head.Model, own.Model},
-		{"system_fingerprint", head.Fingerprint, own.Fingerprint},
+		{"id", head.id, own.id},
+		{"created", head.created, own.created},
+		{"model", head.model, own.model},
+		{"system_fingerprint", head.fingerprint, own.fingerprint},
 	} {
 		if f.first != "" && f.own != "" && f.first != f.own {
 			e.Set(f.name, f.first)

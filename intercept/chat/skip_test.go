@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/tidwall/gjson"
@@ -60,8 +59,8 @@ func (s *skipping) event(e sse.Event) {
 		if !bytes.Contains(data, []byte("call")) {
 			continue
 		}
-		known := v.Get("id").String() == s.id && (v.Get("object").String() == s.object || v.Get("object").String() == wire.ChunkObject)
-		if !known || e.Name != nil || len(e.Stray) > 0 || len(e.Data) != 1 || e.Indented > 0 || !wire.EventSchema.Fits(v) {
+		known := v.Get("id").String() == s.id && (v.Get("object").String() == s.object || v.Get("object").String() == chunkObject)
+		if !known || e.Name != nil || len(e.Stray) > 0 || len(e.Data) != 1 || e.Indented > 0 || !eventSchema.Fits(v) {
 			continue
 		}
 		choice := v.Get("choices.0")
@@ -69,28 +68,28 @@ func (s *skipping) event(e sse.Event) {
 			s.entry(fmt.Sprint(choice.Get("index").Int(), " ", entry.Get("index").Int()), entry)
 		}
 		if legacy := choice.Get("delta.function_call"); legacy.IsObject() {
-			s.add(fmt.Sprint(choice.Get("index").Int(), " legacy"), legacy, "arguments", wire.KindLegacy)
+			s.add(fmt.Sprint(choice.Get("index").Int(), " legacy"), legacy, "arguments", kindLegacy)
 		}
 	}
 }
 
 func (s *skipping) entry(key string, entry gjson.Result) {
 	if entry.Get("custom").Exists() {
-		s.add(key, entry, "custom", wire.KindCustom)
+		s.add(key, entry, "custom", kindCustom)
 		return
 	}
-	s.add(key, entry, "function", wire.KindFunction)
+	s.add(key, entry, "function", kindFunction)
 }
 
-func (s *skipping) add(key string, v gjson.Result, body string, k wire.Kind) {
-	schemas := &wire.CallSchemas[k]
-	if (s.calls[key] == nil && !schemas.Opening.Fits(v)) || !schemas.More.Fits(v) {
+func (s *skipping) add(key string, v gjson.Result, body string, k callKind) {
+	schemas := &callSchemas[k]
+	if (s.calls[key] == nil && !schemas.opening.Fits(v)) || !schemas.more.Fits(v) {
 		return
 	}
 	if s.calls[key] == nil {
 		s.calls[key] = &callSeen{}
 	}
-	if k != wire.KindLegacy {
+	if k != kindLegacy {
 		v = v.Get(body)
 	}
 	s.calls[key].name += v.Get("name").Str
@@ -101,15 +100,15 @@ func (s *skipping) whole(body gjson.Result) {
 	for i, choice := range body.Get("choices").Array() {
 		message := choice.Get("message")
 		for j, entry := range message.Get("tool_calls").Array() {
-			k, at := wire.KindFunction, "function"
+			k, at := kindFunction, "function"
 			if entry.Get("custom").Exists() {
-				k, at = wire.KindCustom, "custom"
+				k, at = kindCustom, "custom"
 			}
-			if wire.CallSchemas[k].Whole.Fits(entry) {
+			if callSchemas[k].whole.Fits(entry) {
 				s.calls[fmt.Sprint(i, " ", j)] = &callSeen{name: entry.Get(at + ".name").Str, args: entry.Get(at+".arguments").Str + entry.Get(at+".input").Str}
 			}
 		}
-		if legacy := message.Get("function_call"); wire.CallSchemas[wire.KindLegacy].Whole.Fits(legacy) {
+		if legacy := message.Get("function_call"); callSchemas[kindLegacy].whole.Fits(legacy) {
 			s.calls[fmt.Sprint(i, " legacy")] = &callSeen{name: legacy.Get("name").Str, args: legacy.Get("arguments").Str}
 		}
 	}

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -21,13 +20,13 @@ func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []stri
 	if d == nil || a.out.continuing != nil {
 		return t, nil
 	}
-	s := &slots{choice: a.body.known(d.Index), text: d.Contents}
+	s := &slots{choice: a.body.known(d.index), text: d.contents}
 	t.Units, t.Of = p.Units(), s
 	switch {
 	case len(t.Units) == 0:
-		t.Overtakes = d.Contents
+		t.Overtakes = d.contents
 		return t, s.texts(d, p.Payloads[0])
-	case len(t.Units) == 1 && len(d.Texts) == 0 && !a.batch.opens:
+	case len(t.Units) == 1 && len(d.texts) == 0 && !a.batch.opens:
 		t.Call = t.Units[0]
 		return t, argumentsOf(d, t.Call, p.Payloads[0])
 	}
@@ -35,11 +34,11 @@ func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []stri
 }
 
 // only returns the part's one delta, nil if it has more than text and fragments.
-func (p *eventBatch) only() *wire.ChoiceDelta {
-	if len(p.chunks) != 1 || len(p.chunks[0].Choices) != 1 || p.chunks[0].Failed || p.chunks[0].Usage != "" {
+func (p *eventBatch) only() *choiceDelta {
+	if len(p.chunks) != 1 || len(p.chunks[0].choices) != 1 || p.chunks[0].failed || p.chunks[0].usage != "" {
 		return nil
 	}
-	if d := &p.chunks[0].Choices[0]; d.Finish == "" && !d.Role && !d.Logprobs.IsObject() {
+	if d := &p.chunks[0].choices[0]; d.finish == "" && !d.role && !d.logprobs.IsObject() {
 		return d
 	}
 	return nil
@@ -47,8 +46,8 @@ func (p *eventBatch) only() *wire.ChoiceDelta {
 
 // argumentsOf finds the arguments of a delta with one fragment, which continues a call
 // that is not ambiguous.
-func argumentsOf(d *wire.ChoiceDelta, u *intercept.Unit, payload []byte) []strictjson.Span {
-	if d.Calls[0].Name != "" || d.Calls[0].ID != "" || callOf(u).kind != wire.KindFunction || len(u.Ambiguities) > 0 {
+func argumentsOf(d *choiceDelta, u *intercept.Unit, payload []byte) []strictjson.Span {
+	if d.calls[0].name != "" || d.calls[0].id != "" || callOf(u).kind != kindFunction || len(u.Ambiguities) > 0 {
 		return nil
 	}
 	arguments := gjson.GetBytes(payload, "choices.0.delta.tool_calls.0.function.arguments")
@@ -60,16 +59,16 @@ func argumentsOf(d *wire.ChoiceDelta, u *intercept.Unit, payload []byte) []stric
 
 // texts finds the strings of a delta that are text, and the random padding that OpenAI
 // puts beside them.
-func (s *slots) texts(d *wire.ChoiceDelta, payload []byte) (spans []strictjson.Span) {
-	for _, t := range d.Texts {
+func (s *slots) texts(d *choiceDelta, payload []byte) (spans []strictjson.Span) {
+	for _, t := range d.texts {
 		switch {
-		case t.Place != wire.InDelta:
+		case t.place != inDelta:
 			return nil
-		case t.Value.Type == gjson.String:
-			s.fields = append(s.fields, t.Field)
-			spans = append(spans, strictjson.Inner(t.Value))
-		case t.Field == "audio" && onlySound(t.Value):
-			t.Value.ForEach(func(k, v gjson.Result) bool {
+		case t.value.Type == gjson.String:
+			s.fields = append(s.fields, t.field)
+			spans = append(spans, strictjson.Inner(t.value))
+		case t.field == "audio" && onlySound(t.value):
+			t.value.ForEach(func(k, v gjson.Result) bool {
 				s.fields = append(s.fields, map[string]string{"transcript": spokenField}[k.Str])
 				spans = append(spans, strictjson.Inner(v))
 				return true
@@ -109,7 +108,7 @@ func (a *answer) Repeat(t *intercept.Template, texts [][]byte, held bool) (added
 	}
 	for slot, field := range s.fields {
 		if field != "" {
-			size += s.choice.messages[wire.InDelta].addEscaped(field, texts[slot])
+			size += s.choice.messages[inDelta].addEscaped(field, texts[slot])
 		}
 	}
 	return "", size, true

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/tidwall/gjson"
 )
 
@@ -12,29 +11,29 @@ import (
 
 // uniform reports whether all clients read a fragment of call c alike at its place: it
 // opens the next call of its choice, or continues the call of the fragment before.
-func (r *assembler) uniform(f *wire.Fragment, c *call, opened bool, before *call) bool {
-	numbered := f.Kind == wire.KindLegacy || (f.HasIndex && f.Index == len(r.calls)-1)
-	if f.Place != wire.InDelta || c != r.last() || !numbered {
+func (r *assembler) uniform(f *fragment, c *call, opened bool, before *call) bool {
+	numbered := f.kind == kindLegacy || (f.hasIndex && f.index == len(r.calls)-1)
+	if f.place != inDelta || c != r.last() || !numbered {
 		return false
 	}
-	s := &wire.CallSchemas[f.Kind]
+	s := &callSchemas[f.kind]
 	if opened {
-		return f.Name != "" && s.Opening.Fits(gjson.Parse(f.Raw))
+		return f.name != "" && s.opening.Fits(gjson.Parse(f.raw))
 	}
-	return c == before && c.kind == f.Kind && f.Name == "" && f.ID == "" && s.More.Fits(gjson.Parse(f.Raw))
+	return c == before && c.kind == f.kind && f.name == "" && f.id == "" && s.more.Fits(gjson.Parse(f.raw))
 }
 
 // opensNext reports whether a fragment opens the next call, after calls that have passed.
-func (r *assembler) opensNext(f *wire.Fragment) bool {
+func (r *assembler) opensNext(f *fragment) bool {
 	last := r.last()
-	return f.Index == len(r.calls) && f.ID != "" && f.Name != "" && (last == nil || last.Passed())
+	return f.index == len(r.calls) && f.id != "" && f.name != "" && (last == nil || last.Passed())
 }
 
 // continuesLast reports whether a fragment continues the last call, which passes.
-func (r *assembler) continuesLast(f *wire.Fragment) bool {
+func (r *assembler) continuesLast(f *fragment) bool {
 	last := r.last()
-	if last == nil || f.Index != last.index || f.Index != len(r.calls)-1 {
+	if last == nil || f.index != last.index || f.index != len(r.calls)-1 {
 		return false
 	}
-	return (f.ID == "" || f.ID == last.id) && (f.Name == "" || f.Name == last.name) && last.Passing()
+	return (f.id == "" || f.id == last.id) && (f.name == "" || f.name == last.name) && last.Passing()
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/chat/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -19,24 +18,24 @@ func (a *answer) ReadWhole(p *intercept.Part) error {
 		a.body.unread = p.Bytes
 		return nil
 	}
-	c, err := wire.DecodeWhole(string(p.Bytes))
+	c, err := decodeWhole(string(p.Bytes))
 	if err != nil {
 		return err
 	}
-	if c.Failed && c.HasCalls() {
+	if c.failed && c.hasCalls() {
 		return intercept.NotUnderstood("it reports an error and a call at once")
 	}
-	if c.Failed && continuing {
+	if c.failed && continuing {
 		return intercept.NotUnderstood("after a denial it reports an error")
 	}
-	a.body.json, a.body.usage = c.Raw, c.Usage
-	a.out.learnHead(c.Head)
-	for i := range c.Choices {
-		d := &c.Choices[i]
-		if err := a.body.open(len(d.Calls)); err != nil {
+	a.body.json, a.body.usage = c.raw, c.usage
+	a.out.learnHead(c.head)
+	for i := range c.choices {
+		d := &c.choices[i]
+		if err := a.body.open(len(d.calls)); err != nil {
 			return err
 		}
-		choice, err := a.body.choice(d.Index, &a.out)
+		choice, err := a.body.choice(d.index, &a.out)
 		if err != nil {
 			return err
 		}
@@ -49,21 +48,21 @@ func (a *answer) ReadWhole(p *intercept.Part) error {
 
 // readWhole reads the choice of a whole answer. Every entry is a call of its own, with
 // any number.
-func (c *choice) readWhole(d *wire.ChoiceDelta) error {
-	if len(d.Calls) > maxCalls {
+func (c *choice) readWhole(d *choiceDelta) error {
+	if len(d.calls) > maxCalls {
 		return intercept.NotUnderstood("a choice has more than %d calls", maxCalls)
 	}
 	c.finish(d)
-	c.raw = d.Raw
-	for _, t := range d.Texts {
-		c.messages[t.Place].setField(t.Field, t.Value)
+	c.raw = d.raw
+	for _, t := range d.texts {
+		c.messages[t.place].setField(t.field, t.value)
 	}
-	assistant := gjson.Get(d.Raw, "message.role").Str == "assistant" // some clients drop the calls of any other role
-	for i := range d.Calls {
-		f := &d.Calls[i]
-		uniform := assistant && f.UniformWhole(i)
-		f.Index = i
-		call := c.assemblers[f.Place].open(f)
+	assistant := gjson.Get(d.raw, "message.role").Str == "assistant" // some clients drop the calls of any other role
+	for i := range d.calls {
+		f := &d.calls[i]
+		uniform := assistant && f.uniformWhole(i)
+		f.index = i
+		call := c.assemblers[f.place].open(f)
 		call.choice, call.Odd = c, !uniform
 		call.add(f, true)
 	}
@@ -76,14 +75,14 @@ func (a *answer) RewriteWhole(_ []byte, p *intercept.Plan) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("join the choices of an answer: %w", err)
 	}
-	c, err := wire.DecodeWhole(body)
+	c, err := decodeWhole(body)
 	if err != nil {
 		return nil, err
 	}
 	w := &rewriter{body: &a.body, out: &a.out, plan: p}
 	e := edit{Patch: strictjson.Patch{JSON: body}, w: w, chunk: c}
 	for position, l := range a.out.choices {
-		d := &c.Choices[position]
+		d := &c.choices[position]
 		path := fmt.Sprintf("choices.%d.", position)
 		if a.body.canonical(l.now, p) {
 			e.withhold(path, d, l.now)

@@ -6,8 +6,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/chat/history"
-	"github.com/heldcall/heldcall/intercept/chat/wire"
+
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -19,13 +18,13 @@ import (
 const detailsField = "reasoning_details"
 
 // withhold removes from a choice the fields that name its calls outside of them.
-func (e *edit) withhold(path string, d *wire.ChoiceDelta, c *choice) {
-	if d.Logprobs.IsObject() {
+func (e *edit) withhold(path string, d *choiceDelta, c *choice) {
+	if d.logprobs.IsObject() {
 		e.Set(path+"logprobs", "null")
 	}
-	for _, t := range d.Texts {
-		if t.Field == detailsField {
-			removeDenied(&e.Patch, path+placeField[t.Place]+detailsField, t.Value, c, e.w.plan)
+	for _, t := range d.texts {
+		if t.field == detailsField {
+			removeDenied(&e.Patch, path+placeField[t.place]+detailsField, t.value, c, e.w.plan)
 		}
 	}
 }
@@ -79,7 +78,7 @@ func (l *outputChoice) keepReasoning(p *intercept.Plan) {
 			removeDenied(&patch, "v", value, l.now, p)
 		}
 		if patch.Err == nil {
-			l.prior.reasoning = append(l.prior.reasoning, history.Field{Name: name, Raw: gjson.Get(patch.JSON, "v").Raw})
+			l.prior.reasoning = append(l.prior.reasoning, rawField{Name: name, Raw: gjson.Get(patch.JSON, "v").Raw})
 		}
 	}
 }

@@ -4,21 +4,20 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // answer implements [intercept.Codec].
 type answer struct {
-	req     *history.Request
+	req     *request
 	limits  intercept.Limits
 	body    body    // the current upstream body
 	earlier earlier // the upstream bodies before it
 	output  output  // what the agent has got besides blocks
 }
 
-func newAnswer(r *history.Request, limits intercept.Limits) *answer {
+func newAnswer(r *request, limits intercept.Limits) *answer {
 	return &answer{req: r, limits: limits, earlier: earlier{request: r.Envelope().Body}}
 }
 
@@ -147,9 +146,9 @@ type earlier struct {
 	request   []byte // the body of the request that upstream is answering
 	id, model string // of the first body that is one JSON value, raw
 	messages  []string
-	pieces    []history.Piece // the blocks that the agent has got
-	rendered  []string        // these blocks, for a whole answer
-	thinking  bool            // the last of them is thinking
+	pieces    []piece  // the blocks that the agent has got
+	rendered  []string // these blocks, for a whole answer
+	thinking  bool     // the last of them is thinking
 	text      string
 	usage     []byte
 }
@@ -166,8 +165,8 @@ func (e *earlier) add(b *body, plan *intercept.Plan, messages []string) {
 			continue
 		}
 		raw := block.render("")
-		e.pieces = append(e.pieces, history.Piece{Key: history.Key(raw), Before: true})
-		e.thinking = history.IsThinking(raw)
+		e.pieces = append(e.pieces, piece{Key: blockKey(raw), Before: true})
+		e.thinking = isThinking(raw)
 		if b.whole {
 			e.rendered = append(e.rendered, raw)
 		}

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
@@ -181,8 +180,8 @@ func (l *blockList) messages() []string {
 		id := l.callID(b)
 		content = append(content, b.render(id))
 		if b.call != nil {
-			results = append(results, history.ToolResult(id, b.modelMessage()))
+			results = append(results, toolResult(id, b.modelMessage()))
 		}
 	}
-	return []string{history.AssistantMessage(content), history.UserMessage(results)}
+	return []string{assistantMessage(content), userMessage(results)}
 }

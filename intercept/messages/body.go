@@ -4,13 +4,12 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/tidwall/gjson"
 )
 
 // body reads one upstream body into its blocks.
 type body struct {
-	req      *history.Request
+	req      *request
 	number   int  // in the answer, from 0
 	whole    bool // it is one JSON value, not a stream
 	joined   bool // the stream began again, and continues the message that the agent has begun to read
@@ -167,7 +166,7 @@ func (b *body) mayOpen(o *opening) error {
 
 // impersonates reports whether a block of a tool of the agent claims that the provider
 // runs it. A hosted MCP server may have a tool of the same name.
-func impersonates(req *history.Request, o *opening) bool {
+func impersonates(req *request, o *opening) bool {
 	_, own := req.Tool(o.name)
 	return own && (gjson.Get(o.raw, "type").Str == "server_tool_use" || len(req.Hosted()) == 0)
 }

@@ -67,13 +67,13 @@ func (a *answer) Notice(plan *intercept.Plan) []byte {
 	if plan.Open {
 		return a.body.blocks.closings(plan)
 	}
-	return closingNotice(a, plan, true)
+	return a.closingNotice(plan, true)
 }
 
 // closingNotice renders what the message lacks before its end: the notice as its last
 // block, unless it has gone out, and with end also the stop reason, if no event of the
 // stream has it.
-func closingNotice(a *answer, plan *intercept.Plan, end bool) (out []byte) {
+func (a *answer) closingNotice(plan *intercept.Plan, end bool) (out []byte) {
 	stop := a.output.stop
 	if plan.Notice != "" && !a.output.notice {
 		a.output.notice = true

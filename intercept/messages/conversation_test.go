@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -35,7 +34,7 @@ func checkConversation(t testing.TB, body string) {
 			}
 			for i, part := range parts {
 				blank := part.Get("type").Str == "text" && strings.TrimSpace(part.Get("text").String()) == ""
-				if blank || (i == len(parts)-1 && history.IsThinking(part.Raw)) {
+				if blank || (i == len(parts)-1 && isThinking(part.Raw)) {
 					t.Fatalf("a block that no provider takes in %s", body)
 				}
 				if part.Get("type").Str == "tool_use" {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
-	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
@@ -158,7 +157,7 @@ func saneBlock(d *intercepttest.Dice, i int) (b foldedBlock, stream string) {
 func (b *foldedBlock) json() string {
 	switch b.kind {
 	case "text":
-		return history.TextBlock(b.text)
+		return textBlock(b.text)
 	case "thinking":
 		return `{"type":"thinking","thinking":` + strictjson.Quote(b.thinking) + `,"signature":"` + b.signature + `"}`
 	}
@@ -177,7 +176,7 @@ func FuzzSane(f *testing.F) {
 		streamed := d.N(3) > 0
 		first, said := sane(d, "msg_1", streamed)
 		second, saidThen := sane(d, "msg_2", streamed)
-		third := whole(history.TextBlock("Very well."), "end_turn")
+		third := whole(textBlock("Very well."), "end_turn")
 		if streamed {
 			third = finalWord
 		}

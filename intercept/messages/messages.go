@@ -1,12 +1,17 @@
 // Package messages is the Messages dialect: streamed and whole answers of Anthropic's
-// API and of the servers that imitate it.
+// API and of the servers that imitate it. It is one of several dialects.
 //
 // An answer is an array of content blocks; a block of type tool_use is a call. Read
 // event.go and block.go (the contents of one payload), content.go and blocks.go (the calls
 // and blocks that the events build), uniform.go (whether all clients read a call alike),
 // body.go and batch.go (one upstream body), answer.go (the codec), rewrite.go and
-// canonical.go (the bytes that change) and resolve.go (the outcome of the rulings). The
-// package history has the agent's requests.
+// canonical.go (the bytes that change) and resolve.go (the outcome of the rulings).
+//
+// The request files read the agent's request: what it contains and offers, and how it is
+// extended after a denial. The history files restore in it what was hidden from the agent
+// in earlier answers: history_record.go (the record of an answer), history_splice.go (how
+// records change a history), history_blocks.go (the content of a message) and
+// history_results.go.
 package messages
 
 import (
@@ -17,15 +22,11 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // Dialect implements [intercept.Dialect].
 type Dialect struct{}
-
-// ResultCall implements [intercept.Dialect].
-func (Dialect) ResultCall(raw string) intercept.Call { return history.ResultCall(raw) }
 
 // Name implements [intercept.Dialect].
 func (Dialect) Name() string { return "messages" }
@@ -68,18 +69,12 @@ func (Dialect) Routes() []intercept.Route {
 
 // Request implements [intercept.Dialect].
 func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) {
-	r, err := history.ParseRequest(e)
+	r, err := parseRequest(e)
 	if err != nil {
-		return nil, err
+		return nil, err // not r: a nil pointer in an interface is not nil
 	}
-	return request{r}, nil
+	return r, nil
 }
-
-// request is a request whose answers the package reads.
-type request struct{ *history.Request }
-
-// Codec implements [intercept.Request].
-func (r request) Codec(limits intercept.Limits) intercept.Codec { return newAnswer(r.Request, limits) }
 
 // Matches implements [intercept.Dialect]: Anthropic's clients send a version in each
 // request.

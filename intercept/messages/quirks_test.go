@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
-	"github.com/heldcall/heldcall/intercept/messages/history"
 )
 
 // quirk is one deviation of servers, with the calls that are read.
@@ -189,7 +188,7 @@ func checkRewritten(t *testing.T, q quirk, sizes []byte) {
 	}
 	fold, last := foldStrict, finalWord
 	if strings.HasPrefix(q.body, "{") {
-		fold, last = foldWhole, whole(history.TextBlock("Very well."), "end_turn")
+		fold, last = foldWhole, whole(textBlock("Very well."), "end_turn")
 	}
 	if strings.HasPrefix(q.name, "5.12") { // no SDK reads what has no name
 		fold = nil

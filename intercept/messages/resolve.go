@@ -6,14 +6,13 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/heldcall/heldcall/intercept/notice"
 )
 
 // proceed sends the denials to the model, so that it continues the answer.
 func (a *answer) proceed(plan *intercept.Plan) (intercept.Resolution, error) {
 	messages := a.body.blocks.messages()
-	body, err := history.Extend(a.earlier.request, messages, a.body.progress.container, intercept.Frees(a.Calls()))
+	body, err := extendRequest(a.earlier.request, messages, a.body.progress.container, intercept.Frees(a.Calls()))
 	if err != nil {
 		return intercept.Resolution{}, fmt.Errorf("continue after a denial: %w", err)
 	}
@@ -30,28 +29,28 @@ func (a *answer) proceed(plan *intercept.Plan) (intercept.Resolution, error) {
 
 // records describes what the agent did not get, for the later requests of the
 // conversation.
-func records(a *answer, plan *intercept.Plan) ([][]byte, error) {
+func (a *answer) records(plan *intercept.Plan) ([][]byte, error) {
 	if plan.Aborted != nil || a.body.progress.failed {
 		return nil, nil // the run, or the answer, is over
 	}
-	rec, changed := newRecord(a, plan)
+	rec, changed := a.record(plan)
 	if !changed {
 		return nil, nil
 	}
-	raw, err := rec.Encode()
+	raw, err := rec.encode()
 	if err != nil {
 		return nil, fmt.Errorf("describe a hidden turn: %w", err)
 	}
 	return [][]byte{raw}, nil
 }
 
-// newRecord describes an answer that is complete. Changed is false if the agent got all
+// record describes an answer that is complete. Changed is false if the agent got all
 // of it, as the model wrote it.
-func newRecord(a *answer, plan *intercept.Plan) (rec *history.Record, changed bool) {
+func (a *answer) record(plan *intercept.Plan) (rec *answerRecord, changed bool) {
 	blocks := &a.body.blocks
-	rec = &history.Record{Turns: slices.Clone(a.earlier.messages), Pieces: slices.Clone(a.earlier.pieces)}
+	rec = &answerRecord{Turns: slices.Clone(a.earlier.messages), Pieces: slices.Clone(a.earlier.pieces)}
 	rec.TurnFingerprint = intercept.TurnFingerprint{
-		Turn: a.limits.TurnID, Before: a.req.Ending(), Opening: intercept.Opening(a.req.Opening()),
+		Turn: a.limits.TurnID, Before: a.req.ending(), Opening: intercept.Opening(a.req.opening()),
 		Text: intercept.StripSpace(a.Text() + plan.Notice),
 	}
 	changed = len(rec.Turns) > 0
@@ -61,13 +60,13 @@ func newRecord(a *answer, plan *intercept.Plan) (rec *history.Record, changed bo
 		if !plan.Reaches(&b.Unit) {
 			changed = true
 			if !denied {
-				rec.Pieces = append(rec.Pieces, history.Piece{Raw: raw})
-				rec.Results = append(rec.Results, history.ToolResult(blocks.callID(b), b.modelMessage()))
+				rec.Pieces = append(rec.Pieces, piece{Raw: raw})
+				rec.Results = append(rec.Results, toolResult(blocks.callID(b), b.modelMessage()))
 			}
 			continue
 		}
 		abandoned := b.attempt != blocks.attempt && b.call == nil // the model does not know of it
-		piece := history.Piece{Key: history.Key(raw), Raw: raw, Before: denied || abandoned}
+		piece := piece{Key: blockKey(raw), Raw: raw, Before: denied || abandoned}
 		if b.call != nil {
 			var edited bool
 			piece.Raw = ""
@@ -81,8 +80,8 @@ func newRecord(a *answer, plan *intercept.Plan) (rec *history.Record, changed bo
 		rec.Turns = append(rec.Turns, blocks.messages()...)
 	}
 	if plan.Notice != "" {
-		raw := history.TextBlock(strings.TrimSpace(plan.Notice))
-		rec.Pieces = append(rec.Pieces, history.Piece{Key: history.Key(raw), Raw: raw})
+		raw := textBlock(strings.TrimSpace(plan.Notice))
+		rec.Pieces = append(rec.Pieces, piece{Key: blockKey(raw), Raw: raw})
 	}
 	return rec, changed
 }
@@ -147,7 +146,7 @@ func (a *answer) silent(plan *intercept.Plan) bool {
 		}
 	}
 	if last != nil {
-		return history.IsThinking(last.opened)
+		return isThinking(last.opened)
 	}
 	return len(a.earlier.pieces) == 0 || a.earlier.thinking
 }
@@ -160,6 +159,6 @@ func (a *answer) Conclude(plan *intercept.Plan) (intercept.Resolution, error) {
 	case plan.Open:
 		return a.proceed(plan)
 	}
-	hidden, err := records(a, plan)
+	hidden, err := a.records(plan)
 	return intercept.Resolution{Hidden: hidden}, err
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
@@ -24,7 +23,7 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, plan *intercept.P
 	names := intercept.EventNames(sse.Parse(part), len(payloads))
 	return intercept.RewritePart(part, payloads, func(_ int, payload []byte) (intercept.Rewrite, error) {
 		if intercept.IsDone(payload) {
-			return intercept.Rewrite{JSON: string(payload), Drop: plan.Open, Before: closingNotice(a, plan, true)}, nil
+			return intercept.Rewrite{JSON: string(payload), Drop: plan.Open, Before: a.closingNotice(plan, true)}, nil
 		}
 		ev, err := decode(string(payload), names)
 		if err != nil {
@@ -32,7 +31,7 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, plan *intercept.P
 		}
 		var before []byte
 		if ev.kind == kindMessageDelta || ev.kind == kindMessageStop {
-			before = closingNotice(a, plan, ev.kind == kindMessageStop)
+			before = a.closingNotice(plan, ev.kind == kindMessageStop)
 		}
 		e := edit{answer: a, plan: plan, Patch: strictjson.Patch{JSON: ev.raw}, units: units}
 		if e.event(ev); e.Err != nil {
@@ -63,7 +62,7 @@ func (a *answer) RewriteWhole(value []byte, plan *intercept.Plan) ([]byte, error
 	}
 	blocks := append(slices.Clone(a.earlier.rendered), e.content(m.blocks)...)
 	if plan.Notice != "" {
-		blocks = append(blocks, history.TextBlock(strictjson.Paragraph(a.Text(), plan.Notice)))
+		blocks = append(blocks, textBlock(strictjson.Paragraph(a.Text(), plan.Notice)))
 	}
 	e.Set("content", "["+strings.Join(blocks, ",")+"]")
 	e.stopReason("stop_reason", m)

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
-	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
@@ -98,13 +97,13 @@ func newPlayer(t *testing.T, body string, n int, limits intercept.Limits) *inter
 }
 
 // asking is an agent's request with a body.
-func asking(t testing.TB, body string) request {
+func asking(t testing.TB, body string) *request {
 	t.Helper()
-	r, err := history.ParseRequest(intercept.Envelope{Method: "POST", Path: route, Body: []byte(body)})
+	r, err := parseRequest(intercept.Envelope{Method: "POST", Path: route, Body: []byte(body)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return request{r}
+	return r
 }
 
 // denialOf is the result with the denial of a call.

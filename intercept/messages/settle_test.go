@@ -6,7 +6,6 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
-	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/tidwall/gjson"
 )
 
@@ -107,7 +106,7 @@ func TestThinkingAtTheEnd(t *testing.T) {
 func TestErrorInTheContinuation(t *testing.T) {
 	fault := sent("error", `"error":{"type":"overloaded_error","message":"Overloaded"}`)
 	first := started("msg_1") + use(0, "a", "bash", "{}") + ended("tool_use")
-	for _, second := range []string{fault, started("msg_2") + fault, started("msg_2") + complete(0, history.TextBlock("Well.")) + fault, started("msg_2") + use(0, "b", "bash", "{}") + fault} {
+	for _, second := range []string{fault, started("msg_2") + fault, started("msg_2") + complete(0, textBlock("Well.")) + fault, started("msg_2") + use(0, "b", "bash", "{}") + fault} {
 		p := play(t, bodies(first, second), nil, intercept.Limits{MaxContinuations: 2}, intercepttest.DenyAll)
 		if out := string(p.Out()); p.Err != nil || len(p.Nexts) != 1 || strings.Count(out, fault) != 1 || strings.Contains(out, "message_stop") {
 			t.Errorf("then %q: error %v, %d continuations; the agent has\n%s", second, p.Err, len(p.Nexts), out)
@@ -160,7 +159,7 @@ func TestFailFitsTheForm(t *testing.T) {
 	e := intercept.NotUnderstood("why")
 	fault := "event: error\n" + data(string(errorBody(e)))
 	for _, tt := range []struct{ body, want string }{
-		{whole(history.TextBlock("x"), "end_turn"), string(errorBody(e))},
+		{whole(textBlock("x"), "end_turn"), string(errorBody(e))},
 		{strings.TrimSuffix(started("msg_1")+speech, "\n\n"), "\n\n" + fault},
 		{strings.TrimSuffix(started("msg_1")+speech, "\n"), "\n" + fault},
 		{started("msg_1") + speech, fault},

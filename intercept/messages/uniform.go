@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -102,7 +101,7 @@ var serverTool = regexp.MustCompile(`^[a-z_]+_\d{8}$`)
 // extras returns the fields of a call's block beside id, name and input that are
 // released with it in canonical form, as JSON after a comma. All is false if others of
 // them are left out.
-func extras(req *history.Request, block gjson.Result, name string) (kept string, all bool) {
+func extras(req *request, block gjson.Result, name string) (kept string, all bool) {
 	var b strings.Builder
 	all = true
 	for _, extra := range extraSchemas {
@@ -115,7 +114,7 @@ func extras(req *history.Request, block gjson.Result, name string) (kept string,
 		case "caller":
 			fits = fits && knownCaller(v)
 		case "toolset_name":
-			fits = fits && (v.Type == gjson.Null || req.InToolset(v.Str, name))
+			fits = fits && (v.Type == gjson.Null || req.inToolset(v.Str, name))
 		}
 		if all = all && fits; fits {
 			b.WriteString("," + strictjson.Quote(extra.name) + ":" + v.Raw)

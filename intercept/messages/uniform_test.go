@@ -7,7 +7,6 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
-	"github.com/heldcall/heldcall/intercept/messages/history"
 	"github.com/tidwall/gjson"
 )
 
@@ -49,7 +48,7 @@ func checkCanonical(t *testing.T, body, arguments string, want func(arguments st
 	t.Helper()
 	last := finalWord
 	if strings.HasPrefix(body, "{") {
-		last = whole(history.TextBlock("Very well."), "end_turn")
+		last = whole(textBlock("Very well."), "end_turn")
 	}
 	for _, sizes := range [][]byte{nil, {0}, {6, 200}} {
 		p := play(t, bodies(body), sizes, intercept.Limits{}, intercepttest.ReleaseAll)

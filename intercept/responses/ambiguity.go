@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
@@ -28,7 +27,7 @@ func (it *item) markOdd(reason string) {
 // differ notes that clients may read a call in different ways. It is an error where the
 // beginning of the call has reached the agent.
 func (it *item) differ() error {
-	if it.call == nil || it.call.form.Type == wire.ApprovalRequest {
+	if it.call == nil || it.call.form.typ == approvalRequest {
 		return nil
 	}
 	return it.Differ()
@@ -38,16 +37,16 @@ func (it *item) differ() error {
 // way.
 func (it *item) checkShape() {
 	e, c := it.entry, it.call
-	if _, plain := e.Input(c.form); !plain {
+	if _, plain := e.input(c.form); !plain {
 		it.AddAmbiguity(intercept.AmbiguousObject)
 	}
-	if v := e.Field(c.form.Field); !c.form.Text && !c.form.Unknown && (v.IsObject() || v.IsArray()) && !wire.OpenInput.Fits(v) {
+	if v := e.field(c.form.field); !c.form.text && !c.form.unknown && (v.IsObject() || v.IsArray()) && !openInput.Fits(v) {
 		it.AddAmbiguity(ambiguousPrototype)
 	}
-	if len(e.Beside) > 0 {
-		it.AddAmbiguity("It has something in " + strings.Join(e.Beside, ", ") + " too, where some clients may look for arguments.")
+	if len(e.beside) > 0 {
+		it.AddAmbiguity("It has something in " + strings.Join(e.beside, ", ") + " too, where some clients may look for arguments.")
 	}
-	if c.form.Unknown {
+	if c.form.unknown {
 		it.AddAmbiguity("It is of a type that heldcall does not know; its arguments are all that came of it.")
 	}
 }
@@ -66,7 +65,7 @@ func (it *item) checkShared(other *item) {
 		it.markOdd(intercept.AmbiguousID)
 		other.markOdd(intercept.AmbiguousID)
 	}
-	if it.entry.ID != "" && it.entry.ID == other.entry.ID {
+	if it.entry.id != "" && it.entry.id == other.entry.id {
 		it.call.sharedID, it.Odd = true, true
 	}
 }
@@ -82,8 +81,8 @@ func (it *item) judge() {
 		it.markOdd("The answer does not mark it as complete.")
 	}
 	input, began := it.input(), ""
-	if c.began != nil && c.form.Text {
-		began, _ = c.began.Input(c.form)
+	if c.began != nil && c.form.text {
+		began, _ = c.began.input(c.form)
 	}
 	for _, p := range c.pieces {
 		if p.fragments.Halved() {
@@ -93,10 +92,10 @@ func (it *item) judge() {
 			it.markOdd("Its arguments came in parts that make up something else than the whole.")
 		}
 	}
-	if it.entry.Status == "incomplete" {
+	if it.entry.status == "incomplete" {
 		it.AddAmbiguity(intercept.AmbiguousCut)
 	}
-	if !c.form.Free && input != "" {
+	if !c.form.free && input != "" {
 		it.CheckArguments(input)
 	}
 }

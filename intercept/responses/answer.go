@@ -5,15 +5,14 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/responses/history"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
+
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
 // answer implements [intercept.Codec].
 type answer struct {
-	req    *history.Request
+	req    *request
 	limits intercept.Limits
 	sends  intercept.Envelope // the request that upstream answers
 	whole  bool               // the answer is one JSON value, not a stream
@@ -24,15 +23,15 @@ type answer struct {
 	out   agentStream // the answer as the agent gets it
 }
 
-func newAnswer(r *history.Request, limits intercept.Limits) *answer {
+func newAnswer(r *request, limits intercept.Limits) *answer {
 	return &answer{
 		req: r, limits: limits, sends: r.Envelope(), body: body{req: r},
-		out: agentStream{after: r.After, alias: r.Known.Alias},
+		out: agentStream{after: r.after, alias: r.memory.alias},
 	}
 }
 
 // Traits implements [intercept.Codec].
-func (*answer) Traits() intercept.Traits { return intercept.Traits{Delays: true, Texts: wire.Texts} }
+func (*answer) Traits() intercept.Traits { return intercept.Traits{Delays: true, Texts: longTexts} }
 
 // Begin implements [intercept.Codec].
 func (a *answer) Begin() { a.body = body{req: a.req, strayIDs: a.body.strayIDs} }
@@ -54,15 +53,15 @@ func (a *answer) Close(framed, held bool) error {
 
 // recall applies the rulings on an earlier request for the same response.
 func (a *answer) recall() {
-	known := &a.req.Known
+	known := &a.req.memory
 	for _, it := range a.body.calls() {
-		if r, ok := known.Rulings[it.fingerprint()]; ok && !it.Passed() {
+		if r, ok := known.rulings[it.fingerprint()]; ok && !it.Passed() {
 			it.Rule(r)
 			it.recalled = true
 		}
 	}
-	if a.req.Operation == history.Cancel && len(known.Chain) > 1 {
-		a.out.rename(a.req.ID)
+	if a.req.operation == opCancel && len(known.chain) > 1 {
+		a.out.rename(a.req.id)
 	}
 }
 
@@ -97,7 +96,7 @@ func (a *answer) Disposed(p *intercept.Part, d intercept.Disposition) {
 	case d == intercept.Voided:
 		dropped := a.body.void()
 		for _, e := range a.batch.events {
-			dropped = dropped || (e.Response != nil && a.body.showsCalls(e.Response))
+			dropped = dropped || (e.response != nil && a.body.showsCalls(e.response))
 		}
 		a.out.leaveOut(dropped, p.Held())
 	}
@@ -125,7 +124,7 @@ func (a *answer) Fail(dst []byte, e *intercept.Error, whole bool) []byte {
 	message, code := strictjson.Quote("heldcall: "+e.Reason), strictjson.Quote(string(e.Code))
 	failed := `"code":` + code + `,"message":` + message
 	out := a.out.appendEvent(dst, "error", failed+`,"param":null,"error":`+errorObject(e))
-	if a.out.head.ID == "" {
+	if a.out.head.id == "" {
 		return out
 	}
 	return a.out.appendEvent(out, "response.failed", `"response":`+a.failure(failed))
@@ -137,14 +136,14 @@ func (a *answer) failure(reason string) string {
 	items := append([]string(nil), a.prior.output...)
 	for _, it := range a.body.items {
 		if it.agentIndex >= 0 && it.done && (it.call == nil || it.Passed()) {
-			items = append(items, it.entry.Raw)
+			items = append(items, it.entry.raw)
 		}
 	}
-	created := a.out.head.Created
+	created := a.out.head.created
 	if !gjson.Valid(created) || created == "" {
 		created = "0"
 	}
 	return fmt.Sprintf(`{"id":%s,"object":"response","created_at":%s,"status":"failed","background":false,"error":{%s},"incomplete_details":null,"instructions":null,"max_output_tokens":null,`+
 		`"model":%s,"output":%s,"parallel_tool_calls":true,"previous_response_id":null,"temperature":null,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":null,"truncation":"disabled","usage":null,"metadata":{}}`,
-		a.out.head.ID, created, reason, strictjson.Quote(a.req.Text("model")), list(items))
+		a.out.head.id, created, reason, strictjson.Quote(a.req.Text("model")), list(items))
 }

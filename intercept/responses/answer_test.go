@@ -9,7 +9,6 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/notice"
-	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -24,7 +23,7 @@ var (
 
 // asked is a POST of a body.
 func asked(body string) intercept.Envelope {
-	return intercept.Envelope{Method: http.MethodPost, Path: history.Root, Body: []byte(body)}
+	return intercept.Envelope{Method: http.MethodPost, Path: rootPath, Body: []byte(body)}
 }
 
 func newPlayer(t *testing.T, e intercept.Envelope, n int, limits intercept.Limits, records ...[]byte) *intercepttest.Player {
@@ -165,7 +164,7 @@ func TestMixedIsRenumbered(t *testing.T) {
 		t.Fatalf("got\n%s\nwant\n%s", p.Got.String(), want)
 	}
 	follow := `{"input":[{"role":"user","content":"hi"},` + function("b", "read", `{"path":"x"}`) + `,{"type":"function_call_output","call_id":"call_b","output":"data"}]}`
-	r, err := history.AcceptRequest(asked(follow))
+	r, err := parseRequest(asked(follow))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,14 +285,14 @@ func TestAborted(t *testing.T) {
 		if body == listed {
 			want = stream("resp_1", reasoning("rs_1"), speech, message("msg_heldcall_t1", "stopped"))
 		}
-		if got, want := outline(p.Got.String()), outline(want); got != want {
+		if got, want := happenings(p.Got.String()), happenings(want); got != want {
 			t.Fatalf("got\n%s\nwant\n%s\nin %s", got, want, p.Got.String())
 		}
 	}
 }
 
-// outline is what happens in a stream, without the fragments of its texts.
-func outline(s string) string {
+// happenings are what happens in a stream, without the fragments of its texts.
+func happenings(s string) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {
 		v := gjson.Parse(strings.TrimPrefix(line, "data: "))

@@ -2,7 +2,6 @@ package responses
 
 import (
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
@@ -13,13 +12,13 @@ type eventBatch struct {
 	out    *agentStream
 	part   *intercept.Part
 	echo   bool // what repeats the request is needed
-	events []*wire.Event
+	events []*event
 }
 
 // Read implements [intercept.Codec].
 func (a *answer) Read(part *intercept.Part) error {
 	p := &a.batch
-	*p = eventBatch{body: &a.body, out: &a.out, part: part, echo: a.req.ID != "" || a.limits.Offered != nil, events: p.events[:0]}
+	*p = eventBatch{body: &a.body, out: &a.out, part: part, echo: a.req.id != "" || a.limits.Offered != nil, events: p.events[:0]}
 	names := intercept.EventNames(part.Lines, len(part.Payloads))
 	for i, payload := range part.Payloads {
 		var err error
@@ -44,7 +43,7 @@ func (a *answer) Read(part *intercept.Part) error {
 }
 
 func (p *eventBatch) read(payload strictjson.Abridged, names []string) error {
-	e, err := wire.Decode(payload, names, p.echo)
+	e, err := decodeEvent(payload, names, p.echo)
 	if err != nil {
 		return err
 	}
@@ -54,103 +53,103 @@ func (p *eventBatch) read(payload strictjson.Abridged, names []string) error {
 	if err != nil {
 		return err
 	}
-	if late && (it != nil || e.Response != nil) {
+	if late && (it != nil || e.response != nil) {
 		return intercept.NotUnderstood("it has events after its end")
 	}
 	p.events = append(p.events, e)
-	p.part.Failed = p.part.Failed || e.Kind == wire.KindError || e.Kind == wire.KindFailed
-	p.part.Ends = p.part.Ends || e.Kind == wire.KindEnd
+	p.part.Failed = p.part.Failed || e.kind == kindError || e.kind == kindFailed
+	p.part.Ends = p.part.Ends || e.kind == kindEnd
 	if err := p.report(it, e); err != nil {
 		return err
 	}
-	p.body.style.count(e.Number)
+	p.body.style.count(e.number)
 	return p.part.Buffer(p.body.locate(it, e))
 }
 
 // report reports an event, with the item that it is about, to the answer.
-func (p *eventBatch) report(it *item, e *wire.Event) error {
+func (p *eventBatch) report(it *item, e *event) error {
 	switch {
 	case it == nil:
 		return p.part.Event(intercept.Event{})
 	case it.call == nil:
-		if e.Kind == wire.KindAdded || e.Kind == wire.KindDone { // its entry is kept
-			if err := p.part.Buffer(e.Length); err != nil {
+		if e.kind == kindAdded || e.kind == kindDone { // its entry is kept
+			if err := p.part.Buffer(e.length); err != nil {
 				return err
 			}
 		}
 		return p.part.Event(intercept.Event{Unit: &it.Unit})
 	}
-	if err := p.part.Buffer(e.Size()); err != nil {
+	if err := p.part.Buffer(e.size()); err != nil {
 		return err
 	}
-	event := intercept.Event{Unit: &it.Unit, Uniform: it.call.form.Type == wire.ApprovalRequest || p.uniform(it, e), Plain: p.plain(it, e)}
-	switch e.Kind {
-	case wire.KindAdded:
+	event := intercept.Event{Unit: &it.Unit, Uniform: it.call.form.typ == approvalRequest || p.uniform(it, e), Plain: p.plain(it, e)}
+	switch e.kind {
+	case kindAdded:
 		event.Kind = intercept.EventOpen
-	case wire.KindDone:
+	case kindDone:
 		event.Kind = intercept.EventClose
-	case wire.KindInput:
+	case kindInput:
 		event.Kind = intercept.EventInput
-		if e.Input.Fragment {
-			event.Text = e.Text
+		if e.input.fragment {
+			event.Text = e.text
 		}
 	}
 	return p.part.Event(event)
 }
 
 // apply adds an event to the body, and finds the item that it is about.
-func (p *eventBatch) apply(e *wire.Event) (it *item, err error) {
-	if e.HasContent && p.body.strange {
+func (p *eventBatch) apply(e *event) (it *item, err error) {
+	if e.hasContent && p.body.strange {
 		return nil, intercept.NotUnderstood("an event of an unknown type is beside an output item of an unknown type")
 	}
 	p.out.learn(e)
-	if e.Response != nil {
+	if e.response != nil {
 		if err := p.learn(e); err != nil {
 			return nil, err
 		}
 	}
-	switch e.Kind {
-	case wire.KindAdded:
-		return p.body.open(p.part, e.Entry, e.Index)
-	case wire.KindDone:
+	switch e.kind {
+	case kindAdded:
+		return p.body.open(p.part, e.entry, e.index)
+	case kindDone:
 		return p.body.finish(p.part, e)
-	case wire.KindInput:
+	case kindInput:
 		return p.input(e)
-	case wire.KindEnd, wire.KindFailed:
+	case kindEnd, kindFailed:
 		return nil, p.end(e)
 	}
-	if e.Index >= 0 || e.ItemID != "" {
+	if e.index >= 0 || e.itemID != "" {
 		return p.body.find(e)
 	}
 	return nil, nil
 }
 
 // input adds an event with a part of an input to its call.
-func (p *eventBatch) input(e *wire.Event) (*item, error) {
+func (p *eventBatch) input(e *event) (*item, error) {
 	it, err := p.body.find(e)
 	switch {
 	case err != nil:
 		return nil, err
 	case it != nil && it.call != nil:
 		return it, it.take(e)
-	case it == nil || it.entry.Type != e.Input.Of: // else the provider runs it
+	case it == nil || it.entry.typ != e.input.of: // else the provider runs it
 		return nil, intercept.NotUnderstood("an event has the input of a call that did not begin")
 	}
 	return it, nil
 }
 
 // learn keeps the properties of the response in an event.
-func (p *eventBatch) learn(e *wire.Event) error {
-	b, ended := p.body, e.Ends()
+func (p *eventBatch) learn(e *event) error {
+	b, ended := p.body, e.ends()
 	switch {
-	case e.Kind == wire.KindBegin && (len(b.items) > 0 || b.closed):
+	case e.kind == kindBegin && (len(b.items) > 0 || b.closed):
 		return intercept.NotUnderstood("a second response begins within it")
-	case !ended && b.showsCalls(e.Response):
+	case !ended && b.showsCalls(e.response):
 		return intercept.NotUnderstood("a response shows calls before they are made")
 	}
-	b.learn(e.Response, ended)
-	p.out.begin(b.object.Head)
-	if e.Kind == wire.KindState { // some clients drop the calls that have begun
+	b.learn(e.response, ended)
+	p.out.begin(b.object.head)
+	if e.kind == kindState { // some clients drop the calls that have begun
 		return b.differ(func(it *item) bool { return !it.done })
 	}
 	return nil
@@ -158,13 +157,13 @@ func (p *eventBatch) learn(e *wire.Event) error {
 
 // end takes the list of output items with which a response ends. It shows all calls
 // again, and has to show them unchanged. Calls that only the list has begin there.
-func (p *eventBatch) end(e *wire.Event) error {
+func (p *eventBatch) end(e *event) error {
 	b := p.body
-	if e.Kind == wire.KindFailed && b.object.Pending() {
+	if e.kind == kindFailed && b.object.pending() {
 		return nil // no client runs its calls
 	}
 	taken := make(map[*item]bool)
-	for i, shown := range e.Response.Output {
+	for i, shown := range e.response.output {
 		it, err := p.conclude(shown, b.inList(i, shown, taken))
 		if err != nil {
 			return err
@@ -181,14 +180,14 @@ func (p *eventBatch) end(e *wire.Event) error {
 		}
 	}
 	return b.differ(func(it *item) bool {
-		lacking := len(e.Response.Output) > 0 && !taken[it] // clients that read only the list do not see it
+		lacking := len(e.response.output) > 0 && !taken[it] // clients that read only the list do not see it
 		return (lacking || !it.done) && !it.Begun()
 	})
 }
 
 // conclude compares an entry of the list at the end with the item that it shows, nil for
 // a new one, and returns the item.
-func (p *eventBatch) conclude(shown *wire.Entry, it *item) (*item, error) {
+func (p *eventBatch) conclude(shown *entry, it *item) (*item, error) {
 	switch {
 	case it == nil:
 		made, err := p.body.open(p.part, shown, -1)
@@ -199,7 +198,7 @@ func (p *eventBatch) conclude(shown *wire.Entry, it *item) (*item, error) {
 		made.markOdd("It is only in the list at the end of the answer.")
 	case it.call == nil && p.body.formOf(shown) != nil:
 		return nil, intercept.NotUnderstood("an output item is a call in the list at the end alone")
-	case it.done && shown.Raw == it.entry.Raw:
+	case it.done && shown.raw == it.entry.raw:
 		return it, nil // the bytes were checked when the item was done
 	case it.done:
 		it.compare(shown)
@@ -211,7 +210,7 @@ func (p *eventBatch) conclude(shown *wire.Entry, it *item) (*item, error) {
 			it.Odd = true
 		}
 	}
-	if it.call == nil || (shown.Uniform() && it.entry.SameCall(shown) && it.entry.SameInput(shown, it.call.form)) {
+	if it.call == nil || (shown.uniform() && it.entry.sameCall(shown) && it.entry.sameInput(shown, it.call.form)) {
 		return it, nil
 	}
 	return it, it.differ()

@@ -5,21 +5,20 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/responses/history"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
+
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
 
 // body is one body of upstream, as far as it was read.
 type body struct {
-	req      *history.Request
+	req      *request
 	items    []*item         // in the order they began
 	listed   []*item         // in the order of the list at the end
 	strange  bool            // an item is of an unknown type
 	style    eventStyle      // of its events
 	latest   *item           // of the last event that names an item, nil for an item that did not begin
-	object   *wire.Object    // the response as its last event shows it
+	object   *object         // the response as its last event shows it
 	closed   bool            // an event ended the response
 	doneMark bool            // [DONE] was read
 	failed   bool            // upstream reported an error
@@ -40,7 +39,7 @@ func (b *body) calls() (list []*item) {
 func (b *body) text() string {
 	var text strings.Builder
 	for _, it := range b.items {
-		text.WriteString(it.entry.Message())
+		text.WriteString(it.entry.message())
 	}
 	return text.String()
 }
@@ -50,33 +49,33 @@ func (b *body) responseID() string {
 	if b.object == nil {
 		return ""
 	}
-	return gjson.Parse(b.object.Head.ID).Str
+	return gjson.Parse(b.object.head.id).Str
 }
 
 // resumable reports whether the agent may ask for the events of the answer again. Then
 // their numbers have to be upstream's.
 func (b *body) resumable() bool {
-	return b.req.ID != "" || string(b.req.Field("background")) == "true" || (b.object != nil && b.object.Background)
+	return b.req.id != "" || string(b.req.Field("background")) == "true" || (b.object != nil && b.object.background)
 }
 
 // stored reports whether upstream keeps the response. The request takes precedence over
 // the response, in which servers set the field by default.
 func (b *body) stored() bool {
-	return b.object != nil && b.object.Stored && !b.req.Unstored()
+	return b.object != nil && b.object.stored && !b.req.unstored()
 }
 
 // learn keeps a response. Until the response ends, nothing that is kept references the
 // event, which repeats the request's tools.
-func (b *body) learn(o *wire.Object, ended bool) {
+func (b *body) learn(o *object, ended bool) {
 	if !ended {
 		tools := ""
-		if b.req.Operation == history.Retrieve {
-			tools = strings.Clone(o.Tools)
+		if b.req.operation == opRetrieve {
+			tools = strings.Clone(o.tools)
 		}
-		o = &wire.Object{
-			Head:   wire.Head{ID: strings.Clone(o.Head.ID), Created: strings.Clone(o.Head.Created), Previous: strings.Clone(o.Head.Previous)},
-			Status: strings.Clone(o.Status), Conversation: strings.Clone(o.Conversation), Tools: tools,
-			Stored: o.Stored, Unstored: o.Unstored, Background: o.Background,
+		o = &object{
+			head:   responseHead{id: strings.Clone(o.head.id), created: strings.Clone(o.head.created), previous: strings.Clone(o.head.previous)},
+			status: strings.Clone(o.status), conversation: strings.Clone(o.conversation), tools: tools,
+			stored: o.stored, unstored: o.unstored, background: o.background,
 		}
 	}
 	b.object, b.closed = o, b.closed || ended
@@ -87,29 +86,29 @@ func (b *body) finishStream() { b.doneMark = true }
 
 // locate notes which item an event names, and an id in it that is not that of the item. It
 // returns the number of bytes that it remembers.
-func (b *body) locate(it *item, e *wire.Event) int {
-	if e.Index >= 0 || e.ItemID != "" {
+func (b *body) locate(it *item, e *event) int {
+	if e.index >= 0 || e.itemID != "" {
 		b.latest = it
 	}
-	if e.ItemID == "" || (it != nil && it.entry.ID == e.ItemID) || b.strayIDs[e.ItemID] {
+	if e.itemID == "" || (it != nil && it.entry.id == e.itemID) || b.strayIDs[e.itemID] {
 		return 0
 	}
 	if b.strayIDs == nil {
 		b.strayIDs = make(map[string]bool)
 	}
-	b.strayIDs[strings.Clone(e.ItemID)] = true
-	return len(e.ItemID)
+	b.strayIDs[strings.Clone(e.itemID)] = true
+	return len(e.itemID)
 }
 
 // open adds an item for an entry that shows no known one.
-func (b *body) open(p *intercept.Part, e *wire.Entry, index int) (*item, error) {
-	if len(b.items) == wire.MaxItems {
-		return nil, intercept.NotUnderstood("it has more than %d output items", wire.MaxItems)
+func (b *body) open(p *intercept.Part, e *entry, index int) (*item, error) {
+	if len(b.items) == maxItems {
+		return nil, intercept.NotUnderstood("it has more than %d output items", maxItems)
 	}
 	it := &item{index: index, entry: e, agentIndex: -1}
 	it.Of = it
 	if f := b.formOf(e); f != nil {
-		it.call, it.Call, it.Odd, it.Hidden = &call{form: f}, true, f.Unknown, f.Type == wire.ApprovalRequest
+		it.call, it.Call, it.Odd, it.Hidden = &call{form: f}, true, f.unknown, f.typ == approvalRequest
 		p.Open(&it.Unit)
 		it.checkShape()
 		b.checkNamespace(it)
@@ -117,10 +116,10 @@ func (b *body) open(p *intercept.Part, e *wire.Entry, index int) (*item, error) 
 	for _, other := range b.items {
 		it.checkShared(other)
 	}
-	if it.call != nil && b.strayIDs[e.ID] { // LangChain for Python uses the index that came with the id first
+	if it.call != nil && b.strayIDs[e.id] { // LangChain for Python uses the index that came with the id first
 		it.call.sharedID, it.Odd = true, true
 	}
-	b.items, b.strange = append(b.items, it), b.strange || e.Unknown()
+	b.items, b.strange = append(b.items, it), b.strange || e.isUnknown()
 	p.Forget()
 	return it, nil
 }
@@ -128,13 +127,13 @@ func (b *body) open(p *intercept.Part, e *wire.Entry, index int) (*item, error) 
 // find finds the item that an event is about: by its index, else by its id, else the
 // last one that is not done. Some servers change the ids from one event to the next, so
 // that an unknown id is ignored.
-func (b *body) find(e *wire.Event) (*item, error) {
-	indexed := b.last(func(it *item) bool { return e.Index >= 0 && it.index == e.Index })
-	named := b.last(func(it *item) bool { return it.isNamed(e.ItemID) })
+func (b *body) find(e *event) (*item, error) {
+	indexed := b.last(func(it *item) bool { return e.index >= 0 && it.index == e.index })
+	named := b.last(func(it *item) bool { return it.isNamed(e.itemID) })
 	switch {
-	case e.Index < 0 && named != nil:
+	case e.index < 0 && named != nil:
 		return named, nil
-	case e.Index < 0:
+	case e.index < 0:
 		return b.last(func(it *item) bool { return !it.done }), nil
 	case named == nil || named == indexed:
 		return indexed, nil
@@ -157,21 +156,21 @@ func (b *body) last(is func(*item) bool) *item {
 }
 
 // finish takes an entry that shows a complete item. Some servers show items only then.
-func (b *body) finish(p *intercept.Part, e *wire.Event) (*item, error) {
+func (b *body) finish(p *intercept.Part, e *event) (*item, error) {
 	it, err := b.findDone(e)
 	if err != nil {
 		return nil, err
 	}
-	if it == nil || (it.done && !it.same(e.Entry)) {
-		if it, err = b.open(p, e.Entry, e.Index); err == nil {
+	if it == nil || (it.done && !it.same(e.entry)) {
+		if it, err = b.open(p, e.entry, e.index); err == nil {
 			it.done = true
 		}
 		return it, err
 	}
-	if it.entry.Type != e.Entry.Type || (it.call == nil && b.formOf(e.Entry) != nil) {
+	if it.entry.typ != e.entry.typ || (it.call == nil && b.formOf(e.entry) != nil) {
 		return nil, intercept.NotUnderstood("an output item changes its type")
 	}
-	if err = it.show(e.Entry); it.entry == e.Entry && it.call != nil {
+	if err = it.show(e.entry); it.entry == e.entry && it.call != nil {
 		b.checkNamespace(it)
 	}
 	return it, err
@@ -179,19 +178,19 @@ func (b *body) finish(p *intercept.Part, e *wire.Event) (*item, error) {
 
 // findDone finds the item that is done. An event without an index and an item id is about
 // the item with the ids of its entry.
-func (b *body) findDone(e *wire.Event) (*item, error) {
+func (b *body) findDone(e *event) (*item, error) {
 	by := *e
-	if by.ItemID == "" && e.Index < 0 {
-		by.ItemID = e.Entry.ID
-		if by.ItemID == "" {
-			by.ItemID = e.Entry.CallID
+	if by.itemID == "" && e.index < 0 {
+		by.itemID = e.entry.id
+		if by.itemID == "" {
+			by.itemID = e.entry.callID
 		}
 	}
 	return b.find(&by)
 }
 
 // inList finds the item that the i-th entry of the list at the end shows.
-func (b *body) inList(i int, shown *wire.Entry, taken map[*item]bool) *item {
+func (b *body) inList(i int, shown *entry, taken map[*item]bool) *item {
 	var here *item
 	if i < len(b.items) && !taken[b.items[i]] {
 		here = b.items[i]
@@ -204,7 +203,7 @@ func (b *body) inList(i int, shown *wire.Entry, taken map[*item]bool) *item {
 			return it
 		}
 	}
-	if here != nil && here.entry.Type == shown.Type {
+	if here != nil && here.entry.typ == shown.typ {
 		return here
 	}
 	return nil
@@ -215,20 +214,20 @@ func (b *body) addListed(it *item) { b.listed = append(b.listed, it) }
 
 // concluded returns the item of the i-th entry of a list at the end, as it was found
 // when the list was read. In a list that was not read, no call is one that the provider ran.
-func (b *body) concluded(i int, o *wire.Object, taken map[*item]bool) *item {
-	if len(b.listed) == len(o.Output) {
+func (b *body) concluded(i int, o *object, taken map[*item]bool) *item {
+	if len(b.listed) == len(o.output) {
 		return b.listed[i]
 	}
-	it := b.inList(i, o.Output[i], taken)
-	if it != nil && it.call == nil && b.formOf(o.Output[i]) != nil {
+	it := b.inList(i, o.output[i], taken)
+	if it != nil && it.call == nil && b.formOf(o.output[i]) != nil {
 		return nil
 	}
 	return it
 }
 
 // showsCalls reports whether a list of output items has a call that the agent would run.
-func (b *body) showsCalls(o *wire.Object) bool {
-	return slices.ContainsFunc(o.Output, func(e *wire.Entry) bool { return b.formOf(e) != nil })
+func (b *body) showsCalls(o *object) bool {
+	return slices.ContainsFunc(o.output, func(e *entry) bool { return b.formOf(e) != nil })
 }
 
 // differ notes of some calls that clients may read them in different ways.
@@ -258,8 +257,8 @@ func (b *body) void() (dropped bool) {
 // identify makes up ids for the calls without one, in the n-th body of a turn.
 func (b *body) identify(turn string, n int) {
 	for i, it := range b.items {
-		if it.call != nil && it.callID() == "" && it.call.form.Type != wire.ApprovalRequest && !it.call.form.Unknown {
-			it.call.id = strictjson.MadeUpID(turn, n*wire.MaxItems+i)
+		if it.call != nil && it.callID() == "" && it.call.form.typ != approvalRequest && !it.call.form.unknown {
+			it.call.id = strictjson.MadeUpID(turn, n*maxItems+i)
 		}
 	}
 }
@@ -268,18 +267,18 @@ func (b *body) identify(turn string, n int) {
 // response: every item in its place. Reasoning that upstream can neither look up nor
 // decrypt is left out, and so are the ids by which upstream would miss it.
 func (b *body) history() (items []string) {
-	lost, unstored := false, b.object.Unstored || b.req.Unstored()
+	lost, unstored := false, b.object.unstored || b.req.unstored()
 	for _, it := range b.items {
-		if it.entry.Type == "reasoning" && unstored && it.entry.Field("encrypted_content").Str == "" {
+		if it.entry.typ == "reasoning" && unstored && it.entry.field("encrypted_content").Str == "" {
 			lost = true
 		}
 	}
 	for _, it := range b.items {
 		switch {
 		case it.call != nil && it.Void:
-		case lost && it.entry.Type == "reasoning":
+		case lost && it.entry.typ == "reasoning":
 		case lost:
-			items = append(items, history.WithoutID(it.original()))
+			items = append(items, withoutID(it.original()))
 		default:
 			items = append(items, it.original())
 		}

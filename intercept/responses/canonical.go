@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -23,7 +22,7 @@ func inCanonicalForm(p *intercept.Plan, it *item) bool {
 // Canonical implements [intercept.Codec].
 func (*answer) Canonical(u *intercept.Unit) bool {
 	it := itemOf(u)
-	return it.canonical() && it.call.form.Type != wire.ApprovalRequest
+	return it.canonical() && it.call.form.typ != approvalRequest
 }
 
 // canonical reports whether a call that is released goes out in canonical form.
@@ -59,16 +58,16 @@ func (w *edit) canonicalEvents(it *item) (out []byte) {
 	done := it.canonicalJSON(w.plan)
 	at := fmt.Sprintf(`"output_index":%d`, it.agentIndex)
 	of := `"item_id":` + gjson.Get(done, "id").Raw + "," + at
-	out = to.appendEvent(out, "response.output_item.added", at+`,"item":`+f.Opening(done))
-	for i, t := range f.Texts(input) {
-		if f.Type == "shell_call" {
+	out = to.appendEvent(out, "response.output_item.added", at+`,"item":`+f.opening(done))
+	for i, t := range f.texts(input) {
+		if f.typ == "shell_call" {
 			of = fmt.Sprintf(`%s,"command_index":%d`, at, i)
-			out = to.appendEvent(out, f.Events+".added", of+`,"command":""`)
+			out = to.appendEvent(out, f.events+".added", of+`,"command":""`)
 		}
-		if t.Text != "" {
-			out = to.appendEvent(out, f.Events+".delta", of+`,"delta":`+strictjson.Quote(t.Text))
+		if t.text != "" {
+			out = to.appendEvent(out, f.events+".delta", of+`,"delta":`+strictjson.Quote(t.text))
 		}
-		out = to.appendEvent(out, f.Events+".done", of+`,"`+wire.InputEvents[f.Events+".done"].Field+`":`+strictjson.Quote(t.Text))
+		out = to.appendEvent(out, f.events+".done", of+`,"`+inputEvents[f.events+".done"].field+`":`+strictjson.Quote(t.text))
 	}
 	return to.appendEvent(out, "response.output_item.done", at+`,"item":`+done)
 }
@@ -78,40 +77,40 @@ func (w *edit) canonicalEvents(it *item) (out []byte) {
 // is.
 func (it *item) canonicalJSON(plan *intercept.Plan) string {
 	e, f := it.entry, it.call.form
-	if f.Unknown {
+	if f.unknown {
 		return it.original()
 	}
-	raw, input := e.Raw, "{}"
-	if v := e.Field(f.Field); v.Type != gjson.Null {
+	raw, input := e.raw, "{}"
+	if v := e.field(f.field); v.Type != gjson.Null {
 		input = v.Raw
 	}
 	if edit, edited := plan.Edit(&it.Unit); edited {
-		raw, input = e.WithInput(f, edit), edit
+		raw, input = e.withInput(f, edit), edit
 	}
-	p := strictjson.Patch{JSON: known(wire.ItemSchemas[f.Type], gjson.Parse(raw))}
-	p.Set("type", strictjson.Quote(f.Type))
+	p := strictjson.Patch{JSON: known(itemSchemas[f.typ], gjson.Parse(raw))}
+	p.Set("type", strictjson.Quote(f.typ))
 	switch {
-	case f.Text:
-		p.Set(f.Field, strictjson.Quote(agentInput(plan, it)))
-	case f.Type != "computer_call": // its input is in several fields
-		p.Set(f.Field, input)
+	case f.text:
+		p.Set(f.field, strictjson.Quote(agentInput(plan, it)))
+	case f.typ != "computer_call": // its input is in several fields
+		p.Set(f.field, input)
 	}
 	switch {
 	case it.call.sharedID:
-		p.Set("id", strictjson.Quote(fmt.Sprintf("%s%s_%d", f.IDPrefix, it.callID(), it.agentIndex)))
-	case e.ID == "":
-		p.Set("id", strictjson.Quote(f.IDPrefix+it.callID()))
+		p.Set("id", strictjson.Quote(fmt.Sprintf("%s%s_%d", f.idPrefix, it.callID(), it.agentIndex)))
+	case e.id == "":
+		p.Set("id", strictjson.Quote(f.idPrefix+it.callID()))
 	}
 	p.Set("call_id", strictjson.Quote(it.callID()))
-	if f.Tool == "" {
-		p.Set("name", strictjson.Quote(e.Name))
+	if f.tool == "" {
+		p.Set("name", strictjson.Quote(e.name))
 	}
-	if f.Type == "tool_search_call" { // it was judged as one of the agent's
+	if f.typ == "tool_search_call" { // it was judged as one of the agent's
 		p.Set("execution", `"client"`)
 	}
 	status := "completed"
-	if e.Status == "incomplete" {
-		status = e.Status
+	if e.status == "incomplete" {
+		status = e.status
 	}
 	p.Set("status", strictjson.Quote(status))
 	if p.Err != nil {

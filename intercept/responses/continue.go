@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -17,7 +16,7 @@ import (
 // of the turn, and all of them have an output.
 func (s *resolution) continues() bool {
 	over := s.plan.Aborted != nil || s.body.failed || s.body.object == nil
-	if over || s.req.Operation == history.Cancel || s.req.Operation.IsAuxiliary() || !s.allDenied() || s.exhausted() {
+	if over || s.req.operation == opCancel || s.req.operation.isAuxiliary() || !s.allDenied() || s.exhausted() {
 		return false
 	}
 	return !slices.ContainsFunc(s.body.calls(), func(it *item) bool { return !it.answerable() })
@@ -76,20 +75,20 @@ func (s *resolution) continuation(outputs []string) (*intercept.Envelope, error)
 	if fetched {
 		next = s.restate()
 	}
-	body, err := history.Relax(next.Body, !s.answers() || intercept.Frees(s.answer.Calls()))
+	body, err := relaxRequest(next.Body, !s.answers() || intercept.Frees(s.answer.Calls()))
 	if err != nil {
 		return nil, err
 	}
 	id := s.body.responseID()
 	switch {
-	case s.body.object.Conversation != "" || s.req.Conversation() != "":
+	case s.body.object.conversation != "" || s.req.conversation() != "":
 		body, err = strictjson.SetField(body, "input", list(outputs))
 	case (s.body.stored() && id != "") || fetched:
 		if body, err = strictjson.SetField(body, "previous_response_id", []byte(strictjson.Quote(id))); err == nil {
 			body, err = strictjson.SetField(body, "input", list(outputs))
 		}
 	default:
-		body, err = history.Extend(body, append(s.body.history(), outputs...))
+		body, err = extendRequest(body, append(s.body.history(), outputs...))
 	}
 	next.Body = body
 	return &next, err
@@ -99,7 +98,7 @@ func (s *resolution) continuation(outputs []string) (*intercept.Envelope, error)
 // request for the same response has made it.
 func (s *resolution) fetch() *intercept.Envelope {
 	e := s.answer.sends
-	next := s.req.Known.Following(s.body.responseID())
+	next := s.req.memory.following(s.body.responseID())
 	if e.Method != http.MethodGet || next == "" {
 		return nil
 	}
@@ -118,12 +117,12 @@ var echoed = []string{
 func (s *resolution) restate() intercept.Envelope {
 	e := s.answer.sends
 	e.Method = http.MethodPost
-	if head, id, ok := history.Identified(e.Path); ok {
+	if head, id, ok := identifiedRoute(e.Path); ok {
 		e.Path = head[:len(head)-len(id)-1]
 	}
 	query, include := splitQuery(e.Query)
 	e.Query = query
-	object := gjson.Parse(s.body.object.Raw)
+	object := gjson.Parse(s.body.object.raw)
 	var fields []string
 	add := func(name, raw string) { fields = append(fields, strictjson.Quote(name)+":"+raw) }
 	for _, name := range echoed {

@@ -3,8 +3,6 @@ package responses
 import (
 	"slices"
 
-	"github.com/heldcall/heldcall/intercept/responses/history"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
@@ -14,12 +12,12 @@ type offered func(name, description string) bool
 
 // ownTools returns the list of a response without the tools of heldcall, "" if it has none
 // of them.
-func (is offered) ownTools(o *wire.Object) string {
-	if is == nil || o == nil || o.Tools == "" {
+func (is offered) ownTools(o *object) string {
+	if is == nil || o == nil || o.tools == "" {
 		return ""
 	}
 	own := []string{}
-	all := gjson.Parse(o.Tools).Array()
+	all := gjson.Parse(o.tools).Array()
 	for _, t := range all {
 		if !is.tool(t) {
 			own = append(own, t.Raw)
@@ -37,12 +35,12 @@ func (is offered) tool(t gjson.Result) bool {
 }
 
 // named reports whether heldcall has offered the tool of a call.
-func (is offered) named(e *wire.Entry, list history.Offers) bool {
-	tool := list.Find(e.Namespace, e.Name)
+func (is offered) named(e *entry, list offers) bool {
+	tool := list.find(e.namespace, e.name)
 	return tool != nil && is.tool(tool.Result)
 }
 
 // repeated reports whether one of some events repeats a tool of heldcall.
-func (is offered) repeated(events []*wire.Event) bool {
-	return slices.ContainsFunc(events, func(e *wire.Event) bool { return is.ownTools(e.Response) != "" })
+func (is offered) repeated(events []*event) bool {
+	return slices.ContainsFunc(events, func(e *event) bool { return is.ownTools(e.response) != "" })
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept/intercepttest"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -23,10 +22,10 @@ func isCall(n intercepttest.Node) bool {
 	typ := ""
 	for _, v := range n.All("type") {
 		typ = strings.ToLower(v.Text)
-		if (wire.Forms[typ] != nil || typ == "browser_call") && runnable(n) {
+		if (callForms[typ] != nil || typ == "browser_call") && runnable(n) {
 			return true
 		}
-		if _, ok := wire.InputEvents[typ]; ok {
+		if _, ok := inputEvents[typ]; ok {
 			return true
 		}
 	}

@@ -9,8 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
-	"github.com/heldcall/heldcall/intercept/responses/history"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
+
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
@@ -68,12 +67,12 @@ func checkAnswered(t *testing.T, body string) {
 	for _, item := range gjson.Get(body, "input").Array() {
 		typ, id := item.Get("type").Str, item.Get("call_id").Str
 		switch {
-		case typ == wire.ApprovalRequest:
+		case typ == approvalRequest:
 			open = append(open, item.Get("id").Str)
 		case typ == "mcp_approval_response":
 			id = item.Get("approval_request_id").Str
 			fallthrough
-		case history.IsOutput(typ):
+		case isOutput(typ):
 			at := slices.Index(open, id)
 			if at < 0 && !gjson.Get(body, "previous_response_id").Exists() {
 				t.Fatalf("an output without its call: %s", body)
@@ -81,7 +80,7 @@ func checkAnswered(t *testing.T, body string) {
 			if at >= 0 {
 				open = slices.Delete(open, at, at+1)
 			}
-		case id != "" && (wire.Forms[typ] != nil || strings.HasSuffix(typ, "_call")):
+		case id != "" && (callForms[typ] != nil || strings.HasSuffix(typ, "_call")):
 			open = append(open, id)
 		}
 	}
@@ -124,19 +123,19 @@ func checkReleased(t *testing.T, body, sizes []byte, pass bool) {
 // question that heldcall answers, calls of a response that failed or is not done.
 func settled(body []byte) bool {
 	if o, err := decodeWhole(string(bytes.TrimLeft(body, "\ufeff \t\r\n"))); err == nil && gjson.ValidBytes(bytes.TrimPrefix(body, []byte("\ufeff"))) {
-		return o.Pending() || slices.ContainsFunc(o.Output, func(e *wire.Entry) bool { return e.Type == wire.ApprovalRequest })
+		return o.pending() || slices.ContainsFunc(o.output, func(e *entry) bool { return e.typ == approvalRequest })
 	}
 	for _, part := range intercepttest.Parts(body) {
 		list, _ := intercept.Payloads(part)
 		for _, data := range list {
-			e, err := wire.Decode(strictjson.Unabridged(data), intercept.EventNames(sse.Parse(part), len(list)), true)
+			e, err := decodeEvent(strictjson.Unabridged(data), intercept.EventNames(sse.Parse(part), len(list)), true)
 			if err != nil {
 				continue
 			}
-			if e.Kind == wire.KindError || e.Kind == wire.KindFailed || (e.Entry != nil && e.Entry.Type == wire.ApprovalRequest) {
+			if e.kind == kindError || e.kind == kindFailed || (e.entry != nil && e.entry.typ == approvalRequest) {
 				return true
 			}
-			if e.Response != nil && slices.ContainsFunc(e.Response.Output, func(e *wire.Entry) bool { return e.Type == wire.ApprovalRequest }) {
+			if e.response != nil && slices.ContainsFunc(e.response.output, func(e *entry) bool { return e.typ == approvalRequest }) {
 				return true
 			}
 		}
@@ -186,10 +185,10 @@ func checkSpliced(t *testing.T, body []byte, records [][]byte) {
 	var results []string
 	for range 2 {
 		var r intercept.ParsedRequest
-		if r.Accept(history.RequestSchema, asked(string(body))) != nil {
+		if r.Accept(requestSchema, asked(string(body))) != nil {
 			return
 		}
-		again, _ := history.AcceptRequest(asked(string(body)))
+		again, _ := parseRequest(asked(string(body)))
 		n := again.Splice(records)
 		spliced := again.Envelope().Body
 		if err := strictjson.Strict(spliced); err != nil {
@@ -198,7 +197,7 @@ func checkSpliced(t *testing.T, body []byte, records [][]byte) {
 		if n == 0 && !bytes.Equal(spliced, body) {
 			t.Fatalf("changed without splicing: %s", spliced)
 		}
-		for _, field := range history.RequestSchema.Fields {
+		for _, field := range requestSchema.Fields {
 			if field != "input" && field != "previous_response_id" && !bytes.Equal(r.Field(field), again.Field(field)) {
 				t.Fatalf("%s changed: %s", field, spliced)
 			}

@@ -8,8 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
-	"github.com/heldcall/heldcall/intercept/responses/history"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
+
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
@@ -135,12 +134,12 @@ func checkSane(t *testing.T, got []gjson.Result, made []string, fates map[string
 	for _, raw := range made {
 		item := gjson.Parse(raw)
 		fate, ruled := fates[item.Get("call_id").Str]
-		if f := wire.Forms[item.Get("type").Str]; ruled && fate == intercept.Edit {
+		if f := callForms[item.Get("type").Str]; ruled && fate == intercept.Edit {
 			value := intercepttest.Edited
-			if f.Text {
+			if f.text {
 				value = strictjson.Quote(value)
 			}
-			raw, _ = sjson.SetRaw(raw, f.Field, value)
+			raw, _ = sjson.SetRaw(raw, f.field, value)
 		} else if ruled && fate == intercept.Deny {
 			continue
 		}
@@ -167,7 +166,7 @@ func checkEchoes(t *testing.T, d *intercepttest.Dice, got []gjson.Result, made [
 			continue
 		}
 		if bare {
-			raw = history.WithoutID(raw)
+			raw = withoutID(raw)
 		}
 		input = append(input, raw)
 		if id := item.Get("call_id"); id.Exists() {
@@ -184,7 +183,7 @@ func checkEchoes(t *testing.T, d *intercepttest.Dice, got []gjson.Result, made [
 	if len(results) == 0 {
 		results = []string{`{"role":"user","content":"go on"}`}
 	}
-	r, err := history.AcceptRequest(asked(`{"store":false,"input":[` + strings.Join(append(input, results...), ",") + `]}`))
+	r, err := parseRequest(asked(`{"store":false,"input":[` + strings.Join(append(input, results...), ",") + `]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
@@ -58,7 +57,7 @@ func (w *wilderness) item() string {
 	if w.last.typ == "tool_search_call" {
 		fields = append(fields, `"execution":"client"`)
 	}
-	if wire.Forms[w.last.typ] == nil || wire.Forms[w.last.typ].Tool == "" {
+	if callForms[w.last.typ] == nil || callForms[w.last.typ].tool == "" {
 		fields = append(fields, `"name":`+strictjson.Quote(w.Pick(w.last.name, w.last.name, w.last.name, w.Mark("N"))))
 	}
 	fields = append(fields, w.input()...)
@@ -77,16 +76,16 @@ func (w *wilderness) item() string {
 func (w *wilderness) input() []string {
 	mark := w.Mark("A")
 	object := w.Pick(`{"m":"`+mark+`"}`, `{"m":"`+mark+`"}`, `{"command":["`+mark+`"]}`, `{"commands":["`+mark+`"]}`, `{"type":"create_file","diff":"`+mark+`","path":"x"}`, "{}", "null")
-	if f := wire.Forms[w.last.typ]; f != nil && f.Text {
+	if f := callForms[w.last.typ]; f != nil && f.text {
 		text := w.Pick(strictjson.Quote(`{"m":"`+mark+`"}`), strictjson.Quote(`{"m":"`+mark+`"}`), `""`, "null", object, strictjson.Quote(mark))
 		if w.N(8) == 0 {
 			return nil
 		}
-		return []string{`"` + f.Field + `":` + text}
+		return []string{`"` + f.field + `":` + text}
 	}
 	field := "action"
-	if f := wire.Forms[w.last.typ]; f != nil {
-		field = f.Field
+	if f := callForms[w.last.typ]; f != nil {
+		field = f.field
 	}
 	return []string{`"` + field + `":` + object}
 }
@@ -138,8 +137,8 @@ func (w *wilderness) inputEvent(fields string) string {
 	if w.N(3) > 0 {
 		return `{"type":"` + kind + `.delta"` + fields + `,"delta":` + text + w.Pick("", `,"obfuscation":"x"`) + `}`
 	}
-	e := wire.InputEvents[kind+".done"]
-	return `{"type":"` + kind + `.done"` + fields + `,"` + e.Field + `":` + text + w.Pick("", "", `,"name":`+strictjson.Quote(w.last.name)) + `}`
+	e := inputEvents[kind+".done"]
+	return `{"type":"` + kind + `.done"` + fields + `,"` + e.field + `":` + text + w.Pick("", "", `,"name":`+strictjson.Quote(w.last.name)) + `}`
 }
 
 func (w *wilderness) ending() string {

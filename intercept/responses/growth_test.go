@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/internal/testing/cost"
 )
 
@@ -22,9 +21,9 @@ func series(n int, element func(i int) string) string {
 	return strings.Join(list, ",")
 }
 
-func accepted(t *testing.T, e intercept.Envelope) *history.Request {
+func accepted(t *testing.T, e intercept.Envelope) *request {
 	t.Helper()
-	r, err := history.AcceptRequest(e)
+	r, err := parseRequest(e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +41,7 @@ func TestGrowthOfACompactedHistory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cost.Linear(t, 60, func(n int) func() {
 				e := asked(`{"model":"m","input":[` + series(n, item) + `]}`)
-				e.Path = history.Root + history.Compacting
+				e.Path = rootPath + compactPath
 				p := newPlayer(t, e, 1<<24, intercept.Limits{})
 				body := `{"id":"resp_c","object":"response.compaction","output":[` + series(n, item) + `]}`
 				return func() {

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -16,12 +15,12 @@ const (
 // item is one output item of a body, as its events have built it so far.
 type item struct {
 	intercept.Unit
-	index      int         // upstream's, -1 for none
-	entry      *wire.Entry // the most complete one that was shown
-	done       bool        // it is complete
-	agentIndex int         // its index for the agent, -1 while it has none
-	call       *call       // nil for an item that the agent does not run
-	recalled   bool        // its ruling was made for an earlier request for the same answer
+	index      int    // upstream's, -1 for none
+	entry      *entry // the most complete one that was shown
+	done       bool   // it is complete
+	agentIndex int    // its index for the agent, -1 while it has none
+	call       *call  // nil for an item that the agent does not run
+	recalled   bool   // its ruling was made for an earlier request for the same answer
 }
 
 // itemOf is the item that is a unit of the answer, nil for nil.
@@ -40,8 +39,8 @@ func (it *item) ruling() intercept.Ruling {
 
 // call is the state of an item that the agent runs.
 type call struct {
-	form      *wire.Form
-	began     *wire.Entry // the item where it began, nil where it was shown whole at once
+	form      *callForm
+	began     *entry // the item where it began, nil where it was shown whole at once
 	pieces    []*piece
 	sharedID  bool   // another call has the same item id, by which some clients find calls
 	shown     bool   // the agent has it in canonical form
@@ -87,24 +86,24 @@ func (c *call) piece(path string) *piece {
 func (it *item) name() string {
 	e, f := it.entry, it.call.form
 	switch {
-	case f.Type == wire.ApprovalRequest:
-		return "mcp__" + e.Server + "__" + e.Name
-	case f.Tool != "":
-		return f.Tool
-	case f.Unknown && e.Name == "":
-		return e.Type
-	case e.Namespace != "" && it.call.inRequest:
-		return e.Namespace + "." + e.Name
+	case f.typ == approvalRequest:
+		return "mcp__" + e.server + "__" + e.name
+	case f.tool != "":
+		return f.tool
+	case f.unknown && e.name == "":
+		return e.typ
+	case e.namespace != "" && it.call.inRequest:
+		return e.namespace + "." + e.name
 	}
-	return e.Name
+	return e.name
 }
 
 // input is the input of the call: that of the item if it is done, else the fragments so
 // far.
 func (it *item) input() string {
 	c := it.call
-	text, _ := it.entry.Input(c.form)
-	if it.done || !c.form.Text || text != "" {
+	text, _ := it.entry.input(c.form)
+	if it.done || !c.form.text || text != "" {
 		return text
 	}
 	switch p := c.find(""); {
@@ -119,18 +118,18 @@ func (it *item) input() string {
 
 // callID is the id by which the output of the call names it.
 func (it *item) callID() string {
-	if it.call.form.Type == wire.ApprovalRequest {
-		return it.entry.ID
+	if it.call.form.typ == approvalRequest {
+		return it.entry.id
 	}
 	if it.call.id != "" {
 		return it.call.id
 	}
-	return it.entry.CallID
+	return it.entry.callID
 }
 
 // fingerprint identifies a call in later requests for the same answer.
 func (it *item) fingerprint() string {
-	return intercept.Fingerprint(it.entry.Type, it.callID(), it.entry.Namespace, it.entry.Name, it.input())
+	return intercept.Fingerprint(it.entry.typ, it.callID(), it.entry.namespace, it.entry.name, it.input())
 }
 
 // Call implements [intercept.Codec].
@@ -139,49 +138,49 @@ func (a *answer) Call(u *intercept.Unit) intercept.Call {
 	f := it.call.form
 	return intercept.Call{
 		Offered: a.limits.Offered != nil && offered(a.limits.Offered).named(it.entry, a.body.offers()),
-		ID:      it.callID(), Name: it.name(), Arguments: it.input(), FreeText: f.Free,
-		Ambiguous: u.Ambiguities, ReadOnly: f.Fixed, Hosted: it.call.hosted,
+		ID:      it.callID(), Name: it.name(), Arguments: it.input(), FreeText: f.free,
+		Ambiguous: u.Ambiguities, ReadOnly: f.fixed, Hosted: it.call.hosted,
 	}
 }
 
 // is reports whether an entry shows the item, by the ids that the API compares.
-func (it *item) is(e *wire.Entry) bool {
-	if it.entry.CallID != "" || e.CallID != "" {
-		return it.entry.Type == e.Type && it.entry.CallID == e.CallID
+func (it *item) is(e *entry) bool {
+	if it.entry.callID != "" || e.callID != "" {
+		return it.entry.typ == e.typ && it.entry.callID == e.callID
 	}
-	return it.entry.Type == e.Type && it.entry.ID == e.ID
+	return it.entry.typ == e.typ && it.entry.id == e.id
 }
 
 // same reports whether an entry shows the item again, by all ids.
-func (it *item) same(e *wire.Entry) bool {
-	return it.entry.Type == e.Type && it.entry.ID == e.ID && it.entry.CallID == e.CallID
+func (it *item) same(e *entry) bool {
+	return it.entry.typ == e.typ && it.entry.id == e.id && it.entry.callID == e.callID
 }
 
 // isNamed reports whether an item id names the item. In an item without an index the
 // call id does too.
 func (it *item) isNamed(id string) bool {
-	return id != "" && (it.entry.ID == id || (it.index < 0 && it.entry.CallID == id))
+	return id != "" && (it.entry.id == id || (it.index < 0 && it.entry.callID == id))
 }
 
 // show takes a more complete entry of the item, and notes how a call differs in it.
-func (it *item) show(e *wire.Entry) error {
+func (it *item) show(e *entry) error {
 	if c := it.call; c != nil {
 		switch {
 		case it.done:
 			it.compare(e)
 			return it.differ() // a client may take it for another call
-		case it.entry.Renamed(e):
+		case it.entry.renamed(e):
 			it.AddAmbiguity(ambiguousName)
 		}
-		if id := it.entry.CallID; id != "" && id != e.CallID {
+		if id := it.entry.callID; id != "" && id != e.callID {
 			it.AddAmbiguity(ambiguousID)
-			if e.CallID == "" {
+			if e.callID == "" {
 				c.id = id
 			}
 		}
-		before, _ := it.entry.Input(c.form)
-		after, _ := e.Input(c.form)
-		if !c.form.Unknown && before != after && !begins(c.form, before, after) {
+		before, _ := it.entry.input(c.form)
+		after, _ := e.input(c.form)
+		if !c.form.unknown && before != after && !begins(c.form, before, after) {
 			it.AddAmbiguity(ambiguousCopies)
 		}
 		c.began = it.entry
@@ -192,49 +191,49 @@ func (it *item) show(e *wire.Entry) error {
 }
 
 // begins reports whether one input is the beginning of another.
-func begins(f *wire.Form, before, after string) bool {
-	if f.Text {
+func begins(f *callForm, before, after string) bool {
+	if f.text {
 		return before == ""
 	}
-	return before == "" || wire.Grows(gjson.Parse(before), gjson.Parse(after), 0)
+	return before == "" || grows(gjson.Parse(before), gjson.Parse(after), 0)
 }
 
 // compare notes how a call differs in an entry of another place of the answer.
-func (it *item) compare(e *wire.Entry) {
+func (it *item) compare(e *entry) {
 	if it.call == nil {
 		return
 	}
 	shown := item{entry: e, call: it.call}
-	one, _ := it.entry.Input(it.call.form)
-	other, _ := e.Input(it.call.form)
-	if it.call.form.Unknown {
+	one, _ := it.entry.input(it.call.form)
+	other, _ := e.input(it.call.form)
+	if it.call.form.unknown {
 		one, other = strings.TrimSpace(one), strings.TrimSpace(other)
 	}
 	switch {
-	case it.name() != shown.name() || it.entry.Type != e.Type:
+	case it.name() != shown.name() || it.entry.typ != e.typ:
 		it.markOdd(ambiguousName)
 	case one != other:
 		it.markOdd(ambiguousCopies)
 	}
-	if it.entry.CallID != e.CallID {
+	if it.entry.callID != e.callID {
 		it.markOdd(ambiguousID)
 	}
 }
 
 // take adds a text to the input of a call.
-func (it *item) take(e *wire.Event) error {
+func (it *item) take(e *event) error {
 	c := it.call
-	if e.Input.Of != c.form.Type {
+	if e.input.of != c.form.typ {
 		it.markOdd("Parts of its arguments came as those of another kind of call.")
 	}
-	if e.Name != "" && e.Name != it.entry.Name {
+	if e.name != "" && e.name != it.entry.name {
 		it.markOdd(ambiguousName)
 	}
-	p := c.piece(e.Input.Path)
+	p := c.piece(e.input.path)
 	if p == nil {
 		return intercept.NotUnderstood("the input of a call has more than %d parts", maxPieces)
 	}
-	switch repeated := p.complete && !e.Input.Fragment && p.whole == e.Text; {
+	switch repeated := p.complete && !e.input.fragment && p.whole == e.text; {
 	case it.done:
 		it.markOdd("Parts of its arguments came after its end.")
 	case repeated:
@@ -249,11 +248,11 @@ func (it *item) take(e *wire.Event) error {
 }
 
 // add takes the text of an event.
-func (p *piece) add(e *wire.Event) {
-	if e.Input.Fragment {
-		p.fragments.WriteString(e.Text)
-		p.fragmented = p.fragmented || e.Text != ""
+func (p *piece) add(e *event) {
+	if e.input.fragment {
+		p.fragments.WriteString(e.text)
+		p.fragmented = p.fragmented || e.text != ""
 	} else {
-		p.whole, p.complete = e.Text, true
+		p.whole, p.complete = e.text, true
 	}
 }

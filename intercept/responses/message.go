@@ -5,8 +5,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/responses/history"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
+
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -14,13 +13,13 @@ import (
 // original is the item as it goes back to the provider: as it came, or the part of it
 // that came.
 func (it *item) original() string {
-	raw := it.entry.Raw
+	raw := it.entry.raw
 	if it.call == nil {
 		return raw
 	}
 	p := strictjson.Patch{JSON: raw}
-	if !it.done && !it.call.form.Unknown {
-		p.JSON = it.entry.WithInput(it.call.form, it.input())
+	if !it.done && !it.call.form.unknown {
+		p.JSON = it.entry.withInput(it.call.form, it.input())
 	}
 	if it.call.id != "" {
 		p.Set("call_id", strictjson.Quote(it.call.id))
@@ -31,15 +30,15 @@ func (it *item) original() string {
 // answerable reports whether the wire has an output for the call.
 func (it *item) answerable() bool {
 	f := it.call.form
-	return it.callID() != "" && (!f.Unknown || strings.HasSuffix(f.Type, "_call"))
+	return it.callID() != "" && (!f.unknown || strings.HasSuffix(f.typ, "_call"))
 }
 
 // outputs are the items that answer the call in place of its result: with the message to
 // the model or, for an approval request, with the ruling.
 func (it *item) outputs(r intercept.Ruling) []string {
 	message, call, caller := strictjson.Quote(r.ModelMessage), strictjson.Quote(it.callID()), callerOf(it.entry)
-	switch typ := it.call.form.Type; typ {
-	case wire.ApprovalRequest:
+	switch typ := it.call.form.typ; typ {
+	case approvalRequest:
 		approve := r.Action == intercept.Release
 		reason := ""
 		if !approve {
@@ -50,16 +49,16 @@ func (it *item) outputs(r intercept.Ruling) []string {
 		return []string{`{"type":"local_shell_call_output","id":` + call + `,"call_id":` + call + `,"output":` + message + "}"}
 	case "shell_call":
 		limit := ""
-		if n := it.entry.Field("action.max_output_length"); n.Type == gjson.Number {
+		if n := it.entry.field("action.max_output_length"); n.Type == gjson.Number {
 			limit = `,"max_output_length":` + n.Raw
 		}
 		return []string{`{"type":"shell_call_output","call_id":` + call + caller + limit + `,"output":[{"stdout":"","stderr":` + message + `,"outcome":{"type":"exit","exit_code":1}}]}`}
 	case "apply_patch_call":
 		return []string{`{"type":"apply_patch_call_output","call_id":` + call + caller + `,"status":"failed","output":` + message + "}"}
 	case "tool_search_call":
-		return []string{`{"type":"tool_search_output","call_id":` + call + `,"execution":"client","status":"completed","tools":[]}`, history.Developer(r.ModelMessage)}
+		return []string{`{"type":"tool_search_output","call_id":` + call + `,"execution":"client","status":"completed","tools":[]}`, developerMessage(r.ModelMessage)}
 	case "computer_call":
-		return []string{screenshot(it.entry, call), history.Developer(r.ModelMessage)}
+		return []string{screenshot(it.entry, call), developerMessage(r.ModelMessage)}
 	default:
 		return []string{`{"type":` + strictjson.Quote(typ+"_output") + `,"call_id":` + call + caller + `,"output":` + message + "}"}
 	}
@@ -67,18 +66,18 @@ func (it *item) outputs(r intercept.Ruling) []string {
 
 // callerOf is the field of an output that names the program that made the call, "" for
 // none.
-func callerOf(e *wire.Entry) string {
-	if e.Caller == "" || e.Caller == "null" {
+func callerOf(e *entry) string {
+	if e.caller == "" || e.caller == "null" {
 		return ""
 	}
-	return `,"caller":` + e.Caller
+	return `,"caller":` + e.caller
 }
 
 // screenshot is the only answer to a computer call that the API has. It is blank, and
 // acknowledges the safety checks: people have seen them, and the action did not run.
-func screenshot(e *wire.Entry, call string) string {
+func screenshot(e *entry, call string) string {
 	acknowledged := ""
-	if checks := e.Field(wire.SafetyChecks); checks.IsArray() && len(checks.Array()) > 0 {
+	if checks := e.field(safetyChecks); checks.IsArray() && len(checks.Array()) > 0 {
 		acknowledged = `,"acknowledged_safety_checks":` + checks.Raw
 	}
 	return `{"type":"computer_call_output","call_id":` + call + acknowledged + `,"output":{"type":"computer_screenshot","image_url":"` + blankImage + `"}}`

@@ -10,7 +10,6 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
 	"github.com/heldcall/heldcall/intercept/notice"
-	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/tidwall/gjson"
@@ -177,7 +176,7 @@ var habits = []habit{
 		if item.Get("type").Str == "reasoning" {
 			return ""
 		}
-		return history.WithoutID(item.Raw)
+		return withoutID(item.Raw)
 	})},
 	{"refers to items", "", repeat(func(item gjson.Result) string {
 		return `{"type":"item_reference","id":` + item.Get("id").Raw + "}"
@@ -186,7 +185,7 @@ var habits = []habit{
 		if item.Get("type").Str == "reasoning" {
 			return ""
 		}
-		return history.WithoutID(item.Raw)
+		return withoutID(item.Raw)
 	})},
 	{dropping, `,"store":false,"include":["reasoning.encrypted_content"]`, func(_ *dialogue, said []string, last gjson.Result, more []string) ([]string, string) {
 		text := ""
@@ -194,7 +193,7 @@ var habits = []habit{
 		for _, item := range last.Get("output").Array() {
 			text += strictjson.ContentText(item.Get("content"))
 			if item.Get("call_id").Exists() {
-				calls = append(calls, history.WithoutID(item.Raw))
+				calls = append(calls, withoutID(item.Raw))
 			}
 		}
 		return slices.Concat(said, []string{`{"role":"assistant","content":` + strictjson.Quote(text) + "}"}, calls, more), ""

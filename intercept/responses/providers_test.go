@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
@@ -172,7 +171,7 @@ func TestStreamWithoutItsEnd(t *testing.T) {
 func callsIn(t *testing.T, out string) (calls []gjson.Result) {
 	t.Helper()
 	for _, item := range final(t, out).Get("output").Array() {
-		if wire.Forms[item.Get("type").Str] != nil {
+		if callForms[item.Get("type").Str] != nil {
 			calls = append(calls, item)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/tidwall/gjson"
 )
@@ -46,17 +45,17 @@ func read(out []byte, skips bool) *reading {
 				typ = string(event.Name)
 			}
 			at := v.Get("output_index").Raw
-			switch in := wire.InputEvents[typ]; {
+			switch in := inputEvents[typ]; {
 			case typ == "response.output_item.added":
-				e := wire.ReadEntry(&intercept.Reading{}, v.Get("item"))
-				if e.Type == "function_call" || e.Type == "custom_tool_call" {
-					text, _ := e.Input(wire.Forms[e.Type])
-					open[at] = &fragments{e.Type, e.Name, text}
+				e := readEntry(&intercept.Reading{}, v.Get("item"))
+				if e.typ == "function_call" || e.typ == "custom_tool_call" {
+					text, _ := e.input(callForms[e.typ])
+					open[at] = &fragments{e.typ, e.name, text}
 					order = append(order, open[at])
 				}
 			case typ == "response.output_item.done":
 				r.done = append(r.done, callIn(v.Get("item"))...)
-			case in.Fragment && open[at] != nil && open[at].typ == in.Of:
+			case in.fragment && open[at] != nil && open[at].typ == in.of:
 				open[at].text += v.Get("delta").Str
 			case typ == "response.completed" || typ == "response.incomplete":
 				r.end(v.Get("response"))
@@ -71,10 +70,10 @@ func read(out []byte, skips bool) *reading {
 
 // plainEvent reports whether an event is none of a call, or one as the API has it.
 func plainEvent(v gjson.Result) bool {
-	if s := wire.InputEventSchemas[v.Get("type").Str]; s != nil {
+	if s := inputEventSchemas[v.Get("type").Str]; s != nil {
 		return s.Fits(v)
 	}
-	if s := wire.ItemEventSchemas[v.Get("item.type").Str]; s != nil {
+	if s := itemEventSchemas[v.Get("item.type").Str]; s != nil {
 		return s.Fits(v)
 	}
 	return v.Get("type").Str != ""
@@ -88,14 +87,14 @@ func (r *reading) end(response gjson.Result) {
 
 // callIn is the call that an item is, if it is one.
 func callIn(v gjson.Result) []string {
-	e := wire.ReadEntry(&intercept.Reading{}, v)
-	f := wire.Forms[e.Type]
-	if f == nil || e.Type == wire.ApprovalRequest || e.Execution == "server" {
+	e := readEntry(&intercept.Reading{}, v)
+	f := callForms[e.typ]
+	if f == nil || e.typ == approvalRequest || e.execution == "server" {
 		return nil
 	}
 	it := item{entry: e, done: true, call: &call{form: f}}
 	input := it.input()
-	if input == "{}" && !f.Text {
+	if input == "{}" && !f.text {
 		input = "" // as it is shown where there is none
 	}
 	return []string{it.name() + " " + input}
@@ -109,17 +108,17 @@ func checkRead(t testing.TB, out []byte, lacking bool, shown ...intercept.Call) 
 	var want, streamed []string
 	for _, c := range shown {
 		odd := slices.Contains(c.Ambiguous, intercept.AmbiguousObject) || strings.HasPrefix(c.Arguments, "[")
-		if slices.Contains(c.Ambiguous, ambiguousPrototype) || (odd && wire.ItemSchemas[c.Name+"_call"] != nil) {
+		if slices.Contains(c.Ambiguous, ambiguousPrototype) || (odd && itemSchemas[c.Name+"_call"] != nil) {
 			return // no form of it is one that all clients read: its reviewer sees that
 		}
 		if c.ReadOnly { // of an unknown type
 			continue
 		}
 		text := c.Name + " " + c.Arguments
-		if c.Arguments == "{}" && wire.ItemSchemas[c.Name+"_call"] != nil {
+		if c.Arguments == "{}" && itemSchemas[c.Name+"_call"] != nil {
 			text = c.Name + " "
 		}
-		if want = append(want, text); wire.ItemSchemas[c.Name+"_call"] == nil {
+		if want = append(want, text); itemSchemas[c.Name+"_call"] == nil {
 			streamed = append(streamed, text)
 		}
 	}

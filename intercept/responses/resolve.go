@@ -6,30 +6,30 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/notice"
-	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/tidwall/gjson"
 )
 
 // resolution is the work on what follows from the rulings on one body.
 type resolution struct {
 	answer *answer
-	req    *history.Request
+	req    *request
 	body   *body
 	prior  *priorTurns
 	plan   *intercept.Plan
 }
 
-func newResolution(a *answer, p *intercept.Plan) *resolution {
+// resolution is the work on what follows from the rulings of a plan.
+func (a *answer) resolution(p *intercept.Plan) *resolution {
 	return &resolution{answer: a, req: a.req, body: &a.body, prior: &a.prior, plan: p}
 }
 
 // Plan implements [intercept.Codec].
 func (a *answer) Plan(p *intercept.Plan) error {
 	a.body.identify(a.limits.TurnID, len(a.prior.rounds))
-	s := newResolution(a, p)
+	s := a.resolution(p)
 	for _, it := range a.body.calls() {
 		r := it.ruling()
-		if replaced, replaces := r.ForAgent(); replaces && !it.recalled && !it.call.form.Takes(replaced) {
+		if replaced, replaces := r.ForAgent(); replaces && !it.recalled && !it.call.form.takes(replaced) {
 			return intercept.NotUnderstood("a call of it was changed that cannot be, or to arguments that it cannot have")
 		}
 	}
@@ -66,7 +66,7 @@ func (s *resolution) allDenied() bool { return s.plan.AllDenied(s.answer.Calls()
 // notice is the text that the agent gets in place of calls that were all denied.
 func (s *resolution) notice() string {
 	switch {
-	case s.body.failed || s.req.Operation.IsAuxiliary() || s.body.object == nil:
+	case s.body.failed || s.req.operation.isAuxiliary() || s.body.object == nil:
 		return ""
 	case s.plan.Aborted != nil:
 		return s.plan.Aborted.ModelMessage
@@ -80,7 +80,7 @@ func (s *resolution) notice() string {
 
 // Conclude implements [intercept.Codec].
 func (a *answer) Conclude(p *intercept.Plan) (intercept.Resolution, error) {
-	s := newResolution(a, p)
+	s := a.resolution(p)
 	if p.Open {
 		return s.proceed()
 	}
@@ -89,20 +89,20 @@ func (a *answer) Conclude(p *intercept.Plan) (intercept.Resolution, error) {
 
 // resolved is the resolution with the record of the answer for later requests, nil for
 // none.
-func (s *resolution) resolved(rec *history.Record) (r intercept.Resolution, err error) {
-	if id := gjson.Parse(s.answer.out.head.ID).Str; id != "" && !s.req.Operation.IsAuxiliary() {
+func (s *resolution) resolved(rec *answerRecord) (r intercept.Resolution, err error) {
+	if id := gjson.Parse(s.answer.out.head.id).Str; id != "" && !s.req.operation.isAuxiliary() {
 		r.Refers = append(r.Refers, id)
 	}
-	if o := s.body.object; o != nil && o.Conversation != "" {
-		r.Refers = append(r.Refers, o.Conversation)
+	if o := s.body.object; o != nil && o.conversation != "" {
+		r.Refers = append(r.Refers, o.conversation)
 	}
 	if rec == nil {
 		if again := s.repeatRecord(); again != nil {
-			r.AnswerRecord, err = again.Encode()
+			r.AnswerRecord, err = again.encode()
 		}
 		return r, err
 	}
-	raw, err := rec.Encode()
+	raw, err := rec.encode()
 	if err != nil {
 		return intercept.Resolution{}, fmt.Errorf("describe a hidden turn: %w", err)
 	}

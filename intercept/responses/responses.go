@@ -1,14 +1,23 @@
 // Package responses is OpenAI's Responses dialect: streamed and whole answers of that
 // API and of the servers that imitate it, requests for answers by their id, and histories
-// that are compacted or counted.
+// that are compacted or counted. It is one of several dialects.
 //
-// Read wire first (the contents of one payload), then history (the agent's requests, and
-// the hidden turns that are put back into them). Here, answer.go has the parts of the
-// codec: the body of upstream (body.go, item.go, tools.go) to which batch.go and whole.go
-// add what they read, with ambiguity.go and uniform.go (whether all clients read a call
-// alike), and the answer as the agent gets it (stream.go, rewrite.go, canonical.go).
-// resolve.go, continue.go and message.go have what follows from the rulings, prior.go
-// and hidden.go the records of it.
+// The payload files decode what upstream sends, strictly: events of a stream
+// (payload_event.go), response objects (payload_object.go) and output items
+// (payload_entry.go, payload_form.go, payload_input.go). They refuse what they have no
+// meaning for, what could be a call in disguise (payload_disguise.go), and know the forms
+// that all clients read alike (payload_schema.go).
+//
+// route.go and the request files read the agent's request. The history files put the hidden
+// turns of earlier answers back into it: history_record.go (the memory of an answer),
+// history_splice.go, history_find.go and history_merge.go (how an answer is found in a
+// history and completed), history_approval.go (approvals that only one request may use).
+//
+// answer.go has the parts of the codec: the body of upstream (body.go, item.go, tools.go)
+// to which batch.go and whole.go add what they read, with ambiguity.go and uniform.go
+// (whether all clients read a call alike), and the answer as the agent gets it (stream.go,
+// rewrite.go, canonical.go). resolve.go, continue.go and message.go have what follows from
+// the rulings, prior.go and resolve_record.go the records of it.
 package responses
 
 import (
@@ -17,22 +26,18 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
 
 // Dialect implements [intercept.Dialect].
 type Dialect struct{}
 
-// ResultCall implements [intercept.Dialect].
-func (Dialect) ResultCall(raw string) intercept.Call { return history.ResultCall(raw) }
-
 // Name implements [intercept.Dialect].
 func (Dialect) Name() string { return "responses" }
 
 // Gates implements [intercept.Dialect].
 func (Dialect) Gates(method, path string) (canonical string, ok bool) {
-	_, _, canonical, ok = history.Find(method, path)
+	_, _, canonical, ok = findRoute(method, path)
 	return canonical, ok
 }
 
@@ -41,35 +46,29 @@ const canaryID = "resp_canary"
 // Routes implements [intercept.Dialect].
 func (Dialect) Routes() []intercept.Route {
 	return []intercept.Route{
-		{Method: http.MethodPost, Path: history.Root},
-		{Method: http.MethodGet, Path: history.Root + "/" + canaryID},
-		{Method: http.MethodPost, Path: history.Root + "/" + canaryID + history.Cancelling},
-		{Method: http.MethodDelete, Path: history.Root + "/" + canaryID},
-		{Method: http.MethodPost, Path: history.Root + history.Compacting},
-		{Method: http.MethodPost, Path: history.Root + history.Counting},
-		{Method: http.MethodPost, Path: history.Conversing},
+		{Method: http.MethodPost, Path: rootPath},
+		{Method: http.MethodGet, Path: rootPath + "/" + canaryID},
+		{Method: http.MethodPost, Path: rootPath + "/" + canaryID + cancelPath},
+		{Method: http.MethodDelete, Path: rootPath + "/" + canaryID},
+		{Method: http.MethodPost, Path: rootPath + compactPath},
+		{Method: http.MethodPost, Path: rootPath + countPath},
+		{Method: http.MethodPost, Path: conversePath},
 	}
 }
 
 // Request implements [intercept.Dialect].
 func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) {
-	r, err := history.AcceptRequest(e)
+	r, err := parseRequest(e)
 	if err != nil {
-		return nil, err
+		return nil, err // not r: a nil pointer in an interface is not nil
 	}
-	return readable{r}, nil
+	return r, nil
 }
-
-// readable is a request whose answers the package reads.
-type readable struct{ *history.Request }
-
-// Codec implements [intercept.Request].
-func (r readable) Codec(limits intercept.Limits) intercept.Codec { return newAnswer(r.Request, limits) }
 
 // Matches implements [intercept.Dialect].
 func (Dialect) Matches(path string, _ func(string) bool) bool {
 	path = strings.ToLower(path)
-	return strings.Contains(path, history.Root) || strings.Contains(path, history.Conversing)
+	return strings.Contains(path, rootPath) || strings.Contains(path, conversePath)
 }
 
 // Error implements [intercept.Dialect]: {"error":{"message","type","param","code"}}.
@@ -94,11 +93,11 @@ func (Dialect) Canary(route intercept.Route, tool string, streamed bool) (reques
 	switch {
 	case route.Method == http.MethodGet && streamed:
 		request.Query = "stream=true"
-	case strings.HasSuffix(route.Path, history.Root):
+	case strings.HasSuffix(route.Path, rootPath):
 		request.Body = fmt.Appendf(nil, `{"model":"canary","stream":%t,"input":"canary"}`, streamed)
-	case strings.HasSuffix(route.Path, history.Compacting), strings.HasSuffix(route.Path, history.Counting):
+	case strings.HasSuffix(route.Path, compactPath), strings.HasSuffix(route.Path, countPath):
 		request.Body = []byte(`{"model":"canary","input":"canary"}`)
-	case route.Path == history.Conversing:
+	case route.Path == conversePath:
 		request.Body = []byte(`{"items":[]}`)
 	}
 	const item = `{"id":"fc_canary","type":"function_call","status":"%s","call_id":"call_canary","name":%s,"arguments":"%s"}`

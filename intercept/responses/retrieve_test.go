@@ -7,14 +7,13 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/intercepttest"
-	"github.com/heldcall/heldcall/intercept/responses/history"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/tidwall/gjson"
 )
 
 // got is a GET of a response.
 func got(id, query string) intercept.Envelope {
-	return intercept.Envelope{Method: http.MethodGet, Path: history.Root + "/" + id, Query: query}
+	return intercept.Envelope{Method: http.MethodGet, Path: rootPath + "/" + id, Query: query}
 }
 
 // asksOnce is a model that calls two tools for "begin", and none after that.
@@ -72,12 +71,12 @@ func TestAPolledResponseIsHeldWhenItIsDone(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	d := newDialogue(t, deny, asksOnce...)
 	id := gjson.Get(d.send(asked(`{"model":"m","input":[{"role":"user","content":"begin"}],"background":true}`)), "id").Str
-	out := d.send(intercept.Envelope{Method: http.MethodPost, Path: history.Root + "/" + id + history.Cancelling})
+	out := d.send(intercept.Envelope{Method: http.MethodPost, Path: rootPath + "/" + id + cancelPath})
 	if gjson.Get(out, "status").Str != "cancelled" || gjson.Get(out, "id").Str != id || len(d.asked) != 0 {
 		t.Fatalf("%s", out)
 	}
 	body := strings.Replace(whole("resp_1", function("a", "bash", ls)), `"completed","error"`, `"cancelled","error"`, 1)
-	p := newPlayer(t, intercept.Envelope{Method: http.MethodPost, Path: history.Root + "/resp_1" + history.Cancelling}, 9, intercept.Limits{})
+	p := newPlayer(t, intercept.Envelope{Method: http.MethodPost, Path: rootPath + "/resp_1" + cancelPath}, 9, intercept.Limits{})
 	if p.Turn(body, deny); (strings.Contains(p.Got.String(), "bash\",") && strings.Contains(p.Got.String(), ls)) || len(p.Answer.Calls()) != 0 {
 		t.Fatalf("a call of a cancelled response: %s", p.Got.String())
 	}
@@ -91,7 +90,7 @@ func TestCancelledInItsContinuation(t *testing.T) {
 	for range 4 {
 		d.send(got(id, ""))
 	}
-	out := d.send(intercept.Envelope{Method: http.MethodPost, Path: history.Root + "/" + id + history.Cancelling})
+	out := d.send(intercept.Envelope{Method: http.MethodPost, Path: rootPath + "/" + id + cancelPath})
 	if len(d.asked) != 2 || gjson.Get(out, "id").Str != id || gjson.Get(out, "previous_response_id").Raw != "null" {
 		t.Fatalf("asked %d times; in the end %s", len(d.asked), out)
 	}
@@ -103,7 +102,7 @@ func TestACountedHistoryIsComplete(t *testing.T) {
 	d := newDialogue(t, denying("read"), asksOnce...)
 	first := final(t, d.send(asked(`{"model":"m","input":[{"role":"user","content":"begin"}]}`)))
 	output := `{"type":"function_call_output","call_id":` + first.Get(`output.#(type=="function_call").call_id`).Raw + `,"output":"x"}`
-	out := d.send(intercept.Envelope{Method: http.MethodPost, Path: history.Root + history.Counting, Body: []byte(`{"model":"m","previous_response_id":` + first.Get("id").Raw + `,"input":[` + output + `]}`)})
+	out := d.send(intercept.Envelope{Method: http.MethodPost, Path: rootPath + countPath, Body: []byte(`{"model":"m","previous_response_id":` + first.Get("id").Raw + `,"input":[` + output + `]}`)})
 	if gjson.Get(out, "input_tokens").Int() == 0 {
 		t.Fatalf("%s", out)
 	}
@@ -117,7 +116,7 @@ func TestACompactedHistoryHasNothingHidden(t *testing.T) {
 		said = append(said, item.Raw)
 	}
 	said = append(said, `{"type":"function_call_output","call_id":`+first.Get(`output.#(type=="function_call").call_id`).Raw+`,"output":"x"}`)
-	e := intercept.Envelope{Method: http.MethodPost, Path: history.Root + history.Compacting, Body: []byte(`{"model":"m","input":[` + strings.Join(said, ",") + `]}`)}
+	e := intercept.Envelope{Method: http.MethodPost, Path: rootPath + compactPath, Body: []byte(`{"model":"m","input":[` + strings.Join(said, ",") + `]}`)}
 	var records [][]byte
 	for _, raw := range d.kept[session] {
 		records = append(records, raw)
@@ -145,7 +144,7 @@ func TestStoreOfTheRequestTakesPrecedence(t *testing.T) {
 func TestARequestAfterAnUnchangedAnswerIsUnchanged(t *testing.T) {
 	p := newPlayer(t, asked(request1), 99, intercept.Limits{})
 	p.Turn(listed, release)
-	r, err := history.AcceptRequest(asked(`{"input":"And now?", "previous_response_id":"resp_1"}`))
+	r, err := parseRequest(asked(`{"input":"And now?", "previous_response_id":"resp_1"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

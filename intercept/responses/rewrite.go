@@ -5,8 +5,7 @@ import (
 	"strconv"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/responses/history"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
+
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
@@ -22,7 +21,7 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan
 		if intercept.IsDone(payload) {
 			return intercept.Rewrite{JSON: string(payload), Drop: p.Open, Before: a.Notice(p)}, nil
 		}
-		e, err := wire.Decode(strictjson.Unabridged(payload), names, true)
+		e, err := decodeEvent(strictjson.Unabridged(payload), names, true)
 		if err != nil {
 			return intercept.Rewrite{}, err
 		}
@@ -39,10 +38,10 @@ type edit struct {
 	strictjson.Patch
 	answer *answer
 	plan   *intercept.Plan
-	event  *wire.Event // nil for a whole answer
-	item   *item       // that the event is about, nil for none
-	drop   bool        // the agent does not get the event
-	before []byte      // events that go out before it
+	event  *event // nil for a whole answer
+	item   *item  // that the event is about, nil for none
+	drop   bool   // the agent does not get the event
+	before []byte // events that go out before it
 }
 
 func (w *edit) run() {
@@ -51,23 +50,23 @@ func (w *edit) run() {
 		w.before, w.drop = w.canonicalEvents(w.item), true
 		return
 	}
-	if e.Kind == wire.KindEnd {
+	if e.kind == kindEnd {
 		w.complete()
 	}
 	if w.drop = w.leftOut(); w.drop {
-		out.leaveOut(false, e.Number >= 0)
+		out.leaveOut(false, e.number >= 0)
 		return
 	}
 	if w.item != nil {
 		out.index(w.item)
-		if e.Index >= 0 && e.Index != w.item.agentIndex {
+		if e.index >= 0 && e.index != w.item.agentIndex {
 			w.Set("output_index", strconv.Itoa(w.item.agentIndex))
 		}
 	}
-	if e.Response != nil {
-		w.response("response.", e.Response, e.Ends())
+	if e.response != nil {
+		w.response("response.", e.response, e.ends())
 	}
-	if e.Number >= 0 {
+	if e.number >= 0 {
 		w.number()
 	}
 }
@@ -75,12 +74,12 @@ func (w *edit) run() {
 // leftOut reports whether the agent does not get the event: it is about an item that
 // does not reach the agent, or begins or ends a body in the middle of the answer.
 func (w *edit) leftOut() bool {
-	switch w.event.Kind {
-	case wire.KindBegin, wire.KindState:
+	switch w.event.kind {
+	case kindBegin, kindState:
 		if w.answer.out.continued {
 			return true
 		}
-	case wire.KindEnd:
+	case kindEnd:
 		if w.plan.Open {
 			return true
 		}
@@ -104,18 +103,18 @@ func (w *edit) number() {
 	out := &w.answer.out
 	out.align(w.event)
 	number, known := out.count()
-	if number != strconv.FormatInt(w.event.Number, 10) {
+	if number != strconv.FormatInt(w.event.number, 10) {
 		w.Set("sequence_number", number)
 	}
 	w.drop = known
 }
 
 // response makes a response object the one that the agent has begun to read.
-func (w *edit) response(path string, o *wire.Object, ends bool) {
+func (w *edit) response(path string, o *object, ends bool) {
 	out := &w.answer.out
-	renamed := out.continued || (w.answer.req.Operation == history.Cancel && out.reindexed)
+	renamed := out.continued || (w.answer.req.operation == opCancel && out.reindexed)
 	for i, f := range [...]struct{ name, agent, own string }{
-		{"previous_response_id", out.previous(), o.Head.Previous}, {"id", out.head.ID, o.Head.ID}, {"created_at", out.head.Created, o.Head.Created},
+		{"previous_response_id", out.previous(), o.head.previous}, {"id", out.head.id, o.head.id}, {"created_at", out.head.created, o.head.created},
 	} {
 		if (renamed || i == 0) && f.agent != "" && f.own != "" && f.agent != f.own {
 			w.Set(path+f.name, f.agent)
@@ -129,25 +128,25 @@ func (w *edit) response(path string, o *wire.Object, ends bool) {
 	}
 	w.output(path, o)
 	if usage := w.answer.prior.usage; len(usage) > 0 && string(usage) != "null" {
-		w.Set(path+"usage", string(strictjson.AddUsage(usage, []byte(o.Usage))))
+		w.Set(path+"usage", string(strictjson.AddUsage(usage, []byte(o.usage))))
 	}
 }
 
 // output rewrites the list of output items. Some servers list none at the end of
 // a stream, although there were some.
-func (w *edit) output(path string, o *wire.Object) {
+func (w *edit) output(path string, o *object) {
 	a := w.answer
-	if len(o.Output) == 0 && len(a.body.items) > 0 && !a.whole {
+	if len(o.output) == 0 && len(a.body.items) > 0 && !a.whole {
 		return
 	}
 	items := append([]string(nil), a.prior.output...)
 	changed := len(items) > 0
 	taken := make(map[*item]bool)
-	for i, shown := range o.Output {
+	for i, shown := range o.output {
 		it := a.body.concluded(i, o, taken)
 		taken[it] = true
 		raw := w.listed(shown, it)
-		if changed = changed || raw != shown.Raw; raw != "" {
+		if changed = changed || raw != shown.raw; raw != "" {
 			items = append(items, raw)
 		}
 	}
@@ -166,12 +165,12 @@ func (w *edit) output(path string, o *wire.Object) {
 
 // listed is an entry of the list at the end as the agent gets it, "" if it does not. It
 // shows an item, nil for an unknown one.
-func (w *edit) listed(shown *wire.Entry, it *item) string {
+func (w *edit) listed(shown *entry, it *item) string {
 	switch {
 	case it == nil && w.answer.body.formOf(shown) != nil, it != nil && !w.plan.Reaches(&it.Unit):
 		return ""
 	case inCanonicalForm(w.plan, it):
 		return it.canonicalJSON(w.plan)
 	}
-	return shown.Raw
+	return shown.raw
 }

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
@@ -13,10 +12,10 @@ import (
 // agentStream is the answer as the agent gets it: one response, whose events and output
 // items are numbered without gaps, whatever heldcall leaves out or continues.
 type agentStream struct {
-	head      wire.Head // of the first response
-	after     int64     // the agent has the events up to this number, -1 for none
-	alias     string    // the agent's previous_response_id, "" if upstream knows it by that id
-	continued bool      // another body of upstream was part of it before the current one
+	head      responseHead // of the first response
+	after     int64        // the agent has the events up to this number, -1 for none
+	alias     string       // the agent's previous_response_id, "" if upstream knows it by that id
+	continued bool         // another body of upstream was part of it before the current one
 
 	items        int   // output items that the agent has
 	next         int64 // the sequence number of the next event
@@ -28,11 +27,11 @@ type agentStream struct {
 }
 
 // learn notes whether upstream numbers its events.
-func (o *agentStream) learn(e *wire.Event) { o.numbered = o.numbered || e.Number >= 0 }
+func (o *agentStream) learn(e *event) { o.numbered = o.numbered || e.number >= 0 }
 
 // begin notes the properties of a response of upstream.
-func (o *agentStream) begin(head wire.Head) {
-	if !o.continued && head.ID != "" {
+func (o *agentStream) begin(head responseHead) {
+	if !o.continued && head.id != "" {
 		o.head = head
 	}
 }
@@ -40,7 +39,7 @@ func (o *agentStream) begin(head wire.Head) {
 // rename makes the response the one that the agent has cancelled. The response before
 // it is part of the same answer for the agent.
 func (o *agentStream) rename(id string) {
-	o.head.ID, o.head.Previous, o.reindexed = strictjson.Quote(id), "null", true
+	o.head.id, o.head.previous, o.reindexed = strictjson.Quote(id), "null", true
 }
 
 // proceed notes that another body of upstream continues the answer.
@@ -58,10 +57,10 @@ func (o *agentStream) verbatim() bool {
 }
 
 // sent notes the numbers of events, and of output items, that went out verbatim.
-func (o *agentStream) sent(events []*wire.Event, units []*intercept.Unit) {
+func (o *agentStream) sent(events []*event, units []*intercept.Unit) {
 	for _, e := range events {
-		if e.Number >= 0 {
-			o.next = e.Number + 1
+		if e.number >= 0 {
+			o.next = e.number + 1
 		}
 	}
 	for _, u := range units {
@@ -94,9 +93,9 @@ func (o *agentStream) index(it *item) {
 }
 
 // align takes upstream's number for the next event, unless the agent's differ.
-func (o *agentStream) align(e *wire.Event) {
-	if !o.renumbered && !o.continued && e.Number >= 0 {
-		o.next = e.Number
+func (o *agentStream) align(e *event) {
+	if !o.renumbered && !o.continued && e.number >= 0 {
+		o.next = e.number
 	}
 }
 
@@ -135,7 +134,7 @@ func (o *agentStream) previous() string {
 	if o.alias != "" {
 		return strictjson.Quote(o.alias)
 	}
-	return o.head.Previous
+	return o.head.previous
 }
 
 // closingNotice renders the notice as a message of the assistant, unless it is empty or

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
@@ -33,7 +32,7 @@ func TestIndexesOfTheAgent(t *testing.T) {
 }
 
 func TestNumbersOfTheAgent(t *testing.T) {
-	seven := &wire.Event{Number: 7}
+	seven := &event{number: 7}
 	for _, tt := range []struct {
 		name   string
 		out    agentStream
@@ -51,7 +50,7 @@ func TestNumbersOfTheAgent(t *testing.T) {
 		}
 	}
 	out := agentStream{}
-	out.sent([]*wire.Event{{Number: -1}, seven}, nil)
+	out.sent([]*event{{number: -1}, seven}, nil)
 	out.repeat(8, false)
 	if out.next != 9 {
 		t.Errorf("after events 7 and 8 the next number is %d", out.next)
@@ -68,7 +67,7 @@ func TestVerbatim(t *testing.T) {
 		"continued":  (*agentStream).proceed,
 		"renamed":    func(o *agentStream) { o.rename("resp_1") },
 		"an event of heldcall's": func(o *agentStream) {
-			o.learn(&wire.Event{Number: 1})
+			o.learn(&event{number: 1})
 			o.appendEvent(nil, "error", `"x":1`)
 		},
 	} {
@@ -89,15 +88,15 @@ func TestVerbatim(t *testing.T) {
 
 func TestHead(t *testing.T) {
 	out := agentStream{}
-	first, second := wire.Head{ID: `"resp_1"`, Previous: `"resp_0"`}, wire.Head{ID: `"resp_2"`}
-	out.begin(wire.Head{})
+	first, second := responseHead{id: `"resp_1"`, previous: `"resp_0"`}, responseHead{id: `"resp_2"`}
+	out.begin(responseHead{})
 	out.begin(first)
-	out.begin(wire.Head{}) // some servers leave the id out later
+	out.begin(responseHead{}) // some servers leave the id out later
 	out.proceed()
 	if out.begin(second); out.head != first || out.previous() != `"resp_0"` {
 		t.Errorf("the agent reads %+v", out.head)
 	}
-	if out.rename("resp_9"); out.head.ID != `"resp_9"` || out.previous() != "null" {
+	if out.rename("resp_9"); out.head.id != `"resp_9"` || out.previous() != "null" {
 		t.Errorf("the agent reads %+v", out.head)
 	}
 	out.alias = "resp_a"
@@ -155,8 +154,8 @@ func TestOutputs(t *testing.T) {
 		approval:                  "mcp_approval_response ",
 		strings.Replace(custom, "custom_tool_call", "brand_new_call", 1): "brand_new_call_output call_c",
 	} {
-		e := wire.ReadEntry(&intercept.Reading{}, gjson.Parse(raw))
-		it := item{entry: e, done: true, call: &call{form: e.Form()}}
+		e := readEntry(&intercept.Reading{}, gjson.Parse(raw))
+		it := item{entry: e, done: true, call: &call{form: e.form()}}
 		outputs := it.outputs(intercept.Ruling{ModelMessage: reason})
 		first := gjson.Parse(outputs[0])
 		if got := first.Get("type").Str + " " + first.Get("call_id").Str; got != want || !it.answerable() {

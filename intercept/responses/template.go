@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -26,29 +25,29 @@ func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []stri
 	e, it := a.batch.events[0], itemOf(p.Units()[0])
 	s := &slots{number: -1}
 	switch {
-	case it.done || e.Slots[1].Type != gjson.String:
+	case it.done || e.slots[1].Type != gjson.String:
 		return t, nil
 	case it.call != nil && !it.repeats(e):
 		return t, nil
 	case it.call != nil:
-		s.piece, t.Call = it.call.piece(e.Input.Path), &it.Unit
-	case e.Kind != wire.KindBeside:
+		s.piece, t.Call = it.call.piece(e.input.path), &it.Unit
+	case e.kind != kindBeside:
 		return t, nil
 	}
-	t.Name, t.Units, t.Of = e.Type, p.Units(), s
+	t.Name, t.Units, t.Of = e.typ, p.Units(), s
 	return t, s.find(e)
 }
 
 // repeats reports whether an event of a call is a fragment of its input, and further
 // ones of its form need no decoder.
-func (it *item) repeats(e *wire.Event) bool {
-	return e.Kind == wire.KindInput && e.Input.Fragment && e.Name == "" && len(it.Ambiguities) == 0 && !it.Odd
+func (it *item) repeats(e *event) bool {
+	return e.kind == kindInput && e.input.fragment && e.name == "" && len(it.Ambiguities) == 0 && !it.Odd
 }
 
 // find returns the parts of an event that differ from one event of its form to the next:
 // the text, the sequence number, and the random padding that OpenAI adds.
-func (s *slots) find(e *wire.Event) (spans []strictjson.Span) {
-	for _, v := range e.Slots {
+func (s *slots) find(e *event) (spans []strictjson.Span) {
+	for _, v := range e.slots {
 		switch {
 		case v.Type == gjson.String:
 			spans = append(spans, strictjson.Inner(v))
@@ -56,13 +55,13 @@ func (s *slots) find(e *wire.Event) (spans []strictjson.Span) {
 			spans = append(spans, strictjson.Span{Start: v.Index, End: v.Index + len(v.Raw)})
 		}
 	}
-	delta := strictjson.Inner(e.Slots[1])
+	delta := strictjson.Inner(e.slots[1])
 	slices.SortFunc(spans, func(a, b strictjson.Span) int { return cmp.Compare(a.Start, b.Start) })
 	for i, span := range spans {
 		switch {
 		case span == delta:
 			s.delta = i
-		case e.Slots[0].Type == gjson.Number && span.Start == e.Slots[0].Index:
+		case e.slots[0].Type == gjson.Number && span.Start == e.slots[0].Index:
 			s.number = i
 		}
 	}

@@ -3,41 +3,39 @@ package responses
 import (
 	"strings"
 
-	"github.com/heldcall/heldcall/intercept/responses/history"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/tidwall/gjson"
 )
 
 // offers are the tools that were offered to the model: by the request or, where that only
 // asks for a response, as upstream repeats them.
-func (b *body) offers() history.Offers {
-	if b.req.ID == "" || b.object == nil {
-		return b.req.Offered()
+func (b *body) offers() offers {
+	if b.req.id == "" || b.object == nil {
+		return b.req.offered()
 	}
-	return history.OffersIn(gjson.Parse(b.object.Tools), 0)
+	return offersIn(gjson.Parse(b.object.tools), 0)
 }
 
 // formOf is the form of a call that the agent runs, nil for any other item.
-func (b *body) formOf(e *wire.Entry) *wire.Form {
+func (b *body) formOf(e *entry) *callForm {
 	switch {
-	case e.Type == "shell_call" && strings.HasPrefix(e.Environment, "container") && b.offers().HostShell():
+	case e.typ == "shell_call" && strings.HasPrefix(e.environment, "container") && b.offers().hostShell():
 		return nil
-	case e.Type == "tool_search_call" && e.Execution == "server":
+	case e.typ == "tool_search_call" && e.execution == "server":
 		return nil
-	case isXSearch(e) && b.offers().RunXSearch(e.Name):
+	case isXSearch(e) && b.offers().runXSearch(e.name):
 		return nil
 	}
-	return e.Form()
+	return e.form()
 }
 
 // isXSearch reports whether a call may be one of xAI's own search: a custom tool with one
 // of its names or, in older answers, an item of its own type.
-func isXSearch(e *wire.Entry) bool {
-	switch e.Type {
+func isXSearch(e *entry) bool {
+	switch e.typ {
 	case "x_search_call":
 		return true
 	case "custom_tool_call":
-		return strings.HasPrefix(e.Name, "x_") || e.Name == "view_x_video" || e.Name == "view_image"
+		return strings.HasPrefix(e.name, "x_") || e.name == "view_x_video" || e.name == "view_image"
 	}
 	return false
 }
@@ -46,15 +44,15 @@ func isXSearch(e *wire.Entry) bool {
 // clients find in another namespace than it names.
 func (b *body) checkNamespace(it *item) {
 	e, c := it.entry, it.call
-	if c.form.Type == wire.ApprovalRequest {
-		c.hosted = b.offers().Server(e.Server)
+	if c.form.typ == approvalRequest {
+		c.hosted = b.offers().server(e.server)
 	}
-	c.inRequest = e.Namespace == "" || b.offers().Find(e.Namespace, e.Name) != nil
-	named := c.form.Tool == "" && c.form.Type != wire.ApprovalRequest
+	c.inRequest = e.namespace == "" || b.offers().find(e.namespace, e.name) != nil
+	named := c.form.tool == "" && c.form.typ != approvalRequest
 	switch {
 	case !c.inRequest:
 		it.AddAmbiguity("It names a namespace of tools that the request does not offer; some clients go by the name alone.")
-	case e.Namespace == "" && named && b.offers().OnlyInNamespace(e.Name):
+	case e.namespace == "" && named && b.offers().onlyInNamespace(e.name):
 		it.AddAmbiguity("It names no namespace, and the request offers the tool within one only, where some clients find it all the same.")
 	}
 }

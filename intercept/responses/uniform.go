@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"github.com/heldcall/heldcall/intercept/responses/wire"
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
@@ -21,9 +20,9 @@ type eventStyle struct {
 }
 
 // learn takes the style of the first event.
-func (s *eventStyle) learn(e *wire.Event, event *sse.Event) {
+func (s *eventStyle) learn(e *event, event *sse.Event) {
 	if !s.known {
-		*s = eventStyle{known: true, named: event.Name != nil, numbered: e.Number >= 0, last: -1}
+		*s = eventStyle{known: true, named: event.Name != nil, numbered: e.number >= 0, last: -1}
 	}
 }
 
@@ -33,28 +32,28 @@ func (s *eventStyle) count(number int64) { s.last = max(s.last, number) }
 // matches reports whether an event, alone in a part of the stream, is written as the
 // first one was. Clients may skip an event that is not. Line ends and blanks before lines
 // are the same in all of a body: see [intercept.Body.Payloads].
-func (s *eventStyle) matches(e *wire.Event, event *sse.Event) bool {
-	if len(event.Data) != 1 || len(event.Stray) > 0 || (event.Name != nil) != s.named || (s.named && string(event.Name) != e.Type) {
+func (s *eventStyle) matches(e *event, event *sse.Event) bool {
+	if len(event.Data) != 1 || len(event.Stray) > 0 || (event.Name != nil) != s.named || (s.named && string(event.Name) != e.typ) {
 		return false
 	}
-	return (e.Number >= 0) == s.numbered && (!s.numbered || e.Number > s.last)
+	return (e.number >= 0) == s.numbered && (!s.numbered || e.number > s.last)
 }
 
 // uniform reports whether an event of a call is one that all clients read alike. It does
 // not look at the events of a call that is released in canonical form anyway: each could
 // have it read the whole input again.
-func (p *eventBatch) uniform(it *item, e *wire.Event) bool {
-	if it.canonical() || !p.body.style.matches(e, &p.part.Lines) || e.Index != it.index {
+func (p *eventBatch) uniform(it *item, e *event) bool {
+	if it.canonical() || !p.body.style.matches(e, &p.part.Lines) || e.index != it.index {
 		return false
 	}
-	switch top := gjson.Parse(e.Raw); e.Kind {
-	case wire.KindAdded:
-		return it.call.form.Fits(top) && it.entry.Identified() && it.index == len(p.body.items)-1
-	case wire.KindDone:
-		return it.call.form.Fits(top) && it.finished()
-	case wire.KindInput:
-		own := e.ItemID == "" || e.ItemID == it.entry.ID
-		return own && wire.InputEventSchemas[e.Type].Fits(top) && p.inputAgrees(it, e)
+	switch top := gjson.Parse(e.raw); e.kind {
+	case kindAdded:
+		return it.call.form.fits(top) && it.entry.identified() && it.index == len(p.body.items)-1
+	case kindDone:
+		return it.call.form.fits(top) && it.finished()
+	case kindInput:
+		own := e.itemID == "" || e.itemID == it.entry.id
+		return own && inputEventSchemas[e.typ].Fits(top) && p.inputAgrees(it, e)
 	}
 	return false
 }
@@ -62,18 +61,18 @@ func (p *eventBatch) uniform(it *item, e *wire.Event) bool {
 // finished reports whether the end of a call is what all clients expect after its
 // beginning and its fragments.
 func (it *item) finished() bool {
-	ended := it.entry.Status == "completed" || it.entry.Status == "incomplete"
-	return ended && it.call.began != nil && it.entry.SameCall(it.call.began) && it.streamed()
+	ended := it.entry.status == "completed" || it.entry.status == "incomplete"
+	return ended && it.call.began != nil && it.entry.sameCall(it.call.began) && it.streamed()
 }
 
 // inputAgrees reports whether all clients add a fragment of an input to the call, or
 // have the input that an event shows as a whole. LangChain for Python drops a fragment
 // that follows an event of another item.
-func (p *eventBatch) inputAgrees(it *item, e *wire.Event) bool {
-	if e.Input.Fragment {
+func (p *eventBatch) inputAgrees(it *item, e *event) bool {
+	if e.input.fragment {
 		return it == p.body.latest
 	}
-	return it.call.piece(e.Input.Path).fragments.String() == e.Text
+	return it.call.piece(e.input.path).fragments.String() == e.text
 }
 
 // streamed reports whether the fragments of an input make up all of it. A client that
@@ -81,15 +80,15 @@ func (p *eventBatch) inputAgrees(it *item, e *wire.Event) bool {
 // had an input already.
 func (it *item) streamed() bool {
 	c := it.call
-	began, _ := c.began.Input(c.form)
-	for _, t := range c.form.Texts(began) {
-		if t.Text != "" {
+	began, _ := c.began.input(c.form)
+	for _, t := range c.form.texts(began) {
+		if t.text != "" {
 			return false
 		}
 	}
-	for _, t := range c.form.Texts(it.input()) {
-		p := c.find(t.Path)
-		if t.Text != "" && (p == nil || p.fragments.String() != t.Text) {
+	for _, t := range c.form.texts(it.input()) {
+		p := c.find(t.path)
+		if t.text != "" && (p == nil || p.fragments.String() != t.text) {
 			return false
 		}
 	}
@@ -103,20 +102,20 @@ func (it *item) streamed() bool {
 
 // plain reports whether an event of a call may pass unbuffered: the beginning of the
 // next item, or a later event of the last one.
-func (p *eventBatch) plain(it *item, e *wire.Event) bool {
+func (p *eventBatch) plain(it *item, e *event) bool {
 	c := it.call
 	last := p.body.items[len(p.body.items)-1]
-	if !p.out.verbatim() || it.Odd || len(it.Ambiguities) > 0 || c.form.Type != "function_call" || last != it {
+	if !p.out.verbatim() || it.Odd || len(it.Ambiguities) > 0 || c.form.typ != "function_call" || last != it {
 		return false
 	}
 	switch {
-	case e.Kind == wire.KindAdded:
-		text, _ := it.entry.Input(c.form)
+	case e.kind == kindAdded:
+		text, _ := it.entry.input(c.form)
 		return text == ""
 	case !it.Passing():
 		return false
-	case e.Kind == wire.KindInput && !e.Input.Fragment:
-		return c.piece("").fragments.String() == e.Text && (e.Text == "" || strictjson.Strict([]byte(e.Text)) == nil)
+	case e.kind == kindInput && !e.input.fragment:
+		return c.piece("").fragments.String() == e.text && (e.text == "" || strictjson.Strict([]byte(e.text)) == nil)
 	}
-	return e.Kind == wire.KindInput || e.Kind == wire.KindDone
+	return e.kind == kindInput || e.kind == kindDone
 }

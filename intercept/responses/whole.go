@@ -5,8 +5,7 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/responses/history"
-	"github.com/heldcall/heldcall/intercept/responses/wire"
+
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -19,8 +18,8 @@ func (a *answer) ReadWhole(p *intercept.Part) error {
 		return err
 	}
 	a.body.learn(o, true)
-	a.out.begin(o.Head)
-	for _, e := range o.Output {
+	a.out.begin(o.head)
+	for _, e := range o.output {
 		it, err := a.body.open(p, e, -1)
 		if err != nil {
 			return err
@@ -28,14 +27,14 @@ func (a *answer) ReadWhole(p *intercept.Part) error {
 		it.done = true
 		a.body.addListed(it)
 		switch {
-		case a.req.Operation == history.Compact && it.call != nil && a.req.Brought(e):
+		case a.req.operation == opCompact && it.call != nil && a.req.brought(e):
 			it.call, it.Call = nil, false
-		case a.req.Operation == history.Compact:
-			it.Void = a.req.Known.HidesItem(e)
+		case a.req.operation == opCompact:
+			it.Void = a.req.memory.hidesItem(e)
 		case it.call != nil:
-			it.Void = o.Pending()
+			it.Void = o.pending()
 		}
-		if !e.Uniform() {
+		if !e.uniform() {
 			if err := it.differ(); err != nil {
 				return err
 			}
@@ -45,15 +44,15 @@ func (a *answer) ReadWhole(p *intercept.Part) error {
 }
 
 // decodeWhole reads a whole answer that is strict JSON.
-func decodeWhole(body string) (*wire.Object, error) {
+func decodeWhole(body string) (*object, error) {
 	var d intercept.Reading
 	top := gjson.Parse(body)
 	if !top.IsObject() {
 		d.Unknown("", top)
-		return &wire.Object{Raw: body}, d.Err()
+		return &object{raw: body}, d.Err()
 	}
-	o := wire.ReadObject(&d, top, body)
-	if !o.Listed && wire.NamesCall(top.Get("type").Str) {
+	o := readObject(&d, top, body)
+	if !o.listed && namesCall(top.Get("type").Str) {
 		d.Fail("it looks like a call of another API")
 	}
 	return o, d.Err()
@@ -74,14 +73,14 @@ func (Dialect) SafeError(body []byte) bool {
 	if err != nil {
 		return !couldAnswer
 	}
-	return !slices.ContainsFunc(o.Output, func(e *wire.Entry) bool { return e.Form() != nil })
+	return !slices.ContainsFunc(o.output, func(e *entry) bool { return e.form() != nil })
 }
 
 // RewriteWhole implements [intercept.Codec].
 func (a *answer) RewriteWhole(_ []byte, p *intercept.Plan) ([]byte, error) {
 	o := a.body.object
-	w := edit{answer: a, plan: p, Patch: strictjson.Patch{JSON: o.Raw}}
-	if o.Listed || a.out.continued {
+	w := edit{answer: a, plan: p, Patch: strictjson.Patch{JSON: o.raw}}
+	if o.listed || a.out.continued {
 		w.response("", o, true)
 	}
 	return []byte(w.JSON), w.Err

@@ -1,0 +1,83 @@
+package chat
+
+import (
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/toolresult"
+	"github.com/tidwall/gjson"
+)
+
+// Results implements [intercept.Request].
+func (r *request) Results() (results []intercept.ToolResult) {
+	for m := range r.items("messages") {
+		switch m.Get("role").Str {
+		case "assistant":
+			results = nil
+		case "tool":
+			results = append(results, intercept.NewToolResult(m.Get("tool_call_id").Str, m.Get("content")))
+		}
+	}
+	return results
+}
+
+// ResultContents implements [intercept.Request]. The results of the old form name the tool in
+// place of the call.
+func (r *request) ResultContents() []toolresult.Content {
+	at, _ := r.At("messages")
+	found := toolresult.Collector{Offset: at.Start}
+	for m := range r.items("messages") {
+		of := readParts(m)
+		switch of.role.Str {
+		case "assistant":
+			found.Answered()
+			of.calls.ForEach(func(_, c gjson.Result) bool {
+				found.AddCall(c.Get("id").Str, c)
+				return true
+			})
+			if legacy := of.legacy; legacy.IsObject() {
+				found.AddCall(legacyID(legacy), legacy)
+			}
+		case "tool":
+			found.Add(of.id.Str, of.content)
+		case "function":
+			found.Add(legacyID(m), of.content)
+		}
+	}
+	return found.List()
+}
+
+// messageParts are the members of a message that are about calls.
+type messageParts struct{ role, calls, legacy, id, content gjson.Result }
+
+// readParts reads a message once.
+func readParts(m gjson.Result) (of messageParts) {
+	m.ForEach(func(name, value gjson.Result) bool {
+		switch name.Str {
+		case "role":
+			of.role = value
+		case "tool_calls":
+			of.calls = value
+		case "function_call":
+			of.legacy = value
+		case "tool_call_id":
+			of.id = value
+		case "content":
+			of.content = value
+		}
+		return true
+	})
+	return of
+}
+
+// legacyID is an id for a call of the old form, and for its result.
+func legacyID(v gjson.Result) string { return "function " + v.Get("name").Str }
+
+// ResultCall implements [intercept.Dialect].
+func (Dialect) ResultCall(raw string) intercept.Call {
+	v := gjson.Parse(raw)
+	for _, input := range []struct{ of, field string }{{"function", "arguments"}, {"custom", "input"}} {
+		if made := v.Get(input.of); made.IsObject() {
+			return intercept.Call{ID: v.Get("id").Str, Name: made.Get("name").Str, Arguments: made.Get(input.field).String(), FreeText: input.of == "custom"}
+		}
+	}
+	return intercept.Call{Name: v.Get("name").Str, Arguments: v.Get("arguments").String()}
+}

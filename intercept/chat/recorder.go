@@ -1,0 +1,122 @@
+package chat
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/heldcall/heldcall/intercept"
+
+	"github.com/heldcall/heldcall/intercept/strictjson"
+)
+
+// recorder builds the records of the hidden parts of an answer, for the later requests of
+// the conversation.
+type recorder struct {
+	req    *request
+	turnID string
+	list   [][]byte
+}
+
+// add records a choice that is complete. A choice whose calls the agent gets unchanged in
+// the first body needs no record.
+func (r *recorder) add(c *choice, p *intercept.Plan) error {
+	rec := r.record(c, p)
+	if rec == nil {
+		return nil
+	}
+	raw, err := rec.encode()
+	if err != nil {
+		return fmt.Errorf("describe a hidden turn: %w", err)
+	}
+	r.list = append(r.list, raw)
+	return nil
+}
+
+func (r *recorder) record(c *choice, p *intercept.Plan) *answerRecord {
+	l, message, id := c.output, c.message(), c.ids(r.turnID)
+	rec := &answerRecord{
+		TurnFingerprint: intercept.TurnFingerprint{Turn: r.turnID, Before: r.req.ending(), Opening: intercept.Opening(r.req.opening()), Text: l.text()},
+		Turns:           slices.Clone(l.prior.hidden),
+		Speech:          slices.Clone(l.prior.speech),
+		Spoken:          l.spoken(),
+		LastText:        message.written(),
+		Last:            message.last(l.prior.extras),
+	}
+	changed := len(rec.Turns) > 0
+	for _, call := range c.calls() {
+		if !p.Reaches(&call.Unit) {
+			changed = true
+			rec.LastCalls = append(rec.LastCalls, lastCall{Seen: -1, Entry: call.entry(id(call)), Denial: toolResult(id(call), call.ruling().ModelMessage)})
+			continue
+		}
+		seen := intercept.NewCallFingerprint(call.id, call.name, call.args.String())
+		if r := call.ruling(); r.Action == intercept.Edit {
+			changed = true
+			seen = intercept.NewCallFingerprint(call.id, call.name, r.Arguments)
+			seen.Note = r.ModelMessage
+		}
+		rec.LastCalls = append(rec.LastCalls, lastCall{Seen: len(rec.Calls)})
+		rec.Calls = append(rec.Calls, seen)
+	}
+	if !changed {
+		return nil
+	}
+	if l.notice != "" {
+		rec.Turns, rec.Speech = append(rec.Turns, c.denied(id)...), append(rec.Speech, message.audio.speech()...)
+		rec.Last = (&assistantMessage{}).last(slices.Concat(l.prior.extras, message.order))
+		rec.LastCalls = nil
+		rec.LastText = l.notice
+		rec.Text += strictjson.Paragraph(rec.Text, l.notice)
+	}
+	return rec
+}
+
+// denied lists the model's message of the choice and the results of its denied calls.
+func (c *choice) denied(id func(*call) string) []string {
+	messages := []string{c.message().render(c.calls(), id)}
+	var legacy []string // after the others: role tool has to follow the calls at once
+	for _, call := range c.calls() {
+		if call.kind == kindLegacy {
+			legacy = append(legacy, call.legacyResult(call.ruling().ModelMessage))
+			continue
+		}
+		messages = append(messages, toolResult(id(call), call.ruling().ModelMessage))
+	}
+	return append(messages, legacy...)
+}
+
+// ids returns the function that names the calls of the choice to the model: by their own
+// ids, or by made-up ones where upstream gave none or repeats one.
+func (c *choice) ids(turnID string) func(*call) string {
+	return func(call *call) string {
+		taken := call.id == ""
+		for i, other := range c.calls() {
+			if other == call && taken {
+				return strictjson.MadeUpID(turnID, 2*c.output.prior.count*maxCalls+i)
+			}
+			if other == call {
+				break
+			}
+			taken = taken || other.id == call.id
+		}
+		return call.id
+	}
+}
+
+// last describes the message as the last turn of a choice whose earlier turns had fields
+// with the given names.
+func (u *assistantMessage) last(before []string) (l lastTurn) {
+	if content := u.contentValue(); content[0] == '[' {
+		l.Content = content
+	}
+	l.Audio, l.Spoken = u.audio.id, u.audio.text()
+	for _, name := range u.order {
+		l.Extras = append(l.Extras, rawField{Name: name, Raw: u.extras[name].value()})
+	}
+	for _, name := range before {
+		if _, again := u.extras[name]; !again && !slices.Contains(l.Gone, name) {
+			l.Gone = append(l.Gone, name)
+		}
+	}
+	return l
+}

@@ -1,0 +1,122 @@
+package chat
+
+import (
+	"iter"
+	"strconv"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/outline"
+	"github.com/heldcall/heldcall/intercept/strictjson"
+	"github.com/tidwall/gjson"
+)
+
+// request is an agent's request. It implements [intercept.Request].
+type request struct {
+	intercept.ParsedRequest
+	lastSent string // fingerprint of the last message that the agent sent
+}
+
+var requestSchema = intercept.RequestSchema{
+	API: "Chat Completions", Array: "messages",
+	Fields:       append([]string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "metadata", "user", "prompt_cache_key"}, intercept.HostedFields...),
+	Conversation: []string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "response_format"},
+	Outline:      outline.Schema{Beginning: []string{"system", "developer"}, ToolTypes: []string{"function", "custom"}},
+}
+
+// parseRequest reads a request strictly.
+func parseRequest(e intercept.Envelope) (*request, error) {
+	r := new(request)
+	return r, r.Accept(&requestSchema, e)
+}
+
+// Codec implements [intercept.Request].
+func (r *request) Codec(limits intercept.Limits) intercept.Codec { return newAnswer(r, limits) }
+
+// messages are those of the request.
+func (r *request) messages() gjson.Result { return gjson.ParseBytes(r.Field("messages")) }
+
+// items yields the items of a field.
+func (r *request) items(field string) iter.Seq[gjson.Result] {
+	return func(yield func(gjson.Result) bool) {
+		gjson.ParseBytes(r.Field(field)).ForEach(func(_, item gjson.Result) bool { return yield(item) })
+	}
+}
+
+// Info implements [intercept.Request].
+func (r *request) Info() intercept.Info {
+	info := intercept.Info{
+		Model:    r.Text("model"),
+		Streamed: string(r.Field("stream")) == "true",
+		Session:  r.session(),
+	}
+	if info.Session == "" {
+		info.Opening = r.opening()
+	}
+	return info
+}
+
+// session returns the id of the conversation, from the fields in which agents send one.
+func (r *request) session() string {
+	metadata := gjson.ParseBytes(r.Field("metadata"))
+	for _, key := range []string{"session_id", "conversation_id", "thread_id"} {
+		if v := metadata.Get(key); v.Type == gjson.String && v.Str != "" {
+			return v.Str
+		}
+	}
+	return r.Text("prompt_cache_key")
+}
+
+// opening is the text of the first user message, after the user whom it is for. It
+// identifies a conversation that has no id.
+func (r *request) opening() string {
+	if r.Authors.First == nil {
+		return ""
+	}
+	return r.Text("user") + "\n" + strictjson.ContentText(gjson.ParseBytes(r.Authors.First))
+}
+
+// LastUser implements [intercept.Request].
+func (r *request) LastUser() string {
+	return strictjson.ContentText(gjson.ParseBytes(r.Authors.Last))
+}
+
+// Task implements [intercept.Request]: the number of the user's last message, and its
+// text.
+func (r *request) Task() string { return strconv.Itoa(r.Authors.Users) + "\n" + r.LastUser() }
+
+// Begins implements [intercept.Request].
+func (r *request) Begins() bool { return !r.Authors.Others }
+
+// Made implements [intercept.Request].
+func (r *request) Made() string {
+	var calls []intercept.CallFingerprint
+	for m := range r.items("messages") {
+		m.Get("tool_calls").ForEach(func(_, c gjson.Result) bool {
+			name := c.Get("function.name").Str + c.Get("custom.name").Str
+			calls = append(calls, intercept.CallFingerprint{ID: c.Get("id").Str, Name: name})
+			return true
+		})
+	}
+	return intercept.MadeBy(calls)
+}
+
+// extend returns the request with messages appended, for one choice. A tool choice that
+// forces a certain call becomes "auto", and with free one that forces any call, so that the
+// model may take another way. All other bytes stay.
+func (r *request) extend(messages []string, free bool) (intercept.Envelope, error) {
+	at, _ := r.At("messages")
+	p := strictjson.Patch{JSON: string(strictjson.Replace(r.Envelope().Body, at, strictjson.AppendItems(r.Field("messages"), messages...)))}
+	if gjson.ParseBytes(r.Field("n")).Type == gjson.Number {
+		p.Set("n", "1")
+	}
+	for _, field := range []string{"tool_choice", "function_call"} {
+		choice := gjson.ParseBytes(r.Field(field))
+		if mode := choice.Get("allowed_tools.mode"); mode.Exists() { // the choice of tools stays
+			field, choice = field+".allowed_tools.mode", mode
+		}
+		if choice.IsObject() || (free && (choice.Str == "required" || choice.Str == "any")) {
+			p.Set(field, `"auto"`)
+		}
+	}
+	return r.With([]byte(p.JSON)), p.Err
+}

@@ -1,0 +1,140 @@
+package messages
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/strictjson"
+	"github.com/tidwall/gjson"
+)
+
+// answerRecord describes an answer that the agent got in another form than the model wrote it,
+// because calls were denied or edited. Messages and blocks are kept as they were sent, so that each splice
+// has the same bytes.
+type answerRecord struct {
+	intercept.TurnFingerprint
+	// Turns are the messages of whole turns that the agent did not get as such. They
+	// precede the message that it got.
+	Turns []string `json:"turns,omitempty"`
+	// Pieces are the blocks of the message that the agent got, with the hidden blocks
+	// between them.
+	Pieces []piece `json:"pieces,omitempty"`
+	// Results answer the hidden calls among the pieces.
+	Results []string `json:"results,omitempty"`
+}
+
+// piece is a block of the message that the agent got, or a hidden block in it.
+type piece struct {
+	// Key is the [blockKey] of the block in the agent's history, "" for a hidden block.
+	Key string `json:"key,omitempty"`
+	// Raw is the block as the model wrote it, "" for a call that the agent got: the
+	// agent's history has the arguments that ran.
+	Raw string `json:"raw,omitempty"`
+	// Before reports that the block is in Turns and does not belong to the message.
+	Before bool `json:"before,omitempty"`
+}
+
+// differs reports whether only one of the model's and the agent's message has the block.
+func (p piece) differs() bool { return p.Key == "" || p.Before }
+
+// encode renders the record as it is stored.
+func (rec *answerRecord) encode() ([]byte, error) { return json.Marshal(rec) }
+
+// content returns the blocks of the message as the model wrote it: the agent's blocks
+// without those of Turns and with the hidden ones. If the agent shows its blocks in
+// another form, the recorded blocks replace them.
+func (rec *answerRecord) content(array bool, shown []gjson.Result) (content []string) {
+	rest := shown
+	for _, p := range rec.Pieces {
+		switch {
+		case p.Key == "":
+			content = append(content, p.Raw)
+		case len(rest) > 0 && blockKey(rest[0].Raw) == p.Key:
+			if !p.Before {
+				content = append(content, rest[0].Raw)
+			}
+			rest = rest[1:]
+		}
+	}
+	if array && len(rest) == 0 {
+		return content
+	}
+	return rec.recorded(callBlocks(shown))
+}
+
+// recorded returns the recorded blocks of the message, with the agent's calls.
+func (rec *answerRecord) recorded(calls []gjson.Result) (content []string) {
+	for _, p := range rec.Pieces {
+		switch {
+		case p.Before || isBlank(p.Raw):
+		case p.Raw != "":
+			content = append(content, p.Raw)
+		case len(calls) > 0:
+			content = append(content, calls[0].Raw)
+			calls = calls[1:]
+		}
+	}
+	return content
+}
+
+// changed returns the blocks of a message that the agent has changed, without those of
+// Turns, followed by the hidden blocks.
+func (rec *answerRecord) changed(content gjson.Result) (list []string) {
+	before := make(map[string]int)
+	for _, p := range rec.Pieces {
+		if p.Before && p.Key != "" {
+			before[p.Key]++
+		}
+	}
+	for _, b := range contentBlocks(content) {
+		if k := blockKey(b.Raw); before[k] > 0 {
+			before[k]--
+			continue
+		}
+		list = append(list, b.Raw)
+	}
+	if content.Type == gjson.String && !isBlank(textBlock(content.Str)) {
+		list = append(list, textBlock(content.Str))
+	}
+	for _, p := range rec.Pieces {
+		if p.Key == "" {
+			list = append(list, p.Raw)
+		}
+	}
+	return list
+}
+
+// fingerprint identifies a message of a history: by its tool results or, if it has none,
+// by its text.
+func fingerprint(m gjson.Result) string {
+	parts := []string{m.Get("role").Str}
+	m.Get("content").ForEach(func(_, part gjson.Result) bool {
+		if part.Get("type").Str == "tool_result" {
+			parts = append(parts, part.Get("tool_use_id").Str, intercept.StripSpace(strictjson.ContentText(part.Get("content"))))
+		}
+		return true
+	})
+	if len(parts) > 1 {
+		return intercept.Fingerprint(parts...)
+	}
+	text := ""
+	if parts[0] == "user" {
+		text = userText(m.Get("content"))
+	}
+	if text == "" {
+		text = strictjson.ContentText(m.Get("content"))
+	}
+	return intercept.Fingerprint(append(parts, intercept.StripSpace(text))...)
+}
+
+// endingOf is the fingerprint of the last message, "" if there is none. Messages of the
+// system do not count: agents insert them at other places in each request.
+func endingOf(messages []gjson.Result) string {
+	for _, m := range slices.Backward(messages) {
+		if m.Get("role").Str != "system" {
+			return fingerprint(m)
+		}
+	}
+	return ""
+}

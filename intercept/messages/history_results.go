@@ -1,0 +1,59 @@
+package messages
+
+import (
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/toolresult"
+	"github.com/tidwall/gjson"
+)
+
+// Results implements [intercept.Request].
+func (r *request) Results() (results []intercept.ToolResult) {
+	r.value("messages").ForEach(func(_, m gjson.Result) bool {
+		if m.Get("role").Str == "assistant" {
+			results = nil
+			return true
+		}
+		for _, b := range contentBlocks(m.Get("content")) {
+			if b.Get("type").Str != "tool_result" {
+				continue
+			}
+			result := intercept.NewToolResult(b.Get("tool_use_id").Str, b.Get("content"))
+			result.Failed = b.Get("is_error").Bool()
+			results = append(results, result)
+		}
+		return true
+	})
+	return results
+}
+
+// ResultContents implements [intercept.Request].
+func (r *request) ResultContents() []toolresult.Content {
+	at, _ := r.At("messages")
+	found := toolresult.Collector{Offset: at.Start}
+	r.value("messages").ForEach(func(_, m gjson.Result) bool {
+		if m.Get("role").Str == "assistant" {
+			found.Answered()
+		}
+		content := m.Get("content")
+		if !content.IsArray() {
+			return true
+		}
+		content.ForEach(func(_, b gjson.Result) bool {
+			switch b.Get("type").Str {
+			case "tool_use":
+				found.AddCall(b.Get("id").Str, b)
+			case "tool_result":
+				found.Add(b.Get("tool_use_id").Str, b.Get("content"))
+			}
+			return true
+		})
+		return true
+	})
+	return found.List()
+}
+
+// ResultCall implements [intercept.Dialect].
+func (Dialect) ResultCall(raw string) intercept.Call {
+	v := gjson.Parse(raw)
+	return intercept.Call{ID: v.Get("id").Str, Name: v.Get("name").Str, Arguments: v.Get("input").Raw}
+}

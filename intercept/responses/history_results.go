@@ -1,0 +1,93 @@
+package responses
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/toolresult"
+	"github.com/tidwall/gjson"
+)
+
+// Results implements [intercept.Request]. Some agents send the result of each call
+// directly after it: calls between results do not make the results before them old.
+func (r *request) Results() (results []intercept.ToolResult) {
+	for _, item := range r.input.list() {
+		typ := typeOf(item)
+		switch {
+		case typ == approvalResponse:
+		case isOutput(typ):
+			results = append(results, toolResult(typ, item))
+		case isModels(item) && callForms[typ] == nil:
+			results = nil
+		}
+	}
+	return results
+}
+
+// toolResult reads an item that answers a call. An item for a local shell may have only
+// the id of the call.
+func toolResult(typ string, item gjson.Result) intercept.ToolResult {
+	output := item.Get("output")
+	id := cmp.Or(item.Get("call_id").Str, item.Get("id").Str)
+	result := intercept.NewToolResult(id, output)
+	if typ == "shell_call_output" && output.IsArray() {
+		result = shellResult(id, output)
+	}
+	result.Failed = result.Failed || slices.Contains([]string{"failed", "incomplete"}, item.Get("status").Str)
+	return result
+}
+
+// shellResult reads what commands have written. They have failed if one has not exited
+// with 0.
+func shellResult(id string, output gjson.Result) intercept.ToolResult {
+	var text strings.Builder
+	failed := false
+	output.ForEach(func(_, one gjson.Result) bool {
+		text.WriteString(one.Get("stdout").String())
+		text.WriteString(one.Get("stderr").String())
+		failed = failed || one.Get("outcome.type").Str != "exit" || one.Get("outcome.exit_code").Int() != 0
+		return true
+	})
+	result := intercept.NewToolResult(id, gjson.Result{Type: gjson.String, Str: text.String()})
+	result.Failed = failed
+	return result
+}
+
+// ResultContents implements [intercept.Request].
+func (r *request) ResultContents() []toolresult.Content {
+	at, _ := r.At(r.operation.history())
+	found := toolresult.Collector{Offset: at.Start}
+	for _, item := range r.input.list() {
+		typ := item.Get("type").Str
+		id := cmp.Or(item.Get("call_id").Str, item.Get("id").Str)
+		switch {
+		case typ == approvalResponse:
+		case isOutput(typ):
+			found.Add(id, item.Get("output"))
+		case callForms[typ] != nil:
+			found.AddCall(id, item)
+		case isModels(item):
+			found.Answered()
+		}
+	}
+	return found.List()
+}
+
+// ResultCall implements [intercept.Dialect].
+func (Dialect) ResultCall(raw string) intercept.Call {
+	v := gjson.Parse(raw)
+	f := callForms[v.Get("type").Str]
+	if f == nil {
+		return intercept.Call{}
+	}
+	c := intercept.Call{ID: cmp.Or(v.Get("call_id").Str, v.Get("id").Str), Name: cmp.Or(f.tool, v.Get("name").Str), FreeText: f.free}
+	if within := v.Get("namespace").Str; within != "" && f.tool == "" {
+		c.Name = within + "." + c.Name
+	}
+	if c.Arguments = v.Get(f.field).Raw; f.text {
+		c.Arguments = v.Get(f.field).String()
+	}
+	return c
+}

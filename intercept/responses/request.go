@@ -1,0 +1,213 @@
+package responses
+
+import (
+	"bytes"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/outline"
+	"github.com/heldcall/heldcall/intercept/strictjson"
+	"github.com/tidwall/gjson"
+)
+
+// request is an agent's request. It implements [intercept.Request].
+type request struct {
+	intercept.ParsedRequest
+	operation operation
+	id        string             // of the response that it asks for, "" where it makes one
+	after     int64              // the agent has the events up to this number, -1 for none
+	memory    memory             // what was remembered of what it continues
+	outgoing  intercept.Envelope // the request to upstream
+	input     historyInput
+	lastSent  string   // fingerprint of the last item as the agent sent it
+	approves  []string // labels of the MCP servers of which the agent approves calls
+	offers    offers   // the tools that it offers, nil while they have not been read
+}
+
+// requestSchema are the fields of requests. A request for a response by its id has none.
+var requestSchema = &intercept.RequestSchema{API: "Responses", Fields: append([]string{
+	"input", "model", "stream", "store", "background", "tools", "tool_choice", "prompt", "previous_response_id", "conversation", "metadata", "user", "prompt_cache_key",
+}, intercept.HostedFields...), Marks: []string{toolsMark, approvalResponse}, Conversation: []string{
+	"input", "instructions", "prompt", "previous_response_id", "conversation", "model", "stream", "background", "tools", "tool_choice", "text",
+}, Outline: inputOutline}
+
+// conversationSchema are the fields of requests for a new conversation.
+var conversationSchema = &intercept.RequestSchema{API: "Conversations", Fields: []string{"items", "metadata"}, Marks: requestSchema.Marks, Conversation: []string{"items", "metadata"}, Outline: inputOutline}
+
+var inputOutline = outline.Schema{
+	Beginning: []string{"system", "developer"}, ToolTypes: []string{"function", "custom", "local_shell", "apply_patch", ""},
+}
+
+// The marks of tools and approvals in the items of an input.
+const (
+	toolsMark        = "tools"
+	approvalResponse = "mcp_approval_response"
+)
+
+// parseRequest reads a request strictly.
+func parseRequest(e intercept.Envelope) (r *request, err error) {
+	r = &request{after: -1}
+	r.operation, r.id, _, _ = findRoute(e.Method, e.Path)
+	if r.operation == opRetrieve {
+		if e.Query, r.after, err = startingAfter(e.Query); err != nil {
+			return nil, err
+		}
+	}
+	r.outgoing = e
+	if (r.id != "" || r.operation == opConverse) && len(bytes.TrimSpace(e.Body)) == 0 {
+		e.Body = []byte("{}")
+	}
+	schema := requestSchema
+	if r.operation == opConverse {
+		schema = conversationSchema
+	}
+	if err = r.Accept(schema, e); err != nil {
+		return r, err
+	}
+	r.readInput()
+	if r.May(approvalResponse) {
+		r.approves = r.input.approvals()
+	}
+	return r, nil
+}
+
+// Codec implements [intercept.Request].
+func (r *request) Codec(limits intercept.Limits) intercept.Codec { return newAnswer(r, limits) }
+
+// readInput takes the input from the body. A text is a message of the user.
+func (r *request) readInput() {
+	field := r.Field(r.operation.history())
+	r.input = inputOf(field)
+	if len(field) > 0 && field[0] == '"' {
+		r.Authors.Users, r.Authors.First, r.Authors.Last = 1, field, field
+	}
+}
+
+// startingAfter removes starting_after from a query: upstream sends the whole stream, so
+// that heldcall sees every call in it, and the agent gets the events after that number.
+func startingAfter(query string) (rest string, after int64, err error) {
+	after = -1
+	var parts []string
+	for part := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(part, "=")
+		if plain, err := url.QueryUnescape(name); (err == nil && plain != "starting_after") || part == "" {
+			parts = append(parts, part)
+			continue
+		}
+		n, err := strconv.ParseUint(value, 10, 31)
+		if err != nil {
+			return "", 0, &intercept.Error{Code: intercept.CodeBadRequest, Reason: "starting_after is not a sequence number"}
+		}
+		after = int64(n)
+	}
+	return strings.Join(parts, "&"), after, nil
+}
+
+// Envelope implements [intercept.Request].
+func (r *request) Envelope() intercept.Envelope { return r.outgoing }
+
+// Info implements [intercept.Request].
+func (r *request) Info() intercept.Info {
+	info := intercept.Info{Model: r.Text("model"), Streamed: string(r.Field("stream")) == "true", Session: r.session()}
+	for _, id := range []string{r.id, r.previous(), r.conversation()} {
+		if id != "" {
+			info.Refers = append(info.Refers, id)
+		}
+	}
+	if r.operation == opRetrieve {
+		query, _ := url.ParseQuery(r.outgoing.Query) // upstream refuses a malformed one
+		info.Streamed = query.Get("stream") == "true"
+	}
+	if info.Session == "" {
+		info.Opening = r.opening()
+	}
+	return info
+}
+
+// previous is the response that the request continues, by the id that the agent knows.
+func (r *request) previous() string {
+	if r.memory.alias != "" {
+		return r.memory.alias
+	}
+	return r.Text("previous_response_id")
+}
+
+// conversation is the id of the conversation that the request continues, "" for none.
+func (r *request) conversation() string {
+	return conversationID(gjson.ParseBytes(r.Field("conversation")))
+}
+
+// unstored reports a request whose answer upstream must not keep.
+func (r *request) unstored() bool { return string(r.Field("store")) == "false" }
+
+// session returns the id of the conversation, from the fields in which agents send one.
+func (r *request) session() string {
+	metadata := gjson.ParseBytes(r.Field("metadata"))
+	for _, key := range []string{"session_id", "conversation_id", "thread_id"} {
+		if v := metadata.Get(key); v.Type == gjson.String && v.Str != "" {
+			return v.Str
+		}
+	}
+	if id := r.conversation(); id != "" {
+		return id
+	}
+	return r.Text("prompt_cache_key")
+}
+
+// opening is the first message of the user, with the user it is for: it stays the same
+// in a conversation that has no id.
+func (r *request) opening() string {
+	if r.Authors.First == nil {
+		return ""
+	}
+	return r.Text("user") + "\n" + strictjson.ContentText(gjson.ParseBytes(r.Authors.First))
+}
+
+// LastUser implements [intercept.Request].
+func (r *request) LastUser() string {
+	return strictjson.ContentText(gjson.ParseBytes(r.Authors.Last))
+}
+
+// Task implements [intercept.Request]: the user's last message and its number, and the
+// response before it where the agent does not repeat that.
+func (r *request) Task() string {
+	return strconv.Itoa(r.Authors.Users) + "\n" + r.previous() + "\n" + r.LastUser()
+}
+
+// Begins implements [intercept.Request].
+func (r *request) Begins() bool {
+	return r.operation == opCreate && r.previous() == "" && r.conversation() == "" && !r.Authors.Others
+}
+
+// SetBody implements [intercept.Request].
+func (r *request) SetBody(body []byte) error {
+	before := r.ending()
+	e := r.outgoing
+	e.Body = body
+	err := r.ParsedRequest.SetBody(body)
+	if err == nil {
+		r.outgoing, r.lastSent, r.offers = e, before, nil
+		r.readInput()
+	}
+	return err
+}
+
+// ending is the fingerprint of the item that the agent's request ends with.
+func (r *request) ending() string {
+	if r.lastSent == "" {
+		r.lastSent = r.input.ending()
+	}
+	return r.lastSent
+}
+
+// Made implements [intercept.Request].
+func (r *request) Made() string {
+	return intercept.MadeBy(r.input.calls(), r.previous(), r.conversation())
+}
+
+// ForcedTools implements [intercept.Request].
+func (r *request) ForcedTools() []string {
+	return intercept.ForcedBy(gjson.ParseBytes(r.Field("tool_choice")), gjson.ParseBytes(r.Field("tools")))
+}
