@@ -44,8 +44,6 @@ var floors = [][]string{
 		"internal/testing/testdeps",
 		"notify/webpush/pushtest",
 		"proxy/agentconn",
-		"proxy/mediatype",
-		"proxy/ownstack",
 	},
 	{
 		"approvals/audit",
@@ -105,9 +103,7 @@ var floors = [][]string{
 		"internal/schema/schematest",
 		"notify/nats",
 		"proxy/conversation",
-		"proxy/leakcheck",
 		"proxy/packed",
-		"proxy/upstream",
 	},
 	{
 		"approvals/policy/effects",
@@ -122,9 +118,7 @@ var floors = [][]string{
 		"intercept/responses",
 		"notify/nats/contract",
 		"notify/nats/contract/contracttest",
-		"proxy/offers",
-		"proxy/route",
-		"proxy/stateless",
+		"proxy/upstream",
 	},
 	{
 		"approvals/approvalstest",
@@ -136,7 +130,6 @@ var floors = [][]string{
 		"approvals/judge",
 		"approvals/policy/cases",
 		"internal/textview",
-		"proxy/asking",
 		"proxy/hosted",
 		"proxy/trace",
 	},

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/proxy/agentconn"
-	"github.com/heldcall/heldcall/proxy/asking"
+	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/valyala/fasthttp"
 )
 
@@ -75,7 +75,7 @@ func (p *Proxy) admit(conn *agentconn.Conn, n int, waits bool) error {
 	}
 	err := conn.AdmitBody(n, p.options.MaxBody, waits)
 	if errors.Is(err, agentconn.ErrNoMemory) {
-		return asking.ErrOverloaded
+		return turn.ErrOverloaded
 	}
 	return err
 }

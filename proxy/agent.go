@@ -200,7 +200,7 @@ var errPanic = errors.New("internal error")
 
 // relay is the body of an answer that continues while it is written. fasthttp sends each
 // Write as one chunk at once.
-type relay struct{ x *exchange }
+type relay struct{ x *agentExchange }
 
 // SupportsBodyWriteTo lets fasthttp use WriteTo: each Write is flushed as read.
 func (r *relay) SupportsBodyWriteTo() bool { return true }

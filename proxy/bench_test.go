@@ -16,7 +16,6 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat"
 	"github.com/heldcall/heldcall/proxy"
-	"github.com/heldcall/heldcall/proxy/stateless"
 	"github.com/heldcall/heldcall/proxy/turn"
 )
 
@@ -79,7 +78,7 @@ func benchmarkProxy(b *testing.B, tools string, answer []byte, end string) {
 	o := proxy.Options{
 		Listen: "127.0.0.1:0", Upstreams: []proxy.Upstream{{Prefix: "/v1", URL: "http://" + canned(b, answer) + "/v1"}},
 		Keepalive: time.Minute, MaxBody: 64 << 20, MaxContinuations: 8, Dialects: []intercept.Dialect{chat.Dialect{}},
-		Gate: stateless.Ports{}, Turns: stateless.Ports{}, Keeper: emptyKeeper{},
+		Gate: turn.Stateless{}, Turns: turn.Stateless{}, Keeper: emptyKeeper{},
 	}
 	rules, err := policy.Parse("policy.yaml", []byte("default: allow\n"))
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/proxy/stateless"
 	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/valyala/fasthttp/fasthttputil"
 )
@@ -36,7 +35,7 @@ func (p *Proxy) Canary(ctx context.Context) error {
 		return fmt.Errorf("canary: %w", err)
 	}
 	var errs []error
-	for _, u := range p.router.Upstreams() {
+	for _, u := range p.router.upstreams {
 		for _, d := range p.options.Dialects {
 			for _, r := range d.Routes() {
 				for _, path := range spellings(u.Prefix + r.Path) {
@@ -87,7 +86,7 @@ func (c *canary) start(p *Proxy) error {
 	o.Registerer, o.Log, o.Tracing = nil, nil, Tracing{}
 	o.MaxContinuations, o.Clients = 0, nil
 	o.Judge = func(string) Judge { return canaryJudge{c} }
-	o.Gate, o.Turns, o.Keeper = stateless.Ports{}, stateless.Ports{}, nil // no trace in the audit log
+	o.Gate, o.Turns, o.Keeper = turn.Stateless{}, turn.Stateless{}, nil // no trace in the audit log
 	o.Upstreams = nil
 	for _, u := range p.options.Upstreams {
 		o.Upstreams = append(o.Upstreams, Upstream{Prefix: u.Prefix, URL: "http://canary.invalid"})
@@ -97,7 +96,7 @@ func (c *canary) start(p *Proxy) error {
 		return err
 	}
 	c.agents, c.upstream = fasthttputil.NewInmemoryListener(), fasthttputil.NewInmemoryListener()
-	for _, u := range c.proxy.router.Upstreams() {
+	for _, u := range c.proxy.router.upstreams {
 		u.Dial = func(context.Context, string, string) (net.Conn, error) { return c.upstream.Dial() }
 	}
 	c.model = &http.Server{Handler: http.HandlerFunc(c.answerModel), ReadHeaderTimeout: canaryFor}
@@ -111,7 +110,7 @@ func (c *canary) close() {
 		return
 	}
 	c.proxy.stop(turn.ErrShuttingDown)
-	for _, u := range c.proxy.router.Upstreams() {
+	for _, u := range c.proxy.router.upstreams {
 		u.Close()
 	}
 	if c.agents != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/heldcall/heldcall/intercept/chat"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
-	"github.com/heldcall/heldcall/proxy/route"
 )
 
 // blind is a dialect that looks at no answer: it lets it pass, or swallows it.
@@ -70,7 +69,7 @@ func TestCanaryFindsWhatWouldPass(t *testing.T) {
 
 func TestSpellings(t *testing.T) {
 	for _, path := range spellings("/v1/chat/completions") {
-		got, err := route.NormalPath(path)
+		got, err := normalPath(path)
 		if err != nil || !strings.EqualFold(got, "/v1/chat/completions") {
 			t.Errorf("%q: %q, %v", path, got, err)
 		}

@@ -82,7 +82,7 @@ func (b *bed) ended() {
 	if n := testutil.ToFloat64(b.metrics.openStreams); n != 0 {
 		b.t.Errorf("%v streams are counted as open", n)
 	}
-	b.router.Upstreams()[0].Close() // the idle connections
+	b.router.upstreams[0].Close() // the idle connections
 	for _, r := range b.upstream.Requests() {
 		select {
 		case <-r.Gone():

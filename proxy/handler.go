@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/proxy/route"
 	"github.com/heldcall/heldcall/proxy/trace"
 	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/heldcall/heldcall/proxy/upstream"
@@ -18,10 +17,10 @@ import (
 
 // exchange is one HTTP exchange with an agent: a request and its answer. A request on a
 // gated route is answered by a turn, one without calls by copying.
-type exchange struct {
+type agentExchange struct {
 	proxy *Proxy
 	agent agent
-	route route.Route
+	route route
 	id    string // of the turn
 	began time.Time
 	spans *trace.Spans // nil while tracing is off
@@ -38,15 +37,15 @@ type exchange struct {
 // far as it goes before the agent gets its first byte. The rest runs while the body is
 // written: see [relay].
 func (p *Proxy) serve(a agent) {
-	x := &exchange{proxy: p, agent: a, route: route.Route{Label: route.Unknown}, id: ulid.Make().String(), began: time.Now()}
+	x := &agentExchange{proxy: p, agent: a, route: route{label: unknownRoute}, id: ulid.Make().String(), began: time.Now()}
 	defer func() {
 		if r := recover(); r != nil {
 			x.panicked(r)
 			x.agent.ResetHead()
-			p.answerError(&x.agent, x.route.Dialect, &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: "internal error; heldcall's log has the details"})
+			p.answerError(&x.agent, x.route.dialect, &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: "internal error; heldcall's log has the details"})
 		}
 		x.agent.response().Header.Set(headerTurn, x.id)
-		p.metrics.request(x.route.Label, x.agent.response().StatusCode())
+		p.metrics.request(x.route.label, x.agent.response().StatusCode())
 		if !x.agent.streams() { // else the relay does
 			x.endSpans()
 		}
@@ -59,7 +58,7 @@ func (p *Proxy) serve(a agent) {
 
 // start routes the request and begins the answer. The error refuses the request before
 // upstream was asked.
-func (x *exchange) start(req *fasthttp.Request) (refusal *intercept.Error) {
+func (x *agentExchange) start(req *fasthttp.Request) (refusal *intercept.Error) {
 	var r agentRequest
 	r.read(req)
 	x.agent.watch(x.proxy.base)
@@ -70,14 +69,14 @@ func (x *exchange) start(req *fasthttp.Request) (refusal *intercept.Error) {
 	if refusal != nil {
 		return refusal
 	}
-	if x.route.Dialect == nil {
-		return x.passUngated(r.envelope(x.route.Path), &req.Header)
+	if x.route.dialect == nil {
+		return x.passUngated(r.envelope(x.route.path), &req.Header)
 	}
 	if r.otherCharset {
 		return badRequest("the character set of the request body is not UTF-8")
 	}
 	x.request = x.turnRequest(&r)
-	x.upstream = maskedUpstream{gatedUpstream: gatedUpstream{x.route.Upstream, &req.Header}, secrets: x.proxy.options.Secrets, limit: x.proxy.options.MaxBody, who: x.request.Principal, masked: r.body, masker: r.masker}
+	x.upstream = maskedUpstream{gatedUpstream: gatedUpstream{x.route.upstream, &req.Header}, secrets: x.proxy.options.Secrets, limit: x.proxy.options.MaxBody, who: x.request.Principal, masked: r.body, masker: r.masker}
 	if x.turn, refusal = x.proxy.turns.Begin(x.agent.ctx, &x.request, &x.agent, &x.upstream, x.spans); refusal != nil {
 		return refusal
 	}
@@ -87,19 +86,19 @@ func (x *exchange) start(req *fasthttp.Request) (refusal *intercept.Error) {
 }
 
 // turnRequest is the agent's request as a turn answers it.
-func (x *exchange) turnRequest(r *agentRequest) turn.Request {
+func (x *agentExchange) turnRequest(r *agentRequest) turn.Request {
 	p := x.proxy
 	client := p.client(r)
 	return turn.Request{
-		Turn: x.id, Began: x.began, Route: x.route.Label, Dialect: x.route.Dialect, Envelope: r.envelope(x.route.Path),
+		Turn: x.id, Began: x.began, Route: x.route.label, Dialect: x.route.dialect, Envelope: r.envelope(x.route.path),
 		Client: client, APIKey: r.apiKey(), Principal: p.principal(client, r), Session: r.text(idSession), Run: r.text(idRun),
 		Patience: r.patience(), Retried: r.retried(), IdempotencyKey: r.text(idIdempotency), Peer: x.agent.peer(),
-		Pulse: p.heartbeat(x.route.Dialect.Name(), r.userAgent), Silent: p.options.Heartbeat == HeartbeatOff,
+		Pulse: p.heartbeat(x.route.dialect.Name(), r.userAgent), Silent: p.options.Heartbeat == HeartbeatOff,
 	}
 }
 
 // answer lets the turn answer, in the handler.
-func (x *exchange) answer() {
+func (x *agentExchange) answer() {
 	ended, err := x.turn.Run()
 	if !ended {
 		x.stream(unknownLength)
@@ -109,12 +108,12 @@ func (x *exchange) answer() {
 	if err != nil {
 		x.agent.ResetHead()
 		x.agent.close()
-		x.proxy.answerError(&x.agent, x.route.Dialect, turn.Explain(err))
+		x.proxy.answerError(&x.agent, x.route.dialect, turn.Explain(err))
 	}
 }
 
 // stream lets the rest of the exchange run while the body is written.
-func (x *exchange) stream(length int) {
+func (x *agentExchange) stream(length int) {
 	x.proxy.metrics.openStreams.Inc()
 	x.proxy.reclaimer.streamBegan()
 	x.open = true
@@ -123,7 +122,7 @@ func (x *exchange) stream(length int) {
 
 // resume runs the rest of the exchange: the body is written to w. After an error
 // the answer must not end properly.
-func (x *exchange) resume(w io.Writer) error {
+func (x *agentExchange) resume(w io.Writer) error {
 	if err := x.agent.begin(w); err != nil {
 		x.disconnected()
 		return err
@@ -142,7 +141,7 @@ func (x *exchange) resume(w io.Writer) error {
 }
 
 // disconnected ends an exchange whose agent has disconnected.
-func (x *exchange) disconnected() {
+func (x *agentExchange) disconnected() {
 	if x.turn != nil {
 		x.turn.Disconnected()
 	} else {
@@ -152,7 +151,7 @@ func (x *exchange) disconnected() {
 }
 
 // panicked ends an exchange after a panic.
-func (x *exchange) panicked(fault any) {
+func (x *agentExchange) panicked(fault any) {
 	if x.turn != nil {
 		x.turn.Panicked(fault)
 	} else {
@@ -163,15 +162,15 @@ func (x *exchange) panicked(fault any) {
 }
 
 // end ends an exchange of which upstream was asked, and counts it. A turn counts itself.
-func (x *exchange) end() {
+func (x *agentExchange) end() {
 	x.release()
 	if x.turn == nil {
-		x.proxy.turns.Ended(x.route.Label, x.outcome)
+		x.proxy.turns.Ended(x.route.label, x.outcome)
 	}
 }
 
 // release returns everything that the exchange has. A turn does so for itself.
-func (x *exchange) release() {
+func (x *agentExchange) release() {
 	if x.copied != nil { // before its context ends, so that the connection can be kept
 		x.copied.Close()
 		x.copied = nil
@@ -185,28 +184,28 @@ func (x *exchange) release() {
 }
 
 // refuse answers with an error of heldcall's own.
-func (x *exchange) refuse(e *intercept.Error) {
+func (x *agentExchange) refuse(e *intercept.Error) {
 	x.spans.Failed(e)
 	x.proxy.metrics.refused(e.Code)
 	x.proxy.log.Debug("request refused", "code", e.Code, "error", e)
-	x.proxy.answerError(&x.agent, x.route.Dialect, e)
+	x.proxy.answerError(&x.agent, x.route.dialect, e)
 }
 
 // beginSpans begins the span of the request.
-func (x *exchange) beginSpans(read *agentRequest, h *fasthttp.RequestHeader) {
+func (x *agentExchange) beginSpans(read *agentRequest, h *fasthttp.RequestHeader) {
 	o := x.proxy.options.Tracing
 	if o.Tracer == nil {
 		return
 	}
-	r := trace.Request{Method: read.method, Path: read.path, Route: x.route.Label, Turn: x.id, Began: x.began, Parent: traceContext(h)}
-	if x.route.Upstream != nil {
-		r.Redactor = x.route.Upstream.Redactor
+	r := trace.Request{Method: read.method, Path: read.path, Route: x.route.label, Turn: x.id, Began: x.began, Parent: traceContext(h)}
+	if x.route.upstream != nil {
+		r.Redactor = x.route.upstream.Redactor
 	}
 	x.spans = trace.Begin(o, r)
 }
 
 // endSpans ends the span of the request.
-func (x *exchange) endSpans() {
+func (x *agentExchange) endSpans() {
 	outcome := x.outcome
 	if x.turn != nil {
 		outcome = x.turn.Outcome()
@@ -216,8 +215,8 @@ func (x *exchange) endSpans() {
 
 // route finds where a request goes. Requests whose framing or target two servers could
 // read in different ways go nowhere.
-func (p *Proxy) route(r *agentRequest) (route.Route, *intercept.Error) {
-	none := route.Route{Label: route.Unknown}
+func (p *Proxy) route(r *agentRequest) (route, *intercept.Error) {
+	none := route{label: unknownRoute}
 	switch {
 	case r.folded:
 		return none, badRequest("a header of the request is folded over several lines")
@@ -230,11 +229,11 @@ func (p *Proxy) route(r *agentRequest) (route.Route, *intercept.Error) {
 	case r.has(idContentEncoding):
 		return none, badRequest("the request body is compressed; send it as it is")
 	}
-	path, err := route.NormalPath(r.path)
+	path, err := normalPath(r.path)
 	if err != nil {
 		return none, badRequest(err.Error())
 	}
-	return p.router.Find(r.method, path)
+	return p.router.find(r.method, path)
 }
 
 // refusedUpgrade is the error for an agent that wants to leave HTTP. Codex tries a

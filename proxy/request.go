@@ -9,7 +9,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/internal/mask"
 	"github.com/heldcall/heldcall/proxy/conversation"
-	"github.com/heldcall/heldcall/proxy/mediatype"
+	"github.com/heldcall/heldcall/proxy/exchange"
 	"github.com/heldcall/heldcall/proxy/trace"
 	"github.com/valyala/fasthttp"
 )
@@ -125,7 +125,7 @@ func (r *agentRequest) readHeader(k, v []byte) {
 			}
 		}
 		if h.id == idContentType {
-			r.otherCharset = r.otherCharset || !mediatype.ASCIICompatible(v)
+			r.otherCharset = r.otherCharset || !exchange.ASCIICompatible(v)
 		}
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/agentconn"
-	"github.com/heldcall/heldcall/proxy/route"
 	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/heldcall/heldcall/proxy/upstream"
 	"github.com/valyala/fasthttp"
@@ -37,7 +36,7 @@ const defaultAbortRest = time.Minute
 // Proxy is the data plane.
 type Proxy struct {
 	options   Options
-	router    *route.Router
+	router    *router
 	clients   map[string]approvals.Principal // by SHA-256 of the key
 	log       *slog.Logger
 	metrics   *metrics
@@ -83,7 +82,7 @@ func New(o Options) (*Proxy, error) {
 		}
 		upstreams = append(upstreams, up)
 	}
-	p.router = route.New(upstreams, o.Dialects, o.Routes)
+	p.router = newRouter(upstreams, o.Dialects, o.Routes)
 	p.base, p.stop = context.WithCancelCause(context.Background())
 	p.server = p.newServer()
 	p.reclaimer.conns = func() int { return int(p.server.GetOpenConnectionsCount()) }
@@ -179,7 +178,7 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 		defer cancel()
 		err = p.server.ShutdownWithContext(force)
 	}
-	for _, u := range p.router.Upstreams() {
+	for _, u := range p.router.upstreams {
 		u.Close()
 	}
 	if p.ln != nil {

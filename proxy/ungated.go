@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/proxy/mediatype"
+	"github.com/heldcall/heldcall/proxy/exchange"
 	"github.com/heldcall/heldcall/proxy/trace"
 	"github.com/heldcall/heldcall/proxy/upstream"
 	"github.com/valyala/fasthttp"
@@ -17,9 +17,9 @@ const wholeUpTo = 64 << 10
 
 // passUngated sends a request of a route without calls on, and its answer back, untouched
 // both ways; but its errors do not show the key.
-func (x *exchange) passUngated(e intercept.Envelope, h *fasthttp.RequestHeader) *intercept.Error {
+func (x *agentExchange) passUngated(e intercept.Envelope, h *fasthttp.RequestHeader) *intercept.Error {
 	x.outcome = "ungated"
-	r, err := x.route.Upstream.Do(x.agent.ctx, &upstream.Request{Header: h, Envelope: e, Trace: upstream.TraceContext(x.traceUngated(e))})
+	r, err := x.route.upstream.Do(x.agent.ctx, &upstream.Request{Header: h, Envelope: e, Trace: upstream.TraceContext(x.traceUngated(e))})
 	if err != nil {
 		return noAnswer(err)
 	}
@@ -45,12 +45,12 @@ func (x *exchange) passUngated(e intercept.Envelope, h *fasthttp.RequestHeader) 
 }
 
 // traceUngated begins the span of the upstream request.
-func (x *exchange) traceUngated(e intercept.Envelope) trace.Context {
-	return x.spans.UpstreamRequest(trace.UpstreamRequest{Envelope: e, Addr: x.route.Upstream.Addr, Route: x.route.Label})
+func (x *agentExchange) traceUngated(e intercept.Envelope) trace.Context {
+	return x.spans.UpstreamRequest(trace.UpstreamRequest{Envelope: e, Addr: x.route.upstream.Addr, Route: x.route.label})
 }
 
 // copyBody copies the upstream's body to the agent as it is.
-func (x *exchange) copyBody() error {
+func (x *agentExchange) copyBody() error {
 	for {
 		p, err := x.copied.Next()
 		if errors.Is(err, io.EOF) {
@@ -65,7 +65,7 @@ func (x *exchange) copyBody() error {
 	}
 }
 
-func (x *exchange) passWhole() {
+func (x *agentExchange) passWhole() {
 	defer x.end()
 	whole, err := x.copied.ReadAll(wholeUpTo)
 	if err != nil {
@@ -76,9 +76,9 @@ func (x *exchange) passWhole() {
 }
 
 // passError passes upstream's own error on, but for the key that it may quote.
-func (x *exchange) passError() {
+func (x *agentExchange) passError() {
 	defer x.end()
-	resp, redactor, limit := x.agent.response(), x.route.Upstream.Redactor, x.proxy.options.MaxBody
+	resp, redactor, limit := x.agent.response(), x.route.upstream.Redactor, x.proxy.options.MaxBody
 	body, err := x.copied.ReadAll(limit)
 	if err != nil {
 		x.refuseUngated(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
@@ -88,7 +88,7 @@ func (x *exchange) passError() {
 	if len(redactor) == 0 {
 		return
 	}
-	if !mediatype.IdentityEncoded(resp.Header.ContentEncoding()) {
+	if !exchange.IdentityEncoded(resp.Header.ContentEncoding()) {
 		if body, err = resp.BodyUncompressedWithLimit(limit); err != nil {
 			x.refuseUngated(intercept.NotUnderstood("it is an error (status %d) in a coding that heldcall cannot look into", resp.StatusCode()))
 			return
@@ -101,14 +101,14 @@ func (x *exchange) passError() {
 }
 
 // refuseUngated answers with an error in place of upstream's answer.
-func (x *exchange) refuseUngated(e *intercept.Error) {
+func (x *agentExchange) refuseUngated(e *intercept.Error) {
 	x.agent.ResetHead()
 	x.refuse(e)
 }
 
 // passHead answers with a head alone. The length in it is that of a body which is not
 // sent.
-func (x *exchange) passHead() {
+func (x *agentExchange) passHead() {
 	defer x.end()
 	if length, known := x.copied.Body.Length(); known {
 		x.agent.response().Header.SetContentLength(int(length))

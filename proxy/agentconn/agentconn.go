@@ -1,6 +1,6 @@
-// Package agentconn accepts the connections of agents. It detects when an agent
-// disconnects, reads requests and writes answers with few system calls, and reserves
-// memory for the bodies of requests. It does not parse HTTP.
+// Package agentconn hides the operating system's sockets of agents. It accepts their connections,
+// detects when an agent disconnects, reads requests and writes answers with few system calls, and
+// reserves memory for the bodies of requests. It does not parse HTTP.
 //
 // [Listen] returns a listener whose connections are of type *[Conn]. The HTTP server
 // reads and writes them; the code that serves a request uses the methods of Conn and a

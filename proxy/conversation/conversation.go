@@ -125,14 +125,14 @@ func (c *Conversation) KnownSession() string { return c.id.Session }
 // sessionIdentity returns the identity as far as the session: the run may be unknown.
 func (c *Conversation) sessionIdentity() *Identity {
 	if c.id.Session == "" {
-		c.id = identify(c.Request, *c.Info(), c.continues.Session)
+		c.id = c.Request.identify(*c.Info(), c.continues.Session)
 		c.info.Opening = "" // would keep the conversation in memory
 	}
 	return &c.id
 }
 
 // NewEvent returns an event about the turn of the request.
-func NewEvent(c *Conversation, t approvals.EventType) approvals.Event {
+func (c *Conversation) NewEvent(t approvals.EventType) approvals.Event {
 	who := c.Identity()
 	return approvals.Event{
 		Type: t, Tenant: who.Principal.Tenant, Principal: who.Principal, SessionID: who.Session, RunID: who.Run,

@@ -10,7 +10,7 @@ import (
 
 func TestIdentify(t *testing.T) {
 	acme := approvals.Principal{Tenant: "acme", User: "u"}
-	opening := identify(&Request{Principal: acme}, intercept.Info{Opening: "do it"}, "")
+	opening := (&Request{Principal: acme}).identify(intercept.Info{Opening: "do it"}, "")
 	for name, tt := range map[string]struct {
 		request   Request
 		info      intercept.Info
@@ -31,16 +31,16 @@ func TestIdentify(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			id := identify(&tt.request, tt.info, tt.continued)
+			id := tt.request.identify(tt.info, tt.continued)
 			if id.Session != tt.session || id.Run != tt.run || id.Named != tt.named || id.Opened != tt.opened {
 				t.Errorf("got %+v", id)
 			}
 		})
 	}
 	for name, other := range map[string]Identity{
-		"another user":   identify(&Request{Principal: approvals.Principal{Tenant: "acme", User: "v"}}, intercept.Info{Opening: "do it"}, ""),
-		"other words":    identify(&Request{Principal: acme}, intercept.Info{Opening: "do that"}, ""),
-		"another answer": identify(&Request{Principal: acme}, intercept.Info{Opening: "do it", Refers: []string{"resp_1"}}, ""),
+		"another user":   (&Request{Principal: approvals.Principal{Tenant: "acme", User: "v"}}).identify(intercept.Info{Opening: "do it"}, ""),
+		"other words":    (&Request{Principal: acme}).identify(intercept.Info{Opening: "do that"}, ""),
+		"another answer": (&Request{Principal: acme}).identify(intercept.Info{Opening: "do it", Refers: []string{"resp_1"}}, ""),
 	} {
 		if other.Session == opening.Session {
 			t.Errorf("%s: the same session", name)

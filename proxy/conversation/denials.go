@@ -137,7 +137,7 @@ func (h *Denials) counts(of, own denialOf) bool {
 	shown := slices.Contains(c.continues.Denied, of.Turn) ||
 		slices.ContainsFunc(c.Parsed.Placements(), func(p intercept.Placement) bool { return p.Turn == of.Turn })
 	if of.Said != own.Said {
-		return shown && corrects(c)
+		return shown && c.corrects()
 	}
 	return shown || c.Identity().Named || h.sameConversation(of, own)
 }
@@ -165,7 +165,7 @@ var corrections = [...]string{
 // corrects reports whether a program, not the user, wrote the last message: the request
 // leaves the model no choice but one tool, as requests for structured output do, or the
 // message is one of a framework's corrections.
-func corrects(c *Conversation) bool {
+func (c *Conversation) corrects() bool {
 	message := strings.TrimSpace(c.Parsed.LastUser())
 	return c.Offered.forces(c.Parsed) || slices.ContainsFunc(corrections[:], func(begins string) bool { return strings.HasPrefix(message, begins) })
 }

@@ -56,7 +56,7 @@ var atSign = strings.NewReplacer("%", "%25", "@", "%40")
 
 // identify finds the session: a header names it, else the body, else the continued
 // answer; else its opening words identify it.
-func identify(r *Request, info intercept.Info, continued string) Identity {
+func (r *Request) identify(info intercept.Info, continued string) Identity {
 	id := Identity{Principal: r.Principal, Model: info.Model, Session: cmp.Or(r.Session, info.Session, continued)}
 	if r.Run != "" {
 		id.Run, id.Named = runOf(r.Principal.Tenant, r.Run), true

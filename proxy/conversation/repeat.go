@@ -95,7 +95,7 @@ type HeldTurn struct {
 // not been seen to disconnect, if no other turn could be meant. Without evidence an equal
 // request may be one of another agent, so it joins only a detached turn: one in a
 // conversation with ids of upstream, or the only one of its kind from the same address.
-func Joins(c *Conversation, turns []HeldTurn) int {
+func (c *Conversation) Joins(turns []HeldTurn) int {
 	r := c.Request
 	if key := r.IdempotencyKey; key != "" {
 		if i := slices.IndexFunc(turns, func(t HeldTurn) bool { return !t.Ended && t.IdempotencyKey == key }); i >= 0 {
@@ -103,7 +103,7 @@ func Joins(c *Conversation, turns []HeldTurn) int {
 		}
 	}
 	if r.Retried {
-		if i := joinsRetried(r, turns); i >= 0 {
+		if i := r.joinsRetried(turns); i >= 0 {
 			return i
 		}
 	}
@@ -119,8 +119,8 @@ func Joins(c *Conversation, turns []HeldTurn) int {
 // waits reports whether a turn waits for an agent.
 func (t HeldTurn) waits() bool { return !t.Ended && t.Detached }
 
-// joinsRetried is [Joins] for a request that is declared to be a repetition.
-func joinsRetried(r *Request, turns []HeldTurn) int {
+// joinsRetried is [Conversation.Joins] for a request that is declared to be a repetition.
+func (r *Request) joinsRetried(turns []HeldTurn) int {
 	may := func(t HeldTurn) bool {
 		return t.IdempotencyKey == "" || r.IdempotencyKey == "" // else they differ
 	}
@@ -146,18 +146,18 @@ func only(turns []HeldTurn, fits func(HeldTurn) bool) int {
 
 // ContinuesPast reports whether a request continues the conversation of an earlier one
 // after its input: it has the same history, and more. Both must be read.
-func ContinuesPast(c, earlier *Conversation) bool {
+func (c *Conversation) ContinuesPast(earlier *Conversation) bool {
 	if c.Request.Dialect.Name() != earlier.Request.Dialect.Name() || c.Request.DigestKey() != earlier.Request.DigestKey() ||
 		!slices.Equal(c.Info().Refers, earlier.Info().Refers) {
 		return false
 	}
-	now, before := history(c), history(earlier)
+	now, before := c.history(), earlier.history()
 	return len(before) > 0 && len(now) > len(before) && slices.Equal(now[:len(before)], before)
 }
 
 // history returns a digest of each item of a request's history, nil if it cannot be
 // read.
-func history(c *Conversation) (items [][sha256.Size]byte) {
+func (c *Conversation) history() (items [][sha256.Size]byte) {
 	names := c.Parsed.ConversationFields()[:1]
 	fields, err := readBody(c.Request.Envelope.Body, names)
 	raw := fields.Raw(names[0])

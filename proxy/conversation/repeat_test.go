@@ -169,7 +169,7 @@ func TestJoins(t *testing.T) {
 			body = wires[0].base
 		}
 		c := wires[0].conversation(t, body, tt.change, func(r *Request) { r.Peer = "p" })
-		if got := Joins(c, tt.turns); got != tt.want {
+		if got := c.Joins(tt.turns); got != tt.want {
 			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
 		}
 	}
@@ -195,16 +195,16 @@ func TestContinuesPast(t *testing.T) {
 			if tt.change != nil {
 				c = w.conversation(t, tt.body, tt.change)
 			}
-			if got := ContinuesPast(c, w.conversation(t, w.base)); got != tt.want {
+			if got := c.ContinuesPast(w.conversation(t, w.base)); got != tt.want {
 				t.Errorf("%s, %s: %t", w.dialect.Name(), tt.name, got)
 			}
-			if ContinuesPast(w.conversation(t, w.base), c) {
+			if w.conversation(t, w.base).ContinuesPast(c) {
 				t.Errorf("%s, %s: the earlier request continues the later one", w.dialect.Name(), tt.name)
 			}
 		}
 	}
 	text := wires[2].conversation(t, `{"model":"m","input":"do it"}`)
-	if c := wires[2].conversation(t, strings.Replace(wires[2].base, `}]`, `},{"role":"user","content":"and?"}]`, 1)); !ContinuesPast(c, text) {
+	if c := wires[2].conversation(t, strings.Replace(wires[2].base, `}]`, `},{"role":"user","content":"and?"}]`, 1)); !c.ContinuesPast(text) {
 		t.Error("an input that is a text is no prefix")
 	}
 }

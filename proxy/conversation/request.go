@@ -1,4 +1,5 @@
-// Package conversation finds the conversation that an agent's request belongs to: its
+// Package conversation has two users, the turns and what they are made of (packages exchange, hosted
+// and results): it finds the conversation that an agent's request belongs to, which is its
 // session and run, the hidden turns that are spliced into it, and the denials that count
 // for it. It knows neither policy nor people, and stores its records by keys of the
 // principal.

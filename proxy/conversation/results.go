@@ -83,7 +83,7 @@ func (h *Results) Released(requests ...*approvals.Request) {
 
 // Redact returns a text without the secrets that heldcall knows. Bytes of the upstream are without its key already, but
 // text that is decoded and joined of them may spell it.
-func Redact(c *Conversation, text string) string {
+func (c *Conversation) Redact(text string) string {
 	if redact := c.shared.Redact; redact != nil {
 		return string(redact([]byte(text)))
 	}

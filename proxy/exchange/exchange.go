@@ -1,5 +1,7 @@
-// Package exchange is the HTTP exchange of a turn with the upstream: a request and its answer,
-// one after another.
+// Package exchange has two users: the turns, for which it is the HTTP exchange with the upstream (a
+// request and its answer, one after another), and package proxy, which reads the heads of
+// messages by the same rules (mediatype.go). It finds errors of an upstream that quote what is
+// hidden from the agent (quotation.go).
 package exchange
 
 import (
@@ -10,8 +12,6 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
-	"github.com/heldcall/heldcall/proxy/leakcheck"
-	"github.com/heldcall/heldcall/proxy/mediatype"
 	"github.com/heldcall/heldcall/proxy/packed"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
@@ -157,7 +157,7 @@ func (x *Exchange) HasKey(c intercept.Call) bool {
 // UTF-16 has bytes that are zero, and some clients find out by them that it is.
 func (x *Exchange) Readable(body []byte) bool {
 	r := x.Response
-	return mediatype.IdentityEncoded(r.ContentEncoding()) && mediatype.ASCIICompatible(r.ContentType()) && bytes.IndexByte(body, 0) < 0
+	return IdentityEncoded(r.ContentEncoding()) && ASCIICompatible(r.ContentType()) && bytes.IndexByte(body, 0) < 0
 }
 
 // Redirects reports the statuses that clients follow to another address.
@@ -170,9 +170,9 @@ func Redirects(status int) bool {
 // request had the given body. limit bounds the bytes that are read.
 func (x *Exchange) Refusal(limit int, agents []byte) string {
 	r := x.Response
-	text := " (" + leakcheck.StatusText(r.Status()) + ")"
-	if body, err := r.ReadAll(limit); err == nil && mediatype.IdentityEncoded(r.ContentEncoding()) {
-		text += string(x.Upstream.Redact([]byte(leakcheck.Message(body, x.Next.Body, agents)))) // decoded: the body may have spelled the key otherwise
+	text := " (" + statusText(r.Status()) + ")"
+	if body, err := r.ReadAll(limit); err == nil && IdentityEncoded(r.ContentEncoding()) {
+		text += string(x.Upstream.Redact([]byte(message(body, x.Next.Body, agents)))) // decoded: the body may have spelled the key otherwise
 	}
 	return text
 }

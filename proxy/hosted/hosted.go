@@ -1,5 +1,6 @@
-// Package hosted judges the tools that a request offers the model and that the provider runs
-// itself: heldcall cannot hold their calls.
+// Package hosted is pure where the turns, its user, are not: of the tools that requests offer the
+// model it judges those that the provider runs itself, whose calls heldcall cannot hold, and counts
+// the requests that offer any (offers.go).
 package hosted
 
 import (
@@ -22,9 +23,6 @@ const maxHosted = 128
 type Engine interface {
 	// JudgeHosted judges the offer of a tool to an agent of a client, and counts the verdict.
 	JudgeHosted(client string, who approvals.Principal, tool string) policy.Verdict
-	// FirstOffer reports whether a tool is offered for the first time in its run: the key is of
-	// both.
-	FirstOffer(key string) bool
 	// Record appends to the audit log.
 	Record(ctx context.Context, events ...approvals.Event) error
 }
@@ -32,6 +30,7 @@ type Engine interface {
 // Tools are the tools of the requests of one turn that the provider runs itself.
 type Tools struct {
 	Engine       Engine
+	Offers       *Offers
 	Conversation *conversation.Conversation
 	Approval     bool // calls of them have to be approved
 }
@@ -114,10 +113,10 @@ func countDifferent(tools []intercept.HostedTool) int {
 func (h *Tools) record(ctx context.Context, tool intercept.HostedTool, v policy.Verdict) *intercept.Error {
 	c := h.Conversation
 	who := c.Identity()
-	if !h.Engine.FirstOffer(who.Key(who.Run, tool.Name, string(v.Action))) {
+	if !h.Offers.isFirst(who.Key(who.Run, tool.Name, string(v.Action))) {
 		return nil
 	}
-	e := conversation.NewEvent(c, approvals.EventCallAllowed)
+	e := c.NewEvent(approvals.EventCallAllowed)
 	e.ToolName, e.Rule, e.Outcome = tool.Name, v.Rule, string(approvals.OutcomeAllowedByRule)
 	e.Note = "a tool that the provider runs was offered to the model"
 	switch {

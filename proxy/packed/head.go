@@ -2,8 +2,8 @@ package packed
 
 import "bytes"
 
-// HeadWriter takes the head of an answer.
-type HeadWriter = interface {
+// HeadWriter takes the head of an answer: that of fasthttp for the agent, or a [Head] that is kept.
+type HeadWriter interface {
 	SetStatusCode(code int)
 	SetStatusMessage(message []byte)
 	AddBytesKV(name, value []byte)

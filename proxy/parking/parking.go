@@ -1,5 +1,5 @@
-// Package parking decides when a hold is parked: when the answer ends with a notice although
-// people have not decided.
+// Package parking is pure arithmetic of times for the turns: it decides when a hold is parked, which
+// is when the answer ends with a notice although people have not decided.
 package parking
 
 import (

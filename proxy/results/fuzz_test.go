@@ -19,7 +19,7 @@ import (
 	"github.com/heldcall/heldcall/intercept/toolresult"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/results"
-	"github.com/heldcall/heldcall/proxy/stateless"
+	"github.com/heldcall/heldcall/proxy/turn"
 )
 
 // FuzzResults: whatever a request contains, upstream gets strict JSON, in which no text of a
@@ -79,12 +79,12 @@ var hidden = regexp.MustCompile(`(?i)zq7+|deny me`)
 func judged(t *testing.T, d intercept.Dialect, path string, body []byte, rules results.Rules) (sent []byte, ok bool) {
 	t.Helper()
 	var c conversation.Conversation
-	shared := &conversation.Shared{Store: stateless.Ports{}, Runs: stateless.Ports{}, Log: slog.New(slog.DiscardHandler)}
+	shared := &conversation.Shared{Store: turn.Stateless{}, Runs: turn.Stateless{}, Log: slog.New(slog.DiscardHandler)}
 	c.Init(shared, &conversation.Request{Dialect: d, Envelope: intercept.Envelope{Method: "POST", Path: path, Body: slices.Clone(body)}})
 	if c.Begin(t.Context()) != nil {
 		return nil, false
 	}
-	r := results.Results{Conversation: &c, Recorder: stateless.Ports{}, Log: shared.Log}
+	r := results.Results{Conversation: &c, Recorder: turn.Stateless{}, Log: shared.Log}
 	if r.Judge(t.Context(), rules) != nil || r.Settle(t.Context()) != nil {
 		return nil, false
 	}

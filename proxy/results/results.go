@@ -1,6 +1,7 @@
-// Package results judges the results of tool calls in an agent's request before upstream reads
-// them: it denies and redacts some, finds what people have decided about others, and notes
-// what taints the run. It makes the requests to people; the turn waits for them.
+// Package results is pure where the turns, its user, wait: it judges the results of tool calls in an
+// agent's request before upstream reads them. It denies and redacts some, finds what people have
+// decided about others, and notes what taints the run. It makes the requests to people, also those
+// about calls (request.go); the turn waits for them.
 package results
 
 import (
@@ -21,7 +22,6 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/notice"
 	"github.com/heldcall/heldcall/intercept/toolresult"
-	"github.com/heldcall/heldcall/proxy/asking"
 	"github.com/heldcall/heldcall/proxy/conversation"
 )
 
@@ -46,7 +46,7 @@ type Results struct {
 	Conversation *conversation.Conversation
 	Recorder     Recorder
 	Log          *slog.Logger
-	MaxWait      time.Duration // see [asking.Request]
+	MaxWait      time.Duration // see [NewRequest]
 
 	rules    Rules
 	asked    []*askedResult      // that need a decision, each result once
@@ -188,7 +188,7 @@ func (r *Results) recordEvents(ctx context.Context) error {
 	}
 	for i, e := range r.events {
 		about := &r.events[i]
-		*about = conversation.NewEvent(r.Conversation, e.Type)
+		*about = r.Conversation.NewEvent(e.Type)
 		about.ToolCallID, about.ToolName, about.Rule, about.Outcome, about.Note = e.ToolCallID, e.ToolName, e.Rule, e.Outcome, e.Note
 		about.RequestID, about.ReviewerID, about.Channel, about.Action = e.RequestID, e.ReviewerID, e.Channel, e.Action
 	}
@@ -227,7 +227,7 @@ func (r *Results) newRequest(j *judgedResult) approvals.Request {
 	c := r.Conversation
 	call, _ := c.Judged.Call(j.index)
 	text := j.text()
-	q := asking.Request(c, approvals.KindResult, &j.verdict.Question, r.MaxWait)
+	q := NewRequest(c, approvals.KindResult, &j.verdict.Question, r.MaxWait)
 	q.ToolCallID, q.ToolName = j.sent.CallID, call.Name
 	q.Arguments, q.ArgsPreview = judge.ArgumentsValue(intercept.Call{Arguments: text, FreeText: true}), match.Preview(text)
 	q.Title = "May the model read the result of " + cmp.Or(call.Name, "a call") + "?"

@@ -10,7 +10,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
-	"github.com/heldcall/heldcall/proxy/offers"
+	"github.com/heldcall/heldcall/proxy/hosted"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -61,7 +61,7 @@ type Engine struct {
 	metrics       *metrics
 	Conversations conversation.Shared // not changed while turns run
 	opening       chan struct{}       // a place for each hold that is being recorded
-	Offers        offers.Offers
+	Offers        hosted.Offers
 
 	draining context.Context // ends when holds have to end
 	drain    context.CancelFunc
@@ -102,6 +102,3 @@ func (e *Engine) JudgeHosted(client string, who approvals.Principal, tool string
 	e.metrics.hosted.WithLabelValues(string(v.Said())).Inc()
 	return v
 }
-
-// FirstOffer implements [hosted.Engine].
-func (e *Engine) FirstOffer(key string) bool { return e.Offers.First(key) }

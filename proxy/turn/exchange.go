@@ -10,8 +10,6 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/exchange"
-	"github.com/heldcall/heldcall/proxy/leakcheck"
-	"github.com/heldcall/heldcall/proxy/mediatype"
 )
 
 // sendBefore sends the requests that have to come before. One whose subject upstream does
@@ -47,7 +45,7 @@ func (t *Turn) send() State {
 }
 
 // await waits one keep-alive period, or less: until the head of a continuation arrives.
-func await(t *Turn) State {
+func (t *Turn) await() State {
 	select {
 	case r := <-t.exchange.Pending:
 		t.exchange.Pending = nil
@@ -73,9 +71,9 @@ func (t *Turn) answered(r exchange.Reply) State {
 	switch {
 	case status == http.StatusPartialContent:
 		return t.output.fail(intercept.NotUnderstood("upstream sent 206 Partial Content"))
-	case !mediatype.IdentityEncoded(r.Response.ContentEncoding()):
+	case !exchange.IdentityEncoded(r.Response.ContentEncoding()):
 		return t.output.fail(intercept.NotUnderstood("it is compressed, although identity was asked for"))
-	case !mediatype.ASCIICompatible(r.Response.ContentType()):
+	case !exchange.ASCIICompatible(r.Response.ContentType()):
 		return t.output.fail(intercept.NotUnderstood("its character set is not UTF-8"))
 	}
 	if t.exchange.Count == 1 && !t.output.agent.Started() { // else people were asked about results
@@ -120,8 +118,8 @@ func (t *Turn) upstreamError(status int) State {
 		return t.output.fail(&intercept.Error{Code: intercept.CodeUpstreamCut, Reason: "the upstream's error was cut off or is too large", Err: err})
 	case !t.exchange.Readable(body) || !t.request.Dialect.SafeError(body):
 		return t.output.fail(intercept.NotUnderstood("it is an error (status %d) that could hold a call", status))
-	case leakcheck.Quotes(body, t.exchange.Next.Body, t.request.Envelope.Body):
-		return t.output.fail(leakcheck.WithoutQuotation(status, body))
+	case t.exchange.Quotes(body, t.request.Envelope.Body):
+		return t.output.fail(exchange.WithoutQuotation(status, body))
 	}
 	return t.output.passError(body)
 }
@@ -130,7 +128,7 @@ func (t *Turn) upstreamError(status int) State {
 func (t *Turn) read() State {
 	x := &t.exchange
 	body := x.Response
-	if !t.output.agent.Started() && !body.Buffered() && mediatype.IsEventStream(body.ContentType()) {
+	if !t.output.agent.Started() && !body.Buffered() && exchange.IsEventStream(body.ContentType()) {
 		t.output.agent.Start() // the agent need not wait for the first event to see the head
 		return Reading
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/packed"
-	"github.com/heldcall/heldcall/proxy/stateless"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -159,7 +158,7 @@ func answerTo(e intercept.Envelope, a fakemodel.Answer) canned {
 
 // stubGate is a gate without people.
 type stubGate struct {
-	stateless.Ports
+	Stateless
 	states map[string]approvals.RunState
 	at     time.Time // when runs were steered
 	failed error     // of Record

@@ -11,8 +11,6 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/notice"
-	"github.com/heldcall/heldcall/proxy/asking"
-	"github.com/heldcall/heldcall/proxy/ownstack"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -30,7 +28,7 @@ func (r *review) open(ctx context.Context) error {
 		return err
 	}
 	r.hold, r.parking = hold, parkedAt(r.asked, &r.engine.Limits, r.conversation.Request, time.Now())
-	if err := checkRequests(r, hold.Requests()); err != nil {
+	if err := r.checkRequests(hold.Requests()); err != nil {
 		return err
 	}
 	if r.engine.Held != nil {
@@ -164,7 +162,7 @@ func (t *Turn) judge() State {
 		return t.output.fail(intercept.NotUnderstood("a call contains the upstream's key"))
 	}
 	t.enterRun(true)
-	return ownstack.Run(func() State {
+	return onOwnStack(func() State {
 		if refusal := t.review.judgeCalls(t.ctx, calls, t.output.answer); refusal != nil {
 			return t.output.fail(refusal)
 		}
@@ -178,7 +176,7 @@ func (t *Turn) judge() State {
 // openingPlace waits until requests of the turn may be recorded, within ctx. done ends that. An
 // agent that disconnects during a write is noticed after it: requests are recorded and
 // cancelled, not half recorded.
-func openingPlace(t *Turn) (ctx context.Context, done func(), err error) {
+func (t *Turn) openingPlace() (ctx context.Context, done func(), err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), openTimeout)
 	select {
 	case t.engine.opening <- struct{}{}:
@@ -191,16 +189,16 @@ func openingPlace(t *Turn) (ctx context.Context, done func(), err error) {
 // ask waits until it may record the requests, and asks people: a burst of holds is
 // recorded by a few turns at a time, which bounds the memory that it needs.
 func (t *Turn) ask() State {
-	if refusal := asking.Reserve(t.review.requests, t.output.agent.Reserve); refusal != nil {
+	if refusal := reserve(t.review.requests, t.output.agent.Reserve); refusal != nil {
 		return t.output.fail(refusal)
 	}
 	t.exchange.Kept.Pack() // it may wait for its place
-	ctx, done, err := openingPlace(t)
+	ctx, done, err := t.openingPlace()
 	defer done()
 	if err != nil {
 		return t.output.storeFailed("open", err)
 	}
-	return ownstack.Run(func() State {
+	return onOwnStack(func() State {
 		t.engine.Gate.Prepare(t.review.requests)
 		if err := t.stored.keep(ctx); err != nil {
 			return t.output.storeFailed("open", err)

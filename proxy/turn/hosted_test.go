@@ -42,7 +42,7 @@ func TestHostedTools(t *testing.T) {
 			}
 			r := requestTo(responses.Dialect{}, "/responses", `{"model":"m","input":"do it","tools":[`+tt.tools+`]}`)
 			c := b.prepared(t, r)
-			tools := hosted.Tools{Engine: b.Engine, Conversation: c}
+			tools := hosted.Tools{Engine: b.Engine, Offers: &b.Offers, Conversation: c}
 			refusal := tools.Judge(t.Context(), c.Parsed)
 			if (refusal == nil) != (tt.refused == "") || (refusal != nil && refusal.Code != tt.refused) {
 				t.Errorf("refused with %v", refusal)

@@ -8,8 +8,6 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/exchange"
-	"github.com/heldcall/heldcall/proxy/leakcheck"
-	"github.com/heldcall/heldcall/proxy/mediatype"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -48,7 +46,7 @@ func (o *output) begin(pass func(intercept.Call) bool) {
 		Pass: pass, MaxBytes: limits.MaxBody, MaxContinuations: limits.MaxContinuations, TurnID: o.conversation.Request.Turn,
 		Offered: o.conversation.Offered.InAnswer(),
 		Quotes: func() func(failure []byte) bool {
-			return leakcheck.Hidden(o.exchange.Next.Body, o.conversation.Request.Envelope.Body)
+			return o.exchange.QuotationCheck(o.conversation.Request.Envelope.Body)
 		},
 	})
 }
@@ -132,7 +130,7 @@ func (o *output) passError(body []byte) State {
 func (o *output) fail(e *intercept.Error) State {
 	c := o.conversation
 	o.engine.metrics.failedClosed.WithLabelValues(string(e.Code)).Inc()
-	o.engine.Log.Warn("answer refused", "turn", c.Request.Turn, "session", c.KnownSession(), "code", e.Code, "error", conversation.Redact(c, e.Error()))
+	o.engine.Log.Warn("answer refused", "turn", c.Request.Turn, "session", c.KnownSession(), "code", e.Code, "error", c.Redact(e.Error()))
 	o.spans.Failed(e)
 	o.outcome = outcomeFailed
 	o.stored.again = o.stored.again || e.Repeatable()
@@ -141,7 +139,7 @@ func (o *output) fail(e *intercept.Error) State {
 		return Ended
 	}
 	last := o.answer.Fail(e)
-	if r := o.exchange.Response; !o.answer.Streamed() && (r == nil || !mediatype.IsEventStream(r.ContentType())) {
+	if r := o.exchange.Response; !o.answer.Streamed() && (r == nil || !exchange.IsEventStream(r.ContentType())) {
 		if e.Repeatable() {
 			o.broken = e
 			return Ended

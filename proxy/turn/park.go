@@ -31,7 +31,7 @@ func parkedAt(asked []*judgedCall, limits *Limits, c *Request, now time.Time) pa
 }
 
 // park ends the wait: calls on which people have not decided are parked.
-func park(t *Turn) State {
+func (t *Turn) park() State {
 	r := &t.review
 	requests := r.hold.Requests()
 	r.hold.Detach()
@@ -42,7 +42,7 @@ func park(t *Turn) State {
 	for _, j := range r.asked {
 		if j.outcome == approvals.OutcomeParked {
 			parked = append(parked, j)
-			notices = append(notices, parkedNotice(j))
+			notices = append(notices, j.parkedNotice())
 		}
 	}
 	for _, j := range parked {
@@ -52,7 +52,7 @@ func park(t *Turn) State {
 }
 
 // parkedNotice is the text for the user about a parked call.
-func parkedNotice(j *judgedCall) string {
+func (j *judgedCall) parkedNotice() string {
 	if j.request.Asks() {
 		return questions.ParkedNotice(j.request.ID)
 	}

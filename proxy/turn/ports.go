@@ -67,17 +67,6 @@ type Gate interface {
 	EnterRun(calls bool, entry func() runs.Entry) (leave func(approvals.Outcome))
 }
 
-// Hold is the wait for the requests of a turn. [gate.Hold] implements it.
-type Hold interface {
-	// Done is closed when every request is final, or when Err is not nil.
-	Done() <-chan struct{}
-	Err() error
-	Requests() []approvals.Request
-	Cancel(ctx context.Context, reason string) error
-	// Detach leaves the requests with the reviewers.
-	Detach()
-}
-
 // Candidate is a held turn that a repeated request may join.
 type Candidate = heldturns.Candidate
 

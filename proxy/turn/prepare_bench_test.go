@@ -13,7 +13,6 @@ import (
 	"github.com/heldcall/heldcall/intercept/responses"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/hosted"
-	"github.com/heldcall/heldcall/proxy/stateless"
 )
 
 // longRequests are requests as coding agents send them: 40 tools with 50 KB of schemas, and a history of 150 KB.
@@ -57,8 +56,8 @@ func BenchmarkPrepare(b *testing.B) {
 		}
 		body := fmt.Appendf(nil, `{"model":"m",%q:[%s,%s],"tools":[%s]}`, long.history, long.user, strings.Join(items, ","), strings.Join(tools, ","))
 		b.Run(long.dialect.Name(), func(b *testing.B) {
-			e := &Engine{Options: Options{Gate: stateless.Ports{}, Judge: func(string) Judge { return judgesNothing }}}
-			e.Conversations = conversation.Shared{Store: stateless.Ports{}, Runs: stateless.Ports{}}
+			e := &Engine{Options: Options{Gate: Stateless{}, Judge: func(string) Judge { return judgesNothing }}}
+			e.Conversations = conversation.Shared{Store: Stateless{}, Runs: Stateless{}}
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
 			for b.Loop() {

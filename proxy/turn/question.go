@@ -9,15 +9,14 @@ import (
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
-	"github.com/heldcall/heldcall/proxy/asking"
-	"github.com/heldcall/heldcall/proxy/conversation"
+	"github.com/heldcall/heldcall/proxy/results"
 )
 
 // newRequest is the request to people about one call: here the call of the wire becomes
 // the request of the domain.
 func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.Request {
 	c := r.conversation
-	q := asking.Request(c, approvals.KindPermission, &j.verdict, r.engine.Limits.MaxWait)
+	q := results.NewRequest(c, approvals.KindPermission, &j.verdict, r.engine.Limits.MaxWait)
 	q.ToolCallID, q.ToolName = j.call.ID, j.call.Name
 	q.Arguments, q.ArgsPreview = judge.ArgumentsValue(j.shown()), j.verdict.Preview
 	q.Title = cmp.Or(j.verdict.Title, approvals.DefaultTitle(j.call.Name))
@@ -25,7 +24,7 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 	q.Effects = j.verdict.Effects
 	q.Details.Confirm = j.verdict.Confirmation(j.call.Name)
 	q.Details.Window = j.verdict.Window && approvals.PermitsWindow(&q)
-	q.Context.AssistantText = asking.Excerpt(conversation.Redact(c, answer.Text()))
+	q.Context.AssistantText = results.Excerpt(c.Redact(answer.Text()))
 	q.Details.Flags = slices.Concat(j.call.Flags, q.Details.Flags)
 	q.Details.Commands, q.Details.Policy = j.verdict.Commands, j.policy
 	q.Details.FreeText, q.Details.Fixed, q.Details.Doubts = j.call.FreeText, j.call.ReadOnly, j.call.Ambiguous

@@ -17,7 +17,7 @@ import (
 // and the answer goes to the model as a denial does.
 
 // asks reports whether a call is a question to people.
-func asks(r *review, c intercept.Call) bool {
+func (r *review) asks(c intercept.Call) bool {
 	return r.conversation.Offered.Has(c) || (c.Hosted == "" && r.rules().AsksPeople(c.Name))
 }
 
@@ -26,13 +26,13 @@ func asks(r *review, c intercept.Call) bool {
 func (r *review) forcesQuestions() bool {
 	forced := r.conversation.Parsed.ForcedTools()
 	return len(forced) > 0 && !slices.ContainsFunc(forced, func(name string) bool {
-		return name == "" || !asks(r, intercept.Call{Name: name})
+		return name == "" || !r.asks(intercept.Call{Name: name})
 	})
 }
 
 // askQuestion makes the request about a call that asks people. One without a valid question,
 // and one that a person has refused to answer, is answered at once.
-func askQuestion(ctx context.Context, r *review, c intercept.Call, declined map[string]string, answer *intercept.Answer) *intercept.Error {
+func (r *review) askQuestion(ctx context.Context, c intercept.Call, declined map[string]string, answer *intercept.Answer) *intercept.Error {
 	j := &judgedCall{call: c, policy: r.rules().Name(), verdict: policy.QuestionVerdict()}
 	r.calls = append(r.calls, j)
 	r.engine.metrics.verdict(policy.Ask)

@@ -37,7 +37,7 @@ func (r *review) record(ctx context.Context, settled intercept.Resolution, passe
 	}
 	for _, c := range passed {
 		e := (&judgedCall{call: c, outcome: approvals.OutcomeAllowedByRule}).event(r.conversation, approvals.EventCallReleased)
-		e.Before, e.Note = json.RawMessage(conversation.Redact(r.conversation, string(judge.ArgumentsValue(c)))), "passed as it streamed" // in pieces
+		e.Before, e.Note = json.RawMessage(r.conversation.Redact(string(judge.ArgumentsValue(c)))), "passed as it streamed" // in pieces
 		events = append(events, e)
 	}
 	if len(events) == 0 {
@@ -95,7 +95,7 @@ func (j *judgedCall) appendEvents(events []approvals.Event, c *conversation.Conv
 
 // event is an entry about the call.
 func (j *judgedCall) event(c *conversation.Conversation, t approvals.EventType) approvals.Event {
-	e := conversation.NewEvent(c, t)
+	e := c.NewEvent(t)
 	e.ToolCallID, e.ToolName, e.Rule, e.Outcome = j.call.ID, j.call.Name, j.verdict.Rule, string(j.outcome)
 	e.FreeText, e.Doubts = j.call.FreeText, j.call.Ambiguous
 	if j.request != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/proxy/asking"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
@@ -161,7 +160,7 @@ func (p *repetition) choose(ctx context.Context, candidates []Candidate, left fu
 		}
 		held.Peer, held.IdempotencyKey = snapshot.Request.Peer, snapshot.Request.IdempotencyKey
 	}
-	return conversation.Joins(p.conversation, turns), nil
+	return p.conversation.Joins(turns), nil
 }
 
 // load reads the snapshot of a turn. One that cannot be decoded sets nothing.
@@ -189,7 +188,7 @@ func (p *repetition) endLeft(ctx context.Context, session []Candidate) {
 		}
 		var left conversation.Conversation
 		left.Init(&p.engine.Conversations, &s.Request)
-		if left.Restore(s.Conversation) != nil || !conversation.ContinuesPast(p.conversation, &left) {
+		if left.Restore(s.Conversation) != nil || !p.conversation.ContinuesPast(&left) {
 			continue
 		}
 		if err := p.engine.Keeper.Cancel(ctx, candidate.ID, approvals.CancelAgentGone); err != nil {
@@ -203,7 +202,7 @@ func (p *repetition) endLeft(ctx context.Context, session []Candidate) {
 func (p *repetition) restore(ctx context.Context, fingerprint string, c *claim) (*Turn, *intercept.Error) {
 	if !p.turn.output.agent.Reserve(len(c.text) + len(p.request.Envelope.Body)) {
 		p.turn.stored.detach(c.attachment)
-		return nil, asking.ErrOverloaded
+		return nil, ErrOverloaded
 	}
 	held, err := p.decode(ctx, c.id, fingerprint, c.text)
 	if err != nil {

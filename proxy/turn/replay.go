@@ -10,7 +10,7 @@ import (
 
 // replay reads the answers again, which restores the state of the answer, and sends the
 // agent the bytes that may pass.
-func replay(k *packed.Answers, t *Turn) error {
+func (t *Turn) replay(k *packed.Answers) error {
 	if len(k.Exchanges) == 0 {
 		return errors.New("it has no answer")
 	}
@@ -24,7 +24,7 @@ func replay(k *packed.Answers, t *Turn) error {
 		return t.passByName(c)
 	})
 	for i := range k.Exchanges {
-		if err := replayAnswer(&k.Exchanges[i], &t.output); err != nil {
+		if err := t.output.replay(&k.Exchanges[i]); err != nil {
 			return err
 		}
 	}
@@ -34,7 +34,7 @@ func replay(k *packed.Answers, t *Turn) error {
 	return nil
 }
 
-func replayAnswer(kept *packed.Answer, o *output) error {
+func (o *output) replay(kept *packed.Answer) error {
 	body, err := kept.Body.Bytes(packed.MaxAnswers)
 	if err != nil {
 		return err

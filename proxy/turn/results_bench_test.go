@@ -12,7 +12,6 @@ import (
 	"github.com/heldcall/heldcall/intercept/chat"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/results"
-	"github.com/heldcall/heldcall/proxy/stateless"
 )
 
 // judgesNothing are rules without rules about results.
@@ -34,8 +33,8 @@ func BenchmarkResults(b *testing.B) {
 	body.WriteString("]}")
 	for name, rules := range map[string]*judge.Rules{"judged": judge.NewRules(p), "without": judgesNothing} {
 		b.Run(name, func(b *testing.B) {
-			e := &Engine{Options: Options{Gate: stateless.Ports{}, Judge: func(string) Judge { return rules }}}
-			e.Conversations = conversation.Shared{Store: stateless.Ports{}, Runs: stateless.Ports{}}
+			e := &Engine{Options: Options{Gate: Stateless{}, Judge: func(string) Judge { return rules }}}
+			e.Conversations = conversation.Shared{Store: Stateless{}, Runs: Stateless{}}
 			b.SetBytes(int64(body.Len()))
 			for b.Loop() {
 				prepareResults(b, e, body.String())

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/notice"
-	"github.com/heldcall/heldcall/proxy/asking"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/parking"
+	"github.com/heldcall/heldcall/proxy/results"
 	"github.com/heldcall/heldcall/proxy/trace"
 )
 
@@ -25,7 +26,7 @@ type review struct {
 	calls    []*judgedCall       // in the order of [intercept.Answer.Calls]
 	asked    []*judgedCall       // those that people are asked about
 	requests []approvals.Request // about them, until they are recorded
-	hold     Hold                // nil when no people are asked
+	hold     *gate.Hold          // nil when no people are asked
 	parking  parking.Deadline    // of the hold
 	decided  time.Time           // when the last of them answered, zero for none
 	outcome  approvals.Outcome   // of the turn's last call that has ended, "" for none
@@ -39,7 +40,7 @@ func (r *review) rules() Judge { return r.engine.Judge(r.conversation.Request.Cl
 func (r *review) passByName(ctx context.Context, c intercept.Call) bool {
 	who := r.conversation.Identity()
 	verdict, ok := r.rules().AllowsByName(who.Principal, c)
-	if !ok || asks(r, c) || r.conversation.RunState() != approvals.RunRunning {
+	if !ok || r.asks(c) || r.conversation.RunState() != approvals.RunRunning {
 		return false
 	}
 	j := &judgedCall{call: c, verdict: verdict, outcome: approvals.OutcomeAllowedByRule}
@@ -72,8 +73,8 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 	}
 	rules, from := r.rules(), originOf(r.conversation)
 	for _, c := range calls {
-		if asks(r, c) {
-			if refusal := askQuestion(ctx, r, c, denials.Notes(), answer); refusal != nil {
+		if r.asks(c) {
+			if refusal := r.askQuestion(ctx, c, denials.Notes(), answer); refusal != nil {
 				return refusal
 			}
 			continue
@@ -105,7 +106,7 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 			if request == nil {
 				request = new(r.newRequest(j, answer))
 				if names := rules.Secrets(from, j.shown()); len(names) > 0 {
-					asking.ShowSecrets(request, names)
+					showSecrets(request, names)
 				}
 			}
 			r.asked, r.requests = append(r.asked, j), append(r.requests, *request)
@@ -151,7 +152,7 @@ func deniedAmong(calls []*judgedCall) conversation.Denied {
 				denied.Notes = make(map[string]string)
 			}
 			d, _ := j.decision()
-			denied.Notes[judge.Key(j.call)] = asking.Excerpt(d.Note)
+			denied.Notes[judge.Key(j.call)] = results.Excerpt(d.Note)
 		}
 	}
 	return denied

@@ -5,23 +5,21 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/proxy/asking"
-	"github.com/heldcall/heldcall/proxy/ownstack"
 )
 
 // askResults asks people about results, as [Turn.ask] does about calls.
-func askResults(t *Turn) State {
+func (t *Turn) askResults() State {
 	requests := t.results.Requests()
 	t.enterRun(true)
-	if refusal := asking.Reserve(requests, t.output.agent.Reserve); refusal != nil {
+	if refusal := reserve(requests, t.output.agent.Reserve); refusal != nil {
 		return t.output.fail(refusal)
 	}
-	ctx, done, err := openingPlace(t)
+	ctx, done, err := t.openingPlace()
 	defer done()
 	if err != nil {
 		return t.output.storeFailed("open", err)
 	}
-	return ownstack.Run(func() State {
+	return onOwnStack(func() State {
 		t.engine.Gate.Prepare(requests)
 		if refusal := t.results.Opening(ctx); refusal != nil {
 			return t.output.fail(refusal)
@@ -48,10 +46,10 @@ func askResults(t *Turn) State {
 // screen waits one keep-alive period, or less: until people have decided about the results,
 // the agent disconnects, or heldcall stops. Undecided requests stay with the reviewers: the
 // agent's next request finds them.
-func screen(t *Turn) State {
+func (t *Turn) screen() State {
 	select {
 	case <-t.screening.Done():
-		return screened(t)
+		return t.screened()
 	case <-t.engine.draining.Done():
 		return t.output.shutDown()
 	case <-t.ctx.Done():
@@ -76,7 +74,7 @@ func (o *output) await() {
 }
 
 // screened does what people have decided about the results.
-func screened(t *Turn) State {
+func (t *Turn) screened() State {
 	requests, err := t.screening.Requests(), t.screening.Err()
 	t.screening = nil
 	for i := range requests {

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 // insertSecrets gives the calls that the agent gets the values of their secrets: those that
 // policy or the approval of the call permits. Other handles stay. A call whose value would
 // change more than one literal is denied.
-func insertSecrets(r *review) {
+func (r *review) insertSecrets() {
 	if len(r.calls) == 0 {
 		return // and the history is not read
 	}
@@ -53,4 +54,11 @@ func (j *judgedCall) consented(name string) bool {
 	}
 	return slices.Contains(j.request.Details.Secrets, name) ||
 		(d.Action == approvals.ActionModifyArgs && !slices.Contains(handles.Names(j.call.Arguments, j.call.FreeText), name))
+}
+
+// showSecrets names the secrets of a call in the request about it. Approval gives the call
+// their values, so that silence does not approve it.
+func showSecrets(q *approvals.Request, names []string) {
+	q.Details.Secrets, q.OnTimeout = names, approvals.OnTimeoutDeny
+	q.Details.Flags = append(slices.Clip(q.Details.Flags), fmt.Sprintf("If it is approved, the agent gets the value of the secret %s in place of its handle.", strings.Join(names, ", ")))
 }

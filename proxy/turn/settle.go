@@ -22,7 +22,7 @@ func (t *Turn) settle() State {
 	case err != nil:
 		return t.output.storeFailed("record", err)
 	}
-	insertSecrets(&t.review)
+	t.review.insertSecrets()
 	t.review.endAfterDenials()
 	rulings := t.review.rulings()
 	settled, err := t.output.answer.Resolve(rulings)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
@@ -80,7 +81,7 @@ func (t *Turn) Snapshot() (*Snapshot, error) {
 type Restored struct {
 	Agent    Agent
 	Upstream Upstream
-	Hold     Hold // for its requests, in the state Waiting
+	Hold     *gate.Hold // for its requests, in the state Waiting
 	Spans    *trace.Spans
 	Dialect  intercept.Dialect // of the snapshot's name
 }
@@ -105,11 +106,11 @@ func (e *Engine) Restore(ctx context.Context, s *Snapshot, with Restored) (*Turn
 	if t.hosted.Approval = s.Approval; s.Approval {
 		t.conversation.Parsed.RequireApproval()
 	}
-	if err := replay(&s.Answers, t); err != nil {
+	if err := t.replay(&s.Answers); err != nil {
 		return nil, fmt.Errorf("restore turn %s: %w", request.Turn, err)
 	}
 	t.review.restore(s, with.Hold)
-	if err := checkCalls(&t.review, s.State, t.output.answer.Calls()); err != nil {
+	if err := t.review.checkCalls(s.State, t.output.answer.Calls()); err != nil {
 		return nil, fmt.Errorf("restore turn %s: %w", request.Turn, err)
 	}
 	return t, nil
@@ -124,7 +125,7 @@ func (s *Snapshot) unpackRequest(d intercept.Dialect, limit int) (err error) {
 
 // checkCalls compares restored calls with those of the answer, and the requests with the calls:
 // a call must never be released by the decision on another one.
-func checkCalls(r *review, s State, calls []intercept.Call) error {
+func (r *review) checkCalls(s State, calls []intercept.Call) error {
 	if s == Judging {
 		return nil // they are judged again
 	}
@@ -133,9 +134,9 @@ func checkCalls(r *review, s State, calls []intercept.Call) error {
 	}
 	switch {
 	case s == Asking:
-		return checkRequests(r, r.requests)
+		return r.checkRequests(r.requests)
 	case r.hold != nil:
-		return checkRequests(r, r.hold.Requests())
+		return r.checkRequests(r.hold.Requests())
 	case s == Waiting, s == Deciding:
 		return errors.New("it has no requests")
 	}
@@ -143,7 +144,7 @@ func checkCalls(r *review, s State, calls []intercept.Call) error {
 }
 
 // checkRequests compares requests with the calls that they are about.
-func checkRequests(r *review, requests []approvals.Request) error {
+func (r *review) checkRequests(requests []approvals.Request) error {
 	if len(requests) != len(r.asked) {
 		return errors.New("its requests are about other calls")
 	}
@@ -158,7 +159,7 @@ func checkRequests(r *review, requests []approvals.Request) error {
 }
 
 // restore takes over the calls of a snapshot.
-func (r *review) restore(s *Snapshot, hold Hold) {
+func (r *review) restore(s *Snapshot, hold *gate.Hold) {
 	r.requests, r.decided, r.hold = s.Requests, s.Decided, hold
 	rules, from := r.rules(), originOf(r.conversation)
 	for _, one := range s.Calls {

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/runs"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
@@ -43,7 +44,7 @@ type Turn struct {
 	hosted       hosted.Tools
 	exchange     exchange.Exchange
 	results      results.Results
-	screening    Hold // about results; nil when no people are asked about any
+	screening    *gate.Hold // about results; nil when no people are asked about any
 	review       review
 	output       output
 	stored       stored
@@ -61,7 +62,7 @@ func (e *Engine) New(ctx context.Context, r *Request, agent Agent, up Upstream, 
 	c := &t.conversation
 	c.Init(&e.Conversations, r)
 	t.stored.turn = t
-	t.hosted = hosted.Tools{Engine: e, Conversation: c}
+	t.hosted = hosted.Tools{Engine: e, Offers: &e.Offers, Conversation: c}
 	t.exchange = exchange.Exchange{Upstream: up}
 	if e.Keeper != nil {
 		t.exchange.Kept = packed.NewAnswers(agent.Reserve)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/packed"
 	"github.com/valyala/fasthttp"
 )
 
@@ -191,16 +192,9 @@ func redirectsElsewhere(lower, v []byte) bool {
 	return false
 }
 
-// HeadWriter takes the head of an answer. [fasthttp.ResponseHeader] implements it.
-type HeadWriter = interface {
-	SetStatusCode(code int)
-	SetStatusMessage(message []byte)
-	AddBytesKV(name, value []byte)
-}
-
 // CopyResponseHead copies the upstream's head, without the key that it may quote and, on
 // a gated route, without headers that send the agent elsewhere. It copies no framing.
-func (u *heads) CopyResponseHead(to HeadWriter, from *fasthttp.ResponseHeader, gated bool) {
+func (u *heads) CopyResponseHead(to packed.HeadWriter, from *fasthttp.ResponseHeader, gated bool) {
 	to.SetStatusCode(from.StatusCode())
 	if message := from.StatusMessage(); !bytes.Equal(message, []byte(fasthttp.StatusMessage(from.StatusCode()))) {
 		to.SetStatusMessage(u.Redactor.Redact(message))

@@ -1,6 +1,6 @@
-// Package upstream is the data plane's leg to a model API: connections that are kept,
-// the heads of requests and answers, bodies as they arrive, and the redaction of the
-// configured key. It depends on no dialect.
+// Package upstream hides the HTTP client and the sockets of the data plane's leg to a model API:
+// connections that are kept, the heads of requests and answers, bodies as they arrive, and the
+// redaction of the configured key. It depends on no dialect.
 package upstream
 
 import (
@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/heldcall/heldcall/proxy/packed"
 	"github.com/valyala/fasthttp"
 )
 
@@ -104,7 +105,9 @@ func (r *Response) ContentType() []byte { return r.Head.ContentType() }
 func (r *Response) ContentEncoding() []byte { return r.Head.ContentEncoding() }
 
 // CopyHead copies the head as CopyResponseHead does.
-func (r *Response) CopyHead(to HeadWriter) { r.heads.CopyResponseHead(to, r.Head, r.gated != nil) }
+func (r *Response) CopyHead(to packed.HeadWriter) {
+	r.heads.CopyResponseHead(to, r.Head, r.gated != nil)
+}
 
 // responseHeads are used again: a new one needs an allocation or two a header.
 var responseHeads = sync.Pool{New: func() any { return new(fasthttp.ResponseHeader) }}

@@ -1,6 +1,4 @@
-// Package asking makes requests to people of calls and of results, with who may decide them and
-// until when.
-package asking
+package results
 
 import (
 	"fmt"
@@ -11,14 +9,13 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
-	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
 )
 
-// Request returns a request of a kind, made now by the verdict of a policy. It contains the
+// NewRequest returns a request to people of a kind, about a call or a result, made now by the verdict of a policy. It contains the
 // cause of a tainted run. The subject is missing: the call, and the texts about it. maxWait is
 // the longest time that people have; 0: as long as the policy allows.
-func Request(c *conversation.Conversation, kind approvals.Kind, v *policy.Verdict, maxWait time.Duration) approvals.Request {
+func NewRequest(c *conversation.Conversation, kind approvals.Kind, v *policy.Verdict, maxWait time.Duration) approvals.Request {
 	who, now := c.Identity(), time.Now().UTC()
 	q := approvals.Request{
 		Kind: kind, Principal: who.Principal, SessionID: who.Session, RunID: who.Run,
@@ -52,36 +49,6 @@ func escalation(e rule.Escalation, now time.Time) *approvals.Escalation {
 		return nil
 	}
 	return &approvals.Escalation{At: now.Add(e.After), To: e.To}
-}
-
-const (
-	// maxRequestBytes bounds the size of the requests about one answer: they are recorded,
-	// published and shown many times.
-	maxRequestBytes = 8 << 20
-	// bytesRecording is about how many bytes of memory a byte of a request takes while it
-	// is recorded.
-	bytesRecording = 8
-	// freeRequestBytes is the size of requests that need no reservation.
-	freeRequestBytes = 16 << 10
-)
-
-// ErrOverloaded refuses requests for which there is no memory.
-var ErrOverloaded = &intercept.Error{Code: intercept.CodeOverloaded, Reason: "the requests being served need all of proxy.memory; send the request again later"}
-
-// Reserve reserves memory for requests that are about to be recorded. Memory reports whether
-// there are n more bytes.
-func Reserve(requests []approvals.Request, memory func(n int) bool) *intercept.Error {
-	size := 0
-	for i := range requests {
-		size += requests[i].Size()
-	}
-	if size > maxRequestBytes {
-		return &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: fmt.Sprintf("its calls need %d bytes to be shown to reviewers, the limit is %d; none of it is released", size, maxRequestBytes)}
-	}
-	if size > freeRequestBytes && !memory(size*bytesRecording) {
-		return ErrOverloaded
-	}
-	return nil
 }
 
 // excerptLength is how much of the texts of user and model a request contains: enough to

@@ -1,4 +1,4 @@
-package route
+package proxy
 
 import (
 	"errors"
@@ -9,11 +9,11 @@ import (
 
 var errPath = errors.New("the path has an encoding that servers read in different ways")
 
-// NormalPath returns a path in its one spelling: percent-escapes undone, empty and dot
+// normalPath returns a path in its one spelling: percent-escapes undone, empty and dot
 // segments resolved, path parameters (;x) and a trailing slash removed. It is
 // done once, before routing, and the result goes upstream, so that no spelling of a
 // gated route is another route there. A path that is still ambiguous is an error.
-func NormalPath(raw string) (string, error) {
+func normalPath(raw string) (string, error) {
 	if !strings.HasPrefix(raw, "/") {
 		return "", errPath
 	}
@@ -23,7 +23,7 @@ func NormalPath(raw string) (string, error) {
 	return resolve(raw)
 }
 
-// resolve is [NormalPath] of a path that may need it.
+// resolve is [normalPath] of a path that may need it.
 func resolve(raw string) (string, error) {
 	decoded, err := unescape(raw)
 	if err != nil {

@@ -1,25 +1,25 @@
-package ownstack
+package turn
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestRun(t *testing.T) {
-	if got := Run(func() int { return 7 }); got != 7 {
+func TestOnOwnStack(t *testing.T) {
+	if got := onOwnStack(func() int { return 7 }); got != 7 {
 		t.Errorf("it returns %d", got)
 	}
 }
 
 // A fault must end in the caller's own recover, which fails closed, and not end the program.
-func TestRunPanics(t *testing.T) {
+func TestOnOwnStackPanics(t *testing.T) {
 	defer func() {
 		fault, _ := recover().(string)
 		if !strings.HasPrefix(fault, "out of order") || !strings.Contains(fault, "faultyStep") {
 			t.Errorf("recovered %q, want the fault and where it was", fault)
 		}
 	}()
-	Run(faultyStep)
+	onOwnStack(faultyStep)
 	t.Error("it continued")
 }
 

@@ -1,6 +1,4 @@
-// Package route finds where a request goes: which upstream, and which dialect gates it.
-// A request whose path is not known to be harmless goes nowhere.
-package route
+package proxy
 
 import (
 	"fmt"
@@ -36,62 +34,59 @@ var ungated = []struct{ methods, pattern string }{
 	{"GET POST DELETE", "/conversations/*"},
 }
 
-// Unknown is the label of a request whose upstream is not known.
-const Unknown = "unknown"
+// unknownRoute is the label of a request whose upstream is not known.
+const unknownRoute = "unknown"
 
-// Route is where a request goes.
-type Route struct {
-	Upstream *upstream.Client
-	Dialect  intercept.Dialect // nil: the route carries no calls
-	Path     string            // normalised, after the upstream's prefix
-	Label    string            // for metrics: a dialect's name, ungated, allowed, refused or Unknown
+// route is where a request goes. A request whose path is not known to be harmless goes nowhere.
+type route struct {
+	upstream *upstream.Client
+	dialect  intercept.Dialect // nil: the route carries no calls
+	path     string            // normalised, after the upstream's prefix
+	label    string            // for metrics: a dialect's name, ungated, allowed, refused or unknownRoute
 }
 
-// Router finds routes. It is immutable.
-type Router struct {
+// router finds routes. It is immutable.
+type router struct {
 	upstreams []*upstream.Client // longest prefix first
 	dialects  []intercept.Dialect
 	allowed   []string
 }
 
-// New makes a router. allowed are further patterns of paths that carry no calls, with
+// newRouter makes a router. allowed are further patterns of paths that carry no calls, with
 // or without an upstream's prefix.
-func New(upstreams []*upstream.Client, dialects []intercept.Dialect, allowed []string) *Router {
+func newRouter(upstreams []*upstream.Client, dialects []intercept.Dialect, allowed []string) *router {
 	sorted := slices.Clone(upstreams)
 	slices.SortStableFunc(sorted, func(a, b *upstream.Client) int { return len(b.Prefix) - len(a.Prefix) })
-	return &Router{sorted, dialects, allowed}
+	return &router{sorted, dialects, allowed}
 }
 
-// Upstreams returns all upstreams. The slice must not be changed.
-func (r *Router) Upstreams() []*upstream.Client { return r.upstreams }
-
-// Find routes a path as [NormalPath] returns it. Letter case does not matter for a
+// find routes a path as [normalPath] returns it. Letter case does not matter for a
 // gated route, whose canonical spelling goes upstream. The error refuses the request.
-func (r *Router) Find(method, path string) (Route, *intercept.Error) {
+func (r *router) find(method, path string) (route, *intercept.Error) {
 	u, rest, ok := r.upstream(path)
 	if !ok {
-		return Route{Label: Unknown}, &intercept.Error{
+		return route{label: unknownRoute}, &intercept.Error{
 			Code:   intercept.CodeRouteNotGated,
 			Reason: fmt.Sprintf("no upstream for this path; use http://HOST:PORT and one of: %s", strings.Join(r.prefixes(), ", ")),
 		}
 	}
 	for _, d := range r.dialects {
 		if canonical, ok := d.Gates(method, rest); ok {
-			return Route{u, d, canonical, d.Name()}, nil
+			return route{u, d, canonical, d.Name()}, nil
 		}
 	}
 	plain := withoutDeployment(rest)
-	for _, known := range ungated {
-		if match(known.pattern, plain) && slices.Contains(strings.Fields(known.methods), method) && !strings.Contains(rest, ":") && !r.gatedOtherwise(u.BasePath+rest, http.MethodPost) {
-			return Route{u, nil, rest, "ungated"}, nil
+	for _, group := range ungated {
+		if matches(group.pattern, plain) && slices.Contains(strings.Fields(group.methods), method) && !strings.Contains(rest, ":") && !r.gatedOtherwise(u.BasePath+rest, http.MethodPost) {
+			return route{u, nil, rest, "ungated"}, nil
 		}
 	}
 	for _, pattern := range r.allowed {
-		if (match(pattern, rest) || match(pattern, path)) && !r.gatedOtherwise(u.BasePath+rest, http.MethodPost, http.MethodGet) {
-			return Route{u, nil, rest, "allowed"}, nil
+		if (matches(pattern, rest) || matches(pattern, path)) && !r.gatedOtherwise(u.BasePath+rest, http.MethodPost, http.MethodGet) {
+			return route{u, nil, rest, "allowed"}, nil
 		}
 	}
-	return Route{Upstream: u, Label: "refused"}, &intercept.Error{
+	return route{upstream: u, label: "refused"}, &intercept.Error{
 		Code:   intercept.CodeRouteNotGated,
 		Reason: "this route can carry tool calls that heldcall does not gate, or is unknown to it; if it carries none, add its path to proxy.routes.allow",
 	}
@@ -100,7 +95,7 @@ func (r *Router) Find(method, path string) (Route, *intercept.Error) {
 // gatedOtherwise reports whether a dialect gates the path, as it is upstream, under one of
 // the methods. No setting lets such a path pass with another method, or because a part of
 // it is in the upstream's URL.
-func (r *Router) gatedOtherwise(path string, methods ...string) bool {
+func (r *router) gatedOtherwise(path string, methods ...string) bool {
 	for _, d := range r.dialects {
 		for _, method := range methods {
 			if _, gated := d.Gates(method, path); gated {
@@ -126,7 +121,7 @@ func withoutDeployment(path string) string {
 }
 
 // upstream finds the upstream with the longest prefix of whole segments.
-func (r *Router) upstream(path string) (u *upstream.Client, rest string, ok bool) {
+func (r *router) upstream(path string) (u *upstream.Client, rest string, ok bool) {
 	for _, u := range r.upstreams {
 		if rest, ok := cutPrefix(path, u.Prefix); ok {
 			return u, rest, true
@@ -143,14 +138,14 @@ func cutPrefix(path, prefix string) (rest string, ok bool) {
 	return rest, rest == "" || rest[0] == '/'
 }
 
-func (r *Router) prefixes() (list []string) {
+func (r *router) prefixes() (list []string) {
 	for _, u := range r.upstreams {
 		list = append(list, u.Prefix+"/")
 	}
 	return list
 }
 
-func match(pattern, path string) bool {
+func matches(pattern, path string) bool {
 	ok, err := doublestar.Match(pattern, path)
 	return ok && err == nil
 }

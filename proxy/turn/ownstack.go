@@ -1,17 +1,16 @@
-// Package ownstack runs functions that need a deep stack.
-package ownstack
+package turn
 
 import (
 	"fmt"
 	"runtime/debug"
 )
 
-// Run calls step on a goroutine of its own, waits for it and returns its result. Judging and
+// onOwnStack calls step on a goroutine of its own, waits for it and returns its result. Judging and
 // recording calls need a deep stack, which stays as large until the next garbage
 // collection, and there are few of those while all turns wait for people. So that stack
 // ends with its goroutine, and the one that waits stays small. A panic in it is raised
 // again here.
-func Run[T any](step func() T) (result T) {
+func onOwnStack[T any](step func() T) (result T) {
 	var fault any
 	done := make(chan struct{})
 	go func() {

@@ -1,4 +1,4 @@
-package leakcheck
+package exchange
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ func TestQuotesHidden(t *testing.T) {
 		"a long text of its own": {body: bytes.Repeat([]byte("x"), maxSearched+1), sent: agents},
 		"a long text":            {body: bytes.Repeat([]byte("x"), maxSearched+1), sent: sent, want: true},
 	} {
-		if got := Quotes(tt.body, tt.sent, agents); got != tt.want {
+		if got := quotesHidden(tt.body, tt.sent, agents); got != tt.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
@@ -51,8 +51,8 @@ func TestWithoutQuotation(t *testing.T) {
 func TestStatusText(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]string{http.StatusTooManyRequests: "Too Many Requests", 529: "status 529"} {
-		if e := WithoutQuotation(status, nil); StatusText(status) != want || !strings.Contains(e.Reason, "("+want+")") {
-			t.Errorf("%d: %q, %s", status, StatusText(status), e.Reason)
+		if e := WithoutQuotation(status, nil); statusText(status) != want || !strings.Contains(e.Reason, "("+want+")") {
+			t.Errorf("%d: %q, %s", status, statusText(status), e.Reason)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func TestMessage(t *testing.T) {
 		`<html>`:                                                               "",
 		"{\"error\":{\"message\":\"a\xff\"}}":                                  ": a\uFFFD",
 	} {
-		if got := Message([]byte(body), []byte(sent), []byte(agents)); got != want {
+		if got := message([]byte(body), []byte(sent), []byte(agents)); got != want {
 			t.Errorf("%s: %q, want %q", body, got, want)
 		}
 	}

@@ -1,6 +1,4 @@
-// Package mediatype reads the Content-Type and Content-Encoding of messages as far as heldcall
-// decides on them.
-package mediatype
+package exchange
 
 import (
 	"bytes"

@@ -1,6 +1,4 @@
-// Package offers counts the requests that offer the model tools, and remembers which tools
-// they have offered.
-package offers
+package hosted
 
 import (
 	"cmp"
@@ -46,9 +44,9 @@ func (o *Offers) Requests() (requests, offering int) {
 	return int(o.requests.Load()), int(o.offering.Load())
 }
 
-// First reports whether a hosted tool is offered for the first time in its run: the key is
+// isFirst reports whether a hosted tool is offered for the first time in its run: the key is
 // of both.
-func (o *Offers) First(key string) bool { return o.tools.first(key) }
+func (o *Offers) isFirst(key string) bool { return o.tools.first(key) }
 
 // seen remembers keys.
 type seen struct {

@@ -1,7 +1,4 @@
-// Package leakcheck finds errors of an upstream that quote what is hidden from the agent.
-// Servers that check requests quote them in their errors: where heldcall has put back what
-// the agent must not see, or has sent the model a denial, such an error is not passed on.
-package leakcheck
+package exchange
 
 import (
 	"bytes"
@@ -26,22 +23,32 @@ const maxSearched = 256 << 10
 
 type sequence [sequenceLength]byte
 
-// Quotes reports whether an upstream's error quotes parts of the request that
-// upstream got that are not in the one of the agent.
-func Quotes(body, sent, agents []byte) bool {
+// Servers that check requests quote them in their errors: where heldcall has put back what the
+// agent must not see, or has sent the model a denial, such an error is not passed on.
+
+// Quotes reports whether an upstream's error quotes parts of the last request that are not in the
+// agent's.
+func (x *Exchange) Quotes(failure, agents []byte) bool {
+	return quotesHidden(failure, x.Next.Body, agents)
+}
+
+// QuotationCheck returns [Exchange.Quotes] for the errors of an answer, nil if nothing is hidden:
+// upstream has got the request of the agent.
+func (x *Exchange) QuotationCheck(agents []byte) func(failure []byte) bool {
+	sent := x.Next.Body
+	if bytes.Equal(agents, sent) {
+		return nil
+	}
+	return func(failure []byte) bool { return quotesHidden(failure, sent, agents) }
+}
+
+// quotesHidden reports whether an error quotes parts of the sent request that are not in the
+// agent's.
+func quotesHidden(body, sent, agents []byte) bool {
 	if len(body) == 0 || bytes.Equal(agents, sent) {
 		return false
 	}
 	return len(body) > maxSearched || quotes(body, sent, agents)
-}
-
-// Hidden returns [Quotes] for the errors of an answer, nil if nothing is hidden: upstream has got the
-// request of the agent.
-func Hidden(sent, agents []byte) func(failure []byte) bool {
-	if bytes.Equal(agents, sent) {
-		return nil
-	}
-	return func(failure []byte) bool { return Quotes(failure, sent, agents) }
 }
 
 // quotes reports whether text and from have letters and digits in a row in common that
@@ -80,26 +87,26 @@ func eachSequence(text []byte, visit func(sequence)) {
 	}
 }
 
-// maxMessage is the longest message of an error that [Message] returns, in bytes.
+// maxMessage is the longest message of an error that [message] returns, in bytes.
 const maxMessage = 2000
 
-// Message returns the message of an upstream's error, after ": ", for an error that heldcall
+// message returns the message of an upstream's error, after ": ", for an error that heldcall
 // writes itself. It returns "" if there is none, if it is too long, or if the error quotes parts
 // of the sent request that are not in the agent's.
-func Message(body, sent, agents []byte) string {
-	message := gjson.GetBytes(body, "error.message").Str
-	if message == "" || len(message) > maxMessage || !gjson.ValidBytes(body) || Quotes(body, sent, agents) {
+func message(body, sent, agents []byte) string {
+	text := gjson.GetBytes(body, "error.message").Str
+	if text == "" || len(text) > maxMessage || !gjson.ValidBytes(body) || quotesHidden(body, sent, agents) {
 		return ""
 	}
-	return ": " + strings.ToValidUTF8(message, "\uFFFD")
+	return ": " + strings.ToValidUTF8(text, "\uFFFD")
 }
 
 // plainCode is what an error may call itself.
 var plainCode = regexp.MustCompile(`^[a-z_]{1,64}$`)
 
-// StatusText is the name of a status, or its number if it has none, such as 529 of a provider
+// statusText is the name of a status, or its number if it has none, such as 529 of a provider
 // that is overloaded.
-func StatusText(status int) string {
+func statusText(status int) string {
 	return cmp.Or(http.StatusText(status), "status "+strconv.Itoa(status))
 }
 
@@ -115,6 +122,6 @@ func WithoutQuotation(status int, body []byte) *intercept.Error {
 	}
 	return &intercept.Error{
 		Code: intercept.CodeUpstreamUnreachable, HTTP: status,
-		Reason: "the upstream refused the request (" + StatusText(status) + named + "); its error text was withheld: it quotes content that is hidden from the agent",
+		Reason: "the upstream refused the request (" + statusText(status) + named + "); its error text was withheld: it quotes content that is hidden from the agent",
 	}
 }

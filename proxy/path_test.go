@@ -1,4 +1,4 @@
-package route
+package proxy
 
 import (
 	"strings"
@@ -32,7 +32,7 @@ func TestNormalPath(t *testing.T) {
 		{"/v1/%23", ""},
 	}
 	for _, tt := range tests {
-		got, err := NormalPath(tt.in)
+		got, err := normalPath(tt.in)
 		if got != tt.want || (err != nil) != (tt.want == "") {
 			t.Errorf("%q: got %q, %v, want %q", tt.in, got, err, tt.want)
 		}
@@ -45,14 +45,14 @@ func FuzzNormalPath(f *testing.F) {
 		f.Add(in)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
-		path, err := NormalPath(in)
+		path, err := normalPath(in)
 		if resolved, failed := resolve(in); isNormal(in) && (resolved != in || failed != nil) {
 			t.Fatalf("%q is not its own normal form, which is %q, %v", in, resolved, failed)
 		}
 		if err != nil {
 			return
 		}
-		if again, err := NormalPath(path); err != nil || again != path {
+		if again, err := normalPath(path); err != nil || again != path {
 			t.Fatalf("%q becomes %q, and that %q, %v", in, path, again, err)
 		}
 		if strings.ContainsAny(path, "%;\\ ") || strings.Contains(path, "//") || strings.Contains(path+"/", "/../") || strings.Contains(path+"/", "/./") {

@@ -1,4 +1,4 @@
-package route
+package proxy
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 	"github.com/heldcall/heldcall/proxy/upstream"
 )
 
-func newRouter(t *testing.T, allowed ...string) *Router {
+func testRouter(t *testing.T, allowed ...string) *router {
 	t.Helper()
 	var upstreams []*upstream.Client
 	for _, c := range []upstream.Config{
@@ -26,7 +26,7 @@ func newRouter(t *testing.T, allowed ...string) *Router {
 		}
 		upstreams = append(upstreams, u)
 	}
-	return New(upstreams, []intercept.Dialect{chat.Dialect{}, responses.Dialect{}, messages.Dialect{}}, allowed)
+	return newRouter(upstreams, []intercept.Dialect{chat.Dialect{}, responses.Dialect{}, messages.Dialect{}}, allowed)
 }
 
 func TestFind(t *testing.T) {
@@ -42,8 +42,8 @@ func TestFind(t *testing.T) {
 		{"POST", "/v1/messages", nil, "messages", "/v1", "/messages"},
 		{"POST", "/v1/beta/chat/completions", nil, "chat", "/v1/beta", "/chat/completions"},
 		{"POST", "/v1/betas/embeddings", nil, "refused", "/v1", ""},
-		{"POST", "/v10/chat/completions", nil, Unknown, "", ""},
-		{"POST", "/", nil, Unknown, "", ""},
+		{"POST", "/v10/chat/completions", nil, unknownRoute, "", ""},
+		{"POST", "/", nil, unknownRoute, "", ""},
 
 		{"GET", "/v1/models", nil, "ungated", "/v1", "/models"},
 		{"GET", "/v1/models/org/name", nil, "ungated", "/v1", "/models/org/name"},
@@ -65,18 +65,18 @@ func TestFind(t *testing.T) {
 		{"POST", "/chat/completions", []string{"/**"}, "refused", "/chat", ""},
 		{"POST", "/v1/other", []string{"["}, "refused", "/v1", ""},
 	} {
-		got, refusal := newRouter(t, tt.allowed...).Find(tt.method, tt.path)
+		got, refusal := testRouter(t, tt.allowed...).find(tt.method, tt.path)
 		prefix := ""
-		if got.Upstream != nil {
-			prefix = got.Upstream.Prefix
+		if got.upstream != nil {
+			prefix = got.upstream.Prefix
 		}
-		if got.Label != tt.label || prefix != tt.prefix || got.Path != tt.going {
-			t.Errorf("%s %s, allowed %v: got %s at %q, %q; want %s at %q, %q", tt.method, tt.path, tt.allowed, got.Label, prefix, got.Path, tt.label, tt.prefix, tt.going)
+		if got.label != tt.label || prefix != tt.prefix || got.path != tt.going {
+			t.Errorf("%s %s, allowed %v: got %s at %q, %q; want %s at %q, %q", tt.method, tt.path, tt.allowed, got.label, prefix, got.path, tt.label, tt.prefix, tt.going)
 		}
-		if refused := tt.label == "refused" || tt.label == Unknown; refused != (refusal != nil) || (refused && refusal.Code != intercept.CodeRouteNotGated) {
+		if refused := tt.label == "refused" || tt.label == unknownRoute; refused != (refusal != nil) || (refused && refusal.Code != intercept.CodeRouteNotGated) {
 			t.Errorf("%s %s: %v", tt.method, tt.path, refusal)
 		}
-		if gated := got.Dialect != nil; gated != (tt.label == "chat" || tt.label == "responses" || tt.label == "messages") {
+		if gated := got.dialect != nil; gated != (tt.label == "chat" || tt.label == "responses" || tt.label == "messages") {
 			t.Errorf("%s %s: gated %t", tt.method, tt.path, gated)
 		}
 	}
@@ -84,7 +84,7 @@ func TestFind(t *testing.T) {
 
 // The error names what base_url may end in.
 func TestFindNamesThePrefixes(t *testing.T) {
-	_, refusal := newRouter(t).Find("POST", "/elsewhere")
+	_, refusal := testRouter(t).find("POST", "/elsewhere")
 	if refusal == nil || !strings.Contains(refusal.Reason, "/v1/beta/, /azure/, /chat/, /v1/") {
 		t.Errorf("got %v", refusal)
 	}
