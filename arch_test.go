@@ -164,6 +164,7 @@ var floors = [][]string{
 		"internal/testing/clients/...",
 		"internal/testing/conformance",
 		"internal/testing/faults",
+		"internal/testing/runtests",
 		"internal/testing/ui",
 	},
 }
