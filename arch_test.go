@@ -82,6 +82,7 @@ var floors = [][]string{
 		"console/sessions",
 		"intercept",
 		"internal/schema",
+		"internal/testing/memstore",
 		"internal/testing/natscluster",
 		"notify/shoutrrr",
 		"notify/slack",

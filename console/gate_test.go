@@ -17,13 +17,13 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
-	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/console"
 	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/console/problem"
+	"github.com/heldcall/heldcall/internal/testing/memstore"
 )
 
-// front is a real console with the real gate on the real embedded NATS.
+// front is a real console with the real gate.
 type front struct {
 	gate *gate.Gate
 	url  string
@@ -33,10 +33,7 @@ type front struct {
 func openFront(t *testing.T) front {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	s, err := store.Open(ctx, store.Options{Dir: t.TempDir(), Listen: "-"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := memstore.New(memstore.Options{})
 	registry := prometheus.NewRegistry()
 	gate := gate.New(gate.Options{Store: s.ForGate(), Registerer: registry})
 	ran := make(chan error, 1)

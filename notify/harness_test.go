@@ -13,7 +13,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
-	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/internal/testing/memstore"
 	"github.com/heldcall/heldcall/notify"
 	"github.com/heldcall/heldcall/notify/notifytest"
 )
@@ -23,38 +23,47 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // soon bounds every wait. Nothing is timed with it.
 const soon = 90 * time.Second
 
-// stage is a real gate on the real embedded NATS.
+// stage is a real gate.
 type stage struct {
 	t     *testing.T
-	dir   string
-	store *store.Store
+	store *memstore.Store
 	gate  *gate.Gate
 	close func()
 }
 
 func newStage(t *testing.T) *stage {
-	s := &stage{t: t, dir: t.TempDir()}
+	s := &stage{t: t, store: memstore.New(memstore.Options{})}
 	s.open()
 	t.Cleanup(func() { s.close() })
 	return s
 }
 
-// open starts store and gate, again after a close.
+// open starts a gate on the state, again after a close.
 func (s *stage) open() {
 	s.t.Helper()
-	s.store, s.gate, s.close = notifytest.OpenGate(s.t, store.Options{Dir: s.dir}, gate.Options{})
+	s.store = s.store.Reopen()
+	s.gate, s.close = notifytest.OpenGate(s.t, s.store, gate.Options{})
 }
 
-// dispatch runs a dispatcher until stop is called.
+// dispatch runs a dispatcher until stop is called. It returns when each channel has its first requests.
 func (s *stage) dispatch(routes notify.Routes, channels ...notify.Setup) (stop func()) {
 	s.t.Helper()
-	return s.dispatchFrom(s.store.Deliveries, routes, channels...)
+	looking := 0
+	for _, c := range channels {
+		if chooser, chooses := c.Channel.(notify.Chooser); !chooses || chooser.Anybody() {
+			looking++
+		}
+	}
+	requests, await := notifytest.Swept(s.gate, looking)
+	stop = s.run(notify.Options{Store: s.store.Deliveries, Requests: requests, Channels: channels, Routes: routes})
+	await()
+	return stop
 }
 
-// dispatchFrom is dispatch with another store.
-func (s *stage) dispatchFrom(from notify.Store, routes notify.Routes, channels ...notify.Setup) (stop func()) {
+// run runs a dispatcher until stop is called.
+func (s *stage) run(o notify.Options) (stop func()) {
 	s.t.Helper()
-	d, err := notify.New(notify.Options{Store: from, Requests: s.gate, Channels: channels, Routes: routes})
+	d, err := notify.New(o)
 	if err != nil {
 		s.t.Fatal(err)
 	}

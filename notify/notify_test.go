@@ -57,7 +57,7 @@ func TestRequestsAtTheStart(t *testing.T) {
 	s := newStage(t)
 	cards := &follower{}
 	late := lateStore{s.store.Deliveries, make(chan struct{})}
-	s.dispatchFrom(late, nil, notify.Setup{Name: "cards", Channel: cards})
+	s.run(notify.Options{Store: late, Requests: s.gate, Channels: []notify.Setup{{Name: "cards", Channel: cards}}})
 	time.Sleep(100 * time.Millisecond) // enough to list pending requests, were that not deferred
 	s.ask("one", nil, "read")
 	close(late.follow)
@@ -284,6 +284,7 @@ func TestSeveralReplicasShareTheWork(t *testing.T) {
 	for i := range 40 {
 		asked = append(asked, s.ask(fmt.Sprint(i), nil, "tool")...)
 	}
+	eventually(t, func() (bool, string) { return cards.show() != "", "no card is shown" })
 	for _, r := range asked {
 		s.approve(r)
 	}

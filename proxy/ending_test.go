@@ -18,10 +18,10 @@ import (
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
-	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
+	"github.com/heldcall/heldcall/internal/testing/memstore"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
@@ -43,18 +43,17 @@ type bed struct {
 func newBed(t *testing.T, d intercept.Dialect, rules string, script fakemodel.Script) *bed {
 	t.Helper()
 	b := &bed{t: t}
-	s, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Listen: "-"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := memstore.New(memstore.Options{})
 	b.gate = gate.New(gate.Options{Store: s.ForGate()})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = b.gate.Run(ctx) })
-	t.Cleanup(func() { cancel(); running.Wait(); s.Close() })
-	if b.upstream, err = fakemodel.New(script); err != nil {
+	t.Cleanup(func() { cancel(); running.Wait() })
+	upstream, err := fakemodel.New(script)
+	if err != nil {
 		t.Fatal(err)
 	}
+	b.upstream = upstream
 	t.Cleanup(b.upstream.Close)
 	judged, err := policy.Parse("policy.yaml", []byte(rules))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package approvalstest sets up tests of approvals: a store with its own embedded server,
-// running gates and grants, requests, and the events in the audit log.
+// Package approvalstest sets up tests of approvals: a store in memory, running gates and grants,
+// requests, and the events in the audit log.
 package approvalstest
 
 import (
@@ -12,42 +12,44 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/approvals/gate"
-	"github.com/heldcall/heldcall/approvals/store"
-	"github.com/heldcall/heldcall/approvals/store/eventlog"
+	"github.com/heldcall/heldcall/internal/testing/memstore"
 )
 
-// Store is an open store for a gate and grants.
+// Store is a store for a gate and grants.
 type Store struct {
-	store.GateStore
-	*store.Grants
-	Turns *store.Turns
-	Held  store.HeldTurnStore
-	Log   *eventlog.Log
+	memstore.GateStore
+	*memstore.Grants
+	Turns *memstore.Turns
+	Held  memstore.HeldTurnStore
+	Log   *memstore.Log
+
+	state *memstore.Store
 }
 
-// RecentEvents is that of [eventlog.Log].
+// RecentEvents is that of [memstore.Log].
 func (s Store) RecentEvents(ctx context.Context, n int) iter.Seq2[approvals.Event, error] {
 	return s.Log.RecentEvents(ctx, n)
 }
 
-// OpenStore opens a store with its embedded server in a folder, until the end of the test.
-func OpenStore(t testing.TB, dir string) Store {
-	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{Dir: dir, Listen: "-"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return Parts(s)
+// Entries is that of [memstore.Log].
+func (s Store) Entries(ctx context.Context, from uint64) iter.Seq2[audit.Entry, error] {
+	return s.Log.Entries(ctx, from)
 }
 
-// Parts returns the parts of a store that a test closes itself.
-func Parts(s *store.Store) Store {
-	return Store{s.ForGate(), s.Grants, s.Turns, s.ForHeldTurns(), s.Events}
+// OpenStore opens an empty store.
+func OpenStore() Store { return parts(memstore.New(memstore.Options{})) }
+
+// Reopen returns the same state as another process opens it: a replica, or a later start.
+func (s Store) Reopen() Store { return parts(s.state.Reopen()) }
+
+// ForgetClosed is that of [memstore.Requests].
+func (s Store) ForgetClosed() { s.state.Requests.ForgetClosed() }
+
+// Close ends the use of the store by its process.
+func (s Store) Close() error { return s.state.Close() }
+
+func parts(s *memstore.Store) Store {
+	return Store{s.ForGate(), s.Grants, s.Turns, s.ForHeldTurns(), s.Events, s}
 }
 
 // RunGate returns a gate that is ready and runs until the end of the test.
@@ -96,12 +98,17 @@ func Open(t testing.TB, g *gate.Gate, requests ...approvals.Request) *gate.Hold 
 	return h
 }
 
+// Log has the entries of an audit log from a sequence on.
+type Log interface {
+	Entries(ctx context.Context, from uint64) iter.Seq2[audit.Entry, error]
+}
+
 // EventsOf returns the events of a request in the audit log, which it verifies.
-func EventsOf(t testing.TB, s Store, id string) []approvals.Event {
+func EventsOf(t testing.TB, log Log, id string) []approvals.Event {
 	t.Helper()
 	var events []approvals.Event
 	_, err := audit.Verify(func(yield func(audit.Entry, error) bool) {
-		for entry, err := range s.Log.Entries(t.Context(), 1) {
+		for entry, err := range log.Entries(t.Context(), 1) {
 			if entry.Event.RequestID == id {
 				events = append(events, entry.Event)
 			}

@@ -16,7 +16,7 @@ func TestPromise7_NothingHangs_AnswerBehindAnother(t *testing.T) {
 	t.Parallel()
 	storing, stored := make(chan struct{}), make(chan struct{})
 	g := approvalstest.RunGate(t, gate.Options{
-		Store: approvalstest.OpenStore(t, t.TempDir()),
+		Store: approvalstest.OpenStore(),
 		Conceal: func(context.Context, *approvals.Request, *approvals.Decision) (func(context.Context, bool), error) {
 			close(storing)
 			<-stored

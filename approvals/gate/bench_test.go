@@ -18,7 +18,7 @@ import (
 func BenchmarkDecideToWake(b *testing.B) {
 	for _, held := range []int{1, 2000} {
 		b.Run(fmt.Sprintf("held=%d", held), func(b *testing.B) {
-			g := approvalstest.RunGate(b, gate.Options{Store: approvalstest.OpenStore(b, b.TempDir())})
+			g := approvalstest.RunGate(b, gate.Options{Store: approvalstest.OpenStore()})
 			before := heap()
 			waiting := make([]*gate.Hold, held)
 			var all sync.WaitGroup

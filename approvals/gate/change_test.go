@@ -36,7 +36,7 @@ func (s *silent) EnsureEvent(ctx context.Context, e approvals.Event) error {
 // The event of a signal or of a delegation that could not be written follows, once.
 func TestPromise4_RecordedFirst_EventOfAChange(t *testing.T) {
 	t.Parallel()
-	opened := approvalstest.OpenStore(t, t.TempDir())
+	opened := approvalstest.OpenStore()
 	s := &silent{Store: opened}
 	g := approvalstest.RunGate(t, gate.Options{Store: s, Profile: func(string) (approvals.ReviewerProfile, bool) { return approvals.ReviewerProfile{}, true }})
 	changes := map[approvals.EventType]func() error{

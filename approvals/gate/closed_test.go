@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,7 +16,6 @@ import (
 	"github.com/heldcall/heldcall/approvals/approvalstest"
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/runs"
-	"github.com/heldcall/heldcall/approvals/store"
 )
 
 // loadSpy records the requests that a start reads.
@@ -54,7 +51,7 @@ func (h heldTurn) AgentState(turn string) (approvals.AgentState, bool) {
 
 func (heldTurn) RequestChanged(*approvals.Request) {}
 
-// process is a gate on the state in a folder, until it is stopped.
+// process is a gate on a state, until it is stopped.
 type process struct {
 	store approvalstest.Store
 	spy   *loadSpy
@@ -62,13 +59,9 @@ type process struct {
 	stop  func()
 }
 
-func runProcess(t *testing.T, dir string, wrap func(approvals.Store) approvals.Store) process {
+func runProcess(t *testing.T, state approvalstest.Store, wrap func(approvals.Store) approvals.Store) process {
 	t.Helper()
-	opened, err := store.Open(t.Context(), store.Options{Dir: dir, Listen: "-"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := approvalstest.Parts(opened)
+	s := state.Reopen()
 	p := process{store: s, spy: &loadSpy{Store: wrap(s)}}
 	p.gate = gate.New(gate.Options{Store: p.spy, Results: true, Turns: heldTurn("held")})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -81,7 +74,7 @@ func runProcess(t *testing.T, dir string, wrap func(approvals.Store) approvals.S
 	p.stop = sync.OnceFunc(func() {
 		cancel()
 		running.Wait()
-		if err := opened.Close(); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -102,11 +95,11 @@ func decide(t *testing.T, g *gate.Gate, r approvals.Request) string {
 }
 
 // A start reads only requests that something waits for. Lists contain the others too, and a late
-// decision gets the earlier one, with and without the index.
+// decision gets the earlier one, with and without the marks of closed requests.
 func TestStartReadsOpenRequests(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	first := runProcess(t, dir, unchanged)
+	state := approvalstest.OpenStore()
+	first := runProcess(t, state, unchanged)
 	named := func(run, call, turn string) approvals.Request {
 		r := approvalstest.Request("x")
 		r.RunID, r.ToolCallID, r.TurnID = run, call, turn
@@ -136,11 +129,11 @@ func TestStartReadsOpenRequests(t *testing.T) {
 	for _, restart := range []struct {
 		name string
 		want []string
-	}{{"with the index", open}, {"with the index, again", open}, {"without the index", all}} {
-		if restart.name == "without the index" {
-			removeIndex(t, dir)
+	}{{"with the marks", open}, {"with the marks, again", open}, {"without the marks", all}} {
+		if restart.name == "without the marks" {
+			state.ForgetClosed()
 		}
-		p := runProcess(t, dir, unchanged)
+		p := runProcess(t, state, unchanged)
 		if diff := cmp.Diff(restart.want, p.spy.ids); diff != "" {
 			t.Errorf("%s: the start read other requests:\n%s", restart.name, diff)
 		}
@@ -167,21 +160,12 @@ func TestStartReadsOpenRequests(t *testing.T) {
 	}
 }
 
-func removeIndex(t *testing.T, dir string) {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*.index"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("%v, %v", files, err)
-	}
-	removeFile(t, files[0])
-}
-
 // A request whose events could not be written is not closed: the next start writes them.
 func TestPromise4_RecordedFirst_EventsAreWrittenAfterARestart(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	state := approvalstest.OpenStore()
 	var failing atomic.Bool
-	p := runProcess(t, dir, func(s approvals.Store) approvals.Store {
+	p := runProcess(t, state, func(s approvals.Store) approvals.Store {
 		return &faulty{Store: s, appendFails: failing.Load}
 	})
 	id := approvalstest.Open(t, p.gate, approvalstest.Request("x")).Requests()[0].ID
@@ -191,7 +175,7 @@ func TestPromise4_RecordedFirst_EventsAreWrittenAfterARestart(t *testing.T) {
 	}
 	p.stop()
 
-	p = runProcess(t, dir, unchanged)
+	p = runProcess(t, state, unchanged)
 	if !slices.Contains(p.spy.ids, id) {
 		t.Errorf("the start read %v, not %s", p.spy.ids, id)
 	}
@@ -199,13 +183,6 @@ func TestPromise4_RecordedFirst_EventsAreWrittenAfterARestart(t *testing.T) {
 	approvalstest.Eventually(t, "the decision is in the log", func() bool {
 		return cmp.Equal(want, approvalstest.EventTypes(approvalstest.EventsOf(t, p.store, id)))
 	})
-}
-
-func removeFile(t *testing.T, path string) {
-	t.Helper()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // slowRuns holds up the writes of runs, which then fail.
@@ -234,8 +211,8 @@ func (r slowRunRecords) Put(ctx context.Context, run approvals.Run, revision uin
 // stops meanwhile, the next start aborts it.
 func TestPromise4_RecordedFirst_RunIsAbortedAfterARestart(t *testing.T) {
 	t.Parallel()
-	dir, slow := t.TempDir(), &slowRuns{begun: make(chan struct{}, 1), end: make(chan struct{})}
-	p := runProcess(t, dir, func(s approvals.Store) approvals.Store { slow.Store = s; return slow })
+	state, slow := approvalstest.OpenStore(), &slowRuns{begun: make(chan struct{}, 1), end: make(chan struct{})}
+	p := runProcess(t, state, func(s approvals.Store) approvals.Store { slow.Store = s; return slow })
 	r := approvalstest.Request("x")
 	r.RunID = "run-1"
 	id := approvalstest.Open(t, p.gate, r).Requests()[0].ID
@@ -256,7 +233,7 @@ func TestPromise4_RecordedFirst_RunIsAbortedAfterARestart(t *testing.T) {
 		t.Error("the failure is not reported")
 	}
 
-	p = runProcess(t, dir, unchanged)
+	p = runProcess(t, state, unchanged)
 	approvalstest.Eventually(t, "the run is aborted", func() bool {
 		run, err := p.gate.RunByID(t.Context(), "run-1")
 		return err == nil && run.State == approvals.RunAborted
@@ -274,8 +251,8 @@ func (s slowLoad) WatchRequests(ctx context.Context, changed func(approvals.Stor
 // A silent run whose request is held does not end while the requests are being read.
 func TestRunDoesNotEndDuringTheFirstLoad(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	p := runProcess(t, dir, unchanged)
+	state := approvalstest.OpenStore()
+	p := runProcess(t, state, unchanged)
 	r := approvalstest.Request("x")
 	r.RunID, r.ExpiresAt = "run-1", time.Now().Add(time.Hour)
 	approvalstest.Open(t, p.gate, r)
@@ -285,8 +262,8 @@ func TestRunDoesNotEndDuringTheFirstLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.stop()
-	removeIndex(t, dir) // of an external server there is none at a start
-	p = runProcess(t, dir, func(s approvals.Store) approvals.Store { return slowLoad{s} })
+	state.ForgetClosed() // of an external server there is none at a start
+	p = runProcess(t, state, func(s approvals.Store) approvals.Store { return slowLoad{s} })
 	if run, err := p.gate.RunByID(t.Context(), "run-1"); err != nil || run.State != approvals.RunRunning {
 		t.Errorf("the run is %s, %v", run.State, err)
 	}
@@ -314,9 +291,9 @@ func (b backdated) WatchRequests(ctx context.Context, changed func(approvals.Sto
 // The events of a decision are written at a start, however long they could not be before.
 func TestPromise4_RecordedFirst_EventsOfALongFailure(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
+	state := approvalstest.OpenStore()
 	var failing atomic.Bool
-	p := runProcess(t, dir, func(s approvals.Store) approvals.Store {
+	p := runProcess(t, state, func(s approvals.Store) approvals.Store {
 		return &faulty{Store: s, appendFails: failing.Load}
 	})
 	r := approvalstest.Request("x")
@@ -328,7 +305,7 @@ func TestPromise4_RecordedFirst_EventsOfALongFailure(t *testing.T) {
 		}
 	}
 	p.stop()
-	p = runProcess(t, dir, func(s approvals.Store) approvals.Store { return backdated{s, id} })
+	p = runProcess(t, state, func(s approvals.Store) approvals.Store { return backdated{s, id} })
 	for _, one := range []string{later, id} {
 		approvalstest.Eventually(t, "the decision is in the log", func() bool {
 			return len(approvalstest.EventsOf(t, p.store, one)) == 2

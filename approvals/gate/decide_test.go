@@ -17,7 +17,7 @@ import (
 
 func TestPromise10_SilenceIsNotRefusal_Timeouts(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	deny, approve := approvalstest.Request("deny"), approvalstest.Request("approve")
 	deny.ExpiresAt = time.Now().Add(150 * time.Millisecond)
@@ -41,7 +41,7 @@ func TestPromise10_SilenceIsNotRefusal_Timeouts(t *testing.T) {
 // A decision after the deadline loses, even if the gate does not run.
 func TestPromise5_DecidedOnce_LateDecisionLoses(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	g := gate.New(gate.Options{Store: s})
 	r := approvalstest.Request("x")
 	r.ExpiresAt = time.Now().Add(20 * time.Millisecond)
@@ -57,7 +57,7 @@ func TestPromise5_DecidedOnce_LateDecisionLoses(t *testing.T) {
 
 func TestDecisionsThatAreRefused(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	g := approvalstest.RunGate(t, gate.Options{Store: s, CheckEdit: func(_ approvals.Request, args json.RawMessage) ([]approvals.Demand, error) {
 		switch text := string(args); {
 		case strings.Contains(text, "secrets"):
@@ -132,7 +132,7 @@ func TestDecisionsThatAreRefused(t *testing.T) {
 
 func TestModifyRecordsBothArguments(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	text := approvalstest.Request("text")
 	text.Details.FreeText = true
@@ -158,7 +158,7 @@ func TestModifyRecordsBothArguments(t *testing.T) {
 
 func TestUnusableSchemasAreFlagged(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	for schema, usable := range map[string]bool{
 		``:     true,
@@ -187,7 +187,7 @@ func TestUnusableSchemasAreFlagged(t *testing.T) {
 
 func TestPromise5_DecidedOnce_QuorumNeedsDifferentReviewers(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	r := approvalstest.Request("x")
 	r.RequiredApprovals = 3
@@ -225,7 +225,7 @@ func TestPromise5_DecidedOnce_QuorumNeedsDifferentReviewers(t *testing.T) {
 // takes nothing from the others.
 func TestPromise7_NothingHangs_SeveralHolds(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	first := approvalstest.Open(t, g, approvalstest.Request("a"))
 	again := first.Requests()[0]
@@ -250,7 +250,7 @@ func TestPromise7_NothingHangs_SeveralHolds(t *testing.T) {
 
 func TestPromise7_NothingHangs_CancelAndDetach(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	h := approvalstest.Open(t, g, approvalstest.Request("a"), approvalstest.Request("b"))
 	if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: h.Requests()[0].ID, Action: approvals.ActionDeny, ReviewerID: "bob"}); err != nil {
@@ -284,7 +284,7 @@ func TestPromise7_NothingHangs_CancelAndDetach(t *testing.T) {
 
 func TestRequestsPages(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	var want []string
 	for i := range 7 {
@@ -323,7 +323,7 @@ func TestRequestsPages(t *testing.T) {
 // A search over several pages finds each request once.
 func TestRequestsAreSearchedByText(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	var want []string
 	for i := range 150 {

@@ -22,7 +22,7 @@ func directory(name string) (approvals.ReviewerProfile, bool) {
 
 func TestDelegatesDecideInAnothersPlace(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	var later atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
 	g := approvalstest.RunGate(t, gate.Options{Store: s, Now: now, Profile: directory, NoSelfApproval: true})
@@ -110,7 +110,7 @@ func alices(name string) (approvals.ReviewerProfile, bool) {
 // her names.
 func TestPromise5_DecidedOnce_QuorumCountsDelegators(t *testing.T) {
 	t.Parallel()
-	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: alices})
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(), Profile: alices})
 	if _, err := g.Delegate(t.Context(), approvals.Delegation{From: "alice-phone", To: "bob", Until: time.Now().Add(time.Hour), CreatedBy: "alice-phone"}); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestPromise5_DecidedOnce_QuorumCountsDelegators(t *testing.T) {
 // A reviewer who may decide for several decides for one who still may.
 func TestDelegateOfSeveralReviewers(t *testing.T) {
 	t.Parallel()
-	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: alices, NoSelfApproval: true})
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(), Profile: alices, NoSelfApproval: true})
 	for _, from := range []string{"alice-phone", "ann", "alice-phone"} { // ann is neither the first nor the last
 		if _, err := g.Delegate(t.Context(), approvals.Delegation{From: from, To: "bob", Until: time.Now().Add(time.Hour), CreatedBy: from}); err != nil {
 			t.Fatal(err)
@@ -177,7 +177,7 @@ func TestDelegateOfSeveralReviewers(t *testing.T) {
 // A grant names the reviewer in whose place it was made, unless it was made by hand.
 func TestGrantsOfDelegates(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	book, _ := approvalstest.RunGrants(t, grants.Options{Store: s})
 	g := approvalstest.RunGate(t, gate.Options{Store: s, Profile: alices, Grants: book})
 	if _, err := g.Delegate(t.Context(), approvals.Delegation{From: "ann", To: "bob", Until: time.Now().Add(time.Hour), CreatedBy: "ann"}); err != nil {
@@ -206,7 +206,7 @@ func TestGrantsOfDelegates(t *testing.T) {
 // would get the rights of every group.
 func TestAdminsDoNotDelegateToThemselves(t *testing.T) {
 	t.Parallel()
-	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: alices})
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(), Profile: alices})
 	for _, tt := range []struct {
 		from, to, by string
 		refused      bool
@@ -227,7 +227,7 @@ func TestAdminsDoNotDelegateToThemselves(t *testing.T) {
 
 func TestInvalidDelegations(t *testing.T) {
 	t.Parallel()
-	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: directory})
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(), Profile: directory})
 	soon := time.Now().Add(time.Hour)
 	for field, wrong := range map[string][]approvals.Delegation{
 		"from":  {{From: "mallory", To: "bob", Until: soon}, {To: "bob", Until: soon}},
@@ -253,7 +253,7 @@ func TestInvalidDelegations(t *testing.T) {
 // agent's user, names the approval.
 func TestSecondApprovalBesideADelegation(t *testing.T) {
 	t.Parallel()
-	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: directory, NoSelfApproval: true})
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(), Profile: directory, NoSelfApproval: true})
 	asked := approvalstest.Request("x")
 	asked.Reviewers, asked.RequiredApprovals, asked.Principal.User = []string{"finance"}, 2, "ann@example.com"
 	h := approvalstest.Open(t, g, asked)

@@ -19,7 +19,7 @@ import (
 // counts once for each rule.
 func TestPromise5_DecidedOnce_EveryRuleHasItsApprovals(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	taken, forbidden, invalid := "", "forbidden", "invalid"
 	type step struct {
@@ -76,7 +76,7 @@ func TestPromise5_DecidedOnce_EveryRuleHasItsApprovals(t *testing.T) {
 // edit it or remember the decision.
 func TestDemandsLeaveRoomForTheOthers(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	book, _ := approvalstest.RunGrants(t, grants.Options{Store: s})
 	g := approvalstest.RunGate(t, gate.Options{Store: s, Grants: book})
 	one := approvalstest.Demanding()
@@ -120,7 +120,7 @@ func TestDemandsLeaveRoomForTheOthers(t *testing.T) {
 func TestDemandsByDelegation(t *testing.T) {
 	t.Parallel()
 	team := map[string]approvals.ReviewerProfile{"dan": {Groups: []string{"dba"}, User: "dan"}, "sue": {Groups: []string{"security"}, User: "sue"}}
-	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Profile: func(name string) (approvals.ReviewerProfile, bool) {
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(), Profile: func(name string) (approvals.ReviewerProfile, bool) {
 		who, known := team[name]
 		return who, known
 	}})
@@ -156,7 +156,7 @@ func TestDemandsByDelegation(t *testing.T) {
 // Replicas count concurrent approvals once each.
 func TestPromise5_DecidedOnce_ReplicasCountEveryDemand(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	replicas := []*gate.Gate{approvalstest.RunGate(t, gate.Options{Store: s}), approvalstest.RunGate(t, gate.Options{Store: s})}
 	for range 20 {
 		h := approvalstest.Open(t, replicas[0], approvalstest.Demanding())
@@ -180,7 +180,7 @@ func TestPromise5_DecidedOnce_ReplicasCountEveryDemand(t *testing.T) {
 // Each demand has its own escalation: the added groups count for no other demand.
 func TestDemandsEscalateEachForItself(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	later := time.Now().Add(time.Hour).UTC()
 	r := approvalstest.Demanding()
 	r.ExpiresAt = later.Add(3 * time.Hour)
@@ -227,7 +227,7 @@ func TestDemandsEscalateEachForItself(t *testing.T) {
 // A demand that has its approvals does not escalate.
 func TestCompleteDemandsDoNotEscalate(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	later := time.Now().Add(time.Hour).UTC()
 	r := approvalstest.Demanding()
 	r.ExpiresAt = later.Add(time.Hour)

@@ -12,7 +12,6 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/approvalstest"
 	"github.com/heldcall/heldcall/approvals/gate"
-	"github.com/heldcall/heldcall/approvals/store"
 )
 
 // escalating returns a request for finance that needs two approvals and escalates to oncall
@@ -29,13 +28,9 @@ func escalating() approvals.Request {
 // Earlier approvals still count.
 func TestEscalationOutlivesARestart(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	first, err := store.Open(t.Context(), store.Options{Dir: dir, Listen: "-"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := approvalstest.OpenStore()
 	ctx, stop := context.WithCancel(t.Context())
-	before := gate.New(gate.Options{Store: first.ForGate()})
+	before := gate.New(gate.Options{Store: first})
 	ran := make(chan error, 1)
 	go func() { ran <- before.Run(ctx) }()
 	<-before.Ready()
@@ -56,7 +51,7 @@ func TestEscalationOutlivesARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s := approvalstest.OpenStore(t, dir)
+	s := first.Reopen()
 	later := gate.Options{Store: s, Now: func() time.Time { return time.Now().Add(61 * time.Minute) }}
 	g := approvalstest.RunGate(t, later)
 	approvalstest.RunGate(t, later) // a replica, which does it or sees that it is done
@@ -80,7 +75,7 @@ func TestEscalationOutlivesARestart(t *testing.T) {
 // A request that is decided before its escalation does not escalate.
 func TestDecidedRequestsDoNotEscalate(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	var h *gate.Hold
 	denial := approvalstest.DecisionBy("fay", approvals.ActionDeny, "finance")

@@ -21,7 +21,7 @@ import (
 // If a process dies between a decision and its event, the next start adds the event, once.
 func TestPromise4_RecordedFirst_MissingEventIsAddedAtStart(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	var down atomic.Bool
 	dying := &faulty{Store: s, appendFails: down.Load, publishFails: down.Load}
 	id := func() string {
@@ -57,7 +57,7 @@ func TestPromise4_RecordedFirst_MissingEventIsAddedAtStart(t *testing.T) {
 // If a replica dies during Open, another replica publishes the request.
 func TestPromise4_RecordedFirst_AnotherReplicaPublishes(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	ctx := t.Context()
 	r := approvalstest.Request("x")
 	r.ID, r.Status = "01M7YQ38SZD730M2NG76HCR132", approvals.StatusPending
@@ -95,7 +95,7 @@ func (p *publishSpy) PublishRequest(ctx context.Context, r approvals.Request) er
 // it, and bots get it later.
 func TestPromise12_AskedOnce_PublicationIsRepeated(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	published := make(chan string, 10)
 	f := &faulty{Store: s}
 	var calls atomic.Int32
@@ -132,7 +132,7 @@ func (p publishedBy) PublishRequest(ctx context.Context, r approvals.Request) er
 // A request that was decided before its event failed gets its event later.
 func TestPromise4_RecordedFirst_EventOfADecidedRequest(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	f := &faulty{Store: s}
 	g := approvalstest.RunGate(t, gate.Options{Store: f})
 	var failed atomic.Bool
@@ -166,7 +166,7 @@ func TestPromise4_RecordedFirst_EventOfADecidedRequest(t *testing.T) {
 // While the store cannot be reached, nothing is decided. Requests expire when it is back.
 func TestPromise7_NothingHangs_StoreAwayOverTheDeadline(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	var down atomic.Bool
 	f := &faulty{Store: s, getFails: down.Load}
 	g := approvalstest.RunGate(t, gate.Options{Store: f})
@@ -193,7 +193,7 @@ func TestPromise7_NothingHangs_StoreAwayOverTheDeadline(t *testing.T) {
 // If the store cannot be reached for long, the hold ends with an error.
 func TestPromise7_NothingHangs_StoreNeverComesBack(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	var down atomic.Bool
 	var ahead atomic.Int64
 	f := &faulty{Store: s, getFails: down.Load}
@@ -209,7 +209,7 @@ func TestPromise7_NothingHangs_StoreNeverComesBack(t *testing.T) {
 
 func TestPromise7_NothingHangs_CancelIsRetried(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	var down atomic.Bool
 	f := &faulty{Store: s, getFails: down.Load}
 	g := approvalstest.RunGate(t, gate.Options{Store: f})
@@ -229,7 +229,7 @@ var manyHolds = flag.Int("many", 300, "calls that are held at once; make load se
 
 func TestPromise7_NothingHangs_ManyHolds(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	n := *manyHolds
 	holds := make([]*gate.Hold, n)
@@ -284,7 +284,7 @@ func TestPromise7_NothingHangs_ManyHolds(t *testing.T) {
 func TestADeadlineBeforeTheRecord(t *testing.T) {
 	t.Parallel()
 	looked := make(chan struct{}, 8)
-	s := &faulty{Store: approvalstest.OpenStore(t, t.TempDir())}
+	s := &faulty{Store: approvalstest.OpenStore()}
 	s.getFails = func() bool { looked <- struct{}{}; return false }
 	s.createFails = func() bool {
 		for range 2 { // the second look shows that the first one has found nothing
@@ -333,7 +333,7 @@ func (s *lateLook) CreateRequest(ctx context.Context, r approvals.Request) (uint
 // late that it is unknown.
 func TestADeadlineBeforeTheRecord_LateAnswer(t *testing.T) {
 	t.Parallel()
-	s := &lateLook{Store: approvalstest.OpenStore(t, t.TempDir()), looked: make(chan struct{}), arrives: make(chan struct{})}
+	s := &lateLook{Store: approvalstest.OpenStore(), looked: make(chan struct{}), arrives: make(chan struct{})}
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	late := approvalstest.Request("bash")
 	late.ExpiresAt, late.OnTimeout = time.Now().Add(time.Millisecond), approvals.OnTimeoutApprove
@@ -349,7 +349,7 @@ func TestADeadlineBeforeTheRecord_LateAnswer(t *testing.T) {
 func TestPromise7_NothingHangs_UnrecordedRequestIsRemoved(t *testing.T) {
 	t.Parallel()
 	var down atomic.Bool
-	f := &faulty{Store: approvalstest.OpenStore(t, t.TempDir()), createFails: down.Load, getFails: down.Load}
+	f := &faulty{Store: approvalstest.OpenStore(), createFails: down.Load, getFails: down.Load}
 	registry := prometheus.NewRegistry()
 	g := approvalstest.RunGate(t, gate.Options{Store: f, Registerer: registry})
 	down.Store(true)

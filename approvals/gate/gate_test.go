@@ -2,7 +2,6 @@ package gate_test
 
 import (
 	"errors"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,16 +13,11 @@ import (
 	"github.com/heldcall/heldcall/approvals/gate"
 )
 
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(crashDirEnv); dir != "" {
-		runCrasher(dir)
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestOpenAndApprove(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	h := approvalstest.Open(t, g, approvalstest.Request("write_file"), approvalstest.Request("delete_file"))
 	held := h.Requests()
@@ -59,7 +53,7 @@ func TestOpenAndApprove(t *testing.T) {
 
 func TestPromise5_DecidedOnce_FiftyAtOnceOneWins(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	id := approvalstest.Open(t, g, approvalstest.Request("x")).Requests()[0].ID
 	var won atomic.Int32

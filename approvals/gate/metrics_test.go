@@ -21,7 +21,7 @@ import (
 func TestMetricsOfDecisions(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
-	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Registerer: registry})
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(), Registerer: registry})
 	first, second := approvalstest.Request("bash"), approvalstest.Request("bash")
 	second.Reviewers = []string{"finance", "ops", "finance"}
 	h := approvalstest.Open(t, g, first, second)
@@ -62,7 +62,7 @@ func TestMetricsOfDecisions(t *testing.T) {
 func TestToolsInMetricsAreFew(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewRegistry()
-	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), Registerer: registry})
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(), Registerer: registry})
 	undescribed := approvalstest.Request("made_up")
 	undescribed.Tool = approvals.Tool{}
 	requests := []approvals.Request{undescribed, approvalstest.Request("not a name"), approvalstest.Request(strings.Repeat("x", 65)), approvalstest.Request("")}

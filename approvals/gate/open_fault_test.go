@@ -24,7 +24,7 @@ func TestPromise3_FailClosed_OpenThatCannotBeRecorded(t *testing.T) {
 	t.Parallel()
 	for name, fault := range openFaults {
 		t.Run(name, func(t *testing.T) {
-			s := approvalstest.OpenStore(t, t.TempDir())
+			s := approvalstest.OpenStore()
 			f := &faulty{Store: s}
 			g := approvalstest.RunGate(t, gate.Options{Store: f})
 			var calls atomic.Int32
@@ -55,7 +55,7 @@ func TestPromise3_FailClosed_OpenThatCannotBeRecorded(t *testing.T) {
 func TestPromise12_AskedOnce_OpenOfAStoredTurnIsRepeated(t *testing.T) {
 	for name, fault := range openFaults {
 		t.Run(name, func(t *testing.T) {
-			s := approvalstest.OpenStore(t, t.TempDir())
+			s := approvalstest.OpenStore()
 			f := &faulty{Store: s}
 			g := approvalstest.RunGate(t, gate.Options{Store: f, Turns: storedTurns{}})
 			var calls atomic.Int32
@@ -88,7 +88,7 @@ func TestPromise12_AskedOnce_OpenOfAStoredTurnIsRepeated(t *testing.T) {
 // decision is after it all the same.
 func TestDecisionOfARequestThatIsBeingRecorded(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	f := &faulty{Store: s}
 	g := approvalstest.RunGate(t, gate.Options{Store: f})
 	decided := make(chan struct{})

@@ -15,7 +15,7 @@ func TestPromise7_NothingHangs_OpenedAgainDuringALateDecision(t *testing.T) {
 	t.Parallel()
 	judged, judging := make(chan struct{}), make(chan struct{})
 	g := approvalstest.RunGate(t, gate.Options{
-		Store: approvalstest.OpenStore(t, t.TempDir()),
+		Store: approvalstest.OpenStore(),
 		CheckEdit: func(approvals.Request, json.RawMessage) ([]approvals.Demand, error) {
 			close(judging)
 			<-judged

@@ -53,7 +53,7 @@ func resultOf(t *testing.T, s approvalstest.Store, id string) (result approvals.
 // session of the same principal.
 func TestResults(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	g := approvalstest.RunGate(t, gate.Options{Store: s, Results: true})
 	other := approvalstest.RunGate(t, gate.Options{Store: s, Results: true})
 	r := decided(t, g, "call_1", approvals.ActionApprove)
@@ -103,7 +103,7 @@ func TestResults(t *testing.T) {
 // nothing.
 func TestResultsOfCallsThatWereNotReleased(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	g := approvalstest.RunGate(t, gate.Options{Store: s, Results: true})
 	r := decided(t, g, "call_1", approvals.ActionDeny)
 	now := time.Now()
@@ -125,7 +125,7 @@ func TestResultsOfCallsThatWereNotReleased(t *testing.T) {
 // An event that cannot be written is written later.
 func TestResultWhoseEventFails(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	var down atomic.Bool
 	g := approvalstest.RunGate(t, gate.Options{Store: &faulty{Store: s, appendFails: down.Load}, Results: true})
 	r := decided(t, g, "call_1", approvals.ActionApprove)

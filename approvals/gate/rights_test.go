@@ -13,7 +13,7 @@ import (
 
 func TestOnlyTheGroupsOfARequestDecideIt(t *testing.T) {
 	t.Parallel()
-	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir())})
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore()})
 	limited := approvalstest.Request("x")
 	limited.Reviewers = []string{"finance", "oncall"}
 	h := approvalstest.Open(t, g, limited, limited, limited, approvalstest.Request("y"))
@@ -50,7 +50,7 @@ func TestOnlyTheGroupsOfARequestDecideIt(t *testing.T) {
 
 func TestReviewersDoNotApproveForTheirOwnAgent(t *testing.T) {
 	t.Parallel()
-	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir()), NoSelfApproval: true})
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(), NoSelfApproval: true})
 	own := approvalstest.Request("x")
 	own.Principal.User = "ann"
 	anonymous := approvalstest.Request("y")
@@ -80,7 +80,7 @@ func TestReviewersDoNotApproveForTheirOwnAgent(t *testing.T) {
 // One person under two names counts as one approval.
 func TestPromise5_DecidedOnce_QuorumCountsPeople(t *testing.T) {
 	t.Parallel()
-	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir())})
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore()})
 	r := approvalstest.Request("x")
 	r.RequiredApprovals = 2
 	h := approvalstest.Open(t, g, r)

@@ -22,7 +22,7 @@ func signal(t testing.TB, g *gate.Gate, run string, action approvals.SignalActio
 
 func TestPauseAndResume(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	const run = "run 1 / with. odd > name"
 	who := approvals.Principal{}
@@ -61,7 +61,7 @@ func TestPauseAndResume(t *testing.T) {
 
 func TestAbort(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	other := approvalstest.Request("other")
 	other.RunID = "run-2"
@@ -103,7 +103,7 @@ func TestAbort(t *testing.T) {
 
 func TestSubscribeResumes(t *testing.T) {
 	t.Parallel()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	g := approvalstest.RunGate(t, gate.Options{Store: s})
 	id := approvalstest.Open(t, g, approvalstest.Request("x")).Requests()[0].ID
 	if err := g.Record(t.Context(), approvals.Event{Type: approvals.EventCallReleased, RequestID: id}); err != nil {

@@ -22,7 +22,7 @@ import (
 // A remembered decision is durable before its grant: if the process dies between the two,
 // the next one writes the grant. It does not write a revoked grant again.
 func TestPromise4_RecordedFirst_MissingGrantIsWrittenAtStart(t *testing.T) {
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	dying := grants.New(grants.Options{Store: &deafGrants{Store: s}, Judge: approvalstest.AnyPolicy{}})
 	g := gate.New(gate.Options{Store: s, Grants: dying}) // never runs: nothing is retried
 	h := approvalstest.Open(t, g, approvalstest.Rememberable("x"))
@@ -70,7 +70,7 @@ func (*deafGrants) PutGrant(context.Context, approvals.Grant, uint64) (uint64, e
 
 // Uses of all replicas are counted, over restarts, and written in the background.
 func TestUsesAreCountedOverReplicas(t *testing.T) {
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	one, stopOne := approvalstest.RunGrants(t, grants.Options{Store: s})
 	two, stopTwo := approvalstest.RunGrants(t, grants.Options{Store: s})
 	g, err := one.Add(t.Context(), approvalstest.Grant("x"))
@@ -101,7 +101,7 @@ func TestUsesAreCountedOverReplicas(t *testing.T) {
 
 // A grant is in force, and revoked, on every replica within a second.
 func TestGrantsReachEveryReplica(t *testing.T) {
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	var kept, dropped atomic.Int32
 	here, _ := approvalstest.RunGrants(t, grants.Options{Store: s})
 	there, _ := approvalstest.RunGrants(t, grants.Options{
@@ -131,7 +131,7 @@ func TestGrantsReachEveryReplica(t *testing.T) {
 }
 
 func TestListGrants(t *testing.T) {
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	now := time.Now()
 	var ahead atomic.Int64
 	b, _ := approvalstest.RunGrants(t, grants.Options{Store: s, Now: func() time.Time { return now.Add(time.Duration(ahead.Load())) }})
@@ -187,7 +187,7 @@ func TestListGrants(t *testing.T) {
 }
 
 func TestAddGrantRefuses(t *testing.T) {
-	b, _ := approvalstest.RunGrants(t, grants.Options{Store: approvalstest.OpenStore(t, t.TempDir())})
+	b, _ := approvalstest.RunGrants(t, grants.Options{Store: approvalstest.OpenStore()})
 	past := time.Now().Add(-time.Second)
 	for field, spoil := range map[string]func(*approvals.Grant){
 		"granted_by": func(g *approvals.Grant) { g.GrantedBy = "" },
@@ -238,7 +238,7 @@ func (s *smallStore) PutGrant(context.Context, approvals.Grant, uint64) (uint64,
 
 // A grant that is too large for the store is tried once.
 func TestGrantTooLargeIsFinal(t *testing.T) {
-	s := &smallStore{Store: approvalstest.OpenStore(t, t.TempDir())}
+	s := &smallStore{Store: approvalstest.OpenStore()}
 	book, _ := approvalstest.RunGrants(t, grants.Options{Store: s})
 	g := approvalstest.RunGate(t, gate.Options{Store: s.Store, Grants: book})
 	h := approvalstest.Open(t, g, approvalstest.Rememberable("x"))
@@ -255,7 +255,7 @@ func TestGrantTooLargeIsFinal(t *testing.T) {
 
 // Add sets the id and the uses of a grant, whatever the caller has set.
 func TestAddGrantTakesNoUses(t *testing.T) {
-	b, _ := approvalstest.RunGrants(t, grants.Options{Store: approvalstest.OpenStore(t, t.TempDir())})
+	b, _ := approvalstest.RunGrants(t, grants.Options{Store: approvalstest.OpenStore()})
 	g := approvalstest.Grant("x")
 	g.ID, g.Uses, g.RequestID, g.SessionID = "mine", 7, "R", "s1"
 	got, err := b.Add(t.Context(), g)
@@ -271,7 +271,7 @@ func TestAddGrantTakesNoUses(t *testing.T) {
 
 // A preview counts each call once, and covers those of the principal only.
 func TestPreviewGrant(t *testing.T) {
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	b, _ := approvalstest.RunGrants(t, grants.Options{Store: s})
 	gate := approvalstest.RunGate(t, gate.Options{Store: s, Grants: b})
 	h := approvalstest.Open(t, gate, approvalstest.Request("x"), approvalstest.Request("y"))
@@ -309,7 +309,7 @@ func TestPreviewGrant(t *testing.T) {
 
 // BenchmarkUsed measures the time that counting adds to a call.
 func BenchmarkUsed(b *testing.B) {
-	book, _ := approvalstest.RunGrants(b, grants.Options{Store: approvalstest.OpenStore(b, b.TempDir())})
+	book, _ := approvalstest.RunGrants(b, grants.Options{Store: approvalstest.OpenStore()})
 	g, err := book.Add(b.Context(), approvalstest.Grant("x"))
 	if err != nil {
 		b.Fatal(err)

@@ -31,7 +31,7 @@ func (s *slowGrants) PutGrant(ctx context.Context, g approvals.Grant, revision u
 // that were kept and not dropped.
 func slowBook(t *testing.T, whenCreated bool) (slow, other *grants.Grants, inForce, revoked *atomic.Int32) {
 	t.Helper()
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	inForce, revoked = &atomic.Int32{}, &atomic.Int32{}
 	other, _ = approvalstest.RunGrants(t, grants.Options{Store: s})
 	known := func(b *grants.Grants, id string) bool { _, err := b.Grant(id); return err == nil }

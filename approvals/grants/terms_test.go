@@ -42,7 +42,7 @@ func TestFinding29_AlwaysIsThisCallInThisSessionForEightHours(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := func() time.Time { return now }
-			s := approvalstest.OpenStore(t, t.TempDir())
+			s := approvalstest.OpenStore()
 			book, _ := approvalstest.RunGrants(t, grants.Options{Store: s, Now: clock})
 			g := gate.New(gate.Options{Store: s, Grants: book, Now: clock})
 			r := approvalstest.Rememberable("bash")
@@ -66,7 +66,7 @@ func TestFinding29_AlwaysIsThisCallInThisSessionForEightHours(t *testing.T) {
 // A request contains the default terms of its grant, so that every channel shows the same
 // terms before a decision.
 func TestFinding29_RequestsCarryWhatAlwaysMeans(t *testing.T) {
-	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore(t, t.TempDir())})
+	g := approvalstest.RunGate(t, gate.Options{Store: approvalstest.OpenStore()})
 	r := approvalstest.Rememberable("bash")
 	r.SessionID, r.SuggestedPatterns = "s", []string{"bash(npm run lint)", "bash(npm run *)"}
 	once := approvalstest.Request("bash")

@@ -15,11 +15,11 @@ import (
 	"github.com/heldcall/heldcall/approvals/heldturns"
 )
 
-// life is a process on a folder that dies before its nth write.
+// life is a process on a store that dies before its nth write.
 type life struct {
 	keeper *heldturns.Keeper
 	gate   *gate.Gate
-	parts  approvalstest.Store
+	store  approvalstest.Store
 	end    func()
 
 	mu     sync.Mutex
@@ -47,15 +47,12 @@ func (l *life) dead() bool {
 }
 
 // live starts a process that dies before its nth write from now on.
-func live(t *testing.T, dir string, n int) *life {
+func live(t *testing.T, state approvalstest.Store, n int) *life {
 	t.Helper()
-	s, err := openStore(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &life{left: -1, parts: s.parts()}
-	l.keeper = heldturns.New(heldturns.Options{Store: faulty{s.ForHeldTurns(), l.write}})
-	l.gate = gate.New(gate.Options{Store: faultyGate{s.ForGate(), l.write}, Turns: l.keeper})
+	s := state.Reopen()
+	l := &life{left: -1, store: s}
+	l.keeper = heldturns.New(heldturns.Options{Store: faulty{s.Held, l.write}})
+	l.gate = gate.New(gate.Options{Store: faultyGate{s, l.write}, Turns: l.keeper})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = l.keeper.Run(ctx, l.gate) })
@@ -133,8 +130,8 @@ func (l *life) resume(ctx context.Context, requests []approvals.Request) error {
 // no person was asked. No person is asked twice, and the log has each event once.
 func TestPromise4_RecordedFirst_CrashAtEachWrite(t *testing.T) {
 	for n := 0; ; n++ {
-		dir := t.TempDir()
-		first := live(t, dir, n)
+		state := approvalstest.OpenStore()
+		first := live(t, state, n)
 		turn, requests := held(first.gate, "t1")
 		err := first.play(t.Context(), turn, requests)
 		writes := slices.Clone(first.writes)
@@ -144,7 +141,7 @@ func TestPromise4_RecordedFirst_CrashAtEachWrite(t *testing.T) {
 			if err != nil && !errors.Is(err, approvals.ErrStoreUnavailable) {
 				t.Fatal(err)
 			}
-			second := live(t, dir, -1)
+			second := live(t, state, -1)
 			defer func() { second.end() }()
 			if slices.Contains(writes, "Put") && !slices.Contains(writes, "End") {
 				if err := second.resume(t.Context(), requests); err != nil {
@@ -153,13 +150,13 @@ func TestPromise4_RecordedFirst_CrashAtEachWrite(t *testing.T) {
 			}
 			approvalstest.Eventually(t, "nothing is stored", func() bool { return !second.keeper.Any() })
 			approvalstest.Eventually(t, "the events of the request are repaired", func() bool {
-				events := approvalstest.EventTypes(approvalstest.EventsOf(t, second.parts, requests[0].ID))
+				events := approvalstest.EventTypes(approvalstest.EventsOf(t, second.store, requests[0].ID))
 				repaired := slices.Contains(events, approvals.EventApprovalRequired) && slices.Contains(events, approvals.EventApprovalDecision)
 				return repaired || !slices.Contains(writes, "Put")
 			})
 			second.end()
-			verifyOnce(t, dir, requests[0].ID, slices.Contains(writes, "Put"))
-			second = live(t, dir, -1)
+			verifyOnce(t, state, requests[0].ID, slices.Contains(writes, "Put"))
+			second = live(t, state, -1)
 		})
 		if !died {
 			return
@@ -169,18 +166,9 @@ func TestPromise4_RecordedFirst_CrashAtEachWrite(t *testing.T) {
 
 // verifyOnce verifies that a request was asked, approved and published once, and that no
 // event is twice in the log.
-func verifyOnce(t *testing.T, dir, id string, asked bool) {
+func verifyOnce(t *testing.T, s approvalstest.Store, id string, asked bool) {
 	t.Helper()
-	s, err := openStore(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	r, err := s.ForGate().GetRequest(t.Context(), id)
+	r, err := s.GetRequest(t.Context(), id)
 	if !asked {
 		if !errors.Is(err, approvals.ErrUnknownRequest) {
 			t.Fatalf("%+v, %v", r, err)
@@ -192,7 +180,7 @@ func verifyOnce(t *testing.T, dir, id string, asked bool) {
 	}
 	counts := map[approvals.EventType]int{}
 	ids := map[string]bool{}
-	for _, e := range approvalstest.EventsOf(t, s.parts(), id) {
+	for _, e := range approvalstest.EventsOf(t, s, id) {
 		counts[e.Type]++
 		if ids[e.ID] {
 			t.Errorf("event %s is twice in the log", e.Type)

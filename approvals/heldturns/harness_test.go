@@ -11,7 +11,6 @@ import (
 	"github.com/heldcall/heldcall/approvals/approvalstest"
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/heldturns"
-	"github.com/heldcall/heldcall/approvals/store"
 )
 
 // run starts a keeper and its gate on a store until stop is called or the test ends.
@@ -91,18 +90,6 @@ func turnEvents(t testing.TB, s approvalstest.Store, request string) (events []a
 		}
 	}
 	return events
-}
-
-// opened is a store that a test closes itself.
-type opened struct{ *store.Store }
-
-func openStore(dir string) (opened, error) {
-	s, err := store.Open(context.Background(), store.Options{Dir: dir, Listen: "-"})
-	return opened{s}, err
-}
-
-func (o opened) parts() approvalstest.Store {
-	return approvalstest.Parts(o.Store)
 }
 
 // faulty is a store whose writes fail once they are down: the process has died.

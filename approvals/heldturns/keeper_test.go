@@ -18,7 +18,7 @@ import (
 )
 
 func TestATurnIsKeptDetachedClaimedAndEnded(t *testing.T) {
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	k, g, _ := run(t, s, heldturns.Options{})
 	if k.Any() {
 		t.Fatal("an empty store has turns")
@@ -64,7 +64,7 @@ func TestATurnIsKeptDetachedClaimedAndEnded(t *testing.T) {
 
 // An agent leaves before the gate has read its request from the store.
 func TestAgentLeavesAtOnce(t *testing.T) {
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	k := heldturns.New(heldturns.Options{Store: s.Held})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -92,7 +92,7 @@ func (lateGate) Cancel(context.Context, string, string) error { return nil }
 
 // The connection that had a turn loses it to a later claim.
 func TestAClaimTakesOver(t *testing.T) {
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	k, g, _ := run(t, s, heldturns.Options{})
 	a, _ := keep(t, k, g, "t1")
 	b, _, err := k.Claim(t.Context(), only(t, k))
@@ -113,7 +113,7 @@ func TestAClaimTakesOver(t *testing.T) {
 }
 
 func TestPromise5_DecidedOnce_OneOfManyClaimsWins(t *testing.T) {
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	k, g, _ := run(t, s, heldturns.Options{})
 	a, _ := keep(t, k, g, "t1")
 	if err := a.Detach(t.Context()); err != nil {
@@ -141,23 +141,13 @@ func TestPromise5_DecidedOnce_OneOfManyClaimsWins(t *testing.T) {
 // After a restart the turns of the process before are detached, and their requests open
 // again without asking twice.
 func TestPromise4_RecordedFirst_TurnSurvivesRestart(t *testing.T) {
-	dir := t.TempDir()
-	var before []approvals.Request
-	{
-		s, err := openStore(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		k, g, stop := run(t, s.parts(), heldturns.Options{})
-		_, h := keep(t, k, g, "t1")
-		before = h.Requests()
-		stop()
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s := approvalstest.OpenStore(t, dir)
-	k, g, _ := run(t, s, heldturns.Options{})
+	first := approvalstest.OpenStore()
+	k, g, stop := run(t, first, heldturns.Options{})
+	_, kept := keep(t, k, g, "t1")
+	before := kept.Requests()
+	stop()
+	s := first.Reopen()
+	k, g, _ = run(t, s, heldturns.Options{})
 	c := only(t, k)
 	if c.State != approvals.AgentDetached {
 		t.Fatalf("%+v", c)
@@ -192,7 +182,7 @@ func TestPromise4_RecordedFirst_TurnSurvivesRestart(t *testing.T) {
 
 // An orphan ends after its time: its requests are cancelled and nothing is stored.
 func TestAnOrphanEnds(t *testing.T) {
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	k, g, _ := run(t, s, heldturns.Options{OrphanTTL: time.Second})
 	a, h := keep(t, k, g, "t1")
 	if err := a.Detach(t.Context()); err != nil {
@@ -210,7 +200,7 @@ func TestAnOrphanEnds(t *testing.T) {
 
 // A claim whose write is done although it fails leaves no turn without an owner.
 func TestAClaimWithAnUnknownOutcome(t *testing.T) {
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	var lose atomic.Bool
 	k, g, _ := run(t, s, heldturns.Options{Store: unknown{s.Held, &lose}})
 	a, _ := keep(t, k, g, "t1")
@@ -247,34 +237,19 @@ func (u unknown) PutState(ctx context.Context, s heldturns.State, revision uint6
 // Every request that is served has the agent's state: published, read, listed and decided.
 // The record does not.
 func TestServedRequestsHaveTheAgentsState(t *testing.T) {
-	s, err := openStore(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	k, g, _ := run(t, s.parts(), heldturns.Options{})
-	published, err := s.Conn().SubscribeSync("heldcall.v1.requests.>")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := approvalstest.OpenStore()
+	k, g, _ := run(t, s, heldturns.Options{})
 	a, h := keep(t, k, g, "t1")
 	id := h.Requests()[0].ID
-	message, err := published.NextMsg(time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var r approvals.Request
-	if err := json.Unmarshal(message.Data, &r); err != nil || r.Agent == nil || r.Agent.State != approvals.AgentAttached {
+	if err := json.Unmarshal(s.Published(id), &r); err != nil || r.Agent == nil || r.Agent.State != approvals.AgentAttached {
 		t.Errorf("published: %+v, %v", r.Agent, err)
 	}
 	if err := a.Detach(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if r, err = g.Request(t.Context(), id); err != nil || r.Agent == nil || r.Agent.State != approvals.AgentDetached || r.Agent.Since.IsZero() {
+	r, err := g.Request(t.Context(), id)
+	if err != nil || r.Agent == nil || r.Agent.State != approvals.AgentDetached || r.Agent.Since.IsZero() {
 		t.Errorf("read: %+v, %v", r.Agent, err)
 	}
 	page, err := g.Requests(t.Context(), approvals.Filter{})
@@ -284,7 +259,7 @@ func TestServedRequestsHaveTheAgentsState(t *testing.T) {
 	if r, err = g.Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionDeny, ReviewerID: "bob"}); err != nil || r.Agent == nil {
 		t.Errorf("decided: %+v, %v", r.Agent, err)
 	}
-	if stored, err := s.ForGate().GetRequest(t.Context(), id); err != nil || stored.Request.Agent != nil {
+	if stored, err := s.GetRequest(t.Context(), id); err != nil || stored.Request.Agent != nil {
 		t.Errorf("recorded: %+v, %v", stored.Request.Agent, err)
 	}
 	if _, _, err := k.Claim(t.Context(), only(t, k)); err != nil {
@@ -297,7 +272,7 @@ func TestServedRequestsHaveTheAgentsState(t *testing.T) {
 
 // A cancelled turn ends with its requests, also if the store fails in between.
 func TestCancelEndsATurn(t *testing.T) {
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	var down atomic.Bool
 	k, g, _ := run(t, s, heldturns.Options{Store: faulty{s.Held, func(name string) error {
 		if name == "End" && down.CompareAndSwap(true, false) {
@@ -335,7 +310,7 @@ func TestCancelEndsATurn(t *testing.T) {
 
 // A parked turn stays as long as a request is pending, also after the orphan TTL.
 func TestAParkedTurn(t *testing.T) {
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	k, g, _ := run(t, s, heldturns.Options{OrphanTTL: time.Second})
 	a, h := keep(t, k, g, "t1")
 	if err := a.Park(t.Context()); err != nil {

@@ -14,7 +14,7 @@ import (
 // A turn that ends before people are asked was never held: neither its process nor another
 // one counts it when an agent repeats the request.
 func TestATurnThatWasNotHeldIsWithdrawn(t *testing.T) {
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	k, g, stop := run(t, s, heldturns.Options{})
 	turn, _ := held(g, "t1")
 	a, err := k.Keep(t.Context(), turn, []byte("snapshot"))
@@ -55,7 +55,7 @@ func TestATurnThatWasNotHeldIsWithdrawn(t *testing.T) {
 
 // A turn that could not be stored for sure is withdrawn as soon as the store works.
 func TestATurnThatFailedToBeStoredIsWithdrawn(t *testing.T) {
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	k, g, _ := run(t, s, heldturns.Options{Store: unanswered{s.Held}})
 	turn, _ := held(g, "t1")
 	if _, err := k.Keep(t.Context(), turn, []byte("snapshot")); !errors.Is(err, approvals.ErrStoreUnavailable) {
@@ -87,7 +87,7 @@ func (s stuck) Withdraw(ctx context.Context, k heldturns.Key, keep time.Duration
 
 // A turn that has ended has no snapshot in the store whose write failed without an answer.
 func TestNoUnansweredSnapshotIsLeft(t *testing.T) {
-	s := approvalstest.OpenStore(t, t.TempDir())
+	s := approvalstest.OpenStore()
 	k, g, stop := run(t, s, heldturns.Options{Store: unansweredLarge{s.Held}})
 	a, _ := keep(t, k, g, "t1")
 	if err := a.Update(t.Context(), make([]byte, 2<<20)); !errors.Is(err, approvals.ErrStoreUnavailable) {
@@ -119,7 +119,7 @@ func (u unansweredLarge) Put(ctx context.Context, k heldturns.Key, snapshot []by
 func TestNoOlderSnapshotIsLeft(t *testing.T) {
 	for name, restart := range map[string]bool{"ended by its process": false, "ended by another process": true} {
 		t.Run(name, func(t *testing.T) {
-			s, down := approvalstest.OpenStore(t, t.TempDir()), true
+			s, down := approvalstest.OpenStore(), true
 			k, g, stop := run(t, s, heldturns.Options{Store: stuck{s.Held, &down}})
 			a, _ := keep(t, k, g, "t1")
 			if err := a.Update(t.Context(), make([]byte, 2<<20)); !errors.Is(err, approvals.ErrStoreUnavailable) {

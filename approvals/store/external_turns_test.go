@@ -34,8 +34,15 @@ type keeping struct {
 // keepingReplica starts a replica on an external server.
 func keepingReplica(t *testing.T, url string) *keeping {
 	t.Helper()
-	r := &keeping{store: open(t, store.Options{URL: url})}
-	r.keeper = heldturns.New(heldturns.Options{Store: r.store.ForHeldTurns(), Leases: r.store.HeldTurns.Leases})
+	s := open(t, store.Options{URL: url})
+	return keep(t, s, heldturns.Options{Leases: s.HeldTurns.Leases})
+}
+
+// keep starts a keeper and its gate on a store.
+func keep(t *testing.T, s *store.Store, o heldturns.Options) *keeping {
+	t.Helper()
+	o.Store = s.ForHeldTurns()
+	r := &keeping{store: s, keeper: heldturns.New(o)}
 	r.gate = gate.New(gate.Options{Store: r.store.ForGate(), Turns: r.keeper})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

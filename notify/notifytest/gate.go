@@ -7,27 +7,22 @@ import (
 	"testing"
 
 	"github.com/heldcall/heldcall/approvals/gate"
-	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/internal/testing/memstore"
 )
 
-// OpenGate runs a gate on a real embedded NATS that listens nowhere; the gate gets
-// that store. closed ends both and reports what went wrong; only its first call counts.
-func OpenGate(t testing.TB, o store.Options, g gate.Options) (opened *store.Store, asking *gate.Gate, closed func()) {
+// OpenGate runs a gate on a store, which the gate gets. closed ends both and reports what went wrong;
+// only its first call counts.
+func OpenGate(t testing.TB, s *memstore.Store, g gate.Options) (asking *gate.Gate, closed func()) {
 	t.Helper()
-	o.Listen = "-"
-	opened, err := store.Open(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.Store = opened.ForGate()
+	g.Store = s.ForGate()
 	asking = gate.New(g)
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- asking.Run(ctx) }()
 	<-asking.Ready()
-	return opened, asking, sync.OnceFunc(func() {
+	return asking, sync.OnceFunc(func() {
 		cancel()
-		if err := errors.Join(<-ran, opened.Close()); err != nil {
+		if err := errors.Join(<-ran, s.Close()); err != nil {
 			t.Error(err)
 		}
 	})

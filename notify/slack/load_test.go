@@ -13,8 +13,8 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
-	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/internal/testing/fakeslack"
+	"github.com/heldcall/heldcall/internal/testing/memstore"
 	"github.com/heldcall/heldcall/notify"
 	"github.com/heldcall/heldcall/notify/notifytest"
 )
@@ -29,7 +29,8 @@ type load struct {
 func newLoad(t *testing.T, group notify.Group) *load {
 	t.Helper()
 	l := &load{workspace: newWorkspace(t), t: t}
-	s, gate, closed := notifytest.OpenGate(t, store.Options{Dir: t.TempDir()}, gate.Options{})
+	s := memstore.New(memstore.Options{})
+	gate, closed := notifytest.OpenGate(t, s, gate.Options{})
 	l.gate = gate
 	d, err := notify.New(notify.Options{Store: s.Deliveries, Requests: gate, Channels: []notify.Setup{{Name: "slack", Channel: l.channel, Threads: true, Group: group}}})
 	if err != nil {

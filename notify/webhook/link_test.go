@@ -186,34 +186,6 @@ func TestEnterInTheNoteDoesNotApprove(t *testing.T) {
 	}
 }
 
-// Replicas that start after records have ended by age make the same links as those
-// that have run all the time.
-func TestTheKeyOfLinksOutlivesRecords(t *testing.T) {
-	s := &stage{t: t, dir: t.TempDir(), keep: time.Second}
-	s.open()
-	t.Cleanup(func() { s.close() })
-	r := approvals.Request{ID: "r", ExpiresAt: time.Now().Add(time.Hour)}
-	link := s.link(s.links(bob), r)
-	if _, err := s.store.Deliveries.PutState(t.Context(), "hook", "later", []byte("x"), 0); err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(soon); ; time.Sleep(10 * time.Millisecond) {
-		_, revision, err := s.store.Deliveries.State(t.Context(), "hook", "later")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if revision == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the record does not end")
-		}
-	}
-	if s.link(s.links(bob), r) != link {
-		t.Error("a replica that starts now makes other links")
-	}
-}
-
 func TestOfTwoAtOnceOneDecides(t *testing.T) {
 	s := newStage(t)
 	for _, quorum := range []int{1, 2} {

@@ -19,7 +19,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
-	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/internal/testing/memstore"
 	"github.com/heldcall/heldcall/notify"
 	"github.com/heldcall/heldcall/notify/notifytest"
 )
@@ -187,19 +187,17 @@ func TestSecretsThatAreNone(t *testing.T) {
 	}
 }
 
-// stage is a real gate on the real embedded NATS.
+// stage is a real gate.
 type stage struct {
 	t     *testing.T
-	dir   string
-	keep  time.Duration // for how long records are kept; 0: as the store has it
-	store *store.Store
+	store *memstore.Store
 	gate  *gate.Gate
 	turns gate.HeldTurns // nil: none
 	close func()
 }
 
 func newStage(t *testing.T) *stage {
-	s := &stage{t: t, dir: t.TempDir()}
+	s := &stage{t: t, store: memstore.New(memstore.Options{})}
 	s.open()
 	t.Cleanup(func() { s.close() })
 	return s
@@ -207,7 +205,8 @@ func newStage(t *testing.T) *stage {
 
 func (s *stage) open() {
 	s.t.Helper()
-	s.store, s.gate, s.close = notifytest.OpenGate(s.t, store.Options{Dir: s.dir, Retention: s.keep}, gate.Options{NoSelfApproval: true, Turns: s.turns})
+	s.store = s.store.Reopen()
+	s.gate, s.close = notifytest.OpenGate(s.t, s.store, gate.Options{NoSelfApproval: true, Turns: s.turns})
 }
 
 func (s *stage) ask(change func(*approvals.Request)) approvals.Request {
@@ -232,7 +231,7 @@ func (s *stage) hold(change func(*approvals.Request)) *gate.Hold {
 // A receiver that fails two times of three loses nothing, and what it took it is not
 // sent again.
 func TestNothingIsLostOverAFlappingReceiver(t *testing.T) {
-	const requests = 12
+	const total = 12
 	s, r := newStage(t), newReceiver(t, nil)
 	taken := map[string]int{}
 	r.answers = func(nth int) int {
@@ -242,7 +241,8 @@ func TestNothingIsLostOverAFlappingReceiver(t *testing.T) {
 		taken[r.headers[nth].Get("webhook-id")]++
 		return http.StatusOK
 	}
-	d, err := notify.New(notify.Options{Store: s.store.Deliveries, Requests: s.gate, Channels: []notify.Setup{{Name: "hook", Channel: r.channel, EachEvent: true}}})
+	requests, await := notifytest.Swept(s.gate, 1)
+	d, err := notify.New(notify.Options{Store: s.store.Deliveries, Requests: requests, Channels: []notify.Setup{{Name: "hook", Channel: r.channel, EachEvent: true}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +250,8 @@ func TestNothingIsLostOverAFlappingReceiver(t *testing.T) {
 	ran := make(chan error, 1)
 	go func() { ran <- d.Run(ctx) }()
 	defer func() { cancel(); <-ran }()
-	for range requests {
+	await()
+	for range total {
 		if _, err := s.gate.Decide(t.Context(), approvals.Decision{RequestID: s.ask(nil).ID, Action: approvals.ActionDeny, ReviewerID: "bob"}); err != nil {
 			t.Fatal(err)
 		}
@@ -259,7 +260,7 @@ func TestNothingIsLostOverAFlappingReceiver(t *testing.T) {
 		r.mu.Lock()
 		n := len(taken)
 		r.mu.Unlock()
-		if n >= requests { // at least the decision of an ended request is sent
+		if n >= total { // at least the decision of an ended request is sent
 			break
 		}
 		if time.Now().After(deadline) {

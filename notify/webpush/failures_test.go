@@ -11,12 +11,13 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/internal/testing/memstore"
 	"github.com/heldcall/heldcall/notify/webpush/pushtest"
 )
 
 func TestFailuresAreOfOneBrowser(t *testing.T) {
 	broken, service := pushtest.New(t), pushtest.New(t)
-	d := open(t, t.TempDir())
+	d := open(t, memstore.New(memstore.Options{}))
 	d.subscribe("ann", broken.Browser())
 	whole := service.Browser()
 	d.subscribe("bob", whole)
@@ -47,7 +48,7 @@ func TestFailuresAreOfOneBrowser(t *testing.T) {
 // meanwhile do not get it twice.
 func TestAServiceThatHasFailedIsAskedAgain(t *testing.T) {
 	broken, service := pushtest.New(t), pushtest.New(t)
-	d := open(t, t.TempDir())
+	d := open(t, memstore.New(memstore.Options{}))
 	d.subscribe("ann", broken.Browser())
 	d.subscribe("bob", service.Browser())
 	broken.Answers(func(w http.ResponseWriter, _ string) bool { w.WriteHeader(http.StatusServiceUnavailable); return true })
@@ -73,7 +74,7 @@ func TestAServiceThatHasFailedIsAskedAgain(t *testing.T) {
 // A limit of a service for one browser does not affect the others.
 func TestTooManyMessagesAreOfOneBrowser(t *testing.T) {
 	service := pushtest.New(t)
-	d := open(t, t.TempDir())
+	d := open(t, memstore.New(memstore.Options{}))
 	tired, other := service.Browser(), service.Browser()
 	d.subscribe("ann", tired)
 	d.subscribe("bob", other)
@@ -98,7 +99,7 @@ func TestTooManyMessagesAreOfOneBrowser(t *testing.T) {
 // Browsers that got a request get its end, although another service is dead.
 func TestDeadServiceDelaysNoEnd(t *testing.T) {
 	dead, service := pushtest.New(t), pushtest.New(t)
-	d := open(t, t.TempDir())
+	d := open(t, memstore.New(memstore.Options{}))
 	d.subscribe("ann", dead.Browser())
 	whole := service.Browser()
 	d.subscribe("bob", whole)
@@ -123,8 +124,8 @@ func TestDeadServiceDelaysNoEnd(t *testing.T) {
 
 func TestSubscriptionsThatAreGoneAreForgotten(t *testing.T) {
 	for _, code := range []int{http.StatusNotFound, http.StatusGone} {
-		service, dir := pushtest.New(t), t.TempDir()
-		d := open(t, dir)
+		service, state := pushtest.New(t), memstore.New(memstore.Options{})
+		d := open(t, state)
 		gone, stays := service.Browser(), service.Browser()
 		d.subscribe("ann", gone)
 		left := d.subscribe("ann", stays)
@@ -140,7 +141,7 @@ func TestSubscriptionsThatAreGoneAreForgotten(t *testing.T) {
 		service.Await()
 		key := d.PublicKey()
 		d.end()
-		again := open(t, dir)
+		again := open(t, state)
 		want := []reviewers.Subscription{left}
 		if diff := cmp.Diff(want, again.Subscriptions("ann")); diff != "" || again.PublicKey() != key {
 			t.Errorf("after a restart (key kept: %t):\n%s", again.PublicKey() == key, diff)

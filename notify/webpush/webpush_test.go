@@ -17,7 +17,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
-	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/internal/testing/memstore"
 	"github.com/heldcall/heldcall/notify"
 	"github.com/heldcall/heldcall/notify/webpush"
 	"github.com/heldcall/heldcall/notify/webpush/pushtest"
@@ -39,7 +39,7 @@ var people = map[string]reviewers.Reviewer{
 	"dan": {Name: "dan", Role: reviewers.RoleViewer, Groups: []string{"finance", "oncall"}},
 }
 
-// desk is a channel on the real store, with a log.
+// desk is a channel, with a log.
 type desk struct {
 	*webpush.Push
 	t   *testing.T
@@ -47,12 +47,9 @@ type desk struct {
 	end func()
 }
 
-func open(t *testing.T, dir string, change ...func(*webpush.Options)) *desk {
+func open(t *testing.T, state *memstore.Store, change ...func(*webpush.Options)) *desk {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{Dir: dir, Listen: "-"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := state.Reopen()
 	d := &desk{t: t, log: &bytes.Buffer{}}
 	o := webpush.Options{
 		Store: s.Push, Gate: groups{}, Contact: "ops@example.com", Private: true, Log: slog.New(slog.NewTextHandler(d.log, nil)),
@@ -62,9 +59,11 @@ func open(t *testing.T, dir string, change ...func(*webpush.Options)) *desk {
 	for _, f := range change {
 		f(&o)
 	}
-	if d.Push, err = webpush.Open(t.Context(), o); err != nil {
+	push, err := webpush.Open(t.Context(), o)
+	if err != nil {
 		t.Fatal(err)
 	}
+	d.Push = push
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- d.Run(ctx) }()
@@ -115,7 +114,7 @@ func receivers(s *pushtest.Service, n int) (paths []string) {
 
 func TestPushIsReadByTheBrowserAlone(t *testing.T) {
 	service := pushtest.New(t)
-	d := open(t, t.TempDir())
+	d := open(t, memstore.New(memstore.Options{}))
 	d.subscribe("ann", service.Browser())
 	r := request("01KAKZ00000000000000000001", "ba\u202esh\n\u200b\u3164")
 	if _, err := d.Post(t.Context(), delivery(r)); err != nil {
@@ -135,7 +134,7 @@ func TestPushIsReadByTheBrowserAlone(t *testing.T) {
 
 func TestPreviewIsShownWhereItIsWanted(t *testing.T) {
 	service := pushtest.New(t)
-	d := open(t, t.TempDir(), func(o *webpush.Options) { o.Preview = true })
+	d := open(t, memstore.New(memstore.Options{}), func(o *webpush.Options) { o.Preview = true })
 	d.subscribe("ann", service.Browser())
 	if _, err := d.Post(t.Context(), delivery(request("1", "bash"))); err != nil {
 		t.Fatal(err)
@@ -161,7 +160,7 @@ func TestKindsOfRequests(t *testing.T) {
 		{[]approvals.Request{question, result}, `"count":2,"kind":""`},
 	} {
 		service := pushtest.New(t)
-		d := open(t, t.TempDir(), func(o *webpush.Options) { o.Preview = true })
+		d := open(t, memstore.New(memstore.Options{}), func(o *webpush.Options) { o.Preview = true })
 		d.subscribe("ann", service.Browser())
 		if _, err := d.Post(t.Context(), delivery(tt.requests...)); err != nil {
 			t.Fatal(err)
@@ -174,7 +173,7 @@ func TestKindsOfRequests(t *testing.T) {
 
 func TestEachReviewerIsToldOfTheirOwn(t *testing.T) {
 	service := pushtest.New(t)
-	d := open(t, t.TempDir())
+	d := open(t, memstore.New(memstore.Options{}))
 	ann, phone, bob := service.Browser(), service.Browser(), service.Browser()
 	d.subscribe("ann", ann)
 	d.subscribe("ann", phone)
@@ -219,7 +218,7 @@ func TestEachReviewerIsToldOfTheirOwn(t *testing.T) {
 // with the rights of the sign-in.
 func TestSignInIsValidForNotifications(t *testing.T) {
 	service := pushtest.New(t)
-	d := open(t, t.TempDir())
+	d := open(t, memstore.New(memstore.Options{}))
 	signed := func(who reviewers.Reviewer, lasts time.Duration) *pushtest.Browser {
 		b := service.Browser()
 		if _, err := d.Subscribe(t.Context(), who.Name, &reviewers.SignedIn{Who: who, Until: time.Now().Add(lasts)}, b.Endpoint, b.P256DH, b.Auth); err != nil {
@@ -241,7 +240,7 @@ func TestSignInIsValidForNotifications(t *testing.T) {
 // Reviewers whose rights have changed since their sign-in get messages by their present
 // rights, and none if the configuration no longer names them.
 func TestRightsAreThoseOfNow(t *testing.T) {
-	service, dir := pushtest.New(t), t.TempDir()
+	service, state := pushtest.New(t), memstore.New(memstore.Options{})
 	browsers := map[string]*pushtest.Browser{}
 	told := func(d *desk, id string, group string, want ...string) {
 		t.Helper()
@@ -258,7 +257,7 @@ func TestRightsAreThoseOfNow(t *testing.T) {
 		}
 		service.None()
 	}
-	d := open(t, dir)
+	d := open(t, state)
 	for _, name := range []string{"cyd", "zoe"} {
 		browsers[name] = service.Browser()
 		who := reviewers.Reviewer{Name: name, Role: reviewers.RoleReviewer, Groups: []string{"board"}}
@@ -269,17 +268,17 @@ func TestRightsAreThoseOfNow(t *testing.T) {
 	told(d, "01", "board", "zoe") // cyd is of it by name, and of another group
 	told(d, "02", "it", "cyd")
 	d.end()
-	d = open(t, dir)
+	d = open(t, state)
 	told(d, "03", "board", "zoe")
 	d.end()
-	d = open(t, dir, func(o *webpush.Options) { o.Rights = "tomorrow's" })
+	d = open(t, state, func(o *webpush.Options) { o.Rights = "tomorrow's" })
 	told(d, "04", "board")
 	told(d, "05", "it", "cyd")
 }
 
 func TestEscalationTellsTheOthers(t *testing.T) {
 	service := pushtest.New(t)
-	d := open(t, t.TempDir())
+	d := open(t, memstore.New(memstore.Options{}))
 	ann, bob := service.Browser(), service.Browser()
 	d.subscribe("ann", ann)
 	d.subscribe("bob", bob)
@@ -302,7 +301,7 @@ func TestEscalationTellsTheOthers(t *testing.T) {
 // Reviewers see and end their own subscriptions only.
 func TestOwnSubscriptionsOnly(t *testing.T) {
 	service := pushtest.New(t)
-	d := open(t, t.TempDir())
+	d := open(t, memstore.New(memstore.Options{}))
 	shared := service.Browser()
 	first := d.subscribe("ann", shared)
 	if err := d.Unsubscribe(t.Context(), "bob", first.ID); err != nil || len(d.Subscriptions("ann")) != 1 {
@@ -326,7 +325,7 @@ func TestOwnSubscriptionsOnly(t *testing.T) {
 func TestWhatIsNoSubscriptionIsRefused(t *testing.T) {
 	service := pushtest.New(t)
 	b := service.Browser()
-	d := open(t, t.TempDir(), func(o *webpush.Options) { o.Private = false })
+	d := open(t, memstore.New(memstore.Options{}), func(o *webpush.Options) { o.Private = false })
 	for _, c := range []struct{ endpoint, p256dh, auth string }{
 		{"https://push.example.com/x", b.P256DH[:80], b.Auth},
 		{"https://push.example.com/x", strings.Repeat("A", 87), b.Auth},
@@ -354,7 +353,7 @@ func TestWhatIsNoSubscriptionIsRefused(t *testing.T) {
 // A name may lead to an address near heldcall: what it resolves to counts.
 func TestNamesThatLeadInsideAreNotConnectedTo(t *testing.T) {
 	service := pushtest.New(t)
-	d := open(t, t.TempDir(), func(o *webpush.Options) { o.Private = false })
+	d := open(t, memstore.New(memstore.Options{}), func(o *webpush.Options) { o.Private = false })
 	b := service.Browser()
 	b.Endpoint = "https://localhost:" + b.Endpoint[strings.LastIndex(b.Endpoint, ":")+1:]
 	reached := make(chan struct{}, 1)
@@ -368,7 +367,7 @@ func TestNamesThatLeadInsideAreNotConnectedTo(t *testing.T) {
 
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	service := pushtest.New(t)
-	d := open(t, t.TempDir())
+	d := open(t, memstore.New(memstore.Options{}))
 	first, second := service.Browser(), service.Browser()
 	d.subscribe("ann", first)
 	service.Answers(func(w http.ResponseWriter, path string) bool {

@@ -16,10 +16,10 @@ import (
 	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
-	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/chat"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
+	"github.com/heldcall/heldcall/internal/testing/memstore"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/packed"
 	"github.com/heldcall/heldcall/proxy/trace"
@@ -241,18 +241,15 @@ func options(t testing.TB, rules string, g Gate, s Store) Options {
 	}
 }
 
-// newGate starts a real gate on a real store.
-func newGate(t *testing.T) (*gate.Gate, *store.Turns) {
+// newGate starts a real gate.
+func newGate(t *testing.T) (*gate.Gate, *memstore.Turns) {
 	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Listen: "-"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := memstore.New(memstore.Options{})
 	g := gate.New(gate.Options{Store: s.ForGate()})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = g.Run(ctx) })
-	t.Cleanup(func() { cancel(); running.Wait(); s.Close() })
+	t.Cleanup(func() { cancel(); running.Wait() })
 	return g, s.Turns
 }
 

@@ -1,4 +1,4 @@
-package heldturns_test
+package store_test
 
 import (
 	"bytes"
@@ -18,40 +18,25 @@ import (
 	"github.com/heldcall/heldcall/approvals/store"
 )
 
-// bounded opens a store with a bound of the held turns.
-func bounded(t *testing.T, maxStored int64) opened {
-	t.Helper()
-	s, err := store.Open(t.Context(), store.Options{Dir: t.TempDir(), Listen: "-", MaxStored: maxStored})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return opened{s}
-}
-
 // messages returns the number of messages and bytes in a stream.
-func (o opened) messages(t *testing.T, stream string) (n, bytes uint64) {
+func messages(t *testing.T, s *store.Store, stream string) (n, bytes uint64) {
 	t.Helper()
-	js, err := jetstream.New(o.Conn())
+	js, err := jetstream.New(s.Conn())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := js.Stream(t.Context(), stream)
+	in, err := js.Stream(t.Context(), stream)
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := s.CachedInfo().State
+	state := in.CachedInfo().State
 	return state.Msgs, state.Bytes
 }
 
 // total returns the number of messages that were ever written to the streams.
-func (o opened) total(t *testing.T) (n uint64) {
+func total(t *testing.T, s *store.Store) (n uint64) {
 	t.Helper()
-	js, err := jetstream.New(o.Conn())
+	js, err := jetstream.New(s.Conn())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,38 +50,43 @@ func (o opened) total(t *testing.T) (n uint64) {
 	return n
 }
 
+// heldTurn returns a turn of the conversation c.
+func heldTurn(id string) approvals.HeldTurn {
+	return approvals.HeldTurn{ID: id, Conversation: "c", Fingerprint: "f"}
+}
+
 // A held call writes its turn, its request and the event before it is published.
 func TestAHeldCallWritesThreeTimes(t *testing.T) {
-	s := bounded(t, 0)
-	k, g, _ := run(t, s.parts(), heldturns.Options{})
-	before := s.total(t)
-	a, _ := keep(t, k, g, "t1")
+	s := open(t, store.Options{Dir: t.TempDir()})
+	r := keep(t, s, heldturns.Options{})
+	before := total(t, s)
+	a, _ := r.keep(t, "t1")
 	const shown = 1 // published to bots
-	if n := s.total(t) - before; n != 3+shown {
+	if n := total(t, s) - before; n != 3+shown {
 		t.Errorf("%d messages were written, want %d", n, 3+shown)
 	}
-	before = s.total(t)
+	before = total(t, s)
 	if err := a.End(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := s.total(t) - before; n != 1 {
+	if n := total(t, s) - before; n != 1 {
 		t.Errorf("the end wrote %d messages, want 1", n)
 	}
 }
 
 func TestPromise7_NothingHangs_LargeSnapshotIsRemoved(t *testing.T) {
-	s := bounded(t, 0)
-	k, g, _ := run(t, s.parts(), heldturns.Options{OrphanTTL: time.Second})
-	turn, _ := held(g, "t1")
+	s := open(t, store.Options{Dir: t.TempDir()})
+	r := keep(t, s, heldturns.Options{OrphanTTL: time.Second})
+	turn := heldTurn("t1")
 	large := bytes.Repeat([]byte("0123456789abcdef"), 3<<20/16)
-	a, err := k.Keep(t.Context(), turn, large)
+	a, err := r.keeper.Keep(t.Context(), turn, large)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, size := s.messages(t, "OBJ_"+store.BucketHeldObjects); n < 2 || size < 3<<20 {
+	if n, size := messages(t, s, "OBJ_"+store.BucketHeldObjects); n < 2 || size < 3<<20 {
 		t.Fatalf("the object store has %d messages of %d bytes", n, size)
 	}
-	if got, err := k.Load(t.Context(), "t1"); err != nil || !bytes.Equal(got, large) {
+	if got, err := r.keeper.Load(t.Context(), "t1"); err != nil || !bytes.Equal(got, large) {
 		t.Fatalf("%d bytes, %v", len(got), err)
 	}
 	// The turn is held again with a small snapshot, then with a large one.
@@ -104,41 +94,41 @@ func TestPromise7_NothingHangs_LargeSnapshotIsRemoved(t *testing.T) {
 		if err := a.Update(t.Context(), snapshot); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := k.Load(t.Context(), "t1"); err != nil || !bytes.Equal(got, snapshot) {
+		if got, err := r.keeper.Load(t.Context(), "t1"); err != nil || !bytes.Equal(got, snapshot) {
 			t.Fatalf("after Update: %d bytes, %v", len(got), err)
 		}
 	}
 	if err := a.Detach(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b, got, err := k.Claim(t.Context(), only(t, k))
+	b, got, err := r.keeper.Claim(t.Context(), r.keeper.Candidates("f")[0])
 	if err != nil || !bytes.Equal(got, large) {
 		t.Fatalf("%d bytes, %v", len(got), err)
 	}
 	if err := b.End(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n, _ := s.messages(t, "OBJ_"+store.BucketHeldObjects); n != 0 {
+	if n, _ := messages(t, s, "OBJ_"+store.BucketHeldObjects); n != 0 {
 		t.Errorf("%d messages are left in the object store", n)
 	}
 	approvalstest.Eventually(t, "the markers have expired", func() bool {
-		n, _ := s.messages(t, "KV_"+store.BucketHeld)
-		return n == 0 && len(k.Candidates("f1")) == 0
+		n, _ := messages(t, s, "KV_"+store.BucketHeld)
+		return n == 0 && len(r.keeper.Candidates("f")) == 0
 	})
 }
 
 // A full store refuses turns, changes nothing about those that it has, and takes new ones
 // when some have ended.
 func TestAFullStoreRefusesTurns(t *testing.T) {
-	s := bounded(t, 1<<20)
-	k, g, _ := run(t, s.parts(), heldturns.Options{})
+	s := open(t, store.Options{Dir: t.TempDir(), MaxStored: 1 << 20})
+	r := keep(t, s, heldturns.Options{})
 	value := make([]byte, 200<<10)
 	var all []*heldturns.Attachment
 	for i := 0; ; i++ {
-		turn, _ := held(g, fmt.Sprintf("t%d", i))
-		a, err := k.Keep(t.Context(), turn, value)
+		turn := heldTurn(fmt.Sprintf("t%d", i))
+		a, err := r.keeper.Keep(t.Context(), turn, value)
 		if errors.Is(err, approvals.ErrNoRoom) {
-			if _, ok := k.AgentState(turn.ID); ok {
+			if _, ok := r.keeper.AgentState(turn.ID); ok {
 				t.Error("the refused turn is in the index")
 			}
 			break
@@ -151,18 +141,18 @@ func TestAFullStoreRefusesTurns(t *testing.T) {
 	if len(all) != 5 {
 		t.Errorf("%d turns of 200 KiB fit into 1 MiB", len(all))
 	}
-	large, _ := held(g, "large")
-	if _, err := k.Keep(t.Context(), large, make([]byte, 2<<20)); !errors.Is(err, approvals.ErrNoRoom) {
+	large := heldTurn("large")
+	if _, err := r.keeper.Keep(t.Context(), large, make([]byte, 2<<20)); !errors.Is(err, approvals.ErrNoRoom) {
 		t.Errorf("a large turn: %v", err)
 	}
-	if n, _ := s.messages(t, "OBJ_"+store.BucketHeldObjects); n != 0 {
+	if n, _ := messages(t, s, "OBJ_"+store.BucketHeldObjects); n != 0 {
 		t.Errorf("the refused turn has left %d messages", n)
 	}
 	// A turn that grows is no longer stored: its old snapshot is out of date.
 	if err := all[0].Update(t.Context(), make([]byte, 600<<10)); !errors.Is(err, approvals.ErrNoRoom) {
 		t.Errorf("a turn that grows: %v", err)
 	}
-	if _, ok := k.AgentState("t0"); ok {
+	if _, ok := r.keeper.AgentState("t0"); ok {
 		t.Error("the old snapshot is still stored")
 	}
 	for _, a := range all[1:] {
@@ -170,11 +160,11 @@ func TestAFullStoreRefusesTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, c := range k.Candidates("f1") {
+	for _, c := range r.keeper.Candidates("f") {
 		if c.Ended {
 			continue
 		}
-		b, _, err := k.Claim(t.Context(), c)
+		b, _, err := r.keeper.Claim(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,15 +172,15 @@ func TestAFullStoreRefusesTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	again, _ := held(g, "again")
-	if _, err := k.Keep(t.Context(), again, value); err != nil {
+	again := heldTurn("again")
+	if _, err := r.keeper.Keep(t.Context(), again, value); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // Snapshots that a crash has left without their turn are removed at the next start.
 func TestPromise7_NothingHangs_StrayObjectsAreRemoved(t *testing.T) {
-	s := bounded(t, 0)
+	s := open(t, store.Options{Dir: t.TempDir()})
 	js, err := jetstream.New(s.Conn())
 	if err != nil {
 		t.Fatal(err)
@@ -208,13 +198,13 @@ func TestPromise7_NothingHangs_StrayObjectsAreRemoved(t *testing.T) {
 	if err := s.HeldTurns.SweepBefore(t.Context(), func(string) bool { return false }, time.Now().Add(-time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	if n, _ := s.messages(t, "OBJ_"+store.BucketHeldObjects); n == 0 {
+	if n, _ := messages(t, s, "OBJ_"+store.BucketHeldObjects); n == 0 {
 		t.Fatal("a new object was removed: another process may be writing it")
 	}
 	if err := s.HeldTurns.SweepBefore(t.Context(), func(string) bool { return false }, time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	if n, _ := s.messages(t, "OBJ_"+store.BucketHeldObjects); n != 0 {
+	if n, _ := messages(t, s, "OBJ_"+store.BucketHeldObjects); n != 0 {
 		t.Errorf("%d messages are left", n)
 	}
 }
@@ -224,10 +214,7 @@ var manyTurns = flag.Int("turns", 500, "stored turns at the start; make load set
 // The index of many turns is there within seconds after a start.
 func TestManyTurnsAtTheStart(t *testing.T) {
 	n, dir := *manyTurns, t.TempDir()
-	s, err := openStore(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := open(t, store.Options{Dir: dir})
 	snapshot := make([]byte, 2<<10)
 	var group errgroup.Group
 	group.SetLimit(64)
@@ -247,17 +234,17 @@ func TestManyTurnsAtTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	after := approvalstest.OpenStore(t, dir)
+	after := open(t, store.Options{Dir: dir})
 	opened := time.Since(began)
-	k, _, _ := run(t, after, heldturns.Options{})
+	r := keep(t, after, heldturns.Options{})
 	t.Logf("%d held turns: the store is open after %s, the keeper is ready after %s", n, opened, time.Since(began))
-	if c := k.Candidates("ft7"); len(c) != 1 || c[0].State != approvals.AgentDetached {
+	if c := r.keeper.Candidates("ft7"); len(c) != 1 || c[0].State != approvals.AgentDetached {
 		t.Fatalf("%+v", c)
 	}
 	approvalstest.Eventually(t, "all are recorded as detached", func() bool {
 		recorded := 0
 		for i := range n {
-			if _, _, err := after.Held.GetState(t.Context(), fmt.Sprintf("t%d", i)); err != nil {
+			if _, _, err := after.HeldTurns.GetState(t.Context(), fmt.Sprintf("t%d", i)); err != nil {
 				return false
 			}
 			recorded++
