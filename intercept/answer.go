@@ -36,7 +36,7 @@ func NewAnswer(r Request, limits Limits) *Answer {
 }
 
 // Begin readies the answer for the next upstream response.
-func (a *Answer) Begin(string) {
+func (a *Answer) Begin() {
 	traits := a.codec.Traits()
 	a.filter = filter{codec: a.codec, allowed: a.limits.Pass, delays: traits.Delays, resumes: traits.Resumes, continued: a.continued}
 	a.kept, a.templates, a.complete = HoldBuffer[[]*Unit]{}, templates{}, false
@@ -276,7 +276,7 @@ func (a *Answer) Holding() bool {
 func (a *Answer) held() bool { return a.kept.Len() > 0 }
 
 // Pending reports whether calls of an answer need a ruling, after [Answer.End].
-func Pending(a *Answer) bool { return slices.ContainsFunc(a.filter.calls, (*Unit).pending) }
+func (a *Answer) Pending() bool { return slices.ContainsFunc(a.filter.calls, (*Unit).pending) }
 
 // Calls lists the calls that need a ruling, after End.
 func (a *Answer) Calls() (list []Call) {

@@ -353,7 +353,7 @@ func TestErrorInsideVoidsTheCall(t *testing.T) {
 
 func TestCutIsNoEnd(t *testing.T) {
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
-	p.Answer.Begin("")
+	p.Answer.Begin()
 	if _, err := p.Answer.Write([]byte(role + opening(0, "call_a", "bash", `{}`))); err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func TestPassingCallsAreBounded(t *testing.T) {
 	} {
 		for n, refused := range map[int]string{5: "", 20: "larger than"} {
 			p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 10_000, Pass: func(intercept.Call) bool { return true }})
-			p.Answer.Begin("")
+			p.Answer.Begin()
 			_, err := p.Answer.Write([]byte(role))
 			for i := 0; i < n && err == nil; i++ {
 				_, err = p.Answer.Write([]byte(event(fmt.Sprintf(`{"tool_calls":[{"index":%d,"type":"function",`+entry+`}]}`, i, i), "null")))
@@ -91,7 +91,7 @@ func TestMessageIsBounded(t *testing.T) {
 	} {
 		for n, refused := range map[int]string{5: "", 20: "larger than"} {
 			p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 20_000})
-			p.Answer.Begin("")
+			p.Answer.Begin()
 			_, err := p.Answer.Write([]byte(role))
 			for i := 0; i < n && err == nil; i++ {
 				_, err = p.Answer.Write([]byte(event(fmt.Sprintf(delta, i), "null")))
@@ -143,7 +143,7 @@ func TestErrorsAreBounded(t *testing.T) {
 				}
 				return func([]byte) bool { compared++; return false }
 			}})
-			p.Answer.Begin("")
+			p.Answer.Begin()
 			_, err := p.Answer.Write([]byte(body))
 			if checkRefused(t, name, err, refused); compared > 100 {
 				t.Errorf("%s: the request was read %d times", name, compared)
@@ -155,7 +155,7 @@ func TestErrorsAreBounded(t *testing.T) {
 // A short field of a long event does not keep the event in memory.
 func TestFieldsDoNotKeepTheirEvents(t *testing.T) {
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 2 << 20})
-	p.Answer.Begin("")
+	p.Answer.Begin()
 	long := strings.Repeat("a", 1<<20)
 	before := cost.InUse()
 	for i := range 40 {

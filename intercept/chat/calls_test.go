@@ -58,7 +58,7 @@ func TestAssembler(t *testing.T) {
 func TestNamesCostNoMoreThanTheirArguments(t *testing.T) {
 	cost.Linear(t, 100, func(n int) func() {
 		p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 64 << 20})
-		p.Answer.Begin("")
+		p.Answer.Begin()
 		body := role + opening(0, "", "a", `["`) + strings.Repeat(event(`{"tool_calls":[{"index":0,"function":{"name":"b","arguments":"`+strings.Repeat("y", 1000)+`"}}]}`, "null"), n)
 		return func() {
 			if _, err := p.Answer.Write([]byte(body)); err != nil {

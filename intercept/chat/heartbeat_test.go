@@ -39,7 +39,7 @@ func TestHeartbeat(t *testing.T) {
 		if got := p.Answer.Heartbeat(intercept.HeartbeatEvent); got != nil {
 			t.Errorf("%s: before the form is known: %q", name, got)
 		}
-		p.Answer.Begin("")
+		p.Answer.Begin()
 		if _, err := p.Answer.Write([]byte(c.body)); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 func FuzzHosted(f *testing.F) {
-	intercepttest.FuzzHosted(f, "messages", func(body []byte) (intercepttest.Offering, *outline.Tools, error) {
+	intercepttest.FuzzHosted(f, "messages", func(body []byte) (intercept.Request, *outline.Tools, error) {
 		r, err := parseRequest(intercept.Envelope{Body: body})
 		return r, &r.Tools, err
 	})

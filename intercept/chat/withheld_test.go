@@ -113,7 +113,7 @@ func TestLogprobsOfText(t *testing.T) {
 		scored(event(`{"content":"ü"}`, "null"), `{"content":[{"token":"\\xc3\\xbc","logprob":-1,"bytes":[195,188],"top_logprobs":[]}]}`), scored(role, tokens()),
 	} {
 		p := newPlayer(t, request1, 1<<20, intercept.Limits{})
-		p.Answer.Begin("")
+		p.Answer.Begin()
 		if out, err := p.Answer.Write([]byte(role + words)); err != nil || string(out) != role+words {
 			t.Errorf("%v, passed %s of %s", err, out, words)
 		}
@@ -147,7 +147,7 @@ func TestReasoningDetailsInAnObject(t *testing.T) {
 func TestReasoningDetailsInTwoPlaces(t *testing.T) {
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{})
 	part := `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"reasoning_details":[{"id":"tool_x"}]},"message":{"reasoning_details":[{"id":"rs_1"}]}}]}` + "\n\n"
-	p.Answer.Begin("")
+	p.Answer.Begin()
 	if out, err := p.Answer.Write([]byte(role + part)); err != nil || strings.Contains(string(out), "tool_x") {
 		t.Errorf("%v, passed %s", err, out)
 	}

@@ -17,16 +17,10 @@ var toolLists = []string{
 	`[{"type":[{"type":"function"}]},{"x":[{"type":"mcp"}],"type":"function"}]`, `{"a":{"type":"web_search"}}`,
 }
 
-// Offering is a request that offers tools: see [intercept.Request].
-type Offering interface {
-	Hosted() []intercept.HostedTool
-	OffersTools() bool
-}
-
 // FuzzHosted holds the tools of the provider that a request offers, as they are found after its strict
 // reading, against those that a reading of all its tools finds. Read returns a request with a history in a
 // field, and its list of tools.
-func FuzzHosted(f *testing.F, history string, read func(body []byte) (Offering, *outline.Tools, error)) {
+func FuzzHosted(f *testing.F, history string, read func(body []byte) (intercept.Request, *outline.Tools, error)) {
 	f.Helper()
 	for _, tools := range toolLists {
 		f.Add(fmt.Appendf(nil, `{%q:[],"tools":%s}`, history, tools))
@@ -36,13 +30,13 @@ func FuzzHosted(f *testing.F, history string, read func(body []byte) (Offering, 
 		if err != nil {
 			return
 		}
-		found, offers := r.Hosted(), r.OffersTools()
+		hosted, offers := r.Hosted(), r.OffersTools()
 		tools.Others = true // reads all
-		if all := r.Hosted(); !slices.Equal(found, all) {
-			t.Fatalf("%q: found %v of %v", body, found, all)
+		if all := r.Hosted(); !slices.Equal(hosted, all) {
+			t.Fatalf("%q: found %v of %v", body, hosted, all)
 		}
-		if len(found) > 0 && !offers {
-			t.Fatalf("%q offers no tools, but %v", body, found)
+		if len(hosted) > 0 && !offers {
+			t.Fatalf("%q offers no tools, but %v", body, hosted)
 		}
 	})
 }

@@ -110,7 +110,7 @@ func Play(t testing.TB, r intercept.Request, bodies [][]byte, sizes []byte, limi
 }
 
 func (p *Played) feed(a *intercept.Answer, body, sizes []byte) error {
-	a.Begin("")
+	a.Begin()
 	for i := 0; len(body) > 0; i++ {
 		n := len(body)
 		if len(sizes) > 0 {

@@ -31,7 +31,7 @@ func NewPlayer(t testing.TB, r intercept.Request, block int, limits intercept.Li
 
 // Feed lets an upstream body come.
 func (p *Player) Feed(body string) error {
-	p.Answer.Begin("text/event-stream")
+	p.Answer.Begin()
 	for body != "" {
 		n := min(p.block, len(body))
 		out, err := p.Answer.Write([]byte(body[:n]))
@@ -72,7 +72,7 @@ func Bench(b *testing.B, r intercept.Request, answer string, n int) {
 	b.ReportAllocs()
 	for b.Loop() {
 		a := intercept.NewAnswer(r, intercept.Limits{MaxBytes: 1 << 20, TurnID: "t"})
-		a.Begin("")
+		a.Begin()
 		for at := 0; at < len(body); at += n {
 			if _, err := a.Write(body[at:min(at+n, len(body))]); err != nil {
 				b.Fatal(err)

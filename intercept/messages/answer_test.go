@@ -281,7 +281,7 @@ func TestErrorInsideVoidsTheCall(t *testing.T) {
 func TestCutIsNoEnd(t *testing.T) {
 	for _, body := range []string{started("msg_1") + speech + one, started("msg_1") + speech, whole(aCall, "tool_use")[:80]} {
 		a := newPlayer(t, request1, 1, intercept.Limits{}).Answer
-		a.Begin("")
+		a.Begin()
 		if _, err := a.Write([]byte(body)); err != nil {
 			t.Fatal(err)
 		}
@@ -290,7 +290,7 @@ func TestCutIsNoEnd(t *testing.T) {
 		}
 	}
 	a := newPlayer(t, request1, 1, intercept.Limits{}).Answer
-	a.Begin("")
+	a.Begin()
 	if _, err := a.Write([]byte(strings.TrimSuffix(listed, stopped))); err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func TestHeartbeat(t *testing.T) {
 		t.Errorf("before the form is known: %q", got)
 	}
 	p.Turn(listed, intercepttest.DenyAll)
-	p.Answer.Begin("") // the continuation has not answered yet
+	p.Answer.Begin() // the continuation has not answered yet
 	for heartbeat, want := range map[intercept.Heartbeat]string{intercept.HeartbeatEvent: ping, intercept.HeartbeatDelta: ping, intercept.HeartbeatComment: ": keepalive\n"} {
 		equal(t, "heartbeat", string(p.Answer.Heartbeat(heartbeat)), want)
 	}

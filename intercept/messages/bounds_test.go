@@ -64,7 +64,7 @@ func TestGrowingFieldsAreBounded(t *testing.T) {
 
 func TestFieldsDoNotKeepTheirEvents(t *testing.T) {
 	p := newPlayer(t, request1, 1<<20, intercept.Limits{MaxBytes: 2 << 20})
-	p.Answer.Begin("")
+	p.Answer.Begin()
 	long := strings.Repeat("a", 1<<20)
 	before := cost.InUse()
 	for i := range 40 {

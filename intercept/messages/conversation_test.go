@@ -48,7 +48,8 @@ func checkConversation(t testing.TB, body string) {
 				t.Fatalf("a call without an id in %s", body)
 			}
 		case "user":
-			pending = checkResults(t, body, parts, pending)
+			checkResults(t, body, parts, pending)
+			pending = nil
 		}
 	}
 	if len(pending) > 0 {
@@ -56,7 +57,8 @@ func checkConversation(t testing.TB, body string) {
 	}
 }
 
-func checkResults(t testing.TB, body string, parts []gjson.Result, pending []string) []string {
+// checkResults checks that a message of the user begins with the results of all pending calls.
+func checkResults(t testing.TB, body string, parts []gjson.Result, pending []string) {
 	t.Helper()
 	other := false
 	for _, part := range parts {
@@ -64,14 +66,13 @@ func checkResults(t testing.TB, body string, parts []gjson.Result, pending []str
 			other = true
 			continue
 		}
-		at := slices.Index(pending, part.Get("tool_use_id").Str)
-		if at < 0 || other {
+		place := slices.Index(pending, part.Get("tool_use_id").Str)
+		if place < 0 || other {
 			t.Fatalf("a result without its call, or after other blocks, in %s", body)
 		}
-		pending = slices.Delete(pending, at, at+1)
+		pending = slices.Delete(pending, place, place+1)
 	}
 	if len(pending) > 0 {
 		t.Fatalf("no results for %s in %s", strings.Join(pending, ", "), body)
 	}
-	return nil
 }

@@ -104,7 +104,7 @@ func TestGrowthOfAnInputWithManyEnds(t *testing.T) {
 			s.event("response.function_call_arguments.done", of+`"arguments":"x"`)
 		}
 		p := newPlayer(t, asked(request1), 1<<20, intercept.Limits{MaxBytes: 64 << 20})
-		p.Answer.Begin("")
+		p.Answer.Begin()
 		return func() {
 			if _, err := p.Answer.Write([]byte(s.out.String())); err != nil {
 				t.Error(err)

@@ -97,7 +97,7 @@ func (d *dialogue) keep(settled intercept.Resolution) {
 
 func (d *dialogue) settle(a *intercept.Answer, reply fakemodel.Reply, out *strings.Builder) intercept.Resolution {
 	d.t.Helper()
-	a.Begin("")
+	a.Begin()
 	for _, w := range reply.Body {
 		b, err := a.Write(w.Bytes)
 		if out.Write(b); err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 func FuzzHosted(f *testing.F) {
-	intercepttest.FuzzHosted(f, "input", func(body []byte) (intercepttest.Offering, *outline.Tools, error) {
+	intercepttest.FuzzHosted(f, "input", func(body []byte) (intercept.Request, *outline.Tools, error) {
 		r, err := parseRequest(intercept.Envelope{Method: "POST", Path: "/responses", Body: body})
 		return r, &r.Tools, err
 	})

@@ -20,7 +20,7 @@ type outcome struct {
 func readEvents(t *testing.T, body string, forms bool, limits intercept.Limits) (r outcome) {
 	t.Helper()
 	p := newPlayer(t, asked(request1), 1<<20, limits)
-	p.Answer.Begin("")
+	p.Answer.Begin()
 	for _, event := range strings.SplitAfter(body, "\n\n") {
 		out, err := p.Answer.Write([]byte(event))
 		if r.Got += string(out); err != nil {

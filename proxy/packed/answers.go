@@ -22,10 +22,9 @@ type Answers struct {
 
 // Answer is an answer of the upstream and the rulings on its calls.
 type Answer struct {
-	ContentType string
-	Body        Buffer
-	Framed      bool
-	Rulings     []intercept.Ruling // nil: its calls are under review
+	Body    Buffer
+	Framed  bool
+	Rulings []intercept.Ruling // nil: its calls are under review
 }
 
 // NewAnswers returns no answers yet. Reserve takes the memory of those that are kept, in
@@ -39,9 +38,9 @@ func (a *Answers) Continue(reserve func(n int) bool) { a.reserve = reserve }
 func (a *Answers) Complete() bool { return a != nil && !a.dropped }
 
 // Begin begins to keep an answer.
-func (a *Answers) Begin(contentType []byte) {
+func (a *Answers) Begin() {
 	if a.Complete() {
-		a.Exchanges = append(a.Exchanges, Answer{ContentType: string(contentType)})
+		a.Exchanges = append(a.Exchanges, Answer{})
 	}
 }
 

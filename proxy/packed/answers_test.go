@@ -9,7 +9,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		"too long": func(int) bool { return true }, "no memory": func(int) bool { return false },
 	} {
 		a := NewAnswers(reserve)
-		a.Begin(nil)
+		a.Begin()
 		for range MaxAnswers/len(piece) + 1 {
 			a.Add(piece)
 		}
@@ -26,7 +26,7 @@ func TestUnloadedAnswersAreLoaded(t *testing.T) {
 		a := NewAnswers(func(int) bool { return true })
 		a.Head.SetStatusCode(200)
 		for _, body := range bodies {
-			a.Begin([]byte("text/plain"))
+			a.Begin()
 			a.Add([]byte(body))
 			a.End(true)
 		}
@@ -38,7 +38,7 @@ func TestUnloadedAnswersAreLoaded(t *testing.T) {
 	if n != 2 || a.Head.Status != 0 || len(a.Exchanges[0].Body.Blocks) != 0 {
 		t.Fatalf("%d answers are unloaded: %+v", n, a)
 	}
-	a.Begin(nil)
+	a.Begin()
 	a.Add([]byte("three"))
 	a.Pack()
 	if err := a.Load(of("one"), n); err == nil {

@@ -141,9 +141,9 @@ func (t *Turn) read() State {
 		return t.heartbeat()
 	}
 	if x.Unread { // until now a heartbeat had to suit the body before it
-		t.output.answer.Begin(string(body.ContentType()))
+		t.output.answer.Begin()
 		x.Unread = false
-		x.Kept.Begin(body.ContentType())
+		x.Kept.Begin()
 		t.spans.UpstreamBody()
 	}
 	if err != nil {
@@ -177,7 +177,7 @@ func (t *Turn) endOfBody(err error) State {
 	if failed, state := t.output.pass(t.output.answer.End(framed)); failed {
 		return state
 	}
-	if x := &t.exchange; x.Count == 1 && x.Kept != nil && intercept.Pending(t.output.answer) {
+	if x := &t.exchange; x.Count == 1 && x.Kept != nil && t.output.answer.Pending() {
 		x.Response.CopyHead(&x.Kept.Head)
 	}
 	t.exchange.End()

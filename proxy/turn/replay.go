@@ -39,7 +39,7 @@ func (o *output) replay(kept *packed.Answer) error {
 	if err != nil {
 		return err
 	}
-	o.answer.Begin(kept.ContentType)
+	o.answer.Begin()
 	out, err := o.answer.Write(body)
 	if err != nil {
 		return err
