@@ -68,8 +68,23 @@ func (a *ParsedRequest) ConversationFields() []string { return a.form.Conversati
 // Field is the value of a field, nil if it is absent. It aliases the body.
 func (a *ParsedRequest) Field(name string) []byte { return a.fields.Raw(name) }
 
+// Value is the value of a field, parsed.
+func (a *ParsedRequest) Value(name string) gjson.Result { return gjson.ParseBytes(a.Field(name)) }
+
 // Text is the value of a field that is a string.
-func (a *ParsedRequest) Text(name string) string { return gjson.ParseBytes(a.Field(name)).String() }
+func (a *ParsedRequest) Text(name string) string { return a.Value(name).String() }
+
+// MetadataSession is the id of the conversation in the metadata, from the members in which
+// agents send one; "" for none.
+func (a *ParsedRequest) MetadataSession() string {
+	metadata := a.Value("metadata")
+	for _, name := range []string{"session_id", "conversation_id", "thread_id"} {
+		if id := metadata.Get(name); id.Type == gjson.String && id.Str != "" {
+			return id.Str
+		}
+	}
+	return ""
+}
 
 // At returns the place of the value of a field in the body.
 func (a *ParsedRequest) At(name string) (at strictjson.Span, ok bool) { return a.fields.At(name) }
@@ -82,6 +97,12 @@ func (a *ParsedRequest) OneTimeApprovals() []OneTimeApproval { return nil }
 
 // Before implements [Request] for the dialects without such requests.
 func (a *ParsedRequest) Before() []Envelope { return nil }
+
+// Begins implements [Request] for the dialects whose requests have the whole history.
+func (a *ParsedRequest) Begins() bool { return !a.Authors.Others }
+
+// RequireApproval implements [Request] for the dialects that have no field for it.
+func (a *ParsedRequest) RequireApproval() (changed int) { return 0 }
 
 // Placements implements [Request].
 func (a *ParsedRequest) Placements() []Placement { return a.placed }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"iter"
 	"strconv"
 
@@ -33,12 +34,12 @@ func parseRequest(e intercept.Envelope) (*request, error) {
 func (r *request) Codec(limits intercept.Limits) intercept.Codec { return newAnswer(r, limits) }
 
 // messages are those of the request.
-func (r *request) messages() gjson.Result { return gjson.ParseBytes(r.Field("messages")) }
+func (r *request) messages() gjson.Result { return r.Value("messages") }
 
 // items yields the items of a field.
 func (r *request) items(field string) iter.Seq[gjson.Result] {
 	return func(yield func(gjson.Result) bool) {
-		gjson.ParseBytes(r.Field(field)).ForEach(func(_, item gjson.Result) bool { return yield(item) })
+		r.Value(field).ForEach(func(_, item gjson.Result) bool { return yield(item) })
 	}
 }
 
@@ -57,13 +58,7 @@ func (r *request) Info() intercept.Info {
 
 // session returns the id of the conversation, from the fields in which agents send one.
 func (r *request) session() string {
-	metadata := gjson.ParseBytes(r.Field("metadata"))
-	for _, key := range []string{"session_id", "conversation_id", "thread_id"} {
-		if v := metadata.Get(key); v.Type == gjson.String && v.Str != "" {
-			return v.Str
-		}
-	}
-	return r.Text("prompt_cache_key")
+	return cmp.Or(r.MetadataSession(), r.Text("prompt_cache_key"))
 }
 
 // opening is the text of the first user message, after the user whom it is for. It
@@ -84,9 +79,6 @@ func (r *request) LastUser() string {
 // text.
 func (r *request) Task() string { return strconv.Itoa(r.Authors.Users) + "\n" + r.LastUser() }
 
-// Begins implements [intercept.Request].
-func (r *request) Begins() bool { return !r.Authors.Others }
-
 // Made implements [intercept.Request].
 func (r *request) Made() string {
 	var calls []intercept.CallFingerprint
@@ -106,11 +98,11 @@ func (r *request) Made() string {
 func (r *request) extend(messages []string, free bool) (intercept.Envelope, error) {
 	at, _ := r.At("messages")
 	p := strictjson.Patch{JSON: string(strictjson.Replace(r.Envelope().Body, at, strictjson.AppendItems(r.Field("messages"), messages...)))}
-	if gjson.ParseBytes(r.Field("n")).Type == gjson.Number {
+	if r.Value("n").Type == gjson.Number {
 		p.Set("n", "1")
 	}
 	for _, field := range []string{"tool_choice", "function_call"} {
-		choice := gjson.ParseBytes(r.Field(field))
+		choice := r.Value(field)
 		if mode := choice.Get("allowed_tools.mode"); mode.Exists() { // the choice of tools stays
 			field, choice = field+".allowed_tools.mode", mode
 		}

@@ -55,11 +55,11 @@ func (r *request) Offer(tools []intercept.OfferedTool, always bool) []string {
 
 // ForcedTools implements [intercept.Request].
 func (r *request) ForcedTools() []string {
-	tools, functions := gjson.ParseBytes(r.Field("tools")), gjson.ParseBytes(r.Field("functions"))
-	if forced := intercept.ForcedBy(gjson.ParseBytes(r.Field("tool_choice")), tools, functions); len(forced) > 0 {
+	tools, functions := r.Value("tools"), r.Value("functions")
+	if forced := intercept.ForcedBy(r.Value("tool_choice"), tools, functions); len(forced) > 0 {
 		return forced
 	}
-	return intercept.ForcedBy(gjson.ParseBytes(r.Field("function_call")), tools, functions)
+	return intercept.ForcedBy(r.Value("function_call"), tools, functions)
 }
 
 // Hosted implements [intercept.Request]. OpenAI hosts no tools in a list; many other
@@ -104,9 +104,6 @@ func hostedName(t gjson.Result) string {
 	return name
 }
 
-// RequireApproval implements [intercept.Request]. The API has no field for it.
-func (r *request) RequireApproval() int { return 0 }
-
 // names reports whether a text contains the name of a tool of the request.
 func (r *request) names(text string) bool {
 	for _, field := range []string{"tools", "functions"} {
@@ -122,4 +119,4 @@ func (r *request) names(text string) bool {
 }
 
 // several reports whether the request asks for more than one choice.
-func (r *request) several() bool { return gjson.ParseBytes(r.Field("n")).Int() > 1 }
+func (r *request) several() bool { return r.Value("n").Int() > 1 }

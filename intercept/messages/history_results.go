@@ -8,7 +8,7 @@ import (
 
 // Results implements [intercept.Request].
 func (r *request) Results() (results []intercept.ToolResult) {
-	r.value("messages").ForEach(func(_, m gjson.Result) bool {
+	r.Value("messages").ForEach(func(_, m gjson.Result) bool {
 		if m.Get("role").Str == "assistant" {
 			results = nil
 			return true
@@ -30,7 +30,7 @@ func (r *request) Results() (results []intercept.ToolResult) {
 func (r *request) ResultContents() []toolresult.Content {
 	at, _ := r.At("messages")
 	found := toolresult.Collector{Offset: at.Start}
-	r.value("messages").ForEach(func(_, m gjson.Result) bool {
+	r.Value("messages").ForEach(func(_, m gjson.Result) bool {
 		if m.Get("role").Str == "assistant" {
 			found.Answered()
 		}

@@ -21,7 +21,7 @@ func (r *request) ending() string {
 // Splice implements [intercept.Request]. It renders only the messages that change; all
 // other bytes of the body are kept.
 func (r *request) Splice(records [][]byte) int {
-	messages := r.value("messages").Array()
+	messages := r.Value("messages").Array()
 	s := splicer{records: intercept.Records[answerRecord](records), notes: make(map[string]string)}
 	s.found = intercept.MatchMessages(intercept.Opening(r.opening()), messages, s.records, func(at int) intercept.HistoryTurn { return historyTurn(messages, at) })
 	if len(s.found) == 0 {

@@ -36,12 +36,10 @@ func parseRequest(e intercept.Envelope) (*request, error) {
 // Codec implements [intercept.Request].
 func (r *request) Codec(limits intercept.Limits) intercept.Codec { return newAnswer(r, limits) }
 
-func (r *request) value(field string) gjson.Result { return gjson.ParseBytes(r.Field(field)) }
-
 // Info implements [intercept.Request].
 func (r *request) Info() intercept.Info {
 	info := intercept.Info{
-		Model:    r.value("model").String(),
+		Model:    r.Value("model").String(),
 		Streamed: string(r.Field("stream")) == "true",
 		Session:  r.session(),
 	}
@@ -54,13 +52,10 @@ func (r *request) Info() intercept.Info {
 // session returns the id of the conversation, "" if the metadata have none. Claude Code
 // puts it into the user id: user_HASH_account_ID_session_ID, or an object with session_id.
 func (r *request) session() string {
-	metadata := r.value("metadata")
-	for _, key := range []string{"session_id", "conversation_id", "thread_id"} {
-		if v := metadata.Get(key); v.Type == gjson.String && v.Str != "" {
-			return v.Str
-		}
+	if id := r.MetadataSession(); id != "" {
+		return id
 	}
-	user := metadata.Get("user_id").String()
+	user := r.userID()
 	if at := strings.LastIndex(user, sessionMark); at >= 0 {
 		return user[at+len(sessionMark):]
 	}
@@ -70,6 +65,9 @@ func (r *request) session() string {
 	return ""
 }
 
+// userID is the id of the user, to which Claude Code adds that of the session.
+func (r *request) userID() string { return r.Value("metadata").Get("user_id").String() }
+
 const sessionMark = "_session_"
 
 // opening is the first user message, with the id of the user. It identifies a
@@ -78,7 +76,7 @@ func (r *request) opening() string {
 	if r.Authors.First == nil {
 		return ""
 	}
-	return r.value("metadata").Get("user_id").String() + "\n" + strictjson.ContentText(gjson.ParseBytes(r.Authors.First))
+	return r.userID() + "\n" + strictjson.ContentText(gjson.ParseBytes(r.Authors.First))
 }
 
 // LastUser implements [intercept.Request].
@@ -86,9 +84,6 @@ func (r *request) LastUser() string { return userText(gjson.ParseBytes(r.Authors
 
 // Task implements [intercept.Request]: the user's last message and its number.
 func (r *request) Task() string { return strconv.Itoa(r.Authors.Users) + "\n" + r.LastUser() }
-
-// Begins implements [intercept.Request].
-func (r *request) Begins() bool { return !r.Authors.Others }
 
 // userText returns the text that the user wrote in the content of a message.
 func userText(content gjson.Result) string {
@@ -108,7 +103,7 @@ func userText(content gjson.Result) string {
 // Made implements [intercept.Request].
 func (r *request) Made() string {
 	var made []intercept.CallFingerprint
-	r.value("messages").ForEach(func(_, m gjson.Result) bool {
+	r.Value("messages").ForEach(func(_, m gjson.Result) bool {
 		for _, c := range callBlocks(contentBlocks(m.Get("content"))) {
 			made = append(made, intercept.CallFingerprint{ID: c.Get("id").Str, Name: c.Get("name").Str})
 		}
@@ -119,5 +114,5 @@ func (r *request) Made() string {
 
 // ForcedTools implements [intercept.Request].
 func (r *request) ForcedTools() []string {
-	return intercept.ForcedBy(r.value("tool_choice"), r.value("tools"))
+	return intercept.ForcedBy(r.Value("tool_choice"), r.Value("tools"))
 }

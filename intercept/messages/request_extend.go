@@ -28,7 +28,7 @@ func extendRequest(body []byte, messages []string, container string, free bool) 
 }
 
 func (r *request) relaxChoice(p *strictjson.Patch, free bool) {
-	switch choice := r.value("tool_choice"); {
+	switch choice := r.Value("tool_choice"); {
 	case !free && choice.Get("type").Str != "tool":
 	case choice.Str == "any", choice.Str == "required":
 		p.Set("tool_choice", `{"type":"auto"}`)
@@ -46,7 +46,7 @@ func (r *request) keepContainer(p *strictjson.Patch, container string) {
 	if container == "" {
 		return
 	}
-	switch requested := r.value("container"); {
+	switch requested := r.Value("container"); {
 	case requested.Type == gjson.Null:
 		p.Set("container", container)
 	case requested.IsObject() && requested.Get("id").Type == gjson.Null:

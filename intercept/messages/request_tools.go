@@ -13,11 +13,11 @@ import (
 // its messages define, which the system adds within a conversation and a compacted
 // history repeats.
 func (r *request) offered() []gjson.Result {
-	list := r.value("tools").Array()
+	list := r.Value("tools").Array()
 	if !r.May(toolAddition) {
 		return list
 	}
-	r.value("messages").ForEach(func(_, m gjson.Result) bool {
+	r.Value("messages").ForEach(func(_, m gjson.Result) bool {
 		for _, b := range contentBlocks(m.Get("content")) {
 			list = append(list, definedTools(b)...)
 			for _, change := range contentBlocks(b.Get("tool_changes")) {
@@ -76,7 +76,7 @@ func (r *request) Hosted() (list []intercept.HostedTool) {
 		}
 	}
 	known := make(map[string]bool) // by label
-	r.value("mcp_servers").ForEach(func(_, server gjson.Result) bool {
+	r.Value("mcp_servers").ForEach(func(_, server gjson.Result) bool {
 		label := server.Get("name").String()
 		known[label] = true
 		add(intercept.HostedMCP(server.Get("url").String(), "", label))
@@ -131,6 +131,3 @@ func (r *request) inToolset(toolset, tool string) bool {
 		return strings.HasPrefix(t.Get("type").Str, toolset+"_toolset_")
 	})
 }
-
-// RequireApproval implements [intercept.Request]. The API has no such field.
-func (r *request) RequireApproval() int { return 0 }

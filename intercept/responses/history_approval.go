@@ -43,6 +43,7 @@ func (s *splicer) sameServer(g *mcpApproval) bool {
 // approvedBefore is what the model reads of an approval that was used before.
 const approvedBefore = "This call was approved once already, for an earlier request in which it could run. It is not approved a second time. If it is still needed, ask for it again."
 
+// approvalRefusal is the item that refuses an approval, with the reason for the model.
 func approvalRefusal(id, reason string) string {
 	return `{"type":"mcp_approval_response","approval_request_id":` + strictjson.Quote(id) + `,"approve":false,"reason":` + strictjson.Quote(reason) + "}"
 }

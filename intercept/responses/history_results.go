@@ -30,7 +30,7 @@ func (r *request) Results() (results []intercept.ToolResult) {
 // the id of the call.
 func toolResult(typ string, item gjson.Result) intercept.ToolResult {
 	output := item.Get("output")
-	id := cmp.Or(item.Get("call_id").Str, item.Get("id").Str)
+	id := callIDOf(item)
 	result := intercept.NewToolResult(id, output)
 	if typ == "shell_call_output" && output.IsArray() {
 		result = shellResult(id, output)
@@ -61,7 +61,7 @@ func (r *request) ResultContents() []toolresult.Content {
 	found := toolresult.Collector{Offset: at.Start}
 	for _, item := range r.input.list() {
 		typ := item.Get("type").Str
-		id := cmp.Or(item.Get("call_id").Str, item.Get("id").Str)
+		id := callIDOf(item)
 		switch {
 		case typ == approvalResponse:
 		case isOutput(typ):
@@ -82,7 +82,7 @@ func (Dialect) ResultCall(raw string) intercept.Call {
 	if f == nil {
 		return intercept.Call{}
 	}
-	c := intercept.Call{ID: cmp.Or(v.Get("call_id").Str, v.Get("id").Str), Name: cmp.Or(f.tool, v.Get("name").Str), FreeText: f.free}
+	c := intercept.Call{ID: callIDOf(v), Name: cmp.Or(f.tool, v.Get("name").Str), FreeText: f.free}
 	if within := v.Get("namespace").Str; within != "" && f.tool == "" {
 		c.Name = within + "." + c.Name
 	}

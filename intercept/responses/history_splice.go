@@ -235,10 +235,7 @@ func (s *splicer) annotated(item gjson.Result) string {
 	if !isOutput(item.Get("type").Str) {
 		return item.Raw
 	}
-	id := item.Get("call_id").Str
-	if id == "" {
-		id = item.Get("id").Str
-	}
+	id := callIDOf(item)
 	note := s.notes[id]
 	if note == "" {
 		return item.Raw

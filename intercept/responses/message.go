@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
@@ -39,12 +38,10 @@ func (it *item) outputs(r intercept.Ruling) []string {
 	message, call, caller := strictjson.Quote(r.ModelMessage), strictjson.Quote(it.callID()), callerOf(it.entry)
 	switch typ := it.call.form.typ; typ {
 	case approvalRequest:
-		approve := r.Action == intercept.Release
-		reason := ""
-		if !approve {
-			reason = `,"reason":` + message
+		if r.Action == intercept.Release {
+			return []string{`{"type":"mcp_approval_response","approval_request_id":` + call + `,"approve":true}`}
 		}
-		return []string{fmt.Sprintf(`{"type":"mcp_approval_response","approval_request_id":%s,"approve":%t%s}`, call, approve, reason)}
+		return []string{approvalRefusal(it.callID(), r.ModelMessage)}
 	case "local_shell_call":
 		return []string{`{"type":"local_shell_call_output","id":` + call + `,"call_id":` + call + `,"output":` + message + "}"}
 	case "shell_call":

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"bytes"
+	"cmp"
 	"net/url"
 	"strconv"
 	"strings"
@@ -136,7 +137,7 @@ func (r *request) previous() string {
 
 // conversation is the id of the conversation that the request continues, "" for none.
 func (r *request) conversation() string {
-	return conversationID(gjson.ParseBytes(r.Field("conversation")))
+	return conversationID(r.Value("conversation"))
 }
 
 // unstored reports a request whose answer upstream must not keep.
@@ -144,16 +145,7 @@ func (r *request) unstored() bool { return string(r.Field("store")) == "false" }
 
 // session returns the id of the conversation, from the fields in which agents send one.
 func (r *request) session() string {
-	metadata := gjson.ParseBytes(r.Field("metadata"))
-	for _, key := range []string{"session_id", "conversation_id", "thread_id"} {
-		if v := metadata.Get(key); v.Type == gjson.String && v.Str != "" {
-			return v.Str
-		}
-	}
-	if id := r.conversation(); id != "" {
-		return id
-	}
-	return r.Text("prompt_cache_key")
+	return cmp.Or(r.MetadataSession(), r.conversation(), r.Text("prompt_cache_key"))
 }
 
 // opening is the first message of the user, with the user it is for: it stays the same
@@ -209,5 +201,5 @@ func (r *request) Made() string {
 
 // ForcedTools implements [intercept.Request].
 func (r *request) ForcedTools() []string {
-	return intercept.ForcedBy(gjson.ParseBytes(r.Field("tool_choice")), gjson.ParseBytes(r.Field("tools")))
+	return intercept.ForcedBy(r.Value("tool_choice"), r.Value("tools"))
 }

@@ -1,6 +1,8 @@
 package responses
 
 import (
+	"cmp"
+
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
@@ -110,6 +112,12 @@ func isModels(item gjson.Result) bool {
 	default:
 		return !isOutput(typ)
 	}
+}
+
+// callIDOf is the id by which a call and its output belong together. Items of a local shell
+// may have only an id.
+func callIDOf(item gjson.Result) string {
+	return cmp.Or(item.Get("call_id").Str, item.Get("id").Str)
 }
 
 // typeOf is the type of an item of a history, in which some items have no type field.

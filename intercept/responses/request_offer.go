@@ -51,7 +51,7 @@ func (r *request) offered() offers {
 		return r.offers
 	}
 	at, _ := r.At("tools")
-	r.offers = append(offers{}, offersIn(gjson.ParseBytes(r.Field("tools")), at.Start)...)
+	r.offers = append(offers{}, offersIn(r.Value("tools"), at.Start)...)
 	if r.May(toolsMark) {
 		at, _ = r.At(r.operation.history())
 		for _, item := range r.input.list() {
@@ -222,7 +222,7 @@ func (r *request) Hosted() (list []intercept.HostedTool) {
 	for _, label := range r.approves {
 		list = append(list, intercept.HostedTool{Name: r.offered().server(label)})
 	}
-	if gjson.ParseBytes(r.Field("prompt")).Type != gjson.Null {
+	if r.Value("prompt").Type != gjson.Null {
 		list = append(list, intercept.HostedTool{Name: "prompt"})
 	}
 	list = append(list, r.HostedBeside()...)
