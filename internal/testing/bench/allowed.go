@@ -19,35 +19,43 @@ const (
 )
 
 // allowedConns are the numbers of connections.
-var allowedConns = []int{1, 8, 32, 128}
+func allowedConns(short bool) []int {
+	if short {
+		return []int{1, 32}
+	}
+	return []int{1, 8, 32, 128}
+}
 
 // allowedCalls measures short answers that end with a call. Policy judges the call and allows it, and the audit log records that before the
 // call leaves: so the table also has the time of one synced write to the same disk.
 func (s *suite) allowedCalls() error {
 	all := s.hops
 	defer func() { s.hops = all }()
-	measure := func() error {
-		for _, conns := range allowedConns {
-			w := workload{fmt.Sprintf("chat: answers with an allowed call, connections: %d", conns), chat, shapeTool, conns, allowedLen, promptSize}
-			if err := s.noise.listen(s.hops, s.upstream, func() error { return s.load(w) }); err != nil {
-				return err
-			}
-			disk, err := timeDisk(s.dir, s.duration)
-			if err != nil {
-				return err
-			}
-			last := &s.results.Load[len(s.results.Load)-1]
-			last.Hops = append(last.Hops, disk)
+	s.hops = slices.Clone(all)
+	for i, h := range s.hops {
+		if h.console == nil {
+			continue
 		}
-		return nil
+		judging, err := s.start(h.name, heldcallOptions{policy: "judge", keepalive: defaultKeepalive})
+		if err != nil {
+			return err
+		}
+		defer judging.stop()
+		s.hops[i] = judging
 	}
-	if !s.has(hopHeldcall) {
-		return measure()
+	for _, conns := range allowedConns(s.short) {
+		w := workload{fmt.Sprintf("chat: answers with an allowed call, connections: %d", conns), chat, shapeTool, conns, allowedLen, shortPrompt}
+		if err := s.noise.listen(s.hops, s.upstream, func() error { return s.load(w) }); err != nil {
+			return err
+		}
+		disk, err := timeDisk(s.dir, s.duration)
+		if err != nil {
+			return err
+		}
+		last := &s.results.Load[len(s.results.Load)-1]
+		last.Hops = append(last.Hops, disk)
 	}
-	return s.fresh(hopHeldcall, heldcallOptions{policy: "judge", keepalive: defaultKeepalive}, func(h *hop) error {
-		s.hops = append(slices.DeleteFunc(slices.Clone(all), func(other *hop) bool { return other.name == hopHeldcall }), h)
-		return measure()
-	})
+	return nil
 }
 
 // timeDisk appends to a file in a folder for about d, and syncs it after each write.

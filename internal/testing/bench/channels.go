@@ -22,9 +22,9 @@ const (
 // channelResult is how long it takes from the creation of a request until it is on a channel's wire, the time that the
 // channel gathers calls left out.
 type channelResult struct {
-	Channel string  `json:"channel"`
-	Waiting int     `json:"waiting"`
-	Took    latency `json:"took"`
+	Channel string
+	Waiting int
+	Took    latency
 }
 
 // receivers are the services that heldcall notifies: a program by webhook, and Slack. Each sends the ids of new requests.
@@ -107,7 +107,7 @@ func (s *suite) channels() error {
 	}
 	r := newReceivers()
 	defer r.close()
-	o := heldcallOptions{policy: "ask", keepalive: defaultKeepalive, more: r.configuration()}
+	o := heldcallOptions{policy: "ask", keepalive: defaultKeepalive, more: r.configuration(), cold: true} // each request is timed
 	return s.fresh(hopHeldcall, o, func(h *hop) error {
 		var agents []*agent
 		defer func() { closeAgents(agents) }()

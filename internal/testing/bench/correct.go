@@ -9,14 +9,14 @@ import (
 
 // integrity is the state in which the events sent through a hop arrived.
 type integrity struct {
-	Hop       string  `json:"hop"`
-	Asked     int64   `json:"events_asked"`
-	Events    int64   `json:"events"`
-	Lost      int     `json:"lost"`
-	Torn      int     `json:"torn"`
-	Reordered int     `json:"reordered"`
-	First     string  `json:"first_fault,omitempty"`
-	Seconds   float64 `json:"seconds"`
+	Hop       string
+	Asked     int64
+	Events    int64
+	Lost      int
+	Torn      int
+	Reordered int
+	First     string
+	Seconds   float64
 }
 
 // faultless reports whether every event arrived, complete and in order.
@@ -30,8 +30,8 @@ func checkEvents(h *hop, events int64, limit time.Duration) (integrity, error) {
 	defer func() { closeWorkers(workers) }()
 	for _, d := range gated {
 		for _, w := range []workload{
-			{Dialect: d, Shape: shapeSplit, Conns: 8, Events: streamLen, Prompt: promptSize},
-			{Dialect: d, Shape: shapeSplitTool, Conns: 3, Events: streamLen, Prompt: promptSize},
+			{Dialect: d, Shape: shapeSplit, Conns: 8, Events: streamLen, Prompt: shortPrompt},
+			{Dialect: d, Shape: shapeSplitTool, Conns: 3, Events: streamLen, Prompt: shortPrompt},
 		} {
 			more, err := newWorkers(h.addr, w)
 			if err != nil {

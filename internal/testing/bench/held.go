@@ -35,7 +35,7 @@ func holdWhole(h *hop, d *dialect, n int) ([]*agent, error) {
 	}
 	for _, a := range agents {
 		a.seed = seeds.Add(1)
-		if _, err := a.conn.Write(newPrompt(d, shapeHeldWhole, 0, promptSize, a.seed).render(a.seed)); err != nil {
+		if _, err := a.conn.Write(newPrompt(d, shapeHeldWhole, 0, shortPrompt, a.seed).render(a.seed)); err != nil {
 			closeAgents(agents)
 			return nil, fmt.Errorf("agent: send: %w", err)
 		}

@@ -21,7 +21,7 @@ import (
 type hop struct {
 	name    string
 	addr    string         // where agents connect
-	console *client.Client // of heldcall; nil for the others
+	console *client.Client // of heldcall, today's or the base; nil for the others
 	logFile string         // of heldcall
 
 	consoleURL string
@@ -43,7 +43,7 @@ func (h *hop) pid() int {
 // compared with the list of secrets, and so held until they are complete. A tool that is
 // allowed by a pattern is held until the call is judged.
 var policies = map[string]string{
-	"allow": "default: allow\nrules: [{allow: [read_file, bash]}]\n",
+	"allow": "default: allow\nrules: [{allow: [read_file, bash]}, {ask: [deploy]}]\n",
 	"ask":   "default: ask\n",
 	"wait":  "default: ask\nrules: [{ask: [\"*\"], timeout: 24h}]\n",
 	"judge": "default: ask\ntools: {read_file: {resource: path, as: path}}\nrules: [{allow: [\"read_file(./src/**)\", \"read_file(./**/main.go)\"]}]\n",
@@ -55,31 +55,33 @@ type heldcallOptions struct {
 	keepalive time.Duration // while held
 	profiles  string        // folder; empty for none
 	more      string        // of the configuration
+	cold      bool          // the process has had no call: see warmUp
 }
 
-// buildHeldcall builds the real program into dir. With profiling, a file is laid over its source that takes CPU profiles on request:
-// the program itself has no such thing.
-func buildHeldcall(dir string, profiling bool) (string, error) {
-	const pkg = "github.com/heldcall/heldcall/cmd/heldcall"
-	bin := filepath.Join(dir, "heldcall")
-	args := []string{"build", "-o", bin}
+// buildHeldcall builds the program from the sources of its module in a folder. With profiling, a file is laid over them that takes
+// profiles on request: the program itself has no such thing.
+func buildHeldcall(source, program string, profiling bool) error {
+	args := []string{"build", "-buildvcs=false", "-o", program}
 	if profiling {
-		overlay, err := profilerOverlay(dir, pkg)
+		overlay, err := profilerOverlay(source)
 		if err != nil {
-			return "", err
+			return err
 		}
+		defer os.RemoveAll(filepath.Dir(overlay))
 		args = append(args, "-overlay", overlay)
 	}
-	out, err := exec.Command("go", append(args, pkg)...).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build heldcall: %w\n%s", err, out)
+	cmd := exec.Command("go", append(args, "./cmd/heldcall")...)
+	cmd.Dir = source
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build heldcall: %w\n%s", err, out)
 	}
-	return bin, nil
+	return nil
 }
 
-// startHeldcall runs `heldcall serve` with a configuration of its own and waits until it is ready.
-func startHeldcall(bin, dir, upstreamAddr string, o heldcallOptions) (*hop, error) {
-	dir, err := os.MkdirTemp(dir, "heldcall-"+o.policy+"-")
+// startHeldcall runs `heldcall serve` of a program with a configuration of its own, waits until it is ready, and warms it up. Today's and
+// the base read the same configuration.
+func startHeldcall(name, program, dir, upstreamAddr string, o heldcallOptions) (*hop, error) {
+	dir, err := os.MkdirTemp(dir, name+"-"+o.policy+"-")
 	if err != nil {
 		return nil, fmt.Errorf("heldcall's folder: %w", err)
 	}
@@ -105,12 +107,12 @@ log: {level: warn}
 	if err != nil {
 		return nil, fmt.Errorf("write heldcall's configuration: %w", err)
 	}
-	cmd := exec.Command(bin, "serve", "--config", configFile)
+	cmd := exec.Command(program, "serve", "--config", configFile)
 	cmd.Dir, cmd.Env = dir, os.Environ()
-	h := &hop{name: hopHeldcall, addr: addrs[0], consoleURL: "http://" + addrs[1], natsURL: "nats://" + addrs[2], logFile: filepath.Join(dir, "log")}
-	h.process = &process{name: hopHeldcall, addr: addrs[0], cmd: cmd}
+	h := &hop{name: name, addr: addrs[0], consoleURL: "http://" + addrs[1], natsURL: "nats://" + addrs[2], logFile: filepath.Join(dir, "log")}
+	h.process = &process{name: name, addr: addrs[0], cmd: cmd}
 	if o.profiles != "" {
-		h.profiles = &profiles{dir: o.profiles, prefix: filepath.Join(dir, "profile")}
+		h.profiles = &profiles{dir: filepath.Join(o.profiles, name), prefix: filepath.Join(dir, "profile")}
 		cmd.Env = append(cmd.Env, profileEnv+"="+h.profiles.prefix)
 	}
 	if h.console, err = client.New(h.consoleURL); err != nil {
@@ -122,6 +124,13 @@ log: {level: warn}
 	if err := h.waitReady(); err != nil {
 		h.stop()
 		return nil, fmt.Errorf("heldcall is not ready: %w\n%s", err, tail(h.logFile))
+	}
+	if o.cold {
+		return h, nil
+	}
+	if err := h.warmUp(); err != nil {
+		h.stop()
+		return nil, err
 	}
 	return h, nil
 }

@@ -25,16 +25,16 @@ import (
 
 // historyResult has the figures of heldcall before and after many requests were decided.
 type historyResult struct {
-	Decided  int           `json:"decided"`
-	Empty    int64         `json:"empty_bytes"` // resident at rest after a restart, without a request
-	Full     int64         `json:"full_bytes"`  // resident at rest after a restart, with the decided requests
-	Ready    time.Duration `json:"ready_after_restart_ns"`
-	Calls    float64       `json:"calls_per_second"` // held and approved, with few requests
-	CallsNow float64       `json:"calls_per_second_with_history"`
-	Disk     int64         `json:"disk_bytes_per_request"`
-	Page     latency       `json:"page"`
-	Run      latency       `json:"run"`
-	Search   latency       `json:"search"`
+	Decided  int
+	Empty    int64 // resident at rest after a restart, without a request
+	Full     int64 // resident at rest after a restart, with the decided requests
+	Ready    time.Duration
+	Calls    float64 // held and approved, with few requests
+	CallsNow float64
+	Disk     int64
+	Page     latency
+	Run      latency
+	Search   latency
 }
 
 const (
@@ -58,7 +58,7 @@ func (s *suite) history() error {
 		if r.Empty, _, err = h.restarted(); err != nil {
 			return err
 		}
-		if r.Calls, err = h.approveCalls(callsTime); err != nil {
+		if r.Calls, _, err = h.approveCalls(callsTime); err != nil {
 			return err
 		}
 		if _, err := h.ended(syscall.SIGTERM); err != nil {
@@ -96,7 +96,7 @@ func (s *suite) history() error {
 			return err
 		}
 		err = h.profiles.during(h, "held and approved calls", func() (err error) {
-			r.CallsNow, err = h.approveCalls(callsTime)
+			r.CallsNow, _, err = h.approveCalls(callsTime)
 			return err
 		})
 		if err != nil {
@@ -164,16 +164,16 @@ func (h *hop) restarted() (rest int64, ready time.Duration, err error) {
 }
 
 // approveCalls lets many agents make calls that are held, one after the other, and approves each as soon as its request is published, for
-// about d. It returns the number of calls in a second.
-func (h *hop) approveCalls(d time.Duration) (perSecond float64, err error) {
+// about d. It returns the number of calls, and that in a second.
+func (h *hop) approveCalls(d time.Duration) (perSecond float64, n int, err error) {
 	agents, err := openAgents(h.addr, historyAgents, 4096)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer closeAgents(agents)
 	published, unsubscribe, err := h.publishedRequests()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer unsubscribe()
 	began, calls := time.Now(), atomic.Int64{}
@@ -189,7 +189,7 @@ func (h *hop) approveCalls(d time.Duration) (perSecond float64, err error) {
 		})
 	}
 	err = group.Wait()
-	return float64(calls.Load()) / time.Since(began).Seconds(), err
+	return float64(calls.Load()) / time.Since(began).Seconds(), int(calls.Load()), err
 }
 
 // approveCall makes a call of an agent that is held, and approves it.

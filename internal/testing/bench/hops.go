@@ -20,6 +20,7 @@ const (
 	hopFasthttp = "fasthttp"
 	hopHTTPUtil = "httputil"
 	hopHeldcall = "heldcall"
+	hopBase     = "base" // an older heldcall
 )
 
 // runHop serves one of the comparison hops on a free loopback port, which it prints on standard output.

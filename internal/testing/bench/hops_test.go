@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -40,7 +41,7 @@ func TestHopsPassEveryByte(t *testing.T) {
 		go func() { _ = serve(ln, up) }() // ends with the listener
 	}
 	for name, addr := range addrs {
-		for _, w := range append(workloads(), workload{"split", chat, shapeSplitTool, 4, streamLen, promptSize}) {
+		for _, w := range append(workloads(false), workload{"split", chat, shapeSplitTool, 4, streamLen, shortPrompt}) {
 			w.Conns = min(w.Conns, 4)
 			workers, err := newWorkers(addr, w)
 			if err != nil {
@@ -64,7 +65,7 @@ func TestPacedStreamsAreTimed(t *testing.T) {
 	defer a.close()
 	const events = 12
 	var delays []int64
-	err = a.readPaced(newPrompt(chat, shapePaced, events, promptSize, 1).render(firstSeed+1), events, func(d int64) { delays = append(delays, d) })
+	err = a.readPaced(newPrompt(chat, shapePaced, events, shortPrompt, 1).render(firstSeed+1), events, func(d int64) { delays = append(delays, d) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,13 +137,32 @@ func TestAgentRefusesBrokenAnswers(t *testing.T) {
 	f("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 3\r\n\r\nabc", errRefused.Error())
 }
 
+func TestAskedCallIsFollowedByText(t *testing.T) {
+	addr := startUpstream(t, io.Discard)
+	for _, d := range gated {
+		a, err := dial(addr, 4096)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.close()
+		for _, asked := range []bool{true, false} {
+			if err := a.exchange(newPrompt(d, shapeAsked, d.held, promptForm{}, 1).render(firstSeed + 1)); err != nil {
+				t.Fatal(err)
+			}
+			if got := bytes.Contains(a.body, []byte(`"name":"deploy"`)); got != asked {
+				t.Errorf("%s: a call of deploy: %v, want %v", d.name, got, asked)
+			}
+		}
+	}
+}
+
 func TestAwaitSaysThatTheResponseEnded(t *testing.T) {
 	a, err := dial(startUpstream(t, io.Discard), 4096)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer a.close()
-	if err := a.begin(newPrompt(chat, shapeWhole, 0, promptSize, 1).render(firstSeed)); err != nil {
+	if err := a.begin(newPrompt(chat, shapeWhole, 0, shortPrompt, 1).render(firstSeed)); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.await(func([]byte) bool { return false }); !errors.Is(err, errEnded) {

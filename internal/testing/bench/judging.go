@@ -12,8 +12,8 @@ import (
 
 // judgedSize is the size of a policy: the number of rules, and of grants of the caller.
 type judgedSize struct {
-	Rules  int `json:"rules"`
-	Grants int `json:"grants"`
+	Rules  int
+	Grants int
 }
 
 // The sizes: the typical one, without grants, and both with ten times as much twice.
@@ -35,9 +35,9 @@ const (
 
 // judgingResult is how long policy takes for one call of a kind.
 type judgingResult struct {
-	Call string `json:"call"`
+	Call string
 	judgedSize
-	Took *spread `json:"us"`
+	Took *spread
 }
 
 // judging measures policy by itself, in rounds that go through all sizes.

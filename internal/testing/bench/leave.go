@@ -9,8 +9,8 @@ import (
 
 // leaving is how long after an agent's leaving a hop's connection to the upstream closed.
 type leaving struct {
-	Delays []int64 `json:"delays_ns"`
-	Missed int     `json:"missed"` // not within the limit
+	Delays []int64
+	Missed int // not within the limit
 	Limit  time.Duration
 }
 

@@ -14,11 +14,11 @@ import (
 // workload is one way of loading a hop at full speed.
 type workload struct {
 	Name    string
-	Dialect *dialect `json:"-"` // its name begins Name
+	Dialect *dialect // its name begins Name
 	Shape   shape
 	Conns   int
 	Events  int // of a stream; 0 for whole answers
-	Prompt  int // bytes of the request's body
+	Prompt  promptForm
 }
 
 // unit is what the figures of a workload count.
@@ -32,29 +32,52 @@ func (w workload) unit() string {
 // perExchange is how many units one exchange makes.
 func (w workload) perExchange() int { return max(1, w.Events) }
 
-const (
-	promptSize = 1500
-	longPrompt = 200 << 10
-	streamLen  = 200
-)
+const streamLen = 200
 
-// workloads are the full-speed ones, in the order they run.
-func workloads() (list []workload) {
+// workloads are the full-speed ones, in the order they run. Those of a short run are a part: all of chat but the ones of a single stream,
+// and in the other dialects what their codecs do.
+func workloads(short bool) (list []workload) {
 	for _, d := range gated {
+		if !short || d == chat {
+			list = append(list, workload{"whole answers, 1 connection", d, shapeWhole, 1, 0, shortPrompt})
+		}
+		if !short {
+			list = append(list,
+				workload{"coalesced, 1 stream", d, shapeCoalesced, 1, streamLen, shortPrompt},
+				workload{"one event per packet, 1 stream", d, shapePackets, 1, streamLen, shortPrompt},
+				workload{"tool call at the end, 1 stream", d, shapeTool, 1, streamLen, shortPrompt},
+			)
+		}
 		list = append(list,
-			workload{"whole answers, 1 connection", d, shapeWhole, 1, 0, promptSize},
-			workload{"whole answers, 64 connections", d, shapeWhole, 64, 0, promptSize},
-			workload{"coalesced, 1 stream", d, shapeCoalesced, 1, streamLen, promptSize},
-			workload{"coalesced, 32 streams", d, shapeCoalesced, 32, streamLen, promptSize},
-			workload{"one event per packet, 1 stream", d, shapePackets, 1, streamLen, promptSize},
-			workload{"one event per packet, 32 streams", d, shapePackets, 32, streamLen, promptSize},
-			workload{"tool call at the end, 1 stream", d, shapeTool, 1, streamLen, promptSize},
-			workload{"tool call at the end, 32 streams", d, shapeTool, 32, streamLen, promptSize},
-			workload{"200 KB prompt, 16 connections", d, shapeWhole, 16, 0, longPrompt},
+			workload{"whole answers, 64 connections", d, shapeWhole, 64, 0, shortPrompt},
+			workload{"coalesced, 32 streams", d, shapeCoalesced, 32, streamLen, shortPrompt},
+			workload{"one event per packet, 32 streams", d, shapePackets, 32, streamLen, shortPrompt},
+			workload{"tool call at the end, 32 streams", d, shapeTool, 32, streamLen, shortPrompt},
+			workload{"200 KB prompt, 16 connections", d, shapeWhole, 16, 0, agentPrompt},
 		)
+		if !short || d == chat {
+			list = append(list, promptWorkloads(d)...)
+		}
 	}
 	for i := range list {
 		list[i].Name = list[i].Dialect.name + ": " + list[i].Name
+	}
+	return list
+}
+
+// promptWorkloads are prompts of two lengths, plain and with escapes, as one message and as many.
+func promptWorkloads(d *dialect) (list []workload) {
+	for _, kilobytes := range []int{20, 200} {
+		for _, text := range []string{plainText, escapedText} {
+			for _, messages := range []int{1, 200} {
+				kind := "plain"
+				if text == escapedText {
+					kind = "escapes"
+				}
+				name := fmt.Sprintf("%d KB prompt, %s, messages: %d", kilobytes, kind, messages)
+				list = append(list, workload{name, d, shapeWhole, 16, 0, promptForm{kilobytes << 10, messages, text}})
+			}
+		}
 	}
 	return list
 }
@@ -69,6 +92,9 @@ type sample struct {
 }
 
 func (s sample) perSecond() float64 { return float64(s.Units) / s.Elapsed.Seconds() }
+
+// perUnit is in microseconds.
+func (s sample) perUnit() float64 { return 1e6 / s.perSecond() }
 
 // cpuPerUnit is in microseconds.
 func (s sample) cpuPerUnit() float64 { return float64(s.HopCPU.Nanoseconds()) / 1e3 / float64(s.Units) }

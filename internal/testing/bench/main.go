@@ -1,44 +1,40 @@
-// Command bench measures heldcall beside four other ways of reaching the same model: directly, through a TCP copy (the least a hop can
+// Command bench measures heldcall beside an older version of it and four other ways of reaching the same model: directly, through a TCP copy (the least a hop can
 // cost), through a plain fasthttp reverse proxy that parses nothing, and through the standard library's reverse proxy.
 //
 // Every hop is a process of its own, and so is the scripted model; this process is the load generator. A workload runs on all hops
 // within a round, each round begins with another hop, and ratios are taken within a round: the report has their median and
 // quartiles. Every answer is compared byte for byte with what the model sent.
 //
-// Figures to reach are printed with "reached" or "NOT reached". The program fails only when an event is lost, torn or out of order, or
-// when something does not work; never on a time.
+// Figures to reach are printed with "reached" or "NOT reached". The program fails when an event is lost, torn or out of order, when
+// something does not work, and when heldcall uses more CPU time or memory than the revision in benchmarks/base, which runs as one more hop:
+// above 1.15 times, or what benchmarks/known has for the figure, in each of at least five rounds. It never fails on a time.
 //
 //	go run ./internal/testing/bench                    the whole run
 //	go run ./internal/testing/bench -short             a few minutes, for a look
 //	go run ./internal/testing/bench -only 'coalesced'  the steps whose name matches
 //	go run ./internal/testing/bench -profile /tmp/p    CPU profiles of heldcall by workload
-//	go run ./internal/testing/bench -short -save       the result that later runs are compared with
 package main
 
 import (
-	"encoding/json"
-	"errors"
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
 )
 
-// outputs are the files a run writes, besides the report on standard output; empty for none. folder has the saved results that runs are
-// compared with; save replaces the result of runs of this length.
-type outputs struct {
-	json, markdown, folder string
-	save                   bool
-}
+// The hops of a run; those of a short run cost less time, and are what the base needs.
+const (
+	allHops   = hopDirect + "," + hopTCP + "," + hopFasthttp + "," + hopHTTPUtil + "," + hopHeldcall + "," + hopBase
+	shortHops = hopFasthttp + "," + hopHeldcall + "," + hopBase
+)
 
 func main() {
 	role := flag.String("role", "", "run as the upstream or as a hop (the program starts itself this way)")
 	upstreamAddr := flag.String("upstream", "", "where a hop's upstream listens")
 	var o options
-	var out outputs
 	flag.IntVar(&o.rounds, "rounds", 9, "interleaved rounds of each workload")
 	flag.DurationVar(&o.duration, "duration", 400*time.Millisecond, "of a workload on a hop in a round; paced streams take three times that")
 	flag.IntVar(&o.streams, "streams", 2000, "streams open and held at once for the memory figures")
@@ -48,38 +44,34 @@ func main() {
 	flag.Int64Var(&o.events, "events", eventsChecked, "events of the correctness run")
 	flag.DurationVar(&o.limit, "events-limit", 2*time.Minute, "after which the correctness run stops short")
 	only := flag.String("only", "", "run only the steps whose name matches this regular expression")
-	hops := flag.String("hops", strings.Join([]string{hopDirect, hopTCP, hopFasthttp, hopHTTPUtil, hopHeldcall}, ","), "hops to run")
-	flag.StringVar(&o.heldcall, "heldcall", "", "the heldcall binary; built from this module if empty")
-	flag.StringVar(&o.profiles, "profile", "", "folder for CPU profiles of heldcall, which is then built with a profiler")
-	flag.BoolVar(&o.short, "short", false, "a short run: fewer rounds, streams and events")
-	flag.StringVar(&out.json, "json", "", "write the results to this file")
-	flag.StringVar(&out.markdown, "markdown", "", "write the report to this file in Markdown")
-	flag.StringVar(&out.folder, "compare", "benchmarks", "folder with the saved results to compare with")
-	flag.BoolVar(&out.save, "save", false, "replace the saved result by that of this run")
+	hops := flag.String("hops", "", "hops to run: all, or those of a short run, if empty")
+	flag.StringVar(&o.heldcall, "heldcall", "", "today's heldcall; built from this module if empty")
+	flag.StringVar(&o.profiles, "profile", "", "folder for CPU and heap profiles of heldcall and the base, which are then built with a profiler")
+	flag.BoolVar(&o.short, "short", false, "a short run: fewer hops, workloads and rounds, and no steps that wait")
+	markdown := flag.String("markdown", "", "write the report to this file in Markdown")
 	flag.Parse()
 	if *role != "" {
 		exitOn(runRole(*role, *upstreamAddr))
 		return
 	}
-	o.settle = 4 * time.Second
-	o.hopNames, o.progress = strings.Split(*hops, ","), os.Stderr
+	o.settle, o.progress = 4*time.Second, os.Stderr
 	if *only != "" {
-		if out.save {
-			exitOn(errors.New("-save needs a whole run, without -only"))
-		}
 		var err error
 		o.only, err = regexp.Compile(*only)
 		exitOn(err)
 	}
+	names := cmp.Or(*hops, allHops)
 	if o.short {
 		o.shorten()
+		names = cmp.Or(*hops, shortHops)
 	}
-	exitOn(run(o, out))
+	o.hopNames, o.whole = strings.Split(names, ","), *only == "" && *hops == ""
+	exitOn(run(o, *markdown))
 }
 
-// shorten makes the run take some minutes.
+// shorten makes the run take some minutes. A flag may ask for less.
 func (o *options) shorten() {
-	o.rounds = 2
+	o.rounds, o.duration = min(o.rounds, pairsJudged), min(o.duration, 200*time.Millisecond)
 	o.streams, o.many = min(o.streams, 500), min(o.many, 1000)
 	o.events = min(o.events, 500_000)
 }
@@ -93,24 +85,23 @@ func runRole(role, upstreamAddr string) error {
 	return runHop(role, upstreamAddr)
 }
 
-// run measures, reports, and gives an error if anything did not work.
-func run(o options, out outputs) error {
-	if o.profiles != "" {
-		if err := os.MkdirAll(o.profiles, 0o755); err != nil {
-			return fmt.Errorf("folder for profiles: %w", err)
-		}
+// run measures, reports, and gives an error if anything did not work, or a figure is worse than it may be.
+func run(o options, markdown string) (err error) {
+	if o.root, err = moduleRoot(); err != nil {
+		return err
+	}
+	list, err := readKnown(o.root)
+	if err != nil {
+		return err
 	}
 	r, err := runSuite(o)
 	if err != nil {
 		return err
 	}
 	ts := tables(r)
-	then, err := readSaved(savedIn(out.folder, o.short))
-	if err != nil {
-		return err
-	}
-	if then != nil {
-		ts = append(ts, compareTable(&r, then))
+	beside, slow := ratchet(r.Figures, list, o.whole)
+	if len(r.Figures) > 0 {
+		ts = append(ts, beside)
 	}
 	fmt.Printf("%s, %d CPUs, %d rounds: medians over the rounds, with quartiles; ratios are taken within a round.\n", r.Go, r.CPUs, r.Rounds)
 	if len(r.Load)+len(r.Paced) > 0 {
@@ -119,43 +110,24 @@ func run(o options, out outputs) error {
 	if err := writeText(os.Stdout, ts); err != nil {
 		return err
 	}
-	if err := out.write(r, ts); err != nil {
-		return err
-	}
-	if len(r.Failures) > 0 {
-		return fmt.Errorf("%d steps failed:\n  %s", len(r.Failures), strings.Join(r.Failures, "\n  "))
-	}
-	if out.save {
-		return writeResults(savedIn(out.folder, o.short), r)
-	}
-	return nil
-}
-
-// writeResults writes results to a file, and makes its folder.
-func writeResults(file string, r results) error {
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(file), 0o755)
-	}
-	if err == nil {
-		err = os.WriteFile(file, append(text, '\n'), 0o644)
-	}
-	if err != nil {
-		return fmt.Errorf("write the results to %s: %w", file, err)
-	}
-	return nil
-}
-
-func (out outputs) write(r results, ts []table) error {
-	if out.json != "" {
-		if err := writeResults(out.json, r); err != nil {
+	if markdown != "" {
+		if err := writeMarkdownFile(markdown, ts); err != nil {
 			return err
 		}
 	}
-	if out.markdown == "" {
+	return failed(append(r.Failures, slow...))
+}
+
+// failed is the error of what failed.
+func failed(failures []string) error {
+	if len(failures) == 0 {
 		return nil
 	}
-	f, err := os.Create(out.markdown)
+	return fmt.Errorf("%d failed:\n  %s", len(failures), strings.Join(failures, "\n  "))
+}
+
+func writeMarkdownFile(file string, ts []table) error {
+	f, err := os.Create(file)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}

@@ -10,15 +10,15 @@ import (
 
 // memory is what a process has in memory, in bytes.
 type memory struct {
-	Resident int64 `json:"resident"` // all of it
-	Own      int64 `json:"own"`      // without the pages of its program file, which the kernel can drop
+	Resident int64 // all of it
+	Own      int64 // without the pages of its program file, which the kernel can drop
 }
 
 // footprint is the memory of one hop.
 type footprint struct {
-	Idle      memory  `json:"idle_bytes"`        // some seconds after the start
-	PerStream float64 `json:"bytes_per_stream"`  // resident, more per stream
-	Streams   int     `json:"streams,omitempty"` // open at once
+	Idle      memory  // some seconds after the start
+	PerStream float64 // resident, more per stream
+	Streams   int     // open at once
 }
 
 // openStreams measures a fresh hop: its memory idle, then what each of n streams that have begun and gone silent adds.
@@ -59,11 +59,16 @@ func warmMemory(h *hop, settle time.Duration) (idleMemory, error) {
 	if m.start, err = memoryOf(h.pid()); err != nil {
 		return m, err
 	}
-	workers, err := newWorkers(h.addr, workload{Dialect: chat, Shape: shapeCoalesced, Conns: 4, Events: openEvents, Prompt: promptSize})
+	workers, err := newWorkers(h.addr, workload{Dialect: chat, Shape: shapeCoalesced, Conns: 4, Events: openEvents, Prompt: shortPrompt})
 	if err != nil {
 		return m, err
 	}
 	defer closeWorkers(workers)
+	if h.console != nil {
+		if err := h.warmUp(); err != nil {
+			return m, err
+		}
+	}
 	for range 10 {
 		if err := eachWorker(workers, (*worker).once); err != nil {
 			return m, err
@@ -100,7 +105,7 @@ func beginStreams(addr string, d *dialect, s shape, events, n int, enough func([
 // beginStream starts an exchange and reads until its body satisfies enough. No call may be in it.
 func (a *agent) beginStream(d *dialect, s shape, events int, enough func([]byte) bool) error {
 	a.seed, a.deadline = seeds.Add(1), holdLimit
-	p := newPrompt(d, s, events, promptSize, a.seed) // equal requests would continue held turns
+	p := newPrompt(d, s, events, shortPrompt, a.seed) // equal requests would continue held turns
 	if err := a.begin(p.render(a.seed)); err != nil {
 		return err
 	}

@@ -17,6 +17,11 @@ type pacedSample struct {
 	Events int
 }
 
+// cpuPerEvent is in microseconds.
+func (s pacedSample) cpuPerEvent() float64 {
+	return float64(s.HopCPU.Nanoseconds()) / 1e3 / float64(s.Events)
+}
+
 // settling is how many events of a paced stream are not counted: the streams start one after the other.
 const settling = 20
 
@@ -37,7 +42,7 @@ func drivePaced(h *hop, upstream *process, streams int, d time.Duration) (pacedS
 	for i, a := range agents {
 		g.Go(func() error {
 			time.Sleep(pace * time.Duration(i) / time.Duration(streams))
-			p := newPrompt(chat, shapePaced, events, promptSize, int64(i))
+			p := newPrompt(chat, shapePaced, events, shortPrompt, int64(i))
 			delays[i] = make([]int64, 0, events)
 			return a.readPaced(p.render(seeds.Add(1)), events, func(delay int64) { delays[i] = append(delays[i], delay) })
 		})

@@ -2,9 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -56,24 +56,18 @@ func init() {
 }
 `
 
-// profilerOverlay writes the overlay file for go build and gives its name.
-func profilerOverlay(dir, pkg string) (string, error) {
-	out, err := exec.Command("go", "list", "-f", "{{.Dir}}", pkg).Output()
+// profilerOverlay writes the overlay file for go build of heldcall's sources in a folder, into a folder of its own.
+func profilerOverlay(source string) (file string, err error) {
+	dir, err := os.MkdirTemp("", "heldcall-profiler-")
 	if err != nil {
-		return "", fmt.Errorf("find %s: %w", pkg, err)
-	}
-	source := filepath.Join(dir, "profiler.go")
-	if err := os.WriteFile(source, []byte(profilerSource), 0o600); err != nil {
 		return "", fmt.Errorf("profiler: %w", err)
 	}
+	profiler := filepath.Join(dir, "profiler.go")
 	overlay, err := json.Marshal(map[string]map[string]string{
-		"Replace": {filepath.Join(strings.TrimSpace(string(out)), "bench_profiler.go"): source},
+		"Replace": {filepath.Join(source, "cmd", "heldcall", "bench_profiler.go"): profiler},
 	})
-	if err != nil {
-		return "", fmt.Errorf("profiler: %w", err)
-	}
-	file := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(file, overlay, 0o600); err != nil {
+	file = filepath.Join(dir, "overlay.json")
+	if err = errors.Join(err, os.WriteFile(profiler, []byte(profilerSource), 0o600), os.WriteFile(file, overlay, 0o600)); err != nil {
 		return "", fmt.Errorf("profiler: %w", err)
 	}
 	return file, nil
@@ -81,7 +75,7 @@ func profilerOverlay(dir, pkg string) (string, error) {
 
 // profiles takes profiles of one heldcall and names them by what it did meanwhile. A nil one takes none.
 type profiles struct {
-	dir    string // where they end up
+	dir    string // where they end up; made for the first
 	prefix string // what heldcall writes
 	taken  int
 }
@@ -117,7 +111,10 @@ func (p *profiles) finish(h *hop, name string) error {
 	from := fmt.Sprintf("%s.%03d.pprof", p.prefix, p.taken)
 	to := fmt.Sprintf("%s.%03d.pprof", strings.NewReplacer(", ", "-", " ", "-").Replace(name), p.taken)
 	p.taken++
-	var err error
+	err := os.MkdirAll(p.dir, 0o755)
+	if err != nil {
+		return fmt.Errorf("folder for profiles: %w", err)
+	}
 	for range 100 {
 		time.Sleep(20 * time.Millisecond)
 		if err = os.Rename(from, filepath.Join(p.dir, to)); err == nil {

@@ -12,17 +12,44 @@ type prompt struct {
 	body  int // offset of the body
 }
 
+// promptForm is what the conversation of a request contains after the task.
+type promptForm struct {
+	size     int    // bytes of the body, which is made as long
+	messages int    // of the model and the user in turns, the last the user's; 0 for calls of the agent with the files that they read
+	text     string // of the messages, as the contents of a JSON string, again and again
+}
+
+// shortPrompt is the one of all workloads that are not about prompts, agentPrompt that of an agent which has read files.
+var (
+	shortPrompt = promptForm{size: 1500}
+	agentPrompt = promptForm{size: 200 << 10}
+)
+
+// The texts of long prompts.
+const (
+	plainText   = "The build of the module fails. "
+	escapedText = `\treturn fmt.Errorf(\"caf\u00e9: %w\", err)\n`
+)
+
 // sessionField is written over with the number of the connection: each is a conversation of its own.
 const sessionField = "7777777777"
 
-// newPrompt writes the request that makes the upstream play a script. The conversation is padded to size bytes; events is the
-// length of the stream asked for, 0 for a whole answer.
-func newPrompt(d *dialect, s shape, events, size int, session int64) *prompt {
+// newPrompt writes the request that makes the upstream play a script; events is the length of the stream asked for, 0 for a whole answer.
+func newPrompt(d *dialect, s shape, events int, form promptForm, session int64) *prompt {
 	var body strings.Builder
 	fmt.Fprintf(&body, `{"model":"bench-%s:%s-%d","seed":%s,"stream":%t,`, d.name, s, events, seedField, !s.whole())
 	body.WriteString(d.conversation)
-	for i := 0; body.Len()+len(d.tail) < size; i++ {
-		body.WriteString(d.turn(i, min(4096, max(0, size-body.Len()-len(d.tail)-260))))
+	left := func() int { return max(0, form.size-body.Len()-len(d.tail)) }
+	for i := 0; form.messages == 0 && left() > 0; i++ {
+		body.WriteString(d.turn(i, min(4096, max(0, left()-260))))
+	}
+	for i := form.messages; i > 0; i-- {
+		role := "user"
+		if i%2 == 0 {
+			role = "assistant"
+		}
+		const around = 40 // bytes of a message besides its text
+		fmt.Fprintf(&body, `,{"role":%q,"content":"%s"}`, role, strings.Repeat(form.text, max(1, (left()/i-around)/len(form.text))))
 	}
 	body.WriteString(d.tail)
 	head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n"+

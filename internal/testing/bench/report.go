@@ -102,7 +102,7 @@ func memoryTable(r results) table {
 	for _, m := range r.Memory {
 		held, rested := "-", "-"
 		for _, h := range r.Held {
-			if m.Hop == hopHeldcall && m.Dialect == h.Dialect {
+			if m.Hop == h.Hop && m.Dialect == h.Dialect {
 				held, rested = fmt.Sprintf("%.1f", h.PerStream/1024), fmt.Sprintf("%.1f", h.AtRest/1024)
 			}
 		}
@@ -117,12 +117,12 @@ func decisionTable(held []heldResult) table {
 	t := table{
 		title:  "From a decision (REST, approve) to the call's first bytes at the agent",
 		note:   fmt.Sprintf("keepalive %s; store synced to disk on each write", held[0].Keepalive),
-		header: []string{"dialect", "held", "decisions", "p50 ms", "p99 ms", "max ms"},
+		header: []string{"hop", "dialect", "held", "decisions", "p50 ms", "p99 ms", "max ms"},
 	}
 	for _, h := range held {
 		t.rows = append(t.rows,
-			append([]string{h.Dialect, "1"}, latencyCells(h.One)...),
-			append([]string{h.Dialect, fmt.Sprint(h.Streams)}, latencyCells(h.Many)...))
+			append([]string{h.Hop, h.Dialect, "1"}, latencyCells(h.One)...),
+			append([]string{h.Hop, h.Dialect, fmt.Sprint(h.Streams)}, latencyCells(h.Many)...))
 	}
 	return t
 }

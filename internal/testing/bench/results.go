@@ -5,45 +5,46 @@ import (
 	"time"
 )
 
-// results is everything one run found, as -json writes it.
+// results is everything one run found.
 type results struct {
-	Go        string          `json:"go"`
-	CPUs      int             `json:"cpus"`
-	Started   time.Time       `json:"started"`
-	Rounds    int             `json:"rounds"`
-	Foreign   float64         `json:"foreign_cpu_share"` // of the CPU time used while hops were loaded, by programs that are no part of this
-	Load      []loadResult    `json:"load,omitempty"`
-	Paced     []pacedResult   `json:"paced,omitempty"`
-	Memory    []memoryResult  `json:"memory,omitempty"`
-	Held      []heldResult    `json:"held,omitempty"`
-	Many      []manyResult    `json:"many_held,omitempty"`
-	History   []historyResult `json:"history,omitempty"`
-	Leaving   []leaveResult   `json:"leaving,omitempty"`
-	Channels  []channelResult `json:"channels,omitempty"`
-	Judging   []judgingResult `json:"judging,omitempty"`
-	Integrity *integrity      `json:"integrity,omitempty"`
-	Targets   []target        `json:"targets,omitempty"`
-	Failures  []string        `json:"failures,omitempty"`
+	Go        string
+	CPUs      int
+	Started   time.Time
+	Rounds    int
+	Foreign   float64 // of the CPU time used while hops were loaded, by programs that are no part of this
+	Load      []loadResult
+	Paced     []pacedResult
+	Memory    []memoryResult
+	Held      []heldResult
+	Many      []manyResult
+	History   []historyResult
+	Leaving   []leaveResult
+	Channels  []channelResult
+	Judging   []judgingResult
+	Integrity *integrity
+	Figures   []figure
+	Targets   []target
+	Failures  []string
 }
 
 // loadResult is one full-speed workload over all hops.
 type loadResult struct {
-	Workload workload  `json:"workload"`
-	Hops     []hopLoad `json:"hops"`
+	Workload workload
+	Hops     []hopLoad
 }
 
 // hopLoad is one hop's figures over the rounds. Ratios are taken within a round.
 type hopLoad struct {
-	Hop        string  `json:"hop"`
-	PerSecond  *spread `json:"per_second"`
-	VsFasthttp *spread `json:"vs_fasthttp,omitempty"`
-	VsTCP      *spread `json:"vs_tcp,omitempty"`
-	CPU        *spread `json:"cpu_us_per_unit,omitempty"`
-	CPUVs      *spread `json:"cpu_vs_fasthttp,omitempty"`
-	OthersCPU  *spread `json:"others_cpu_us_per_unit"` // load generator and upstream
-	P50        *spread `json:"exchange_p50_us"`
-	P99        *spread `json:"exchange_p99_us"`
-	Exchanges  int     `json:"exchanges"`
+	Hop        string
+	PerSecond  *spread
+	VsFasthttp *spread
+	VsTCP      *spread
+	CPU        *spread
+	CPUVs      *spread
+	OthersCPU  *spread // load generator and upstream
+	P50        *spread
+	P99        *spread
+	Exchanges  int
 }
 
 // find gives the figures of a hop, nil if it did not run.
@@ -89,21 +90,21 @@ func newLoadResult(w workload, hops []string, samples map[string][]sample) loadR
 
 // pacedResult is paced streams over all hops.
 type pacedResult struct {
-	Streams int        `json:"streams"`
-	Hops    []hopPaced `json:"hops"`
+	Streams int
+	Hops    []hopPaced
 }
 
 // hopPaced is one hop's delay per event in microseconds. Added is the delay less the median delay without a hop in the same round.
 type hopPaced struct {
-	Hop         string  `json:"hop"`
-	P50         *spread `json:"p50_us"`
-	P99         *spread `json:"p99_us"`
-	AddedP50    *spread `json:"added_p50_us,omitempty"`
-	AddedP99    *spread `json:"added_p99_us,omitempty"`
-	AddedP50Vs  *spread `json:"added_p50_vs_tcp,omitempty"`
-	AddedP99Vs  *spread `json:"added_p99_vs_tcp,omitempty"`
-	CPU         *spread `json:"cpu_us_per_event,omitempty"`
-	EventsTimed int     `json:"events"`
+	Hop         string
+	P50         *spread
+	P99         *spread
+	AddedP50    *spread
+	AddedP99    *spread
+	AddedP50Vs  *spread
+	AddedP99Vs  *spread
+	CPU         *spread
+	EventsTimed int
 }
 
 // find gives the figures of a hop, nil if it did not run.
@@ -139,7 +140,7 @@ func newPacedResult(streams int, hops []string, samples map[string][]pacedSample
 		for _, s := range samples[hop] {
 			h.EventsTimed += len(s.Delays)
 			if s.HopCPU > 0 {
-				cpu = append(cpu, float64(s.HopCPU.Nanoseconds())/1e3/float64(s.Events))
+				cpu = append(cpu, s.cpuPerEvent())
 			}
 		}
 		h.CPU = spreadOf(cpu)
@@ -155,27 +156,28 @@ func newPacedResult(streams int, hops []string, samples map[string][]pacedSample
 
 // memoryResult is the memory of a fresh hop.
 type memoryResult struct {
-	Hop     string `json:"hop"`
-	Dialect string `json:"dialect"`
+	Hop     string
+	Dialect string
 	footprint
 }
 
-// heldResult is heldcall with calls held.
+// heldResult is a version of heldcall with calls held.
 type heldResult struct {
-	Dialect string `json:"dialect"`
+	Hop     string
+	Dialect string
 	footprint
-	AtRest    float64       `json:"bytes_per_stream_at_rest"` // resident, more per stream, after restTime of holding
-	Keepalive time.Duration `json:"keepalive_ns"`
-	One       latency       `json:"decision_to_bytes_1_held"`
-	Many      latency       `json:"decision_to_bytes_many_held"`
+	AtRest    float64 // resident, more per stream, after restTime of holding
+	Keepalive time.Duration
+	One       latency
+	Many      latency
 }
 
 // latency is a distribution in milliseconds.
 type latency struct {
-	Samples int     `json:"samples"`
-	P50     float64 `json:"p50_ms"`
-	P99     float64 `json:"p99_ms"`
-	Max     float64 `json:"max_ms"`
+	Samples int
+	P50     float64
+	P99     float64
+	Max     float64
 }
 
 func newLatency(ns []int64) latency {
@@ -187,11 +189,11 @@ func newLatency(ns []int64) latency {
 
 // leaveResult is agents leaving a hop in one way.
 type leaveResult struct {
-	Hop    string  `json:"hop"`
-	Kind   string  `json:"kind"`
-	Until  string  `json:"until"` // the event that ends the wait
-	Limit  string  `json:"limit"`
-	Missed int     `json:"missed"` // not within the limit
-	Took   latency `json:"took"`
+	Hop    string
+	Kind   string
+	Until  string // the event that ends the wait
+	Limit  string
+	Missed int // not within the limit
+	Took   latency
 	held   bool
 }

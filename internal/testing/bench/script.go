@@ -21,6 +21,7 @@ const (
 	shapeOpen      shape = "open"      // a few events, then silence until the other side closes
 	shapeHeld      shape = "held"      // a little text, then a tool call: a short stream
 	shapeHeldWhole shape = "heldwhole" // a whole JSON answer that calls a tool
+	shapeAsked     shape = "asked"     // as held, with a tool that all policies ask about; text the second time
 )
 
 // Fields of fixed width that are written over in place for each answer.
@@ -37,7 +38,7 @@ const callEvents = 21
 
 // calls reports whether an answer of the shape ends in a tool call.
 func (s shape) calls() bool {
-	return s == shapeTool || s == shapeSplitTool || s == shapeHeld || s == shapeHeldWhole
+	return s == shapeTool || s == shapeSplitTool || s == shapeHeld || s == shapeHeldWhole || s == shapeAsked
 }
 
 // whole reports whether an answer of the shape is not a stream.
@@ -64,6 +65,11 @@ func newScript(d *dialect, s shape, events int) *script {
 		sc.writeWhole(d.whole(s.calls()))
 	} else {
 		list := d.stream(events, s.calls(), s == shapeOpen)
+		if s == shapeAsked {
+			for i := range list {
+				list[i] = strings.ReplaceAll(list[i], "read_file", "deploy")
+			}
+		}
 		sc.events = events
 		sc.writeStream(list)
 	}

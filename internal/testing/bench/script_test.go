@@ -68,10 +68,15 @@ func TestToolArgumentsAreJSON(t *testing.T) {
 
 func TestPromptsHaveTheirSize(t *testing.T) {
 	for _, d := range allDialects {
-		for _, size := range []int{promptSize, longPrompt} {
-			p := newPrompt(d, shapeWhole, 0, size, 3)
+		forms := []promptForm{shortPrompt, agentPrompt}
+		for _, w := range promptWorkloads(d) {
+			forms = append(forms, w.Prompt)
+		}
+		for _, form := range forms {
+			size := form.size
+			p := newPrompt(d, shapeWhole, 0, form, 3)
 			body := p.render(firstSeed + 7)[p.body:]
-			if len(body) < size || len(body) > size+size/10+500 {
+			if len(body) < size-size/10 || len(body) > size+size/10+500 {
 				t.Errorf("%s: a prompt of %d bytes has %d", d.name, size, len(body))
 			}
 			var got struct {
@@ -84,7 +89,7 @@ func TestPromptsHaveTheirSize(t *testing.T) {
 			if err := json.Unmarshal(body, &got); err != nil {
 				t.Fatalf("%s: the prompt of %d bytes: %v", d.name, size, err)
 			}
-			if got.Model != "bench-"+d.name+":whole-0" || got.Seed != firstSeed+7 || len(got.Messages)+len(got.Input) < 1 || len(got.Tools) != 2 {
+			if got.Model != "bench-"+d.name+":whole-0" || got.Seed != firstSeed+7 || len(got.Messages)+len(got.Input) < 1+form.messages || len(got.Tools) != 2 {
 				t.Errorf("%s: the prompt of %d bytes: %q, seed %d, %d messages, %d tools", d.name, size, got.Model, got.Seed, len(got.Messages)+len(got.Input), len(got.Tools))
 			}
 		}

@@ -94,7 +94,7 @@ func (w *soaking) ask(seed, session int64) (*agent, error) {
 		return nil, err
 	}
 	a.seed, a.session = seed, session
-	if err := a.begin(newPrompt(chat, shapeHeld, chat.held, promptSize, session).render(seed)); err != nil {
+	if err := a.begin(newPrompt(chat, shapeHeld, chat.held, shortPrompt, session).render(seed)); err != nil {
 		a.close()
 		return nil, err
 	}

@@ -7,11 +7,11 @@ import (
 
 // spread is a figure over the rounds. Half of the rounds lie between Q1 and Q3.
 type spread struct {
-	Median float64 `json:"median"`
-	Q1     float64 `json:"q1"`
-	Q3     float64 `json:"q3"`
-	Min    float64 `json:"min"`
-	Max    float64 `json:"max"`
+	Median float64
+	Q1     float64
+	Q3     float64
+	Min    float64
+	Max    float64
 }
 
 // spreadOf summarises one figure per round; nil when there is none.
@@ -44,6 +44,15 @@ func ratios(of, to []float64) []float64 {
 		}
 	}
 	return out
+}
+
+// each is one figure of all samples.
+func each[S any](samples []S, figure func(S) float64) []float64 {
+	values := make([]float64, 0, len(samples))
+	for _, s := range samples {
+		values = append(values, figure(s))
+	}
+	return values
 }
 
 // percentile is the smallest sample that at least the share q of all samples does not exceed (nearest rank); it sorts the samples.

@@ -7,18 +7,20 @@ import (
 
 // memory measures each hop fresh: idle, and with open streams.
 func (s *suite) memory() error {
+	perStream := map[string][]float64{}
 	for _, name := range s.names() {
 		if name == hopDirect {
 			continue
 		}
 		for _, d := range gated {
-			if d != chat && name != hopHeldcall {
+			if d != chat && name != hopHeldcall && name != hopBase {
 				continue // the others do not know dialects
 			}
-			err := s.fresh(name, heldcallOptions{policy: "allow", keepalive: defaultKeepalive}, func(h *hop) error {
+			err := s.fresh(name, heldcallOptions{policy: "allow", keepalive: defaultKeepalive, cold: true}, func(h *hop) error {
 				fp, err := openStreams(h, d, s.streams, s.settle)
 				if err == nil {
 					s.results.Memory = append(s.results.Memory, memoryResult{name, d.name, fp})
+					perStream[name] = append(perStream[name], fp.PerStream/1024)
 				}
 				return err
 			})
@@ -27,6 +29,7 @@ func (s *suite) memory() error {
 			}
 		}
 	}
+	s.compare("open streams of the three dialects: KiB each", false, perStream[hopHeldcall], perStream[hopBase])
 	return nil
 }
 
@@ -38,16 +41,23 @@ func (s *suite) decisions() int {
 	return 400
 }
 
-// held measures a heldcall that asks about every call: memory per held stream, then the time from a decision to the bytes at the
-// agent with one call held and with many.
+// held measures both versions of heldcall that ask about every call: memory per held stream, then the time from a decision to the bytes at
+// the agent with one call held and with many.
 func (s *suite) held() error {
-	if !s.has(hopHeldcall) {
-		return nil
-	}
 	for _, d := range gated {
-		if err := s.heldIn(d); err != nil {
-			return fmt.Errorf("%s: %w", d.name, err)
+		costs := map[string]heldResult{}
+		for _, name := range s.versions() {
+			r, err := s.heldIn(name, d)
+			if err != nil {
+				return fmt.Errorf("%s: %w", d.name, err)
+			}
+			s.results.Held = append(s.results.Held, r)
+			costs[name] = r
 		}
+		now, base := costs[hopHeldcall], costs[hopBase]
+		s.compare(d.name+": held streams at rest: KiB each", false, []float64{now.AtRest / 1024}, []float64{base.AtRest / 1024})
+		s.compare(d.name+": decision to bytes, one held, p50 ms", false, []float64{now.One.P50}, []float64{base.One.P50})
+		s.compare(d.name+": decision to bytes, many held, p50 ms", false, []float64{now.Many.P50}, []float64{base.Many.P50})
 	}
 	return nil
 }
@@ -56,9 +66,9 @@ func (s *suite) held() error {
 // needed to record the holds is still there.
 const restTime = 25 * time.Second
 
-func (s *suite) heldIn(d *dialect) error {
-	r := heldResult{Dialect: d.name, Keepalive: defaultKeepalive}
-	err := s.fresh(hopHeldcall, heldcallOptions{policy: "ask", keepalive: defaultKeepalive}, func(h *hop) error {
+func (s *suite) heldIn(name string, d *dialect) (heldResult, error) {
+	r := heldResult{Hop: name, Dialect: d.name, Keepalive: defaultKeepalive}
+	err := s.fresh(name, heldcallOptions{policy: "ask", keepalive: defaultKeepalive, cold: true}, func(h *hop) error {
 		idle, err := warmMemory(h, s.settle)
 		if err != nil {
 			return err
@@ -98,15 +108,14 @@ func (s *suite) heldIn(d *dialect) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return r, err
 	}
-	err = s.fresh(hopHeldcall, heldcallOptions{policy: "ask", keepalive: defaultKeepalive}, func(h *hop) error {
+	err = s.fresh(name, heldcallOptions{policy: "ask", keepalive: defaultKeepalive}, func(h *hop) error {
 		delays, err := s.decideSingly(h, d)
 		r.One = newLatency(delays)
 		return err
 	})
-	s.results.Held = append(s.results.Held, r)
-	return err
+	return r, err
 }
 
 // decideSingly holds one call at a time and decides it.

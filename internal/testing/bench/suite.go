@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -19,11 +20,13 @@ type options struct {
 	decided  int           // requests of the history
 	soakFor  time.Duration // 0: no soak
 	settle   time.Duration // how long memory is left alone before it is read
+	root     string        // of this module
 	events   int64         // of the correctness run
 	limit    time.Duration // of the correctness run
 	only     *regexp.Regexp
+	whole    bool // all steps and hops of the length of the run
 	hopNames []string
-	heldcall string // the binary; built when empty
+	heldcall string // the program of today; built when empty
 	profiles string // folder; empty for none
 	short    bool
 	progress io.Writer
@@ -40,7 +43,8 @@ type suite struct {
 	options
 	dir      string // temporary
 	upstream *process
-	hops     []*hop // the ones at full speed; heldcall's policy allows everything
+	base     string // the program of the base
+	hops     []*hop // the ones at full speed; heldcall's policy allows what the workloads call
 	noise    noise
 	results  results
 }
@@ -61,11 +65,8 @@ func runSuite(o options) (results, error) {
 		return s.results, err
 	}
 	defer s.upstream.stop()
-	if slices.Contains(o.hopNames, hopHeldcall) && o.heldcall == "" {
-		s.say("building heldcall")
-		if s.heldcall, err = buildHeldcall(dir, o.profiles != ""); err != nil {
-			return s.results, err
-		}
+	if err := s.build(); err != nil {
+		return s.results, err
 	}
 	for _, name := range o.hopNames {
 		h, err := s.start(name, heldcallOptions{policy: "allow", keepalive: defaultKeepalive})
@@ -81,27 +82,55 @@ func runSuite(o options) (results, error) {
 	return s.results, nil
 }
 
-// measure runs the steps in order.
+// build makes the programs of both versions of heldcall, as far as they are measured.
+func (s *suite) build() error {
+	if slices.Contains(s.hopNames, hopHeldcall) && s.heldcall == "" {
+		s.say("building heldcall")
+		s.heldcall = filepath.Join(s.dir, "heldcall")
+		if err := buildHeldcall(s.root, s.heldcall, s.profiles != ""); err != nil {
+			return err
+		}
+	}
+	if !slices.Contains(s.hopNames, hopBase) {
+		return nil
+	}
+	revision, err := readBase(s.root)
+	if err == nil {
+		s.say("building the base, %s, unless that was done before", revision)
+		s.base, err = buildBase(s.root, revision, s.profiles != "")
+	}
+	return err
+}
+
+// measure runs the steps in order. A short run has no steps that wait for memory to settle or fill a store.
 func (s *suite) measure() {
-	for _, w := range workloads() {
+	for _, w := range workloads(s.short) {
 		s.step(w.Name, func() error { return s.noise.listen(s.hops, s.upstream, func() error { return s.load(w) }) })
 	}
 	s.step("allowed calls", s.allowedCalls)
-	for _, streams := range []int{50, 200} {
+	for _, streams := range pacedStreams(s.short) {
 		s.step(fmt.Sprintf("paced, %d streams", streams), func() error {
 			return s.noise.listen(s.hops, s.upstream, func() error { return s.paced(streams) })
 		})
 	}
-	s.step("memory, open streams", s.memory)
-	s.step("held", s.held)
-	s.step("many held", s.heldMany)
-	s.step("history", s.history)
+	s.step("approved calls", s.approvedCalls)
+	s.longStep("memory, open streams", s.memory)
+	s.longStep("held", s.held)
+	s.longStep("many held", s.heldMany)
+	s.longStep("history", s.history)
 	s.step("soak", s.soak)
 	s.step("leaving, streaming", s.leaveStreaming)
 	s.step("leaving, held", s.leaveHeld)
-	s.step("channels", s.channels)
+	s.longStep("channels", s.channels)
 	s.step("judging", s.judging)
 	s.step("correctness", s.correctness)
+}
+
+// longStep is a step that a short run has only if it was asked for by name.
+func (s *suite) longStep(name string, f func() error) {
+	if !s.short || s.only != nil {
+		s.step(name, f)
+	}
 }
 
 // step runs one part of the benchmark if it was asked for.
@@ -128,9 +157,13 @@ func (s *suite) start(name string, o heldcallOptions) (*hop, error) {
 	switch name {
 	case hopDirect:
 		return &hop{name: name, addr: s.upstream.addr}, nil
-	case hopHeldcall:
+	case hopHeldcall, hopBase:
+		program := s.heldcall
+		if name == hopBase {
+			program = s.base
+		}
 		o.profiles = s.profiles
-		return startHeldcall(s.heldcall, s.dir, s.upstream.addr, o)
+		return startHeldcall(name, program, s.dir, s.upstream.addr, o)
 	}
 	p, err := startRole(name, s.upstream.addr)
 	if err != nil {
@@ -170,6 +203,9 @@ func (s *suite) load(w workload) error {
 		}
 	}
 	s.results.Load = append(s.results.Load, newLoadResult(w, s.names(), samples))
+	now, base := samples[hopHeldcall], samples[hopBase]
+	s.compare(w.Name+": CPU us per "+w.unit(), true, each(now, sample.cpuPerUnit), each(base, sample.cpuPerUnit))
+	s.compare(w.Name+": us per "+w.unit(), false, each(now, sample.perUnit), each(base, sample.perUnit))
 	for _, h := range s.hops {
 		if err := h.profiles.heap(h, "heap after "+w.Name); err != nil {
 			return err
@@ -178,10 +214,18 @@ func (s *suite) load(w workload) error {
 	return nil
 }
 
-// paced runs paced streams in interleaved rounds: fewer and longer ones, because a delay's 99th percentile needs many events.
+// pacedStreams are the numbers of paced streams.
+func pacedStreams(short bool) []int {
+	if short {
+		return []int{50}
+	}
+	return []int{50, 200}
+}
+
+// paced runs paced streams in interleaved rounds: longer ones, because a delay's 99th percentile needs many events.
 func (s *suite) paced(streams int) error {
 	samples := map[string][]pacedSample{}
-	for r := range max(1, (s.rounds+1)/2) {
+	for r := range min(s.rounds, pairsJudged) {
 		for _, h := range s.round(r) {
 			name := fmt.Sprintf("paced-%d", streams)
 			err := h.profiles.during(h, name, func() error {
@@ -195,6 +239,8 @@ func (s *suite) paced(streams int) error {
 		}
 	}
 	s.results.Paced = append(s.results.Paced, newPacedResult(streams, s.names(), samples))
+	now, base := samples[hopHeldcall], samples[hopBase]
+	s.compare(fmt.Sprintf("%d paced streams: CPU us per event", streams), true, each(now, pacedSample.cpuPerEvent), each(base, pacedSample.cpuPerEvent))
 	return nil
 }
 
@@ -209,6 +255,11 @@ func (s *suite) fresh(name string, o heldcallOptions, f func(*hop) error) error 
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
+}
+
+// versions are the hops that are heldcall.
+func (s *suite) versions() []string {
+	return slices.DeleteFunc(s.names(), func(name string) bool { return name != hopHeldcall && name != hopBase })
 }
 
 // has reports whether a hop runs.

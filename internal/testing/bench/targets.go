@@ -7,10 +7,10 @@ import (
 
 // target is one of the figures to reach, beside what was measured.
 type target struct {
-	Figure   string `json:"figure"`
-	Want     string `json:"want"`
-	Measured string `json:"measured"`
-	Reached  bool   `json:"reached"`
+	Figure   string
+	Want     string
+	Measured string
+	Reached  bool
 }
 
 // The figures to reach.
@@ -70,10 +70,16 @@ func judge(r *results) []target {
 		}
 	}
 	for _, h := range r.Held {
+		if h.Hop != hopHeldcall {
+			continue
+		}
 		ts = append(ts, atMost(fmt.Sprintf("%s: memory per held stream at %d, %s later", h.Dialect, h.Streams, restTime), h.AtRest/1024, heldStreamBytes/1024, "%.1f KiB"),
 			atMost(fmt.Sprintf("%s: decision to bytes, %d held, p99", h.Dialect, h.Streams), h.Many.P99, decisionMillis, "%.2f ms"))
 	}
 	for _, m := range r.Many {
+		if m.Hop != hopHeldcall {
+			continue
+		}
 		name := fmt.Sprintf("%d held: ", m.Held)
 		ts = append(ts, atMost(name+"peak memory", float64(m.Peak>>20), manyPeakBytes>>20, "%.0f MiB"),
 			atMost(name+"memory "+restTime.String()+" later", float64(m.Rest>>20), manyRestBytes>>20, "%.0f MiB"),
@@ -123,10 +129,13 @@ func judgeLoad(l loadResult) []target {
 
 func judgeWhole(l loadResult, h *hopLoad) (ts []target) {
 	name := l.Workload.Name
-	if l.Workload.Prompt == promptSize {
+	switch l.Workload.Prompt {
+	case shortPrompt:
 		ts = append(ts, atLeast(name+": of fasthttp's throughput", h.VsFasthttp.Median, wholeVsFasthttp, "%.2f"))
-	} else if h.VsTCP != nil {
-		ts = append(ts, atLeast(name+": of the TCP copy's throughput", h.VsTCP.Median, promptVsTCP, "%.2f"))
+	case agentPrompt:
+		if h.VsTCP != nil {
+			ts = append(ts, atLeast(name+": of the TCP copy's throughput", h.VsTCP.Median, promptVsTCP, "%.2f"))
+		}
 	}
 	if l.Workload.Conns == manyWhole {
 		ts = append(ts, atMost(name+": CPU of an answer", h.CPU.Median, wholeCPU, "%.1f us"))

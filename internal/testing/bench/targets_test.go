@@ -17,7 +17,7 @@ func verdicts(r results) map[string]bool {
 func TestTargetsAreJudgedOnTheRightSide(t *testing.T) {
 	load := func(s shape, of, cpu, cpuVs float64) results {
 		return results{Load: []loadResult{{
-			Workload: workload{Name: "w", Shape: s, Prompt: promptSize},
+			Workload: workload{Name: "w", Shape: s, Prompt: shortPrompt},
 			Hops:     []hopLoad{{Hop: hopHeldcall, VsFasthttp: constant(of), CPU: constant(cpu), CPUVs: constant(cpuVs)}},
 		}}}
 	}

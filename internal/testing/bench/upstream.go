@@ -25,6 +25,7 @@ const (
 type upstream struct {
 	mu      sync.Mutex
 	scripts map[string]*script
+	asked   map[int64]bool // the exchanges of shapeAsked that had their first answer
 
 	tell sync.Mutex // guards out
 	out  *json.Encoder
@@ -48,7 +49,7 @@ func runUpstream() error {
 
 // newUpstream makes a scripted model that writes its notices to out.
 func newUpstream(out io.Writer) *upstream {
-	return &upstream{scripts: map[string]*script{}, out: json.NewEncoder(out)}
+	return &upstream{scripts: map[string]*script{}, asked: map[int64]bool{}, out: json.NewEncoder(out)}
 }
 
 // serveAll prints its address and serves until the listener fails.
@@ -91,6 +92,15 @@ func (u *upstream) script(name []byte) (*script, error) {
 	return sc, nil
 }
 
+// toldDenial reports whether a request is the second one of its exchange: heldcall tells the model that its call was denied.
+func (u *upstream) toldDenial(seed int64) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	second := u.asked[seed]
+	u.asked[seed] = true
+	return second
+}
+
 // serve answers the requests of one connection.
 func (u *upstream) serve(c net.Conn) {
 	defer c.Close()
@@ -107,6 +117,9 @@ func (u *upstream) serve(c net.Conn) {
 		sc, err := u.script(model)
 		if err != nil {
 			return
+		}
+		if sc.shape == shapeAsked && u.toldDenial(seed) {
+			sc = newScript(sc.dialect, shapeCoalesced, sc.events)
 		}
 		if sc.shape == shapePaced || sc.shape == shapeOpen {
 			if !u.serveWatched(br, s, sc, seed) {
