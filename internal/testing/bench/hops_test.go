@@ -41,7 +41,7 @@ func TestHopsPassEveryByte(t *testing.T) {
 		go func() { _ = serve(ln, up) }() // ends with the listener
 	}
 	for name, addr := range addrs {
-		for _, w := range append(workloads(false), workload{"split", chat, shapeSplitTool, 4, streamLen, shortPrompt}) {
+		for _, w := range append(workloads(), workload{"split", chat, shapeSplitTool, 4, streamLen, shortPrompt}) {
 			w.Conns = min(w.Conns, 4)
 			workers, err := newWorkers(addr, w)
 			if err != nil {
@@ -139,14 +139,14 @@ func TestAgentRefusesBrokenAnswers(t *testing.T) {
 
 func TestAskedCallIsFollowedByText(t *testing.T) {
 	addr := startUpstream(t, io.Discard)
-	for _, d := range gated {
+	for i, d := range gated {
 		a, err := dial(addr, 4096)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer a.close()
 		for _, asked := range []bool{true, false} {
-			if err := a.exchange(newPrompt(d, shapeAsked, d.held, promptForm{}, 1).render(firstSeed + 1)); err != nil {
+			if err := a.exchange(newPrompt(d, shapeAsked, d.held, promptForm{}, 1).render(firstSeed + int64(i))); err != nil {
 				t.Fatal(err)
 			}
 			if got := bytes.Contains(a.body, []byte(`"name":"deploy"`)); got != asked {

@@ -34,30 +34,21 @@ func (w workload) perExchange() int { return max(1, w.Events) }
 
 const streamLen = 200
 
-// workloads are the full-speed ones, in the order they run. Those of a short run are a part: all of chat but the ones of a single stream,
-// and in the other dialects what their codecs do.
-func workloads(short bool) (list []workload) {
+// workloads are the full-speed ones, in the order they run.
+func workloads() (list []workload) {
 	for _, d := range gated {
-		if !short || d == chat {
-			list = append(list, workload{"whole answers, 1 connection", d, shapeWhole, 1, 0, shortPrompt})
-		}
-		if !short {
-			list = append(list,
-				workload{"coalesced, 1 stream", d, shapeCoalesced, 1, streamLen, shortPrompt},
-				workload{"one event per packet, 1 stream", d, shapePackets, 1, streamLen, shortPrompt},
-				workload{"tool call at the end, 1 stream", d, shapeTool, 1, streamLen, shortPrompt},
-			)
-		}
 		list = append(list,
+			workload{"whole answers, 1 connection", d, shapeWhole, 1, 0, shortPrompt},
 			workload{"whole answers, 64 connections", d, shapeWhole, 64, 0, shortPrompt},
+			workload{"coalesced, 1 stream", d, shapeCoalesced, 1, streamLen, shortPrompt},
 			workload{"coalesced, 32 streams", d, shapeCoalesced, 32, streamLen, shortPrompt},
+			workload{"one event per packet, 1 stream", d, shapePackets, 1, streamLen, shortPrompt},
 			workload{"one event per packet, 32 streams", d, shapePackets, 32, streamLen, shortPrompt},
+			workload{"tool call at the end, 1 stream", d, shapeTool, 1, streamLen, shortPrompt},
 			workload{"tool call at the end, 32 streams", d, shapeTool, 32, streamLen, shortPrompt},
 			workload{"200 KB prompt, 16 connections", d, shapeWhole, 16, 0, agentPrompt},
 		)
-		if !short || d == chat {
-			list = append(list, promptWorkloads(d)...)
-		}
+		list = append(list, promptWorkloads(d)...)
 	}
 	for i := range list {
 		list[i].Name = list[i].Dialect.name + ": " + list[i].Name

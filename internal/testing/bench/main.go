@@ -47,8 +47,7 @@ func main() {
 	hops := flag.String("hops", "", "hops to run: all, or those of a short run, if empty")
 	flag.StringVar(&o.heldcall, "heldcall", "", "today's heldcall; built from this module if empty")
 	flag.StringVar(&o.profiles, "profile", "", "folder for CPU and heap profiles of heldcall and the base, which are then built with a profiler")
-	flag.BoolVar(&o.short, "short", false, "a short run: fewer hops, workloads and rounds, and no steps that wait")
-	markdown := flag.String("markdown", "", "write the report to this file in Markdown")
+	flag.BoolVar(&o.short, "short", false, "a short run: fewer hops and rounds, and no steps that wait")
 	flag.Parse()
 	if *role != "" {
 		exitOn(runRole(*role, *upstreamAddr))
@@ -66,12 +65,12 @@ func main() {
 		names = cmp.Or(*hops, shortHops)
 	}
 	o.hopNames, o.whole = strings.Split(names, ","), *only == "" && *hops == ""
-	exitOn(run(o, *markdown))
+	exitOn(run(o))
 }
 
 // shorten makes the run take some minutes. A flag may ask for less.
 func (o *options) shorten() {
-	o.rounds, o.duration = min(o.rounds, pairsJudged), min(o.duration, 200*time.Millisecond)
+	o.rounds, o.duration = min(o.rounds, pairsJudged), min(o.duration, 150*time.Millisecond)
 	o.streams, o.many = min(o.streams, 500), min(o.many, 1000)
 	o.events = min(o.events, 500_000)
 }
@@ -86,7 +85,7 @@ func runRole(role, upstreamAddr string) error {
 }
 
 // run measures, reports, and gives an error if anything did not work, or a figure is worse than it may be.
-func run(o options, markdown string) (err error) {
+func run(o options) (err error) {
 	if o.root, err = moduleRoot(); err != nil {
 		return err
 	}
@@ -110,11 +109,6 @@ func run(o options, markdown string) (err error) {
 	if err := writeText(os.Stdout, ts); err != nil {
 		return err
 	}
-	if markdown != "" {
-		if err := writeMarkdownFile(markdown, ts); err != nil {
-			return err
-		}
-	}
 	return failed(append(r.Failures, slow...))
 }
 
@@ -124,15 +118,6 @@ func failed(failures []string) error {
 		return nil
 	}
 	return fmt.Errorf("%d failed:\n  %s", len(failures), strings.Join(failures, "\n  "))
-}
-
-func writeMarkdownFile(file string, ts []table) error {
-	f, err := os.Create(file)
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	defer f.Close()
-	return writeMarkdown(f, ts)
 }
 
 func exitOn(err error) {

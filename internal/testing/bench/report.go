@@ -200,23 +200,3 @@ func writeText(w io.Writer, ts []table) error {
 	}
 	return nil
 }
-
-// writeMarkdown writes the tables for the documentation.
-func writeMarkdown(w io.Writer, ts []table) error {
-	var b strings.Builder
-	for _, t := range ts {
-		fmt.Fprintf(&b, "### %s\n\n", t.title)
-		if t.note != "" {
-			fmt.Fprintf(&b, "%s\n\n", t.note)
-		}
-		fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(t.header, " | "), strings.Repeat(" --- |", len(t.header)))
-		for _, row := range t.rows {
-			fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
-		}
-		b.WriteString("\n")
-	}
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("write the report: %w", err)
-	}
-	return nil
-}

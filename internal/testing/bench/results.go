@@ -9,7 +9,6 @@ import (
 type results struct {
 	Go        string
 	CPUs      int
-	Started   time.Time
 	Rounds    int
 	Foreign   float64 // of the CPU time used while hops were loaded, by programs that are no part of this
 	Load      []loadResult

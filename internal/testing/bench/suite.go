@@ -57,7 +57,7 @@ func runSuite(o options) (results, error) {
 	}
 	defer os.RemoveAll(dir)
 	s := &suite{options: o, dir: dir}
-	s.results = results{Go: runtime.Version(), CPUs: runtime.NumCPU(), Started: time.Now(), Rounds: o.rounds}
+	s.results = results{Go: runtime.Version(), CPUs: runtime.NumCPU(), Rounds: o.rounds}
 	if err := checkOpenFiles(max(2*o.streams, o.many) + 1000); err != nil {
 		return s.results, err
 	}
@@ -104,11 +104,11 @@ func (s *suite) build() error {
 
 // measure runs the steps in order. A short run has no steps that wait for memory to settle or fill a store.
 func (s *suite) measure() {
-	for _, w := range workloads(s.short) {
+	for _, w := range workloads() {
 		s.step(w.Name, func() error { return s.noise.listen(s.hops, s.upstream, func() error { return s.load(w) }) })
 	}
 	s.step("allowed calls", s.allowedCalls)
-	for _, streams := range pacedStreams(s.short) {
+	for _, streams := range []int{50, 200} {
 		s.step(fmt.Sprintf("paced, %d streams", streams), func() error {
 			return s.noise.listen(s.hops, s.upstream, func() error { return s.paced(streams) })
 		})
@@ -212,14 +212,6 @@ func (s *suite) load(w workload) error {
 		}
 	}
 	return nil
-}
-
-// pacedStreams are the numbers of paced streams.
-func pacedStreams(short bool) []int {
-	if short {
-		return []int{50}
-	}
-	return []int{50, 200}
 }
 
 // paced runs paced streams in interleaved rounds: longer ones, because a delay's 99th percentile needs many events.
