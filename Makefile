@@ -139,5 +139,5 @@ replicas: ## replicas on a cluster of NATS whose servers are killed, stopped, cu
 attention: ## how often the starter policy asks people, by labelled calls of agents; fails above the limits; ARGS='-top 30 -risky' lists needless prompts and risky calls that pass
 	$(GO) run ./internal/testing/attention $(ARGS)
 
-bench: ## heldcall beside plain hops, in interleaved rounds; ARGS=-short takes three minutes
+bench: ## heldcall beside plain hops and the revision in benchmarks/base; fails where it is slower than that; ARGS=-short takes four minutes
 	$(GO) run ./internal/testing/bench $(ARGS)

@@ -37,8 +37,8 @@ func (s *suite) compare(name string, judged bool, now, base []float64) {
 	}
 }
 
-// known is a figure that is slower than in the base for a known reason.
-type known struct {
+// knownFigure is a figure that is slower than in the base for a known reason.
+type knownFigure struct {
 	figure string
 	ratio  float64 // what it may have
 	reason string
@@ -46,7 +46,7 @@ type known struct {
 }
 
 // readKnown reads the known figures of a repository: a line each, its columns separated by "|"; lines with # are comments.
-func readKnown(repository string) ([]known, error) {
+func readKnown(repository string) ([]knownFigure, error) {
 	text, err := os.ReadFile(filepath.Join(repository, knownFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -57,7 +57,7 @@ func readKnown(repository string) ([]known, error) {
 	return parseKnown(string(text))
 }
 
-func parseKnown(text string) (list []known, err error) {
+func parseKnown(text string) (list []knownFigure, err error) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -73,11 +73,11 @@ func parseKnown(text string) (list []known, err error) {
 		if err != nil || ratio <= slower {
 			return nil, fmt.Errorf("%s: %s: the ratio %q is not a number above %.2f", knownFile, columns[0], columns[1], slower)
 		}
-		entry := known{columns[0], ratio, columns[2], columns[3]}
+		entry := knownFigure{columns[0], ratio, columns[2], columns[3]}
 		if entry.reason == "" || entry.issue == "" {
 			return nil, fmt.Errorf("%s: %s: no reason or no issue", knownFile, entry.figure)
 		}
-		if slices.ContainsFunc(list, func(k known) bool { return k.figure == entry.figure }) {
+		if slices.ContainsFunc(list, func(k knownFigure) bool { return k.figure == entry.figure }) {
 			return nil, fmt.Errorf("%s: %s: twice", knownFile, entry.figure)
 		}
 		list = append(list, entry)
@@ -92,7 +92,7 @@ type verdict struct {
 }
 
 // judge compares a figure with what it may have; entry is nil if it is not known to be slower.
-func (f figure) judge(entry *known) verdict {
+func (f figure) judge(entry *knownFigure) verdict {
 	if !f.judged || f.pairs < pairsJudged {
 		return verdict{}
 	}
@@ -112,7 +112,7 @@ func (f figure) judge(entry *known) verdict {
 }
 
 // ratchet judges all figures of a run. A known entry that names none of them is a failure if the run was whole.
-func ratchet(figures []figure, list []known, whole bool) (table, []string) {
+func ratchet(figures []figure, list []knownFigure, whole bool) (table, []string) {
 	t := table{
 		title:  "Beside the base",
 		note:   fmt.Sprintf("medians of each; ratios over the pairs; CPU time and memory fail above %.2f, or what %s has, in each of at least %d pairs", slower, knownFile, pairsJudged),
@@ -122,8 +122,8 @@ func ratchet(figures []figure, list []known, whole bool) (table, []string) {
 	named := map[string]bool{}
 	for _, f := range figures {
 		named[f.name] = f.judged
-		var entry *known
-		if i := slices.IndexFunc(list, func(k known) bool { return k.figure == f.name }); i >= 0 {
+		var entry *knownFigure
+		if i := slices.IndexFunc(list, func(k knownFigure) bool { return k.figure == f.name }); i >= 0 {
 			entry = &list[i]
 		}
 		v, allowed, note := f.judge(entry), "-", ""

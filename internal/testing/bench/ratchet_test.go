@@ -24,7 +24,7 @@ func TestFigureIsJudgedByItsPairs(t *testing.T) {
 		{"as fast but for one pair", []float64{1, 1, 1, 1, 1.2}, true, "", "lower it to 1.20"},
 		{"a time", []float64{9, 9, 9, 9, 9}, false, "", "known: issue 35"},
 	} {
-		for i, list := range [][]known{nil, {{"f", ratio, "a reason", "35"}}} {
+		for i, list := range [][]knownFigure{nil, {{"f", ratio, "a reason", "35"}}} {
 			s := &suite{}
 			s.compare("f", c.judged, c.now, []float64{1, 1, 1, 1, 1})
 			got, failures := ratchet(s.results.Figures, list, false)
@@ -44,7 +44,7 @@ func TestKnownEntryNamesAFigure(t *testing.T) {
 	s.compare("f", true, []float64{1, 1, 1, 1, 1}, []float64{1, 1, 1, 1, 1})
 	s.compare("time", false, []float64{9}, []float64{1})
 	s.compare("without a base", true, []float64{9}, nil)
-	list := []known{{"f", 2, "r", "35"}, {"time", 2, "r", "35"}, {"without a base", 2, "r", "35"}, {"gone", 2, "r", "35"}}
+	list := []knownFigure{{"f", 2, "r", "35"}, {"time", 2, "r", "35"}, {"without a base", 2, "r", "35"}, {"gone", 2, "r", "35"}}
 	if _, failures := ratchet(s.results.Figures, list, false); len(failures) != 0 {
 		t.Errorf("a part of the steps: %q", failures)
 	}
