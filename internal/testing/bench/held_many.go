@@ -240,7 +240,8 @@ func (h *hop) started() (time.Duration, error) {
 	}
 	for time.Since(began) < startLimit {
 		if h.console.Ready(context.Background()) == nil {
-			return time.Since(began), nil
+			took := time.Since(began)
+			return took, h.profiles.started(h)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -125,10 +125,11 @@ log: {level: warn}
 		h.stop()
 		return nil, fmt.Errorf("heldcall is not ready: %w\n%s", err, tail(h.logFile))
 	}
-	if o.cold {
-		return h, nil
+	err = h.profiles.started(h)
+	if err == nil && !o.cold {
+		err = h.warmUp()
 	}
-	if err := h.warmUp(); err != nil {
+	if err != nil {
 		h.stop()
 		return nil, err
 	}
@@ -153,6 +154,9 @@ func (h *hop) launch() error {
 		_ = cmd.Wait() // stop asks for its end, not for its exit code
 	}()
 	h.cmd, h.exited = cmd, exited
+	if h.profiles != nil {
+		h.profiles.taken = 0
+	}
 	return nil
 }
 

@@ -14,8 +14,8 @@ import (
 // profileEnv names the variable with the folder for the CPU profiles of a profiled heldcall.
 const profileEnv = "HELDCALL_BENCH_PROFILE"
 
-// profilerSource is laid over cmd/heldcall for a profiled run only: SIGUSR1 starts a CPU profile, SIGUSR2 ends it, or writes the heap
-// if none was started.
+// profilerSource is laid over cmd/heldcall for a profiled run only. A CPU profile begins with the program, and again with SIGUSR1; SIGUSR2 ends
+// and keeps it, or keeps the heap if none was begun.
 const profilerSource = `package main
 
 import (
@@ -27,29 +27,30 @@ import (
 )
 
 func init() {
-	name := os.Getenv("HELDCALL_BENCH_PROFILE")
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGUSR1, syscall.SIGUSR2)
+	name := fmt.Sprintf("%s.%d", os.Getenv("HELDCALL_BENCH_PROFILE"), os.Getpid())
+	f, _ := os.Create(name + ".part")
+	_ = pprof.StartCPUProfile(f)
 	go func() {
-		var f *os.File
-		n := 0
+		running, n := true, 0
 		for s := range signals {
-			started := f != nil
-			if !started {
-				f, _ = os.Create(fmt.Sprintf("%s.%03d.part", name, n))
+			if running {
+				pprof.StopCPUProfile()
 			}
-			switch {
-			case s == syscall.SIGUSR1:
+			if s == syscall.SIGUSR1 {
+				running = true
+				f, _ = os.Create(name + ".part")
 				_ = pprof.StartCPUProfile(f)
 				continue
-			case started:
-				pprof.StopCPUProfile()
-			default:
+			}
+			if !running {
+				f, _ = os.Create(name + ".part")
 				_ = pprof.WriteHeapProfile(f)
 			}
+			running = false
 			f.Close()
 			_ = os.Rename(f.Name(), fmt.Sprintf("%s.%03d.pprof", name, n))
-			f = nil
 			n++
 		}
 	}()
@@ -77,10 +78,18 @@ func profilerOverlay(source string) (file string, err error) {
 type profiles struct {
 	dir    string // where they end up; made for the first
 	prefix string // what heldcall writes
-	taken  int
+	taken  int    // by the process that runs
 }
 
-// during runs f under a CPU profile that ends as dir/NAME.NNN.pprof.
+// started keeps the CPU profile of heldcall's start.
+func (p *profiles) started(h *hop) error {
+	if p == nil {
+		return nil
+	}
+	return p.finish(h, "start")
+}
+
+// during runs f under a CPU profile that ends as dir/NAME.PID.NNN.pprof.
 func (p *profiles) during(h *hop, name string, f func() error) error {
 	if p == nil {
 		return f()
@@ -95,7 +104,7 @@ func (p *profiles) during(h *hop, name string, f func() error) error {
 	return p.finish(h, name)
 }
 
-// heap writes what the heap was at its last collection to dir/NAME.NNN.pprof.
+// heap writes what the heap was at its last collection to dir/NAME.PID.NNN.pprof.
 func (p *profiles) heap(h *hop, name string) error {
 	if p == nil {
 		return nil
@@ -108,8 +117,8 @@ func (p *profiles) finish(h *hop, name string) error {
 	if err := h.cmd.Process.Signal(syscall.SIGUSR2); err != nil {
 		return fmt.Errorf("write a profile: %w", err)
 	}
-	from := fmt.Sprintf("%s.%03d.pprof", p.prefix, p.taken)
-	to := fmt.Sprintf("%s.%03d.pprof", strings.NewReplacer(", ", "-", " ", "-").Replace(name), p.taken)
+	number := fmt.Sprintf(".%d.%03d.pprof", h.pid(), p.taken)
+	from, to := p.prefix+number, strings.NewReplacer(", ", "-", ": ", "-", " ", "-").Replace(name)+number
 	p.taken++
 	err := os.MkdirAll(p.dir, 0o755)
 	if err != nil {
