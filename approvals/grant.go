@@ -185,7 +185,7 @@ const (
 )
 
 // GrantFor returns the grant that a decision on a request asks for, without id and time.
-func GrantFor(r *Request, d *Decision) Grant {
+func (r *Request) GrantFor(d *Decision) Grant {
 	g := Grant{
 		Effect: GrantAllow, Scope: d.Scope, Principal: r.Principal, SessionID: r.SessionID, Patterns: d.Patterns,
 		GrantedBy: d.ReviewerID, OnBehalfOf: d.OnBehalfOf, Groups: d.Rights(), Channel: d.Channel, RequestID: r.ID, Template: d.Template, Note: d.Note,
@@ -202,11 +202,11 @@ func GrantFor(r *Request, d *Decision) Grant {
 
 // GrantOf returns the grant of a recorded decision; ok is false if it has none. The result
 // depends on the records only: after a crash any replica can write the same grant.
-func GrantOf(r *Request, d *Decision) (g Grant, ok bool) {
+func (r *Request) GrantOf(d *Decision) (g Grant, ok bool) {
 	if d.GrantID == "" {
 		return Grant{}, false
 	}
-	g = GrantFor(r, d)
+	g = r.GrantFor(d)
 	g.ID, g.CreatedAt = d.GrantID, d.DecidedAt
 	g.Narrow()
 	return g, true

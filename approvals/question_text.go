@@ -94,7 +94,7 @@ func (q *Question) Words(a *Response) string {
 
 // AnswerText returns the answer to an answered request on one line, "" for other requests.
 // Of values it has the names only.
-func AnswerText(r *Request) string {
+func (r *Request) AnswerText() string {
 	d, _ := r.FinalDecision()
 	switch {
 	case d.Action != ActionAnswer:

@@ -11,7 +11,7 @@ func TestAnswerTextOfValues(t *testing.T) {
 	} {
 		r := &Request{Kind: KindCombined, Status: StatusAnswered, Details: Details{Questions: []Question{{ID: "conf", Kind: KindEnvVar}}}}
 		r.Decisions = []Decision{{Action: ActionAnswer, Responses: map[string]Response{"conf": {Values: values}}}}
-		if got := AnswerText(r); got != want {
+		if got := r.AnswerText(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

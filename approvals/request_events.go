@@ -10,16 +10,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// RequestEvents returns the events of a request up to its current state. They and their
+// Events returns the events of a request up to its current state. They and their
 // ids depend on the record only: after a crash any replica can write the same event.
-func RequestEvents(r *Request) []Event {
-	events := []Event{requestEvent(r, EventApprovalRequired, 0, r.CreatedAt)}
+func (r *Request) Events() []Event {
+	events := []Event{r.event(EventApprovalRequired, 0, r.CreatedAt)}
 	events[0].Before, events[0].Demands = r.Arguments, r.originalDemands()
 	if raw := json.RawMessage(r.Details.RawArguments); !r.Details.FreeText && isStrictObject(raw) {
 		events[0].Before, events[0].After = raw, r.Arguments // a rule has changed them
 	}
 	for i, d := range r.Decisions {
-		e := requestEvent(r, EventApprovalDecision, i, d.DecidedAt)
+		e := r.event(EventApprovalDecision, i, d.DecidedAt)
 		e.Action = d.Action
 		e.ReviewerID = d.ReviewerID
 		e.OnBehalfOf = d.OnBehalfOf
@@ -40,25 +40,25 @@ func RequestEvents(r *Request) []Event {
 		if e == nil || e.EscalatedAt == nil {
 			continue
 		}
-		escalated := requestEvent(r, EventApprovalEscalated, i, *e.EscalatedAt)
+		escalated := r.event(EventApprovalEscalated, i, *e.EscalatedAt)
 		escalated.Note = "members of " + strings.Join(e.To, " or ") + " may decide too"
 		if len(r.Demands) > 0 {
 			escalated.Demands = r.originalDemands()[i : i+1]
 		}
 		events = append(events, escalated)
 	}
-	events = append(events, resultEvents(r)...)
+	events = append(events, r.resultEvents()...)
 	ended := r.ExpiresAt
 	if r.Details.EndedAt != nil {
 		ended = *r.Details.EndedAt
 	}
 	switch r.Status {
 	case StatusExpired:
-		e := requestEvent(r, EventApprovalExpired, 0, ended)
+		e := r.event(EventApprovalExpired, 0, ended)
 		e.Outcome = string(OutcomeExpired)
 		events = append(events, e)
 	case StatusCancelled:
-		e := requestEvent(r, EventApprovalCancelled, 0, ended)
+		e := r.event(EventApprovalCancelled, 0, ended)
 		e.Outcome = string(OutcomeCancelled)
 		if r.Details.CancelReason == CancelRunAborted {
 			e.Outcome = string(OutcomeAborted)
@@ -70,23 +70,23 @@ func RequestEvents(r *Request) []Event {
 }
 
 // resultEvents returns the event of the result of an approved call, if it has one.
-func resultEvents(r *Request) []Event {
+func (r *Request) resultEvents() []Event {
 	result := r.Details.Result
 	if result.Received().IsZero() {
 		return nil
 	}
-	e := requestEvent(r, EventCallResult, 0, *result.ReceivedAt)
+	e := r.event(EventCallResult, 0, *result.ReceivedAt)
 	e.Result = result
 	return []Event{e}
 }
 
-// EventsSince returns the events that the change from before to after has added.
-func EventsSince(before, after *Request) []Event {
-	known := map[string]bool{}
-	for _, e := range RequestEvents(before) {
-		known[e.ID] = true
+// EventsUntil returns the events that the change from r to after has added.
+func (r *Request) EventsUntil(after *Request) []Event {
+	earlier := map[string]bool{}
+	for _, e := range r.Events() {
+		earlier[e.ID] = true
 	}
-	return slices.DeleteFunc(RequestEvents(after), func(e Event) bool { return known[e.ID] })
+	return slices.DeleteFunc(after.Events(), func(e Event) bool { return earlier[e.ID] })
 }
 
 // isStrictObject reports whether a text is one strict JSON object.
@@ -95,8 +95,8 @@ func isStrictObject(text json.RawMessage) bool {
 	return value.IsValid() && value.Kind() == '{'
 }
 
-// requestEvent returns the nth event of a type about a request.
-func requestEvent(r *Request, typ EventType, nth int, at time.Time) Event {
+// event returns the nth event of a type about a request.
+func (r *Request) event(typ EventType, nth int, at time.Time) Event {
 	e := Event{
 		ID:         DerivedID(at, fmt.Sprintf("%s/%s/%d", r.ID, typ, nth)),
 		Type:       typ,
@@ -123,4 +123,4 @@ func requestEvent(r *Request, typ EventType, nth int, at time.Time) Event {
 }
 
 // RequiredEvent returns the first event of a request, without Seq and the hashes.
-func RequiredEvent(r *Request) Event { return RequestEvents(r)[0] }
+func (r *Request) RequiredEvent() Event { return r.Events()[0] }

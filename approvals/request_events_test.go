@@ -43,7 +43,7 @@ func TestRequestEvents(t *testing.T) {
 	} {
 		after := opened
 		tt.change(&after)
-		added := approvals.EventsSince(&opened, &after)
+		added := opened.EventsUntil(&after)
 		if types := approvalstest.EventTypes(added); !slices.Equal(types, tt.want) {
 			t.Errorf("%s: adds %q, want %q", name, types, tt.want)
 		}
@@ -51,13 +51,13 @@ func TestRequestEvents(t *testing.T) {
 			t.Errorf("%s: the outcome is %q, want %q", name, added[len(added)-1].Outcome, tt.last)
 		}
 		ids := map[string]bool{}
-		for i, e := range approvals.RequestEvents(&after) {
-			if ids[e.ID] || e.ID != approvals.RequestEvents(&after)[i].ID || e.RequestID != "R" {
+		for i, e := range after.Events() {
+			if ids[e.ID] || e.ID != after.Events()[i].ID || e.RequestID != "R" {
 				t.Errorf("%s: event %d has the id %s of request %s", name, i, e.ID, e.RequestID)
 			}
 			ids[e.ID] = true
 		}
-		if first := approvals.RequiredEvent(&after); first.Type != approvals.EventApprovalRequired || string(first.Before) != string(opened.Arguments) {
+		if first := after.RequiredEvent(); first.Type != approvals.EventApprovalRequired || string(first.Before) != string(opened.Arguments) {
 			t.Errorf("%s: begins with %s of %s", name, first.Type, first.Before)
 		}
 	}

@@ -29,7 +29,7 @@ func foldCase(text string) string { return strings.ToLower(strings.ToUpper(text)
 // the tool, the arguments, the principal, the model, the rule, the last user message, the
 // decisions and their notes, or one of the ids.
 func (s Search) Finds(r *Request) bool {
-	return !s.ByWords() || s.FindsText(foldCase(searchedText(r)))
+	return !s.ByWords() || s.FindsText(foldCase(r.searchedText()))
 }
 
 // FindsText is Finds for the [SearchText] of a request. It returns true for that of a large one.
@@ -49,15 +49,15 @@ func (s Search) FindsText(text string) bool {
 const maxSearchText = 64 << 10
 
 // SearchText returns what a search reads of a request, without differences of case. It returns "" for a large request.
-func SearchText(r *Request) string {
+func (r *Request) SearchText() string {
 	if r.Size() > maxSearchText {
 		return ""
 	}
-	return foldCase(searchedText(r))
+	return foldCase(r.searchedText())
 }
 
 // searchedText returns the texts of a request that a search reads, one on each line.
-func searchedText(r *Request) string {
+func (r *Request) searchedText() string {
 	texts := []string{
 		r.ToolName, r.Resource, r.Title, r.Principal.Agent, r.Principal.User, r.Principal.Tenant, r.Model, r.Rule, r.Reason,
 		r.ID, r.RunID, r.SessionID, r.TurnID, r.ToolCallID, r.Context.LastUserMessage, string(r.Arguments), r.Details.RawArguments,

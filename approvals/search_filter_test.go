@@ -22,14 +22,14 @@ func FuzzSearchFilter(f *testing.F) {
 			t.Fatal(err)
 		}
 		r := approvals.Request{ID: "01ABC", ToolName: text, Arguments: arguments}
-		filter := approvals.SearchFilter{}.With(approvals.SearchText(&r))
-		group := approvals.SearchFilter{}.With(words).With(approvals.SearchText(&r)).With(text)
+		filter := approvals.SearchFilter{}.With(r.SearchText())
+		group := approvals.SearchFilter{}.With(words).With(r.SearchText()).With(text)
 		for _, search := range []approvals.Search{approvals.NewSearch(words), approvals.NewSearch(text)} {
 			finds := search.Finds(&r)
 			if finds && !(search.FilterQuery().May(filter) && search.FilterQuery().May(group)) {
 				t.Errorf("a search for %q or its text excludes %q", words, text)
 			}
-			if search.FindsText(approvals.SearchText(&r)) != finds {
+			if search.FindsText(r.SearchText()) != finds {
 				t.Errorf("a search for %q or its text in the text of %q finds %v", words, text, !finds)
 			}
 		}
@@ -46,7 +46,7 @@ func TestSearchFilterExcludes(t *testing.T) {
 			Arguments: fmt.Appendf(nil, `{"command":"make deploy-%d. && make check","cwd":"/srv/app"}`, i),
 			Context:   approvals.Context{LastUserMessage: "Deploy the application and check it."},
 		}
-		if query.May(approvals.SearchFilter{}.With(approvals.SearchText(&r))) {
+		if query.May(approvals.SearchFilter{}.With(r.SearchText())) {
 			read++
 		}
 	}
@@ -54,7 +54,7 @@ func TestSearchFilterExcludes(t *testing.T) {
 		t.Errorf("%d of %d requests are read", read, requests)
 	}
 	large := approvals.Request{Arguments: fmt.Appendf(nil, `{"command":%q}`, strings.Repeat("make ", 100_000))}
-	if !approvals.NewSearch("deploy").FilterQuery().May(approvals.SearchFilter{}.With(approvals.SearchText(&large))) {
+	if !approvals.NewSearch("deploy").FilterQuery().May(approvals.SearchFilter{}.With(large.SearchText())) {
 		t.Error("a large request is excluded, which has no text")
 	}
 }

@@ -10,7 +10,7 @@ const MaxWindow = time.Hour
 
 // PermitsWindow reports whether an approval of the request may open a trust window, if the policy
 // of its client has a workspace.
-func PermitsWindow(r *Request) bool {
+func (r *Request) PermitsWindow() bool {
 	return r.Kind == KindPermission && r.SessionID != "" && r.RunID != "" && r.OneDecides() && r.DefaultGrant() != nil && slices.Contains(r.GrantScopesOf(), GrantSession)
 }
 

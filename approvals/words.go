@@ -56,7 +56,7 @@ func ManyFor(requests []Request) string {
 
 // IfExpired returns the end of a pending request if it is not decided in time: "won't run", or
 // [Request.TimeoutOutcome] of a question.
-func IfExpired(r *Request) string {
+func (r *Request) IfExpired() string {
 	if r.Asks() {
 		return r.TimeoutOutcome()
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/console/query"
 )
 
 const (
@@ -68,16 +67,16 @@ func (h auditHandlers) list(w http.ResponseWriter, r *http.Request) error {
 
 func parseAuditFilter(raw string) (auditFilter, error) {
 	f := auditFilter{limit: auditPage}
-	err := query.Read(raw, "filter", []query.Parameter{
-		query.Of("since", &f.since, parseTime),
-		query.Of("cursor", &f.after, func(value string) (uint64, error) {
+	err := readQuery(raw, "filter", []parameter{
+		queryValue("since", &f.since, parseTime),
+		queryValue("cursor", &f.after, func(value string) (uint64, error) {
 			after, err := strconv.ParseUint(value, 10, 63)
 			if err != nil {
-				return 0, query.ErrCursor
+				return 0, errCursor
 			}
 			return after, nil
 		}),
-		query.Of("limit", &f.limit, query.Limit),
+		queryValue("limit", &f.limit, pageLimit),
 	})
 	return f, err
 }

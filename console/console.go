@@ -8,7 +8,8 @@
 // Browsers reach loopback too, so there requests under a foreign host name are
 // refused, and writes from a foreign page everywhere.
 //
-// To read it: New, routes.go (all routes), router.go (what surrounds each request),
+// To read it: New, routes.go (all routes), router.go (what surrounds each request), bind_policy.go and
+// authenticate.go (which requests are served, and who sent them),
 // requests.go (a resource); then the other resources, and live.go for the streams.
 package console
 
@@ -26,7 +27,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
-	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/oidc"
 	"github.com/heldcall/heldcall/console/passkeys"
 	"github.com/heldcall/heldcall/console/sessions"
@@ -105,11 +105,11 @@ type Console struct {
 // Options.Listen is not a loopback address.
 func New(o Options) (*Console, error) {
 	o = o.withDefaults()
-	policy, err := access.NewBindPolicy(o.Listen, o.URL, o.Reviewers != nil)
+	policy, err := newBindPolicy(o.Listen, o.URL, o.Reviewers != nil)
 	if err != nil {
 		return nil, err
 	}
-	auth := &access.Authenticator{Reviewers: o.Reviewers, Sessions: sessions.NewStore(o.Session), Secure: strings.HasPrefix(o.URL, "https:")}
+	auth := &authenticator{Reviewers: o.Reviewers, Sessions: sessions.NewStore(o.Session), Secure: strings.HasPrefix(o.URL, "https:")}
 	metrics := newMetrics(o.Registerer)
 	c := &Console{
 		handlers: newHandlers(o, policy, auth, metrics),
@@ -141,7 +141,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func newHandlers(o Options, policy access.BindPolicy, auth *access.Authenticator, m *metrics) *handlers {
+func newHandlers(o Options, policy bindPolicy, auth *authenticator, m *metrics) *handlers {
 	requests := requestHandlers{o.Gate}
 	h := &handlers{
 		requests:    requests,

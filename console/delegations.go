@@ -9,7 +9,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
-	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/problem"
 )
 
@@ -42,7 +41,7 @@ type delegationPayload struct {
 // add lets another reviewer decide in the sender's place. An admin may do so
 // for others.
 func (h delegationHandlers) add(w http.ResponseWriter, r *http.Request) error {
-	who := access.ReviewerOf(r)
+	who := reviewerOf(r)
 	if h.reviewers == nil {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, "there are no reviewers to delegate to; configure console.reviewers")
 	}
@@ -64,7 +63,7 @@ func (h delegationHandlers) add(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h delegationHandlers) revoke(w http.ResponseWriter, r *http.Request) error {
-	id, who := r.PathValue("id"), access.ReviewerOf(r)
+	id, who := r.PathValue("id"), reviewerOf(r)
 	if !plausibleID(id) {
 		return approvals.ErrUnknownDelegation
 	}
@@ -82,7 +81,7 @@ func (h delegationHandlers) revoke(w http.ResponseWriter, r *http.Request) error
 }
 
 // mayChange refuses a change of the delegations of others, except by admins.
-func mayChange(who access.Identity, d *approvals.Delegation) error {
+func mayChange(who identity, d *approvals.Delegation) error {
 	if who.Name == d.From || who.Role.Includes(reviewers.RoleAdmin) {
 		return nil
 	}

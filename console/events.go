@@ -8,9 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/console/query"
 )
 
 // events streams the audit log as server-sent events, each with its sequence
@@ -35,7 +33,7 @@ func (h *liveHandlers) events(w http.ResponseWriter, r *http.Request) error {
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	who := access.ReviewerOf(r)
+	who := reviewerOf(r)
 	if _, err := h.open.enter(who.Name); err != nil {
 		return notEntered(err)
 	}
@@ -88,7 +86,7 @@ func (h *liveHandlers) inThisLog(ctx context.Context, from uint64) (uint64, erro
 }
 
 func parseEventsQuery(raw string) (requests bool, err error) {
-	err = query.Read(raw, "parameter", []query.Parameter{query.Of("requests", &requests, func(value string) (bool, error) {
+	err = readQuery(raw, "parameter", []parameter{queryValue("requests", &requests, func(value string) (bool, error) {
 		if value != "true" && value != "false" {
 			return false, errors.New("is not true or false; true also sends the request after each event about it")
 		}

@@ -8,9 +8,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
-	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/console/query"
 )
 
 // Grants is what the console needs of [grants.Grants].
@@ -38,21 +36,21 @@ func (h grantHandlers) list(w http.ResponseWriter, r *http.Request) error {
 }
 
 func parseGrantFilter(raw string) (f approvals.GrantFilter, err error) {
-	err = query.Read(raw, "filter", []query.Parameter{
-		query.Of("tenant", &f.Tenant, query.Text),
-		query.Of("user", &f.User, query.Text),
-		query.Of("agent", &f.Agent, query.Text),
-		query.Of("session_id", &f.SessionID, query.Text),
-		query.Of("tool", &f.Tool, query.Text),
-		query.Of("expired", &f.Expired, func(value string) (bool, error) {
+	err = readQuery(raw, "filter", []parameter{
+		queryValue("tenant", &f.Tenant, anyText),
+		queryValue("user", &f.User, anyText),
+		queryValue("agent", &f.Agent, anyText),
+		queryValue("session_id", &f.SessionID, anyText),
+		queryValue("tool", &f.Tool, anyText),
+		queryValue("expired", &f.Expired, func(value string) (bool, error) {
 			expired, err := strconv.ParseBool(value)
 			if err != nil {
 				return false, fmt.Errorf("%q is neither true nor false", value)
 			}
 			return expired, nil
 		}),
-		query.Of("cursor", &f.Cursor, query.RecordID),
-		query.Of("limit", &f.Limit, query.Limit),
+		queryValue("cursor", &f.Cursor, recordID),
+		queryValue("limit", &f.Limit, pageLimit),
 	})
 	return f, err
 }
@@ -74,7 +72,7 @@ func readGrant(w http.ResponseWriter, r *http.Request) (approvals.Grant, error) 
 	if err != nil {
 		return approvals.Grant{}, err
 	}
-	who := access.ReviewerOf(r)
+	who := reviewerOf(r)
 	return p.By(who.Name, who.User, channelREST), nil
 }
 
@@ -115,7 +113,7 @@ func (h grantHandlers) suggestions(w http.ResponseWriter, r *http.Request) error
 }
 
 func (h grantHandlers) revoke(w http.ResponseWriter, r *http.Request) error {
-	who, id := access.ReviewerOf(r), r.PathValue("id")
+	who, id := reviewerOf(r), r.PathValue("id")
 	if who.Role != reviewers.RoleAdmin { // who trusts less needs no rights
 		if g, err := h.grants.Grant(id); err == nil && !g.Window {
 			return approvals.Forbidden(who.Name, "revoking a grant needs the role admin; reviewers can close trust windows")

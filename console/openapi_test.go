@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/openapi"
 	"github.com/heldcall/heldcall/console/problem"
 	"github.com/heldcall/heldcall/internal/schema"
@@ -150,7 +149,7 @@ func TestTheDocumentAndItsPageAreServed(t *testing.T) {
 	ids := map[string]bool{}
 	for _, r := range routesOf(t) {
 		op, ok := document.Paths[r.path][strings.ToLower(r.method)]
-		if !ok || op.OperationID == "" || ids[op.OperationID] || op.Role != string(r.role) || (len(op.Security) > 0) != (r.role != access.Public) || len(op.Responses) != 2 {
+		if !ok || op.OperationID == "" || ids[op.OperationID] || op.Role != string(r.role) || (len(op.Security) > 0) != (r.role != public) || len(op.Responses) != 2 {
 			t.Errorf("%s %s is %+v", r.method, r.path, op)
 		}
 		ids[op.OperationID] = true

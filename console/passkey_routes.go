@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/passkeys"
 	"github.com/heldcall/heldcall/console/problem"
 )
@@ -15,7 +14,7 @@ type passkeyHandlers struct {
 }
 
 func (h passkeyHandlers) list(w http.ResponseWriter, r *http.Request) error {
-	list, err := h.passkeys.List(r.Context(), access.ReviewerOf(r).Name)
+	list, err := h.passkeys.List(r.Context(), reviewerOf(r).Name)
 	if err != nil {
 		return fmt.Errorf("list passkeys: %w", err)
 	}
@@ -24,7 +23,7 @@ func (h passkeyHandlers) list(w http.ResponseWriter, r *http.Request) error {
 
 // atPage refuses programs with a token: a person changes passkeys, in a browser.
 func atPage(r *http.Request) error {
-	if access.ReviewerOf(r).Via == access.ViaToken {
+	if reviewerOf(r).Via == viaToken {
 		return problem.New(http.StatusForbidden, problem.CodeForbidden, "passkeys are registered and revoked in the inbox, by a reviewer who is signed in there")
 	}
 	return nil
@@ -35,7 +34,7 @@ func (h passkeyHandlers) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return answerOptions(w)(h.passkeys.Creation(r.Context(), access.ReviewerOf(r).Name, given.Name))
+	return answerOptions(w)(h.passkeys.Creation(r.Context(), reviewerOf(r).Name, given.Name))
 }
 
 func (h passkeyHandlers) challenge(w http.ResponseWriter, r *http.Request) error {
@@ -43,7 +42,7 @@ func (h passkeyHandlers) challenge(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	return answerOptions(w)(h.passkeys.ChallengeToChange(r.Context(), access.ReviewerOf(r).Name, given))
+	return answerOptions(w)(h.passkeys.ChallengeToChange(r.Context(), reviewerOf(r).Name, given))
 }
 
 // challengeDecision answers what a passkey needs to confirm the decision in the body.
@@ -56,7 +55,7 @@ func (h passkeyHandlers) challengeDecision(w http.ResponseWriter, r *http.Reques
 	if err != nil {
 		return err
 	}
-	decision, err := h.requests.parse(access.ReviewerOf(r), channelREST, request.ID, body)
+	decision, err := h.requests.parse(reviewerOf(r), channelREST, request.ID, body)
 	if err != nil {
 		return err
 	}
@@ -80,7 +79,7 @@ func (h passkeyHandlers) register(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	registered, err := h.passkeys.Register(r.Context(), access.ReviewerOf(r).Name, channelREST, given)
+	registered, err := h.passkeys.Register(r.Context(), reviewerOf(r).Name, channelREST, given)
 	if err != nil {
 		return fmt.Errorf("register a passkey: %w", err)
 	}
@@ -95,7 +94,7 @@ func (h passkeyHandlers) revoke(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.passkeys.Revoke(r.Context(), access.ReviewerOf(r).Name, channelREST, r.PathValue("id"), given.Assertion); err != nil {
+	if err := h.passkeys.Revoke(r.Context(), reviewerOf(r).Name, channelREST, r.PathValue("id"), given.Assertion); err != nil {
 		return fmt.Errorf("revoke a passkey: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)

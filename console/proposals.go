@@ -9,7 +9,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/console/query"
 )
 
 // proposalsSince is the age of the oldest decisions that proposals are made from.
@@ -34,10 +33,10 @@ func (h proposalHandlers) list(w http.ResponseWriter, r *http.Request) error {
 
 func parseProposalQuery(raw string) (approvals.ProposalQuery, error) {
 	q := approvals.ProposalQuery{Since: time.Now().Add(-proposalsSince)}
-	err := query.Read(raw, "filter", []query.Parameter{
-		query.Of("since", &q.Since, parseTime),
-		query.Of("approved", &q.Approved, parseCount),
-		query.Of("sessions", &q.Sessions, parseCount),
+	err := readQuery(raw, "filter", []parameter{
+		queryValue("since", &q.Since, parseTime),
+		queryValue("approved", &q.Approved, parseCount),
+		queryValue("sessions", &q.Sessions, parseCount),
 	})
 	return q, err
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
-	"github.com/heldcall/heldcall/console/access"
 )
 
 // Push is what the console needs of the channel to reviewers' browsers.
@@ -44,7 +43,7 @@ type pushHandlers struct{ push Push }
 
 func (h pushHandlers) show(w http.ResponseWriter, r *http.Request) error {
 	reply := pushReply{PublicKey: h.push.PublicKey(), Browsers: []pushBrowser{}}
-	for _, s := range h.push.Subscriptions(access.ReviewerOf(r).Name) {
+	for _, s := range h.push.Subscriptions(reviewerOf(r).Name) {
 		reply.Browsers = append(reply.Browsers, pushBrowserOf(s))
 	}
 	return answer(w, reply)
@@ -64,7 +63,7 @@ func (h pushHandlers) subscribe(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	who := access.ReviewerOf(r)
+	who := reviewerOf(r)
 	var signed *reviewers.SignedIn
 	if who.Session != nil {
 		signed = &reviewers.SignedIn{Who: who.Reviewer, Until: who.Session.Expires}
@@ -79,7 +78,7 @@ func (h pushHandlers) subscribe(w http.ResponseWriter, r *http.Request) error {
 // unsubscribe ends the subscription in the path. One that is not there, or is
 // another's, is left as it is.
 func (h pushHandlers) unsubscribe(w http.ResponseWriter, r *http.Request) error {
-	if err := h.push.Unsubscribe(r.Context(), access.ReviewerOf(r).Name, r.PathValue("id")); err != nil {
+	if err := h.push.Unsubscribe(r.Context(), reviewerOf(r).Name, r.PathValue("id")); err != nil {
 		return fmt.Errorf("unsubscribe a browser: %w", err)
 	}
 	w.WriteHeader(http.StatusNoContent)

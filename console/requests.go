@@ -12,9 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/console/query"
 )
 
 const (
@@ -67,17 +65,17 @@ func (h requestHandlers) storeAnswers(ctx context.Context) error {
 }
 
 func parseFilter(raw string) (f approvals.Filter, err error) {
-	err = query.Read(raw, "filter", []query.Parameter{
-		query.Of("status", &f.Status, query.OneOf(approvals.StatusPending, approvals.StatusApproved,
+	err = readQuery(raw, "filter", []parameter{
+		queryValue("status", &f.Status, oneOf(approvals.StatusPending, approvals.StatusApproved,
 			approvals.StatusDenied, approvals.StatusAnswered, approvals.StatusExpired, approvals.StatusCancelled)),
-		query.Of("kind", &f.Kind, query.OneOf(approvals.KindPermission, approvals.KindClarification,
+		queryValue("kind", &f.Kind, oneOf(approvals.KindPermission, approvals.KindClarification,
 			approvals.KindDecision, approvals.KindEnvVar, approvals.KindCombined, approvals.KindResult)),
-		query.Of("session_id", &f.SessionID, query.Text),
-		query.Of("run_id", &f.RunID, query.Text),
-		query.Of("risk", &f.Risk, query.OneOf(approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical)),
-		query.Of("q", &f.Text, query.Text),
-		query.Of("cursor", &f.Cursor, query.RecordID),
-		query.Of("limit", &f.Limit, query.Limit),
+		queryValue("session_id", &f.SessionID, anyText),
+		queryValue("run_id", &f.RunID, anyText),
+		queryValue("risk", &f.Risk, oneOf(approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical)),
+		queryValue("q", &f.Text, anyText),
+		queryValue("cursor", &f.Cursor, recordID),
+		queryValue("limit", &f.Limit, pageLimit),
 	})
 	return f, err
 }
@@ -131,7 +129,7 @@ func (h requestHandlers) decide(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	request, err := h.take(r.Context(), access.ReviewerOf(r), channelREST, id, body)
+	request, err := h.take(r.Context(), reviewerOf(r), channelREST, id, body)
 	if err != nil {
 		return err
 	}
@@ -140,7 +138,7 @@ func (h requestHandlers) decide(w http.ResponseWriter, r *http.Request) error {
 
 // take parses one decision and has the gate decide. An id in the payload must be
 // that of the path, where there is one.
-func (h requestHandlers) take(ctx context.Context, who access.Identity, channel, id string, payload []byte) (approvals.Request, error) {
+func (h requestHandlers) take(ctx context.Context, who identity, channel, id string, payload []byte) (approvals.Request, error) {
 	decision, err := h.parse(who, channel, id, payload)
 	if err != nil {
 		return approvals.Request{}, err
@@ -153,7 +151,7 @@ func (h requestHandlers) take(ctx context.Context, who access.Identity, channel,
 }
 
 // parse returns a decision by its sender. See take.
-func (h requestHandlers) parse(who access.Identity, channel, id string, payload []byte) (approvals.Decision, error) {
+func (h requestHandlers) parse(who identity, channel, id string, payload []byte) (approvals.Decision, error) {
 	decision, err := approvals.ParseDecision(payload)
 	if err != nil {
 		return decision, err
@@ -210,7 +208,7 @@ func (h requestHandlers) decideBatch(w http.ResponseWriter, r *http.Request) err
 	}
 	items := make([]outcome, len(batch.Decisions))
 	for i, payload := range batch.Decisions {
-		request, err := h.take(r.Context(), access.ReviewerOf(r), channelREST, "", payload)
+		request, err := h.take(r.Context(), reviewerOf(r), channelREST, "", payload)
 		if err != nil {
 			p := abridged(problemOf(r.Method, err))
 			items[i] = outcome{Status: p.Status, Problem: p}

@@ -8,15 +8,14 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
-	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/problem"
 )
 
 // router serves routes: it guards and authenticates their requests, bounds how long a
 // connection may stall, and counts and reports the outcome.
 type router struct {
-	policy      access.BindPolicy
-	auth        *access.Authenticator
+	policy      bindPolicy
+	auth        *authenticator
 	bodyTimeout time.Duration // to read the body of a request
 	metrics     *metrics
 	log         *slog.Logger
@@ -34,7 +33,7 @@ func (t *router) handler(routes []route, hooks []Hook) http.Handler {
 	for _, hook := range hooks {
 		mux.Handle(hook.Path, t.measured(hook.Path, hook.Handler.ServeHTTP))
 	}
-	mux.Handle("/", t.serve("unknown", access.Public, func(_ http.ResponseWriter, r *http.Request) error {
+	mux.Handle("/", t.serve("unknown", public, func(_ http.ResponseWriter, r *http.Request) error {
 		return problem.New(http.StatusNotFound, problem.CodeNotFound, fmt.Sprintf("there is nothing at %s; GET / lists what there is", r.URL.Path))
 	}))
 	return mux
@@ -49,7 +48,7 @@ func (t *router) byMethod(routes []route) http.Handler {
 		handlers[route.method] = t.serve(route.path, route.role, route.handle)
 		methods = append(methods, route.method)
 	}
-	refuse := t.serve(routes[0].path, access.Public, refuseMethod(methods))
+	refuse := t.serve(routes[0].path, public, refuseMethod(methods))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		method := r.Method
 		if method == http.MethodHead {

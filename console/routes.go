@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
-	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/live"
 	"github.com/heldcall/heldcall/console/oidc"
 	"github.com/heldcall/heldcall/console/openapi"
@@ -76,25 +75,25 @@ func (h *handlers) routes() []route {
 		{"POST", "/api/v1/passkeys/options", reviewer, `what a browser needs to create a passkey: {"name": "..."}`, h.passkeys.create},
 		{"POST", "/api/v1/passkeys/challenge", reviewer, `what a browser needs to have your passkey confirm a change: {"add": {"name": "...", "credential": {...}}} or {"revoke": "..."}`, h.passkeys.challenge},
 		{"POST", "/api/v1/passkeys/{id}/revoke", reviewer, `revoke a passkey: {"assertion": {...}}`, h.passkeys.revoke},
-		{"GET", "/api/v1/session", access.Public, "ways to sign in", h.signIn.showMethods},
-		{"POST", "/api/v1/session", access.Public, `sign in: {"token": "..."}`, h.signIn.signIn},
+		{"GET", "/api/v1/session", public, "ways to sign in", h.signIn.showMethods},
+		{"POST", "/api/v1/session", public, `sign in: {"token": "..."}`, h.signIn.signIn},
 		{"DELETE", "/api/v1/session", viewer, "sign out", h.signIn.signOut},
-		{"POST", "/api/v1/session/oidc", access.Public, "begin a sign-in at the OpenID Connect provider: returns the URL for the browser", h.signIn.beginOIDC},
-		{"POST", "/api/v1/session/oidc/code", access.Public, `end a sign-in at the provider: {"code": "...", "state": "...", "secret": "..."}`, h.signIn.finishOIDC},
-		{"GET", "/openapi.json", access.Public, "this API, as OpenAPI 3.1", h.pages.showOpenAPI},
-		{"GET", "/reference", access.Public, "this API, as a page", h.pages.showReference},
-		{"GET", "/metrics", access.Public, "Prometheus metrics", h.pages.exportMetrics()},
-		{"GET", "/healthz", access.Public, "liveness", h.health.health},
-		{"GET", "/readyz", access.Public, "readiness to hold and release calls", h.health.readiness},
+		{"POST", "/api/v1/session/oidc", public, "begin a sign-in at the OpenID Connect provider: returns the URL for the browser", h.signIn.beginOIDC},
+		{"POST", "/api/v1/session/oidc/code", public, `end a sign-in at the provider: {"code": "...", "state": "...", "secret": "..."}`, h.signIn.finishOIDC},
+		{"GET", "/openapi.json", public, "this API, as OpenAPI 3.1", h.pages.showOpenAPI},
+		{"GET", "/reference", public, "this API, as a page", h.pages.showReference},
+		{"GET", "/metrics", public, "Prometheus metrics", h.pages.exportMetrics()},
+		{"GET", "/healthz", public, "liveness", h.health.health},
+		{"GET", "/readyz", public, "readiness to hold and release calls", h.health.readiness},
 	}
 }
 
 // browserRoutes are the routes of pages, which are not part of the API.
 func (h *handlers) browserRoutes() []route {
 	return []route{
-		{"GET", "/{$}", access.Public, "", h.pages.front},
-		{"GET", "/inbox/{file...}", access.Public, "", h.pages.inboxFile},
-		{"GET", oidc.CallbackPath, access.Public, "", h.pages.inboxPage},
+		{"GET", "/{$}", public, "", h.pages.front},
+		{"GET", "/inbox/{file...}", public, "", h.pages.inboxFile},
+		{"GET", oidc.CallbackPath, public, "", h.pages.inboxPage},
 	}
 }
 

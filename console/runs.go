@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/console/access"
 )
 
 // Runs is what the console needs of a gate to show and signal runs. [approvals.Gate]
@@ -51,7 +50,7 @@ func (h runHandlers) signal(w http.ResponseWriter, r *http.Request) error {
 		return &approvals.InvalidError{Field: "run_id", Reason: "is not the run in the path; leave it out"}
 	}
 	signal.RunID = id
-	signal.ReviewerID = access.ReviewerOf(r).Name
+	signal.ReviewerID = reviewerOf(r).Name
 	run, err := h.gate.Signal(r.Context(), signal)
 	if err != nil {
 		return fmt.Errorf("signal run %s: %w", id, err)
@@ -68,7 +67,7 @@ func (h runHandlers) sendSignal(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	signal, err := h.signals.Send(r.Context(), payload.From(access.ReviewerOf(r).Name))
+	signal, err := h.signals.Send(r.Context(), payload.From(reviewerOf(r).Name))
 	if err != nil {
 		return fmt.Errorf("signal the runs of a principal: %w", err)
 	}

@@ -6,9 +6,7 @@ import (
 	"net/http"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/console/query"
 )
 
 // Secrets is what the console needs of [secrets.Secrets].
@@ -29,7 +27,7 @@ func (h secretHandlers) set(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	one, err := h.secrets.Set(r.Context(), p.By(access.ReviewerOf(r).Name), p.Value)
+	one, err := h.secrets.Set(r.Context(), p.By(reviewerOf(r).Name), p.Value)
 	if err != nil {
 		return fmt.Errorf("store a secret: %w", err)
 	}
@@ -42,19 +40,19 @@ func (h secretHandlers) delete(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, err.Error())
 	}
-	if one, err = h.secrets.Delete(r.Context(), one, access.ReviewerOf(r).Name); err != nil {
+	if one, err = h.secrets.Delete(r.Context(), one, reviewerOf(r).Name); err != nil {
 		return fmt.Errorf("delete a secret: %w", err)
 	}
 	return answer(w, one)
 }
 
 func parseSecretQuery(raw string) (one approvals.Secret, err error) {
-	err = query.Read(raw, "parameter", []query.Parameter{
-		query.Of("name", &one.Name, query.Text),
-		query.Of("tenant", &one.Principal.Tenant, query.Text),
-		query.Of("user", &one.Principal.User, query.Text),
-		query.Of("agent", &one.Principal.Agent, query.Text),
-		query.Of("session_id", &one.SessionID, query.Text),
+	err = readQuery(raw, "parameter", []parameter{
+		queryValue("name", &one.Name, anyText),
+		queryValue("tenant", &one.Principal.Tenant, anyText),
+		queryValue("user", &one.Principal.User, anyText),
+		queryValue("agent", &one.Principal.Agent, anyText),
+		queryValue("session_id", &one.SessionID, anyText),
 	})
 	return one, err
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
-	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/oidc"
 	"github.com/heldcall/heldcall/console/problem"
 	"github.com/heldcall/heldcall/console/sessions"
@@ -32,7 +31,7 @@ type delegator struct {
 }
 
 type signInHandlers struct {
-	auth         *access.Authenticator
+	auth         *authenticator
 	gate         Delegations
 	oidc         *oidc.Provider // nil without one
 	origin       string         // of console.url, to which the provider sends browsers back
@@ -42,10 +41,10 @@ type signInHandlers struct {
 }
 
 func (h *signInHandlers) showMe(w http.ResponseWriter, r *http.Request) error {
-	return answer(w, h.describe(access.ReviewerOf(r)))
+	return answer(w, h.describe(reviewerOf(r)))
 }
 
-func (h *signInHandlers) describe(who access.Identity) me {
+func (h *signInHandlers) describe(who identity) me {
 	m := me{Reviewer: who.Reviewer, DecidesFor: h.delegators(who.Name), SelfApproval: h.selfApproval || h.auth.Reviewers == nil, Via: who.Via}
 	if m.Groups == nil {
 		m.Groups = []string{}
@@ -82,7 +81,7 @@ func (h *signInHandlers) showMethods(w http.ResponseWriter, _ *http.Request) err
 		methods.Methods = append(methods.Methods, viaOIDC)
 	}
 	if h.auth.Reviewers != nil && h.auth.Reviewers.HasTokens() {
-		methods.Methods = append(methods.Methods, access.ViaToken)
+		methods.Methods = append(methods.Methods, viaToken)
 	}
 	return answer(w, methods)
 }
@@ -108,7 +107,7 @@ func (h *signInHandlers) signIn(w http.ResponseWriter, r *http.Request) error {
 		h.log.Warn("sign-in refused: unknown token", "from", r.RemoteAddr)
 		return problem.New(http.StatusUnauthorized, problem.CodeWrongToken, "Unknown token. Ask your administrator for one (heldcall token create).")
 	}
-	return h.openSession(w, r, who, access.ViaToken)
+	return h.openSession(w, r, who, viaToken)
 }
 
 // takeAttempt counts a sign-in against what its address may try.
@@ -125,13 +124,13 @@ func (h *signInHandlers) openSession(w http.ResponseWriter, r *http.Request, who
 	opened, issued := h.auth.Sessions.Open(who)
 	http.SetCookie(w, h.auth.Cookie(issued.Cookie, opened.Expires))
 	h.log.Info("signed in", "reviewer", who.Name, "role", who.Role, "by", by, "from", r.RemoteAddr)
-	self := h.describe(access.Identity{Reviewer: who, Via: access.ViaSession, Session: opened})
+	self := h.describe(identity{Reviewer: who, Via: viaSession, Session: opened})
 	self.Key = issued.Key
 	return answer(w, self)
 }
 
 func (h *signInHandlers) signOut(w http.ResponseWriter, r *http.Request) error {
-	who := access.ReviewerOf(r)
+	who := reviewerOf(r)
 	if who.Session != nil {
 		h.auth.Sessions.Close(who.Session)
 		h.log.Info("signed out", "reviewer", who.Name)

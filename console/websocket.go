@@ -11,10 +11,8 @@ import (
 	"github.com/coder/websocket"
 	"golang.org/x/time/rate"
 
-	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/live"
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/console/query"
 )
 
 const (
@@ -55,12 +53,12 @@ func (h *liveHandlers) websocket(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return problem.New(http.StatusBadRequest, problem.CodeBadRequest, err.Error())
 	}
-	if r.Method != http.MethodGet || !access.IsHandshake(r) {
+	if r.Method != http.MethodGet || !isHandshake(r) {
 		w.Header().Set("Connection", "Upgrade")
 		w.Header().Set("Upgrade", "websocket")
 		return problem.New(http.StatusUpgradeRequired, problem.CodeUpgradeRequired, "this is a WebSocket: open it with a WebSocket client, or follow GET /api/v1/events")
 	}
-	who := access.ReviewerOf(r)
+	who := reviewerOf(r)
 	statuses, err := h.open.enter(who.Name)
 	if err != nil {
 		return notEntered(err)
@@ -81,7 +79,7 @@ func (h *liveHandlers) websocket(w http.ResponseWriter, r *http.Request) error {
 }
 
 func parseSocketQuery(raw string) (last *uint64, err error) {
-	err = query.Read(raw, "parameter", []query.Parameter{query.Of("last_event_id", &last, func(value string) (*uint64, error) {
+	err = readQuery(raw, "parameter", []parameter{queryValue("last_event_id", &last, func(value string) (*uint64, error) {
 		from, err := resumeFrom(value)
 		if err != nil || value == "" {
 			return nil, errors.New("is not the id of an event; send the last event_id that you received, or leave it out")
@@ -95,7 +93,7 @@ func parseSocketQuery(raw string) (last *uint64, err error) {
 type socket struct {
 	live     *liveHandlers
 	conn     *websocket.Conn
-	who      access.Identity
+	who      identity
 	statuses *rate.Limiter
 	replies  chan []byte // to what the client sent
 }

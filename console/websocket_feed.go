@@ -9,7 +9,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/live"
-	"github.com/heldcall/heldcall/console/query"
 )
 
 const (
@@ -74,7 +73,7 @@ func (s *socket) sendPending(ctx context.Context, last *uint64) (*feed, error) {
 	if last != nil && *last <= head && head-*last <= mostReplayed {
 		f.since, ready.Resumed = *last, true
 	}
-	filter := approvals.Filter{Status: approvals.StatusPending, Limit: query.MaxLimit}
+	filter := approvals.Filter{Status: approvals.StatusPending, Limit: maxPage}
 	for {
 		page, err := s.live.requests.gate.Requests(ctx, filter)
 		if err != nil {

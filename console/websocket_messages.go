@@ -11,7 +11,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
-	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/live"
 	"github.com/heldcall/heldcall/console/problem"
 )
@@ -53,7 +52,7 @@ func (s *socket) do(ctx context.Context, message live.Message[jsontext.Value]) (
 	switch message.Type {
 	case live.TypeResponse:
 		if !s.who.Role.Includes(reviewers.RoleReviewer) {
-			return nil, access.LacksRole(s.who, reviewers.RoleReviewer)
+			return nil, lacksRole(s.who, reviewers.RoleReviewer)
 		}
 		request, err := s.live.requests.take(ctx, s.who, channelSocket, "", message.Data)
 		return live.Message[live.RequestData]{Type: live.TypeUpdate, ID: message.ID, Data: live.NewRequestData(request)}, err

@@ -8,7 +8,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/live"
-	"github.com/heldcall/heldcall/console/query"
 )
 
 func (h *liveHandlers) status(ctx context.Context, asked live.StatusQuery) (live.AgentStatus, error) {
@@ -20,7 +19,7 @@ func (h *liveHandlers) status(ctx context.Context, asked live.StatusQuery) (live
 		}
 		return runs[key]
 	}
-	filter := approvals.Filter{Status: approvals.StatusPending, SessionID: asked.SessionID, RunID: asked.RunID, Limit: query.MaxLimit}
+	filter := approvals.Filter{Status: approvals.StatusPending, SessionID: asked.SessionID, RunID: asked.RunID, Limit: maxPage}
 	for {
 		page, err := h.requests.gate.Requests(ctx, filter)
 		if err == nil && len(page.Items) == 0 {

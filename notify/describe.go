@@ -31,7 +31,7 @@ func Expiry(r *approvals.Request, at string) string {
 	if r.OnTimeout == approvals.OnTimeoutApprove {
 		return approvals.WordsFor(r.Kind).Automatic + " at " + at
 	}
-	return "expires at " + at + " (" + approvals.IfExpired(r) + ")"
+	return "expires at " + at + " (" + r.IfExpired() + ")"
 }
 
 // Origin joins labels with the names of those that make a call, such as "agent", its name,

@@ -94,7 +94,7 @@ func (m *memory) ask(run, tool string) approvals.Request {
 		Principal: approvals.Principal{Agent: "coder"}, CreatedAt: time.Now(),
 	}
 	m.requests = append(m.requests, r)
-	m.events <- approvals.RequiredEvent(&r)
+	m.events <- r.RequiredEvent()
 	return r
 }
 

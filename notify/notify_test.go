@@ -213,7 +213,7 @@ func TestMachinesGetEachEventOnce(t *testing.T) {
 	eventually(t, func() (bool, string) {
 		machine.mu.Lock()
 		defer machine.mu.Unlock()
-		id := approvals.RequiredEvent(&last[0]).ID
+		id := last[0].RequiredEvent().ID
 		return strings.Contains(strings.Join(machine.told, " "), id), "the last event has not come"
 	})
 	seen := map[string]int{}

@@ -111,7 +111,7 @@ func (s *sweeper) queuePending(ctx context.Context, tick time.Time) error {
 		}
 		for i := range page.Items {
 			r := &page.Items[i]
-			s.queue.add(s.channel.cardKey(r.ID, r.TurnID), s.channel.trim(approvals.RequiredEvent(r)), nil, tick)
+			s.queue.add(s.channel.cardKey(r.ID, r.TurnID), s.channel.trim(r.RequiredEvent()), nil, tick)
 		}
 		if filter.Cursor = page.NextCursor; filter.Cursor == "" {
 			return nil

@@ -6,7 +6,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/demands"
 	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/toolschema"
 )
@@ -23,12 +22,12 @@ func checkDecision(d *approvals.Decision) error {
 	switch d.Action {
 	case approvals.ActionApprove, approvals.ActionDeny, approvals.ActionAbortRun, approvals.ActionAllowAlways, approvals.ActionDenyAlways, approvals.ActionAnswer:
 		if edited {
-			return approvals.Invalid(demands.EditedField, "they need the action %q, not %q", approvals.ActionModifyArgs, d.Action)
+			return approvals.Invalid(editedField, "they need the action %q, not %q", approvals.ActionModifyArgs, d.Action)
 		}
 		return nil
 	case approvals.ActionModifyArgs:
 		if !edited {
-			return approvals.Invalid(demands.EditedField, "the action modify_args needs them")
+			return approvals.Invalid(editedField, "the action modify_args needs them")
 		}
 		return nil
 	case "":
@@ -43,18 +42,18 @@ func checkArguments(r *approvals.Request, args json.RawMessage) error {
 	value := jsontext.Value(args)
 	switch {
 	case r.Details.Fixed:
-		return approvals.Invalid(demands.EditedField, "the arguments of this call cannot be changed: approve or deny it as it is")
+		return approvals.Invalid(editedField, "the arguments of this call cannot be changed: approve or deny it as it is")
 	case !value.IsValid():
-		return approvals.Invalid(demands.EditedField, "not strict JSON: one value in UTF-8, no duplicate names, nothing after it")
+		return approvals.Invalid(editedField, "not strict JSON: one value in UTF-8, no duplicate names, nothing after it")
 	case r.Details.FreeText && value.Kind() != '"':
-		return approvals.Invalid(demands.EditedField, "it is a text: a JSON string is needed")
+		return approvals.Invalid(editedField, "it is a text: a JSON string is needed")
 	case r.Details.FreeText:
 		return nil
 	case value.Kind() != '{':
-		return approvals.Invalid(demands.EditedField, "a JSON object is needed")
+		return approvals.Invalid(editedField, "a JSON object is needed")
 	}
 	if err := toolschema.Check(r.Tool.Parameters, args); err != nil {
-		return approvals.Invalid(demands.EditedField, "%s", err)
+		return approvals.Invalid(editedField, "%s", err)
 	}
 	return nil
 }

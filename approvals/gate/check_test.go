@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/demands"
 )
 
 // fieldOf returns the field that an error names, "" for no error.
@@ -85,7 +84,7 @@ func TestCheckArguments(t *testing.T) {
 	} {
 		r := approvals.Request{Details: c.details, Tool: approvals.Tool{Parameters: schema}}
 		err := checkArguments(&r, json.RawMessage(c.args))
-		if field := fieldOf(t, err); (field == "") != (c.says == "") || (err != nil && (field != demands.EditedField || !strings.Contains(err.Error(), c.says))) {
+		if field := fieldOf(t, err); (field == "") != (c.says == "") || (err != nil && (field != editedField || !strings.Contains(err.Error(), c.says))) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)
 		}
 	}

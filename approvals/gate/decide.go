@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/demands"
 	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/questions"
 )
@@ -137,7 +136,7 @@ func (d *decider) apply(ctx context.Context, r *approvals.Request, one approvals
 // whose place they can decide, and the demands for which an approval counts.
 func (d *decider) authorize(r *approvals.Request, one *approvals.Decision) error {
 	one.OnBehalfOf, one.OnBehalfUser, one.OnBehalfGroups, one.Fills = "", "", nil, nil
-	refused := demands.Permit(r, one, one.ReviewerGroups, d.noSelfApproval)
+	refused := permit(r, one, one.ReviewerGroups, d.noSelfApproval)
 	if refused == nil {
 		return nil
 	}
@@ -148,7 +147,7 @@ func (d *decider) authorize(r *approvals.Request, one *approvals.Decision) error
 			continue
 		}
 		one.OnBehalfOf, one.OnBehalfUser, one.OnBehalfGroups = name, who.User, who.Groups
-		if refused = demands.Permit(r, one, who.Groups, d.noSelfApproval); refused == nil {
+		if refused = permit(r, one, who.Groups, d.noSelfApproval); refused == nil {
 			return nil
 		}
 	}
@@ -174,9 +173,9 @@ func (d *decider) edit(r *approvals.Request, one *approvals.Decision) error {
 	case errors.As(err, new(*approvals.InvalidError)):
 		return err
 	case err != nil:
-		return approvals.Invalid(demands.EditedField, "%s", err)
+		return approvals.Invalid(editedField, "%s", err)
 	}
-	return demands.PermitEdit(r, one, wants)
+	return permitEdit(r, one, wants)
 }
 
 // remember adds the terms of the grant to a decision that is remembered: the record of the

@@ -219,7 +219,7 @@ func TestDemandsEscalateEachForItself(t *testing.T) {
 	if want := []string{"dba", "security", "oncall", "managers"}; err != nil || final.Status != approvals.StatusApproved || !slices.Equal(final.Reviewers, want) {
 		t.Errorf("%s by %q, %v", final.Status, final.Reviewers, err)
 	}
-	if got := approvals.RequiredEvent(&final).Demands[0]; !slices.Equal(got.Reviewers, []string{"dba"}) || got.Escalation.EscalatedAt != nil {
+	if got := final.RequiredEvent().Demands[0]; !slices.Equal(got.Reviewers, []string{"dba"}) || got.Escalation.EscalatedAt != nil {
 		t.Errorf("the first event has %+v", got)
 	}
 }

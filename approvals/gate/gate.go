@@ -19,10 +19,8 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/closing"
 	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/questions"
-	"github.com/heldcall/heldcall/approvals/results"
 	"github.com/heldcall/heldcall/approvals/runs"
 )
 
@@ -64,7 +62,7 @@ type Options struct {
 // share one store. It is safe for concurrent use.
 type Gate struct {
 	// Results records what happens to released calls. It is nil without [Options.Results].
-	Results *results.Results
+	Results *Results
 
 	store       approvals.Store
 	log         *slog.Logger
@@ -96,7 +94,7 @@ func New(o Options) *Gate {
 	g.metrics = newMetrics(o.Registerer, func() (int, time.Duration) { return pending.count(o.Now()) })
 	g.recorder = &recorder{store: o.Store, now: o.Now, ids: ids, timers: timers}
 	g.transitions = &transitions{
-		store: o.Store, closing: closing.New(o.Store, o.Now), now: o.Now, log: g.log, grants: o.Grants, timers: timers, pending: pending, metrics: g.metrics, turns: g.turns,
+		store: o.Store, closing: newCloser(o.Store.CloseRequest, o.Now), now: o.Now, log: g.log, grants: o.Grants, timers: timers, pending: pending, metrics: g.metrics, turns: g.turns,
 		started: o.Now(), writing: map[string]*transition{}, recent: []finished{},
 	}
 	g.runs = runs.New(runs.Options{
@@ -109,8 +107,8 @@ func New(o Options) *Gate {
 	g.delegations = &delegations{
 		store: o.Store.Delegations(), recorder: g.recorder, now: o.Now, ids: ids, profile: o.Profile, byID: map[string]approvals.Delegation{},
 	}
-	g.transitions.closing.Unless(func(r closing.Ended) bool {
-		return timers.working(r.ID) || g.transitions.isWriting(r.ID) || g.Results.Writing(r.ID) || g.turns.stored(r.Turn) || g.runs.IsLatest(r.Run, r.ID)
+	g.transitions.closing.unless(func(r endedRequest) bool {
+		return timers.working(r.ID) || g.transitions.isWriting(r.ID) || g.Results.isWriting(r.ID) || g.turns.stored(r.Turn) || g.runs.IsLatest(r.Run, r.ID)
 	})
 	g.opener = &opener{store: o.Store, transitions: g.transitions, runs: g.runs, now: o.Now, ids: ids, turns: g.turns}
 	if o.Conceal == nil {
@@ -124,10 +122,7 @@ func New(o Options) *Gate {
 		noSelfApproval: o.NoSelfApproval, conceal: o.Conceal, prove: o.Prove, answering: semaphore.NewWeighted(1), now: o.Now, ids: ids,
 	}
 	if o.Results {
-		g.Results = results.New(results.Options{
-			Requests: o.Store, Events: o.Store, Log: g.log, Now: o.Now,
-			Repair: func(request string) { g.transitions.timers.retry(timer{kind: timerRepair, id: request}) },
-		})
+		g.Results = newResults(o.Store, g.log, o.Now, func(request string) { timers.retry(timer{kind: timerRepair, id: request}) })
 	}
 	return g
 }
@@ -146,9 +141,9 @@ func (g *Gate) Run(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	requestChanged := func(s approvals.Stored) {
-		g.Results.Changed(&s.Request)
+		g.Results.changed(&s.Request)
 		g.transitions.changed(s)
-		g.transitions.closing.Changed(&s, g.Results.Waiting(&s.Request))
+		g.transitions.closing.changed(&s, g.Results.awaits(&s.Request))
 		g.runs.RequestChanged(&s.Request)
 	}
 	group.Go(func() error { return g.store.WatchRequests(ctx, requestChanged, loaded) })
@@ -156,14 +151,14 @@ func (g *Gate) Run(ctx context.Context) error {
 	group.Go(func() error { return g.store.Signals().Watch(ctx, g.runs.SignalChanged, loaded) })
 	group.Go(func() error { return g.store.Delegations().Watch(ctx, g.delegations.apply, loaded) })
 	group.Go(func() error { return g.transitions.timers.run(ctx, g.ready, g.fire) })
-	group.Go(func() error { return g.Results.Run(ctx) })
-	group.Go(func() error { g.transitions.closing.Run(ctx, g.ready); return nil })
+	group.Go(func() error { return g.Results.run(ctx) })
+	group.Go(func() error { g.transitions.closing.run(ctx, g.ready); return nil })
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("watch the store: %w", err)
 	}
 	if loads.Load() == watches {
 		g.runs.Flush(context.WithoutCancel(ctx))
-		g.transitions.closing.Close()
+		g.transitions.closing.closeAll()
 	}
 	return nil
 }
@@ -173,16 +168,16 @@ func (g *Gate) Run(ctx context.Context) error {
 func (g *Gate) Ready() <-chan struct{} { return g.ready }
 
 // do does the work of a timer.
-func do(ctx context.Context, g *Gate, t *timer) (err error) {
+func (g *Gate) do(ctx context.Context, t *timer) (err error) {
 	switch t.kind {
 	case timerExpire:
 		_, err = g.transitions.expire(ctx, t.id)
 	case timerRepair:
-		err = repair(ctx, g, t.id)
+		err = g.repair(ctx, t.id)
 	case timerCancel:
 		err = g.transitions.cancel(ctx, t.id, t.reason)
 		if t.reason == approvals.CancelNotRecorded && errors.As(err, new(*approvals.DecidedError)) {
-			err = repair(ctx, g, t.id) // its first event may be missing
+			err = g.repair(ctx, t.id) // its first event may be missing
 		}
 	case timerWork:
 		err = t.work(ctx)
@@ -195,7 +190,7 @@ func do(ctx context.Context, g *Gate, t *timer) (err error) {
 // fire does the work of a timer. It schedules it again if the store fails.
 func (g *Gate) fire(ctx context.Context, t *timer) {
 	recording := g.transitions.pending.isRecording(t.id) // before the store is asked: it may be recorded meanwhile
-	err := do(ctx, g, t)
+	err := g.do(ctx, t)
 	if err == nil || ctx.Err() == nil {
 		defer g.transitions.timers.done(t)
 	}
@@ -215,7 +210,7 @@ func (g *Gate) fire(ctx context.Context, t *timer) {
 
 // repair does the work that should have followed the record of a request, including the
 // signal to its run.
-func repair(ctx context.Context, g *Gate, id string) error {
+func (g *Gate) repair(ctx context.Context, id string) error {
 	r, err := g.transitions.repair(ctx, id)
 	if err != nil {
 		return err
@@ -257,7 +252,7 @@ func (g *Gate) Cancel(ctx context.Context, id, reason string) error {
 // if this reviewer may not decide; [approvals.ErrUnknownRequest]; [*approvals.InvalidError]; [approvals.ErrTooLarge]
 // for an edit or note that does not fit into a record; or [approvals.ErrStoreUnavailable] if the outcome is unknown.
 func (g *Gate) Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error) {
-	defer g.transitions.closing.Begin(approvals.Request{ID: d.RequestID})() // until what follows is recorded too
+	defer g.transitions.closing.begin(approvals.Request{ID: d.RequestID})() // until what follows is recorded too
 	r, err := g.decider.decide(ctx, d)
 	g.turns.describe(&r)
 	if decided := (*approvals.DecidedError)(nil); errors.As(err, &decided) {

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/demands"
 	"github.com/heldcall/heldcall/approvals/runs"
 	"github.com/heldcall/heldcall/approvals/toolschema"
 )
@@ -47,7 +46,7 @@ func (o *opener) open(ctx context.Context, requests []approvals.Request) (*Hold,
 	}
 	h := &Hold{transitions: o.transitions, done: make(chan struct{}), recorded: make(chan struct{}), left: len(requests), requests: slices.Clone(requests)}
 	o.prepare(h.requests)
-	defer o.transitions.closing.Begin(h.requests...)()
+	defer o.transitions.closing.begin(h.requests...)()
 	o.transitions.pending.expect(h)
 	created, err := o.record(ctx, h.Requests())
 	close(h.recorded)
@@ -94,7 +93,7 @@ func (o *opener) complete(r *approvals.Request, now time.Time) {
 	if r.SuggestedPatterns == nil {
 		r.SuggestedPatterns = []string{}
 	}
-	demands.Normalize(r)
+	normalizeDemands(r)
 	r.Details.Remember = r.DefaultGrant()
 	if r.Reviewers == nil {
 		r.Reviewers = []string{}
@@ -143,7 +142,7 @@ func (o *opener) record(ctx context.Context, requests []approvals.Request) (crea
 	}
 	events := make([]approvals.Event, len(created))
 	for i := range created {
-		events[i] = approvals.RequiredEvent(&created[i])
+		events[i] = created[i].RequiredEvent()
 	}
 	if err := o.store.AppendEvents(ctx, events...); err != nil {
 		return created, approvals.Unavailable("record the event of a request", err)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/demands"
 )
 
 // giveUpAfter is the time after its deadline at which a hold ends without an answer if the
@@ -109,7 +108,7 @@ func (p *pending) apply(r *approvals.Request) (waiting []waiter, news bool) {
 func (p *pending) addLocked(r *approvals.Request, waiting ...waiter) *pendingRequest {
 	q := &pendingRequest{createdAt: r.CreatedAt, expiresAt: r.ExpiresAt, waiting: waiting}
 	q.timers = append(q.timers, &timer{kind: timerExpire, id: r.ID, at: r.ExpiresAt})
-	for _, at := range demands.EscalationTimes(r) {
+	for _, at := range escalationTimes(r) {
 		q.timers = append(q.timers, &timer{kind: timerEscalate, id: r.ID, at: at})
 	}
 	for _, t := range q.timers {

@@ -12,8 +12,6 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/closing"
-	"github.com/heldcall/heldcall/approvals/demands"
 	"github.com/heldcall/heldcall/approvals/grants"
 )
 
@@ -34,7 +32,7 @@ var (
 // other replicas.
 type transitions struct {
 	store   approvals.Store
-	closing *closing.Closer
+	closing *closer
 	now     func() time.Time
 	log     *slog.Logger
 	grants  *grants.Grants // nil: decisions are not remembered
@@ -128,7 +126,7 @@ func (t *transitions) record(ctx context.Context, before, after *approvals.Reque
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
 	defer cancel()
 	t.pending.awaitRecorded(ctx, after.ID) // people can decide before the event that asks them is in the log
-	if err := t.store.AppendEvents(ctx, approvals.EventsSince(before, after)...); err != nil {
+	if err := t.store.AppendEvents(ctx, before.EventsUntil(after)...); err != nil {
 		t.log.Warn("failed to record an event; trying again", "request", after.ID, "status", after.Status, "error", err)
 		t.timers.retry(timer{kind: timerRepair, id: after.ID})
 	}
@@ -146,7 +144,7 @@ func (t *transitions) ensureGrant(ctx context.Context, r *approvals.Request) err
 	if !ok || t.grants == nil {
 		return nil
 	}
-	grant, ok := approvals.GrantOf(r, &d)
+	grant, ok := r.GrantOf(&d)
 	if !ok {
 		return nil
 	}
@@ -280,7 +278,7 @@ func (t *transitions) expire(ctx context.Context, id string) (approvals.Request,
 // decide it, and their approvals count.
 func (t *transitions) escalate(ctx context.Context, id string, due time.Time) error {
 	_, err := t.do(ctx, id, func(r *approvals.Request) error {
-		if !demands.Escalate(r, t.now().UTC(), due) {
+		if !escalate(r, t.now().UTC(), due) {
 			return errEscalated
 		}
 		return nil

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/closing"
 )
 
 const requestID = "01J00000000000000000000000"
@@ -59,7 +58,7 @@ func newTestTransitions(s *memoryStore) *transitions {
 	p := newPending(timers)
 	return &transitions{
 		store: s, now: now, log: slog.New(slog.DiscardHandler), timers: timers, pending: p, metrics: newMetrics(nil, nil),
-		started: opened, writing: map[string]*transition{}, closing: closing.New(s, now),
+		started: opened, writing: map[string]*transition{}, closing: newCloser(s.CloseRequest, now),
 	}
 }
 

@@ -59,7 +59,7 @@ func (t *transitions) repair(ctx context.Context, id string) (approvals.Request,
 		return approvals.Request{}, err
 	}
 	r := s.Request
-	for _, e := range approvals.RequestEvents(&r) {
+	for _, e := range r.Events() {
 		if err := t.store.EnsureEvent(ctx, e); err != nil {
 			return r, err
 		}

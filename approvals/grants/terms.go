@@ -34,7 +34,7 @@ func openWindow(r *approvals.Request, d *approvals.Decision) error {
 	if err != nil {
 		return err
 	}
-	if !r.Details.Window || !approvals.PermitsWindow(r) {
+	if !r.Details.Window || !r.PermitsWindow() {
 		return approvals.Invalid("window", "no trust window can be opened here (%s): it takes a policy with a workspace, a session and a run, and a rule that permits to remember; approve without it", r.Rule)
 	}
 	end := d.DecidedAt.Add(lasts)

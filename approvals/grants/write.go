@@ -127,7 +127,7 @@ func (gs *Grants) Propose(r *approvals.Request, d approvals.Decision) (approvals
 	} else if err := d.FillGrant(r, gs.now()); err != nil {
 		return approvals.Grant{}, err
 	}
-	g, err := gs.complete(approvals.GrantFor(r, &d), r)
+	g, err := gs.complete(r.GrantFor(&d), r)
 	if invalid := (*approvals.InvalidError)(nil); errors.As(err, &invalid) && invalid.Field == "expires_at" {
 		invalid.Field = "grant_expires_at" // its name in a decision
 	}

@@ -255,29 +255,29 @@ func (x *index) current(id string) (state approvals.AgentState, revision uint64,
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	t, recorded := x.turns[id], x.states[id]
-	if t == nil || !present(t, recorded) {
+	if t == nil || !t.isStored(recorded) {
 		return state, 0, false
 	}
-	return stateOf(t, recorded, x.processes), recorded.revision, true
+	return t.state(recorded, x.processes), recorded.revision, true
 }
 
-// present reports whether a turn is stored and is not being removed.
-func present(t *heldTurn, recorded stateRecord) bool {
+// isStored reports whether a turn is stored and is not being removed.
+func (t *heldTurn) isStored(recorded stateRecord) bool {
 	return !t.ended && !t.remove && recorded.State.State != ending
 }
 
-// ownerOf returns the process that wrote the state of a turn.
-func ownerOf(t *heldTurn, recorded stateRecord) string {
+// owner returns the process that wrote the state of a turn.
+func (t *heldTurn) owner(recorded stateRecord) string {
 	if recorded.revision > 0 {
 		return recorded.Owner
 	}
 	return t.key.Owner
 }
 
-// stateOf returns the state of a turn: that of its record, unless the process that wrote it
+// state returns the state of a turn: that of its record, unless the process that wrote it
 // has ended, or the agent has left and that is not recorded yet.
-func stateOf(t *heldTurn, recorded stateRecord, p *processes) approvals.AgentState {
-	state, owner := approvals.AgentState{State: approvals.AgentAttached, Since: t.at}, ownerOf(t, recorded)
+func (t *heldTurn) state(recorded stateRecord, p *processes) approvals.AgentState {
+	state, owner := approvals.AgentState{State: approvals.AgentAttached, Since: t.at}, t.owner(recorded)
 	if recorded.revision > 0 {
 		state = approvals.AgentState{State: recorded.State.State, Since: recorded.Since}
 	}
@@ -285,11 +285,20 @@ func stateOf(t *heldTurn, recorded stateRecord, p *processes) approvals.AgentSta
 		return state
 	}
 	if l, ended := p.life(owner); l == dead {
-		state = approvals.AgentState{State: approvals.AgentDetached, Since: ended}
-	} else if has := recorded.revision > 0; owner == p.self && t.local == nil && !t.left.IsZero() && (!has || slices.Contains(t.leftBy, recorded.Attachment)) {
-		state = approvals.AgentState{State: approvals.AgentDetached, Since: t.left}
+		return approvals.AgentState{State: approvals.AgentDetached, Since: ended}
+	}
+	if owner == p.self && t.leftSince(recorded) {
+		return approvals.AgentState{State: approvals.AgentDetached, Since: t.left}
 	}
 	return state
+}
+
+// leftSince reports whether the agent has left this process after the record of its attachment.
+func (t *heldTurn) leftSince(recorded stateRecord) bool {
+	if t.local != nil || t.left.IsZero() {
+		return false
+	}
+	return recorded.revision == 0 || slices.Contains(t.leftBy, recorded.Attachment)
 }
 
 // candidates returns the turns with a name in one of the maps, without those that ended
@@ -299,17 +308,17 @@ func (x *index) candidates(by map[string][]*heldTurn, name string, since time.Ti
 	defer x.mu.RUnlock()
 	for _, t := range by[name] {
 		recorded := x.states[t.key.ID]
-		if !present(t, recorded) && (!t.ended || !t.at.After(since)) {
+		if !t.isStored(recorded) && (!t.ended || !t.at.After(since)) {
 			continue
 		}
 		c := Candidate{ID: t.key.ID, Ended: t.ended, Created: t.at}
 		if !t.ended {
-			state := stateOf(t, recorded, x.processes)
+			state := t.state(recorded, x.processes)
 			c.State, c.Since, c.revision = state.State, state.Since, recorded.revision
 			if state.State == approvals.AgentAttached {
 				own := t.opening || t.local.hasLeft()
 				c.Unsure = own || t.local == nil
-				c.Unrecorded = own || x.processes.unrecorded(ownerOf(t, recorded), c.ID)
+				c.Unrecorded = own || x.processes.unrecorded(t.owner(recorded), c.ID)
 			}
 		}
 		all = append(all, c)
@@ -325,7 +334,7 @@ func (x *index) count() map[approvals.AttachState]int {
 	n := map[approvals.AttachState]int{}
 	for _, t := range x.turns {
 		if !t.ended {
-			n[stateOf(t, x.states[t.key.ID], x.processes).State]++
+			n[t.state(x.states[t.key.ID], x.processes).State]++
 		}
 	}
 	return n

@@ -12,7 +12,7 @@ func (k *Keeper) keepLease(ctx context.Context) error {
 	ticker := time.NewTicker(leaseRenewal)
 	defer ticker.Stop()
 	for {
-		if err := k.leases.Renew(ctx, k.owner, unrecorded(k.index, k.now().Add(-2*leaseRenewal))); err == nil {
+		if err := k.leases.Renew(ctx, k.owner, k.index.unrecorded(k.now().Add(-2*leaseRenewal))); err == nil {
 			k.processes.renewedOwn()
 		} else if ctx.Err() == nil {
 			k.log.Warn("failed to renew the lease of this process; its held turns may go to other replicas", "error", err)
@@ -35,12 +35,12 @@ const maxUnrecorded = 10_000
 
 // unrecorded returns turns of this process whose agents may have left without a record of it
 // since a time: people are not asked yet, or the record cannot be written.
-func unrecorded(x *index, since time.Time) (ids []string) {
+func (x *index) unrecorded(since time.Time) (ids []string) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for id, t := range x.turns {
 		recorded := x.states[id]
-		own := !t.ended && ownerOf(t, recorded) == x.processes.self && (recorded.revision == 0 || recorded.State.State == approvals.AgentAttached)
+		own := !t.ended && t.owner(recorded) == x.processes.self && (recorded.revision == 0 || recorded.State.State == approvals.AgentAttached)
 		opening := t.opening && t.at.Before(since)
 		left := t.local == nil && !t.left.IsZero() && t.left.Before(since)
 		if own && (opening || left || t.local.hasLeft()) && len(ids) < maxUnrecorded {

@@ -104,7 +104,7 @@ func (l *look) stepOfStored() step {
 	pending, decided := l.requests.state(l.turn.key.ID)
 	has := l.recorded.revision > 0
 	left := has && l.recorded.State.State != approvals.AgentAttached
-	state := stateOf(l.turn, l.recorded, l.processes)
+	state := l.turn.state(l.recorded, l.processes)
 	since := state.Since // of the time after which it is an orphan
 	if state.State == approvals.AgentParked && decided.After(since) {
 		since = decided

@@ -162,11 +162,11 @@ func TestUnrecordedTurns(t *testing.T) {
 	}
 	x.applyState(State{ID: "detached", State: approvals.AgentDetached, Owner: "me", Attachment: "detached"}, 1)
 	x.applyState(State{ID: "taken", State: approvals.AgentAttached, Owner: "other", Attachment: "x"}, 2)
-	got := unrecorded(x, start.Add(time.Second))
+	got := x.unrecorded(start.Add(time.Second))
 	if slices.Sort(got); !slices.Equal(got, []string{"busy", "left", "opening"}) {
 		t.Errorf("unrecorded turns %v", got)
 	}
-	if got := unrecorded(x, start); !slices.Equal(got, []string{"busy"}) {
+	if got := x.unrecorded(start); !slices.Equal(got, []string{"busy"}) {
 		t.Errorf("turns that have just been opened: %v", got)
 	}
 }

@@ -27,7 +27,7 @@ func Parsed(p *policy.Policy, from Origin, c intercept.Call) []*policy.Parsed {
 	inner, _ := wrapped.Calls(c)
 	var all []*policy.Parsed
 	for _, one := range append(inner, c) {
-		all = append(all, policy.ParseCall(p, from.call(one)))
+		all = append(all, p.ParseCall(from.call(one)))
 	}
 	return all
 }

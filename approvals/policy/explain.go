@@ -42,7 +42,7 @@ func (p *Policy) Explain(c Call) Explanation {
 		return explainQuestion(c, why)
 	}
 	c.Secrets = handles.Names(c.Arguments, c.FreeText)
-	verdict, evaluation := judged(p, c)
+	verdict, evaluation := p.judged(c)
 	x := &explainer{evaluation, evaluation.c}
 	if verdict.Action != Ask {
 		verdict.Effects = evaluation.effects()

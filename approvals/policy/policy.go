@@ -77,7 +77,7 @@ func (p *Policy) Protect(folder string, files ...string) *Policy {
 
 // Judge returns the verdict on a call.
 func (p *Policy) Judge(c Call) Verdict {
-	v, _ := judged(p, c)
+	v, _ := p.judged(c)
 	return v
 }
 

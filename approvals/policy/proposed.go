@@ -12,7 +12,7 @@ import (
 )
 
 // Allowing returns a policy with one more rule, which allows what a pattern covers.
-func Allowing(p *Policy, pattern string) (*Policy, error) {
+func (p *Policy) Allowing(pattern string) (*Policy, error) {
 	rules, err := p.rules.Allowing(pattern)
 	if err != nil {
 		return nil, fmt.Errorf("%q %w", pattern, err)
@@ -47,9 +47,9 @@ type Parsed struct {
 }
 
 // ParseCall reads a call as a policy does.
-func ParseCall(p *Policy, c Call) *Parsed {
+func (p *Policy) ParseCall(c Call) *Parsed {
 	parsed := &Parsed{e: p.evaluate(c)}
-	if straight := straightened(parsed.e); straight != nil {
+	if straight := parsed.e.straightened(); straight != nil {
 		parsed.straight = &Parsed{e: straight}
 	}
 	return parsed

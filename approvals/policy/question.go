@@ -9,7 +9,6 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
-	"github.com/heldcall/heldcall/approvals/policy/suggest"
 )
 
 // question makes the verdict on one call.
@@ -91,7 +90,7 @@ func (q *question) ask(by rule.Basis) Verdict {
 	v.RequiredApprovals = 1
 	v.AllowRemember = len(q.c.Doubts) == 0
 	v.Window = q.e.policy.Workspace() != nil
-	v.Suggested = suggest.For(q.c, q.suggestFolders)
+	v.Suggested = suggestedPatterns(q.c, q.suggestFolders)
 	v.Commands = firstOf(q.c.ShownCommands())
 	if q.c.Ambiguity != "" && len(q.c.Doubts) == 0 {
 		v.Flags = append(v.Flags, q.c.Ambiguity)

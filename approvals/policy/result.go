@@ -74,7 +74,7 @@ func (p *Policy) JudgeResult(r Result) *ResultVerdict {
 		return &v
 	}
 	if _, exempt := e.findAllow(rules.Allow); !exempt || known == nil {
-		redact(&v, matching(rules.Redact, known, r.Texts), r.Texts)
+		v.redact(matching(rules.Redact, known, r.Texts), r.Texts)
 	}
 	if asking := matching(rules.Ask, known, r.Texts); len(asking) > 0 {
 		v.ask(e, asking)
@@ -136,7 +136,7 @@ func contains(detectors []*detect.Detector, texts []string) bool {
 }
 
 // redact replaces what the rules of patterns find.
-func redact(v *ResultVerdict, by []*rule.Pattern, texts []string) {
+func (v *ResultVerdict) redact(by []*rule.Pattern, texts []string) {
 	var found []detect.Span
 	var places []string
 	for i, p := range by {

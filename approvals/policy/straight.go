@@ -9,7 +9,7 @@ import (
 )
 
 // judged returns the verdict on a call, and the evaluation from which it follows.
-func judged(p *Policy, c Call) (Verdict, *evaluation) {
+func (p *Policy) judged(c Call) (Verdict, *evaluation) {
 	q := newQuestion(p.evaluate(c))
 	v := q.rewritten(q.askAboutSecrets(q.judge()))
 	v.Limits = q.e.limits(&v)
@@ -29,11 +29,11 @@ func (q *question) straightLine(v *Verdict) *evaluation {
 	if v.Action != Ask || !v.ByDefault {
 		return nil
 	}
-	return straightened(q.e)
+	return q.e.straightened()
 }
 
 // straightened is [question.straightLine] for an evaluation of a call that no rule covers.
-func straightened(e *evaluation) *evaluation {
+func (e *evaluation) straightened() *evaluation {
 	if len(e.c.Doubts) > 0 || len(e.c.Call.Secrets) > 0 || !e.c.AnyScript(mayChange) {
 		return nil
 	}

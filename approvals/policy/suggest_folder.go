@@ -10,7 +10,6 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
-	"github.com/heldcall/heldcall/approvals/policy/suggest"
 )
 
 // runLater are files that programs run later, unasked. A folder is suggested for a tool that writes only
@@ -55,7 +54,7 @@ var systemFolders = strings.Fields("bin boot dev etc lib lib64 proc root run sbi
 func (q *question) mayOpen(file match.Location, folder string) bool {
 	lower := match.FoldCase(folder)
 	switch {
-	case file.Up > 0 || strings.Contains(folder, "*") || len(folder) > suggest.MaxPattern || match.Visible(folder) != folder:
+	case file.Up > 0 || strings.Contains(folder, "*") || len(folder) > maxPattern || match.Visible(folder) != folder:
 		return false
 	case (strings.HasPrefix(lower, ".") && folder != ".") || strings.Contains(lower, "/."):
 		return false // settings of programs

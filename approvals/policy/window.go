@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy/effects"
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
@@ -18,7 +17,7 @@ func (q *question) throughWindow(v Verdict) Verdict {
 	c := q.c.Call
 	w := q.e.window()
 	switch {
-	case w == nil, v.Risk == approvals.RiskCritical, !effects.Contained(v.Effects), !q.c.Places.Within():
+	case w == nil, v.Risk == approvals.RiskCritical, !contained(v.Effects), !q.c.Places.Within():
 	case c.Tainted, c.Fixed, len(c.Secrets) > 0: // of others, elsewhere, or with the value of a secret
 	case q.denied.match != match.No, q.c.Tool != nil && q.c.Tool.Fallback == Ask:
 	case q.e.policy.rules.Rewrite.AnyFor(c.Tool, q.c.Kind): // what would run is another call

@@ -45,7 +45,7 @@ func (s *Store) startServer(o Options) error {
 
 // serveConsumers answers the clients of the server: see [embedded.ServeConsumers].
 func (l *localServer) serveConsumers() (err error) {
-	l.consumers, err = embedded.ServeConsumers(l.Server, l.backend.Conn, l.backend.Log)
+	l.consumers, err = l.Server.ServeConsumers(l.backend.Conn, l.backend.Log)
 	return err
 }
 

@@ -42,7 +42,7 @@ func (g *pendingGate) LastSeq(context.Context) (uint64, error) { return 1, nil }
 
 func (g *pendingGate) Subscribe(ctx context.Context, _ uint64) iter.Seq2[approvals.Event, error] {
 	return func(yield func(approvals.Event, error) bool) {
-		required := approvals.RequiredEvent(&g.request)
+		required := g.request.RequiredEvent()
 		required.Seq = 1
 		if yield(required, nil) {
 			<-ctx.Done()

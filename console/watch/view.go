@@ -107,7 +107,7 @@ func expiry(r *approvals.Request, left string) string {
 	if r.OnTimeout == approvals.OnTimeoutApprove {
 		return approvals.WordsFor(r.Kind).Automatic + " in " + left
 	}
-	return "expires in " + left + " (" + approvals.IfExpired(r) + ")"
+	return "expires in " + left + " (" + r.IfExpired() + ")"
 }
 
 // row is one line of the list. Its parts are safe for a terminal.

@@ -44,18 +44,18 @@ const maxNested = 4
 // first.
 func views(text []byte) iter.Seq[*view] {
 	return func(yield func(*view) bool) {
-		for v := range unnested(&view{text: text}) {
+		for v := range (&view{text: text}).unnested() {
 			if !yield(v) {
 				return
 			}
-			if bytes.IndexByte(v.text, '%') >= 0 && !yield(unescaped(v, '%')) {
+			if bytes.IndexByte(v.text, '%') >= 0 && !yield(v.unescaped('%')) {
 				return
 			}
 		}
 		if !bytes.Contains(text, []byte("%5C")) && !bytes.Contains(text, []byte("%5c")) { // a backslash
 			return
 		}
-		for v := range unnested(unescaped(&view{text: text}, '%')) {
+		for v := range (&view{text: text}).unescaped('%').unnested() {
 			if !yield(v) {
 				return
 			}
@@ -64,30 +64,30 @@ func views(text []byte) iter.Seq[*view] {
 }
 
 // unnested returns a view and what it is without its JSON escapes, from none to all levels.
-func unnested(v *view) iter.Seq[*view] {
+func (v *view) unnested() iter.Seq[*view] {
 	return func(yield func(*view) bool) {
 		for level := 0; yield(v) && level < maxNested && bytes.IndexByte(v.text, '\\') >= 0; level++ {
-			v = unescaped(v, '\\')
+			v = v.unescaped('\\')
 		}
 	}
 }
 
 // unescaped returns a view without the escapes that begin with a byte: \ for those of
 // JSON strings, % for those of URLs.
-func unescaped(parent *view, escape byte) *view {
-	text := parent.text
-	v := &view{text: make([]byte, 0, len(text)), parent: parent, places: make([]place, 0, bytes.Count(text, []byte{escape}))}
+func (v *view) unescaped(escape byte) *view {
+	text := v.text
+	inner := &view{text: make([]byte, 0, len(text)), parent: v, places: make([]place, 0, bytes.Count(text, []byte{escape}))}
 	for from := 0; ; {
 		i := bytes.IndexByte(text[from:], escape)
 		if i < 0 {
-			v.text = append(v.text, text[from:]...)
-			return v
+			inner.text = append(inner.text, text[from:]...)
+			return inner
 		}
-		v.text = append(v.text, text[from:from+i]...)
+		inner.text = append(inner.text, text[from:from+i]...)
 		var n int
-		v.text, n = appendUnescaped(v.text, text[from+i:])
+		inner.text, n = appendUnescaped(inner.text, text[from+i:])
 		from += i + n
-		v.places = append(v.places, place{len(v.text), from})
+		inner.places = append(inner.places, place{len(inner.text), from})
 	}
 }
 

@@ -86,7 +86,7 @@ func stillAsks(c *candidate, all []*candidate) string {
 // this policy is left out, as it allows nothing there.
 func allowing(p *policy.Policy, all []*candidate) *policy.Policy {
 	for _, c := range all {
-		if next, err := policy.Allowing(p, c.pattern); err == nil {
+		if next, err := p.Allowing(c.pattern); err == nil {
 			p = next
 		}
 	}

@@ -64,7 +64,7 @@ func TestVerdictWith(t *testing.T) {
 				ToolName: c.tool, Arguments: arguments, CreatedAt: time.Unix(int64(i), 0), Rule: "default",
 				Decisions: []approvals.Decision{{RequestID: fmt.Sprint("R", i), Action: approvals.ActionApprove, ReviewerID: "rob"}},
 			}
-			for _, e := range approvals.RequestEvents(&r) {
+			for _, e := range r.Events() {
 				l.Take(&e)
 			}
 		}

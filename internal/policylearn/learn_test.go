@@ -53,17 +53,17 @@ func (d decided) events(i int) []approvals.Event {
 	decision := approvals.Decision{RequestID: r.ID, Action: approvals.Action(d.fate), ReviewerID: "rob", DecidedAt: r.CreatedAt}
 	switch d.fate {
 	case "pending":
-		return approvals.RequestEvents(&r)
+		return r.Events()
 	case "expired":
 		r.Status = approvals.StatusExpired
-		return approvals.RequestEvents(&r)
+		return r.Events()
 	case "silence":
 		decision.Action, decision.ReviewerID = approvals.ActionApprove, approvals.ReviewerTimeout
 	case "modify_args":
 		decision.ModifiedArgs = json.RawMessage(`{"command":"ls"}`)
 	}
 	r.Decisions = []approvals.Decision{decision}
-	return approvals.RequestEvents(&r)
+	return r.Events()
 }
 
 func all(lists ...[]decided) (joined []decided) {

@@ -104,7 +104,7 @@ func Request(r *approvals.Request, now time.Time) string {
 	if r.Details.RawArguments != "" {
 		page.WriteString("Arguments as the model wrote them\n  " + Indent(sanitize.Lines(r.Details.RawArguments), 2) + "\n")
 	}
-	line("Answer", approvals.AnswerText(r))
+	line("Answer", r.AnswerText())
 	for _, d := range r.Decisions {
 		line("Decision", Decision(&d))
 		if d.ModifiedArgs != nil {
@@ -136,7 +136,7 @@ func Decided(w io.Writer, request *approvals.Request) error {
 		arguments = last.ModifiedArgs
 	}
 	about := sanitize.Spaces(sanitize.JSON(CompactJSON(arguments)))
-	if answer := approvals.AnswerText(request); answer != "" {
+	if answer := request.AnswerText(); answer != "" {
 		about = sanitize.Line(answer)
 	}
 	stands := string(request.Status)
@@ -167,7 +167,7 @@ func statusText(r *approvals.Request, now time.Time) string {
 		return Join(": ", string(r.Status), r.WhyCancelled())
 	}
 	words := approvals.WordsFor(r.Kind)
-	then := fmt.Sprintf("expires in %s (%s)", humanize.Left(r.ExpiresAt.Sub(now)), approvals.IfExpired(r))
+	then := fmt.Sprintf("expires in %s (%s)", humanize.Left(r.ExpiresAt.Sub(now)), r.IfExpired())
 	if r.OnTimeout == approvals.OnTimeoutApprove {
 		then = fmt.Sprintf("%s in %s", words.Automatic, humanize.Left(r.ExpiresAt.Sub(now)))
 	}

@@ -64,7 +64,7 @@ func Request(nth int) approvals.Request {
 func Delivery(requests ...approvals.Request) notify.Delivery {
 	d := notify.Delivery{ID: "card-1", Requests: requests, Since: requests[0].CreatedAt}
 	for i := range requests {
-		d.Events = append(d.Events, approvals.RequiredEvent(&requests[i]))
+		d.Events = append(d.Events, requests[i].RequiredEvent())
 	}
 	return d
 }

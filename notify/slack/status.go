@@ -148,7 +148,7 @@ func by(r *approvals.Request) string {
 		text += " over " + over
 	}
 	if r.Status == approvals.StatusAnswered {
-		answer, _ := word(approvals.AnswerText(r), maxText)
+		answer, _ := word(r.AnswerText(), maxText)
 		text += ": " + answer
 	}
 	if d.Note != "" {

@@ -291,7 +291,7 @@ func TestAMessageCarriesALinkForWhatWaits(t *testing.T) {
 	r := newReceiver(t, l)
 	q := s.ask(nil)
 	link := s.link(l, q)
-	e := approvals.RequiredEvent(&q)
+	e := q.RequiredEvent()
 	body, err := r.channel.body(t.Context(), e, q)
 	if err != nil || !strings.Contains(string(body), `"decide_url":"https://heldcall.example`+link+`"`) || !strings.Contains(string(body), "https://heldcall.example/#/") {
 		t.Errorf("%s: %v", body, err)

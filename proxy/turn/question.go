@@ -23,7 +23,7 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 	q.SuggestedPatterns, q.AllowRemember, q.RememberScopes = j.verdict.Suggested, j.verdict.AllowRemember, j.verdict.RememberScopes
 	q.Effects = j.verdict.Effects
 	q.Details.Confirm = j.verdict.Confirmation(j.call.Name)
-	q.Details.Window = j.verdict.Window && approvals.PermitsWindow(&q)
+	q.Details.Window = j.verdict.Window && q.PermitsWindow()
 	q.Context.AssistantText = results.Excerpt(c.Redact(answer.Text()))
 	q.Details.Flags = slices.Concat(j.call.Flags, q.Details.Flags)
 	q.Details.Commands, q.Details.Policy = j.verdict.Commands, j.policy

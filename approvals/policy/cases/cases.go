@@ -137,7 +137,7 @@ func (r *caseReader) oneCase(n *yaml.Node, path string, one given) Case {
 		{Name: "given", Read: func(n *yaml.Node, path string) { r.given(n, path, &one) }},
 		{Name: "expect", Read: resource.SetOneOf(&r.Reader, &c.Expect, policy.Ask, policy.Allow, policy.Deny, policy.Redact)},
 		{Name: "rule", Read: r.SetText(&c.Rule)},
-		{Name: "reads", Read: setOptional(r, &c.Reads)},
+		{Name: "reads", Read: r.setOptional(&c.Reads)},
 		{Name: "why", Read: r.SetText(&c.Why)},
 	})
 	if n.Kind == yaml.MappingNode && c.Expect == "" && len(r.Errors) == 0 {
@@ -178,14 +178,14 @@ func (r *caseReader) given(n *yaml.Node, path string, one *given) {
 		{Name: "run", Read: r.SetText(&one.call.Run)},
 		{Name: "tainted", Read: r.SetBool(&one.call.Tainted)},
 		{Name: "workdir", Read: r.SetText(&one.folder)},
-		{Name: "result", Read: setOptional(r, &one.result)},
+		{Name: "result", Read: r.setOptional(&one.result)},
 		{Name: "model", Read: r.SetText(&one.call.Model)},
 		{Name: "dialect", Read: r.SetText(&one.call.Dialect)},
 	})
 }
 
 // setOptional returns a function that reads a text, which may be empty.
-func setOptional(r *caseReader, to **string) func(*yaml.Node, string) {
+func (r *caseReader) setOptional(to **string) func(*yaml.Node, string) {
 	return func(n *yaml.Node, path string) {
 		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
 			r.Fail(n, path, "must be a text, and is %s: quote it", strictyaml.Describe(n))

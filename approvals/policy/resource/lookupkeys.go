@@ -18,7 +18,7 @@ type Keys struct {
 const usualKeys = 8
 
 // lookupKeys returns the keys of a call, for deny and ask patterns and for allow patterns.
-func lookupKeys(c *ParsedCall) Keys {
+func (c *ParsedCall) lookupKeys() Keys {
 	k := Keys{Texts: make([]string, 0, usualKeys), Any: c.Ambiguity != "" || c.IsTree() || len(c.Candidates) == 0}
 	for i := range c.Candidates {
 		k.add(c.Kind, &c.Candidates[i])

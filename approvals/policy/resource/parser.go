@@ -39,7 +39,7 @@ func Parse(call Call, known *Known, rules Rules) *ParsedCall {
 	if c.Tool != nil && len(c.Doubts) == 0 {
 		c.Tool = c.Tool.forArguments(p.members)
 	}
-	c.Keys = lookupKeys(c)
+	c.Keys = c.lookupKeys()
 	return c
 }
 

@@ -277,7 +277,7 @@ func (c *ParsedCall) SecretWords(of *shell.Command) []int {
 	for i := range of.Words {
 		switch {
 		case i == 0:
-		case i > maxSecretWords, i != pattern && c.mayShowSecret(of, i, searches), shell.SelectsNames(of) && c.isSecretWord(expressionSigns.Replace(of.Words[i]), false):
+		case i > maxSecretWords, i != pattern && c.mayShowSecret(of, i, searches), of.SelectsNames() && c.isSecretWord(expressionSigns.Replace(of.Words[i]), false):
 			found = append(found, i)
 		}
 		if i > maxSecretWords {

@@ -47,13 +47,13 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 		}},
 		{Name: "tools", Read: func(n *yaml.Node, _ string) { tools = n }},
 		{Name: "rules", Read: func(n *yaml.Node, _ string) { rules = n }},
-		{Name: "questions", Read: func(n *yaml.Node, path string) { readQuestions(r, n, path, &p.Questions) }},
+		{Name: "questions", Read: func(n *yaml.Node, path string) { r.readQuestions(n, path, &p.Questions) }},
 		{Name: "secrets", Read: func(n *yaml.Node, _ string) { secrets = n }},
 		{Name: "hosted_tools", Read: func(n *yaml.Node, path string) { r.hostedTools(n, path, &p.Hosted) }},
 		{Name: "hosted_mcp", Read: resource.SetOneOf(&r.Reader, &p.Hosted.mcp, resource.Ask, resource.Allow)},
 		{Name: "results", Read: func(n *yaml.Node, _ string) { results = n }},
 		{Name: "taint", Read: func(n *yaml.Node, _ string) { taint = n }},
-		{Name: "workspace", Read: func(n *yaml.Node, path string) { readWorkspace(r, n, path, &p.Known) }},
+		{Name: "workspace", Read: func(n *yaml.Node, path string) { r.readWorkspace(n, path, &p.Known) }},
 	}, "denial", "grants", "limit", "limits", "mode")
 	if p.fallback != "" {
 		p.Known.Profiles = p.Known.Profiles.Without()
@@ -64,7 +64,7 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 		p.Known.Join()
 	}
 	if secrets != nil {
-		readSecrets(r, secrets, "secrets", p)
+		r.readSecrets(secrets, "secrets", p)
 	}
 	var lists lists
 	if rules != nil && !isEmpty(rules) { // after tools and profiles, which determine what the patterns' arguments are
@@ -75,7 +75,7 @@ func (r *reader) policy(root *yaml.Node, p *Set) {
 	}
 	p.Deny, p.Ask, p.Allow, p.Rewrite = NewIndex(lists.deny), NewIndex(lists.ask), NewAllowIndex(lists.allow), NewIndex(lists.rewrite)
 	p.Limited = newLimited(&lists)
-	readResults(r, results, taint, p)
+	r.readResults(results, taint, p)
 }
 
 func isEmpty(n *yaml.Node) bool {
@@ -83,7 +83,7 @@ func isEmpty(n *yaml.Node) bool {
 }
 
 // readWorkspace reads the folders in which agents work. The policy itself is never inside.
-func readWorkspace(r *reader, n *yaml.Node, path string, known *resource.Known) {
+func (r *reader) readWorkspace(n *yaml.Node, path string, known *resource.Known) {
 	file, err := filepath.Abs(r.File)
 	if err != nil {
 		r.Fail(n, path, "is relative to a folder that cannot be found: %s", err)

@@ -31,7 +31,7 @@ func (r *reader) rule(n *yaml.Node, path string, in *Set, to *lists) {
 	}
 	rr.checkLimit(strictyaml.Join(path, "limit"))
 	rr.checkEscalation(strictyaml.Join(path, "escalate"))
-	checkPasskey(rr, n, strictyaml.Join(path, "remember"))
+	rr.checkPasskey(n, strictyaml.Join(path, "remember"))
 	for _, s := range rr.only {
 		if !rr.found[s.list] && !(s.list == &to.ask && rr.asksBeyond()) {
 			r.Fail(&yaml.Node{Line: s.line}, s.path, "has no effect: the rule has no %s list", s.name)
@@ -61,7 +61,7 @@ func (r *ruleReader) keys() []strictyaml.Key {
 			where := r.OneOf(n, path, []string{"workspace", "scratch"})
 			one.Within, one.Scratch = where != "", where == "scratch"
 		})},
-		{Name: "does", Read: r.about(&r.to.allow, "allow", func(n *yaml.Node, path string) { one.Does = readClasses(r.reader, n, path) })},
+		{Name: "does", Read: r.about(&r.to.allow, "allow", func(n *yaml.Node, path string) { one.Does = r.reader.readClasses(n, path) })},
 		{Name: "when", Read: func(n *yaml.Node, path string) { one.When = r.condition(n, path) }},
 		{Name: "limit", Read: r.limit},
 		{Name: "reason", Read: r.SetText(&one.Reason)},
@@ -94,14 +94,14 @@ func (r *ruleReader) keys() []strictyaml.Key {
 }
 
 // checkPasskey refuses a rule that asks for a passkey and lets grants override it.
-func checkPasskey(r *ruleReader, n *yaml.Node, path string) {
+func (r *ruleReader) checkPasskey(n *yaml.Node, path string) {
 	if r.one.Passkey && r.one.GrantOverrides {
 		r.Fail(n, path, "cannot be used with confirm: passkey: a grant would let calls pass without the passkey")
 	}
 }
 
 // readClasses reads what the commands of a rule do.
-func readClasses(r *reader, n *yaml.Node, path string) []programs.Class {
+func (r *reader) readClasses(n *yaml.Node, path string) []programs.Class {
 	var known []string
 	for _, class := range programs.Classes() {
 		known = append(known, string(class))

@@ -17,7 +17,7 @@ type Questions struct {
 	Always bool     // also to agents that offer the model no tools
 }
 
-func readQuestions(r *reader, n *yaml.Node, path string, to *Questions) {
+func (r *reader) readQuestions(n *yaml.Node, path string, to *Questions) {
 	known := questions.Offers()
 	var named []string
 	r.Mapping(n, path, []strictyaml.Key{

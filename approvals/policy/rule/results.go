@@ -28,10 +28,10 @@ func (r *Results) Any() bool {
 var resultSettings = []string{"deny", "ask", "allow", "match", "reason", "risk", "timeout", "on_timeout", "reviewers", "escalate", "required_approvals"}
 
 // readResults reads the rules about results, and the patterns of results that taint a run.
-func readResults(r *reader, rules, taint *yaml.Node, in *Set) {
+func (r *reader) readResults(rules, taint *yaml.Node, in *Set) {
 	var found lists
 	if rules != nil && !isEmpty(rules) {
-		r.List(rules, "results", "rules", func(n *yaml.Node, path string) { resultRule(r, n, path, in, &found) })
+		r.List(rules, "results", "rules", func(n *yaml.Node, path string) { r.readResult(n, path, in, &found) })
 	}
 	if taint != nil && !isEmpty(taint) {
 		r.patterns(taint, "taint", &Rule{}, in, false, &found.taint)
@@ -42,13 +42,13 @@ func readResults(r *reader, rules, taint *yaml.Node, in *Set) {
 	in.Results = Results{found.deny, found.ask, found.redact, NewAllowIndex(found.allow), found.taint}
 }
 
-func resultRule(r *reader, n *yaml.Node, path string, in *Set, to *lists) {
+func (r *reader) readResult(n *yaml.Node, path string, in *Set, to *lists) {
 	before := len(r.Errors)
 	rr := &ruleReader{reader: r, in: in, one: &Rule{}, to: to, found: map[*[]*Pattern]bool{}}
 	keys := slices.DeleteFunc(rr.keys(), func(k strictyaml.Key) bool { return !slices.Contains(resultSettings, k.Name) })
 	r.Mapping(n, path, append(keys,
 		strictyaml.Key{Name: "redact", Read: rr.patternList(&to.redact, false)},
-		strictyaml.Key{Name: "contains", Read: func(n *yaml.Node, path string) { rr.one.Contains = detectors(r, n, path) }},
+		strictyaml.Key{Name: "contains", Read: func(n *yaml.Node, path string) { rr.one.Contains = r.readDetectors(n, path) }},
 	))
 	for _, read := range rr.later {
 		read()
@@ -74,8 +74,8 @@ func resultRule(r *reader, n *yaml.Node, path string, in *Set, to *lists) {
 	}
 }
 
-// detectors reads the regular expressions and the names of detectors of a rule.
-func detectors(r *reader, n *yaml.Node, path string) (found []*detect.Detector) {
+// readDetectors reads the regular expressions and the names of detectors of a rule.
+func (r *reader) readDetectors(n *yaml.Node, path string) (found []*detect.Detector) {
 	r.List(n, path, "regular expressions", func(item *yaml.Node, path string) {
 		text, ok := r.Text(item, path)
 		if !ok {

@@ -15,7 +15,7 @@ import (
 var secretName = regexp.MustCompile("^" + mask.Name + "$")
 
 // readSecrets reads which calls get the value of a secret without a reviewer's consent.
-func readSecrets(r *reader, n *yaml.Node, path string, in *Set) {
+func (r *reader) readSecrets(n *yaml.Node, path string, in *Set) {
 	lists := map[string][]*Pattern{}
 	r.List(n, path, "secrets", func(n *yaml.Node, path string) {
 		var name string

@@ -53,7 +53,7 @@ func NewAllowPattern(text string) (*AllowPattern, error) {
 
 // Suggest returns the argument of the allow pattern of the first n words of a command, open to any operands if it is
 // open, or "" if that does not cover the command.
-func Suggest(c *Command, t *Programs, n int, open bool) string {
+func (c *Command) Suggest(t *Programs, n int, open bool) string {
 	text, literal := c.source.literal, c.source.literal != ""
 	if !literal || n < len(c.Words) {
 		text = QuoteWords(c.Words[:n])

@@ -40,7 +40,7 @@ func (t *Programs) Insert(src string, from, to int, text string) (string, error)
 	}
 	out := src[:from] + quoted + src[to:]
 	after, err := t.shapeOf(out, "")
-	if err != nil || strings.ReplaceAll(before.String(), marker, text) != after.String() || !sameWords(t.Parse(marked), t.Parse(out), marker, text) {
+	if err != nil || strings.ReplaceAll(before.String(), marker, text) != after.String() || !t.Parse(marked).sameWords(t.Parse(out), marker, text) {
 		return "", errors.New("the value would change the commands that run")
 	}
 	return out, nil
@@ -66,7 +66,7 @@ func (t *Programs) InsertWord(argv []string, i, from, to int, text string) (stri
 	words[i] = argv[i][:from] + marker + argv[i][to:]
 	before := t.ParseArgv(words)
 	words[i] = argv[i][:from] + text + argv[i][to:]
-	if after := t.ParseArgv(words); strings.Contains(strings.Join(argv, " ")+text, marker) || (from == 0 && text[0] == '-') || !sameWords(before, after, marker, text) {
+	if after := t.ParseArgv(words); strings.Contains(strings.Join(argv, " ")+text, marker) || (from == 0 && text[0] == '-') || !before.sameWords(after, marker, text) {
 		return "", errors.New("the value would change the commands that run")
 	}
 	return words[i], nil
@@ -74,8 +74,8 @@ func (t *Programs) InsertWord(argv []string, i, from, to int, text string) (stri
 
 // sameWords reports whether two scripts run the same commands, at any depth, if a marker in
 // the first is replaced by a text.
-func sameWords(before, after *Script, marker, text string) bool {
-	return before.Problem == after.Problem && slices.EqualFunc(before.All, after.All, func(a, b *Command) bool {
+func (s *Script) sameWords(after *Script, marker, text string) bool {
+	return s.Problem == after.Problem && slices.EqualFunc(s.All, after.All, func(a, b *Command) bool {
 		return slices.EqualFunc(a.Words, b.Words, func(x, y string) bool { return strings.ReplaceAll(x, marker, text) == y })
 	})
 }

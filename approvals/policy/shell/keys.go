@@ -2,8 +2,6 @@ package shell
 
 import (
 	"strings"
-
-	"github.com/heldcall/heldcall/approvals/policy/shell/loosetext"
 )
 
 // maxKeyWords is how many words of a command it is looked up by.
@@ -55,7 +53,7 @@ func (s *Script) AppendKeys(keys []string, source string) (_ []string, all bool)
 func appendMentioned(keys, texts []string, all bool) ([]string, bool) {
 	for _, text := range texts {
 		var complete bool
-		keys, complete = loosetext.AppendNames(keys, text)
+		keys, complete = appendNames(keys, text)
 		all = all && complete
 	}
 	return keys, all
@@ -63,12 +61,12 @@ func appendMentioned(keys, texts []string, all bool) ([]string, bool) {
 
 // mayRunAnything reports whether the words of a command leave open which command it runs.
 func (c *Command) mayRunAnything() bool {
-	return c.opaque || (c.kind.runsOthers && !c.complete) || strings.Contains(loosetext.FirstWord(c.opens[0]), unknown)
+	return c.opaque || (c.kind.runsOthers && !c.complete) || strings.Contains(firstWord(c.opens[0]), unknown)
 }
 
 // appendFirst adds the first word of a text, whole and up to a colon.
 func appendFirst(keys []string, text string) []string {
-	first := loosetext.FirstWord(text)
+	first := firstWord(text)
 	keys = append(keys, first)
 	if before, _, colon := strings.Cut(first, ":"); colon {
 		keys = append(keys, before)

@@ -7,7 +7,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/shell/loosetext"
 	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
@@ -34,10 +33,10 @@ func NewPattern(text string) *Pattern {
 		joined: len(prefix) < len(text) && !strings.HasSuffix(prefix, ":"),
 	}
 	g.open = g.joined && !strings.HasSuffix(prefix, " ")
-	g.core = loosetext.Spaced(match.FoldCase(g.prefix))
-	g.loose = match.NewGlob(strings.TrimRight(strings.TrimSuffix(loosetext.Spaced(match.FoldCase(text)), ":*"), " *") + "*")
+	g.core = spaced(match.FoldCase(g.prefix))
+	g.loose = match.NewGlob(strings.TrimRight(strings.TrimSuffix(spaced(match.FoldCase(text)), ":*"), " *") + "*")
 	g.words = newWordsGlob(text)
-	if first := strings.TrimSuffix(loosetext.FirstWord(text), ":*"); !strings.Contains(first, "*") {
+	if first := strings.TrimSuffix(firstWord(text), ":*"); !strings.Contains(first, "*") {
 		g.Key = match.FoldCase(first)
 	}
 	return g
@@ -74,7 +73,7 @@ func (g *Pattern) mayMatch(c *Command) bool {
 	if g.words.match(c) == match.Maybe || slices.ContainsFunc(c.mentions, g.namedIn) {
 		return true
 	}
-	return c.opaque || (c.kind.runsOthers && !c.complete && (c.fromElsewhere() || obscure(c) || g.core == ""))
+	return c.opaque || (c.kind.runsOthers && !c.complete && (c.fromElsewhere() || c.obscure() || g.core == ""))
 }
 
 // mayBegin reports whether a text that begins like this may match.
@@ -89,7 +88,7 @@ func (c *Command) fromElsewhere() bool {
 }
 
 // obscure reports whether another command may be hidden in a command's words.
-func obscure(c *Command) bool { return strings.ContainsAny(c.opens[0], unknown+"'\"\\$`") }
+func (c *Command) obscure() bool { return strings.ContainsAny(c.opens[0], unknown+"'\"\\$`") }
 
 // namedIn reports whether a loose text names the command of the pattern.
 func (g *Pattern) namedIn(text string) bool {
@@ -103,8 +102,8 @@ func (g *Pattern) namedIn(text string) bool {
 		}
 		i += j
 		rest := text[i+len(g.core):]
-		whole := g.open || loosetext.NameEnd(rest) == 0 || strings.HasPrefix(rest, ".exe")
-		if whole && loosetext.NameBegins(text, i) && g.loose.Match(text[i:]) {
+		whole := g.open || nameEnd(rest) == 0 || strings.HasPrefix(rest, ".exe")
+		if whole && nameBegins(text, i) && g.loose.Match(text[i:]) {
 			return true
 		}
 	}

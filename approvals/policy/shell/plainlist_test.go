@@ -66,7 +66,7 @@ func holdsLiteral(t *testing.T, commands []*Command) {
 	of := func(c *Command) []string {
 		texts := []string{c.Display()}
 		for n := range c.Words {
-			texts = append(texts, Suggest(c, known, n+1, false), Suggest(c, known, n+1, true))
+			texts = append(texts, c.Suggest(known, n+1, false), c.Suggest(known, n+1, true))
 		}
 		return texts
 	}

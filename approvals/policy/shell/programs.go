@@ -44,26 +44,26 @@ const unknown = quoting.Unknown
 
 type word = quoting.Word
 
-func straightener(t *Programs) *straightline.Reader {
+func (t *Programs) straightener() *straightline.Reader {
 	return &straightline.Reader{Parse: t.parseSource, Limit: MaxScript, OnlyLook: func(a *syntax.Assign) bool { return setsOnlyLook(&t.Variables, a) }}
 }
 
 // straightLine returns the straight line of a script, or the script if it has none.
-func straightLine(t *Programs, src string) string {
-	joined := joinLines(t, src)
+func (t *Programs) straightLine(src string) string {
+	joined := t.joinLines(src)
 	if scriptProblem(joined) != "" {
 		return src
 	}
-	if text, ok := straightener(t).Of(joined); ok {
+	if text, ok := t.straightener().Of(joined); ok {
 		return text
 	}
 	return src
 }
 
 // joinLines joins lines that a backslash continues: see [straightline.Reader.Join].
-func joinLines(t *Programs, src string) string {
+func (t *Programs) joinLines(src string) string {
 	if !strings.Contains(src, "\\\n") || len(src) > MaxScript || opened(src) > maxOpen || strings.Contains(src, unknown) {
 		return src
 	}
-	return straightener(t).Join(src)
+	return t.straightener().Join(src)
 }

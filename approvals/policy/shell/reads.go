@@ -7,7 +7,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/shell/loosetext"
 )
 
 // findMentions notes the words of a command that may name another one: all but its name, listed
@@ -20,7 +19,7 @@ func (c *Command) findMentions() {
 		}
 		if strings.HasPrefix(word, "--") {
 			name, value, _ := strings.Cut(strings.ToLower(word), "=")
-			if loosetext.NameEnd(name) == len(name) {
+			if nameEnd(name) == len(name) {
 				word = value
 			}
 		}
@@ -33,12 +32,12 @@ func (c *Command) findMentions() {
 // escapes are replaced as by printf.
 func appendLoose(texts []string, text string) []string {
 	text = match.FoldCase(text)
-	texts = append(texts, loosetext.Spaced(text))
+	texts = append(texts, spaced(text))
 	if strings.ContainsAny(text, "'\"\\") {
-		texts = append(texts, loosetext.Spaced(strings.NewReplacer("'", "", `"`, "", `\`, "").Replace(text)))
+		texts = append(texts, spaced(strings.NewReplacer("'", "", `"`, "", `\`, "").Replace(text)))
 	}
 	if strings.Contains(text, `\`) {
-		texts = append(texts, loosetext.Spaced(match.FoldCase(loosetext.WithoutEscapes(text))))
+		texts = append(texts, spaced(match.FoldCase(withoutEscapes(text))))
 	}
 	return texts
 }

@@ -89,7 +89,7 @@ type dataFlow struct {
 // Parse reads a script and finds its commands.
 func (t *Programs) Parse(src string) *Script {
 	if t.straight {
-		src = straightLine(t, src)
+		src = t.straightLine(src)
 	}
 	f := &finder{table: t, budget: 2 * MaxScript}
 	return f.parse(src, 0)
@@ -237,7 +237,7 @@ func (f *finder) plain(list []quoting.PlainCommand, src string, depth int) *Scri
 
 // parseTree reads a script by its syntax tree.
 func (f *finder) parseTree(src string, depth int) *Script {
-	src = joinLines(f.table, src)
+	src = f.table.joinLines(src)
 	s := &Script{Problem: scriptProblem(src), texts: make([]string, 0, 8)}
 	f.script = s
 	f.budget -= len(src)
@@ -276,7 +276,7 @@ func (f *finder) finish() {
 		folder = c.changeFolder(folder)
 		s.All = c.appendAll(s.All)
 	}
-	if len(s.All) > maxFolders && len(slices.DeleteFunc(slices.Clone(s.All), staysInFolder)) > maxFolders {
+	if len(s.All) > maxFolders && len(slices.DeleteFunc(slices.Clone(s.All), (*Command).staysInFolder)) > maxFolders {
 		s.Problem = "The command changes its folder too often to be judged."
 		s.NotSimple, s.NotPlain = s.Problem, s.Problem
 	}
@@ -285,7 +285,7 @@ func (f *finder) finish() {
 // maxFolders bounds how often a script changes its folder: each path that it writes is compared from each.
 const maxFolders = 32
 
-func staysInFolder(c *Command) bool { return c.Words[0] != "cd" && c.Words[0] != "pushd" }
+func (c *Command) staysInFolder() bool { return c.Words[0] != "cd" && c.Words[0] != "pushd" }
 
 // changeFolder notes the folders of a command and the commands that it runs, and returns that of
 // the next.
@@ -299,7 +299,7 @@ func (c *Command) changeFolder(folder string) string {
 	for _, one := range c.inner {
 		next = one.changeFolder(next)
 	}
-	if staysInFolder(c) {
+	if c.staysInFolder() {
 		return next
 	}
 	if at := slices.IndexFunc(c.Words[1:], IsOperand); at >= 0 {

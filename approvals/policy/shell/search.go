@@ -34,7 +34,7 @@ func (t *Programs) SearchPattern(c *Command) int {
 func (t *Programs) Searches(c *Command) bool { return c.data.feeds || t.Table.Searches(c.Words) }
 
 // SelectsNames reports whether a command selects the names of files that another one reads.
-func SelectsNames(c *Command) bool {
+func (c *Command) SelectsNames() bool {
 	lists := func(word string) bool { return isOption(word) && strings.Contains(word, "l") } // files by what they hold
 	return c.data.feeds && (c.Words[0] == "fd" || (c.Words[0] == "grep" && !slices.ContainsFunc(c.Words[1:], lists)))
 }

@@ -27,7 +27,7 @@ type ConsumerService struct {
 
 // ServeConsumers serves the bots of a server until the service is closed. own is the
 // connection of heldcall itself to the server.
-func ServeConsumers(s *Server, own *natsgo.Conn, log *slog.Logger) (*ConsumerService, error) {
+func (s *Server) ServeConsumers(own *natsgo.Conn, log *slog.Logger) (*ConsumerService, error) {
 	c := &ConsumerService{own: own, log: log, ended: make(chan struct{})}
 	options := append(s.connectOptions(serviceUser),
 		natsgo.Name("heldcall consumer service"),

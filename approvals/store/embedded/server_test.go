@@ -19,7 +19,7 @@ func TestOwnConnectionsAreGivenTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer own.Close()
-	consumers, err := ServeConsumers(s, own, s.opts.Log)
+	consumers, err := s.ServeConsumers(own, s.opts.Log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -243,7 +243,7 @@ func (x *Index) Close() error {
 // Put indexes a revision of a request as open. It reports false for a revision that is older than
 // the indexed one.
 func (x *Index) Put(r *approvals.Request, revision uint64, at time.Time) bool {
-	e, searchText := entryOf(r, revision, at), approvals.SearchText(r)
+	e, searchText := entryOf(r, revision, at), r.SearchText()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	known := x.findLocked(r.ID)

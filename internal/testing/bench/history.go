@@ -317,7 +317,7 @@ func recordDecided(ctx context.Context, s *store.Store, r approvals.Request) err
 	if _, err := s.Requests.CreateRequest(ctx, r); err != nil {
 		return err
 	}
-	events := approvals.RequestEvents(&r)
+	events := r.Events()
 	released := events[0]
 	released.ID, released.Type, released.Time, released.Outcome = ulid.Make().String(), approvals.EventCallReleased, r.Decisions[0].DecidedAt, string(approvals.OutcomeAllowedByPerson)
 	if err := s.Events.AppendEvents(ctx, append(events, released)...); err != nil {

@@ -1,4 +1,4 @@
-package closing_test
+package gate
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/closing"
 )
 
 // closedStore records the revisions at which requests are closed.
@@ -29,7 +28,7 @@ func (s *closedStore) at(id string) uint64 {
 	return s.closed[id]
 }
 
-func TestRun(t *testing.T) {
+func TestClosesFinalRequests(t *testing.T) {
 	yes, no := func() bool { return true }, func() bool { return false }
 	for name, c := range map[string]struct {
 		status  approvals.Status
@@ -54,24 +53,24 @@ func TestRun(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &closedStore{closed: map[string]uint64{}}
-			closer := closing.New(s, time.Now)
-			closer.Unless(func(r closing.Ended) bool { return r.Turn == "stored" })
+			closer := newCloser(s.CloseRequest, time.Now)
+			closer.unless(func(r endedRequest) bool { return r.Turn == "stored" })
 			ready := make(chan struct{})
 			if !c.loading {
 				close(ready)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			var running sync.WaitGroup
-			running.Go(func() { closer.Run(ctx, ready) })
+			running.Go(func() { closer.run(ctx, ready) })
 			r := approvals.Request{ID: "1", Status: c.status, TurnID: c.turn}
 			end := func() {}
 			if c.writes {
-				end = closer.Begin(r)
+				end = closer.begin(r)
 			}
-			closer.Changed(&approvals.Stored{Request: r, Revision: 1}, c.result)
+			closer.changed(&approvals.Stored{Request: r, Revision: 1}, c.result)
 			if c.change {
 				time.Sleep(time.Second)
-				closer.Changed(&approvals.Stored{Request: r, Revision: 2}, c.result)
+				closer.changed(&approvals.Stored{Request: r, Revision: 2}, c.result)
 			}
 			time.Sleep(c.after)
 			synctest.Wait()
@@ -81,7 +80,7 @@ func TestRun(t *testing.T) {
 			cancel()
 			running.Wait()
 			if end(); c.writes {
-				closer.Close()
+				closer.closeAll()
 				if s.at("1") != 1 {
 					t.Errorf("%s: it is open after the write", name)
 				}

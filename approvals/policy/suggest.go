@@ -1,5 +1,4 @@
-// Package suggest finds the patterns by which people may remember a decision about a call.
-package suggest
+package policy
 
 import (
 	"net/netip"
@@ -13,13 +12,13 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 )
 
-// MaxPattern is the most bytes of a suggested pattern.
-const MaxPattern = 500
+// maxPattern is the most bytes of a suggested pattern.
+const maxPattern = 500
 
-// For returns patterns that would allow a call. The exact ones come first, and the call needs all of
+// suggestedPatterns returns patterns that would allow a call. The exact ones come first, and the call needs all of
 // them. Wider ones, with a *, follow. A wider one never allows another program, another task of a
 // project, or files that run later. folders returns those for the folders of the files of a call.
-func For(c *resource.ParsedCall, folders func() []string) []string {
+func suggestedPatterns(c *resource.ParsedCall, folders func() []string) []string {
 	if len(c.Doubts) > 0 || c.Ambiguity != "" || c.Partial != "" || c.Filter != "" {
 		return []string{}
 	}
@@ -110,7 +109,7 @@ func exactly(c *resource.ParsedCall, r *resource.Candidate) string {
 
 // meansItself reports whether an argument of a pattern matches only itself and is readable.
 func meansItself(argument string) bool {
-	return argument != "" && len(argument) <= MaxPattern && !strings.Contains(argument, "*") && match.Visible(argument) == argument
+	return argument != "" && len(argument) <= maxPattern && !strings.Contains(argument, "*") && match.Visible(argument) == argument
 }
 
 // resourceNames are arguments by which tools name a program, a file or an address.
@@ -123,7 +122,7 @@ func mayOpenTool(c *resource.ParsedCall) bool {
 	switch {
 	case c.Tool != nil && c.Tool.Risk == approvals.RiskLow && c.Kind == resource.Plain && !c.Call.FreeText:
 		return true
-	case c.Call.FreeText || len(c.Whole()) > MaxPattern:
+	case c.Call.FreeText || len(c.Whole()) > maxPattern:
 		return false
 	case c.Tool != nil:
 		return !c.Tool.Typed && c.Tool.Risk != approvals.RiskHigh && c.Tool.Risk != approvals.RiskCritical
@@ -145,7 +144,7 @@ func suggestCommands(c *resource.ParsedCall) []string {
 			return []string{}
 		}
 		for _, command := range script.Commands {
-			text := shell.Suggest(command, c.Known.Programs, len(command.Words), false)
+			text := command.Suggest(c.Known.Programs, len(command.Words), false)
 			if !meansItself(text) {
 				return []string{}
 			}
@@ -198,7 +197,7 @@ func widerCommand(t *shell.Programs, u *shell.Use) string {
 		if other, _ := t.ClassOf(append(begin, "x"), nil); other.Class != u.Class {
 			return "" // it depends on the operand
 		}
-		if text := shell.Suggest(u.Command, t, n, true); text != "" && len(text) <= MaxPattern && match.Visible(text) == text {
+		if text := u.Command.Suggest(t, n, true); text != "" && len(text) <= maxPattern && match.Visible(text) == text {
 			return text
 		}
 	}

@@ -1,4 +1,4 @@
-package effects
+package policy
 
 import (
 	"slices"
@@ -15,7 +15,7 @@ import (
 var silent = strings.Fields("echo printf seq pwd date uname whoami hostname sleep true false basename dirname uptime")
 
 // scripts adds the effects of shell scripts.
-func (f *finder) scripts() {
+func (f *effectFinder) scripts() {
 	for _, u := range f.c.Places.Uses() {
 		f.use(&u)
 	}
@@ -35,7 +35,7 @@ func (f *finder) scripts() {
 }
 
 // use adds the effects of one command.
-func (f *finder) use(u *shell.Use) {
+func (f *effectFinder) use(u *shell.Use) {
 	switch u.Class {
 	case programs.Read:
 		f.reads(u)
@@ -64,7 +64,7 @@ func (f *finder) use(u *shell.Use) {
 }
 
 // reads adds the effects of a command that only reads.
-func (f *finder) reads(u *shell.Use) {
+func (f *effectFinder) reads(u *shell.Use) {
 	entry, _ := f.c.Known.Programs.ClassOf(u.Command.Words, nil)
 	switch {
 	case slices.Contains(silent, u.Program):
@@ -78,7 +78,7 @@ func (f *finder) reads(u *shell.Use) {
 
 // writes adds the effects of a command that writes. Git keeps the former state, and may run hooks,
 // which are code of the project.
-func (f *finder) writes(u *shell.Use) {
+func (f *effectFinder) writes(u *shell.Use) {
 	if u.Program != "git" {
 		f.paths(approvals.EffectWrite, u, ".", false)
 		return
@@ -94,7 +94,7 @@ func (f *finder) writes(u *shell.Use) {
 }
 
 // paths adds the effects of a command on its paths; on its folder if it has none.
-func (f *finder) paths(kind approvals.EffectKind, u *shell.Use, without string, reversible bool) {
+func (f *effectFinder) paths(kind approvals.EffectKind, u *shell.Use, without string, reversible bool) {
 	found := u.Paths
 	if len(found) == 0 && without != "" {
 		found = []shell.PathUse{{Word: shell.Word{Text: without, Known: true}, Access: shell.Writes}}
@@ -126,7 +126,7 @@ func inFolder(folder, text string) string {
 
 // placeOf returns the place of a path of a command. A cd before it may fail, so the path must be in
 // the workspace with its folder and without.
-func (f *finder) placeOf(u *shell.Use, word shell.Word) approvals.Place {
+func (f *effectFinder) placeOf(u *shell.Use, word shell.Word) approvals.Place {
 	if !word.Known {
 		return ""
 	}
@@ -143,7 +143,7 @@ func (f *finder) placeOf(u *shell.Use, word shell.Word) approvals.Place {
 }
 
 // workdir returns the folder in which a call runs its command, or "" for the agent's own.
-func (f *finder) workdir() string {
+func (f *effectFinder) workdir() string {
 	for _, field := range f.c.Tool.Workdir {
 		if text, ok := f.c.Args()[field[0]].(string); ok && len(field) == 1 {
 			return text

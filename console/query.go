@@ -1,5 +1,4 @@
-// Package query reads the queries of lists and streams.
-package query
+package console
 
 import (
 	"errors"
@@ -12,28 +11,28 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// ErrCursor refuses a cursor that no list returned.
-var ErrCursor = errors.New("is not a next_cursor of this list; leave it out to begin again")
+// errCursor refuses a cursor that no list returned.
+var errCursor = errors.New("is not a next_cursor of this list; leave it out to begin again")
 
-// MaxLimit is the most records of a page.
-const MaxLimit = 500
+// maxPage is the most records of a page.
+const maxPage = 500
 
-// Parameter is one name that a query may give a value.
-type Parameter struct {
+// parameter is one name that a query may give a value.
+type parameter struct {
 	Name string
 	Read func(value string) error // its error follows the name
 }
 
-// Read reads a raw query of parameters, each of which is given once. A name that is
+// readQuery reads a raw query of parameters, each of which is given once. A name that is
 // not known is an error: a misspelt filter that is ignored lists too much. kind is
 // the word for a parameter in errors.
-func Read(raw, kind string, known []Parameter) error {
+func readQuery(raw, kind string, known []parameter) error {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
 		return errors.New("the query is not well formed; encode it as name=value&name=value")
 	}
 	for name, given := range values {
-		i := slices.IndexFunc(known, func(p Parameter) bool { return p.Name == name })
+		i := slices.IndexFunc(known, func(p parameter) bool { return p.Name == name })
 		switch {
 		case i < 0:
 			return fmt.Errorf("%s: is not a %s; use %s", name, kind, namesOf(known))
@@ -47,7 +46,7 @@ func Read(raw, kind string, known []Parameter) error {
 	return nil
 }
 
-func namesOf(known []Parameter) string {
+func namesOf(known []parameter) string {
 	names := make([]string, len(known))
 	for i, p := range known {
 		names[i] = p.Name
@@ -59,19 +58,19 @@ func namesOf(known []Parameter) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// Of is a parameter whose value is stored in to.
-func Of[T any](name string, to *T, parse func(value string) (T, error)) Parameter {
-	return Parameter{name, func(value string) (err error) {
+// queryValue is a parameter whose value is stored in to.
+func queryValue[T any](name string, to *T, parse func(value string) (T, error)) parameter {
+	return parameter{name, func(value string) (err error) {
 		*to, err = parse(value)
 		return err
 	}}
 }
 
-// Text accepts every value.
-func Text(value string) (string, error) { return value, nil }
+// anyText accepts every value.
+func anyText(value string) (string, error) { return value, nil }
 
-// OneOf accepts the allowed values, and the empty one.
-func OneOf[T ~string](allowed ...T) func(value string) (T, error) {
+// oneOf accepts the allowed values, and the empty one.
+func oneOf[T ~string](allowed ...T) func(value string) (T, error) {
 	return func(value string) (T, error) {
 		if value == "" || slices.Contains(allowed, T(value)) {
 			return T(value), nil
@@ -84,19 +83,19 @@ func OneOf[T ~string](allowed ...T) func(value string) (T, error) {
 	}
 }
 
-// RecordID accepts the id of a record as a cursor, and the empty value.
-func RecordID(value string) (string, error) {
+// recordID accepts the id of a record as a cursor, and the empty value.
+func recordID(value string) (string, error) {
 	if _, err := ulid.ParseStrict(value); value != "" && err != nil {
-		return "", ErrCursor
+		return "", errCursor
 	}
 	return value, nil
 }
 
-// Limit accepts the number of records of a page.
-func Limit(value string) (int, error) {
+// pageLimit accepts the number of records of a page.
+func pageLimit(value string) (int, error) {
 	limit, err := strconv.Atoi(value)
-	if err != nil || limit < 1 || limit > MaxLimit {
-		return 0, fmt.Errorf("%q is not a number from 1 to %d", value, MaxLimit)
+	if err != nil || limit < 1 || limit > maxPage {
+		return 0, fmt.Errorf("%q is not a number from 1 to %d", value, maxPage)
 	}
 	return limit, nil
 }

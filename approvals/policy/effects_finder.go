@@ -1,4 +1,4 @@
-package effects
+package policy
 
 import (
 	"slices"
@@ -17,13 +17,13 @@ const (
 )
 
 // finder collects the effects of one call.
-type finder struct {
+type effectFinder struct {
 	c     *resource.ParsedCall
 	found []approvals.Effect
 	more  bool // there were too many
 }
 
-func (f *finder) add(kind approvals.EffectKind, target string, place approvals.Place, reversible bool) {
+func (f *effectFinder) add(kind approvals.EffectKind, target string, place approvals.Place, reversible bool) {
 	one := approvals.Effect{Kind: kind, Target: match.Visible(match.Shorten(target, maxTarget)), Place: place, Reversible: reversible}
 	switch {
 	case slices.Contains(f.found, one):
@@ -34,11 +34,11 @@ func (f *finder) add(kind approvals.EffectKind, target string, place approvals.P
 	}
 }
 
-func (f *finder) unknown(target string) { f.add(approvals.EffectUnknown, target, "", false) }
+func (f *effectFinder) unknown(target string) { f.add(approvals.EffectUnknown, target, "", false) }
 
 // path adds an effect on a file or folder. A path that may hold secrets is one more effect, and so is
 // a written file that other programs run without being called.
-func (f *finder) path(kind approvals.EffectKind, text string, secret, reversible bool) {
+func (f *effectFinder) path(kind approvals.EffectKind, text string, secret, reversible bool) {
 	l, problem := match.Locate(text)
 	f.add(kind, text, f.place(text, l, problem), reversible)
 	if secret {
@@ -50,7 +50,7 @@ func (f *finder) path(kind approvals.EffectKind, text string, secret, reversible
 }
 
 // place returns the place of a path: outside only if that is certain.
-func (f *finder) place(text string, l match.Location, problem string) approvals.Place {
+func (f *effectFinder) place(text string, l match.Location, problem string) approvals.Place {
 	switch {
 	case f.c.Known.Workspace == nil || problem != "":
 		return ""

@@ -1,4 +1,4 @@
-package effects
+package policy
 
 import (
 	"slices"
@@ -26,7 +26,7 @@ var pure = strings.Fields("abs all and any as avg between by cast ceil coalesce 
 var writing = strings.Fields("alter analyze call create delete do drop execute grant insert into lock merge replace set truncate update")
 
 // sql adds the effects of SQL statements. The place of a database is not known.
-func (f *finder) sql(text string) {
+func (f *effectFinder) sql(text string) {
 	// Databases differ in what a comment, a backslash and a dollar sign mean.
 	differs := strings.ContainsAny(text, "\\$#`\x00") || strings.Contains(text, "--") || strings.Contains(text, "/*")
 	all, whole := sqlStatements(text)

@@ -1,4 +1,4 @@
-package effects
+package policy
 
 import (
 	"slices"
@@ -6,8 +6,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Contained reports whether a call is known to do nothing but read and write in the workspace.
-func Contained(effects []approvals.Effect) bool {
+// contained reports whether a call is known to do nothing but read and write in the workspace.
+func contained(effects []approvals.Effect) bool {
 	return len(effects) > 0 && !slices.ContainsFunc(effects, func(e approvals.Effect) bool {
 		switch e.Kind {
 		case approvals.EffectNone:
@@ -31,11 +31,11 @@ var risks = map[approvals.EffectKind]approvals.Risk{
 	approvals.EffectPrivilege: approvals.RiskCritical,
 }
 
-// Risk returns the highest risk of effects. That of an unknown one is unknown, at least medium.
-func Risk(effects []approvals.Effect, unknown approvals.Risk) approvals.Risk {
+// riskOfEffects returns the highest risk of effects. That of an unknown one is unknown, at least medium.
+func riskOfEffects(effects []approvals.Effect, unknown approvals.Risk) approvals.Risk {
 	highest := approvals.RiskLow
 	for _, e := range effects {
-		if one := riskOf(e, unknown); slices.Index(rising, one) > slices.Index(rising, highest) {
+		if one := riskOfEffect(e, unknown); slices.Index(rising, one) > slices.Index(rising, highest) {
 			highest = one
 		}
 	}
@@ -44,7 +44,7 @@ func Risk(effects []approvals.Effect, unknown approvals.Risk) approvals.Risk {
 
 var rising = []approvals.Risk{approvals.RiskLow, approvals.RiskMedium, approvals.RiskHigh, approvals.RiskCritical}
 
-func riskOf(e approvals.Effect, unknown approvals.Risk) approvals.Risk {
+func riskOfEffect(e approvals.Effect, unknown approvals.Risk) approvals.Risk {
 	switch e.Kind {
 	case approvals.EffectRead:
 		if e.Place == approvals.PlaceOutside {

@@ -1,4 +1,4 @@
-package effects_test
+package policy
 
 import (
 	"strings"
@@ -7,7 +7,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy/effects"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
@@ -21,7 +20,7 @@ func (noRules) PassesByName(call *resource.Call) bool { return false }
 // of returns the effects of a call in the workspace /app, which is also the agent's folder.
 func of(t *testing.T, call resource.Call) []approvals.Effect {
 	t.Helper()
-	return effects.Of(parsed(t, call))
+	return effectsOf(parsed(t, call))
 }
 
 func parsed(t *testing.T, call resource.Call) *resource.ParsedCall {
@@ -67,7 +66,7 @@ func TestEffectsOfTools(t *testing.T) {
 		{"Read", `not JSON`, "medium: unknown effects: Read"},
 	} {
 		found := of(t, resource.Call{Tool: tt.tool, Arguments: tt.arguments})
-		if got := string(effects.Risk(found, "")) + ": " + approvals.EffectsText(found); got != tt.want {
+		if got := string(riskOfEffects(found, "")) + ": " + approvals.EffectsText(found); got != tt.want {
 			t.Errorf("%s %s\n got %s\nwant %s", tt.tool, tt.arguments, got, tt.want)
 		}
 	}
@@ -75,16 +74,16 @@ func TestEffectsOfTools(t *testing.T) {
 
 func TestEffectsWithoutAWorkspace(t *testing.T) {
 	known := &resource.Known{Profiles: resource.KnownProfiles(), Programs: shell.KnownPrograms()}
-	found := effects.Of(resource.Parse(resource.Call{Tool: "Write", Arguments: `{"file_path":"a.go","content":""}`}, known, noRules{}))
-	if got := approvals.EffectsText(found); got != "writes a.go" || effects.Contained(found) {
-		t.Errorf("effects %q, contained %v; without a workspace no place is known", got, effects.Contained(found))
+	found := effectsOf(resource.Parse(resource.Call{Tool: "Write", Arguments: `{"file_path":"a.go","content":""}`}, known, noRules{}))
+	if got := approvals.EffectsText(found); got != "writes a.go" || contained(found) {
+		t.Errorf("effects %q, contained %v; without a workspace no place is known", got, contained(found))
 	}
 }
 
 func TestEffectsOfSecrets(t *testing.T) {
 	found := of(t, resource.Call{Tool: "Write", Arguments: `{"file_path":"/app/a","content":"secret://TOKEN"}`, Secrets: []string{"TOKEN"}})
-	if got := approvals.EffectsText(found); got != "may use secrets: TOKEN, writes /app/a in the workspace" || effects.Contained(found) {
-		t.Errorf("effects %q, contained %v", got, effects.Contained(found))
+	if got := approvals.EffectsText(found); got != "may use secrets: TOKEN, writes /app/a in the workspace" || contained(found) {
+		t.Errorf("effects %q, contained %v", got, contained(found))
 	}
 }
 
@@ -126,8 +125,8 @@ func TestEffectsAreBounded(t *testing.T) {
 		arguments += `,"/app/` + strings.Repeat("y", i+1) + `"`
 	}
 	found := of(t, resource.Call{Tool: "read_multiple_files", Arguments: arguments + "]}"})
-	if len(found) > 40 || effects.Contained(found) {
-		t.Errorf("%d effects, contained %v", len(found), effects.Contained(found))
+	if len(found) > 40 || contained(found) {
+		t.Errorf("%d effects, contained %v", len(found), contained(found))
 	}
 	for _, e := range found {
 		if len(e.Target) > 300 {
@@ -139,16 +138,16 @@ func TestEffectsAreBounded(t *testing.T) {
 // Only reads and writes in the workspace are contained.
 func TestContained(t *testing.T) {
 	in := approvals.Effect{Kind: approvals.EffectWrite, Place: approvals.PlaceWorkspace}
-	if effects.Contained(nil) || !effects.Contained([]approvals.Effect{in, {Kind: approvals.EffectRead, Place: approvals.PlaceWorkspace}, {Kind: approvals.EffectNone}}) {
+	if contained(nil) || !contained([]approvals.Effect{in, {Kind: approvals.EffectRead, Place: approvals.PlaceWorkspace}, {Kind: approvals.EffectNone}}) {
 		t.Error("no effects are contained, or reads and writes in the workspace are not")
 	}
 	for _, kind := range []approvals.EffectKind{approvals.EffectDestroy, approvals.EffectFetch, approvals.EffectSend, approvals.EffectInstall, approvals.EffectCheck, approvals.EffectRun, approvals.EffectPrivilege, approvals.EffectSecret, approvals.EffectUnknown, "new", ""} {
-		if effects.Contained([]approvals.Effect{in, {Kind: kind, Place: approvals.PlaceWorkspace}}) {
+		if contained([]approvals.Effect{in, {Kind: kind, Place: approvals.PlaceWorkspace}}) {
 			t.Errorf("%q is contained", kind)
 		}
 	}
 	for _, place := range []approvals.Place{approvals.PlaceOutside, ""} {
-		if effects.Contained([]approvals.Effect{in, {Kind: approvals.EffectRead, Place: place}}) {
+		if contained([]approvals.Effect{in, {Kind: approvals.EffectRead, Place: place}}) {
 			t.Errorf("a read at %q is contained", place)
 		}
 	}

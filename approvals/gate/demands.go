@@ -1,6 +1,4 @@
-// Package demands decides who may decide a request: the groups that its demands name, the
-// approvals that each requires, and the escalations that add groups later.
-package demands
+package gate
 
 import (
 	"slices"
@@ -9,10 +7,10 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// Normalize sets Reviewers and RequiredApprovals of a new request to all groups of
+// normalizeDemands sets Reviewers and RequiredApprovals of a new request to all groups of
 // its demands and to their largest number of approvals. It removes escalations that add
 // no group.
-func Normalize(r *approvals.Request) {
+func normalizeDemands(r *approvals.Request) {
 	if len(r.Demands) == 0 {
 		return
 	}
@@ -33,9 +31,9 @@ func Normalize(r *approvals.Request) {
 	}
 }
 
-// EscalationTimes returns the times from which more groups may decide a pending request,
+// escalationTimes returns the times from which more groups may decide a pending request,
 // or a demand of it.
-func EscalationTimes(r *approvals.Request) []time.Time {
+func escalationTimes(r *approvals.Request) []time.Time {
 	var times []time.Time
 	for i, d := range r.EffectiveDemands() {
 		e := d.Escalation
@@ -46,10 +44,10 @@ func EscalationTimes(r *approvals.Request) []time.Time {
 	return times
 }
 
-// Escalate adds the groups of escalations whose time has come by now, or by the time for
+// escalate adds the groups of escalations whose time has come by now, or by the time for
 // which this was planned. A demand that has its approvals is left out. Escalate reports
 // whether it added any.
-func Escalate(r *approvals.Request, now, due time.Time) bool {
+func escalate(r *approvals.Request, now, due time.Time) bool {
 	did := false
 	r.Demands = slices.Clone(r.Demands)
 	for i, d := range r.EffectiveDemands() {

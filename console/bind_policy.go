@@ -1,7 +1,4 @@
-// Package access decides which requests the console serves: bind_policy.go refuses
-// requests of foreign pages, authenticate.go finds who the sender is and compares
-// their role.
-package access
+package console
 
 import (
 	"fmt"
@@ -15,25 +12,25 @@ import (
 	"github.com/heldcall/heldcall/console/problem"
 )
 
-// BindPolicy are the names and origins under which the console is reached.
-type BindPolicy struct {
+// bindPolicy are the names and origins under which the console is reached.
+type bindPolicy struct {
 	loopback bool   // it listens on loopback only
 	host     string // of its URL, "" without one
 	origin   string // the same
 	origins  *http.CrossOriginProtection
 }
 
-// NewBindPolicy is the policy of a console that listens on an address, host:port, and
+// newBindPolicy is the policy of a console that listens on an address, host:port, and
 // that reviewers reach under consoleURL, "" if that is the address. An address that
 // other machines can reach is an error if there are no reviewers.
-func NewBindPolicy(listen, consoleURL string, reviewers bool) (BindPolicy, error) {
+func newBindPolicy(listen, consoleURL string, reviewers bool) (bindPolicy, error) {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
-		return BindPolicy{}, fmt.Errorf("console address %q is not host:port: %w", listen, err)
+		return bindPolicy{}, fmt.Errorf("console address %q is not host:port: %w", listen, err)
 	}
-	p := BindPolicy{loopback: isLoopbackHost(host), origins: http.NewCrossOriginProtection()}
+	p := bindPolicy{loopback: isLoopbackHost(host), origins: http.NewCrossOriginProtection()}
 	if !p.loopback && !reviewers {
-		return BindPolicy{}, fmt.Errorf("console address %q is not a loopback address, and there are no reviewers to ask who may decide: "+
+		return bindPolicy{}, fmt.Errorf("console address %q is not a loopback address, and there are no reviewers to ask who may decide: "+
 			"configure console.reviewers, or set console.listen to 127.0.0.1 and reach it over SSH or kubectl port-forward", listen)
 	}
 	if consoleURL == "" {
@@ -41,12 +38,12 @@ func NewBindPolicy(listen, consoleURL string, reviewers bool) (BindPolicy, error
 	}
 	own, err := url.Parse(consoleURL)
 	if err != nil {
-		return BindPolicy{}, fmt.Errorf("console URL %q: %w", consoleURL, err)
+		return bindPolicy{}, fmt.Errorf("console URL %q: %w", consoleURL, err)
 	}
 	p.host = own.Hostname()
 	p.origin = originOf(own)
 	if err := p.origins.AddTrustedOrigin(p.origin); err != nil {
-		return BindPolicy{}, fmt.Errorf("console URL %q: %w", consoleURL, err)
+		return bindPolicy{}, fmt.Errorf("console URL %q: %w", consoleURL, err)
 	}
 	return p, nil
 }
@@ -60,13 +57,13 @@ func originOf(u *url.URL) string {
 // console on loopback, requests under a name that was bound to loopback (DNS
 // rebinding); to any, writes and WebSockets across origins. Programs other than
 // browsers pass.
-func (p BindPolicy) Guard(r *http.Request) error {
+func (p bindPolicy) Guard(r *http.Request) error {
 	if host := hostOf(r.Host); p.loopback && !isLoopbackHost(host) && !(p.host != "" && strings.EqualFold(host, p.host)) {
 		return problem.New(http.StatusForbidden, problem.CodeForeignHost,
 			fmt.Sprintf("the host %q is neither loopback nor that of console.url; use http://127.0.0.1 or http://localhost with the console's port", host))
 	}
 	checked := r
-	if IsHandshake(r) { // writes come over it, and browsers let any page open one
+	if isHandshake(r) { // writes come over it, and browsers let any page open one
 		writing := *r
 		writing.Method, checked = http.MethodPost, &writing
 	}
@@ -97,4 +94,4 @@ func isLoopbackHost(host string) bool {
 }
 
 // Origin is the origin of the console's URL, "" without one.
-func (p BindPolicy) Origin() string { return p.origin }
+func (p bindPolicy) Origin() string { return p.origin }

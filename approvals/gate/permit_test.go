@@ -1,4 +1,4 @@
-package demands
+package gate
 
 import (
 	"errors"
@@ -49,7 +49,7 @@ func TestEditsThatWidenACall(t *testing.T) {
 		"a member of all groups":       {asked, by("local", "*"), []approvals.Demand{demand("p:9", 1, "security")}, ""},
 		"a member of all, two needed":  {asked, by("local", "*"), []approvals.Demand{demand("p:9", 2, "security")}, "invalid"},
 	} {
-		kind, err := "", PermitEdit(&tt.r, &tt.who, tt.wants)
+		kind, err := "", permitEdit(&tt.r, &tt.who, tt.wants)
 		switch {
 		case errors.As(err, new(*approvals.ForbiddenError)):
 			kind = "forbidden"

@@ -1,6 +1,4 @@
-// Package results records what happened to approved calls after their release: what they
-// returned, as the agent reports it to the model, and the model's next words.
-package results
+package gate
 
 import (
 	"cmp"
@@ -32,13 +30,12 @@ const (
 	flushTime = 2 * time.Second
 )
 
-// Results records what happened to approved calls after their release. It is information:
-// no answer waits for it, and what cannot be recorded is lost. The requests in the store
+// Results records what happened to approved calls after their release: what they returned, as
+// the agent reports it to the model, and the model's next words. It is information: no answer waits for it, and what cannot be recorded is lost. The requests in the store
 // have its state, so each replica knows the released calls of all, also after a restart.
 // It is safe for concurrent use. A nil *Results records nothing.
 type Results struct {
-	store  approvals.RequestStore
-	events approvals.EventStore
+	store  approvals.Store
 	log    *slog.Logger
 	now    func() time.Time
 	repair func(request string) // writes the events that are missing
@@ -69,19 +66,11 @@ type awaitedResult struct {
 	released time.Time
 }
 
-// Options configures [Results]. All fields must be set.
-type Options struct {
-	Requests approvals.RequestStore
-	Events   approvals.EventStore
-	Log      *slog.Logger
-	Now      func() time.Time
-	Repair   func(request string) // writes the events of a request that are missing
-}
-
-// New returns results that know no released call yet: see [Results.Changed].
-func New(o Options) *Results {
+// newResults returns results that know no released call yet: see [Results.changed]. repair writes
+// the events of a request that are missing.
+func newResults(store approvals.Store, log *slog.Logger, now func() time.Time, repair func(request string)) *Results {
 	return &Results{
-		store: o.Requests, events: o.Events, log: o.Log, now: o.Now, repair: o.Repair,
+		store: store, log: log, now: now, repair: repair,
 		writes: make(chan *approvals.RequestResult, maxResultWrites),
 		calls:  map[releasedCall]awaitedResult{}, inside: map[conversation]int{}, writing: map[string]int{},
 	}
@@ -144,8 +133,8 @@ func (x *Results) enqueue(result *approvals.RequestResult) {
 	}
 }
 
-// Changed applies a state of a request that the store reports.
-func (x *Results) Changed(r *approvals.Request) {
+// changed applies a state of a request that the store reports.
+func (x *Results) changed(r *approvals.Request) {
 	if x == nil || r.Details.Result == nil {
 		return
 	}
@@ -156,9 +145,9 @@ func (x *Results) Changed(r *approvals.Request) {
 	}
 }
 
-// Waiting returns a function that reports whether the result of a request is awaited, nil if it
+// awaits returns a function that reports whether the result of a request is awaited, nil if it
 // is not.
-func (x *Results) Waiting(r *approvals.Request) (waiting func() bool) {
+func (x *Results) awaits(r *approvals.Request) (waiting func() bool) {
 	if x == nil || r.Details.Result == nil || r.Details.Result.ReceivedAt != nil {
 		return nil
 	}
@@ -171,8 +160,8 @@ func (x *Results) Waiting(r *approvals.Request) (waiting func() bool) {
 	}
 }
 
-// Writing reports whether a result of a request, or its event, is being written.
-func (x *Results) Writing(request string) bool {
+// isWriting reports whether a result of a request, or its event, is being written.
+func (x *Results) isWriting(request string) bool {
 	if x == nil {
 		return false
 	}
@@ -198,8 +187,8 @@ func (x *Results) await(r *approvals.Request, released time.Time) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	known, exists := x.calls[call]
-	if exists && !released.After(known.released) { // the watch reports what this process knows
+	earlier, exists := x.calls[call]
+	if exists && !released.After(earlier.released) { // the watch reports what this process knows
 		return
 	}
 	x.removeLocked(call)
@@ -241,8 +230,8 @@ func callOf(r *approvals.Request) releasedCall {
 	return releasedCall{conversation{r.Principal, r.SessionID}, id}
 }
 
-// Run writes results until the context ends, and then those that are left.
-func (x *Results) Run(ctx context.Context) error {
+// run writes results until the context ends, and then those that are left.
+func (x *Results) run(ctx context.Context) error {
 	if x == nil {
 		return nil
 	}
@@ -303,8 +292,8 @@ func (x *Results) update(ctx context.Context, result *approvals.RequestResult) e
 		if err != nil {
 			return err
 		}
-		x.Changed(&r)
-		if err := x.events.AppendEvents(ctx, approvals.EventsSince(&s.Request, &r)...); err != nil {
+		x.changed(&r)
+		if err := x.store.AppendEvents(ctx, s.Request.EventsUntil(&r)...); err != nil {
 			x.repair(r.ID)
 			return fmt.Errorf("append the event, which is tried again: %w", err)
 		}
@@ -314,13 +303,13 @@ func (x *Results) update(ctx context.Context, result *approvals.RequestResult) e
 
 // addResult adds a result to its request, unless it has one.
 func addResult(r *approvals.Request, c *approvals.RequestResult) bool {
-	known := r.Details.Result
-	if r.Status != approvals.StatusApproved || (known != nil && (known.ReceivedAt != nil || c.Result.ReceivedAt == nil)) {
+	recorded := r.Details.Result
+	if r.Status != approvals.StatusApproved || (recorded != nil && (recorded.ReceivedAt != nil || c.Result.ReceivedAt == nil)) {
 		return false
 	}
 	result := c.Result
-	if known != nil {
-		result.ReleasedAt, result.ToolCallID = known.ReleasedAt, known.ToolCallID
+	if recorded != nil {
+		result.ReleasedAt, result.ToolCallID = recorded.ReleasedAt, recorded.ToolCallID
 	}
 	r.Details.Result = &result
 	return true

@@ -1,4 +1,4 @@
-package effects_test
+package policy
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy/effects"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 )
 
@@ -55,9 +54,9 @@ func TestEffectsOfCommands(t *testing.T) {
 		{"if true; then ls; fi", ""},
 	} {
 		found := ofCommand(t, tt.command)
-		got := string(effects.Risk(found, approvals.RiskHigh)) + ": " + approvals.EffectsText(found)
+		got := string(riskOfEffects(found, approvals.RiskHigh)) + ": " + approvals.EffectsText(found)
 		if tt.want == "" {
-			if effects.Contained(found) {
+			if contained(found) {
 				t.Errorf("%s is contained: %s", tt.command, got)
 			}
 		} else if got != tt.want {
@@ -76,7 +75,7 @@ func TestCommandsThatAreNotContained(t *testing.T) {
 		"cd src || cd /; cat ../../etc/passwd", "cp a /srv", "cp /etc/passwd a", "mv a ../b", "touch .git/hooks/x", "chmod +x .husky/pre-commit", "tee .github/workflows/a.yml", "ln -s / x",
 		"ls > /etc/x", "ls > .git/config", "cat <(curl x)", "xargs -a /etc/passwd echo", "echo /etc/passwd | xargs cat", "ls | xargs ls", "sort -o /etc/x a", "tar xf a", "frobnicate", "", "alias ls=rm; ls", "ls() { rm a; }; ls", "PATH=. ls", "exec ls", "./ls",
 	} {
-		if found := ofCommand(t, command); effects.Contained(found) {
+		if found := ofCommand(t, command); contained(found) {
 			t.Errorf("%q is contained: %s", command, approvals.EffectsText(found))
 		}
 	}
@@ -85,7 +84,7 @@ func TestCommandsThatAreNotContained(t *testing.T) {
 // Plain work in the workspace is contained, else a trust window would be of no use.
 func TestCommandsThatAreContained(t *testing.T) {
 	for _, command := range []string{"ls", "cat a.go", "git status", "git diff", "grep -rn x src", "mkdir -p a/b", "touch a", "cp a b", "mv a b", "cd src && ls", "ls | head -5", "echo hi", "wc -l a.go && pwd"} {
-		if found := ofCommand(t, command); !effects.Contained(found) {
+		if found := ofCommand(t, command); !contained(found) {
 			t.Errorf("%q is not contained: %s", command, approvals.EffectsText(found))
 		}
 	}

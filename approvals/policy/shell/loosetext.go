@@ -1,6 +1,7 @@
-// Package loosetext finds names of commands in texts that a program may run: words of programs that run
-// others or are unknown, assignments, here-documents, the input of pipes.
-package loosetext
+package shell
+
+// A loose text is one that a program may run: words of programs that run others or are unknown,
+// assignments, here-documents, the input of pipes. Names of commands are found in it.
 
 import (
 	"strings"
@@ -9,12 +10,12 @@ import (
 )
 
 const (
-	maxLetters = 64       // option letters in front of a name
-	maxNames   = 16 << 10 // names in a text that patterns are looked up by
+	maxOptionLetters = 64       // option letters in front of a name
+	maxNames         = 16 << 10 // names in a text that patterns are looked up by
 )
 
-// WithoutEscapes replaces escapes such as \n by their characters.
-func WithoutEscapes(text string) string {
+// withoutEscapes replaces escapes such as \n by their characters.
+func withoutEscapes(text string) string {
 	var b strings.Builder
 	for {
 		before, rest, escaped := strings.Cut(text, `\`)
@@ -34,8 +35,8 @@ func WithoutEscapes(text string) string {
 	}
 }
 
-// Spaced returns a text with one space in place of separators and white space.
-func Spaced(text string) string {
+// spaced returns a text with one space in place of separators and white space.
+func spaced(text string) string {
 	var b strings.Builder
 	b.Grow(len(text))
 	between := false
@@ -54,9 +55,9 @@ func Spaced(text string) string {
 	return b.String()
 }
 
-// NameBegins reports whether a command's name may begin at a place in a loose text: after a
+// nameBegins reports whether a command's name may begin at a place in a loose text: after a
 // non-letter, option letters, or the letter e of sed.
-func NameBegins(text string, at int) bool {
+func nameBegins(text string, at int) bool {
 	if at == 0 {
 		return true
 	}
@@ -76,15 +77,15 @@ func NameBegins(text string, at int) bool {
 func afterOptionLetters(text string, at int) bool {
 	i := at
 	for i > 0 && isWordByte(text[i-1]) {
-		if i--; at-i > maxLetters {
+		if i--; at-i > maxOptionLetters {
 			return true
 		}
 	}
 	return i > 0 && text[i-1] == '-' && (i == 1 || (text[i-2] != '-' && !isWordByte(text[i-2])))
 }
 
-// NameEnd is where a name that begins a text ends.
-func NameEnd(text string) int {
+// nameEnd is where a name that begins a text ends.
+func nameEnd(text string) int {
 	for i := range len(text) {
 		if !isWordByte(text[i]) && strings.IndexByte("./-", text[i]) < 0 {
 			return i
@@ -99,20 +100,20 @@ func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
 func isLower(b byte) bool { return b >= 'a' && b <= 'z' }
 
-// AppendNames adds the texts in a loose text that may be names of commands. It reports false if
+// appendNames adds the texts in a loose text that may be names of commands. It reports false if
 // there are too many.
-func AppendNames(names []string, text string) ([]string, bool) {
+func appendNames(names []string, text string) ([]string, bool) {
 	most := len(names) + maxNames
 	for i := range len(text) {
-		if text[i] == ' ' || !NameBegins(text, i) {
+		if text[i] == ' ' || !nameBegins(text, i) {
 			continue
 		}
 		if len(names) >= most {
 			return names, false
 		}
-		word := FirstWord(text[i:])
+		word := firstWord(text[i:])
 		names = append(names, word)
-		end := NameEnd(word)
+		end := nameEnd(word)
 		if name, found := strings.CutSuffix(word[:end], ".exe"); found {
 			names = append(names, name)
 		}
@@ -123,8 +124,8 @@ func AppendNames(names []string, text string) ([]string, bool) {
 	return names, true
 }
 
-// FirstWord returns the text before the first white space.
-func FirstWord(text string) string {
+// firstWord returns the text before the first white space.
+func firstWord(text string) string {
 	for i := range len(text) {
 		if text[i] == ' ' || text[i] == '\t' || text[i] == '\n' {
 			return text[:i]

@@ -1,4 +1,4 @@
-package access
+package console
 
 import (
 	"context"
@@ -13,18 +13,18 @@ import (
 	"github.com/heldcall/heldcall/console/sessions"
 )
 
-// Public is the role of a route that needs no authentication.
-const Public reviewers.Role = ""
+// public is the role of a route that needs no authentication.
+const public reviewers.Role = ""
 
 // How a sender was authenticated.
 const (
-	ViaLocal   = "local"   // not at all: there are no reviewers
-	ViaToken   = "token"   // a bearer token in this request
-	ViaSession = "session" // the cookie and the key of a sign-in
+	viaLocal   = "local"   // not at all: there are no reviewers
+	viaToken   = "token"   // a bearer token in this request
+	viaSession = "session" // the cookie and the key of a sign-in
 )
 
-// Identity is the sender of a request.
-type Identity struct {
+// identity is the sender of a request.
+type identity struct {
 	reviewers.Reviewer
 	Via     string            // local, token or session
 	Session *sessions.Session // with ViaSession
@@ -32,7 +32,7 @@ type Identity struct {
 
 // EndWith calls cancel at the end of the session, if the sender has one, unless stop
 // is called before.
-func (i Identity) EndWith(cancel context.CancelFunc) (stop func() bool) {
+func (i identity) EndWith(cancel context.CancelFunc) (stop func() bool) {
 	if i.Session == nil {
 		return func() bool { return true }
 	}
@@ -41,25 +41,25 @@ func (i Identity) EndWith(cancel context.CancelFunc) (stop func() bool) {
 
 type identityKey struct{}
 
-// ReviewerOf returns the sender of a request to a route that is not public.
-func ReviewerOf(r *http.Request) Identity {
-	who, _ := r.Context().Value(identityKey{}).(Identity)
+// reviewerOf returns the sender of a request to a route that is not public.
+func reviewerOf(r *http.Request) identity {
+	who, _ := r.Context().Value(identityKey{}).(identity)
 	return who
 }
 
-// Authenticator authenticates the senders of requests, by tokens and sessions. It is
+// authenticator authenticates the senders of requests, by tokens and sessions. It is
 // safe for concurrent use.
-type Authenticator struct {
+type authenticator struct {
 	Reviewers *reviewers.Directory // nil without any: every sender is the reviewer "local"
 	Sessions  *sessions.Store
 	Secure    bool // browsers use HTTPS
 }
 
 // Admit authenticates the sender of a request and compares the role with the one
-// that the route needs. It returns the request with the identity that [ReviewerOf]
+// that the route needs. It returns the request with the identity that [reviewerOf]
 // reads.
-func (a *Authenticator) Admit(r *http.Request, needed reviewers.Role) (*http.Request, error) {
-	if needed == Public {
+func (a *authenticator) Admit(r *http.Request, needed reviewers.Role) (*http.Request, error) {
+	if needed == public {
 		return r, nil
 	}
 	who, err := a.identify(r)
@@ -67,40 +67,40 @@ func (a *Authenticator) Admit(r *http.Request, needed reviewers.Role) (*http.Req
 		return r, err
 	}
 	if !who.Role.Includes(needed) {
-		return r, LacksRole(who, needed)
+		return r, lacksRole(who, needed)
 	}
 	return r.WithContext(context.WithValue(r.Context(), identityKey{}, who)), nil
 }
 
-// LacksRole refuses a sender without the role that is needed.
-func LacksRole(who Identity, needed reviewers.Role) error {
+// lacksRole refuses a sender without the role that is needed.
+func lacksRole(who identity, needed reviewers.Role) error {
 	return problem.New(http.StatusForbidden, problem.CodeForbidden,
 		fmt.Sprintf("%s has the role %s; this takes the role %s", who.Name, who.Role, needed))
 }
 
 // identify returns the sender of a request, by its token or else by its session. A
 // request with a wrong token is refused even if it has a session.
-func (a *Authenticator) identify(r *http.Request) (Identity, error) {
+func (a *authenticator) identify(r *http.Request) (identity, error) {
 	if a.Reviewers == nil {
-		return Identity{Reviewer: reviewers.Local(), Via: ViaLocal}, nil
+		return identity{Reviewer: reviewers.Local(), Via: viaLocal}, nil
 	}
 	if given := r.Header.Values("Authorization"); len(given) > 0 {
 		token, ok := bearer(given)
 		if ok {
 			if who, known := a.Reviewers.ByToken(token); known {
-				return Identity{Reviewer: who, Via: ViaToken}, nil
+				return identity{Reviewer: who, Via: viaToken}, nil
 			}
 		}
-		return Identity{}, problem.New(http.StatusUnauthorized, problem.CodeWrongToken,
+		return identity{}, problem.New(http.StatusUnauthorized, problem.CodeWrongToken,
 			"unknown token; send a reviewer's token as Authorization: Bearer TOKEN, on the command line in HELDCALL_TOKEN")
 	}
 	cookie, err := r.Cookie(a.cookieName())
 	if err == nil {
 		if s := a.Sessions.Find(sessions.Secrets{Cookie: cookie.Value, Key: sessionKey(r)}); s != nil {
-			return Identity{Reviewer: s.Reviewer, Via: ViaSession, Session: s}, writesFromOwnPage(r)
+			return identity{Reviewer: s.Reviewer, Via: viaSession, Session: s}, writesFromOwnPage(r)
 		}
 	}
-	return Identity{}, problem.New(http.StatusUnauthorized, problem.CodeUnauthenticated,
+	return identity{}, problem.New(http.StatusUnauthorized, problem.CodeUnauthenticated,
 		"not signed in: sign in at the console's page, or send a reviewer's token (Authorization: Bearer TOKEN; HELDCALL_TOKEN or --token on the command line)")
 }
 
@@ -113,7 +113,7 @@ func bearer(values []string) (token string, ok bool) {
 // writesFromOwnPage refuses a write by cookie, or a WebSocket, if no browser reports
 // its origin. The guard has refused foreign origins before.
 func writesFromOwnPage(r *http.Request) error {
-	if (r.Method == http.MethodGet || r.Method == http.MethodHead) && !IsHandshake(r) {
+	if (r.Method == http.MethodGet || r.Method == http.MethodHead) && !isHandshake(r) {
 		return nil
 	}
 	if r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == "" {
@@ -125,7 +125,7 @@ func writesFromOwnPage(r *http.Request) error {
 
 // Cookie is the cookie of a session: scripts cannot read it, and other sites cannot
 // make a browser send it. Other ports of this host receive it: see [sessions.KeyHeader].
-func (a *Authenticator) Cookie(secret string, expires time.Time) *http.Cookie {
+func (a *authenticator) Cookie(secret string, expires time.Time) *http.Cookie {
 	cookie := &http.Cookie{
 		Name: a.cookieName(), Value: secret, Path: "/", Expires: expires,
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: a.Secure,
@@ -137,16 +137,16 @@ func (a *Authenticator) Cookie(secret string, expires time.Time) *http.Cookie {
 }
 
 // cookieName binds the cookie to HTTPS and to this host, where there is HTTPS.
-func (a *Authenticator) cookieName() string {
+func (a *authenticator) cookieName() string {
 	if a.Secure {
 		return "__Host-heldcall_session"
 	}
 	return "heldcall_session"
 }
 
-// IsHandshake reports whether a request asks for a WebSocket, as far as a browser
+// isHandshake reports whether a request asks for a WebSocket, as far as a browser
 // could make it.
-func IsHandshake(r *http.Request) bool { return r.Header.Get("Upgrade") != "" }
+func isHandshake(r *http.Request) bool { return r.Header.Get("Upgrade") != "" }
 
 // sessionKey is the key of a session in a request: in a header, or as a subprotocol
 // of the WebSocket.

@@ -1,4 +1,4 @@
-package demands
+package gate
 
 import (
 	"slices"
@@ -7,14 +7,14 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// EditedField is the field of a decision that has the edited arguments.
-const EditedField = "modified_args"
+// editedField is the field of a decision that has the edited arguments.
+const editedField = "modified_args"
 
-// Permit refuses a decision by a reviewer who is not in the right groups, an approval by
+// permit refuses a decision by a reviewer who is not in the right groups, an approval by
 // the principal's user where noSelfApproval is set, and a second approval by the same
 // person. It sets the demands of the request for which an approval counts. The error is
 // a [*approvals.ForbiddenError] or an [*approvals.InvalidError].
-func Permit(r *approvals.Request, d *approvals.Decision, groups []string, noSelfApproval bool) error {
+func permit(r *approvals.Request, d *approvals.Decision, groups []string, noSelfApproval bool) error {
 	if len(r.Reviewers) > 0 && !approvals.MemberOf(groups, r.Reviewers) {
 		return approvals.Forbidden(d.ReviewerID, "members of %s decide this request", orOf(r.Reviewers))
 	}
@@ -59,13 +59,13 @@ func permitAlone(r *approvals.Request, d *approvals.Decision, groups []string) e
 	return nil
 }
 
-// PermitEdit refuses an edit after which other rules ask about the call, unless the
+// permitEdit refuses an edit after which other rules ask about the call, unless the
 // reviewer is in the groups of these rules and they require one approval. wants are the
 // demands of the edited call.
-func PermitEdit(r *approvals.Request, d *approvals.Decision, wants []approvals.Demand) error {
+func permitEdit(r *approvals.Request, d *approvals.Decision, wants []approvals.Demand) error {
 	for _, want := range wants {
 		if want.RequiredApprovals > 1 {
-			return approvals.Invalid(EditedField, "%d approvals are required of such arguments (%s): deny, and let the agent make that call", want.RequiredApprovals, want.Rule)
+			return approvals.Invalid(editedField, "%d approvals are required of such arguments (%s): deny, and let the agent make that call", want.RequiredApprovals, want.Rule)
 		}
 		asked := slices.ContainsFunc(r.EffectiveDemands(), func(own approvals.Demand) bool { return includes(&own, &want) })
 		if !asked && len(want.Reviewers) > 0 && !approvals.MemberOf(d.Rights(), want.Reviewers) {

@@ -1,4 +1,4 @@
-package access_test
+package console
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
-	"github.com/heldcall/heldcall/console/access"
 	"github.com/heldcall/heldcall/console/live"
 	"github.com/heldcall/heldcall/console/problem"
 	"github.com/heldcall/heldcall/console/sessions"
@@ -52,7 +51,7 @@ func TestNewBindPolicy(t *testing.T) {
 		{listen: "0.0.0.0:1", reviewers: true, url: "https://inbox.example/path", fails: false},
 		{listen: "127.0.0.1:1", url: "%", fails: true},
 	} {
-		if _, err := access.NewBindPolicy(tt.listen, tt.url, tt.reviewers); (err != nil) != tt.fails {
+		if _, err := newBindPolicy(tt.listen, tt.url, tt.reviewers); (err != nil) != tt.fails {
 			t.Errorf("%s, %q, reviewers %v: %v", tt.listen, tt.url, tt.reviewers, err)
 		}
 	}
@@ -60,11 +59,11 @@ func TestNewBindPolicy(t *testing.T) {
 
 func TestGuard(t *testing.T) {
 	const json = "application/json"
-	local, err := access.NewBindPolicy("127.0.0.1:4142", "", false)
+	local, err := newBindPolicy("127.0.0.1:4142", "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	remote, err := access.NewBindPolicy("0.0.0.0:4142", "https://Inbox.example:443", true)
+	remote, err := newBindPolicy("0.0.0.0:4142", "https://Inbox.example:443", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +72,7 @@ func TestGuard(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name    string
-		policy  access.BindPolicy
+		policy  bindPolicy
 		request *http.Request
 		want    string // code of the problem
 	}{
@@ -103,7 +102,7 @@ func TestAdmit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &access.Authenticator{Reviewers: directory, Sessions: sessions.NewStore(time.Hour)}
+	a := &authenticator{Reviewers: directory, Sessions: sessions.NewStore(time.Hour)}
 	defer a.Sessions.CloseAll()
 	opened, secrets := a.Sessions.Open(reviewers.Reviewer{Name: "ann", Role: reviewers.RoleViewer})
 	cookie := a.Cookie(secrets.Cookie, opened.Expires)
@@ -116,7 +115,7 @@ func TestAdmit(t *testing.T) {
 		want    string // name and way, "" if refused
 		code    string
 	}{
-		{"public", request("GET", "/"), access.Public, " ", ""},
+		{"public", request("GET", "/"), public, " ", ""},
 		{"nobody", request("GET", "/"), reviewers.RoleViewer, "", problem.CodeUnauthenticated},
 		{"token", request("POST", "/", bearer...), reviewers.RoleReviewer, "rob token", ""},
 		{"token without the role", request("POST", "/", bearer...), reviewers.RoleAdmin, "", problem.CodeForbidden},
@@ -136,7 +135,7 @@ func TestAdmit(t *testing.T) {
 		if tt.want == "" {
 			continue
 		}
-		if who := access.ReviewerOf(admitted); who.Name+" "+who.Via != tt.want {
+		if who := reviewerOf(admitted); who.Name+" "+who.Via != tt.want {
 			t.Errorf("%s: %s by %s, want %s", tt.name, who.Name, who.Via, tt.want)
 		}
 	}
@@ -144,21 +143,21 @@ func TestAdmit(t *testing.T) {
 
 // Without reviewers every sender is the local reviewer, whatever they send.
 func TestAdmitWithoutReviewers(t *testing.T) {
-	a := &access.Authenticator{}
+	a := &authenticator{}
 	r, err := a.Admit(request("GET", "/", "Authorization", "Bearer x"), reviewers.RoleAdmin)
-	if who := access.ReviewerOf(r); err != nil || who.Name != reviewers.LocalName || who.Via != access.ViaLocal {
+	if who := reviewerOf(r); err != nil || who.Name != reviewers.LocalName || who.Via != viaLocal {
 		t.Errorf("%+v, %v", who, err)
 	}
 }
 
 func TestCookieIsBoundToHTTPS(t *testing.T) {
 	for secure, name := range map[bool]string{false: "heldcall_session", true: "__Host-heldcall_session"} {
-		c := (&access.Authenticator{Secure: secure}).Cookie("x", time.Now())
+		c := (&authenticator{Secure: secure}).Cookie("x", time.Now())
 		if c.Name != name || c.Secure != secure || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.MaxAge != 0 {
 			t.Errorf("secure %v: %+v", secure, c)
 		}
 	}
-	if c := (&access.Authenticator{}).Cookie("", time.Unix(0, 0)); c.MaxAge != -1 {
+	if c := (&authenticator{}).Cookie("", time.Unix(0, 0)); c.MaxAge != -1 {
 		t.Errorf("a cookie that is deleted: %+v", c)
 	}
 }

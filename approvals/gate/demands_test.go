@@ -1,4 +1,4 @@
-package demands
+package gate
 
 import (
 	"slices"
@@ -22,7 +22,7 @@ func TestEscalationByTheTimeItWasPlannedFor(t *testing.T) {
 		"planned for another time": {at.Add(-time.Second), at.Add(-time.Second), false},
 	} {
 		r := approvals.Request{Status: approvals.StatusPending, Reviewers: []string{"dba"}, RequiredApprovals: 1, Details: approvals.Details{Escalation: &approvals.Escalation{At: at, To: []string{"oncall"}}}}
-		if did := Escalate(&r, c.now, c.due); did != c.want || slices.Contains(r.Reviewers, "oncall") != c.want {
+		if did := escalate(&r, c.now, c.due); did != c.want || slices.Contains(r.Reviewers, "oncall") != c.want {
 			t.Errorf("%s: %t, reviewers are %q", name, did, r.Reviewers)
 		}
 	}
@@ -37,7 +37,7 @@ func TestNormalizeDemands(t *testing.T) {
 		{Rule: "p:2", Reviewers: []string{"security", "dba"}, RequiredApprovals: 2, Escalation: to("dba")},
 	}
 	r := approvals.Request{Status: approvals.StatusPending, Demands: given, RequiredApprovals: 9, Reviewers: []string{"x"}, Details: approvals.Details{Escalation: to("y")}}
-	Normalize(&r)
+	normalizeDemands(&r)
 	if !slices.Equal(r.Reviewers, []string{"dba", "security"}) || r.RequiredApprovals != 2 || r.Details.Escalation != nil {
 		t.Errorf("%d approvals of %q, escalation %+v", r.RequiredApprovals, r.Reviewers, r.Details.Escalation)
 	}
@@ -48,15 +48,15 @@ func TestNormalizeDemands(t *testing.T) {
 	if given[0].RequiredApprovals != 0 || given[1].Escalation == nil {
 		t.Errorf("the given demands have changed: %+v", given)
 	}
-	if times := EscalationTimes(&r); len(times) != 1 || !times[0].Equal(at) {
+	if times := escalationTimes(&r); len(times) != 1 || !times[0].Equal(at) {
 		t.Errorf("it escalates at %v", times)
 	}
 	r.Decisions = []approvals.Decision{{Action: approvals.ActionApprove, Fills: []int{0}}}
-	if times := EscalationTimes(&r); len(times) != 0 {
+	if times := escalationTimes(&r); len(times) != 0 {
 		t.Errorf("with its approval it escalates at %v", times)
 	}
 	alone := approvals.Request{RequiredApprovals: 2, Reviewers: []string{"x"}}
-	Normalize(&alone)
+	normalizeDemands(&alone)
 	if alone.RequiredApprovals != 2 || len(alone.Reviewers) != 1 {
 		t.Errorf("without demands: %+v", alone)
 	}

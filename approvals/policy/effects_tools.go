@@ -1,4 +1,4 @@
-package effects
+package policy
 
 import (
 	"strings"
@@ -39,7 +39,7 @@ var views = map[string]bool{"str_replace_editor": true, "str_replace_based_edit_
 
 // kindOf returns the kind of effect of a tool that is no shell, and whether the call has the text
 // before its change. An entry of the policy has only the effects of the built-in tool that it extends.
-func (f *finder) kindOf() (kind approvals.EffectKind, reversible bool) {
+func (f *effectFinder) kindOf() (kind approvals.EffectKind, reversible bool) {
 	name := f.c.Call.Tool
 	known := f.c.Known.Profiles.Find(name)
 	if known == nil || !known.Names.Literal() || f.c.Tool.Replace || f.c.Tool.Kind != known.Kind {
@@ -72,7 +72,7 @@ func (f *finder) kindOf() (kind approvals.EffectKind, reversible bool) {
 }
 
 // tool adds the effects of a call of a tool that is no shell.
-func (f *finder) tool() {
+func (f *effectFinder) tool() {
 	kind, reversible := f.kindOf()
 	if kind == sql {
 		f.sql(f.c.Text)
@@ -92,7 +92,7 @@ func (f *finder) tool() {
 }
 
 // plain adds the effect of a call whose resource is a text.
-func (f *finder) plain(kind approvals.EffectKind, reversible bool) {
+func (f *effectFinder) plain(kind approvals.EffectKind, reversible bool) {
 	switch kind {
 	case approvals.EffectNone:
 		f.add(kind, "", "", reversible)

@@ -1,4 +1,4 @@
-package results
+package gate
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 // Calls and writes in memory are bounded in number and time, and no caller waits for room.
 func TestResultsAreBounded(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	x := New(Options{Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }})
+	x := newResults(nil, slog.New(slog.DiscardHandler), func() time.Time { return now }, nil)
 	release := func(call string) *approvals.Request {
 		r := &approvals.Request{ID: "request of " + call, SessionID: "s", ToolCallID: call}
 		x.Released(r)
@@ -41,12 +41,12 @@ func TestResultsAreBounded(t *testing.T) {
 	}
 	old := *last
 	old.ID, old.Details.Result = "older", &approvals.CallResult{ReleasedAt: now.Add(-time.Hour)}
-	if x.Changed(&old); x.calls[callOf(last)].request != last.ID {
+	if x.changed(&old); x.calls[callOf(last)].request != last.ID {
 		t.Error("an older call has replaced a newer one with its id")
 	}
 	for _, r := range []*approvals.Request{&old, last} {
 		r.Details.Result = &approvals.CallResult{ReleasedAt: now, ReceivedAt: &now}
-		if x.Changed(r); x.Any() != (r == &old) {
+		if x.changed(r); x.Any() != (r == &old) {
 			t.Errorf("after the result of %s: %d calls wait", r.ID, len(x.calls))
 		}
 	}
@@ -59,11 +59,11 @@ func TestResultsAreBounded(t *testing.T) {
 func TestACallThatIsJustTooOld(t *testing.T) {
 	released := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	now := released.Add(awaitResultFor - 1)
-	x := New(Options{Log: slog.New(slog.DiscardHandler), Now: func() time.Time {
+	x := newResults(nil, slog.New(slog.DiscardHandler), func() time.Time {
 		now = now.Add(1)
 		return now.Add(-1)
-	}})
-	x.Changed(&approvals.Request{ID: "r", ToolCallID: "c", Details: approvals.Details{Result: &approvals.CallResult{ReleasedAt: released}}})
+	}, nil)
+	x.changed(&approvals.Request{ID: "r", ToolCallID: "c", Details: approvals.Details{Result: &approvals.CallResult{ReleasedAt: released}}})
 	if len(x.order) != 1 {
 		t.Errorf("%d calls are in order", len(x.order))
 	}
