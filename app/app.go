@@ -74,7 +74,7 @@ func (a *App) ConsoleURL() string { return "http://" + a.parts.console.Addr() }
 
 // NATSAddr is the host:port of the embedded NATS server for bots, "" without
 // one, once started.
-func (a *App) NATSAddr() string { return a.parts.store.ListenAddr() }
+func (a *App) NATSAddr() string { return a.parts.store.listenAddr }
 
 // ToolOffers returns the number of requests to a model so far, and how many of them
 // offered the model tools.

@@ -26,7 +26,7 @@ func (c *Config) AuditDir() string {
 func (p *parts) startAudit(ctx context.Context, running *lifecycle) error {
 	c, log := &p.options.Config, p.log("audit")
 	keeper, err := audit.OpenKeeper(audit.Options{
-		Log: p.store.Events, Dir: c.AuditDir(), Every: c.Audit.Checkpoint, Retention: c.Audit.Retention, Shared: c.NATS.URL != "", Logger: log,
+		Log: p.store.events, Dir: c.AuditDir(), Every: c.Audit.Checkpoint, Retention: c.Audit.Retention, Shared: c.NATS.URL != "", Logger: log,
 	})
 	if err != nil {
 		return fmt.Errorf("%w; audit.dir names the folder, which must not be in nats.dir and which heldcall must be able to write", err)
@@ -51,7 +51,7 @@ func (p *parts) startAudit(ctx context.Context, running *lifecycle) error {
 		return nil
 	})
 	running.background("audit", keeper.Run)
-	changes := audit.NewChanges(p.store.Events)
+	changes := audit.NewChanges(p.store.events)
 	all, settings := c.Console.reviewerRights()
 	return p.untilAnswered(ctx, func(ctx context.Context) error { return changes.Reviewers(ctx, all, settings) })
 }

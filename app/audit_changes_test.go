@@ -35,7 +35,7 @@ func recordedChanges(t *testing.T, dir string, of approvals.EventType) []approva
 func TestPolicyChangesAreRecorded(t *testing.T) {
 	t.Parallel()
 	var c app.Config
-	w := build(t, askAll, callThenText, func(config *app.Config) { c = *config })
+	w := build(t, askAll, callThenText, restarting(&c))
 	sums := []string{sumOf(askAll)}
 	write := func(content string) {
 		t.Helper()
@@ -100,7 +100,7 @@ func sumOf(text string) string {
 func TestReviewerChangesAreRecorded(t *testing.T) {
 	t.Parallel()
 	var c app.Config
-	w := build(t, askAll, callThenText, func(config *app.Config) { c = *config })
+	w := build(t, askAll, callThenText, restarting(&c))
 	token := sumOf("token")
 	ann := app.Reviewer{Name: "ann", Role: "reviewer", TokenSHA256: token}
 	bob := app.Reviewer{Name: "bob", Role: "viewer", Groups: []string{"finance"}, TokenSHA256: sumOf("bob")}

@@ -38,7 +38,7 @@ type recorded struct {
 func record(t *testing.T) recorded {
 	t.Helper()
 	var r recorded
-	w := build(t, askAll, callThenText, func(c *app.Config) { r.config = *c })
+	w := build(t, askAll, callThenText, restarting(&r.config))
 	approveOne(w)
 	if err := w.stop(); err != nil {
 		t.Fatal(err)

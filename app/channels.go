@@ -61,7 +61,7 @@ func (p *parts) inboxURL() string {
 // startNotify starts to notify people, after the console that takes their answers.
 func (p *parts) startNotify(_ context.Context, running *lifecycle) error {
 	d, err := notify.New(notify.Options{
-		Store: p.store.Deliveries, Requests: p.gate, Channels: p.channels.setups, Routes: p.options.Config.Notify.routes(),
+		Store: p.store.deliveries, Requests: p.gate, Channels: p.channels.setups, Routes: p.options.Config.Notify.routes(),
 		Log: p.log("notify"), Registerer: p.registry,
 	})
 	if err != nil {

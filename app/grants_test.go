@@ -222,7 +222,7 @@ func TestGrantExpires(t *testing.T) {
 func TestGrantsSurviveRestart(t *testing.T) {
 	t.Parallel()
 	var config app.Config
-	w := build(t, askBash, lint, func(c *app.Config) { config = *c })
+	w := build(t, askBash, lint, restarting(&config))
 	g := w.always(approvals.Decision{Action: approvals.ActionAllowAlways}, "")
 	w.passes("")
 	if err := w.stop(); err != nil {

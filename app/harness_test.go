@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -27,7 +28,11 @@ import (
 // soon bounds every wait of a test. It is generous: nothing is timed with it.
 const soon = 90 * time.Second
 
-// world is a heldcall with a scripted upstream. The test is agent and reviewer.
+// onNATS has all worlds keep their state on the embedded NATS server.
+var onNATS = flag.Bool("nats", false, "keep the state of every test on the embedded NATS server, none in memory")
+
+// world is a heldcall with a scripted upstream. The test is agent and reviewer. Its state is in
+// memory, unless it is [embedded] or c.NATS.URL is set.
 type world struct {
 	t        *testing.T
 	app      *app.App
@@ -37,7 +42,11 @@ type world struct {
 	stop     func() error
 	revoked  string                                    // whose passkeys a start revokes
 	canary   func(context.Context, *proxy.Proxy) error // nil: the proxy's own
+	inMemory bool                                      // the state, which ends with the first stop
 }
+
+// embedded has a world keep its state on the embedded NATS server: for restarts, bots, and what is on disk.
+func embedded(c *app.Config) { c.NATS.Listen = "127.0.0.1:0" }
 
 // logged is all that heldcall has logged, at every level.
 type logged struct {
@@ -75,7 +84,10 @@ func buildProven(t *testing.T, canary func(context.Context, *proxy.Proxy) error,
 	t.Cleanup(upstream.Close)
 	dir := t.TempDir()
 	c := app.DefaultConfig(func(string) (string, bool) { return "", false })
-	c.Proxy.Listen, c.Console.Listen, c.NATS.Listen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	c.Proxy.Listen, c.Console.Listen, c.NATS.Listen = "127.0.0.1:0", "127.0.0.1:0", ""
+	if *onNATS {
+		embedded(&c)
+	}
 	c.Proxy.Upstreams = []app.Upstream{{Prefix: "/v1", URL: upstream.URL()}}
 	c.Proxy.Keepalive = 50 * time.Millisecond
 	c.NATS.Dir = filepath.Join(dir, "data")
@@ -98,7 +110,14 @@ func silent(c *app.Config) { c.Proxy.Keepalive = soon }
 func (w *world) start(c app.Config) {
 	w.t.Helper()
 	log := slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	a, err := app.New(app.Options{Config: c, Version: "test", Log: log, RevokePasskeys: w.revoked}.WithCanary(w.canary))
+	o := app.Options{Config: c, Version: "test", Log: log, RevokePasskeys: w.revoked}.WithCanary(w.canary)
+	if w.inMemory {
+		w.t.Fatal("the state in memory ended with the stop: configure the world with embedded")
+	}
+	if w.inMemory = c.NATS.Listen == "" && c.NATS.URL == ""; w.inMemory {
+		o = o.InMemory()
+	}
+	a, err := app.New(o)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func TestAskedResultOfARestart(t *testing.T) {
 	t.Parallel()
 	eachResultAPI(t, func(t *testing.T, api resultAPI) {
 		var config app.Config
-		w := build(t, judgesResults, readsThenTalks, func(c *app.Config) { config = *c })
+		w := build(t, judgesResults, readsThenTalks, restarting(&config))
 		config.Policy.FileNamed = true
 		body := api.reporting(`"review me"`)
 		first := w.post(api.path, body)

@@ -111,7 +111,7 @@ func TestAskedResults(t *testing.T) {
 	t.Parallel()
 	eachResultAPI(t, func(t *testing.T, api resultAPI) {
 		var config app.Config
-		w := build(t, judgesResults, readsThenTalks, func(c *app.Config) { config = *c })
+		w := build(t, judgesResults, readsThenTalks, restarting(&config))
 		config.Policy.FileNamed = true
 		texts := map[string]string{}
 		for name, tt := range map[string]struct {
@@ -281,7 +281,7 @@ func TestTaint(t *testing.T) {
 			w := build(t, "default: allow\ntaint: [read]\nresults:\n  - deny: [read]\n    contains: [evil]\nrules:\n  - ask: [bash]\n    when: run.tainted\n",
 				func(r *fakemodel.Request) fakemodel.Reply {
 					return fakemodel.Answer{Calls: []fakemodel.Call{lsCall}}.Reply(r)
-				}, func(c *app.Config) { config = *c })
+				}, restarting(&config))
 			clean := []string{"X-Heldcall-Run", "clean"}
 			w.post(api.path, api.body(), clean...).rest()
 			w.post(api.path, api.reporting(`"evil"`), clean...).rest() // the model does not read it

@@ -32,7 +32,7 @@ func TestListsOfLargeRequestsHavePreviews(t *testing.T) {
 			answer.Calls = append(answer.Calls, fakemodel.Call{ID: fmt.Sprintf("call_%d_%d", len(r.Body), i), Name: "write_file", Arguments: arguments})
 		}
 		return answer.Reply(r)
-	}, func(c *app.Config) { c.Proxy.Memory = 4 << 30 })
+	}, func(c *app.Config) { c.Proxy.Memory = 4 << 30 }, embedded)
 	bot := connect(t, "nats://"+w.app.NATSAddr())
 	published := bot.listen("heldcall.v1.requests.>")
 	var ids []string

@@ -84,7 +84,7 @@ func TestMessagesOfClaudeCode(t *testing.T) {
 		{When: fakemodel.All(fakemodel.ToolAnswers("bash", "policy refused"), fakemodel.ToolAnswers("read", "data")), Say: fakemodel.Say(fakemodel.Answer{Text: "I have data, and no list."})},
 	}, Otherwise: fakemodel.Answer{Text: "Both.", Calls: []fakemodel.Call{lsCall, {ID: "toolu_read", Name: "read", Arguments: `{"path":"x"}`}}}}
 	dir := t.TempDir()
-	keep := func(c *app.Config) { c.NATS.Dir = dir }
+	keep := func(c *app.Config) { embedded(c); c.NATS.Dir = dir }
 	const rules = "default: allow\nrules:\n  - deny: [bash]\n"
 	w := build(t, rules, model.Reply, keep)
 	if got := w.post("/v1/messages?beta=true", head+first+`]}`, anthropicHeaders...).rest(); strings.Contains(got, "sesame") || !strings.Contains(got, "toolu_read") {

@@ -104,7 +104,7 @@ func foreign(id string) []string {
 // themselves only.
 func TestBotsDecideAsThemselves(t *testing.T) {
 	t.Parallel()
-	w, m := staffed(t, askAll, callThenText)
+	w, m := staffed(t, askAll, callThenText, embedded)
 	url := "nats://" + w.app.NATSAddr()
 	ann := connect(t, url, natsgo.UserInfo("ann", m["ann"]))
 	bob, ada, vic := connect(t, url, natsgo.Token(m["bob"])), connect(t, url, natsgo.Token(m["ada"])), connect(t, url, natsgo.UserInfo("vic", m["vic"]))
@@ -162,7 +162,7 @@ func TestWhoConnectsToTheEmbeddedServer(t *testing.T) {
 	t.Parallel()
 	for _, auth := range []string{"", "open", "reviewers"} {
 		m := team{}
-		w := build(t, askAll, callThenText, m.with("ann", "reviewer"), func(c *app.Config) { c.NATS.Auth = auth })
+		w := build(t, askAll, callThenText, m.with("ann", "reviewer"), func(c *app.Config) { c.NATS.Auth = auth }, embedded)
 		url := "nats://" + w.app.NATSAddr()
 		for name, option := range map[string]natsgo.Option{
 			"a wrong token":             natsgo.Token("heldcall_GUESSED"),

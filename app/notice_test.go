@@ -80,7 +80,7 @@ func TestRunsWithoutToolsAreLoggedOnce(t *testing.T) {
 func TestTokenOfARun(t *testing.T) {
 	t.Parallel()
 	var token string
-	w := build(t, askAll, callThenText, func(c *app.Config) { token = c.AskLocal() })
+	w := build(t, askAll, callThenText, func(c *app.Config) { token = c.AskLocal() }, embedded)
 	if token == "" || strings.Contains(w.log.String(), token) {
 		t.Errorf("the token is %q, or in the log", token)
 	}

@@ -25,4 +25,5 @@ type Options struct {
 
 	canary func(context.Context, *proxy.Proxy) error // tests the proxy at the start; nil: [proxy.Proxy.Canary]
 	proxy  func(*proxy.Options)                      // changes them in tests, may be nil
+	open   func() *state                             // the state of tests that need no server; nil: [openState]
 }

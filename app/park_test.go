@@ -164,8 +164,7 @@ func TestParkedCallOfARule(t *testing.T) {
 	var config app.Config
 	w := build(t, "default: ask\nrules:\n  - ask: [bash]\n    hold: park\n    notice: \"Wait for {{.Request}}, {{.Tool}}.\"\n", inOrder(list("call_sesame1Xk9", sesame), list("call_sesame2Xk9", sesame)), func(c *app.Config) {
 		c.Hold.ParkAfter = 200 * time.Millisecond
-		config = *c
-	})
+	}, restarting(&config))
 	k := newTalk(w, fakemodel.Chat, true)
 	first := k.say("do it")
 	request := w.pending(1)[0]
@@ -266,7 +265,7 @@ func TestParkedCallHasAResult(t *testing.T) {
 	t.Parallel()
 	for _, restarted := range []bool{false, true} {
 		var config app.Config
-		w := build(t, askAll, inOrder(list("call_sesame1Xk9", sesame), list("call_sesame2Xk9", sesame), fakemodel.Answer{Text: "I see."}), parks, func(c *app.Config) { config = *c })
+		w := build(t, askAll, inOrder(list("call_sesame1Xk9", sesame), list("call_sesame2Xk9", sesame), fakemodel.Answer{Text: "I see."}), parks, restarting(&config))
 		k := newTalk(w, fakemodel.Chat, true)
 		k.say("do it")
 		request := w.pending(1)[0]

@@ -19,7 +19,6 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/approvals/secrets"
-	"github.com/heldcall/heldcall/approvals/store"
 	"github.com/heldcall/heldcall/console"
 	"github.com/heldcall/heldcall/console/passkeys"
 	"github.com/heldcall/heldcall/intercept"
@@ -48,7 +47,7 @@ type parts struct {
 	canary    *canary
 
 	tracer   trace.Tracer // nil without tracing
-	store    *store.Store
+	store    *state
 	grants   *grants.Grants
 	secrets  *secrets.Secrets
 	held     *heldturns.Keeper
@@ -92,28 +91,6 @@ func (p *parts) startTracing(ctx context.Context, running *lifecycle) error {
 	return nil
 }
 
-// startStore opens the store. The error of an external server names nats.url; the
-// embedded server's errors name their setting themselves.
-func (p *parts) startStore(ctx context.Context, running *lifecycle) (err error) {
-	c := p.options.Config.NATS
-	names, _ := p.options.Config.Notify.names()
-	p.store, err = store.Open(ctx, store.Options{
-		URL: c.URL, Creds: c.Creds, NKey: c.NKey, TLSCA: c.TLS.CA, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key,
-		Replicas: c.Replicas, Listen: cmp.Or(c.Listen, "-"), Dir: c.Dir, Scratch: p.options.Config.AuditDir(), Reviewers: p.reviewers, ReviewersOnly: c.Auth != natsOpen,
-		Retention: p.options.Config.Audit.Retention, MaxStored: int64(p.options.Config.Hold.MaxStored), Channels: append(names, channelPush), AcceptLoss: p.options.AcceptLoss,
-		Log: p.log("store"), Registerer: p.registry,
-	})
-	if err != nil && c.URL != "" {
-		return fmt.Errorf("nats.url %s: %w", redactURLs(c.URL), err)
-	}
-	if err != nil {
-		return err
-	}
-	p.judge.ShareCounts(p.store.Limits)
-	running.started("store", func(context.Context) error { return p.store.Close() })
-	return p.recordLoss(ctx)
-}
-
 // newJudge makes the judge of all calls.
 func newJudge(c Config, configFile string, log *slog.Logger) (*judge.Judge, error) {
 	o := judge.Options{
@@ -142,7 +119,7 @@ func newJudge(c Config, configFile string, log *slog.Logger) (*judge.Judge, erro
 // startGrants loads the grants before the first call: a deny grant must apply to it.
 func (p *parts) startGrants(ctx context.Context, running *lifecycle) error {
 	o := grants.Options{
-		Store: p.store.ForGrants(), Judge: p.judge, Log: p.log("grants"), Kept: p.judge.KeepGrant, Dropped: p.judge.DropGrant,
+		Store: p.store.grants, Judge: p.judge, Log: p.log("grants"), Kept: p.judge.KeepGrant, Dropped: p.judge.DropGrant,
 	}
 	if p.reviewers != nil {
 		o.NoSelfApproval, o.Profile = !p.options.Config.Console.SelfApproval, p.reviewers.Profile
@@ -166,15 +143,11 @@ func (p *parts) startHeldTurns(ctx context.Context, running *lifecycle) error {
 }
 
 func (p *parts) startGate(ctx context.Context, running *lifecycle) error {
-	turns := heldturns.Options{
-		Store: p.store.ForHeldTurns(), OrphanTTL: p.options.Config.Hold.OrphanTTL, Log: p.log("held turns"), Registerer: p.registry,
-	}
-	if leases := p.store.HeldTurns.Leases; leases != nil {
-		turns.Leases = leases
-	}
-	p.held = heldturns.New(turns)
+	p.held = heldturns.New(heldturns.Options{
+		Store: p.store.heldTurns, Leases: p.store.leases, OrphanTTL: p.options.Config.Hold.OrphanTTL, Log: p.log("held turns"), Registerer: p.registry,
+	})
 	o := gate.Options{
-		Store: noticed{p.store.ForGate(), p.options.Notice}, Log: p.log("gate"), Registerer: p.registry, CheckEdit: p.judge.Edit,
+		Store: noticed{p.store.gate, p.options.Notice}, Log: p.log("gate"), Registerer: p.registry, CheckEdit: p.judge.Edit,
 		Grants: p.grants, Results: p.options.Config.Audit.Results, Turns: p.held, Idle: p.options.Config.Runs.Idle, Conceal: p.secrets.Conceal, Prove: p.browsers.passkeys.Prove,
 	}
 	if p.reviewers != nil {
@@ -189,7 +162,10 @@ func (p *parts) startGate(ctx context.Context, running *lifecycle) error {
 }
 
 func (p *parts) startBots(_ context.Context, running *lifecycle) error {
-	bots, err := nats.Start(nats.Options{Conn: p.store.Conn(), Gate: p.gate, Signals: p.gate.Signals(), Grants: p.grants, Reviewers: p.reviewers, Version: serviceVersion(p.options.Version), Log: p.log("nats")})
+	if p.store.conn == nil {
+		return nil
+	}
+	bots, err := nats.Start(nats.Options{Conn: p.store.conn, Gate: p.gate, Signals: p.gate.Signals(), Grants: p.grants, Reviewers: p.reviewers, Version: serviceVersion(p.options.Version), Log: p.log("nats")})
 	if err != nil {
 		return err
 	}
@@ -223,7 +199,7 @@ func (p *parts) proxyOptions(who approvals.Principal, id string) proxy.Options {
 	o := proxy.Options{
 		Listen: c.Listen, TrustHeaders: c.TrustHeaders, Keepalive: c.Keepalive, Heartbeat: proxy.Heartbeat(c.Heartbeat),
 		MaxBody: int(c.MaxBody), Memory: cmp.Or(int64(c.Memory), max(memory.Available()/4, int64(c.MaxBody))), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: p.options.Config.Hold.MaxWait, Park: p.options.Config.Hold.Mode == "park", ParkAfter: p.options.Config.Hold.ParkAfter, Routes: c.Routes.Allow,
-		Dialects: dialects(), Judge: func(client string) proxy.Judge { return p.judge.For(client, id) }, Gate: p.gate, Results: p.gate.Results, Turns: p.store.Turns, Keeper: heldTurns{p.held}, Used: p.grants.Used, Secrets: p.secrets,
+		Dialects: dialects(), Judge: func(client string) proxy.Judge { return p.judge.For(client, id) }, Gate: p.gate, Results: p.gate.Results, Turns: p.store.turns, Keeper: heldTurns{p.held}, Used: p.grants.Used, Secrets: p.secrets,
 		Tracing: proxy.Tracing{Tracer: p.tracer, Arguments: p.options.Config.Tracing.Arguments},
 		Log:     p.log("proxy"), Registerer: p.registry, Unnamed: who, Upstreams: proxied(c.Upstreams),
 	}
@@ -253,9 +229,9 @@ func (p *parts) startConsole(_ context.Context, running *lifecycle) (err error) 
 	c := p.options.Config.Console
 	provider := c.provider(p.reviewers)
 	p.console, err = console.New(console.Options{
-		Listen: c.Listen, URL: c.URL, Gate: p.gate, Signals: p.gate.Signals(), Grants: p.grants, Propose: p.proposals().list, Secrets: p.secrets, Audit: p.store.Events, Templates: p.options.Config.Grants.templates(), Reviewers: p.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Push: p.browsers.push, Passkeys: p.browsers.passkeys,
+		Listen: c.Listen, URL: c.URL, Gate: p.gate, Signals: p.gate.Signals(), Grants: p.grants, Propose: p.proposals().list, Secrets: p.secrets, Audit: p.store.events, Templates: p.options.Config.Grants.templates(), Reviewers: p.reviewers, SelfApproval: c.SelfApproval, OIDC: provider, Session: c.Session, Push: p.browsers.push, Passkeys: p.browsers.passkeys,
 		Checks: []console.Check{
-			{Name: "store", Check: p.store.Healthy},
+			{Name: "store", Check: p.store.healthy},
 			{Name: "canary", Check: p.canary.check},
 			{Name: "secrets", Check: p.secrets.Check},
 		},

@@ -116,7 +116,7 @@ func challengePath(id string) string { return "/api/v1/requests/" + id + "/chall
 // decision, once; nothing else approves, on no channel, and a denial needs none.
 func TestPasskeyApproves(t *testing.T) {
 	t.Parallel()
-	w := build(t, passkeyWrites, writes, twoClients)
+	w := build(t, passkeyWrites, writes, twoClients, embedded)
 	answer := w.turn("ann-key")
 	r := w.pending(1)[0]
 	if !r.Details.Passkey || r.Details.Confirm != "" {
@@ -232,7 +232,7 @@ func TestEditsDoNotAvoidPasskeys(t *testing.T) {
 func TestPasskeysConfirmTheirChanges(t *testing.T) {
 	t.Parallel()
 	var config app.Config
-	w := build(t, passkeyWrites, writes, twoClients, func(c *app.Config) { config = *c })
+	w := build(t, passkeyWrites, writes, twoClients, restarting(&config))
 	h, agent := w.holder(), w.holder()
 	first := h.registration("laptop")
 	early := agent.registration("phone") // begun before there is a passkey

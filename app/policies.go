@@ -51,7 +51,7 @@ func newPolicies(p *parts) *policies {
 
 // start records the policies that have changed since heldcall last ran, and watches the files.
 func (p *policies) start(ctx context.Context, running *lifecycle) error {
-	p.changes = audit.NewChanges(p.parts.store.Events)
+	p.changes = audit.NewChanges(p.parts.store.events)
 	if err := p.parts.untilAnswered(ctx, p.record); err != nil {
 		return err
 	}

@@ -175,7 +175,7 @@ func TestPromise6_TrueTranscript_InEveryDialect(t *testing.T) {
 func goOnAfterDenial(t *testing.T, s speech) {
 	dir := t.TempDir()
 	model := lister()
-	keep := func(c *app.Config) { c.NATS.Dir = dir }
+	keep := func(c *app.Config) { embedded(c); c.NATS.Dir = dir }
 	w := build(t, denyAll, model.Reply, keep)
 	answer := w.post(s.path, s.body(false), s.header...).rest()
 	if text := s.text(answer); !strings.Contains(text, "Let me look.") || !strings.Contains(text, "Understood.") {

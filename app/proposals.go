@@ -9,18 +9,18 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
-	"github.com/heldcall/heldcall/approvals/store/eventlog"
+	"github.com/heldcall/heldcall/console"
 	"github.com/heldcall/heldcall/internal/policylearn"
 )
 
 // proposals proposes rules for the policies in force.
 type proposals struct {
 	judge  *judge.Judge
-	events *eventlog.Log
+	events console.Audit
 	one    sync.Mutex // a list judges many calls: one at a time
 }
 
-func (p *parts) proposals() *proposals { return &proposals{judge: p.judge, events: p.store.Events} }
+func (p *parts) proposals() *proposals { return &proposals{judge: p.judge, events: p.store.events} }
 
 // list returns the rules that decisions suggest, for all policies.
 func (p *proposals) list(ctx context.Context, q approvals.ProposalQuery) (approvals.Proposals, error) {

@@ -30,7 +30,7 @@ func pushSetup(push *webpush.Push) notify.Setup {
 func (p *parts) startPush(ctx context.Context, running *lifecycle) (err error) {
 	c := p.options.Config.Console
 	p.browsers.push, err = webpush.Open(ctx, webpush.Options{
-		Store: p.store.Push, Gate: p.gate, Reviewer: p.reviewer, HoldsToken: p.holdsToken, Rights: c.rights(), Contact: c.Push.contact(c.URL), Preview: c.Push.Preview, Private: c.Push.PrivateServices,
+		Store: p.store.push, Gate: p.gate, Reviewer: p.reviewer, HoldsToken: p.holdsToken, Rights: c.rights(), Contact: c.Push.contact(c.URL), Preview: c.Push.Preview, Private: c.Push.PrivateServices,
 		Log: p.log("web_push"),
 	})
 	if err != nil {
@@ -43,7 +43,7 @@ func (p *parts) startPush(ctx context.Context, running *lifecycle) (err error) {
 // startPasskeys opens the passkeys of reviewers before the first decision.
 func (p *parts) startPasskeys(ctx context.Context, _ *lifecycle) (err error) {
 	p.browsers.passkeys, err = passkeys.Open(ctx, passkeys.Options{
-		Store: p.store.ForPasskeys(), Record: p.store.Events.AppendEvents, URL: p.options.Config.Console.URL,
+		Store: p.store.passkeys, Record: p.store.events.AppendEvents, URL: p.options.Config.Console.URL,
 	})
 	if name := p.options.RevokePasskeys; err == nil && name != "" {
 		var n int

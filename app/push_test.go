@@ -39,7 +39,7 @@ func TestReviewersAreToldInTheirBrowsers(t *testing.T) {
 	m, service := team{}, pushtest.New(t)
 	var config app.Config
 	w := build(t, transferPolicy, callThenText, m.with("ann", "reviewer", "finance"), m.with("fay", "reviewer", "finance"), m.with("bob", "reviewer", "sales"),
-		func(c *app.Config) { c.Console.Push.PrivateServices = true; config = *c })
+		func(c *app.Config) { c.Console.Push.PrivateServices = true }, restarting(&config))
 	w.console = w.as(m["ann"])
 	ann, bob := service.Browser(), service.Browser()
 	w.subscribe(m["ann"], ann)

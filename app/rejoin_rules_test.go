@@ -259,7 +259,7 @@ func TestRejoinAfterARestart(t *testing.T) {
 	t.Parallel()
 	everyDialect(t, func(t *testing.T, s speech, streamed bool) {
 		var config app.Config
-		w := build(t, askAll, lister().Reply, comments, func(c *app.Config) { config = *c })
+		w := build(t, askAll, lister().Reply, comments, restarting(&config))
 		w.begin(s.path, s.body(streamed), s.header...)
 		held := w.pending(1)[0]
 		if err := w.stop(); err != nil {

@@ -92,9 +92,14 @@ func outputsOf(r gjson.Result) (list []string) {
 	return list
 }
 
-// restarting keeps the configuration of a world for its restart.
+// restarting has a world keep its state for its restart, and keeps its configuration.
 func restarting(c *app.Config) func(*app.Config) {
-	return func(configured *app.Config) { *c = *configured }
+	return func(configured *app.Config) {
+		if configured.NATS.URL == "" {
+			embedded(configured)
+		}
+		*c = *configured
+	}
 }
 
 // restart restarts heldcall with its state on disk.

@@ -33,10 +33,10 @@ func (w *world) as(token string) *client.Client { return w.console.WithToken(tok
 
 // staffed is a world with a viewer, two reviewers and an admin; the harness reads
 // as the admin.
-func staffed(t *testing.T, policy string, script fakemodel.Script) (*world, team) {
+func staffed(t *testing.T, policy string, script fakemodel.Script, configure ...func(*app.Config)) (*world, team) {
 	t.Helper()
 	m := team{}
-	w := build(t, policy, script, m.with("vic", "viewer"), m.with("ann", "reviewer", "finance"), m.with("bob", "reviewer"), m.with("ada", "admin"))
+	w := build(t, policy, script, append(configure, m.with("vic", "viewer"), m.with("ann", "reviewer", "finance"), m.with("bob", "reviewer"), m.with("ada", "admin"))...)
 	w.console = w.as(m["ada"])
 	return w, m
 }

@@ -11,7 +11,7 @@ import (
 func TestSearchByWords(t *testing.T) {
 	t.Parallel()
 	var c app.Config
-	w := build(t, askAll, callThenText, silent, func(configured *app.Config) { c = *configured })
+	w := build(t, askAll, callThenText, silent, restarting(&c))
 	answer := make(chan string, 1)
 	go func() { answer <- w.post("/v1/chat/completions", wholeRequest).rest() }()
 	id := w.pending(1)[0].ID

@@ -128,7 +128,7 @@ func observed(t *testing.T) (*outputs, func(*app.Config)) {
 		c.Notify.Slack = []app.SlackConfig{{Name: "slack", BotToken: "xoxb-1", AppToken: "xapp-1", Channel: "#approvals", APIURL: o.slack.URL()}}
 		c.Notify.Shoutrrr = []app.ShoutrrrConfig{{Name: "chat", URL: app.Secret("ntfy://" + strings.TrimPrefix(chats.URL, "http://") + "/calls?scheme=http")}}
 		c.Tracing.Enabled, c.Tracing.Endpoint, c.Tracing.Arguments = true, spans.URL, true
-		o.config = *c
+		restarting(&o.config)(c)
 	}
 }
 

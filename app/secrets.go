@@ -19,7 +19,7 @@ type SecretsConfig struct {
 func (p *parts) startSecrets(ctx context.Context, running *lifecycle) (err error) {
 	c := &p.options.Config
 	p.secrets, err = secrets.New(secrets.Options{
-		Store: p.store.Secrets, KeyFile: cmp.Or(c.Secrets.KeyFile, filepath.Join(c.AuditDir(), "secrets.key")), Log: p.log("secrets"),
+		Store: p.store.secrets, KeyFile: cmp.Or(c.Secrets.KeyFile, filepath.Join(c.AuditDir(), "secrets.key")), Log: p.log("secrets"),
 	})
 	if err != nil {
 		return err

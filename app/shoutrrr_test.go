@@ -84,8 +84,7 @@ func TestServicesOfShoutrrrAreTold(t *testing.T) {
 			{To: []string{"phone"}, Tenants: []string{"default"}, Tools: []string{"ba*"}},
 			{To: []string{"night"}},
 		}
-		config = *c
-	})
+	}, restarting(&config))
 	agent := w.post("/v1/chat/completions", streamedRequest)
 	id := w.pending(1)[0].ID
 	text := next(t, told)

@@ -37,10 +37,16 @@ var slackUsers = map[string]string{"ann": "UANN", "bob": "UBOB", "vic": "UVIC"}
 
 func newSlackWorld(t *testing.T, policy string, script fakemodel.Script, change ...func(*app.SlackConfig)) *slackWorld {
 	t.Helper()
+	return slackWorldOn(t, func(*app.Config) {}, policy, script, change...)
+}
+
+// slackWorldOn makes a world whose state is kept where a function configures it.
+func slackWorldOn(t *testing.T, state func(*app.Config), policy string, script fakemodel.Script, change ...func(*app.SlackConfig)) *slackWorld {
+	t.Helper()
 	m := team{}
 	w := &slackWorld{slack: fakeslack.New(), team: m}
 	t.Cleanup(w.slack.Close)
-	configure := []func(*app.Config){m.with("ada", "admin"), m.with("ann", "reviewer", "finance"), m.with("bob", "reviewer"), m.with("vic", "viewer"), func(c *app.Config) {
+	configure := []func(*app.Config){state, m.with("ada", "admin"), m.with("ann", "reviewer", "finance"), m.with("bob", "reviewer"), m.with("vic", "viewer"), func(c *app.Config) {
 		for i := range c.Console.Reviewers {
 			c.Console.Reviewers[i].Slack = slackUsers[c.Console.Reviewers[i].Name]
 		}
@@ -313,7 +319,7 @@ func TestSlackTwoClicksAtOnce(t *testing.T) {
 // A restart loses no card and posts none twice; what was decided meanwhile shows.
 func TestSlackRestart(t *testing.T) {
 	t.Parallel()
-	w := newSlackWorld(t, askAll, callThenText)
+	w := slackWorldOn(t, embedded, askAll, callThenText)
 	first := w.post("/v1/chat/completions", streamedRequest)
 	r := w.pending(1)[0]
 	m := w.card(0, "bash")

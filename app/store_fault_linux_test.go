@@ -61,7 +61,7 @@ type storeFault struct {
 }
 
 func testStoreFault(t *testing.T, fault storeFault) {
-	w := build(t, askAll, callThenText, silent, func(c *app.Config) {
+	w := build(t, askAll, callThenText, silent, embedded, func(c *app.Config) {
 		if fault.configure != nil {
 			fault.configure(c)
 		}

@@ -68,8 +68,7 @@ func TestPromise8_TheStoreHasNoKey(t *testing.T) {
 				if mode == "park" {
 					parks(configured)
 				}
-				c = *configured
-			})
+			}, restarting(&c))
 			path := s.path + "?key=" + agentKey
 			var r approvals.Request
 			if mode == "park" {

@@ -36,7 +36,7 @@ func (c *channels) makeWebhooks() error {
 		if w.Reviewer != "" {
 			path := "/hooks/" + w.Name
 			o.Links = webhook.NewLinks(webhook.LinkOptions{
-				Channel: w.Name, Path: path, Gate: p.gate, Deliveries: p.store.Deliveries, Log: log,
+				Channel: w.Name, Path: path, Gate: p.gate, Deliveries: p.store.deliveries, Log: log,
 				Reviewer: func() (reviewers.Reviewer, bool) { return p.reviewer(w.Reviewer) },
 			})
 			c.hooks = append(c.hooks, console.Hook{Path: path + "/{token}", Handler: o.Links})
