@@ -125,7 +125,7 @@ func (w *world) start(c app.Config) {
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
 	stopped := false
-	w.stop = func() error {
+	stop := func() error {
 		if stopped {
 			return nil
 		}
@@ -133,9 +133,11 @@ func (w *world) start(c app.Config) {
 		cancel()
 		return <-ended
 	}
-	w.t.Cleanup(func() {
-		if err := w.stop(); err != nil {
-			w.t.Errorf("heldcall ended with: %v", err)
+	w.stop = stop
+	t := w.t
+	t.Cleanup(func() { // without w: testing keeps this function, and what it refers to, to the end of the program
+		if err := stop(); err != nil {
+			t.Errorf("heldcall ended with: %v", err)
 		}
 	})
 	select {

@@ -19,6 +19,10 @@ func TestRejoinAtOnce(t *testing.T) {
 		for name, keepalive := range map[string]time.Duration{"after heartbeats": 50 * time.Millisecond, "before heartbeats": soon} {
 			w := build(t, askAll, lister().Reply, comments, func(c *app.Config) { c.Proxy.Keepalive = keepalive })
 			body := s.body(streamed)
+			comesBack := func(times int) {
+				t.Helper()
+				w.until("the agent has come back", func() bool { return len(w.eventsOf(approvals.EventTurnReattached)) == times })
+			}
 			for again := range 3 {
 				conn, err := net.Dial("tcp", w.app.ProxyAddr())
 				if err != nil {
@@ -32,7 +36,7 @@ func TestRejoinAtOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 				w.pending(1)
-				w.until("the agent has come back", func() bool { return len(w.eventsOf(approvals.EventTurnReattached)) == again })
+				comesBack(again)
 				if keepalive != soon {
 					if _, err := conn.Read(make([]byte, 1)); err != nil {
 						t.Fatal(err)
@@ -41,6 +45,7 @@ func TestRejoinAtOnce(t *testing.T) {
 				conn.Close()
 			}
 			got := w.begin(s.path, body, s.header...)
+			comesBack(3)
 			w.approve(1)
 			if r := <-got; r.err != nil || !strings.Contains(r.body, "call_sesame") {
 				t.Errorf("%s: %q, %v", name, r.body, r.err)
