@@ -18,12 +18,20 @@ import (
 	"github.com/heldcall/heldcall/approvals/runs"
 )
 
-// loadSpy records the requests that a start reads.
+// loadSpy records the requests that a start reads, and which are final as far as the gate knows.
 type loadSpy struct {
 	approvals.Store
 	mu     sync.Mutex
 	loaded bool
 	ids    []string
+	final  map[string]bool
+}
+
+// knowsFinal reports whether the gate has been told that all requests are final.
+func (s *loadSpy) knowsFinal(ids []string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !slices.ContainsFunc(ids, func(id string) bool { return !s.final[id] })
 }
 
 func (s *loadSpy) WatchRequests(ctx context.Context, changed func(approvals.Stored), loaded func()) error {
@@ -34,6 +42,9 @@ func (s *loadSpy) WatchRequests(ctx context.Context, changed func(approvals.Stor
 		}
 		s.mu.Unlock()
 		changed(r)
+		s.mu.Lock()
+		s.final[r.Request.ID] = r.Request.Status.Final()
+		s.mu.Unlock()
 	}, func() {
 		s.mu.Lock()
 		s.loaded = true
@@ -62,7 +73,7 @@ type process struct {
 func runProcess(t *testing.T, state approvalstest.Store, wrap func(approvals.Store) approvals.Store) process {
 	t.Helper()
 	s := state.Reopen()
-	p := process{store: s, spy: &loadSpy{Store: wrap(s)}}
+	p := process{store: s, spy: &loadSpy{Store: wrap(s), final: map[string]bool{}}}
 	p.gate = gate.New(gate.Options{Store: p.spy, Results: true, Turns: heldTurn("held")})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -122,6 +133,8 @@ func TestStartReadsOpenRequests(t *testing.T) {
 		stored, err := first.store.GetRequest(t.Context(), awaited)
 		return err == nil && stored.Request.Details.Result != nil
 	})
+	decided := append(slices.Clone(all), held, awaited)
+	approvalstest.Eventually(t, "the watch has reported the decisions", func() bool { return first.spy.knowsFinal(decided) })
 	all = append(all, pending, held, awaited)
 	first.stop()
 
