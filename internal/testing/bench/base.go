@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -50,7 +51,7 @@ func buildBase(repository, revision string, profiling bool) (program string, err
 	}
 	name := "heldcall-" + strings.TrimSpace(string(out)) + "-" + runtime.Version()
 	if profiling {
-		name += "-profiled"
+		name += fmt.Sprintf("-profiler-%x", sha256.Sum256([]byte(profilerSource)))
 	}
 	program = filepath.Join(cache, "heldcall-bench", name)
 	if _, err := os.Stat(program); err == nil {
