@@ -109,7 +109,7 @@ func (a *Answer) endStream() ([]byte, error) {
 // part takes one part of the stream: it passes or is held.
 func (a *Answer) part(part []byte, last bool) error {
 	if !last {
-		if known, err := a.known(part); known {
+		if isKnown, err := a.known(part); isKnown {
 			return err
 		}
 	}

@@ -37,22 +37,22 @@ func ParallelConversation() []byte { return []byte(`{"parallel":true}`) }
 // MatchMessages finds the assistant's message of each record, by its place in a history of
 // messages. Echo reads the message at a place.
 func MatchMessages[R Remembered](opening string, messages []gjson.Result, records []R, echo func(at int) HistoryTurn) map[int]Found {
-	seen := make([]*TurnFingerprint, 0, len(records))
+	fingerprints := make([]*TurnFingerprint, 0, len(records))
 	for _, rec := range records {
-		seen = append(seen, rec.seen())
+		fingerprints = append(fingerprints, rec.seen())
 	}
 	var echoes []HistoryTurn
 	var places []int
-	for at, m := range messages {
+	for place, m := range messages {
 		if m.Get("role").Str == "assistant" {
-			echoes, places = append(echoes, echo(at)), append(places, at)
+			echoes, places = append(echoes, echo(place)), append(places, place)
 		}
 	}
-	found := make(map[int]Found)
-	for at, f := range Match(opening, echoes, seen) {
-		found[places[at]] = f
+	answers := make(map[int]Found)
+	for place, f := range Match(opening, echoes, fingerprints) {
+		answers[places[place]] = f
 	}
-	return found
+	return answers
 }
 
 // Match finds the echo of each answer that the agent has seen, by its place in echoes.

@@ -77,8 +77,8 @@ func (b *upstreamBody) observe(c *chunk) {
 // begins before the real id is not uniform: after the real id openai-go drops events
 // without it.
 func (b *upstreamBody) learnHead(h chunkHead, p *intercept.Part) bool {
-	known := b.head.id != "" && b.head.id != `""`
-	if known || h == (chunkHead{}) || (h.id == "" && b.head != chunkHead{}) {
+	named := b.head.id != "" && b.head.id != `""`
+	if named || h == (chunkHead{}) || (h.id == "" && b.head != chunkHead{}) {
 		return false
 	}
 	if h.id != b.head.id {

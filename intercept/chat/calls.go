@@ -115,9 +115,9 @@ func (c *call) add(f *fragment, opened bool) (kept int) {
 // addEscaped adds string contents to the arguments that are still escaped, and returns
 // what they add.
 func (c *call) addEscaped(escaped []byte) (added string) {
-	before := c.args.Len()
+	length := c.args.Len()
 	strictjson.Unquote(&c.args.Builder, escaped)
-	return c.args.Builder.String()[before:]
+	return c.args.Builder.String()[length:]
 }
 
 // setKind takes the kind of a fragment for the call, while that has no contents.

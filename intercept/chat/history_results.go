@@ -22,27 +22,27 @@ func (r *request) Results() (results []intercept.ToolResult) {
 // ResultContents implements [intercept.Request]. The results of the old form name the tool in
 // place of the call.
 func (r *request) ResultContents() []toolresult.Content {
-	at, _ := r.At("messages")
-	found := toolresult.Collector{Offset: at.Start}
+	history, _ := r.At("messages")
+	contents := toolresult.Collector{Offset: history.Start}
 	for m := range r.items("messages") {
-		of := readParts(m)
-		switch of.role.Str {
+		parts := readParts(m)
+		switch parts.role.Str {
 		case "assistant":
-			found.Answered()
-			of.calls.ForEach(func(_, c gjson.Result) bool {
-				found.AddCall(c.Get("id").Str, c)
+			contents.Answered()
+			parts.calls.ForEach(func(_, c gjson.Result) bool {
+				contents.AddCall(c.Get("id").Str, c)
 				return true
 			})
-			if legacy := of.legacy; legacy.IsObject() {
-				found.AddCall(legacyID(legacy), legacy)
+			if legacy := parts.legacy; legacy.IsObject() {
+				contents.AddCall(legacyID(legacy), legacy)
 			}
 		case "tool":
-			found.Add(of.id.Str, of.content)
+			contents.Add(parts.id.Str, parts.content)
 		case "function":
-			found.Add(legacyID(m), of.content)
+			contents.Add(legacyID(m), parts.content)
 		}
 	}
-	return found.List()
+	return contents.List()
 }
 
 // messageParts are the members of a message that are about calls.

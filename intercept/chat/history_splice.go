@@ -38,8 +38,8 @@ func (r *request) Splice(records [][]byte) int {
 		return 0
 	}
 	history := intercept.RewriteItems(r.Field("messages"), messages, s.rewrite)
-	at, _ := r.At("messages")
-	spliced, err := parseRequest(r.With(strictjson.Replace(r.Envelope().Body, at, history)))
+	span, _ := r.At("messages")
+	spliced, err := parseRequest(r.With(strictjson.Replace(r.Envelope().Body, span, history)))
 	if err != nil {
 		return 0
 	}
@@ -118,9 +118,9 @@ func (s *splicer) assistant(rec *answerRecord, f intercept.Found, m gjson.Result
 			}
 		}
 	}
-	seen := m.Get("tool_calls").Array()
-	s.keepNotes(rec, seen)
-	entries, denials := rec.calls(seen, f.Calls)
+	shown := m.Get("tool_calls").Array()
+	s.keepNotes(rec, shown)
+	entries, denials := rec.calls(shown, f.Calls)
 	if len(denials) > 0 {
 		if next, err := sjson.SetRaw(raw, "tool_calls", "["+strings.Join(entries, ",")+"]"); err == nil {
 			raw = next

@@ -72,7 +72,7 @@ func (m *item) continuedBy(v gjson.Result) bool {
 // merge adds the fields of a piece: it appends texts, and replaces other values by those
 // that are not empty. It returns how many bytes are kept besides those of the piece.
 func (m *item) merge(v gjson.Result) (kept int) {
-	before := len(m.fields)
+	fieldCount := len(m.fields)
 	v.ForEach(func(k, v gjson.Result) bool {
 		f := m.field(k.Raw)
 		switch {
@@ -89,7 +89,7 @@ func (m *item) merge(v gjson.Result) (kept int) {
 		}
 		return true
 	})
-	return kept + itemCost*(len(m.fields)-before)
+	return kept + itemCost*(len(m.fields)-fieldCount)
 }
 
 func grows(field string) bool {

@@ -49,14 +49,14 @@ func (r *recorder) record(c *choice, p *intercept.Plan) *answerRecord {
 			rec.LastCalls = append(rec.LastCalls, lastCall{Seen: -1, Entry: call.entry(id(call)), Denial: toolResult(id(call), call.ruling().ModelMessage)})
 			continue
 		}
-		seen := intercept.NewCallFingerprint(call.id, call.name, call.args.String())
+		fingerprint := intercept.NewCallFingerprint(call.id, call.name, call.args.String())
 		if r := call.ruling(); r.Action == intercept.Edit {
 			changed = true
-			seen = intercept.NewCallFingerprint(call.id, call.name, r.Arguments)
-			seen.Note = r.ModelMessage
+			fingerprint = intercept.NewCallFingerprint(call.id, call.name, r.Arguments)
+			fingerprint.Note = r.ModelMessage
 		}
 		rec.LastCalls = append(rec.LastCalls, lastCall{Seen: len(rec.Calls)})
-		rec.Calls = append(rec.Calls, seen)
+		rec.Calls = append(rec.Calls, fingerprint)
 	}
 	if !changed {
 		return nil

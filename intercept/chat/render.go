@@ -60,13 +60,13 @@ func (w *rewriter) messageEvent(c *chunk) string {
 	var choices []string
 	for i := range c.choices {
 		d := &c.choices[i]
-		known := w.body.known(d.index)
+		choice := w.body.known(d.index)
 		var list []string
-		if d.role && !known.output.sent.role {
+		if d.role && !choice.output.sent.role {
 			list = append(list, `"role":"assistant"`)
 		}
 		for _, t := range d.texts {
-			if t.place == known.textPlace(d) && t.kept() {
+			if t.place == choice.textPlace(d) && t.kept() {
 				list = append(list, strictjson.Quote(t.field)+":"+t.value.Raw)
 			}
 		}

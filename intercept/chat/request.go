@@ -96,8 +96,8 @@ func (r *request) Made() string {
 // forces a certain call becomes "auto", and with free one that forces any call, so that the
 // model may take another way. All other bytes stay.
 func (r *request) extend(messages []string, free bool) (intercept.Envelope, error) {
-	at, _ := r.At("messages")
-	p := strictjson.Patch{JSON: string(strictjson.Replace(r.Envelope().Body, at, strictjson.AppendItems(r.Field("messages"), messages...)))}
+	span, _ := r.At("messages")
+	p := strictjson.Patch{JSON: string(strictjson.Replace(r.Envelope().Body, span, strictjson.AppendItems(r.Field("messages"), messages...)))}
 	if r.Value("n").Type == gjson.Number {
 		p.Set("n", "1")
 	}

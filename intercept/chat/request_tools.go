@@ -43,8 +43,8 @@ func (r *request) Offer(tools []intercept.OfferedTool, always bool) []string {
 	if gjson.GetBytes(r.Field("functions"), "0").Exists() || (!always && !gjson.GetBytes(r.Field("tools"), "0").Exists()) {
 		return nil
 	}
-	known := func(name string) bool { _, found := r.Tool(name); return found }
-	body, added := r.OfferTools(tools, known, func(t *intercept.OfferedTool) string {
+	offers := func(name string) bool { _, found := r.Tool(name); return found }
+	body, added := r.OfferTools(tools, offers, func(t *intercept.OfferedTool) string {
 		return `{"type":"function","function":{"name":` + strictjson.Quote(t.Name) + `,"description":` + strictjson.Quote(t.Description) + `,"parameters":` + t.Parameters + "}}"
 	})
 	if added == nil || r.SetBody(body) != nil {

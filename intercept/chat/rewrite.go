@@ -32,11 +32,11 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, p *intercept.Plan
 			return intercept.Rewrite{}, err
 		}
 		n := c.fragments()
-		own := units[:n]
+		fragments := units[:n]
 		if units = units[n:]; n == 0 || !w.rendersCalls(c) {
 			return w.revise(c)
 		}
-		out, err := w.takeApart(c, own)
+		out, err := w.takeApart(c, fragments)
 		return intercept.Rewrite{Drop: true, Before: out}, err
 	})
 }
@@ -84,15 +84,15 @@ func (e *edit) run() error {
 // choice rewrites one choice of the chunk, at a path. Fields that do not go out are
 // removed from d too.
 func (e *edit) choice(path string, d *choiceDelta) {
-	known := e.w.body.known(d.index)
-	l := known.output
+	choice := e.w.body.known(d.index)
+	l := choice.output
 	if e.continues() {
 		e.joinAudio(path, d, l)
 		e.separate(path, d, l)
 	}
-	if e.w.body.canonical(known, e.w.plan) {
-		e.withhold(path, d, known)
-		if d.repeated && known.messages[inDelta].any() { // in some clients it would replace the calls
+	if e.w.body.canonical(choice, e.w.plan) {
+		e.withhold(path, d, choice)
+		if d.repeated && choice.messages[inDelta].any() { // in some clients it would replace the calls
 			e.Delete(path + "message")
 		}
 	}
@@ -162,7 +162,7 @@ func (e *edit) separate(path string, d *choiceDelta, l *outputChoice) {
 		if t.field != "content" || l.separated {
 			continue
 		}
-		at := path + placeField[t.place] + "content"
+		field := path + placeField[t.place] + "content"
 		text := t.value
 		if text.IsArray() {
 			first := firstText(text)
@@ -170,13 +170,13 @@ func (e *edit) separate(path string, d *choiceDelta, l *outputChoice) {
 				continue
 			}
 			text = text.Get(strconv.Itoa(first) + ".text")
-			at += "." + strconv.Itoa(first) + ".text"
+			field += "." + strconv.Itoa(first) + ".text"
 		}
 		if text.Type != gjson.String {
 			continue
 		}
 		if lead := strictjson.Paragraph(l.prior.text, text.Str); lead != text.Str {
-			e.Set(at, strictjson.Quote(lead))
+			e.Set(field, strictjson.Quote(lead))
 		}
 		l.separated = true
 	}
@@ -202,12 +202,12 @@ func (e *edit) sumUsage() {
 
 // setHead gives the chunk the head of the answer that the agent has begun to read.
 func (e *edit) setHead() {
-	head, own := e.w.out.head, e.chunk.head
+	head, current := e.w.out.head, e.chunk.head
 	for _, f := range []struct{ name, first, own string }{
-		{"id", head.id, own.id},
-		{"created", head.created, own.created},
-		{"model", head.model, own.model},
-		{"system_fingerprint", head.fingerprint, own.fingerprint},
+		{"id", head.id, current.id},
+		{"created", head.created, current.created},
+		{"model", head.model, current.model},
+		{"system_fingerprint", head.fingerprint, current.fingerprint},
 	} {
 		if f.first != "" && f.own != "" && f.first != f.own {
 			e.Set(f.name, f.first)

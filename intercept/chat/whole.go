@@ -136,8 +136,8 @@ func (e *edit) wholeText(path string, l *outputChoice) {
 		e.Set(path+"content", strictjson.Quote(text+strictjson.Paragraph(text, l.notice)))
 		return
 	}
-	if at := firstText(content); at >= 0 {
-		field := strconv.Itoa(at) + ".text"
+	if position := firstText(content); position >= 0 {
+		field := strconv.Itoa(position) + ".text"
 		e.Set(path+"content."+field, strictjson.Quote(l.prior.text+strictjson.Paragraph(l.prior.text, content.Get(field).String())))
 	} else if l.prior.text != "" {
 		e.Set(path+"content.-1", textPart(l.prior.text))

@@ -42,12 +42,12 @@ func removeDenied(patch *strictjson.Patch, path string, details gjson.Result, c 
 	var list []string
 	changed := false
 	details.ForEach(func(_, detail gjson.Result) bool {
-		own := strictjson.Patch{JSON: detail.Raw}
+		edited := strictjson.Patch{JSON: detail.Raw}
 		if c.namesDenied(detail.Get("id").String(), p) {
-			own.Delete("id")
-			changed, patch.Err = true, cmp.Or(patch.Err, own.Err)
+			edited.Delete("id")
+			changed, patch.Err = true, cmp.Or(patch.Err, edited.Err)
 		}
-		list = append(list, own.JSON)
+		list = append(list, edited.JSON)
 		return true
 	})
 	if changed {
@@ -98,15 +98,15 @@ func joins(name string, value gjson.Result) bool {
 // wholeReasoning puts the reasoning of earlier turns before that of the message.
 func (e *edit) wholeReasoning(path string, l *outputChoice) {
 	for _, field := range slices.Backward(l.prior.reasoning) {
-		before := gjson.Parse(field.Raw)
-		own := gjson.Get(e.JSON, path+field.Name)
+		earlier := gjson.Parse(field.Raw)
+		current := gjson.Get(e.JSON, path+field.Name)
 		switch {
-		case before.Type == gjson.String && own.Type == gjson.String:
-			e.Set(path+field.Name, strictjson.Quote(before.Str+strictjson.Paragraph(before.Str, own.Str)))
-		case before.IsArray() && own.IsArray():
-			e.Set(path+field.Name, joinLists(before.Raw, own))
-		case own.Type == gjson.Null:
-			e.Set(path+field.Name, before.Raw)
+		case earlier.Type == gjson.String && current.Type == gjson.String:
+			e.Set(path+field.Name, strictjson.Quote(earlier.Str+strictjson.Paragraph(earlier.Str, current.Str)))
+		case earlier.IsArray() && current.IsArray():
+			e.Set(path+field.Name, joinLists(earlier.Raw, current))
+		case current.Type == gjson.Null:
+			e.Set(path+field.Name, earlier.Raw)
 		}
 	}
 }

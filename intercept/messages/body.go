@@ -141,9 +141,9 @@ func (b *body) open(part *intercept.Part, o *opening, index int) (*block, error)
 		return nil, err
 	}
 	if block.call != nil {
-		var all bool
-		block.call.extras, all = extras(b.req, gjson.Parse(o.raw), o.name)
-		block.Odd = block.Odd || !all
+		var complete bool
+		block.call.extras, complete = extras(b.req, gjson.Parse(o.raw), o.name)
+		block.Odd = block.Odd || !complete
 		part.Open(&block.Unit)
 	}
 	return block, part.Buffer(len(o.raw))
@@ -167,6 +167,6 @@ func (b *body) mayOpen(o *opening) error {
 // impersonates reports whether a block of a tool of the agent claims that the provider
 // runs it. A hosted MCP server may have a tool of the same name.
 func impersonates(req *request, o *opening) bool {
-	_, own := req.Tool(o.name)
-	return own && (gjson.Get(o.raw, "type").Str == "server_tool_use" || len(req.Hosted()) == 0)
+	_, offered := req.Tool(o.name)
+	return offered && (gjson.Get(o.raw, "type").Str == "server_tool_use" || len(req.Hosted()) == 0)
 }

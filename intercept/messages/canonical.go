@@ -27,15 +27,15 @@ func (e *edit) arguments(b *block) string {
 func (e *edit) call(b *block) (out []byte) {
 	n := e.answer.body.blocks.place(b, e.plan)
 	out = appendBlockStart(out, n, b.call.block(b.call.id, "{}"))
-	for rest := e.arguments(b); rest != ""; {
-		end := len(rest)
+	for input := e.arguments(b); input != ""; {
+		end := len(input)
 		if end > maxPiece {
-			for end = maxPiece; !utf8.RuneStart(rest[end]); {
+			for end = maxPiece; !utf8.RuneStart(input[end]); {
 				end--
 			}
 		}
-		out = appendDelta(out, n, "input_json_delta", "partial_json", rest[:end])
-		rest = rest[end:]
+		out = appendDelta(out, n, "input_json_delta", "partial_json", input[:end])
+		input = input[end:]
 	}
 	b.ended = true
 	return appendBlockStop(out, n)

@@ -147,18 +147,18 @@ func (b *block) render(id string) string {
 			continue
 		}
 		begun := opened.Get(gjson.Escape(g.field))
-		before := ""
+		beginning := ""
 		if begun.Type == gjson.String {
-			before = begun.Raw[1 : len(begun.Raw)-1]
+			beginning = begun.Raw[1 : len(begun.Raw)-1]
 		}
-		p.Set(gjson.Escape(g.field), `"`+before+g.text.String()+`"`)
+		p.Set(gjson.Escape(g.field), `"`+beginning+g.text.String()+`"`)
 	}
 	if len(b.citations) > 0 {
-		before := opened.Get("citations").Raw
-		if !gjson.Parse(before).IsArray() {
-			before = "[]"
+		citations := opened.Get("citations").Raw
+		if !gjson.Parse(citations).IsArray() {
+			citations = "[]"
 		}
-		p.Set("citations", string(strictjson.AppendItems([]byte(before), b.citations...)))
+		p.Set("citations", string(strictjson.AppendItems([]byte(citations), b.citations...)))
 	}
 	if p.Err != nil {
 		return b.opened

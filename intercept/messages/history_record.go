@@ -45,19 +45,19 @@ func (rec *answerRecord) encode() ([]byte, error) { return json.Marshal(rec) }
 // without those of Turns and with the hidden ones. If the agent shows its blocks in
 // another form, the recorded blocks replace them.
 func (rec *answerRecord) content(array bool, shown []gjson.Result) (content []string) {
-	rest := shown
+	unmatched := shown
 	for _, p := range rec.Pieces {
 		switch {
 		case p.Key == "":
 			content = append(content, p.Raw)
-		case len(rest) > 0 && blockKey(rest[0].Raw) == p.Key:
+		case len(unmatched) > 0 && blockKey(unmatched[0].Raw) == p.Key:
 			if !p.Before {
-				content = append(content, rest[0].Raw)
+				content = append(content, unmatched[0].Raw)
 			}
-			rest = rest[1:]
+			unmatched = unmatched[1:]
 		}
 	}
-	if array && len(rest) == 0 {
+	if array && len(unmatched) == 0 {
 		return content
 	}
 	return rec.recorded(callBlocks(shown))
@@ -81,15 +81,15 @@ func (rec *answerRecord) recorded(calls []gjson.Result) (content []string) {
 // changed returns the blocks of a message that the agent has changed, without those of
 // Turns, followed by the hidden blocks.
 func (rec *answerRecord) changed(content gjson.Result) (list []string) {
-	before := make(map[string]int)
+	earlier := make(map[string]int)
 	for _, p := range rec.Pieces {
 		if p.Before && p.Key != "" {
-			before[p.Key]++
+			earlier[p.Key]++
 		}
 	}
 	for _, b := range contentBlocks(content) {
-		if k := blockKey(b.Raw); before[k] > 0 {
-			before[k]--
+		if k := blockKey(b.Raw); earlier[k] > 0 {
+			earlier[k]--
 			continue
 		}
 		list = append(list, b.Raw)

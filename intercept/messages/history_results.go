@@ -28,11 +28,11 @@ func (r *request) Results() (results []intercept.ToolResult) {
 
 // ResultContents implements [intercept.Request].
 func (r *request) ResultContents() []toolresult.Content {
-	at, _ := r.At("messages")
-	found := toolresult.Collector{Offset: at.Start}
+	history, _ := r.At("messages")
+	contents := toolresult.Collector{Offset: history.Start}
 	r.Value("messages").ForEach(func(_, m gjson.Result) bool {
 		if m.Get("role").Str == "assistant" {
-			found.Answered()
+			contents.Answered()
 		}
 		content := m.Get("content")
 		if !content.IsArray() {
@@ -41,15 +41,15 @@ func (r *request) ResultContents() []toolresult.Content {
 		content.ForEach(func(_, b gjson.Result) bool {
 			switch b.Get("type").Str {
 			case "tool_use":
-				found.AddCall(b.Get("id").Str, b)
+				contents.AddCall(b.Get("id").Str, b)
 			case "tool_result":
-				found.Add(b.Get("tool_use_id").Str, b.Get("content"))
+				contents.Add(b.Get("tool_use_id").Str, b.Get("content"))
 			}
 			return true
 		})
 		return true
 	})
-	return found.List()
+	return contents.List()
 }
 
 // ResultCall implements [intercept.Dialect].

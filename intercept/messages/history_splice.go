@@ -31,8 +31,8 @@ func (r *request) Splice(records [][]byte) int {
 	if len(s.pending) > 0 {
 		history = strictjson.AppendItems(history, userMessage(s.pending))
 	}
-	at, _ := r.At("messages")
-	spliced, err := parseRequest(r.With(strictjson.Replace(r.Envelope().Body, at, history)))
+	span, _ := r.At("messages")
+	spliced, err := parseRequest(r.With(strictjson.Replace(r.Envelope().Body, span, history)))
 	if err != nil {
 		return 0
 	}

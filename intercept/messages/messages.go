@@ -79,8 +79,8 @@ func (Dialect) Request(e intercept.Envelope) (intercept.Request, error) {
 // Matches implements [intercept.Dialect]: Anthropic's clients send a version in each
 // request.
 func (Dialect) Matches(path string, has func(string) bool) bool {
-	before, _, found := strings.Cut(strings.ToLower(path), route)
-	return has("anthropic-version") || (found && !isOpenAI(before))
+	prefix, _, found := strings.Cut(strings.ToLower(path), route)
+	return has("anthropic-version") || (found && !isOpenAI(prefix))
 }
 
 // SafeError implements [intercept.Dialect]. An error body passes unless it could be an

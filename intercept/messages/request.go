@@ -56,8 +56,8 @@ func (r *request) session() string {
 		return id
 	}
 	user := r.userID()
-	if at := strings.LastIndex(user, sessionMark); at >= 0 {
-		return user[at+len(sessionMark):]
+	if mark := strings.LastIndex(user, sessionMark); mark >= 0 {
+		return user[mark+len(sessionMark):]
 	}
 	if strictjson.Strict([]byte(user)) == nil {
 		return gjson.Get(user, "session_id").String()

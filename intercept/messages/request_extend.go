@@ -17,8 +17,8 @@ func extendRequest(body []byte, messages []string, container string, free bool) 
 	if err != nil {
 		return nil, err
 	}
-	at, _ := r.At("messages")
-	p := strictjson.Patch{JSON: string(strictjson.Replace(body, at, strictjson.AppendItems(r.Field("messages"), messages...)))}
+	span, _ := r.At("messages")
+	p := strictjson.Patch{JSON: string(strictjson.Replace(body, span, strictjson.AppendItems(r.Field("messages"), messages...)))}
 	r.relaxChoice(&p, free)
 	r.keepContainer(&p, container)
 	if p.Err != nil {

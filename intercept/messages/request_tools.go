@@ -75,10 +75,10 @@ func (r *request) Hosted() (list []intercept.HostedTool) {
 			list = append(list, tool)
 		}
 	}
-	known := make(map[string]bool) // by label
+	labels := make(map[string]bool) // of the servers in the request
 	r.Value("mcp_servers").ForEach(func(_, server gjson.Result) bool {
 		label := server.Get("name").String()
-		known[label] = true
+		labels[label] = true
 		add(intercept.HostedMCP(server.Get("url").String(), "", label))
 		return true
 	})
@@ -88,7 +88,7 @@ func (r *request) Hosted() (list []intercept.HostedTool) {
 	for _, t := range r.offered() {
 		switch kind := t.Get("type"); {
 		case kind.Str == "mcp_toolset":
-			if label := t.Get("mcp_server_name").String(); !known[label] {
+			if label := t.Get("mcp_server_name").String(); !labels[label] {
 				add(intercept.HostedMCP("", "", label))
 			}
 		case !runsAtAgent(kind):
@@ -108,10 +108,10 @@ func (r *request) Offer(tools []intercept.OfferedTool, always bool) []string {
 	if !always && len(r.offered()) == 0 {
 		return nil
 	}
-	known := func(name string) bool {
+	offers := func(name string) bool {
 		return slices.ContainsFunc(r.offered(), func(t gjson.Result) bool { return t.Get("name").Str == name })
 	}
-	body, added := r.OfferTools(tools, known, func(t *intercept.OfferedTool) string {
+	body, added := r.OfferTools(tools, offers, func(t *intercept.OfferedTool) string {
 		return `{"name":` + strictjson.Quote(t.Name) + `,"description":` + strictjson.Quote(t.Description) + `,"input_schema":` + t.Parameters + "}"
 	})
 	if added == nil || r.SetBody(body) != nil {
@@ -124,7 +124,7 @@ func (r *request) Offer(tools []intercept.OfferedTool, always bool) []string {
 // names, and no tool of the agent has the tool's name. The AI SDK runs the toolset
 // instead of the tool, other clients run the tool.
 func (r *request) inToolset(toolset, tool string) bool {
-	if _, own := r.Tool(tool); own || toolset == "" {
+	if _, offered := r.Tool(tool); offered || toolset == "" {
 		return false
 	}
 	return slices.ContainsFunc(r.offered(), func(t gjson.Result) bool {

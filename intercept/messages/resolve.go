@@ -93,11 +93,11 @@ func appendCall(list []intercept.CallFingerprint, b *block, plan *intercept.Plan
 	if edited {
 		arguments = replaced
 	}
-	seen := intercept.NewCallFingerprint(b.call.id, b.call.name, arguments)
+	fingerprint := intercept.NewCallFingerprint(b.call.id, b.call.name, arguments)
 	if edited {
-		seen.Note = b.modelMessage()
+		fingerprint.Note = b.modelMessage()
 	}
-	return append(list, seen), edited
+	return append(list, fingerprint), edited
 }
 
 // Plan implements [intercept.Codec].

@@ -29,16 +29,16 @@ func (a *answer) Rewrite(part []byte, units []*intercept.Unit, plan *intercept.P
 		if err != nil {
 			return intercept.Rewrite{}, err
 		}
-		var before []byte
+		var closing []byte
 		if ev.kind == kindMessageDelta || ev.kind == kindMessageStop {
-			before = a.closingNotice(plan, ev.kind == kindMessageStop)
+			closing = a.closingNotice(plan, ev.kind == kindMessageStop)
 		}
 		e := edit{answer: a, plan: plan, Patch: strictjson.Patch{JSON: ev.raw}, units: units}
 		if e.event(ev); e.Err != nil {
 			return intercept.Rewrite{}, fmt.Errorf("rewrite an event: %w", e.Err)
 		}
 		units = e.units
-		r := intercept.Rewrite{JSON: e.JSON, Drop: e.drop, Before: before, After: e.after}
+		r := intercept.Rewrite{JSON: e.JSON, Drop: e.drop, Before: closing, After: e.after}
 		if len(payloads) > 1 && !r.Drop { // the name of the part is not that of each event in it
 			r.After = append(appendEvent(nil, gjson.Get(e.JSON, "type").Str, e.JSON), e.after...)
 			r.Drop = true

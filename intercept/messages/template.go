@@ -28,12 +28,12 @@ func (a *answer) Template(part *intercept.Part) (t intercept.Template, slots []s
 	default:
 		return t, nil
 	}
-	at := gjson.GetBytes(part.Payloads[0], "delta."+gjson.Escape(grown.field))
-	if at.Raw != grown.piece.Raw {
+	field := gjson.GetBytes(part.Payloads[0], "delta."+gjson.Escape(grown.field))
+	if field.Raw != grown.piece.Raw {
 		return t, nil
 	}
 	t.Name, t.Units = "content_block_delta", part.Units()
-	return t, []strictjson.Span{strictjson.Inner(at)}
+	return t, []strictjson.Span{strictjson.Inner(field)}
 }
 
 // Repeat implements [intercept.Codec]. An event passes if the event from which the form
@@ -51,7 +51,7 @@ func (a *answer) Repeat(t *intercept.Template, texts [][]byte, _ bool) (added st
 		return "", 0, false
 	}
 	fragments := &b.call.fragments
-	before := fragments.Len()
+	length := fragments.Len()
 	strictjson.Unquote(&fragments.Builder, texts[0])
-	return fragments.Builder.String()[before:], len(texts[0]), true
+	return fragments.Builder.String()[length:], len(texts[0]), true
 }

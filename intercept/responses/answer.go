@@ -53,14 +53,14 @@ func (a *answer) Close(framed, held bool) error {
 
 // recall applies the rulings on an earlier request for the same response.
 func (a *answer) recall() {
-	known := &a.req.memory
+	memory := &a.req.memory
 	for _, it := range a.body.calls() {
-		if r, ok := known.rulings[it.fingerprint()]; ok && !it.Passed() {
+		if r, ok := memory.rulings[it.fingerprint()]; ok && !it.Passed() {
 			it.Rule(r)
 			it.recalled = true
 		}
 	}
-	if a.req.operation == opCancel && len(known.chain) > 1 {
+	if a.req.operation == opCancel && len(memory.chain) > 1 {
 		a.out.rename(a.req.id)
 	}
 }

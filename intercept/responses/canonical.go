@@ -56,20 +56,20 @@ func (w *edit) canonicalEvents(it *item) (out []byte) {
 	to.index(it)
 	f, input := it.call.form, agentInput(w.plan, it)
 	done := it.canonicalJSON(w.plan)
-	at := fmt.Sprintf(`"output_index":%d`, it.agentIndex)
-	of := `"item_id":` + gjson.Get(done, "id").Raw + "," + at
-	out = to.appendEvent(out, "response.output_item.added", at+`,"item":`+f.opening(done))
+	index := fmt.Sprintf(`"output_index":%d`, it.agentIndex)
+	head := `"item_id":` + gjson.Get(done, "id").Raw + "," + index
+	out = to.appendEvent(out, "response.output_item.added", index+`,"item":`+f.opening(done))
 	for i, t := range f.texts(input) {
 		if f.typ == "shell_call" {
-			of = fmt.Sprintf(`%s,"command_index":%d`, at, i)
-			out = to.appendEvent(out, f.events+".added", of+`,"command":""`)
+			head = fmt.Sprintf(`%s,"command_index":%d`, index, i)
+			out = to.appendEvent(out, f.events+".added", head+`,"command":""`)
 		}
 		if t.text != "" {
-			out = to.appendEvent(out, f.events+".delta", of+`,"delta":`+strictjson.Quote(t.text))
+			out = to.appendEvent(out, f.events+".delta", head+`,"delta":`+strictjson.Quote(t.text))
 		}
-		out = to.appendEvent(out, f.events+".done", of+`,"`+inputEvents[f.events+".done"].field+`":`+strictjson.Quote(t.text))
+		out = to.appendEvent(out, f.events+".done", head+`,"`+inputEvents[f.events+".done"].field+`":`+strictjson.Quote(t.text))
 	}
-	return to.appendEvent(out, "response.output_item.done", at+`,"item":`+done)
+	return to.appendEvent(out, "response.output_item.done", index+`,"item":`+done)
 }
 
 // canonicalJSON is the item of a call as the agent gets it: known fields only, with the

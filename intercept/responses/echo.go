@@ -16,17 +16,17 @@ func (is offered) ownTools(o *object) string {
 	if is == nil || o == nil || o.tools == "" {
 		return ""
 	}
-	own := []string{}
-	all := gjson.Parse(o.tools).Array()
-	for _, t := range all {
+	agentTools := []string{}
+	tools := gjson.Parse(o.tools).Array()
+	for _, t := range tools {
 		if !is.tool(t) {
-			own = append(own, t.Raw)
+			agentTools = append(agentTools, t.Raw)
 		}
 	}
-	if len(own) == len(all) {
+	if len(agentTools) == len(tools) {
 		return ""
 	}
-	return string(list(own))
+	return string(list(agentTools))
 }
 
 // tool reports whether a tool is one that heldcall has offered.

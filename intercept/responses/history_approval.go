@@ -20,17 +20,17 @@ func (s *splicer) once(rec *answerRecord, output string, following []gjson.Resul
 		return output
 	}
 	id := item.Get("approval_request_id").Str
-	at := slices.IndexFunc(rec.Grants, func(g mcpApproval) bool { return g.ID == id })
-	if at >= 0 && !s.sameServer(&rec.Grants[at]) {
+	grant := slices.IndexFunc(rec.Grants, func(g mcpApproval) bool { return g.ID == id })
+	if grant >= 0 && !s.sameServer(&rec.Grants[grant]) {
 		return approvalRefusal(id, "The approval was for another server than the one that this request offers under the same label.")
 	}
 	switch {
 	case s.hasRun(id, following):
 		return output
-	case at < 0 || s.spent[rec.Grants[at].Key]:
+	case grant < 0 || s.spent[rec.Grants[grant].Key]:
 		return approvalRefusal(id, approvedBefore)
 	}
-	s.spends = append(s.spends, approvalUse(rec.Grants[at].Key))
+	s.spends = append(s.spends, approvalUse(rec.Grants[grant].Key))
 	return output
 }
 
@@ -57,14 +57,14 @@ func approvalUse(key string) intercept.OneTimeApproval {
 // provider has run, after its approval: then it is part of the history, and does not run
 // again.
 func (s *splicer) hasRun(id string, following []gjson.Result) bool {
-	ran, known := s.ran[id]
-	return known && slices.ContainsFunc(following, func(item gjson.Result) bool {
-		own := item.Get("id").Str
+	ran, approved := s.ran[id]
+	return approved && slices.ContainsFunc(following, func(item gjson.Result) bool {
+		itemID := item.Get("id").Str
 		switch typeOf(item) {
 		case "mcp_call":
-			return item.Get("approval_request_id").Str == id && ((own != "" && own == ran.ID) || (own == "" && runOf(item).Content == ran.Content))
+			return item.Get("approval_request_id").Str == id && ((itemID != "" && itemID == ran.ID) || (itemID == "" && runOf(item).Content == ran.Content))
 		case "item_reference":
-			return own != "" && own == ran.ID
+			return itemID != "" && itemID == ran.ID
 		}
 		return false
 	})

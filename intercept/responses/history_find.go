@@ -64,7 +64,7 @@ func (f *finder) turns(items []gjson.Result) (list []inputTurn) {
 	runs := f.split(items)
 	for i := range runs {
 		var calls []intercept.CallFingerprint
-		found := false
+		complete := false
 		for j := i; j < min(i+f.runs, len(runs)); j++ {
 			r := &runs[j]
 			if j > i && (len(calls) == 0 || !r.joined) {
@@ -76,10 +76,10 @@ func (f *finder) turns(items []gjson.Result) (list []inputTurn) {
 				break
 			}
 			if whole {
-				list, found = append(list, f.join(runs[i:j+1], calls)), true
+				list, complete = append(list, f.join(runs[i:j+1], calls)), true
 			}
 		}
-		if r := &runs[i]; !found && slices.ContainsFunc(r.calls, f.knows) {
+		if r := &runs[i]; !complete && slices.ContainsFunc(r.calls, f.knows) {
 			list = append(list, f.join(runs[i:i+1], r.calls))
 		}
 	}

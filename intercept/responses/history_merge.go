@@ -55,11 +55,11 @@ type merger struct {
 
 // run returns the items in place of each item.
 func (m *merger) run() [][]string {
-	of := m.match()
+	parts := m.match()
 	texts := make([][]string, len(m.items))
 	for i, item := range m.items {
 		m.out = nil
-		switch p := of[i]; {
+		switch p := parts[i]; {
 		case p != nil:
 			m.until(p)
 			m.out = append(m.out, m.repeated(p, item))
@@ -80,19 +80,19 @@ func (m *merger) run() [][]string {
 
 // match finds the part that each item is.
 func (m *merger) match() []*answerPart {
-	of := make([]*answerPart, len(m.items))
+	parts := make([]*answerPart, len(m.items))
 	m.matched = make(map[*answerPart]gjson.Result)
 	visible := m.record.visible()
 	for i, item := range m.items {
 		for j, p := range visible {
 			if isModels(item) && p.is(item) {
-				of[i], m.matched[p] = p, item
+				parts[i], m.matched[p] = p, item
 				visible = visible[j+1:]
 				break
 			}
 		}
 	}
-	return of
+	return parts
 }
 
 // until writes the hidden items up to a part, or to the end. The outputs of a round are

@@ -57,22 +57,22 @@ func shellResult(id string, output gjson.Result) intercept.ToolResult {
 
 // ResultContents implements [intercept.Request].
 func (r *request) ResultContents() []toolresult.Content {
-	at, _ := r.At(r.operation.history())
-	found := toolresult.Collector{Offset: at.Start}
+	history, _ := r.At(r.operation.history())
+	contents := toolresult.Collector{Offset: history.Start}
 	for _, item := range r.input.list() {
 		typ := item.Get("type").Str
 		id := callIDOf(item)
 		switch {
 		case typ == approvalResponse:
 		case isOutput(typ):
-			found.Add(id, item.Get("output"))
+			contents.Add(id, item.Get("output"))
 		case callForms[typ] != nil:
-			found.AddCall(id, item)
+			contents.AddCall(id, item)
 		case isModels(item):
-			found.Answered()
+			contents.Answered()
 		}
 	}
-	return found.List()
+	return contents.List()
 }
 
 // ResultCall implements [intercept.Dialect].

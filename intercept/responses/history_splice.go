@@ -14,25 +14,25 @@ import (
 // upstream's id of it, with the outputs that upstream lacks. An answer that the agent
 // repeats is completed in its place.
 func (r *request) Splice(records [][]byte) (spliced int) {
-	known := intercept.Records[answerRecord](records)
+	remembered := intercept.Records[answerRecord](records)
 	if r.id != "" {
-		spliced = r.memory.recall(known, r.id)
+		spliced = r.memory.recall(remembered, r.id)
 		if n := len(r.memory.chain); r.operation == opCancel && n > 1 { // the last part is the one in progress
 			r.outgoing = withID(r.outgoing, r.memory.chain[n-1], cancelPath)
 		}
 		return spliced
 	}
 	s := splicer{req: r, notes: make(map[string]string), hidden: make(map[string]bool), used: make(map[*answerRecord]bool), spent: make(map[string]bool), ran: make(map[string]hostedRun)}
-	for _, rec := range known {
+	for _, rec := range remembered {
 		s.spent[rec.Spent] = true
 		maps.Copy(s.ran, rec.HostedRuns)
 		for _, text := range rec.Decided {
 			s.decided = append(s.decided, developerMessage(text))
 		}
 	}
-	s.followResponse(known)
-	s.followConversation(known)
-	s.merge(known)
+	s.followResponse(remembered)
+	s.followConversation(remembered)
+	s.merge(remembered)
 	items := s.render()
 	if len(s.placed)+len(s.decided) == 0 {
 		return 0
@@ -167,16 +167,16 @@ func (s *splicer) merge(records []*answerRecord) {
 	for i, t := range turns {
 		plain[i] = t.HistoryTurn
 	}
-	found := intercept.Match(intercept.Opening(s.req.opening()), plain, f.answers)
+	matches := intercept.Match(intercept.Opening(s.req.opening()), plain, f.answers)
 	s.merged = make(map[int][]string)
-	places := slices.Sorted(maps.Keys(found))
+	places := slices.Sorted(maps.Keys(matches))
 	for _, sure := range []bool{true, false} {
-		for _, at := range places {
-			t := &turns[at]
-			if found[at].Sure != sure || s.overlaps(t) {
+		for _, place := range places {
+			t := &turns[place]
+			if matches[place].Sure != sure || s.overlaps(t) {
 				continue
 			}
-			rec := candidates[found[at].Record]
+			rec := candidates[matches[place].Record]
 			s.place(rec, sure)
 			m := merger{splicer: s, record: rec, items: items[t.first : t.last+1], following: items[t.first:]}
 			for i, texts := range m.run() {

@@ -204,15 +204,15 @@ func (it *item) compare(e *entry) {
 		return
 	}
 	shown := item{entry: e, call: it.call}
-	one, _ := it.entry.input(it.call.form)
+	shownInput, _ := it.entry.input(it.call.form)
 	other, _ := e.input(it.call.form)
 	if it.call.form.unknown {
-		one, other = strings.TrimSpace(one), strings.TrimSpace(other)
+		shownInput, other = strings.TrimSpace(shownInput), strings.TrimSpace(other)
 	}
 	switch {
 	case it.name() != shown.name() || it.entry.typ != e.typ:
 		it.markOdd(ambiguousName)
-	case one != other:
+	case shownInput != other:
 		it.markOdd(ambiguousCopies)
 	}
 	if it.entry.callID != e.callID {

@@ -62,7 +62,7 @@ func (e *entry) note(d *intercept.Reading, key string, v gjson.Result, quiet boo
 		e.inputs = e.inputs || into == &e.callID || into == &e.name
 		return d.Text(into, v, what)
 	}
-	known := true
+	accepted := true
 	switch key {
 	case "arguments", "input", "action", "actions", "operation":
 		e.inputs = true
@@ -78,14 +78,14 @@ func (e *entry) note(d *intercept.Reading, key string, v gjson.Result, quiet boo
 		e.environment = v.Get("type").Str
 	case "content":
 	default:
-		if known = false; strictjson.Misspelt(key, entryFields...) {
+		if accepted = false; strictjson.Misspelt(key, entryFields...) {
 			return d.Fail("a known field of an output item is spelt in another letter case")
 		}
 	}
 	switch {
 	case quiet || (passive[e.typ] && !spoken[e.typ]):
 		return true
-	case known:
+	case accepted:
 		return d.Unknown("", v)
 	}
 	return d.Unknown(key, v)

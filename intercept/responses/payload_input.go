@@ -104,9 +104,9 @@ func (e *entry) setActions(p *strictjson.Patch, input gjson.Result) {
 		p.Set("actions", list.Raw)
 		return
 	}
-	one := strictjson.Patch{JSON: input.Raw}
-	one.Delete(safetyChecks)
-	p.Set("action", one.JSON)
+	action := strictjson.Patch{JSON: input.Raw}
+	action.Delete(safetyChecks)
+	p.Set("action", action.JSON)
 }
 
 // maxGrowing bounds how deep [grows] looks: each level reads all below it again.
@@ -147,7 +147,7 @@ func grows(from, to gjson.Result, depth int) bool {
 
 // sameInput reports whether another entry shows a call with the same input.
 func (e *entry) sameInput(o *entry, f *callForm) bool {
-	own, _ := e.input(f)
+	input, _ := e.input(f)
 	other, _ := o.input(f)
-	return own == other
+	return input == other
 }

@@ -175,12 +175,12 @@ func (r *request) Begins() bool {
 
 // SetBody implements [intercept.Request].
 func (r *request) SetBody(body []byte) error {
-	before := r.ending()
+	ending := r.ending()
 	e := r.outgoing
 	e.Body = body
 	err := r.ParsedRequest.SetBody(body)
 	if err == nil {
-		r.outgoing, r.lastSent, r.offers = e, before, nil
+		r.outgoing, r.lastSent, r.offers = e, ending, nil
 		r.readInput()
 	}
 	return err

@@ -50,12 +50,12 @@ func (r *request) offered() offers {
 	if r.offers != nil {
 		return r.offers
 	}
-	at, _ := r.At("tools")
-	r.offers = append(offers{}, offersIn(r.Value("tools"), at.Start)...)
+	span, _ := r.At("tools")
+	r.offers = append(offers{}, offersIn(r.Value("tools"), span.Start)...)
 	if r.May(toolsMark) {
-		at, _ = r.At(r.operation.history())
+		span, _ = r.At(r.operation.history())
 		for _, item := range r.input.list() {
-			r.offers = append(r.offers, offersIn(item.Get("tools"), at.Start)...)
+			r.offers = append(r.offers, offersIn(item.Get("tools"), span.Start)...)
 		}
 	}
 	return r.offers
@@ -71,10 +71,10 @@ func (r *request) Offer(tools []intercept.OfferedTool, always bool) []string {
 	if r.operation != opCreate || (!always && len(r.offered()) == 0) {
 		return nil
 	}
-	known := func(name string) bool {
+	offers := func(name string) bool {
 		return slices.ContainsFunc(r.offered(), func(o offer) bool { return o.Get("name").Str == name })
 	}
-	body, added := r.OfferTools(tools, known, func(t *intercept.OfferedTool) string {
+	body, added := r.OfferTools(tools, offers, func(t *intercept.OfferedTool) string {
 		return `{"type":"function","name":` + strictjson.Quote(t.Name) + `,"description":` + strictjson.Quote(t.Description) + `,"parameters":` + t.Strict + `,"strict":true}`
 	})
 	if added == nil || r.SetBody(body) != nil {
@@ -104,7 +104,7 @@ func (list offers) called(name string) *offer {
 	}
 	for i := range list {
 		o := &list[i]
-		if rest, within := strings.CutPrefix(name, o.namespace+"."); within && o.namespace != "" && o.isOwn(rest) {
+		if toolName, within := strings.CutPrefix(name, o.namespace+"."); within && o.namespace != "" && o.isOwn(toolName) {
 			return o
 		}
 	}
@@ -136,8 +136,8 @@ func (list offers) onlyInNamespace(name string) bool {
 		if o.namespace == "" {
 			return false
 		}
-		rest, both := strings.CutPrefix(name, o.namespace)
-		return o.isOwn(name) || (both && (o.isOwn(rest) || o.isOwn(strings.TrimLeft(rest, "_-/:"))))
+		toolName, both := strings.CutPrefix(name, o.namespace)
+		return o.isOwn(name) || (both && (o.isOwn(toolName) || o.isOwn(strings.TrimLeft(toolName, "_-/:"))))
 	})
 }
 
@@ -174,7 +174,7 @@ func (o *offer) server() string {
 // server is the name of the MCP server with a label: that of an unknown server where no
 // offer has the label, or several do.
 func (list offers) server(label string) string {
-	if o, one := list.labelled(label); o != nil && one {
+	if o, unique := list.labelled(label); o != nil && unique {
 		return o.server()
 	}
 	return intercept.HostedMCP("", "", "")
@@ -199,8 +199,8 @@ func (list offers) labelled(label string) (found *offer, one bool) {
 // address or, where no offer has the label, by the prompt of the request, which then offers
 // the server. It is empty where several servers have the label.
 func (list offers) address(label string, prompt []byte) string {
-	switch o, one := list.labelled(label); {
-	case !one:
+	switch o, unique := list.labelled(label); {
+	case !unique:
 		return ""
 	case o != nil:
 		return o.address()
@@ -272,25 +272,25 @@ func (r *request) RequireApproval() (changed int) {
 	if len(r.approves) > 0 {
 		return 0
 	}
-	var at []strictjson.Span
+	var spans []strictjson.Span
 	for _, o := range r.offered() {
 		if o.unread {
 			return 0
 		}
 		if o.isType("mcp") && o.asksNever() {
 			v := o.Get("require_approval")
-			at = append(at, strictjson.Span{Start: o.from + v.Index, End: o.from + v.Index + len(v.Raw)})
+			spans = append(spans, strictjson.Span{Start: o.from + v.Index, End: o.from + v.Index + len(v.Raw)})
 		}
 	}
-	slices.SortFunc(at, func(a, b strictjson.Span) int { return a.Start - b.Start })
+	slices.SortFunc(spans, func(a, b strictjson.Span) int { return a.Start - b.Start })
 	var body []byte
 	end := 0 // how far of the body has been written
-	for _, span := range at {
+	for _, span := range spans {
 		body = append(append(body, r.outgoing.Body[end:span.Start]...), `"always"`...)
 		end = span.End
 	}
-	if len(at) == 0 || r.SetBody(append(body, r.outgoing.Body[end:]...)) != nil {
+	if len(spans) == 0 || r.SetBody(append(body, r.outgoing.Body[end:]...)) != nil {
 		return 0
 	}
-	return len(at)
+	return len(spans)
 }

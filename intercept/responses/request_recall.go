@@ -40,8 +40,8 @@ func (k *memory) recall(records []*answerRecord, id string) (found int) {
 
 // following is the response by which upstream continued another one, "" for none.
 func (k *memory) following(id string) string {
-	if at := slices.Index(k.chain, id); at >= 0 && at+1 < len(k.chain) {
-		return k.chain[at+1]
+	if position := slices.Index(k.chain, id); position >= 0 && position+1 < len(k.chain) {
+		return k.chain[position+1]
 	}
 	return ""
 }

@@ -102,11 +102,11 @@ func (w *edit) complete() {
 func (w *edit) number() {
 	out := &w.answer.out
 	out.align(w.event)
-	number, known := out.count()
+	number, isSent := out.count()
 	if number != strconv.FormatInt(w.event.number, 10) {
 		w.Set("sequence_number", number)
 	}
-	w.drop = known
+	w.drop = isSent
 }
 
 // response makes a response object the one that the agent has begun to read.
@@ -120,8 +120,8 @@ func (w *edit) response(path string, o *object, ends bool) {
 			w.Set(path+f.name, f.agent)
 		}
 	}
-	if own := offered(w.answer.limits.Offered).ownTools(o); own != "" {
-		w.Set(path+"tools", own)
+	if tools := offered(w.answer.limits.Offered).ownTools(o); tools != "" {
+		w.Set(path+"tools", tools)
 	}
 	if !ends {
 		return

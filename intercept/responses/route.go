@@ -58,8 +58,8 @@ func findRoute(method, path string) (o operation, id, canonical string, ok bool)
 				return route.operation, "", canonical, true
 			}
 		}
-		if rest, cut := intercept.Canonical(path, cancelPath); cut {
-			head, id, ok := identifiedRoute(rest[:len(rest)-len(cancelPath)])
+		if cancelRoute, cut := intercept.Canonical(path, cancelPath); cut {
+			head, id, ok := identifiedRoute(cancelRoute[:len(cancelRoute)-len(cancelPath)])
 			return opCancel, id, head + cancelPath, ok
 		}
 	case http.MethodGet:
@@ -74,10 +74,10 @@ func findRoute(method, path string) (o operation, id, canonical string, ok bool)
 
 // identifiedRoute reads a path that ends in /responses/{id}.
 func identifiedRoute(path string) (canonical, id string, ok bool) {
-	at := strings.LastIndexByte(path, '/')
-	if at < 0 || at == len(path)-1 {
+	slash := strings.LastIndexByte(path, '/')
+	if slash < 0 || slash == len(path)-1 {
 		return "", "", false
 	}
-	head, ok := intercept.Canonical(path[:at], rootPath)
-	return head + path[at:], path[at+1:], ok
+	head, ok := intercept.Canonical(path[:slash], rootPath)
+	return head + path[slash:], path[slash+1:], ok
 }

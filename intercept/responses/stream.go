@@ -109,8 +109,8 @@ func (o *agentStream) count() (number string, known bool) {
 func (o *agentStream) appendEvent(out []byte, typ, fields string) []byte {
 	if o.numbered {
 		o.renumbered = true
-		number, known := o.count()
-		if known {
+		number, isSent := o.count()
+		if isSent {
 			return out
 		}
 		fields = `"sequence_number":` + number + "," + fields
@@ -144,17 +144,17 @@ func (o *agentStream) closingNotice(n closingText) (out []byte) {
 		return nil
 	}
 	o.noticed = true
-	at := fmt.Sprintf(`"output_index":%d,`, o.items)
+	index := fmt.Sprintf(`"output_index":%d,`, o.items)
 	o.items++
-	part := at + `"item_id":` + strictjson.Quote(n.id()) + `,"content_index":0,`
+	part := index + `"item_id":` + strictjson.Quote(n.id()) + `,"content_index":0,`
 	text := strictjson.Quote(n.text)
 	for _, event := range []struct{ typ, fields string }{
-		{"response.output_item.added", at + `"item":` + n.item("in_progress", "")},
+		{"response.output_item.added", index + `"item":` + n.item("in_progress", "")},
 		{"response.content_part.added", part + `"part":` + outputText(`""`)},
 		{"response.output_text.delta", part + `"delta":` + text + `,"logprobs":[]`},
 		{"response.output_text.done", part + `"text":` + text + `,"logprobs":[]`},
 		{"response.content_part.done", part + `"part":` + outputText(text)},
-		{"response.output_item.done", at + `"item":` + n.message()},
+		{"response.output_item.done", index + `"item":` + n.message()},
 	} {
 		out = o.appendEvent(out, event.typ, event.fields)
 	}

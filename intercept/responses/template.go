@@ -96,8 +96,8 @@ func (a *answer) Repeat(t *intercept.Template, texts [][]byte, held bool) (added
 
 // addQuoted adds the inside of a JSON string to the fragments, and returns its text.
 func (p *piece) addQuoted(text []byte) string {
-	before := p.fragments.Len()
+	length := p.fragments.Len()
 	strictjson.Unquote(&p.fragments.Builder, text)
-	p.fragmented = p.fragmented || p.fragments.Len() > before
-	return p.fragments.Builder.String()[before:]
+	p.fragmented = p.fragmented || p.fragments.Len() > length
+	return p.fragments.Builder.String()[length:]
 }

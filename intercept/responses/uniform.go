@@ -52,8 +52,8 @@ func (p *eventBatch) uniform(it *item, e *event) bool {
 	case kindDone:
 		return it.call.form.fits(top) && it.finished()
 	case kindInput:
-		own := e.itemID == "" || e.itemID == it.entry.id
-		return own && inputEventSchemas[e.typ].Fits(top) && p.inputAgrees(it, e)
+		named := e.itemID == "" || e.itemID == it.entry.id
+		return named && inputEventSchemas[e.typ].Fits(top) && p.inputAgrees(it, e)
 	}
 	return false
 }
