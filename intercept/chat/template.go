@@ -28,7 +28,7 @@ func (a *answer) Template(p *intercept.Part) (t intercept.Template, spans []stri
 		return t, s.texts(d, p.Payloads[0])
 	case len(t.Units) == 1 && len(d.texts) == 0 && !a.batch.opens:
 		t.Call = t.Units[0]
-		return t, argumentsOf(d, t.Call, p.Payloads[0])
+		return t, d.arguments(t.Call, p.Payloads[0])
 	}
 	return t, nil
 }
@@ -44,17 +44,17 @@ func (p *eventBatch) only() *choiceDelta {
 	return nil
 }
 
-// argumentsOf finds the arguments of a delta with one fragment, which continues a call
+// arguments finds the arguments of a delta with one fragment, which continues a call
 // that is not ambiguous.
-func argumentsOf(d *choiceDelta, u *intercept.Unit, payload []byte) []strictjson.Span {
+func (d *choiceDelta) arguments(u *intercept.Unit, payload []byte) []strictjson.Span {
 	if d.calls[0].name != "" || d.calls[0].id != "" || callOf(u).kind != kindFunction || len(u.Ambiguities) > 0 {
 		return nil
 	}
-	arguments := gjson.GetBytes(payload, "choices.0.delta.tool_calls.0.function.arguments")
-	if arguments.Type != gjson.String {
+	text := gjson.GetBytes(payload, "choices.0.delta.tool_calls.0.function.arguments")
+	if text.Type != gjson.String {
 		return nil
 	}
-	return []strictjson.Span{strictjson.Inner(arguments)}
+	return []strictjson.Span{strictjson.Inner(text)}
 }
 
 // texts finds the strings of a delta that are text, and the random padding that OpenAI

@@ -142,7 +142,7 @@ func (b *body) open(part *intercept.Part, o *opening, index int) (*block, error)
 	}
 	if block.call != nil {
 		var complete bool
-		block.call.extras, complete = extras(b.req, gjson.Parse(o.raw), o.name)
+		block.call.extras, complete = b.req.callExtras(gjson.Parse(o.raw), o.name)
 		block.Odd = block.Odd || !complete
 		part.Open(&block.Unit)
 	}
@@ -158,7 +158,7 @@ func (b *body) mayOpen(o *opening) error {
 		return intercept.NotUnderstood("a call is after the reason why the message stopped, or after [DONE]")
 	case o.role == roleCall && b.style.skipped:
 		return intercept.NotUnderstood("a call is after a block that some clients skip or count twice, and they go by its place")
-	case o.role == roleHosted && impersonates(b.req, o):
+	case o.role == roleHosted && o.impersonates(b.req):
 		return intercept.NotUnderstood("a tool of the agent's own is called as if the provider ran it")
 	}
 	return nil
@@ -166,7 +166,7 @@ func (b *body) mayOpen(o *opening) error {
 
 // impersonates reports whether a block of a tool of the agent claims that the provider
 // runs it. A hosted MCP server may have a tool of the same name.
-func impersonates(req *request, o *opening) bool {
+func (o *opening) impersonates(req *request) bool {
 	_, offered := req.Tool(o.name)
 	return offered && (gjson.Get(o.raw, "type").Str == "server_tool_use" || len(req.Hosted()) == 0)
 }

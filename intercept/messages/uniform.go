@@ -98,12 +98,12 @@ func callSchema(input *strictjson.Schema) *strictjson.Schema {
 // serverTool is the type of a caller that is a tool of the provider, of any version.
 var serverTool = regexp.MustCompile(`^[a-z_]+_\d{8}$`)
 
-// extras returns the fields of a call's block beside id, name and input that are
-// released with it in canonical form, as JSON after a comma. All is false if others of
+// callExtras returns the fields of a call's block beside id, name and input that are
+// released with it in canonical form, as JSON after a comma. Complete is false if others of
 // them are left out.
-func extras(req *request, block gjson.Result, name string) (kept string, all bool) {
+func (r *request) callExtras(block gjson.Result, name string) (kept string, complete bool) {
 	var b strings.Builder
-	all = true
+	complete = true
 	for _, extra := range extraSchemas {
 		v := block.Get(extra.name)
 		if !v.Exists() {
@@ -114,13 +114,13 @@ func extras(req *request, block gjson.Result, name string) (kept string, all boo
 		case "caller":
 			fits = fits && knownCaller(v)
 		case "toolset_name":
-			fits = fits && (v.Type == gjson.Null || req.inToolset(v.Str, name))
+			fits = fits && (v.Type == gjson.Null || r.inToolset(v.Str, name))
 		}
-		if all = all && fits; fits {
+		if complete = complete && fits; fits {
 			b.WriteString("," + strictjson.Quote(extra.name) + ":" + v.Raw)
 		}
 	}
-	return b.String(), all
+	return b.String(), complete
 }
 
 // knownCaller reports whether clients know who issued a call: the model, or a tool of

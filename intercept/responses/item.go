@@ -180,7 +180,7 @@ func (it *item) show(e *entry) error {
 		}
 		before, _ := it.entry.input(c.form)
 		after, _ := e.input(c.form)
-		if !c.form.unknown && before != after && !begins(c.form, before, after) {
+		if !c.form.unknown && before != after && !c.form.begins(before, after) {
 			it.AddAmbiguity(ambiguousCopies)
 		}
 		c.began = it.entry
@@ -191,7 +191,7 @@ func (it *item) show(e *entry) error {
 }
 
 // begins reports whether one input is the beginning of another.
-func begins(f *callForm, before, after string) bool {
+func (f *callForm) begins(before, after string) bool {
 	if f.text {
 		return before == ""
 	}

@@ -35,7 +35,7 @@ func (it *item) answerable() bool {
 // outputs are the items that answer the call in place of its result: with the message to
 // the model or, for an approval request, with the ruling.
 func (it *item) outputs(r intercept.Ruling) []string {
-	message, call, caller := strictjson.Quote(r.ModelMessage), strictjson.Quote(it.callID()), callerOf(it.entry)
+	message, call, caller := strictjson.Quote(r.ModelMessage), strictjson.Quote(it.callID()), it.entry.callerField()
 	switch typ := it.call.form.typ; typ {
 	case approvalRequest:
 		if r.Action == intercept.Release {
@@ -55,15 +55,15 @@ func (it *item) outputs(r intercept.Ruling) []string {
 	case "tool_search_call":
 		return []string{`{"type":"tool_search_output","call_id":` + call + `,"execution":"client","status":"completed","tools":[]}`, developerMessage(r.ModelMessage)}
 	case "computer_call":
-		return []string{screenshot(it.entry, call), developerMessage(r.ModelMessage)}
+		return []string{it.entry.screenshot(call), developerMessage(r.ModelMessage)}
 	default:
 		return []string{`{"type":` + strictjson.Quote(typ+"_output") + `,"call_id":` + call + caller + `,"output":` + message + "}"}
 	}
 }
 
-// callerOf is the field of an output that names the program that made the call, "" for
+// callerField is the field of an output that names the program that made the call, "" for
 // none.
-func callerOf(e *entry) string {
+func (e *entry) callerField() string {
 	if e.caller == "" || e.caller == "null" {
 		return ""
 	}
@@ -72,7 +72,7 @@ func callerOf(e *entry) string {
 
 // screenshot is the only answer to a computer call that the API has. It is blank, and
 // acknowledges the safety checks: people have seen them, and the action did not run.
-func screenshot(e *entry, call string) string {
+func (e *entry) screenshot(call string) string {
 	acknowledged := ""
 	if checks := e.field(safetyChecks); checks.IsArray() && len(checks.Array()) > 0 {
 		acknowledged = `,"acknowledged_safety_checks":` + checks.Raw

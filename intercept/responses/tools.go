@@ -22,7 +22,7 @@ func (b *body) formOf(e *entry) *callForm {
 		return nil
 	case e.typ == "tool_search_call" && e.execution == "server":
 		return nil
-	case isXSearch(e) && b.offers().runXSearch(e.name):
+	case e.isXSearch() && b.offers().runXSearch(e.name):
 		return nil
 	}
 	return e.form()
@@ -30,7 +30,7 @@ func (b *body) formOf(e *entry) *callForm {
 
 // isXSearch reports whether a call may be one of xAI's own search: a custom tool with one
 // of its names or, in older answers, an item of its own type.
-func isXSearch(e *entry) bool {
+func (e *entry) isXSearch() bool {
 	switch e.typ {
 	case "x_search_call":
 		return true
