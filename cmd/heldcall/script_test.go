@@ -11,8 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,8 +29,7 @@ import (
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
-// Each script in testdata runs the real program. Beside testscript's own
-// commands there are
+// Each script in testdata runs heldcall as people do. Beside testscript's own commands there are
 //
 //	gate FILE...    start a gate with a console and ask each FILE, a request in
 //	                JSON; sets HELDCALL_CONSOLE, ID1, ID2..., SHORT1... as lists show
@@ -37,19 +38,32 @@ import (
 //	exits CODE CMD  run CMD, which must exit with CODE
 //	eventually CMD  run CMD until it succeeds, for a while
 //
-// and PORT1 to PORT3, ports that are free, and ESC, the escape character.
+// and PORT1 to PORT3, ports that are free, and ESC, the escape character. CMD is
 //
-// The scripts start the program 480 times, which takes 0.2 s of CPU time each with the race
-// detector. They run without it; serve, run, demo, watch, approve and answer have other tests,
-// with it.
+//	heldcall ARG...      heldcall in the process of the test, without standard input
+//	exec PROGRAM ARG...  a process, also of heldcall
+//
+// Commands have a process of their own where they serve, heed signals, start programs, read standard
+// input or end the process themselves, as --help does. Each of these takes 0.05 s of CPU time only to
+// start, and 0.2 s with the race detector: the scripts run without it. serve, run, demo, watch, approve
+// and answer have other tests, with it.
+//
+// No other test runs at the same time: commands in this process change its environment and folder.
 func TestScripts(t *testing.T) {
-	t.Parallel()
 	letHangUp(t)
+	scripts, err := filepath.Abs("testdata") // from any folder
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{variables: variablesOfScripts(t)}
+	path := os.Getenv("PATH") // which a command in this process may have changed when a script is set up
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata",
+		Dir: scripts,
 		Setup: func(env *testscript.Env) error {
+			env.Setenv("PATH", path)
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("ESC", "\x1b")
+			env.Setenv("GOGC", "400") // a fifth of what a heldcall costs that lives for a second
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
 			free, err := fakemodel.FreeAddresses(3)
 			for i, address := range free {
@@ -59,40 +73,99 @@ func TestScripts(t *testing.T) {
 			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"gate": startGate, "exits": exits, "eventually": eventually,
+			"gate": startGate, "exits": p.exits, "eventually": p.eventually,
 		},
 	})
 }
 
-func exits(ts *testscript.TestScript, neg bool, args []string) {
+// process runs commands in the process of the test, which has one environment and one folder: one
+// command runs at a time.
+type process struct {
+	mu        sync.Mutex
+	variables []string // that a command may see
+}
+
+// variablesOfScripts returns the names of the variables that a script has from testscript, from
+// TestScripts and startGate, or sets itself.
+func variablesOfScripts(t *testing.T) []string {
+	names := []string{"PATH", "HOME", "TMPDIR", "NO_COLOR", "XDG_STATE_HOME", "HELDCALL_CONSOLE", "PORT1", "PORT2", "PORT3"}
+	scripts, err := filepath.Glob("testdata/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, script := range scripts {
+		content, err := os.ReadFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, assignment := range regexp.MustCompile(`(?m)^env (\w+)=`).FindAllSubmatch(content, -1) {
+			names = append(names, string(assignment[1]))
+		}
+	}
+	return names
+}
+
+// heldcall runs heldcall with the environment and in the folder of a script, and returns its exit code.
+func (p *process) heldcall(ts *testscript.TestScript, args []string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	folder, err := os.Getwd()
+	ts.Check(err)
+	environment := os.Environ()
+	defer func() {
+		os.Clearenv()
+		for _, entry := range environment {
+			name, value, _ := strings.Cut(entry, "=")
+			ts.Check(os.Setenv(name, value))
+		}
+		ts.Check(os.Chdir(folder))
+	}()
+	os.Clearenv()
+	for _, name := range p.variables {
+		if value := ts.Getenv(name); value != "" {
+			ts.Check(os.Setenv(name, value))
+		}
+	}
+	ts.Check(os.Chdir(ts.MkAbs(".")))
+	ts.Check(os.Setenv("PWD", ts.MkAbs(".")))
+	return execute(context.Background(), args, &streams{strings.NewReader(""), ts.Stdout(), ts.Stderr()}, newHangups())
+}
+
+// run runs a command of [process.exits] or [process.eventually], and returns its exit code.
+func (p *process) run(ts *testscript.TestScript, command []string) int {
+	if command[0] == "heldcall" {
+		return p.heldcall(ts, command[1:])
+	}
+	if command[0] != "exec" || len(command) < 2 {
+		ts.Fatalf("%s: want heldcall ARG... or exec PROGRAM ARG...", strings.Join(command, " "))
+	}
+	err := ts.Exec(command[1], command[2:]...)
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		return failed.ExitCode()
+	}
+	ts.Check(err)
+	return 0
+}
+
+func (p *process) exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE COMMAND ARG...")
 	}
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	got := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
-		failed := (*exec.ExitError)(nil)
-		if !errors.As(err, &failed) {
-			ts.Fatalf("%s: %v", args[1], err)
-		}
-		got = failed.ExitCode()
-	}
-	if got != want {
-		ts.Fatalf("the exit code is %d, want %d", got, want)
+	if code := p.run(ts, args[1:]); code != want {
+		ts.Fatalf("the exit code is %d, want %d", code, want)
 	}
 }
 
-func eventually(ts *testscript.TestScript, neg bool, args []string) {
+func (p *process) eventually(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: eventually COMMAND ARG...")
 	}
-	deadline := time.Now().Add(soon)
-	for ts.Exec(args[0], args[1:]...) != nil {
+	for deadline := time.Now().Add(soon); p.run(ts, args) != 0; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			ts.Fatalf("%s did not succeed", strings.Join(args, " "))
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
 }
 
