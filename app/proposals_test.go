@@ -10,7 +10,6 @@ import (
 
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
@@ -48,7 +47,7 @@ func TestProposals(t *testing.T) {
 	play("main", "one")
 	play("main", "two")
 	play("own", "three")
-	all, err := client.Proposals(t.Context(), w.console, approvals.ProposalQuery{Approved: 2, Sessions: 2})
+	all, err := w.console.Proposals(t.Context(), approvals.ProposalQuery{Approved: 2, Sessions: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,17 +60,17 @@ func TestProposals(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	left := map[string]string{}
-	for _, one := range all.LeftOut {
-		left[one.Policy+" "+one.Pattern] = one.Reason
+	for _, leftOut := range all.LeftOut {
+		left[leftOut.Policy+" "+leftOut.Pattern] = leftOut.Reason
 	}
 	if !strings.Contains(left["own.yaml bash(make)"], "approved once in 1 session") {
 		t.Errorf("left out: %q", left)
 	}
-	one, err := client.Proposals(t.Context(), w.console, approvals.ProposalQuery{Approved: 1, Sessions: 1, Since: time.Now().Add(time.Hour)})
-	if err != nil || len(one.Items) != 0 || one.Of != 0 {
-		t.Errorf("since the future: %+v, %v", one, err)
+	later, err := w.console.Proposals(t.Context(), approvals.ProposalQuery{Approved: 1, Sessions: 1, Since: time.Now().Add(time.Hour)})
+	if err != nil || len(later.Items) != 0 || later.Of != 0 {
+		t.Errorf("since the future: %+v, %v", later, err)
 	}
-	if none, err := client.Proposals(t.Context(), w.console, approvals.ProposalQuery{Approved: -1}); err == nil {
+	if none, err := w.console.Proposals(t.Context(), approvals.ProposalQuery{Approved: -1}); err == nil {
 		t.Errorf("approved below 1 is taken: %+v", none)
 	}
 }

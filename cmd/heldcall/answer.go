@@ -63,7 +63,7 @@ func (c *answerCommand) fill(ctx context.Context, d *approvals.Decision, r *appr
 		{"field", c.Field, func(to *approvals.Response, value string) error { return setField(ctx, to, value, r, in) }},
 	} {
 		for _, value := range flag.values {
-			id, rest, err := questions.Named(r, value)
+			id, answer, err := questions.Named(r, value)
 			if err != nil {
 				return fmt.Errorf("--%s %s: %w", flag.name, value, err)
 			}
@@ -71,7 +71,7 @@ func (c *answerCommand) fill(ctx context.Context, d *approvals.Decision, r *appr
 			if r.Kind == approvals.KindCombined {
 				to = d.Responses[id]
 			}
-			if err := flag.set(&to, rest); err != nil {
+			if err := flag.set(&to, answer); err != nil {
 				return err
 			}
 			if r.Kind != approvals.KindCombined {

@@ -44,8 +44,8 @@ func (c *configCheckCommand) Run(s *streams) error {
 	if _, err = fmt.Fprintf(s.out, "%s: ok\npolicy: %s\n%s", sanitize.Line(cmp.Or(file, "defaults")), sanitize.Line(config.Policy.String()), ofClients); err != nil {
 		return err
 	}
-	for _, one := range vacant {
-		if _, err := fmt.Fprintf(s.out, "warning: %s\n", sanitize.Line(one)); err != nil {
+	for _, text := range vacant {
+		if _, err := fmt.Fprintf(s.out, "warning: %s\n", sanitize.Line(text)); err != nil {
 			return err
 		}
 	}

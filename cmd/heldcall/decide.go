@@ -72,15 +72,15 @@ func (c severalRequests) decide(ctx context.Context, s *streams, decision approv
 	}
 	var failures []error
 	for i := range requests {
-		taken := decision
-		taken.RequestID = requests[i].ID
-		if text := requests[i].Details.Confirm; text != "" && taken.Confirm == "" && taken.Action.Approves() {
-			if taken.Confirm, err = confirm(ctx, s, text); err != nil {
-				failures = append(failures, fmt.Errorf("request %s is still pending: %w", taken.RequestID, err))
+		d := decision
+		d.RequestID = requests[i].ID
+		if text := requests[i].Details.Confirm; text != "" && d.Confirm == "" && d.Action.Approves() {
+			if d.Confirm, err = confirm(ctx, s, text); err != nil {
+				failures = append(failures, fmt.Errorf("request %s is still pending: %w", d.RequestID, err))
 				continue
 			}
 		}
-		failures = append(failures, decideOne(ctx, s, console, c.outputFlag, taken))
+		failures = append(failures, decideOne(ctx, s, console, c.outputFlag, d))
 	}
 	return errors.Join(failures...)
 }

@@ -85,7 +85,7 @@ func self() string {
 	if err != nil {
 		return "heldcall"
 	}
-	if found, err := exec.LookPath("heldcall"); err == nil && sameFile(found, path) {
+	if installed, err := exec.LookPath("heldcall"); err == nil && sameFile(installed, path) {
 		return "heldcall"
 	}
 	return textview.ShellWord(path)

@@ -135,11 +135,11 @@ func (c *policyTestCommand) Run(s *streams) error {
 		if err != nil {
 			return err
 		}
-		for _, one := range all.Cases {
+		for _, example := range all.Cases {
 			judged++
-			if problem := one.Check(rules); problem != "" {
+			if problem := example.Check(rules); problem != "" {
 				failed++
-				fmt.Fprintf(s.out, "%s: %s %s: %s\n", sanitize.Line(one.Where), sanitize.Line(one.Call.Tool), sanitize.Line(one.Call.Arguments), sanitize.Line(problem))
+				fmt.Fprintf(s.out, "%s: %s %s: %s\n", sanitize.Line(example.Where), sanitize.Line(example.Call.Tool), sanitize.Line(example.Call.Arguments), sanitize.Line(problem))
 			}
 		}
 	}

@@ -34,16 +34,16 @@ func (c *policyLearnCommand) Run(ctx context.Context, s *streams) error {
 	if err := c.each(ctx, s, l.Take); err != nil {
 		return err
 	}
-	found := l.Proposals()
+	proposals := l.Proposals()
 	if c.json() {
-		err = textview.JSON(s.out, found)
+		err = textview.JSON(s.out, proposals)
 	} else {
-		err = policylearn.Print(s.out, &found, c.Verbose)
+		err = policylearn.Print(s.out, &proposals, c.Verbose)
 	}
-	if err != nil || len(found.Items) == 0 || (c.json() && !c.Write) {
+	if err != nil || len(proposals.Items) == 0 || (c.json() && !c.Write) {
 		return err
 	}
-	file, err := policylearn.Open(c.Policy, found.Items)
+	file, err := policylearn.Open(c.Policy, proposals.Items)
 	switch {
 	case err != nil:
 		return err

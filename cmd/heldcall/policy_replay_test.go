@@ -74,8 +74,8 @@ func TestPolicyReplay(t *testing.T) {
 	}
 	byTool := func(all []policyreplay.Change) map[policyreplay.Change]bool {
 		set := map[policyreplay.Change]bool{}
-		for _, one := range all {
-			set[one] = true
+		for _, item := range all {
+			set[item] = true
 		}
 		return set
 	}

@@ -47,14 +47,14 @@ func (f *grantFlags) expires(now time.Time) (*time.Time, error) {
 	if f.Expires == "" {
 		return nil, nil
 	}
-	at, err := time.Parse(time.RFC3339, f.Expires)
+	expires, err := time.Parse(time.RFC3339, f.Expires)
 	if err == nil {
-		return &at, nil
+		return &expires, nil
 	}
 	after, err := strictyaml.ParseDuration(f.Expires)
 	if err != nil || after <= 0 {
 		return nil, usagef("--expires: %q is neither a time such as 8h or 7d nor one such as 2026-12-31T00:00:00Z", f.Expires)
 	}
-	at = now.Add(after).UTC()
-	return &at, nil
+	expires = now.Add(after).UTC()
+	return &expires, nil
 }

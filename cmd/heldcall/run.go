@@ -89,11 +89,11 @@ func (c *runCommand) host(ctx context.Context, s *streams, place *launch.Place, 
 	}
 	defer held.stop()
 	n.LinkTo(held.ConsoleURL())
-	found, err := host.Serve(place.Claim, held.App, version(), c.Config)
+	server, err := host.Serve(place.Claim, held.App, version(), c.Config)
 	if err != nil {
 		place.NoteUnfound(err)
 	}
-	defer found.Close()
+	defer server.Close()
 	name := sanitize.Line(launch.AgentName(command))
 	command, note := launch.EquipAgent(command, os.LookupEnv, "http://"+app.Reachable(held.ProxyAddr())+launch.OpenAIPrefix(place.Config.Proxy.Upstreams))
 	if _, err := io.WriteString(s.err, place.Notes+notes+note+place.Introduction(held.ConsoleURL())); err != nil {
@@ -103,8 +103,8 @@ func (c *runCommand) host(ctx context.Context, s *streams, place *launch.Place, 
 	defer stay.end()
 	environment := launch.WithoutKeys(os.Environ(), place.StandIns, place.Config.OwnSecrets())
 	ended := launch.Run(ctx, command, launch.Environment(environment, held.ProxyAddr(), &held.config), s.in, s.out, s.err)
-	stay.forOthers(s.err, found, name)
-	found.Close()
+	stay.forOthers(s.err, server, name)
+	server.Close()
 	held.stop() // so that all requests are counted
 	if launch.Started(ended) {
 		reportUnheld(s.err, launch.Report(held), name)

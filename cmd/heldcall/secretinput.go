@@ -56,7 +56,7 @@ func (i *secretInput) hidden(ctx context.Context, text string) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	before, err := term.GetState(i.terminal.Fd())
+	settings, err := term.GetState(i.terminal.Fd())
 	if err != nil {
 		return "", fmt.Errorf("read the settings of the terminal: %w", err)
 	}
@@ -67,7 +67,7 @@ func (i *secretInput) hidden(ctx context.Context, text string) (string, error) {
 	})
 	fmt.Fprintln(i.out)
 	if ctx.Err() != nil {
-		err = errors.Join(err, term.Restore(i.terminal.Fd(), before))
+		err = errors.Join(err, term.Restore(i.terminal.Fd(), settings))
 	}
 	if err != nil {
 		return "", fmt.Errorf("read from the terminal: %s: %w", text, err)

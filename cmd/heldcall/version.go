@@ -28,7 +28,7 @@ type build struct {
 
 func thisBuild() build {
 	b := build{Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	known := ""
+	module := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			switch s.Key {
@@ -41,10 +41,10 @@ func thisBuild() build {
 			}
 		}
 		if info.Main.Version != "(devel)" {
-			known = info.Main.Version // of a tag, or with time and commit
+			module = info.Main.Version // of a tag, or with time and commit
 		}
 	}
-	b.Version = cmp.Or(release, known, undated)
+	b.Version = cmp.Or(release, module, undated)
 	return b
 }
 

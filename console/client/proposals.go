@@ -11,7 +11,7 @@ import (
 
 // Proposals returns the rules that decisions suggest for the policies of the heldcall of a console. A
 // zero q.Since is 7 days ago.
-func Proposals(ctx context.Context, c *Client, q approvals.ProposalQuery) (approvals.Proposals, error) {
+func (c *Client) Proposals(ctx context.Context, q approvals.ProposalQuery) (approvals.Proposals, error) {
 	fields := map[string]string{}
 	if !q.Since.IsZero() {
 		fields["since"] = q.Since.UTC().Format(time.RFC3339Nano)

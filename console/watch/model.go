@@ -78,20 +78,20 @@ func (m *Model) update(msg tea.Msg) tea.Cmd {
 	case decidedMsg:
 		return m.decided(msg)
 	case suggestedMsg:
-		suggested(m, msg)
+		m.suggested(msg)
 	case draftMsg:
-		drafted(m, msg)
+		m.drafted(msg)
 	}
 	return nil
 }
 
-func drafted(m *Model, msg draftMsg) {
+func (m *Model) drafted(msg draftMsg) {
 	if msg.id == m.list.selected {
 		m.review.drafted(msg)
 	}
 }
 
-func suggested(m *Model, msg suggestedMsg) {
+func (m *Model) suggested(msg suggestedMsg) {
 	if msg.id == m.list.selected && m.review.question.mode == remembering {
 		m.review.question.grant.describe(msg.items)
 	}

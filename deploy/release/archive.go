@@ -26,7 +26,7 @@ var besides = []string{"LICENSE", "README.md", "CHANGELOG.md"}
 
 // archive is the program with the files beside it, in a folder: a zip for Windows, whose
 // Explorer opens no other, a tar.gz elsewhere.
-func archive(p *program) (map[string][]byte, error) {
+func (p *program) archive() (map[string][]byte, error) {
 	files := []file{{p.released() + "/" + executable(p.platform), 0o755, p.content}}
 	for _, name := range besides {
 		content, err := os.ReadFile(name)

@@ -22,13 +22,13 @@ var removingScript []byte
 
 // linuxPackages are the packages for dpkg and rpm: the program, the service with its
 // configuration, which is kept over upgrades, and the license.
-func linuxPackages(p *program) (map[string][]byte, error) {
+func (p *program) linuxPackages() (map[string][]byte, error) {
 	if p.goos != "linux" {
 		return nil, nil
 	}
 	packages := make(map[string][]byte)
 	for _, format := range []string{"deb", "rpm"} {
-		content, err := linuxPackage(p, format)
+		content, err := p.linuxPackage(format)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", format, err)
 		}
@@ -37,7 +37,7 @@ func linuxPackages(p *program) (map[string][]byte, error) {
 	return packages, nil
 }
 
-func linuxPackage(p *program, format string) ([]byte, error) {
+func (p *program) linuxPackage(format string) ([]byte, error) {
 	folder := filepath.Dir(p.path)
 	scripts := nfpm.Scripts{PostInstall: filepath.Join(folder, "installed.sh"), PreRemove: filepath.Join(folder, "removing.sh")}
 	for name, content := range map[string][]byte{scripts.PostInstall: installedScript, scripts.PreRemove: removingScript} {

@@ -34,7 +34,7 @@ type property struct {
 
 // materials is the bill of materials of a program: the modules in its build
 // information, the version of Go, and the platform.
-func materials(p *program) (map[string][]byte, error) {
+func (p *program) materials() (map[string][]byte, error) {
 	b := bill{
 		Format: "CycloneDX", SpecVersion: "1.6", Version: 1,
 		Metadata: metadata{

@@ -39,7 +39,7 @@ func newNPM(name, version string) npmPackage {
 
 // npmProgram is the package that has the program of one platform. npm installs it only
 // there.
-func npmProgram(p *program) (map[string][]byte, error) {
+func (p *program) npmProgram() (map[string][]byte, error) {
 	pack := newNPM("@heldcall/"+p.npm, p.version)
 	system, cpu, _ := strings.Cut(p.npm, "-")
 	pack.OS, pack.CPU = []string{system}, []string{cpu}

@@ -38,8 +38,8 @@ func forPlatform(version string, on platform) (map[string][]byte, error) {
 		return nil, err
 	}
 	files := make(map[string][]byte)
-	for _, pack := range []func(*program) (map[string][]byte, error){materials, archive, linuxPackages, npmProgram, wheel} {
-		packed, err := pack(p)
+	for _, pack := range []func() (map[string][]byte, error){p.materials, p.archive, p.linuxPackages, p.npmProgram, p.pythonWheel} {
+		packed, err := pack()
 		if err != nil {
 			return nil, err
 		}

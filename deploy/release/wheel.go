@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// wheel is the package for pip: a zip with the program as a script, which pip puts on
+// pythonWheel is the package for pip: a zip with the program as a script, which pip puts on
 // the path of the environment.
-func wheel(p *program) (map[string][]byte, error) {
+func (p *program) pythonWheel() (map[string][]byte, error) {
 	license, err := os.ReadFile("LICENSE")
 	if err != nil {
 		return nil, err

@@ -14,18 +14,18 @@ import (
 
 // findAffected notes which open calls candidates concern: the verdicts on all others stay.
 func (l *Learner) findAffected(all []*candidate) {
-	for _, one := range l.asked {
-		if !one.open() {
+	for _, request := range l.asked {
+		if !request.open() {
 			continue
 		}
-		parsed := judge.Parsed(one.policy, one.from, one.call)
-		one.by, one.verdicts = concerning(parsed, all), map[string]policy.Verdict{}
+		parsed := judge.Parsed(request.policy, request.from, request.call)
+		request.by, request.verdicts = concerning(parsed, all), map[string]policy.Verdict{}
 		var proposals []*policy.Proposal
-		for _, c := range one.by {
+		for _, c := range request.by {
 			proposals = append(proposals, c.proposal)
-			c.affects = append(c.affects, one)
+			c.affects = append(c.affects, request)
 		}
-		one.coverage = parsed[0].Coverage(proposals) // an open call wraps no other
+		request.coverage = parsed[0].Coverage(proposals) // an open call wraps no other
 	}
 }
 
@@ -59,7 +59,7 @@ func (l *Learner) effective(all []*candidate, leave func(*candidate, string)) []
 		}
 		kept = others
 		reason := "it would have allowed none of the calls by itself"
-		if rule := stillAsks(c, all); rule != "" {
+		if rule := c.stillAsks(all); rule != "" {
 			reason = "people would still be asked, by " + rule
 		}
 		leave(c, reason)
@@ -71,11 +71,11 @@ func without(all []*candidate, c *candidate) []*candidate {
 	return slices.DeleteFunc(slices.Clone(all), func(other *candidate) bool { return other == c })
 }
 
-// stillAsks returns the rule that asks about the last call of a candidate whatever is allowed, "" if
+// stillAsks returns the rule that asks about the last call of the candidate whatever is allowed, "" if
 // it would pass.
-func stillAsks(c *candidate, all []*candidate) string {
-	for _, one := range slices.Backward(c.affects) {
-		if v := one.verdictWith(all); v.Action != policy.Allow {
+func (c *candidate) stillAsks(all []*candidate) string {
+	for _, request := range slices.Backward(c.affects) {
+		if v := request.verdictWith(all); v.Action != policy.Allow {
 			return v.Rule
 		}
 	}
@@ -106,14 +106,14 @@ func passing(calls []*asked, all []*candidate) int {
 func replay(calls []*asked, all []*candidate) []*policyreplay.Change {
 	replays := map[*policy.Policy]*policyreplay.Replay{}
 	var order []*policyreplay.Replay
-	for _, one := range calls {
-		r := replays[one.policy]
+	for _, request := range calls {
+		r := replays[request.policy]
 		if r == nil {
-			r = policyreplay.New(one.policy)
-			replays[one.policy] = r
+			r = policyreplay.New(request.policy)
+			replays[request.policy] = r
 			order = append(order, r)
 		}
-		r.TakeBy(&one.event, func(judge.Origin, intercept.Call) policy.Verdict { return one.verdictWith(all) })
+		r.TakeBy(&request.event, func(judge.Origin, intercept.Call) policy.Verdict { return request.verdictWith(all) })
 	}
 	var passed []*policyreplay.Change
 	for _, r := range order {

@@ -79,22 +79,22 @@ func TestVerdictWith(t *testing.T) {
 				}
 			}
 			with := judge.NewRules(allowing(p, some))
-			for _, one := range l.asked {
-				if !one.open() {
+			for _, request := range l.asked {
+				if !request.open() {
 					continue
 				}
-				want, got := with.Verdict(one.from, one.call), one.verdictWith(some)
+				want, got := with.Verdict(request.from, request.call), request.verdictWith(some)
 				if want.Action == policy.Allow {
 					passed++
 				} else { // only the rule counts
 					want, got = policy.Verdict{Action: want.Action, Rule: want.Rule, Limits: want.Limits}, policy.Verdict{Action: got.Action, Rule: got.Rule, Limits: got.Limits}
 				}
 				if len(want.Limits) != len(got.Limits) {
-					t.Fatalf("%s: %s: %d limits, not %d", name, one.call.Arguments, len(got.Limits), len(want.Limits))
+					t.Fatalf("%s: %s: %d limits, not %d", name, request.call.Arguments, len(got.Limits), len(want.Limits))
 				}
 				want.Limits, got.Limits = nil, nil
 				if diff := cmp.Diff(want, got); diff != "" {
-					t.Fatalf("%s: %s %s (-all +used):\n%s", name, one.call.Name, one.call.Arguments, diff)
+					t.Fatalf("%s: %s %s (-all +used):\n%s", name, request.call.Name, request.call.Arguments, diff)
 				}
 			}
 		}

@@ -62,7 +62,7 @@ type candidate struct {
 func concerning(parsed []*policy.Parsed, all []*candidate) []*candidate {
 	var found []*candidate
 	for _, c := range all {
-		if c.proposal != nil && slices.ContainsFunc(parsed, func(one *policy.Parsed) bool { return one.Concerns(c.proposal) }) {
+		if c.proposal != nil && slices.ContainsFunc(parsed, func(p *policy.Parsed) bool { return p.Concerns(c.proposal) }) {
 			found = append(found, c)
 		}
 	}
@@ -94,26 +94,26 @@ func (l *Learner) Take(e *approvals.Event) {
 	case approvals.EventApprovalExpired, approvals.EventApprovalCancelled:
 		l.outcome(e).ended = true
 	case approvals.EventApprovalDecision:
-		one := l.outcome(e)
+		result := l.outcome(e)
 		switch {
 		case e.ReviewerID == approvals.ReviewerTimeout:
-			one.ended = true
+			result.ended = true
 		case against[e.Action] != "":
-			one.against = against[e.Action]
+			result.against = against[e.Action]
 		case e.Action.Approves():
-			one.approved = true
+			result.approved = true
 		}
 	}
 }
 
 // outcome returns the outcome of the request of an event.
 func (l *Learner) outcome(e *approvals.Event) *outcome {
-	one := l.outcomes[e.RequestID]
-	if one == nil {
-		one = &outcome{}
-		l.outcomes[e.RequestID] = one
+	result := l.outcomes[e.RequestID]
+	if result == nil {
+		result = &outcome{}
+		l.outcomes[e.RequestID] = result
 	}
-	return one
+	return result
 }
 
 // ask notes a call that people are asked about.
@@ -123,8 +123,8 @@ func (l *Learner) ask(e *approvals.Event) {
 	if !ok || then != policy.Ask || p == nil || e.Time.Before(l.query.Since) || p.AsksPeople(call.Name) {
 		return
 	}
-	one := &asked{event: *e, from: from, call: call, policy: p, verdict: judge.NewRules(p).Verdict(from, call), outcome: l.outcome(e)}
-	l.asked = append(l.asked, one)
+	request := &asked{event: *e, from: from, call: call, policy: p, verdict: judge.NewRules(p).Verdict(from, call), outcome: l.outcome(e)}
+	l.asked = append(l.asked, request)
 }
 
 func (l *Learner) policyOf(who approvals.Principal) *policy.Policy {

@@ -94,11 +94,11 @@ func learn(t *testing.T, src string, q approvals.ProposalQuery, calls []decided)
 	}
 	whole = l.Proposals()
 	left = map[string]string{}
-	for _, one := range whole.Items {
-		items = append(items, fmt.Sprintf("%s %d/%d %d/%d of %d", one.Pattern, one.Approved, one.Sessions, one.Fewer, one.Alone, whole.Of))
+	for _, item := range whole.Items {
+		items = append(items, fmt.Sprintf("%s %d/%d %d/%d of %d", item.Pattern, item.Approved, item.Sessions, item.Fewer, item.Alone, whole.Of))
 	}
-	for _, one := range whole.LeftOut {
-		left[one.Pattern] = one.Reason
+	for _, leftOut := range whole.LeftOut {
+		left[leftOut.Pattern] = leftOut.Reason
 	}
 	return items, left, whole
 }

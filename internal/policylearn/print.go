@@ -18,8 +18,8 @@ func Print(w io.Writer, all *approvals.Proposals, verbose bool) error {
 	}
 	if verbose && len(all.LeftOut) > 0 {
 		text.WriteString("Not proposed:\n")
-		for _, one := range all.LeftOut {
-			fmt.Fprintf(&text, "  %s: %s\n", sanitize.Line(one.Pattern), sanitize.Line(one.Reason))
+		for _, leftOut := range all.LeftOut {
+			fmt.Fprintf(&text, "  %s: %s\n", sanitize.Line(leftOut.Pattern), sanitize.Line(leftOut.Reason))
 		}
 	}
 	if len(all.Items) == 0 {

@@ -18,8 +18,8 @@ const maxCandidates = 200
 // Proposals returns what the decisions suggest.
 func (l *Learner) Proposals() approvals.Proposals {
 	all := approvals.Proposals{Items: []approvals.Proposal{}, LeftOut: []approvals.LeftOut{}}
-	for _, one := range l.asked {
-		if one.open() {
+	for _, request := range l.asked {
+		if request.open() {
 			all.Of++
 		}
 	}
@@ -58,11 +58,11 @@ func (l *Learner) Proposals() approvals.Proposals {
 func (l *Learner) candidates() []*candidate {
 	var all []*candidate
 	known := map[string]*candidate{}
-	for _, one := range l.asked {
-		if !one.supports() {
+	for _, request := range l.asked {
+		if !request.supports() {
 			continue
 		}
-		for _, pattern := range one.verdict.Suggested {
+		for _, pattern := range request.verdict.Suggested {
 			c := known[pattern]
 			if c == nil {
 				c = &candidate{pattern: pattern, sessions: map[session]bool{}}
@@ -70,8 +70,8 @@ func (l *Learner) candidates() []*candidate {
 				known[pattern] = c
 				all = append(all, c)
 			}
-			c.approved = append(c.approved, one)
-			c.sessions[one.session()] = true
+			c.approved = append(c.approved, request)
+			c.sessions[request.session()] = true
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *candidate) int {
@@ -91,17 +91,17 @@ func (l *Learner) reasonsAgainst(all []*candidate) map[*candidate]string {
 		}
 		open = append(open, c)
 	}
-	for _, one := range l.asked {
+	for _, request := range l.asked {
 		reason := ""
 		switch {
-		case one.against != "":
-			reason = fmt.Sprintf("a call that it matches %s on %s: %s", one.against, day(one.event.Time), one.verdict.Preview)
-		case one.verdict.Risk == approvals.RiskCritical:
-			reason = "it matches a call of critical risk: " + one.verdict.Preview
+		case request.against != "":
+			reason = fmt.Sprintf("a call that it matches %s on %s: %s", request.against, day(request.event.Time), request.verdict.Preview)
+		case request.verdict.Risk == approvals.RiskCritical:
+			reason = "it matches a call of critical risk: " + request.verdict.Preview
 		default:
 			continue
 		}
-		for _, c := range concerning(judge.Parsed(one.policy, one.from, one.call), open) {
+		for _, c := range concerning(judge.Parsed(request.policy, request.from, request.call), open) {
 			if reasons[c] == "" {
 				reasons[c] = reason
 			}
@@ -152,7 +152,7 @@ func (c *candidate) within(wide *candidate) bool {
 	for _, end := range []string{":*", "**", "*"} {
 		if cut, ok := strings.CutSuffix(begin, end); ok {
 			return c != wide && strings.HasPrefix(c.pattern, strings.TrimSuffix(cut, "./")) &&
-				!slices.ContainsFunc(c.approved, func(one *asked) bool { return !slices.Contains(wide.approved, one) })
+				!slices.ContainsFunc(c.approved, func(request *asked) bool { return !slices.Contains(wide.approved, request) })
 		}
 	}
 	return false

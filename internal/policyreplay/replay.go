@@ -73,13 +73,13 @@ func (r *Replay) TakeBy(e *approvals.Event, verdict func(judge.Origin, intercept
 		return
 	}
 	r.Changed++
-	one := Change{Was: was, Now: v.Action, Tool: call.Name, Preview: v.Preview, WasRule: e.Rule, Rule: v.Rule, Reason: v.Reason}
-	if r.known[one] == nil {
-		like := one
-		r.known[one] = &like
+	change := Change{Was: was, Now: v.Action, Tool: call.Name, Preview: v.Preview, WasRule: e.Rule, Rule: v.Rule, Reason: v.Reason}
+	if r.known[change] == nil {
+		like := change
+		r.known[change] = &like
 		r.Changes = append(r.Changes, &like)
 	}
-	r.known[one].Calls++
+	r.known[change].Calls++
 }
 
 // Print shows what would have changed, and how much.
@@ -88,9 +88,9 @@ func (r *Replay) Print(w io.Writer) error {
 	if len(r.Changes) > 0 {
 		fmt.Fprintln(table, "WAS\tNOW\tCALLS\tTOOL\tCALL\tRULE")
 	}
-	for _, one := range r.Changes {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\n", one.Was, one.Now, one.Calls,
-			sanitize.Line(one.Tool), shorten(sanitize.Line(one.Preview)), sanitize.Line(one.Rule))
+	for _, change := range r.Changes {
+		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\n", change.Was, change.Now, change.Calls,
+			sanitize.Line(change.Tool), shorten(sanitize.Line(change.Preview)), sanitize.Line(change.Rule))
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -127,12 +127,12 @@ func Checkpoints(files []string) ([]approvals.Checkpoint, error) {
 		if err != nil {
 			return nil, err
 		}
-		found, err := audit.ReadCheckpoints(file)
+		checkpoints, err := audit.ReadCheckpoints(file)
 		file.Close()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		all = append(all, found...)
+		all = append(all, checkpoints...)
 	}
 	return all, nil
 }
@@ -173,7 +173,7 @@ func Verify(w io.Writer, entries iter.Seq2[audit.Entry, error], v audit.Verifier
 
 // Replay writes the events of a run, one a line. It fails if there is none.
 func Replay(w io.Writer, entries iter.Seq2[audit.Entry, error], run string) error {
-	found := false
+	written := false
 	for entry, err := range entries {
 		if err != nil {
 			return err
@@ -181,12 +181,12 @@ func Replay(w io.Writer, entries iter.Seq2[audit.Entry, error], run string) erro
 		if entry.Event.RunID != run {
 			continue
 		}
-		found = true
+		written = true
 		if _, err := fmt.Fprintln(w, line(&entry.Event)); err != nil {
 			return err
 		}
 	}
-	if !found {
+	if !written {
 		return fmt.Errorf("the audit log has no entry of run %s", run)
 	}
 	return nil

@@ -23,7 +23,7 @@ import (
 const console = "http://127.0.0.1:4142"
 
 // folders returns the folder of all runs, and that of one.
-func folders(t *testing.T) (all, one string) {
+func folders(t *testing.T) (all, folder string) {
 	t.Helper()
 	base := t.TempDir()
 	all = discovery.Folder(func(string) (string, bool) { return base, true })
@@ -69,16 +69,16 @@ func TestFolder(t *testing.T) {
 func TestLongNames(t *testing.T) {
 	t.Parallel()
 	all := filepath.Join(t.TempDir(), strings.Repeat("long/", 30))
-	one := discovery.FolderOf(all, "/work")
-	s, _ := host(t, one)
+	folder := discovery.FolderOf(all, "/work")
+	s, _ := host(t, folder)
 	if found := discovery.List(t.Context(), all); len(found) != 1 {
 		t.Fatalf("found %+v", found)
 	}
 	s.Close()
-	if _, err := os.Stat(filepath.Join(one, "run.sock")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(folder, "run.sock")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the socket is there: %v", err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "heldcall*", "d")); slices.ContainsFunc(left, func(link string) bool { to, _ := os.Readlink(link); return to == one }) {
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "heldcall*", "d")); slices.ContainsFunc(left, func(link string) bool { to, _ := os.Readlink(link); return to == folder }) {
 		t.Errorf("links are left: %q", left)
 	}
 }
@@ -87,11 +87,11 @@ func TestLongNames(t *testing.T) {
 // proves nothing for its own address.
 func TestProof(t *testing.T) {
 	t.Parallel()
-	all, one := folders(t)
+	all, folder := folders(t)
 	token, hash := reviewers.NewToken()
 	other, _ := reviewers.NewToken()
 	_, otherHash := reviewers.NewToken()
-	serve(t, one, discovery.Options{About: discovery.About{Version: "v1", Console: console, Agents: []string{"codex ~/a"}}, Tokens: []string{otherHash, hash}})
+	serve(t, folder, discovery.Options{About: discovery.About{Version: "v1", Console: console, Agents: []string{"codex ~/a"}}, Tokens: []string{otherHash, hash}})
 	found := discovery.List(t.Context(), all)
 	if len(found) != 1 || found[0].Console != console || !reflect.DeepEqual(found[0].Agents, []string{"codex ~/a"}) {
 		t.Fatalf("found %+v", found)
@@ -102,7 +102,7 @@ func TestProof(t *testing.T) {
 	if found[0].Proves(t.Context(), other) || found[0].Proves(t.Context(), "") {
 		t.Error("the run proves a token that it does not know")
 	}
-	relay(t, discovery.FolderOf(all, "/elsewhere"), one, "http://127.0.0.1:5555")
+	relay(t, discovery.FolderOf(all, "/elsewhere"), folder, "http://127.0.0.1:5555")
 	for _, f := range discovery.List(t.Context(), all) {
 		if f.Console != console && f.Proves(t.Context(), token) {
 			t.Errorf("the program at %s gets the token", f.Console)
@@ -150,8 +150,8 @@ func relay(t *testing.T, folder, of, console string) {
 func TestConsolesElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"http://evil.example:4142", "http://192.0.2.1:4142", "http://me@127.0.0.1:4142", "http://127.0.0.1.evil.example", "localhost", ""} {
-		all, one := folders(t)
-		serve(t, one, discovery.Options{About: discovery.About{Console: address}})
+		all, folder := folders(t)
+		serve(t, folder, discovery.Options{About: discovery.About{Console: address}})
 		if found := discovery.List(t.Context(), all); len(found) != 0 {
 			t.Errorf("%q is found", address)
 		}
@@ -161,11 +161,11 @@ func TestConsolesElsewhere(t *testing.T) {
 // A process that was killed leaves its socket. The next one takes its place.
 func TestStaleSocket(t *testing.T) {
 	t.Parallel()
-	all, one := folders(t)
-	if err := os.MkdirAll(one, 0o700); err != nil {
+	all, folder := folders(t)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(one, "run.sock")})
+	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(folder, "run.sock")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,18 +174,18 @@ func TestStaleSocket(t *testing.T) {
 	if found := discovery.List(t.Context(), all); len(found) != 0 {
 		t.Fatalf("found %+v", found)
 	}
-	if _, err := discovery.Attach(t.Context(), one, discovery.Agent{}); !errors.Is(err, discovery.ErrNoRun) {
+	if _, err := discovery.Attach(t.Context(), folder, discovery.Agent{}); !errors.Is(err, discovery.ErrNoRun) {
 		t.Fatalf("attached: %v", err)
 	}
-	serve(t, one, discovery.Options{About: discovery.About{Console: console}})
+	serve(t, folder, discovery.Options{About: discovery.About{Console: console}})
 	if found := discovery.List(t.Context(), all); len(found) != 1 {
 		t.Errorf("found %+v", found)
 	}
-	if second, err := discovery.Take(one); second != nil || err != nil {
+	if second, err := discovery.Take(folder); second != nil || err != nil {
 		t.Errorf("a second process serves: %v", err)
 	}
 	for name, want := range map[string]os.FileMode{"": 0o700, "run.sock": 0o600, "run.lock": 0o600} {
-		if info, err := os.Stat(filepath.Join(one, name)); err != nil || info.Mode().Perm() != want {
+		if info, err := os.Stat(filepath.Join(folder, name)); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
 		}
 	}
@@ -223,10 +223,10 @@ func host(t *testing.T, folder string) (*discovery.Server, <-chan *served) {
 
 func TestAttach(t *testing.T) {
 	t.Parallel()
-	all, one := folders(t)
-	s, agents := host(t, one)
+	all, folder := folders(t)
+	s, agents := host(t, folder)
 	sent := discovery.Agent{Version: "v1", Config: "c", Name: "claude ~/b", Folder: "/b", Policy: "/p", Protected: []string{"/x"}, StandIns: []string{"", "sk-1"}}
-	attached, err := discovery.Attach(t.Context(), one, sent)
+	attached, err := discovery.Attach(t.Context(), folder, sent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestAttach(t *testing.T) {
 	}
 	<-got.left
 	s.Drain(t.Context())
-	if _, err := discovery.Attach(t.Context(), one, sent); !errors.As(err, new(*discovery.RefusedError)) {
+	if _, err := discovery.Attach(t.Context(), folder, sent); !errors.As(err, new(*discovery.RefusedError)) {
 		t.Errorf("attached to a run that is ending: %v", err)
 	}
 }
@@ -262,10 +262,10 @@ func TestAttach(t *testing.T) {
 // A run that ends leaves its agents, and they learn of it. An agent that dies leaves its run.
 func TestAttachmentsEnd(t *testing.T) {
 	t.Parallel()
-	_, one := folders(t)
-	s, agents := host(t, one)
+	_, folder := folders(t)
+	s, agents := host(t, folder)
 	agent := discovery.Agent{Version: "v1", Config: "c"}
-	dying, err := discovery.Attach(t.Context(), one, agent)
+	dying, err := discovery.Attach(t.Context(), folder, agent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestAttachmentsEnd(t *testing.T) {
 	go dying.Events(func(approvals.Event) { panic("killed") })
 	dying.Leave()
 	<-first.left
-	lasting, err := discovery.Attach(t.Context(), one, agent)
+	lasting, err := discovery.Attach(t.Context(), folder, agent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,15 +285,15 @@ func TestAttachmentsEnd(t *testing.T) {
 	if <-ended {
 		t.Error("an agent that did not leave got its report as if it had")
 	}
-	if _, err := discovery.Attach(t.Context(), one, agent); !errors.Is(err, discovery.ErrNoRun) {
+	if _, err := discovery.Attach(t.Context(), folder, agent); !errors.Is(err, discovery.ErrNoRun) {
 		t.Errorf("attached to a run that has ended: %v", err)
 	}
 }
 
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	_, one := folders(t)
-	host(t, one)
+	_, folder := folders(t)
+	host(t, folder)
 	for _, tt := range []struct {
 		agent discovery.Agent
 		want  string
@@ -306,7 +306,7 @@ func TestRefusals(t *testing.T) {
 		{discovery.Agent{Version: "v1", Config: "c", Name: strings.Repeat("x", 1<<14)}, "the name of the agent cannot be shown"},
 	} {
 		var refused *discovery.RefusedError
-		if _, err := discovery.Attach(t.Context(), one, tt.agent); !errors.As(err, &refused) || refused.Reason != tt.want {
+		if _, err := discovery.Attach(t.Context(), folder, tt.agent); !errors.As(err, &refused) || refused.Reason != tt.want {
 			t.Errorf("%.40q: %v, want %s", tt.agent.Name, err, tt.want)
 		}
 	}
@@ -320,8 +320,8 @@ func TestRefusals(t *testing.T) {
 // One run does not serve any number of agents.
 func TestManyAgents(t *testing.T) {
 	t.Parallel()
-	_, one := folders(t)
-	host(t, one)
+	_, folder := folders(t)
+	host(t, folder)
 	agent := discovery.Agent{Version: "v1", Config: "c"}
 	var all []*discovery.Attached // in use, so that their connections are not collected as garbage
 	defer func() {
@@ -330,7 +330,7 @@ func TestManyAgents(t *testing.T) {
 		}
 	}()
 	for i := range 65 {
-		a, err := discovery.Attach(t.Context(), one, agent)
+		a, err := discovery.Attach(t.Context(), folder, agent)
 		if err == nil {
 			all = append(all, a)
 		}

@@ -16,10 +16,10 @@ import (
 // A text that is no question gets no answer, and ends with its connection.
 func TestHostileQuestions(t *testing.T) {
 	t.Parallel()
-	_, one := folders(t)
-	serve(t, one, discovery.Options{About: discovery.About{Console: console}})
+	_, folder := folders(t)
+	serve(t, folder, discovery.Options{About: discovery.About{Console: console}})
 	for _, question := range []string{"\n", "{}\n", "[]\n", "GET / HTTP/1.1\r\n\r\n", `{"about":`, strings.Repeat("x", 2<<20)} {
-		conn, err := net.Dial("unix", filepath.Join(one, "run.sock"))
+		conn, err := net.Dial("unix", filepath.Join(folder, "run.sock"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,8 +38,8 @@ func TestHostileQuestions(t *testing.T) {
 func TestHostileAnswers(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"file://127.0.0.1/etc/passwd", "javascript://127.0.0.1/%0aalert(1)"} {
-		all, one := folders(t)
-		serve(t, one, discovery.Options{About: discovery.About{Console: address}})
+		all, folder := folders(t)
+		serve(t, folder, discovery.Options{About: discovery.About{Console: address}})
 		if found := discovery.List(t.Context(), all); len(found) != 0 {
 			t.Errorf("%q is found", address)
 		}
@@ -47,18 +47,18 @@ func TestHostileAnswers(t *testing.T) {
 	for inbox, want := range map[string]string{
 		"https://inbox.example": "https://inbox.example", "file:///etc/passwd": console, "--help": console, `C:\evil.exe`: console, "javascript:alert(1)": console, "http:x": console, "": console,
 	} {
-		all, one := folders(t)
-		serve(t, one, discovery.Options{About: discovery.About{Console: console, Inbox: inbox}})
+		all, folder := folders(t)
+		serve(t, folder, discovery.Options{About: discovery.About{Console: console, Inbox: inbox}})
 		if found := discovery.List(t.Context(), all); len(found) != 1 || found[0].Inbox != want {
 			t.Errorf("%q: found %+v", inbox, found)
 		}
 	}
 	for _, proxy := range []string{"evil.example:443", "127.0.0.1:1/\x1b[2J", "me@127.0.0.1:1", "[::1%\x1b[2J]:1", ""} {
-		_, one := folders(t)
-		serve(t, one, discovery.Options{Attach: func(context.Context, discovery.Agent) (discovery.Attachment, error) {
+		_, folder := folders(t)
+		serve(t, folder, discovery.Options{Attach: func(context.Context, discovery.Agent) (discovery.Attachment, error) {
 			return &elsewhere{served{left: make(chan struct{})}, proxy}, nil
 		}})
-		if a, err := discovery.Attach(t.Context(), one, discovery.Agent{}); !errors.As(err, new(*discovery.RefusedError)) {
+		if a, err := discovery.Attach(t.Context(), folder, discovery.Agent{}); !errors.As(err, new(*discovery.RefusedError)) {
 			t.Errorf("attached to %+v: %v", a, err)
 		}
 	}
@@ -75,10 +75,10 @@ func (e *elsewhere) Proxy() string { return e.proxy }
 // Connections that ask nothing do not use all files of the process.
 func TestIdleConnections(t *testing.T) {
 	t.Parallel()
-	_, one := folders(t)
-	serve(t, one, discovery.Options{About: discovery.About{Console: console}})
+	_, folder := folders(t)
+	serve(t, folder, discovery.Options{About: discovery.About{Console: console}})
 	dial := func() net.Conn {
-		conn, err := net.Dial("unix", filepath.Join(one, "run.sock"))
+		conn, err := net.Dial("unix", filepath.Join(folder, "run.sock"))
 		if err != nil {
 			t.Fatal(err)
 		}

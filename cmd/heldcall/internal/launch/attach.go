@@ -47,10 +47,10 @@ func NewHost(u *Setup, log *slog.Logger, own func(approvals.Event)) *Host {
 // Event shows an event in the run of its agent.
 func (h *Host) Event(e approvals.Event) {
 	h.mu.Lock()
-	found := false
+	attached := false
 	for _, a := range h.attached {
 		if a.name == e.Principal.Agent {
-			found = true
+			attached = true
 			select {
 			case a.events <- shown(e):
 			default:
@@ -58,7 +58,7 @@ func (h *Host) Event(e approvals.Event) {
 		}
 	}
 	h.mu.Unlock()
-	if found && e.Principal.Agent != h.setup.Config.Proxy.Agent {
+	if attached && e.Principal.Agent != h.setup.Config.Proxy.Agent {
 		app.LogEvent(h.log, e)
 		return
 	}

@@ -161,24 +161,24 @@ func digest(file string) (string, error) {
 
 // standIns returns the stand-ins for the keys of the upstreams, in the order of the upstreams.
 func (u *Setup) standIns() []string {
-	all := make([]string, len(u.Config.Proxy.Upstreams))
+	standIns := make([]string, len(u.Config.Proxy.Upstreams))
 	for i, upstream := range u.Config.Proxy.Upstreams {
-		all[i] = u.StandIns[string(upstream.APIKey)]
+		standIns[i] = u.StandIns[string(upstream.APIKey)]
 	}
-	return all
+	return standIns
 }
 
 // upstreamsOf returns the upstreams for an attached agent. An upstream keeps its key if the terminal of the agent has
 // the same key: stand-ins are compared, and keys are never sent.
 func (u *Setup) upstreamsOf(agent discovery.Agent) ([]app.Upstream, error) {
-	own := u.standIns()
-	if len(agent.StandIns) != len(own) {
+	standIns := u.standIns()
+	if len(agent.StandIns) != len(standIns) {
 		return nil, errors.New("its configuration has other upstreams")
 	}
 	var all []app.Upstream
 	for i, upstream := range u.Config.Proxy.Upstreams {
 		switch agent.StandIns[i] {
-		case own[i]:
+		case standIns[i]:
 		case "":
 			upstream.APIKey = ""
 		default:
