@@ -27,7 +27,7 @@ TESTENV    = GORACE=$(GORACE) GOGC=$(GOGC) $(if $(TESTTMP),TMPDIR=$(TESTTMP) GOT
 PATIENCE  ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check code ledger nightly fmt format vet queries lint tidy vuln fuzz conformance clients agents ui ui-shots observe attention dashboards deploy release contract reference load replicas faults soak bench
+.PHONY: help run build test check code ledger nightly fmt format vet queries lint tidy vuln fuzz conformance clients agents ui ui-shots observe attention dashboards deploy release load replicas faults soak bench
 
 help: ## this list
 	@awk -F ': .*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -110,12 +110,6 @@ release: ## archives of all platforms, packages (deb, rpm, Homebrew, npm, PyPI),
 
 dashboards: ## write dashboards/grafana from dashboards/heldcall.go
 	$(GO) test ./dashboards -run TestFileIsUpToDate -update
-
-contract: ## write docs/asyncapi.yaml anew from the code
-	$(GO) test ./notify/nats/contract -run TestFileIsUpToDate -update
-
-reference: ## write the types and defaults in docs/configuration.md anew from the code
-	$(GO) test -tags check . -run TestConfigurationIsDocumented -update
 
 load: ## two thousand calls held at once, a thousand requests to a Slack that limits the rate, lists of 72 MB, kill -9 at each step in each API (make test has less), a full disk; needs root
 	$(GO) test -tags mount ./approvals/store -run TestDiskFull -count=1 -v -timeout $(PATIENCE)

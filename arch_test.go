@@ -24,6 +24,7 @@ var floors = [][]string{
 		"approvals/policy/detect",
 		"approvals/policy/shell/quoting",
 		"approvals/toolschema",
+		"console/openapi",
 		"intercept/sse",
 		"intercept/strictjson",
 		"internal/completion",
@@ -76,7 +77,7 @@ var floors = [][]string{
 		"console/passkeys",
 		"console/sessions",
 		"intercept",
-		"internal/schema",
+		"internal/testing/apidoc",
 		"internal/testing/memstore",
 		"internal/testing/natscluster",
 		"notify/shoutrrr",
@@ -91,12 +92,11 @@ var floors = [][]string{
 		"approvals/store/embedded",
 		"approvals/store/eventlog",
 		"cmd/heldcall/internal/auditreport",
-		"console/openapi",
 		"console/watch",
 		"intercept/intercepttest",
 		"intercept/wrapped",
-		"internal/schema/schematest",
 		"notify/nats",
+		"notify/nats/contracttest",
 		"proxy/conversation",
 		"proxy/packed",
 	},
@@ -109,8 +109,6 @@ var floors = [][]string{
 		"intercept/chat",
 		"intercept/messages",
 		"intercept/responses",
-		"notify/nats/contract",
-		"notify/nats/contract/contracttest",
 		"proxy/upstream",
 	},
 	{
@@ -173,7 +171,7 @@ var tied = []struct {
 }{
 	{"github.com/valyala/fasthttp", []string{"proxy", "proxy/upstream"}},
 	{"charm.land", []string{"console/watch"}},
-	{"github.com/nats-io", []string{"approvals/store", "approvals/store/embedded", "approvals/store/eventlog", "approvals/store/natskv", "notify/nats", "notify/nats/contract", "internal/demo"}}, // the demo has a bot
+	{"github.com/nats-io", []string{"approvals/store", "approvals/store/embedded", "approvals/store/eventlog", "approvals/store/natskv", "notify/nats", "internal/demo"}}, // the demo has a bot
 	{"go.opentelemetry.io/otel/sdk", []string{"internal/telemetry"}},
 	{"go.opentelemetry.io/otel/exporters", []string{"internal/telemetry"}},
 	{"github.com/slack-go/slack", []string{"notify/slack"}},
@@ -184,7 +182,7 @@ var tied = []struct {
 	{"github.com/coreos/go-oidc", []string{"console/oidc"}},
 	{"github.com/go-webauthn/webauthn", []string{"console/passkeys"}},
 	{"golang.org/x/oauth2", []string{"console/oidc"}},
-	{"github.com/santhosh-tekuri/jsonschema", []string{"approvals/toolschema", "internal/schema/schematest"}},
+	{"github.com/santhosh-tekuri/jsonschema", []string{"approvals/toolschema", "internal/testing/apidoc"}},
 	{"cel.dev", []string{"approvals/policy/rule"}},
 	{"github.com/google/cel-go", []string{"approvals/policy/rule"}},
 }

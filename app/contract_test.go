@@ -16,7 +16,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
-	"github.com/heldcall/heldcall/notify/nats/contract/contracttest"
+	"github.com/heldcall/heldcall/notify/nats/contracttest"
 )
 
 // wire is what goes over NATS, as somebody hears it who may hear all of it.

@@ -6,13 +6,13 @@ import (
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console/live"
 	"github.com/heldcall/heldcall/console/oidc"
-	"github.com/heldcall/heldcall/console/openapi"
 )
 
 // handlerFunc answers a request, or returns an error that is reported as a
 // problem. It returns no error once it has begun to answer.
 type handlerFunc func(w http.ResponseWriter, r *http.Request) error
 
+// route is one route, which console/openapi/openapi.json describes.
 type route struct {
 	method, path string
 	role         reviewers.Role // that the sender needs
@@ -95,12 +95,4 @@ func (h *handlers) browserRoutes() []route {
 		{"GET", "/inbox/{file...}", public, "", h.pages.inboxFile},
 		{"GET", oidc.CallbackPath, public, "", h.pages.inboxPage},
 	}
-}
-
-func describe(routes []route) []openapi.Route {
-	described, known := make([]openapi.Route, len(routes)), exchanges()
-	for i, r := range routes {
-		described[i] = openapi.Route{Method: r.method, Path: r.path, Role: r.role, About: r.about, Exchange: known[r.method+" "+r.path]}
-	}
-	return described
 }

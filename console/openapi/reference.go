@@ -2,14 +2,13 @@ package openapi
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // the page
 	"fmt"
 	"html/template"
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/heldcall/heldcall/internal/schema"
 )
 
 //go:embed reference.html
@@ -41,20 +40,25 @@ type referenceField struct {
 // referenceType is a type in a few words, with a link where it has a name.
 type referenceType struct{ Before, Link, After string }
 
-// Reference returns the HTML page of routes, made of the document that [Describe]
-// returned for them.
-func Reference(routes []Route, document schema.Object) ([]byte, error) {
+// Route is the place of an operation in the document.
+type Route struct{ Method, Path string }
+
+// Reference returns the HTML page of the document, with the routes in an order.
+func Reference(order []Route) ([]byte, error) {
+	document, err := parse()
+	if err != nil {
+		return nil, err
+	}
 	var page struct {
 		Routes []referenceRoute
 		Types  []referenceNamed
 	}
-	for _, r := range routes {
-		op := document["paths"].(object)[r.Path].(object)[strings.ToLower(r.Method)].(object)
-		page.Routes = append(page.Routes, referenceOf(r, op))
+	for _, r := range order {
+		page.Routes = append(page.Routes, referenceOf(r, document.Paths[r.Path][strings.ToLower(r.Method)]))
 	}
-	named := document["components"].(object)["schemas"].(object)
+	named := document.Components.Schemas
 	for _, name := range slices.Sorted(maps.Keys(named)) {
-		page.Types = append(page.Types, referenceNamed{name, fieldsOf(named[name].(object))})
+		page.Types = append(page.Types, referenceNamed{name, named[name].fields()})
 	}
 	var text bytes.Buffer
 	if err := referencePage.Execute(&text, page); err != nil {
@@ -63,36 +67,21 @@ func Reference(routes []Route, document schema.Object) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-func referenceOf(r Route, op object) referenceRoute {
-	shown := referenceRoute{ID: operationID(r), Method: r.Method, Path: r.Path, About: r.About, Role: string(r.Role)}
-	parameters, _ := op["parameters"].([]object)
-	for _, p := range parameters {
-		shown.Parameters = append(shown.Parameters, fmt.Sprintf("%s (%s)", p["name"], p["in"]))
+func referenceOf(r Route, op operation) referenceRoute {
+	upgraded := op.Responses["101"]
+	shown := referenceRoute{
+		ID: op.OperationID, Method: r.Method, Path: r.Path, About: op.Summary, Role: op.Role,
+		Body: op.RequestBody.shown(), Reply: op.Responses["200"].shown(), Sends: upgraded.Sends.choices(), Receives: upgraded.Receives.choices(),
 	}
-	if body, ok := op["requestBody"].(object); ok {
-		shown.Body = contentOf(body)
-	}
-	if done, ok := op["responses"].(object)["200"].(object); ok {
-		shown.Reply = contentOf(done)
-	}
-	if upgraded, ok := op["responses"].(object)["101"].(object); ok {
-		shown.Sends, shown.Receives = choicesOf(upgraded["x-heldcall-sends"]), choicesOf(upgraded["x-heldcall-receives"])
+	for _, p := range op.Parameters {
+		shown.Parameters = append(shown.Parameters, fmt.Sprintf("%s (%s)", p.Name, p.In))
 	}
 	return shown
 }
 
-// choicesOf are the messages that a schema has the choice of.
-func choicesOf(schema any) []referenceType {
-	var all []referenceType
-	for _, choice := range schema.(object)["oneOf"].([]object) {
-		all = append(all, typeOf(choice))
-	}
-	return all
-}
-
-func contentOf(part object) *referenceType {
-	for media, content := range part["content"].(object) {
-		shown := typeOf(content.(object)["schema"].(object))
+func (c content) shown() *referenceType {
+	for media, body := range c.Content {
+		shown := body.Schema.shown()
 		if media != "application/json" {
 			shown.Before = media + ": " + shown.Before
 		}
@@ -101,49 +90,53 @@ func contentOf(part object) *referenceType {
 	return nil
 }
 
-func fieldsOf(schema object) []referenceField {
-	properties := schema["properties"].(object)
-	required, _ := schema["required"].([]string)
-	var fields []referenceField
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		fields = append(fields, referenceField{name, typeOf(properties[name].(object)), slices.Contains(required, name)})
+// choices are the messages that a schema has the choice of.
+func (s schema) choices() (all []referenceType) {
+	for _, choice := range s.OneOf {
+		all = append(all, choice.shown())
+	}
+	return all
+}
+
+func (s schema) fields() (fields []referenceField) {
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		fields = append(fields, referenceField{name, s.Properties[name].shown(), slices.Contains(s.Required, name)})
 	}
 	return fields
 }
 
-func typeOf(schema object) referenceType {
-	if ref, ok := schema["$ref"].(string); ok {
-		return referenceType{Link: ref[strings.LastIndexByte(ref, '/')+1:]}
-	}
-	kind, _ := schema["type"].(string)
+func (s schema) shown() referenceType {
 	switch {
-	case kind == "array":
-		item := typeOf(schema["items"].(object))
+	case s.Ref != "":
+		return referenceType{Link: s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]}
+	case s.Items != nil:
+		item := s.Items.shown()
 		return referenceType{"list of " + item.Before, item.Link, item.After}
-	case kind == "object" && schema["properties"] != nil:
-		shown := referenceType{Before: "object: "}
-		for i, field := range fieldsOf(schema) {
-			if i > 0 {
-				shown.After += ", "
-			}
-			if shown.Link == "" && field.Type.Link != "" {
-				shown.Before += shown.After + field.Name + " (" + field.Type.Before
-				shown.Link, shown.After = field.Type.Link, field.Type.After+")"
-				continue
-			}
-			shown.After += field.Name + " (" + field.Type.Before + field.Type.Link + field.Type.After + ")"
-		}
-		return shown
-	case kind == "object":
-		return referenceType{Before: "object"}
-	case schema["enum"] != nil:
-		return referenceType{Before: strings.Join(schema["enum"].([]string), " | ")}
-	case schema["const"] != nil:
-		return referenceType{Before: fmt.Sprintf("%q", schema["const"])}
-	case schema["format"] != nil:
+	case s.Properties != nil:
+		return s.shownFields()
+	case s.Enum != nil:
+		return referenceType{Before: strings.Join(s.Enum, " | ")}
+	case s.Const != "":
+		return referenceType{Before: fmt.Sprintf("%q", s.Const)}
+	case s.Format != "":
 		return referenceType{Before: "time, RFC 3339"}
-	case kind == "":
-		return referenceType{Before: "any JSON value"}
 	}
-	return referenceType{Before: kind}
+	return referenceType{Before: cmp.Or(s.Type, "any JSON value")}
+}
+
+// shownFields is an object with its fields, one of them with a link.
+func (s schema) shownFields() referenceType {
+	shown := referenceType{Before: "object: "}
+	for i, field := range s.fields() {
+		if i > 0 {
+			shown.After += ", "
+		}
+		if shown.Link == "" && field.Type.Link != "" {
+			shown.Before += shown.After + field.Name + " (" + field.Type.Before
+			shown.Link, shown.After = field.Type.Link, field.Type.After+")"
+			continue
+		}
+		shown.After += field.Name + " (" + field.Type.Before + field.Type.Link + field.Type.After + ")"
+	}
+	return shown
 }

@@ -13,7 +13,7 @@
 // heldcall.v1.svc.{requests,runs,grants}.{list,get}, heldcall.v1.svc.signals.list and
 // heldcall.v1.svc.grants.preview.
 // Grants are written on heldcall.v1.grants.{reviewer}.{add,revoke}. [Endpoints] are all
-// of them; docs/asyncapi.yaml is made of it.
+// of them; tests compare docs/asyncapi.yaml with them.
 package nats
 
 import (

@@ -1,22 +1,24 @@
-// Package schematest checks written messages against the schemas in a document.
-package schematest
+// Package apidoc compares the documents of heldcall's interfaces, OpenAPI and AsyncAPI, which
+// are written by hand, with the Go types that go over them.
+package apidoc
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"reflect"
-	"testing"
-	"time"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"github.com/heldcall/heldcall/internal/schema"
 )
 
 // Document is one whose schemas are closed: values have no fields that it does not
 // name.
-type Document struct{ compiler *jsonschema.Compiler }
+type Document struct {
+	OtherValues []string // that a text may have, of no type of its own
+
+	compiler *jsonschema.Compiler
+	text     any // as it is written, not closed
+}
 
 // where is what a document is called while its schemas are compiled.
 const where = "heldcall:document"
@@ -27,8 +29,11 @@ func Open(text []byte) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the document: %w", err)
 	}
+	d := &Document{compiler: jsonschema.NewCompiler()}
+	if err := json.Unmarshal(text, &d.text); err != nil {
+		return nil, fmt.Errorf("read the document: %w", err)
+	}
 	closeObjects(document)
-	d := &Document{jsonschema.NewCompiler()}
 	d.compiler.AssertFormat()
 	if err := d.compiler.AddResource(where, document); err != nil {
 		return nil, fmt.Errorf("take the document: %w", err)
@@ -70,47 +75,29 @@ func (d *Document) Check(pointer string, text []byte) error {
 	return nil
 }
 
-// Fill sets every field of a value.
-func Fill(t *testing.T, v reflect.Value) {
-	t.Helper()
-	switch v.Interface().(type) {
-	case time.Time:
-		v.Set(reflect.ValueOf(time.Unix(1, 0).UTC()))
-		return
-	case json.RawMessage:
-		v.SetBytes([]byte(`{"a":1}`))
-		return
+// Part returns the object at a pointer, or what it refers to. It is nil if there is none.
+func (d *Document) Part(pointer string) map[string]any {
+	part := d.text
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		object, _ := part.(map[string]any)
+		part = object[strings.NewReplacer("~1", "/", "~0", "~").Replace(token)]
 	}
-	switch v.Kind() {
-	case reflect.Struct:
-		for i := range v.NumField() {
-			Fill(t, v.Field(i))
-		}
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		Fill(t, v.Elem())
-	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		Fill(t, v.Index(0))
-	case reflect.Map:
-		v.Set(reflect.MakeMap(v.Type()))
-		element := reflect.New(v.Type().Elem()).Elem()
-		Fill(t, element)
-		v.SetMapIndex(reflect.ValueOf("k"), element)
-	case reflect.String:
-		v.SetString("x")
-		if known := schema.Values(v.Type()); known != nil {
-			v.SetString(known[0])
-		}
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Int, reflect.Int64:
-		v.SetInt(1)
-	case reflect.Uint64:
-		v.SetUint(1)
-	case reflect.Float64:
-		v.SetFloat(0.5)
-	default:
-		t.Fatalf("a field of %s: teach Fill, and the schemas", v.Type())
+	object, _ := part.(map[string]any)
+	return d.resolve(object)
+}
+
+func (d *Document) resolve(object map[string]any) map[string]any {
+	if to, ok := object["$ref"].(string); ok {
+		return d.Part(strings.TrimPrefix(to, "#"))
 	}
+	return object
+}
+
+// Pointer returns the pointer to a part, by the names that lead to it.
+func Pointer(names ...string) string {
+	var pointer strings.Builder
+	for _, name := range names {
+		pointer.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
+	}
+	return pointer.String()
 }

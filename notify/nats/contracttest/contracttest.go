@@ -13,12 +13,12 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/heldcall/heldcall/internal/schema/schematest"
+	"github.com/heldcall/heldcall/internal/testing/apidoc"
 )
 
 // Contract is the file.
 type Contract struct {
-	schemas    *schematest.Document
+	Document   *apidoc.Document
 	Servers    map[string]struct{ Host string }
 	Channels   map[string]Channel
 	Operations map[string]Operation
@@ -27,16 +27,24 @@ type Contract struct {
 
 // Channel is a subject.
 type Channel struct {
-	Address  string
-	Messages map[string]any
+	Address    string
+	Summary    string
+	Messages   map[string]Reference
+	Parameters map[string]struct {
+		Description string
+		Enum        []string
+	}
 }
 
 // Operation is an operation at a channel.
 type Operation struct {
 	Action   string
-	Channel  reference
-	Messages []reference
-	Reply    *struct{ Messages []reference }
+	Summary  string
+	Channel  Reference
+	Messages []Reference
+	Reply    *struct{ Messages []Reference }
+	Bindings struct{ NATS struct{ Queue string } }
+	Role     string `json:"x-heldcall-role"`
 }
 
 // Message is one in the components.
@@ -45,12 +53,13 @@ type Message struct {
 	Examples []struct{ Payload json.RawMessage }
 }
 
-type reference struct {
+// Reference is a reference to another part of the file.
+type Reference struct {
 	To string `json:"$ref"`
 }
 
-// name is the last part of a reference.
-func (r reference) name() string { return r.To[strings.LastIndexByte(r.To, '/')+1:] }
+// Name is the last part of a reference.
+func (r Reference) Name() string { return r.To[strings.LastIndexByte(r.To, '/')+1:] }
 
 // Load reads the file.
 func Load(file string) (*Contract, error) {
@@ -67,7 +76,7 @@ func Load(file string) (*Contract, error) {
 	if err := json.Unmarshal(text, &document); err != nil {
 		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
-	schemas, err := schematest.Open(text)
+	schemas, err := apidoc.Open(text)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
@@ -111,14 +120,14 @@ func (c *Contract) Reply(subject string, payload []byte) (string, error) {
 }
 
 // which of some messages a payload is: one, and only one.
-func (c *Contract) which(messages []reference, payload []byte) (string, error) {
+func (c *Contract) which(messages []Reference, payload []byte) (string, error) {
 	var is []string
 	var failed error
 	for _, m := range messages {
-		if err := c.Payload(m.name(), payload); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", m.name(), err))
+		if err := c.Payload(m.Name(), payload); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", m.Name(), err))
 		} else {
-			is = append(is, m.name())
+			is = append(is, m.Name())
 		}
 	}
 	if len(is) != 1 {
@@ -135,7 +144,7 @@ func (c *Contract) Payload(message string, payload []byte) error {
 		}
 		return nil
 	}
-	return c.schemas.Check("/components/messages/"+message+"/payload", payload)
+	return c.Document.Check("/components/messages/"+message+"/payload", payload)
 }
 
 // at is the operation of a subject.
@@ -146,7 +155,7 @@ func (c *Contract) at(subject string) (Operation, error) {
 			continue
 		}
 		for _, operation := range c.Operations {
-			if operation.Channel.name() == name {
+			if operation.Channel.Name() == name {
 				found = append(found, operation)
 			}
 		}

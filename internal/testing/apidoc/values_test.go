@@ -1,4 +1,4 @@
-package schema
+package apidoc
 
 import (
 	"go/ast"
@@ -17,7 +17,7 @@ import (
 // order: one that is added there is missed here.
 func TestValuesAreTheConstants(t *testing.T) {
 	for of, got := range values() {
-		folder := filepath.Join("..", "..", strings.TrimPrefix(of.PkgPath(), "github.com/heldcall/heldcall/"))
+		folder := filepath.Join("..", "..", "..", strings.TrimPrefix(of.PkgPath(), "github.com/heldcall/heldcall/"))
 		if diff := cmp.Diff(constants(t, folder, of.Name()), got); diff != "" {
 			t.Errorf("%s.%s (-declared +here):\n%s", path.Base(of.PkgPath()), of.Name(), diff)
 		}

@@ -1,4 +1,4 @@
-package schema
+package apidoc
 
 import (
 	"reflect"
@@ -39,4 +39,12 @@ func texts[T ~string](all ...T) []string {
 		out[i] = string(one)
 	}
 	return out
+}
+
+// mostValues is the largest number of values of a type.
+func mostValues() (most int) {
+	for _, all := range values() {
+		most = max(most, len(all))
+	}
+	return most
 }
