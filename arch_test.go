@@ -81,8 +81,6 @@ var floors = [][]string{
 		"internal/testing/memstore",
 		"internal/testing/natscluster",
 		"notify/shoutrrr",
-		"notify/slack",
-		"notify/webhook",
 		"notify/webpush",
 	},
 	{
@@ -95,8 +93,6 @@ var floors = [][]string{
 		"console/watch",
 		"intercept/intercepttest",
 		"intercept/wrapped",
-		"notify/nats",
-		"notify/nats/contracttest",
 		"proxy/conversation",
 		"proxy/packed",
 	},
@@ -109,6 +105,10 @@ var floors = [][]string{
 		"intercept/chat",
 		"intercept/messages",
 		"intercept/responses",
+		"notify/nats",
+		"notify/nats/contracttest",
+		"notify/slack",
+		"notify/webhook",
 		"proxy/upstream",
 	},
 	{

@@ -39,11 +39,8 @@ func (c *channels) makeSlack() {
 	for _, s := range c.config.Slack {
 		o := slack.Options{
 			BotToken: string(s.BotToken), AppToken: string(s.AppToken), SigningSecret: string(s.SigningSecret),
-			Target: s.Channel, APIURL: s.APIURL, Inbox: p.inboxURL, Gate: p.gate,
+			Target: s.Channel, APIURL: s.APIURL, Inbox: p.inboxURL, Gate: p.gate, Reviewers: p.reviewers,
 			Log: p.log("slack").With("channel", s.Name),
-		}
-		if p.reviewers != nil {
-			o.Reviewers = p.reviewers
 		}
 		channel := slack.New(o)
 		c.setups = append(c.setups, notify.Setup{Name: s.Name, Channel: channel, Threads: true, Group: s.Group.group(), Gather: gatherFor})

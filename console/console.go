@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"net"
 	"net/http"
@@ -27,6 +28,8 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/approvals/runs"
+	"github.com/heldcall/heldcall/approvals/secrets"
 	"github.com/heldcall/heldcall/console/oidc"
 	"github.com/heldcall/heldcall/console/passkeys"
 	"github.com/heldcall/heldcall/console/sessions"
@@ -40,12 +43,20 @@ const (
 	defaultHeartbeat = 15 * time.Second
 )
 
-// Gate is what the console needs of [gate.Gate].
+// Gate is what the console needs of [gate.Gate]; tests of the console and its client script one.
 type Gate interface {
-	Requests
-	Runs
-	Delegations
-	Events
+	Request(ctx context.Context, id string) (approvals.Request, error)
+	Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error)
+	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)
+	Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error)
+	Runs() []approvals.Run
+	RunByID(ctx context.Context, id string) (approvals.Run, error)
+	Delegate(ctx context.Context, d approvals.Delegation) (approvals.Delegation, error)
+	Delegation(ctx context.Context, id string) (approvals.Delegation, error)
+	Delegations() []approvals.Delegation
+	RevokeDelegation(ctx context.Context, id, by string) (approvals.Delegation, error)
+	Subscribe(ctx context.Context, from uint64) iter.Seq2[approvals.Event, error]
+	LastSeq(ctx context.Context) (uint64, error)
 }
 
 // Options is what a [Console] is made of.
@@ -53,11 +64,11 @@ type Options struct {
 	Listen    string // host:port, loopback unless there are reviewers; port 0 picks a free one
 	URL       string // how reviewers reach it, where that is not Listen: http or https
 	Gate      Gate
-	Signals   Signals // by principal
+	Signals   *runs.Signals // by principal
 	Grants    Grants
 	Propose   Propose // rules for the policies
 	Audit     Audit
-	Secrets   Secrets
+	Secrets   *secrets.Secrets
 	Templates []approvals.GrantTemplate // of grants, as the configuration has them
 	Reviewers *reviewers.Directory      // nil: every sender is the reviewer "local"
 	OIDC      *oidc.Provider            // by which people sign in in a browser, besides tokens; with Reviewers and URL; nil: none

@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/http"
 	"time"
@@ -12,17 +11,8 @@ import (
 	"github.com/heldcall/heldcall/console/problem"
 )
 
-// Delegations is what the console needs of a gate to list and change delegations.
-// [approvals.Gate] implements it.
-type Delegations interface {
-	Delegate(ctx context.Context, d approvals.Delegation) (approvals.Delegation, error)
-	Delegation(ctx context.Context, id string) (approvals.Delegation, error)
-	Delegations() []approvals.Delegation
-	RevokeDelegation(ctx context.Context, id, by string) (approvals.Delegation, error)
-}
-
 type delegationHandlers struct {
-	gate      Delegations
+	gate      Gate
 	reviewers *reviewers.Directory // nil without any
 }
 

@@ -15,7 +15,7 @@ const mostEnded = 10_000
 
 // eventFilter decides what a stream sends for an event.
 type eventFilter struct {
-	gate     Requests
+	gate     Gate
 	requests bool            // requests are wanted beside the events
 	ended    map[string]bool // the requests that were sent after their end
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/heldcall/heldcall/console/problem"
 )
 
-// Grants is what the console needs of [grants.Grants].
+// Grants is what the console needs of [grants.Grants]; tests of the console script them.
 type Grants interface {
 	Grant(id string) (approvals.Grant, error)
 	Grants(f approvals.GrantFilter) approvals.GrantPage
@@ -22,7 +22,7 @@ type Grants interface {
 }
 
 type grantHandlers struct {
-	gate      Requests
+	gate      Gate
 	grants    Grants
 	templates []approvals.GrantTemplate
 }

@@ -2,23 +2,12 @@ package console
 
 import (
 	"context"
-	"iter"
 	"log/slog"
 	"time"
-
-	"github.com/heldcall/heldcall/approvals"
 )
 
-// Events is what the console needs of a gate to stream events. [approvals.Gate]
-// implements it.
-type Events interface {
-	Subscribe(ctx context.Context, from uint64) iter.Seq2[approvals.Event, error]
-	LastSeq(ctx context.Context) (uint64, error)
-}
-
 type liveHandlers struct {
-	gate      Events
-	runs      Runs
+	gate      Gate
 	requests  requestHandlers
 	open      *openStreams
 	replays   chan struct{}   // one for each event stream that reads what it has missed
@@ -32,7 +21,7 @@ type liveHandlers struct {
 
 func newLiveHandlers(o Options, requests requestHandlers, m *metrics) *liveHandlers {
 	h := &liveHandlers{
-		gate: o.Gate, runs: o.Gate, requests: requests,
+		gate: o.Gate, requests: requests,
 		open: newOpenStreams(), replays: make(chan struct{}, mostReplays),
 		heartbeat: o.Heartbeat, stall: writeTimeout, metrics: m, log: o.Log,
 	}

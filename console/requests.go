@@ -23,15 +23,7 @@ const (
 	noRequest = "none"
 )
 
-// Requests is what the console needs of a gate to list and decide requests.
-// [approvals.Gate] implements it.
-type Requests interface {
-	Request(ctx context.Context, id string) (approvals.Request, error)
-	Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error)
-	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)
-}
-
-type requestHandlers struct{ gate Requests }
+type requestHandlers struct{ gate Gate }
 
 // list answers a page of requests, newest first, the large ones abridged. A page of
 // a search may be short, or empty, and not be the last.
@@ -89,7 +81,7 @@ func (h requestHandlers) show(w http.ResponseWriter, r *http.Request) error {
 }
 
 // requestIn reads the request whose id is in the path.
-func requestIn(gate Requests, r *http.Request) (approvals.Request, error) {
+func requestIn(gate Gate, r *http.Request) (approvals.Request, error) {
 	id, err := requestID(r)
 	if err != nil {
 		return approvals.Request{}, err

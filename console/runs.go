@@ -1,31 +1,16 @@
 package console
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/runs"
 )
 
-// Runs is what the console needs of a gate to show and signal runs. [approvals.Gate]
-// implements it.
-type Runs interface {
-	Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error)
-	Runs() []approvals.Run
-	RunByID(ctx context.Context, id string) (approvals.Run, error)
-}
-
-// Signals is what the console needs to show and send signals by principal. [runs.Signals]
-// implements it.
-type Signals interface {
-	Send(ctx context.Context, s approvals.PrincipalSignal) (approvals.PrincipalSignal, error)
-	InForce() []approvals.PrincipalSignal
-}
-
 type runHandlers struct {
-	gate    Runs
-	signals Signals
+	gate    Gate
+	signals *runs.Signals
 }
 
 func (h runHandlers) list(w http.ResponseWriter, r *http.Request) error {

@@ -32,7 +32,7 @@ type delegator struct {
 
 type signInHandlers struct {
 	auth         *authenticator
-	gate         Delegations
+	gate         Gate
 	oidc         *oidc.Provider // nil without one
 	origin       string         // of console.url, to which the provider sends browsers back
 	attempts     *sessions.Attempts

@@ -12,7 +12,7 @@ import (
 
 func (h *liveHandlers) status(ctx context.Context, asked live.StatusQuery) (live.AgentStatus, error) {
 	runs := map[[2]string]*live.RunStatus{} // by session and run
-	at := func(session, run string, who approvals.Principal) *live.RunStatus {
+	runOf := func(session, run string, who approvals.Principal) *live.RunStatus {
 		key := [2]string{session, run}
 		if runs[key] == nil {
 			runs[key] = &live.RunStatus{RunID: run, State: approvals.RunRunning, Principal: who, Waiting: []live.WaitingCall{}}
@@ -29,7 +29,7 @@ func (h *liveHandlers) status(ctx context.Context, asked live.StatusQuery) (live
 			return live.AgentStatus{}, fmt.Errorf("list requests: %w", err)
 		}
 		for _, r := range page.Items {
-			run := at(r.SessionID, r.RunID, r.Principal)
+			run := runOf(r.SessionID, r.RunID, r.Principal)
 			run.Waiting = append(run.Waiting, live.WaitingCall{
 				RequestID: r.ID, ExecutionID: r.ID, Kind: r.Kind, ToolName: r.ToolName, RiskLevel: r.RiskLevel, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt,
 			})
@@ -38,25 +38,25 @@ func (h *liveHandlers) status(ctx context.Context, asked live.StatusQuery) (live
 			break
 		}
 	}
-	h.addSteered(asked, runs, at)
+	h.addSteered(asked, runs, runOf)
 	return bySession(runs), nil
 }
 
 // addSteered adds the signals of runs that have not ended. A signal may name a run by its id alone, so a
 // run whose session is not recorded is found by that.
-func (h *liveHandlers) addSteered(asked live.StatusQuery, runs map[[2]string]*live.RunStatus, at func(session, run string, who approvals.Principal) *live.RunStatus) {
-	for _, steered := range h.runs.Runs() {
+func (h *liveHandlers) addSteered(asked live.StatusQuery, runs map[[2]string]*live.RunStatus, runOf func(session, run string, who approvals.Principal) *live.RunStatus) {
+	for _, steered := range h.gate.Runs() {
 		if (asked.RunID != "" && asked.RunID != steered.ID) || (steered.ReviewerID == "" && !steered.State.Stopped()) || steered.State == approvals.RunEnded {
 			continue
 		}
-		found := false
+		waiting := false
 		for key, run := range runs {
 			if key[1] == steered.ID {
-				run.State, run.ReviewerID, found = steered.State, steered.ReviewerID, true
+				run.State, run.ReviewerID, waiting = steered.State, steered.ReviewerID, true
 			}
 		}
-		if !found && (asked.SessionID == "" || asked.SessionID == steered.SessionID) {
-			run := at(steered.SessionID, steered.ID, steered.Principal)
+		if !waiting && (asked.SessionID == "" || asked.SessionID == steered.SessionID) {
+			run := runOf(steered.SessionID, steered.ID, steered.Principal)
 			run.State, run.ReviewerID = steered.State, steered.ReviewerID
 		}
 	}

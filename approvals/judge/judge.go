@@ -18,6 +18,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
+	"github.com/heldcall/heldcall/approvals/secrets"
 )
 
 // maxCounts is the number of turns, runs and principals whose calls are counted for rules
@@ -68,7 +69,7 @@ type Judge struct {
 	templates []approvals.GrantTemplate
 	counter   *policy.Counter
 	grants    grantSet
-	secrets   Secrets // nil: there are none
+	secrets   *secrets.Secrets // nil: there are none
 	now       func() time.Time
 	log       *slog.Logger
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
+	"github.com/heldcall/heldcall/approvals/secrets"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/wrapped"
 )
@@ -17,7 +18,7 @@ type Rules struct {
 	policy  verdicts
 	name    string // of the policy
 	counter *policy.Counter
-	secrets Secrets // nil: there are none
+	secrets *secrets.Secrets // nil: there are none
 }
 
 // verdicts is a [policy.Policy] or a [policy.Shadow].
@@ -55,19 +56,19 @@ type Case struct {
 // before, by [Key]. Such a call is not counted for limits. It fails if a limit concerns the call and
 // its count cannot be read or written.
 func (r *Rules) Judge(ctx context.Context, from Origin, c intercept.Call, denied map[string]string) (Case, error) {
-	one := Case{Verdict: r.Verdict(from, c), Policy: r.name}
+	judged := Case{Verdict: r.Verdict(from, c), Policy: r.name}
 	if len(denied) > 0 {
-		one.Note, one.DeniedBefore = denied[Key(c)]
+		judged.Note, judged.DeniedBefore = denied[Key(c)]
 	}
-	if one.DeniedBefore {
-		return one, nil
+	if judged.DeniedBefore {
+		return judged, nil
 	}
 	var err error
-	one.Verdict, one.Charge, err = r.Count(ctx, one.Verdict)
+	judged.Verdict, judged.Charge, err = r.Count(ctx, judged.Verdict)
 	if err != nil {
-		return one, fmt.Errorf("count a call of %s for the limit of a rule: %w", c.Name, err)
+		return judged, fmt.Errorf("count a call of %s for the limit of a rule: %w", c.Name, err)
 	}
-	return one, nil
+	return judged, nil
 }
 
 // Count counts a call for the limits of its verdict, and returns the verdict with them.

@@ -3,24 +3,16 @@ package judge
 import (
 	"errors"
 
-	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/policy/handles"
+	"github.com/heldcall/heldcall/approvals/secrets"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/wrapped"
 )
 
-// Secrets are the stored secrets of agents. [secrets.Secrets] implements it.
-type Secrets interface {
-	// Value returns the value of a secret for a call, if there is one.
-	Value(who approvals.Principal, session, name string) (value string, ok bool)
-	// Has reports whether a principal may have secrets.
-	Has(who approvals.Principal) bool
-}
-
 // UseSecrets sets the secrets that calls may get. It must be called before the first call
 // is judged.
-func (j *Judge) UseSecrets(s Secrets) { j.secrets = s }
+func (j *Judge) UseSecrets(s *secrets.Secrets) { j.secrets = s }
 
 // Secrets returns the names of the stored secrets whose handles a call has. A call that the
 // provider runs gets no values.

@@ -9,43 +9,21 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/approvals/runs"
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
-
-// Gate is what this channel needs of [gate.Gate].
-type Gate interface {
-	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)
-	Request(ctx context.Context, id string) (approvals.Request, error)
-	Requests(ctx context.Context, f approvals.Filter) (approvals.Page, error)
-	Signal(ctx context.Context, s approvals.Signal) (approvals.Steered, error)
-	Runs() []approvals.Run
-	RunByID(ctx context.Context, id string) (approvals.Run, error)
-}
-
-// Signals is what this channel needs of [runs.Signals].
-type Signals interface {
-	Send(ctx context.Context, s approvals.PrincipalSignal) (approvals.PrincipalSignal, error)
-	InForce() []approvals.PrincipalSignal
-}
-
-// Grants is what this channel needs of [grants.Grants].
-type Grants interface {
-	Grant(id string) (approvals.Grant, error)
-	Grants(f approvals.GrantFilter) approvals.GrantPage
-	Add(ctx context.Context, g approvals.Grant) (approvals.Grant, error)
-	Revoke(ctx context.Context, id, reviewer, channel string) (approvals.Grant, error)
-	Preview(ctx context.Context, g approvals.Grant) (approvals.GrantPreview, error)
-}
 
 const channelName = "nats"
 
 var errUnknownReviewer = errors.New("is not the name of a reviewer")
 
 type handlers struct {
-	gate      Gate
-	signals   Signals
-	grants    Grants
+	gate      *gate.Gate
+	signals   *runs.Signals
+	grants    *grants.Grants
 	reviewers *reviewers.Directory // nil: only "local" decides
 	maxReply  func() int64         // bytes that the connection takes
 }

@@ -28,7 +28,10 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
+	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/grants"
 	"github.com/heldcall/heldcall/approvals/reviewers"
+	"github.com/heldcall/heldcall/approvals/runs"
 )
 
 const (
@@ -41,11 +44,11 @@ const (
 // Options are what a [Service] is made of.
 type Options struct {
 	Conn *natsgo.Conn // stays the caller's
-	Gate Gate
+	Gate *gate.Gate
 	// Signals are those by principal.
-	Signals Signals
+	Signals *runs.Signals
 	// Grants are listed, and written for those who may.
-	Grants Grants
+	Grants *grants.Grants
 	// Reviewers may decide, as their roles allow; nil: only "local" does.
 	Reviewers *reviewers.Directory
 	Version   string       // of heldcall, as the micro service reports it; "" is 0.0.0

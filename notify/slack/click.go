@@ -10,24 +10,14 @@ import (
 	slackapi "github.com/slack-go/slack"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 )
 
-// Gate is what this channel needs of [gate.Gate].
-type Gate interface {
-	Request(ctx context.Context, id string) (approvals.Request, error)
-	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)
-}
-
-// Reviewers finds the reviewer of a Slack user. It is [reviewers.Directory].
-type Reviewers interface {
-	BySlack(userID string) (reviewers.Reviewer, bool)
-}
-
 type clicks struct {
 	api       api
-	gate      Gate
-	reviewers Reviewers // nil: nothing is decided from Slack
+	gate      *gate.Gate
+	reviewers *reviewers.Directory // nil: nothing is decided from Slack
 	cards     *cards
 	home      home
 	log       *slog.Logger

@@ -27,6 +27,8 @@ import (
 	slackapi "github.com/slack-go/slack"
 	"golang.org/x/time/rate"
 
+	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/notify"
 )
 
@@ -39,8 +41,8 @@ type Options struct {
 	Target                  string        // conversation where routes name none: an id, or #name
 	APIURL                  string        // ends in a slash; "": https://slack.com/api/
 	Inbox                   func() string // the console's URL
-	Gate                    Gate
-	Reviewers               Reviewers // nil: nothing is decided from Slack
+	Gate                    *gate.Gate
+	Reviewers               *reviewers.Directory // nil: nothing is decided from Slack
 	Log                     *slog.Logger
 	Client                  *http.Client // nil: one with time-outs
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/gate"
 	"github.com/heldcall/heldcall/approvals/reviewers"
 )
 
@@ -28,19 +29,13 @@ type Deliveries interface {
 	LinkKey(ctx context.Context, channel string, fresh []byte) ([]byte, error)
 }
 
-// Gate is where decisions go. [gate.Gate] implements it.
-type Gate interface {
-	Request(ctx context.Context, id string) (approvals.Request, error)
-	Decide(ctx context.Context, d approvals.Decision) (approvals.Request, error)
-}
-
 // LinkOptions is what [Links] are made of.
 type LinkOptions struct {
 	Channel string // name of the webhook
 	Path    string // below the console's URL, where the links lead
 	// Reviewer is who the webhook acts for, as the configuration has them now.
 	Reviewer   func() (reviewers.Reviewer, bool)
-	Gate       Gate
+	Gate       *gate.Gate // where decisions go
 	Deliveries Deliveries
 	Log        *slog.Logger
 }

@@ -86,13 +86,13 @@ func (p *Push) approvable(s reviewers.Subscription, requests []approvals.Request
 	}
 	var d approvals.Decision
 	who.Sign(&d)
-	var own []*approvals.Request
+	var permitted []*approvals.Request
 	for i := range requests {
-		if p.gate.CanApprove(&requests[i], d) {
-			own = append(own, &requests[i])
+		if p.canApprove(&requests[i], d) {
+			permitted = append(permitted, &requests[i])
 		}
 	}
-	return own
+	return permitted
 }
 
 // reviewerOf returns the reviewer of a subscription with their present rights; ok is false

@@ -25,15 +25,11 @@ import (
 // maxBrowsers is how many browsers one reviewer may subscribe; one more removes the oldest.
 const maxBrowsers = 20
 
-// Gate is what this package needs of [gate.Gate].
-type Gate interface {
-	CanApprove(r *approvals.Request, d approvals.Decision) bool
-}
-
 // Options are what a [Push] is made of.
 type Options struct {
 	Store Store
-	Gate  Gate
+	// CanApprove is that of [gate.Gate].
+	CanApprove func(r *approvals.Request, d approvals.Decision) bool
 	// Reviewer finds the reviewers of the configuration, and HoldsToken reports which of
 	// them have a token. Those without one get notifications while their sign-in is valid;
 	// with the rights of their sign-in, where the configuration does not name them and
@@ -53,7 +49,7 @@ type Options struct {
 
 // Push is the channel. It is safe for concurrent use.
 type Push struct {
-	gate          Gate
+	canApprove    func(r *approvals.Request, d approvals.Decision) bool
 	reviewer      func(name string) (reviewers.Reviewer, bool)
 	holdsToken    func(name string) bool
 	rights        string
@@ -82,7 +78,7 @@ func Open(ctx context.Context, o Options) (*Push, error) {
 		return nil, fmt.Errorf("the recorded key for Web Push is not valid: %w", err)
 	}
 	return &Push{
-		gate: o.Gate, reviewer: o.Reviewer, holdsToken: o.HoldsToken, rights: o.Rights, preview: o.Preview, log: o.Log,
+		canApprove: o.CanApprove, reviewer: o.Reviewer, holdsToken: o.HoldsToken, rights: o.Rights, preview: o.Preview, log: o.Log,
 		subscriptions: newSubscriptions(o.Store), sender: newSender(o, key), delivered: newDelivered(),
 	}, nil
 }
@@ -114,8 +110,8 @@ func (p *Push) Subscribe(ctx context.Context, reviewer string, signed *reviewers
 	if err := p.subscriptions.add(ctx, s); err != nil {
 		return s, err
 	}
-	own := p.subscriptions.of(reviewer)
-	for _, old := range own[min(maxBrowsers, len(own)):] {
+	subscribed := p.subscriptions.of(reviewer)
+	for _, old := range subscribed[min(maxBrowsers, len(subscribed)):] {
 		err = errors.Join(err, p.subscriptions.remove(ctx, old.ID))
 	}
 	return s, err
@@ -129,8 +125,8 @@ func (p *Push) Subscriptions(reviewer string) []reviewers.Subscription {
 // Unsubscribe removes the subscription of a browser of a reviewer; that of another is left
 // as it is.
 func (p *Push) Unsubscribe(ctx context.Context, reviewer, id string) error {
-	own := func(s reviewers.Subscription) bool { return s.ID == id }
-	if !slices.ContainsFunc(p.subscriptions.of(reviewer), own) {
+	named := func(s reviewers.Subscription) bool { return s.ID == id }
+	if !slices.ContainsFunc(p.subscriptions.of(reviewer), named) {
 		return nil
 	}
 	return p.subscriptions.remove(ctx, id)

@@ -25,10 +25,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// groups decides by groups alone.
-type groups struct{}
-
-func (groups) CanApprove(r *approvals.Request, d approvals.Decision) bool {
+// inGroups decides by groups alone.
+func inGroups(r *approvals.Request, d approvals.Decision) bool {
 	return !r.Status.Final() && (len(r.Reviewers) == 0 || slices.ContainsFunc(d.ReviewerGroups, func(g string) bool { return slices.Contains(r.Reviewers, g) }))
 }
 
@@ -52,7 +50,7 @@ func open(t *testing.T, state *memstore.Store, change ...func(*webpush.Options))
 	s := state.Reopen()
 	d := &desk{t: t, log: &bytes.Buffer{}}
 	o := webpush.Options{
-		Store: s.Push, Gate: groups{}, Contact: "ops@example.com", Private: true, Log: slog.New(slog.NewTextHandler(d.log, nil)),
+		Store: s.Push, CanApprove: inGroups, Contact: "ops@example.com", Private: true, Log: slog.New(slog.NewTextHandler(d.log, nil)),
 		Reviewer:   func(name string) (reviewers.Reviewer, bool) { r, ok := people[name]; return r, ok },
 		HoldsToken: func(name string) bool { return name != "cyd" }, Rights: "today's",
 	}
