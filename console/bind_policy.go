@@ -36,12 +36,12 @@ func newBindPolicy(listen, consoleURL string, reviewers bool) (bindPolicy, error
 	if consoleURL == "" {
 		return p, nil
 	}
-	own, err := url.Parse(consoleURL)
+	address, err := url.Parse(consoleURL)
 	if err != nil {
 		return bindPolicy{}, fmt.Errorf("console URL %q: %w", consoleURL, err)
 	}
-	p.host = own.Hostname()
-	p.origin = originOf(own)
+	p.host = address.Hostname()
+	p.origin = originOf(address)
 	if err := p.origins.AddTrustedOrigin(p.origin); err != nil {
 		return bindPolicy{}, fmt.Errorf("console URL %q: %w", consoleURL, err)
 	}

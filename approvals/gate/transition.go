@@ -224,11 +224,11 @@ func (t *transitions) applyRemote(s approvals.Stored) {
 	if news := t.apply(s); !news {
 		return
 	}
-	at := t.now()
+	due := t.now()
 	if s.At.After(t.started) {
-		at = at.Add(repairDelay)
+		due = due.Add(repairDelay)
 	}
-	t.timers.add(&timer{kind: timerRepair, id: s.Request.ID, at: at})
+	t.timers.add(&timer{kind: timerRepair, id: s.Request.ID, at: due})
 }
 
 // cancel cancels a pending request.

@@ -40,10 +40,10 @@ func (x *index) unrecorded(since time.Time) (ids []string) {
 	defer x.mu.RUnlock()
 	for id, t := range x.turns {
 		recorded := x.states[id]
-		own := !t.ended && t.owner(recorded) == x.processes.self && (recorded.revision == 0 || recorded.State.State == approvals.AgentAttached)
+		owned := !t.ended && t.owner(recorded) == x.processes.self && (recorded.revision == 0 || recorded.State.State == approvals.AgentAttached)
 		opening := t.opening && t.at.Before(since)
 		left := t.local == nil && !t.left.IsZero() && t.left.Before(since)
-		if own && (opening || left || t.local.hasLeft()) && len(ids) < maxUnrecorded {
+		if owned && (opening || left || t.local.hasLeft()) && len(ids) < maxUnrecorded {
 			ids = append(ids, id)
 		}
 	}

@@ -24,13 +24,13 @@ type effectFinder struct {
 }
 
 func (f *effectFinder) add(kind approvals.EffectKind, target string, place approvals.Place, reversible bool) {
-	one := approvals.Effect{Kind: kind, Target: match.Visible(match.Shorten(target, maxTarget)), Place: place, Reversible: reversible}
+	effect := approvals.Effect{Kind: kind, Target: match.Visible(match.Shorten(target, maxTarget)), Place: place, Reversible: reversible}
 	switch {
-	case slices.Contains(f.found, one):
+	case slices.Contains(f.found, effect):
 	case len(f.found) == maxEffects:
 		f.more = true
 	default:
-		f.found = append(f.found, one)
+		f.found = append(f.found, effect)
 	}
 }
 

@@ -35,8 +35,8 @@ var risks = map[approvals.EffectKind]approvals.Risk{
 func riskOfEffects(effects []approvals.Effect, unknown approvals.Risk) approvals.Risk {
 	highest := approvals.RiskLow
 	for _, e := range effects {
-		if one := riskOfEffect(e, unknown); slices.Index(rising, one) > slices.Index(rising, highest) {
-			highest = one
+		if risk := riskOfEffect(e, unknown); slices.Index(rising, risk) > slices.Index(rising, highest) {
+			highest = risk
 		}
 	}
 	return highest
@@ -62,8 +62,8 @@ func riskOfEffect(e approvals.Effect, unknown approvals.Risk) approvals.Risk {
 		}
 		return approvals.RiskHigh
 	}
-	if known, ok := risks[e.Kind]; ok {
-		return known
+	if risk, ok := risks[e.Kind]; ok {
+		return risk
 	}
 	if slices.Index(rising, unknown) < slices.Index(rising, approvals.RiskMedium) {
 		return approvals.RiskMedium

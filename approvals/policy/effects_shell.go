@@ -95,11 +95,11 @@ func (f *effectFinder) writes(u *shell.Use) {
 
 // paths adds the effects of a command on its paths; on its folder if it has none.
 func (f *effectFinder) paths(kind approvals.EffectKind, u *shell.Use, without string, reversible bool) {
-	found := u.Paths
-	if len(found) == 0 && without != "" {
-		found = []shell.PathUse{{Word: shell.Word{Text: without, Known: true}, Access: shell.Writes}}
+	uses := u.Paths
+	if len(uses) == 0 && without != "" {
+		uses = []shell.PathUse{{Word: shell.Word{Text: without, Known: true}, Access: shell.Writes}}
 	}
-	for _, path := range found {
+	for _, path := range uses {
 		does := kind
 		if path.Access == shell.Reads {
 			does = approvals.EffectRead
@@ -174,7 +174,7 @@ func firstWords(u *shell.Use) string {
 // secret does not count as a URL.
 func host(u *shell.Use) string {
 	for _, word := range u.Words[1:] {
-		if _, _, found := strings.Cut(word.Text, "://"); found && word.Known && !strings.HasPrefix(word.Text, mask.Scheme) {
+		if _, _, paths := strings.Cut(word.Text, "://"); paths && word.Known && !strings.HasPrefix(word.Text, mask.Scheme) {
 			if a, problem := match.ParseURL(word.Text); problem == "" {
 				return a.Host
 			}

@@ -41,25 +41,25 @@ var views = map[string]bool{"str_replace_editor": true, "str_replace_based_edit_
 // before its change. An entry of the policy has only the effects of the built-in tool that it extends.
 func (f *effectFinder) kindOf() (kind approvals.EffectKind, reversible bool) {
 	name := f.c.Call.Tool
-	known := f.c.Known.Profiles.Find(name)
-	if known == nil || !known.Names.Literal() || f.c.Tool.Replace || f.c.Tool.Kind != known.Kind {
+	profile := f.c.Known.Profiles.Find(name)
+	if profile == nil || !profile.Names.Literal() || f.c.Tool.Replace || f.c.Tool.Kind != profile.Kind {
 		if f.c.Kind == resource.URL {
 			return approvals.EffectSend, false
 		}
 		return approvals.EffectUnknown, false
 	}
-	if one, ok := exceptions[name]; ok {
-		return one, false
+	if effect, ok := exceptions[name]; ok {
+		return effect, false
 	}
-	low := known.Risk == approvals.RiskLow
-	switch known.Kind {
+	low := profile.Risk == approvals.RiskLow
+	switch profile.Kind {
 	case resource.Path:
 		if low || (views[name] && f.c.Args()["command"] == "view") {
 			return approvals.EffectRead, true
 		}
 		return approvals.EffectWrite, edits[name]
 	case resource.URL:
-		if known.Risk == approvals.RiskMedium {
+		if profile.Risk == approvals.RiskMedium {
 			return approvals.EffectFetch, true
 		}
 		return approvals.EffectSend, false

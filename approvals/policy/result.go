@@ -121,13 +121,13 @@ func (v *ResultVerdict) ask(e *evaluation, asking []*rule.Pattern) {
 // matching returns the patterns of a list that may mean the call, and whose rules find
 // something in the texts. Nil is a call that is not known.
 func matching(list []*rule.Pattern, c *resource.ParsedCall, texts []string) []*rule.Pattern {
-	var found []*rule.Pattern
+	var patterns []*rule.Pattern
 	for _, p := range list {
 		if p.MayMatch(c) && contains(p.Rule.Contains, texts) {
-			found = append(found, p)
+			patterns = append(patterns, p)
 		}
 	}
-	return found
+	return patterns
 }
 
 // contains reports whether one of some detectors finds something in the texts.
@@ -137,21 +137,21 @@ func contains(detectors []*detect.Detector, texts []string) bool {
 
 // redact replaces what the rules of patterns find.
 func (v *ResultVerdict) redact(by []*rule.Pattern, texts []string) {
-	var found []detect.Span
+	var spans []detect.Span
 	var places []string
 	for i, p := range by {
 		if slices.ContainsFunc(by[:i], func(earlier *rule.Pattern) bool { return earlier.Rule == p.Rule }) {
 			continue
 		}
 		for _, d := range p.Rule.Contains {
-			found = append(found, d.FindIn(texts)...)
+			spans = append(spans, d.FindIn(texts)...)
 		}
 		places = append(places, p.Where)
 		v.Reason = cmp.Or(v.Reason, p.Rule.Reason)
 	}
-	if len(found) == 0 {
+	if len(spans) == 0 {
 		return
 	}
 	v.Rule, v.Reason = strings.Join(places, ", "), cmp.Or(v.Reason, "A policy rule redacts parts of such results.")
-	v.Redacted = detect.Redact(texts, found)
+	v.Redacted = detect.Redact(texts, spans)
 }

@@ -25,24 +25,24 @@ func suggestedPatterns(c *resource.ParsedCall, folders func() []string) []string
 	if c.Kind == resource.Shell {
 		return suggestCommands(c)
 	}
-	var found []string
+	var patterns []string
 	for i := range c.Resources() {
 		argument := exactly(c, &c.Candidates[i])
 		if argument == "" {
-			found = nil
+			patterns = nil
 			break
 		}
-		found = append(found, c.Call.Tool+"("+argument+")")
+		patterns = append(patterns, c.Call.Tool+"("+argument+")")
 	}
 	switch {
-	case c.Kind == resource.Path && len(found) > 0:
-		found = append(found, folders()...)
-	case c.Kind == resource.URL && len(found) > 0:
-		found = append(found, suggestHosts(c)...)
+	case c.Kind == resource.Path && len(patterns) > 0:
+		patterns = append(patterns, folders()...)
+	case c.Kind == resource.URL && len(patterns) > 0:
+		patterns = append(patterns, suggestHosts(c)...)
 	case mayOpenTool(c):
-		found = append(found, c.Call.Tool+"(*)")
+		patterns = append(patterns, c.Call.Tool+"(*)")
 	}
-	return unique(found)
+	return unique(patterns)
 }
 
 // suggestHosts returns patterns for all pages of the hosts that a reader of the web asks by https,
@@ -51,14 +51,14 @@ func suggestHosts(c *resource.ParsedCall) []string {
 	if c.Tool.RiskOr("") != approvals.RiskMedium {
 		return nil
 	}
-	var found []string
+	var patterns []string
 	for _, r := range c.Resources() {
 		if r.URL.Scheme != "https" || r.URL.Port != "" || !isPublicName(r.URL.Host) {
 			return nil
 		}
-		found = append(found, c.Call.Tool+"(https://"+r.URL.Host+"/**)")
+		patterns = append(patterns, c.Call.Tool+"(https://"+r.URL.Host+"/**)")
 	}
-	return found
+	return patterns
 }
 
 // isPublicName reports whether a host is a name that the DNS of all may have, and no address.
@@ -75,13 +75,13 @@ func unique(list []string) []string {
 	if list == nil {
 		return []string{}
 	}
-	once := list[:0]
-	for _, one := range list {
-		if !slices.Contains(once, one) {
-			once = append(once, one)
+	distinct := list[:0]
+	for _, text := range list {
+		if !slices.Contains(distinct, text) {
+			distinct = append(distinct, text)
 		}
 	}
-	return once
+	return distinct
 }
 
 // exactly returns the argument of a pattern that allows a resource alone, or "".
@@ -162,19 +162,19 @@ func readsAnything(u shell.Use) bool {
 }
 
 // appendWider adds the wider patterns for a command, or for the commands that it replaces.
-func appendWider(found []string, c *resource.ParsedCall, command *shell.Command, uses []shell.Use) []string {
-	if same := command.Instead(); len(same) > 0 {
-		for _, one := range same {
-			found = appendWider(found, c, one, uses)
+func appendWider(patterns []string, c *resource.ParsedCall, command *shell.Command, uses []shell.Use) []string {
+	if replaced := command.Instead(); len(replaced) > 0 {
+		for _, part := range replaced {
+			patterns = appendWider(patterns, c, part, uses)
 		}
-		return found
+		return patterns
 	}
 	if i := slices.IndexFunc(uses, func(u shell.Use) bool { return u.Command == command }); i >= 0 && len(c.SecretWords(command)) == 0 {
 		if text := widerCommand(c.Known.Programs, &uses[i]); text != "" {
-			found = append(found, c.Call.Tool+"("+text+")")
+			patterns = append(patterns, c.Call.Tool+"("+text+")")
 		}
 	}
-	return found
+	return patterns
 }
 
 // exactOnly are programs whose operands are other folders, or names and arguments of scripts of a

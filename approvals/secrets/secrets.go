@@ -1,6 +1,6 @@
-// Package secrets keeps values that agents use without reading them: encrypted in the
-// store, each bound to a principal, or to a principal and a session. [Secrets] has them
-// decrypted in memory, for the masks and for the release of calls.
+// Package secrets hides the encryption of values that agents use without reading them: in the
+// store each is encrypted, and bound to a principal, or to a principal and a session. [Secrets]
+// has them decrypted in memory, for the masks and for the release of calls.
 //
 // Read secrets.go, then write.go (storing and deleting), keys.go (the key file) and
 // guess.go (values that are refused).

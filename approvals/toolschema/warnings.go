@@ -1,5 +1,5 @@
-// Package toolschema compares the arguments of a call with the JSON Schema of its tool. Both
-// come from an agent and are hostile: time and memory are bounded, and references to other
+// Package toolschema hides the library by which the arguments of a call are compared with the JSON
+// Schema of its tool. Both come from an agent and are hostile: time and memory are bounded, and references to other
 // documents are not followed.
 package toolschema
 

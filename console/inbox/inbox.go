@@ -1,4 +1,5 @@
-// Package inbox has the pages of the web inbox, and serves them.
+// Package inbox is the web inbox, which is no Go: the pages, styles and scripts that browsers run, and
+// their handler.
 package inbox
 
 import (

@@ -1,5 +1,5 @@
-// Package sessions keeps the sign-ins of reviewers in browsers, and bounds the
-// attempts to sign in. It knows no HTTP but the name of a header.
+// Package sessions keeps the sign-ins of reviewers in browsers, for the console and for the
+// description of its routes, and bounds the attempts to sign in. It knows no HTTP but the name of a header.
 package sessions
 
 import (

@@ -1,6 +1,6 @@
-// Package watch shows pending requests on a terminal: a list that is kept current, a
-// request in full, and the keys to decide it. It draws on a terminal and asks the
-// console through its Go client.
+// Package watch hides the terminal on which it shows pending requests: a list that is kept
+// current, a request in full, and the keys to decide it. It asks the console through its Go
+// client.
 //
 // [Run] starts it. [Model] is pure: Update takes a message (messages.go) and returns
 // effects as commands. A Model has three parts: the connection, the list of requests

@@ -1,4 +1,4 @@
-// Package memory finds the memory that this process may use.
+// Package memory hides where Linux says how much memory this process may use.
 package memory
 
 import (

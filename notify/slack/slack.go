@@ -1,4 +1,4 @@
-// Package slack announces requests in Slack, and takes the answers of reviewers there.
+// Package slack is the channel to Slack: it announces requests there, and takes the answers of reviewers.
 //
 // A card is one message: the calls that a model made together, each with a row of
 // buttons. Cards of one run are in one thread. A call has buttons to

@@ -1,5 +1,6 @@
-// Package cases reads files of calls with the verdicts that a policy is expected to return on them, and checks them:
-// they are the unit tests of policies.
+// Package cases has the unit tests of policies for two users, the command heldcall policy test and the tests of the
+// documents and examples: it reads files of calls with the verdicts that a policy is expected to return on them, and
+// checks them.
 package cases
 
 import (

@@ -34,17 +34,17 @@ func (r *ruleReader) limit(n *yaml.Node, path string) {
 	if len(r.Errors) == before && l.PerTurn == 0 && l.PerRun == 0 && l.PerMinute == 0 {
 		r.Fail(n, path, "limits nothing: write per_turn, per_run or per_minute")
 	}
-	r.one.Limit, r.limitAt = l, n
+	r.rule.Limit, r.limitAt = l, n
 }
 
 // checkLimit completes the limit of a rule when its lists are known: calls beyond it are asked
 // about, or denied if the rule asks.
 func (r *ruleReader) checkLimit(path string) {
-	l := r.one.Limit
+	l := r.rule.Limit
 	if l == nil {
 		return
 	}
-	asks, allows := r.found[&r.to.ask], r.found[&r.to.allow]
+	asks, allows := r.has[&r.to.ask], r.has[&r.to.allow]
 	switch {
 	case !asks && !allows:
 		r.Fail(r.limitAt, path, "has no effect: the rule has neither an allow list nor an ask list")
@@ -56,16 +56,18 @@ func (r *ruleReader) checkLimit(path string) {
 		l.Then = resource.Ask
 	}
 	for _, p := range slices.Concat(r.to.allow, r.to.ask) {
-		if p.Rule == r.one {
+		if p.Rule == r.rule {
 			l.Key += p.Text + "\n"
 		}
 	}
-	l.Key += r.one.When.text()
+	l.Key += r.rule.When.text()
 }
 
 // asksBeyond reports whether the rule asks about calls beyond its limit, so that settings of ask
 // rules apply.
-func (r *ruleReader) asksBeyond() bool { return r.one.Limit != nil && r.one.Limit.Then == resource.Ask }
+func (r *ruleReader) asksBeyond() bool {
+	return r.rule.Limit != nil && r.rule.Limit.Then == resource.Ask
+}
 
 // maxPerMinute bounds a limit, as the time of each call is kept.
 const maxPerMinute = 10_000
@@ -84,7 +86,7 @@ func (r *reader) escalation(n *yaml.Node, path string) Escalation {
 }
 
 func (r *ruleReader) checkEscalation(path string) {
-	one := r.one
+	one := r.rule
 	if r.escalateAt == nil {
 		return
 	}

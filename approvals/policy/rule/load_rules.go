@@ -17,7 +17,7 @@ import (
 
 func (r *reader) rule(n *yaml.Node, path string, in *Set, to *lists) {
 	before := len(r.Errors)
-	rr := &ruleReader{reader: r, in: in, one: &Rule{}, to: to, found: map[*[]*Pattern]bool{}}
+	rr := &ruleReader{reader: r, in: in, rule: &Rule{}, to: to, has: map[*[]*Pattern]bool{}}
 	r.Mapping(n, path, rr.keys(), "delegate", "scope")
 	for _, read := range rr.later {
 		read()
@@ -25,7 +25,7 @@ func (r *reader) rule(n *yaml.Node, path string, in *Set, to *lists) {
 	if len(r.Errors) > before {
 		return
 	}
-	if len(rr.found) == 0 {
+	if len(rr.has) == 0 {
 		r.Fail(n, path, "names no deny, ask, allow or rewrite list")
 		return
 	}
@@ -33,20 +33,20 @@ func (r *reader) rule(n *yaml.Node, path string, in *Set, to *lists) {
 	rr.checkEscalation(strictyaml.Join(path, "escalate"))
 	rr.checkPasskey(n, strictyaml.Join(path, "remember"))
 	for _, s := range rr.only {
-		if !rr.found[s.list] && !(s.list == &to.ask && rr.asksBeyond()) {
+		if !rr.has[s.list] && !(s.list == &to.ask && rr.asksBeyond()) {
 			r.Fail(&yaml.Node{Line: s.line}, s.path, "has no effect: the rule has no %s list", s.name)
 		}
 	}
-	if one := rr.one; one.Denial != nil && one.Limit == nil && !rr.found[&to.deny] && !rr.found[&to.ask] {
+	if one := rr.rule; one.Denial != nil && one.Limit == nil && !rr.has[&to.deny] && !rr.has[&to.ask] {
 		r.Fail(n, path, "has a denial and neither a deny nor an ask list")
 	}
-	if rr.found[&to.rewrite] && len(rr.one.Edits) == 0 {
+	if rr.has[&to.rewrite] && len(rr.rule.Edits) == 0 {
 		r.Fail(n, path, "has a rewrite list and no change: write set or delete")
 	}
 }
 
 func (r *ruleReader) keys() []strictyaml.Key {
-	one := r.one
+	rule := r.rule
 	return []strictyaml.Key{
 		{Name: "deny", Read: r.patternList(&r.to.deny, false)},
 		{Name: "ask", Read: r.patternList(&r.to.ask, false)},
@@ -55,72 +55,72 @@ func (r *ruleReader) keys() []strictyaml.Key {
 		{Name: "set", Read: r.about(&r.to.rewrite, "rewrite", r.set)},
 		{Name: "delete", Read: r.about(&r.to.rewrite, "rewrite", r.delete)},
 		{Name: "match", Read: func(n *yaml.Node, path string) {
-			one.MatchesArguments = r.OneOf(n, path, []string{"resource", "arguments"}) == "arguments"
+			rule.MatchesArguments = r.OneOf(n, path, []string{"resource", "arguments"}) == "arguments"
 		}},
 		{Name: "within", Read: r.about(&r.to.allow, "allow", func(n *yaml.Node, path string) {
 			where := r.OneOf(n, path, []string{"workspace", "scratch"})
-			one.Within, one.Scratch = where != "", where == "scratch"
+			rule.Within, rule.Scratch = where != "", where == "scratch"
 		})},
-		{Name: "does", Read: r.about(&r.to.allow, "allow", func(n *yaml.Node, path string) { one.Does = r.reader.readClasses(n, path) })},
-		{Name: "when", Read: func(n *yaml.Node, path string) { one.When = r.condition(n, path) }},
+		{Name: "does", Read: r.about(&r.to.allow, "allow", func(n *yaml.Node, path string) { rule.Does = r.reader.readClasses(n, path) })},
+		{Name: "when", Read: func(n *yaml.Node, path string) { rule.When = r.condition(n, path) }},
 		{Name: "limit", Read: r.limit},
-		{Name: "reason", Read: r.SetText(&one.Reason)},
-		{Name: "risk", Read: resource.SetRisk(&r.Reader, &one.Risk)},
-		{Name: "title", Read: r.question(func(n *yaml.Node, path string) { one.Title = r.message(n, path) })},
-		{Name: "denial", Read: func(n *yaml.Node, path string) { one.Denial = r.message(n, path) }},
+		{Name: "reason", Read: r.SetText(&rule.Reason)},
+		{Name: "risk", Read: resource.SetRisk(&r.Reader, &rule.Risk)},
+		{Name: "title", Read: r.question(func(n *yaml.Node, path string) { rule.Title = r.message(n, path) })},
+		{Name: "denial", Read: func(n *yaml.Node, path string) { rule.Denial = r.message(n, path) }},
 		{Name: "hold", Read: r.question(func(n *yaml.Node, path string) {
-			one.Hold = Hold(r.OneOf(n, path, []string{string(HoldBlock), string(HoldPark)}))
+			rule.Hold = Hold(r.OneOf(n, path, []string{string(HoldBlock), string(HoldPark)}))
 		})},
-		{Name: "notice", Read: r.question(func(n *yaml.Node, path string) { one.Notice = r.message(n, path) })},
-		{Name: "timeout", Read: r.question(func(n *yaml.Node, path string) { one.Timeout = r.Duration(n, path) })},
+		{Name: "notice", Read: r.question(func(n *yaml.Node, path string) { rule.Notice = r.message(n, path) })},
+		{Name: "timeout", Read: r.question(func(n *yaml.Node, path string) { rule.Timeout = r.Duration(n, path) })},
 		{Name: "on_timeout", Read: r.question(func(n *yaml.Node, path string) {
 			if n.Value == "escalate" {
 				r.Fail(n, path, "cannot be escalate, which is a key of its own: write escalate: {after: 5m, to: [GROUP]}, and here deny or approve")
 				return
 			}
-			one.OnTimeout = r.OneOf(n, path, []string{approvals.OnTimeoutDeny, approvals.OnTimeoutApprove})
+			rule.OnTimeout = r.OneOf(n, path, []string{approvals.OnTimeoutDeny, approvals.OnTimeoutApprove})
 		})},
-		{Name: "reviewers", Read: r.question(func(n *yaml.Node, path string) { one.Reviewers = r.names(n, path) })},
+		{Name: "reviewers", Read: r.question(func(n *yaml.Node, path string) { rule.Reviewers = r.names(n, path) })},
 		{Name: "escalate", Read: r.question(func(n *yaml.Node, path string) {
-			one.Escalate, r.escalateAt = r.escalation(n, path), n
+			rule.Escalate, r.escalateAt = r.escalation(n, path), n
 		})},
-		{Name: "required_approvals", Read: r.question(func(n *yaml.Node, path string) { one.Required = r.Number(n, path, 1) })},
+		{Name: "required_approvals", Read: r.question(func(n *yaml.Node, path string) { rule.Required = r.Number(n, path, 1) })},
 		{Name: "confirm", Read: r.question(func(n *yaml.Node, path string) {
 			how := r.OneOf(n, path, []string{"type", "passkey"})
-			one.Confirm, one.Passkey = how == "type", how == "passkey"
+			rule.Confirm, rule.Passkey = how == "type", how == "passkey"
 		})},
-		{Name: "remember", Read: r.question(func(n *yaml.Node, path string) { r.remember(n, path, &one.Settings) })},
+		{Name: "remember", Read: r.question(func(n *yaml.Node, path string) { r.remember(n, path, &rule.Settings) })},
 	}
 }
 
 // checkPasskey refuses a rule that asks for a passkey and lets grants override it.
 func (r *ruleReader) checkPasskey(n *yaml.Node, path string) {
-	if r.one.Passkey && r.one.GrantOverrides {
+	if r.rule.Passkey && r.rule.GrantOverrides {
 		r.Fail(n, path, "cannot be used with confirm: passkey: a grant would let calls pass without the passkey")
 	}
 }
 
 // readClasses reads what the commands of a rule do.
 func (r *reader) readClasses(n *yaml.Node, path string) []programs.Class {
-	var known []string
+	var names []string
 	for _, class := range programs.Classes() {
-		known = append(known, string(class))
+		names = append(names, string(class))
 	}
-	var found []programs.Class
+	var classes []programs.Class
 	r.List(n, path, "classes", func(item *yaml.Node, path string) {
-		if class := r.OneOf(item, path, known); class != "" {
-			found = append(found, programs.Class(class))
+		if class := r.OneOf(item, path, names); class != "" {
+			classes = append(classes, programs.Class(class))
 		}
 	})
-	return found
+	return classes
 }
 
 // patternList notes a list of patterns, to be read when the rule's settings are known.
 func (r *ruleReader) patternList(to *[]*Pattern, covers bool) func(*yaml.Node, string) {
 	return func(n *yaml.Node, path string) {
-		r.found[to] = true
+		r.has[to] = true
 		r.later = append(r.later, func() {
-			r.patterns(n, path, r.one, r.in, covers, to)
+			r.patterns(n, path, r.rule, r.in, covers, to)
 			for _, p := range r.to.ask {
 				p.written = p.class != nil && *p.class == resource.Path
 			}
@@ -164,11 +164,11 @@ func (r *ruleReader) edit(name *yaml.Node, path string, to jsontext.Value) {
 		return
 	}
 	e := Edit{path: name.Value, set: to}
-	if i := slices.IndexFunc(r.one.Edits, e.contradicts); i >= 0 {
-		r.Fail(name, path, "contradicts the change of %s", r.one.Edits[i].path)
+	if i := slices.IndexFunc(r.rule.Edits, e.contradicts); i >= 0 {
+		r.Fail(name, path, "contradicts the change of %s", r.rule.Edits[i].path)
 		return
 	}
-	r.one.Edits = append(r.one.Edits, e)
+	r.rule.Edits = append(r.rule.Edits, e)
 }
 
 func (r *reader) message(n *yaml.Node, path string) *Message {

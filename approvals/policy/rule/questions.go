@@ -18,15 +18,15 @@ type Questions struct {
 }
 
 func (r *reader) readQuestions(n *yaml.Node, path string, to *Questions) {
-	known := questions.Offers()
+	offers := questions.Offers()
 	var named []string
 	r.Mapping(n, path, []strictyaml.Key{
 		{Name: "offer", Read: func(n *yaml.Node, path string) {
-			r.List(n, path, "questions", func(n *yaml.Node, path string) { named = append(named, r.OneOf(n, path, known)) })
+			r.List(n, path, "questions", func(n *yaml.Node, path string) { named = append(named, r.OneOf(n, path, offers)) })
 		}},
 		{Name: "always", Read: r.SetBool(&to.Always)},
 	})
-	to.Offer = slices.DeleteFunc(known, func(name string) bool { return !slices.Contains(named, name) })
+	to.Offer = slices.DeleteFunc(offers, func(name string) bool { return !slices.Contains(named, name) })
 }
 
 // AsksPeople reports whether the policy gives the calls of an agent's own tool to people as
@@ -43,13 +43,13 @@ func (p *Set) onlyQuestions(of *Pattern) bool {
 }
 
 // questionWarnings returns one sentence for each pattern without effect.
-func (p *Set) questionWarnings() (found []string) {
+func (p *Set) questionWarnings() (warnings []string) {
 	patterns := slices.Concat(p.Deny.All, p.Ask.All, p.Allow.All, p.Rewrite.All)
 	slices.SortStableFunc(patterns, func(a, b *Pattern) int { return cmp.Compare(a.Line, b.Line) })
-	for _, one := range patterns {
-		if p.onlyQuestions(one) {
-			found = append(found, fmt.Sprintf("%s: %s has no effect: calls of this tool are questions to people.", one.Where, one.Text))
+	for _, pattern := range patterns {
+		if p.onlyQuestions(pattern) {
+			warnings = append(warnings, fmt.Sprintf("%s: %s has no effect: calls of this tool are questions to people.", pattern.Where, pattern.Text))
 		}
 	}
-	return found
+	return warnings
 }

@@ -29,26 +29,26 @@ var resultSettings = []string{"deny", "ask", "allow", "match", "reason", "risk",
 
 // readResults reads the rules about results, and the patterns of results that taint a run.
 func (r *reader) readResults(rules, taint *yaml.Node, in *Set) {
-	var found lists
+	var read lists
 	if rules != nil && !isEmpty(rules) {
-		r.List(rules, "results", "rules", func(n *yaml.Node, path string) { r.readResult(n, path, in, &found) })
+		r.List(rules, "results", "rules", func(n *yaml.Node, path string) { r.readResult(n, path, in, &read) })
 	}
 	if taint != nil && !isEmpty(taint) {
-		r.patterns(taint, "taint", &Rule{}, in, false, &found.taint)
+		r.patterns(taint, "taint", &Rule{}, in, false, &read.taint)
 	}
-	for _, list := range [][]*Pattern{found.deny, found.ask, found.allow, found.redact, found.taint} {
+	for _, list := range [][]*Pattern{read.deny, read.ask, read.allow, read.redact, read.taint} {
 		slices.SortFunc(list, byStrictness)
 	}
-	in.Results = Results{found.deny, found.ask, found.redact, NewAllowIndex(found.allow), found.taint}
+	in.Results = Results{read.deny, read.ask, read.redact, NewAllowIndex(read.allow), read.taint}
 }
 
 func (r *reader) readResult(n *yaml.Node, path string, in *Set, to *lists) {
 	before := len(r.Errors)
-	rr := &ruleReader{reader: r, in: in, one: &Rule{}, to: to, found: map[*[]*Pattern]bool{}}
+	rr := &ruleReader{reader: r, in: in, rule: &Rule{}, to: to, has: map[*[]*Pattern]bool{}}
 	keys := slices.DeleteFunc(rr.keys(), func(k strictyaml.Key) bool { return !slices.Contains(resultSettings, k.Name) })
 	r.Mapping(n, path, append(keys,
 		strictyaml.Key{Name: "redact", Read: rr.patternList(&to.redact, false)},
-		strictyaml.Key{Name: "contains", Read: func(n *yaml.Node, path string) { rr.one.Contains = r.readDetectors(n, path) }},
+		strictyaml.Key{Name: "contains", Read: func(n *yaml.Node, path string) { rr.rule.Contains = r.readDetectors(n, path) }},
 	))
 	for _, read := range rr.later {
 		read()
@@ -56,26 +56,26 @@ func (r *reader) readResult(n *yaml.Node, path string, in *Set, to *lists) {
 	if len(r.Errors) > before {
 		return
 	}
-	if len(rr.found) == 0 {
+	if len(rr.has) == 0 {
 		r.Fail(n, path, "names no deny, ask, allow or redact list")
 		return
 	}
 	rr.checkEscalation(strictyaml.Join(path, "escalate"))
 	for _, s := range rr.only {
-		if !rr.found[s.list] {
+		if !rr.has[s.list] {
 			r.Fail(&yaml.Node{Line: s.line}, s.path, "has no effect: the rule has no %s list", s.name)
 		}
 	}
-	switch contains := len(rr.one.Contains) > 0; {
-	case rr.found[&to.redact] && !contains:
+	switch contains := len(rr.rule.Contains) > 0; {
+	case rr.has[&to.redact] && !contains:
 		r.Fail(n, path, "has a redact list and no contains: write which parts of the results are redacted")
-	case rr.found[&to.allow] && contains:
+	case rr.has[&to.allow] && contains:
 		r.Fail(n, path, "has an allow list and contains: an allow rule is about whole results")
 	}
 }
 
 // readDetectors reads the regular expressions and the names of detectors of a rule.
-func (r *reader) readDetectors(n *yaml.Node, path string) (found []*detect.Detector) {
+func (r *reader) readDetectors(n *yaml.Node, path string) (detectors []*detect.Detector) {
 	r.List(n, path, "regular expressions", func(item *yaml.Node, path string) {
 		text, ok := r.Text(item, path)
 		if !ok {
@@ -86,9 +86,9 @@ func (r *reader) readDetectors(n *yaml.Node, path string) (found []*detect.Detec
 			r.Fail(item, path, "%s", err)
 			return
 		}
-		found = append(found, d)
+		detectors = append(detectors, d)
 	})
-	return found
+	return detectors
 }
 
 // MayMatch reports whether a pattern of a list that restricts matches a call, or may. Nil is a

@@ -16,9 +16,9 @@ type lists struct {
 type ruleReader struct {
 	*reader
 	in    *Set
-	one   *Rule
+	rule  *Rule
 	to    *lists
-	found map[*[]*Pattern]bool // the lists that the rule has
+	has   map[*[]*Pattern]bool // the lists that the rule has
 	later []func()             // reads the patterns: what they mean depends on the rule's settings
 	only  []setting            // settings that are about one list
 

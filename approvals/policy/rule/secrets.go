@@ -19,7 +19,7 @@ func (r *reader) readSecrets(n *yaml.Node, path string, in *Set) {
 	lists := map[string][]*Pattern{}
 	r.List(n, path, "secrets", func(n *yaml.Node, path string) {
 		var name string
-		var found []*Pattern
+		var tools []*Pattern
 		before := len(r.Errors)
 		r.Mapping(n, path, []strictyaml.Key{
 			{Name: "name", Read: func(n *yaml.Node, path string) {
@@ -27,16 +27,16 @@ func (r *reader) readSecrets(n *yaml.Node, path string, in *Set) {
 					r.Fail(n, path, "%q is not the name of a secret: write a name like that of an environment variable", name)
 				}
 			}},
-			{Name: "tools", Read: func(n *yaml.Node, path string) { r.patterns(n, path, &Rule{}, in, true, &found) }},
+			{Name: "tools", Read: func(n *yaml.Node, path string) { r.patterns(n, path, &Rule{}, in, true, &tools) }},
 		})
 		switch {
 		case len(r.Errors) > before:
 		case name == "":
 			r.Fail(n, path, "names no secret: write name")
-		case len(found) == 0:
+		case len(tools) == 0:
 			r.Fail(n, path, "has no tools: write patterns of calls that get the value")
 		}
-		lists[name] = append(lists[name], found...)
+		lists[name] = append(lists[name], tools...)
 	})
 	in.Secrets = make(map[string]*Index, len(lists))
 	for name, list := range lists {
@@ -45,13 +45,13 @@ func (r *reader) readSecrets(n *yaml.Node, path string, in *Set) {
 }
 
 // wideSecrets warns of secrets that any call of a tool with a known resource gets.
-func (p *Set) wideSecrets() (found []string) {
+func (p *Set) wideSecrets() (warnings []string) {
 	for _, name := range slices.Sorted(maps.Keys(p.Secrets)) {
-		for _, one := range p.Secrets[name].All {
-			if names := p.withResource(one); one.Any && len(names) > 0 {
-				found = append(found, fmt.Sprintf("%s: any call of %s that is released gets the secret %s: write %s(...) to give it to some.", one.Where, someOf(names), name, names[0]))
+		for _, pattern := range p.Secrets[name].All {
+			if names := p.withResource(pattern); pattern.Any && len(names) > 0 {
+				warnings = append(warnings, fmt.Sprintf("%s: any call of %s that is released gets the secret %s: write %s(...) to give it to some.", pattern.Where, someOf(names), name, names[0]))
 			}
 		}
 	}
-	return found
+	return warnings
 }

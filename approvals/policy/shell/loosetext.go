@@ -18,20 +18,20 @@ const (
 func withoutEscapes(text string) string {
 	var b strings.Builder
 	for {
-		before, rest, escaped := strings.Cut(text, `\`)
-		b.WriteString(before)
+		plain, tail, escaped := strings.Cut(text, `\`)
+		b.WriteString(plain)
 		if !escaped {
 			return b.String()
 		}
 		n, ok := 0, false
-		if rest != "" {
-			n, ok = quoting.AnsiEscape(&b, rest)
+		if tail != "" {
+			n, ok = quoting.AnsiEscape(&b, tail)
 		}
 		if !ok {
 			n = 0
 			b.WriteByte('\\')
 		}
-		text = rest[n:]
+		text = tail[n:]
 	}
 }
 
@@ -57,27 +57,27 @@ func spaced(text string) string {
 
 // nameBegins reports whether a command's name may begin at a place in a loose text: after a
 // non-letter, option letters, or the letter e of sed.
-func nameBegins(text string, at int) bool {
-	if at == 0 {
+func nameBegins(text string, place int) bool {
+	if place == 0 {
 		return true
 	}
-	afterOther := at == 1 || !isWordByte(text[at-2])
-	switch before := text[at-1]; {
-	case before == '-':
+	afterOther := place == 1 || !isWordByte(text[place-2])
+	switch previous := text[place-1]; {
+	case previous == '-':
 		return afterOther
-	case !isWordByte(before):
+	case !isWordByte(previous):
 		return true
-	case before == 'e' && (at == 1 || !isLower(text[at-2])):
+	case previous == 'e' && (place == 1 || !isLower(text[place-2])):
 		return true
 	}
-	return afterOptionLetters(text, at)
+	return afterOptionLetters(text, place)
 }
 
 // afterOptionLetters reports whether - and letters precede a place in a loose text.
-func afterOptionLetters(text string, at int) bool {
-	i := at
+func afterOptionLetters(text string, place int) bool {
+	i := place
 	for i > 0 && isWordByte(text[i-1]) {
-		if i--; at-i > maxOptionLetters {
+		if i--; place-i > maxOptionLetters {
 			return true
 		}
 	}

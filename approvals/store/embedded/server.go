@@ -1,5 +1,5 @@
-// Package embedded runs a NATS server in the process: on a locked folder and a loopback
-// address, with an account for bots. Read [Start], accounts.go (the rights of bots), auth.go
+// Package embedded hides the NATS server that runs in the process: on a locked folder and a
+// loopback address, with an account for bots. Read [Start], accounts.go (the rights of bots), auth.go
 // (the authentication of clients), then consumers.go.
 package embedded
 

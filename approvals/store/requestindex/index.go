@@ -1,5 +1,5 @@
-// Package requestindex is an index of requests by the fields that filters compare, and by their
-// texts. It is in a file, so that memory does not grow with the history. The requests themselves are in a bucket, from
+// Package requestindex hides a bbolt file: an index of requests by the fields that filters compare,
+// and by their texts. It is in a file, so that memory does not grow with the history. The requests themselves are in a bucket, from
 // which the file is made again if it is missing or damaged.
 //
 // Read [Open], entry.go (the fields of a request), search.go, groups.go (their texts), then

@@ -1,6 +1,6 @@
-// Package subjects has the names that heldcall uses in NATS: the streams, the subjects of
-// their messages, the encoding of a name as one token of a subject, and the subjects that
-// other clients may use. Read [Token], the streams, then rights.go.
+// Package subjects has the names in NATS that the store, its server and the channel of bots share:
+// the streams, the subjects of their messages, the encoding of a name as one token of a subject,
+// and the subjects that other clients may use. Read [Token], the streams, then rights.go.
 package subjects
 
 import (
