@@ -1,5 +1,5 @@
-// Command bench measures heldcall beside an older version of it and four other ways of reaching the same model: directly, through a TCP copy (the least a hop can
-// cost), through a plain fasthttp reverse proxy that parses nothing, and through the standard library's reverse proxy.
+// Command bench measures heldcall beside an older version of it and four other ways of reaching the same model: directly, through a TCP copy
+// (the least a hop can cost), through a plain fasthttp reverse proxy that parses nothing, and through the standard library's reverse proxy.
 //
 // Every hop is a process of its own, and so is the scripted model; this process is the load generator. A workload runs on all hops
 // within a round, each round begins with another hop, and ratios are taken within a round: the report has their median and
@@ -10,9 +10,9 @@
 // above 1.15 times, or what benchmarks/known has for the figure, in each of at least five rounds. It never fails on a time.
 //
 //	go run ./internal/testing/bench                    the whole run
-//	go run ./internal/testing/bench -short             a few minutes, for a look
+//	go run ./internal/testing/bench -short             about four minutes: fewer hops and rounds
 //	go run ./internal/testing/bench -only 'coalesced'  the steps whose name matches
-//	go run ./internal/testing/bench -profile /tmp/p    CPU profiles of heldcall by workload
+//	go run ./internal/testing/bench -profile /tmp/p    CPU profiles of both versions by workload
 package main
 
 import (
@@ -35,8 +35,8 @@ func main() {
 	role := flag.String("role", "", "run as the upstream or as a hop (the program starts itself this way)")
 	upstreamAddr := flag.String("upstream", "", "where a hop's upstream listens")
 	var o options
-	flag.IntVar(&o.rounds, "rounds", 9, "interleaved rounds of each workload")
-	flag.DurationVar(&o.duration, "duration", 400*time.Millisecond, "of a workload on a hop in a round; paced streams take three times that")
+	flag.IntVar(&o.rounds, "rounds", 7, "interleaved rounds of each workload")
+	flag.DurationVar(&o.duration, "duration", 250*time.Millisecond, "of a workload on a hop in a round; paced streams take three times that")
 	flag.IntVar(&o.streams, "streams", 2000, "streams open and held at once for the memory figures")
 	flag.IntVar(&o.many, "many", manyHeld, "calls held at once in the step of very many")
 	flag.IntVar(&o.decided, "history", 50_000, "decided requests in the step of the history")
