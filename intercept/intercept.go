@@ -60,8 +60,12 @@ type Request interface {
 	Info() Info
 	// LastUser is the text of the last message that the user wrote.
 	LastUser() string
-	// Task is a text that is the same until the user writes again.
-	Task() string
+	// Opening is the first message of the user, with the user whom it is for. It identifies a
+	// conversation that has no id. It is the zero value without such a message.
+	Opening() UserText
+	// Task is the last message that the user wrote, with its number: it is the same until the user
+	// writes again.
+	Task() UserText
 	// Begins reports whether the request begins a conversation: it has no message of the
 	// model.
 	Begins() bool
@@ -119,10 +123,8 @@ type Request interface {
 type Info struct {
 	Model    string
 	Streamed bool
-	// Session is the id of the conversation in the body. If it has none, Opening is the
-	// first user message.
+	// Session is the id of the conversation in the body, "" if it has none.
 	Session string
-	Opening string
 	// Refers are the provider's ids of the answers or conversations that the request
 	// continues or retrieves. Their hidden turns are kept under these ids, for requests of
 	// any session.

@@ -27,8 +27,10 @@ type watchedRequest struct {
 }
 
 func (r watchedRequest) Info() intercept.Info { r.reads.Add(1); return r.Request.Info() }
-func (r watchedRequest) Task() string         { r.reads.Add(1); return r.Request.Task() }
 func (r watchedRequest) LastUser() string     { r.reads.Add(1); return r.Request.LastUser() }
+
+func (r watchedRequest) Opening() intercept.UserText { r.reads.Add(1); return r.Request.Opening() }
+func (r watchedRequest) Task() intercept.UserText    { r.reads.Add(1); return r.Request.Task() }
 
 // Long histories are what agents send: nothing reads one for an answer without a call.
 func TestHistoryIsNotReadWithoutACall(t *testing.T) {

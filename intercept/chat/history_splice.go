@@ -33,7 +33,7 @@ func (r *request) ending() string {
 func (r *request) Splice(records [][]byte) int {
 	messages := r.messages().Array()
 	s := splicer{records: intercept.Records[answerRecord](records), notes: make(map[string]string)}
-	s.found = matchRecords(intercept.Opening(r.opening()), messages, s.records)
+	s.found = matchRecords(intercept.Opening(r.Opening().String()), messages, s.records)
 	if len(s.found) == 0 {
 		return 0
 	}

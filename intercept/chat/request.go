@@ -50,9 +50,6 @@ func (r *request) Info() intercept.Info {
 		Streamed: string(r.Field("stream")) == "true",
 		Session:  r.session(),
 	}
-	if info.Session == "" {
-		info.Opening = r.opening()
-	}
 	return info
 }
 
@@ -61,23 +58,21 @@ func (r *request) session() string {
 	return cmp.Or(r.MetadataSession(), r.Text("prompt_cache_key"))
 }
 
-// opening is the text of the first user message, after the user whom it is for. It
-// identifies a conversation that has no id.
-func (r *request) opening() string {
+// Opening implements [intercept.Request].
+func (r *request) Opening() intercept.UserText {
 	if r.Authors.First == nil {
-		return ""
+		return intercept.UserText{}
 	}
-	return r.Text("user") + "\n" + strictjson.ContentText(gjson.ParseBytes(r.Authors.First))
+	return intercept.UserText{Prefix: r.Text("user") + "\n", Content: r.Authors.First}
 }
 
 // LastUser implements [intercept.Request].
-func (r *request) LastUser() string {
-	return strictjson.ContentText(gjson.ParseBytes(r.Authors.Last))
-}
+func (r *request) LastUser() string { return intercept.UserText{Content: r.Authors.Last}.String() }
 
-// Task implements [intercept.Request]: the number of the user's last message, and its
-// text.
-func (r *request) Task() string { return strconv.Itoa(r.Authors.Users) + "\n" + r.LastUser() }
+// Task implements [intercept.Request].
+func (r *request) Task() intercept.UserText {
+	return intercept.UserText{Prefix: strconv.Itoa(r.Authors.Users) + "\n", Content: r.Authors.Last}
+}
 
 // Made implements [intercept.Request].
 func (r *request) Made() string {

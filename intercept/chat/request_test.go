@@ -30,18 +30,20 @@ func TestInfo(t *testing.T) {
 	for _, tt := range []struct {
 		name, fields string
 		want         intercept.Info
+		opening      string
 	}{
-		{"model and stream", `"model":"m","stream":true`, intercept.Info{Model: "m", Streamed: true, Opening: "\nhi"}},
-		{"the user is part of the opening", `"user":"u"`, intercept.Info{Opening: "u\nhi"}},
-		{"a session", `"metadata":{"session_id":"s"}`, intercept.Info{Session: "s"}},
-		{"a thread", `"metadata":{"session_id":"","thread_id":"t"}`, intercept.Info{Session: "t"}},
-		{"a number is no session", `"metadata":{"session_id":1}`, intercept.Info{Opening: "\nhi"}},
-		{"a cache key", `"prompt_cache_key":"k"`, intercept.Info{Session: "k"}},
-		{"a session before a cache key", `"prompt_cache_key":"k","metadata":{"conversation_id":"c"}`, intercept.Info{Session: "c"}},
+		{"model and stream", `"model":"m","stream":true`, intercept.Info{Model: "m", Streamed: true}, "\nhi"},
+		{"the user is part of the opening", `"user":"u"`, intercept.Info{}, "u\nhi"},
+		{"a session", `"metadata":{"session_id":"s"}`, intercept.Info{Session: "s"}, "\nhi"},
+		{"a thread", `"metadata":{"session_id":"","thread_id":"t"}`, intercept.Info{Session: "t"}, "\nhi"},
+		{"a number is no session", `"metadata":{"session_id":1}`, intercept.Info{}, "\nhi"},
+		{"a cache key", `"prompt_cache_key":"k"`, intercept.Info{Session: "k"}, "\nhi"},
+		{"a session before a cache key", `"prompt_cache_key":"k","metadata":{"conversation_id":"c"}`, intercept.Info{Session: "c"}, "\nhi"},
 	} {
-		got := parse(t, `{`+messages+`,`+tt.fields+`}`).Info()
-		if got.Model != tt.want.Model || got.Streamed != tt.want.Streamed || got.Session != tt.want.Session || got.Opening != tt.want.Opening {
-			t.Errorf("%s: %+v", tt.name, got)
+		r := parse(t, `{`+messages+`,`+tt.fields+`}`)
+		got := r.Info()
+		if got.Model != tt.want.Model || got.Streamed != tt.want.Streamed || got.Session != tt.want.Session || r.Opening().String() != tt.opening {
+			t.Errorf("%s: %+v, opening %q", tt.name, got, r.Opening().String())
 		}
 	}
 }
@@ -60,8 +62,8 @@ func TestConversation(t *testing.T) {
 		{`{"role":"user","content":"a"},{"role":"tool","content":"x"},{"role":"user","content":"b"}`, "\na", "b", "2\nb", false},
 	} {
 		r := parse(t, `{"messages":[`+tt.messages+`]}`)
-		if r.opening() != tt.opening || r.LastUser() != tt.lastUser || r.Task() != tt.task || r.Begins() != tt.begins {
-			t.Errorf("[%s]: opening %q, last user %q, task %q, begins %t", tt.messages, r.opening(), r.LastUser(), r.Task(), r.Begins())
+		if r.Opening().String() != tt.opening || r.LastUser() != tt.lastUser || r.Task().String() != tt.task || r.Begins() != tt.begins {
+			t.Errorf("[%s]: opening %q, last user %q, task %q, begins %t", tt.messages, r.Opening().String(), r.LastUser(), r.Task().String(), r.Begins())
 		}
 	}
 }

@@ -120,7 +120,7 @@ func fingerprint(m gjson.Result) string {
 	}
 	text := ""
 	if parts[0] == "user" {
-		text = userText(m.Get("content"))
+		text = userText([]byte(m.Get("content").Raw)).String()
 	}
 	if text == "" {
 		text = strictjson.ContentText(m.Get("content"))

@@ -23,7 +23,7 @@ func (r *request) ending() string {
 func (r *request) Splice(records [][]byte) int {
 	messages := r.Value("messages").Array()
 	s := splicer{records: intercept.Records[answerRecord](records), notes: make(map[string]string)}
-	s.found = intercept.MatchMessages(intercept.Opening(r.opening()), messages, s.records, func(at int) intercept.HistoryTurn { return historyTurn(messages, at) })
+	s.found = intercept.MatchMessages(intercept.Opening(r.Opening().String()), messages, s.records, func(at int) intercept.HistoryTurn { return historyTurn(messages, at) })
 	if len(s.found) == 0 {
 		return 0
 	}

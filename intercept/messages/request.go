@@ -43,9 +43,6 @@ func (r *request) Info() intercept.Info {
 		Streamed: string(r.Field("stream")) == "true",
 		Session:  r.session(),
 	}
-	if info.Session == "" {
-		info.Opening = r.opening()
-	}
 	return info
 }
 
@@ -70,34 +67,27 @@ func (r *request) userID() string { return r.Value("metadata").Get("user_id").St
 
 const sessionMark = "_session_"
 
-// opening is the first user message, with the id of the user. It identifies a
-// conversation that has no id.
-func (r *request) opening() string {
+// Opening implements [intercept.Request].
+func (r *request) Opening() intercept.UserText {
 	if r.Authors.First == nil {
-		return ""
+		return intercept.UserText{}
 	}
-	return r.userID() + "\n" + strictjson.ContentText(gjson.ParseBytes(r.Authors.First))
+	return intercept.UserText{Prefix: r.userID() + "\n", Content: r.Authors.First}
 }
 
 // LastUser implements [intercept.Request].
-func (r *request) LastUser() string { return userText(gjson.ParseBytes(r.Authors.Last)) }
+func (r *request) LastUser() string { return userText(r.Authors.Last).String() }
 
-// Task implements [intercept.Request]: the user's last message and its number.
-func (r *request) Task() string { return strconv.Itoa(r.Authors.Users) + "\n" + r.LastUser() }
+// Task implements [intercept.Request].
+func (r *request) Task() intercept.UserText {
+	text := userText(r.Authors.Last)
+	text.Prefix = strconv.Itoa(r.Authors.Users) + "\n"
+	return text
+}
 
-// userText returns the text that the user wrote in the content of a message.
-func userText(content gjson.Result) string {
-	if !content.IsArray() {
-		return content.String()
-	}
-	var b strings.Builder
-	content.ForEach(func(_, part gjson.Result) bool {
-		if text := part.Get("text").String(); !strings.HasPrefix(text, requestSchema.Outline.Reminder) {
-			b.WriteString(text)
-		}
-		return true
-	})
-	return b.String()
+// userText is what the user wrote in the content of a message.
+func userText(content []byte) intercept.UserText {
+	return intercept.UserText{Content: content, Reminder: requestSchema.Outline.Reminder}
 }
 
 // Made implements [intercept.Request].

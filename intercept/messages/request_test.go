@@ -17,9 +17,10 @@ func TestSession(t *testing.T) {
 		`"metadata":{"user_id":"{\"session_id\":\"a\",\"session_id\":\"b\"}"}`:                        "",
 		`"metadata":null`: "",
 	} {
-		info := asking(t, `{"messages":[{"role":"user","content":"hi"}],`+body+`}`).Info()
-		if info.Session != want || (want == "") != strings.HasSuffix(info.Opening, "\nhi") {
-			t.Errorf("%s: session %q, opening %q", body, info.Session, info.Opening)
+		r := asking(t, `{"messages":[{"role":"user","content":"hi"}],`+body+`}`)
+		session, opening := r.Info().Session, r.Opening().String()
+		if session != want || !strings.HasSuffix(opening, "\nhi") {
+			t.Errorf("%s: session %q, opening %q", body, session, opening)
 		}
 	}
 }
@@ -38,8 +39,8 @@ func TestUserMessages(t *testing.T) {
 		{[]string{user(hi), assistant(`"y"`), user(`[` + results + `,{"type":"text","text":"Stop that."}]`)}, "Stop that.", "2\nStop that."},
 	} {
 		r := asking(t, conversation(tt.messages...))
-		if r.LastUser() != tt.last || r.Task() != tt.task {
-			t.Errorf("%s: last user message %q, task %q", tt.messages, r.LastUser(), r.Task())
+		if r.LastUser() != tt.last || r.Task().String() != tt.task {
+			t.Errorf("%s: last user message %q, task %q", tt.messages, r.LastUser(), r.Task().String())
 		}
 	}
 }

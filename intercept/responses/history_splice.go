@@ -167,7 +167,7 @@ func (s *splicer) merge(records []*answerRecord) {
 	for i, t := range turns {
 		plain[i] = t.HistoryTurn
 	}
-	matches := intercept.Match(intercept.Opening(s.req.opening()), plain, f.answers)
+	matches := intercept.Match(intercept.Opening(s.req.Opening().String()), plain, f.answers)
 	s.merged = make(map[int][]string)
 	places := slices.Sorted(maps.Keys(matches))
 	for _, sure := range []bool{true, false} {

@@ -9,8 +9,6 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/outline"
-	"github.com/heldcall/heldcall/intercept/strictjson"
-	"github.com/tidwall/gjson"
 )
 
 // request is an agent's request. It implements [intercept.Request].
@@ -121,9 +119,6 @@ func (r *request) Info() intercept.Info {
 		query, _ := url.ParseQuery(r.outgoing.Query) // upstream refuses a malformed one
 		info.Streamed = query.Get("stream") == "true"
 	}
-	if info.Session == "" {
-		info.Opening = r.opening()
-	}
 	return info
 }
 
@@ -148,24 +143,21 @@ func (r *request) session() string {
 	return cmp.Or(r.MetadataSession(), r.conversation(), r.Text("prompt_cache_key"))
 }
 
-// opening is the first message of the user, with the user it is for: it stays the same
-// in a conversation that has no id.
-func (r *request) opening() string {
+// Opening implements [intercept.Request].
+func (r *request) Opening() intercept.UserText {
 	if r.Authors.First == nil {
-		return ""
+		return intercept.UserText{}
 	}
-	return r.Text("user") + "\n" + strictjson.ContentText(gjson.ParseBytes(r.Authors.First))
+	return intercept.UserText{Prefix: r.Text("user") + "\n", Content: r.Authors.First}
 }
 
 // LastUser implements [intercept.Request].
-func (r *request) LastUser() string {
-	return strictjson.ContentText(gjson.ParseBytes(r.Authors.Last))
-}
+func (r *request) LastUser() string { return intercept.UserText{Content: r.Authors.Last}.String() }
 
-// Task implements [intercept.Request]: the user's last message and its number, and the
-// response before it where the agent does not repeat that.
-func (r *request) Task() string {
-	return strconv.Itoa(r.Authors.Users) + "\n" + r.previous() + "\n" + r.LastUser()
+// Task implements [intercept.Request]. It has the response before it where the agent does not
+// repeat that.
+func (r *request) Task() intercept.UserText {
+	return intercept.UserText{Prefix: strconv.Itoa(r.Authors.Users) + "\n" + r.previous() + "\n", Content: r.Authors.Last}
 }
 
 // Begins implements [intercept.Request].

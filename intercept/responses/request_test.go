@@ -68,15 +68,15 @@ func TestInfo(t *testing.T) {
 		{`"input":"hi","user":"ann"`, "", "[]", "ann\nhi"},
 		{`"input":[{"role":"developer","content":"d"},{"role":"user","content":[{"type":"input_text","text":"hi"}]},{"role":"user","content":"more"}]`, "", "[]", "\nhi"},
 		{`"input":[{"role":"assistant","content":"x"}]`, "", "[]", ""},
-		{`"input":"hi","prompt_cache_key":"k"`, "k", "[]", ""},
-		{`"input":"hi","prompt_cache_key":"k","conversation":{"id":"conv_1"}`, "conv_1", "[conv_1]", ""},
-		{`"input":"hi","conversation":"conv_1","metadata":{"thread_id":"t","session_id":7}`, "t", "[conv_1]", ""},
+		{`"input":"hi","prompt_cache_key":"k"`, "k", "[]", "\nhi"},
+		{`"input":"hi","prompt_cache_key":"k","conversation":{"id":"conv_1"}`, "conv_1", "[conv_1]", "\nhi"},
+		{`"input":"hi","conversation":"conv_1","metadata":{"thread_id":"t","session_id":7}`, "t", "[conv_1]", "\nhi"},
 		{`"input":"hi","previous_response_id":"resp_1"`, "", "[resp_1]", "\nhi"},
 	} {
 		r := accept(t, post(`{"model":"m","stream":true,`+tt.fields+`}`))
 		info := r.Info()
-		if !info.Streamed || info.Model != "m" || info.Session != tt.session || info.Opening != tt.opening || fmt.Sprint(info.Refers) != tt.refers {
-			t.Errorf("%s: %+v", tt.fields, info)
+		if !info.Streamed || info.Model != "m" || info.Session != tt.session || r.Opening().String() != tt.opening || fmt.Sprint(info.Refers) != tt.refers {
+			t.Errorf("%s: %+v, opening %q", tt.fields, info, r.Opening().String())
 		}
 	}
 	r := accept(t, intercept.Envelope{Method: http.MethodGet, Path: rootPath + "/resp_1", Query: "stream=true"})
@@ -94,7 +94,7 @@ func TestTask(t *testing.T) {
 		`[]`: "0\n\n",
 	} {
 		r := accept(t, post(`{"input":`+input+`}`))
-		if got := r.Task(); got != want || !strings.HasSuffix(want, r.LastUser()) {
+		if got := r.Task().String(); got != want || !strings.HasSuffix(want, r.LastUser()) {
 			t.Errorf("%s: task %q, last user %q", input, got, r.LastUser())
 		}
 	}

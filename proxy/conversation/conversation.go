@@ -110,11 +110,11 @@ func (c *Conversation) Info() *intercept.Info {
 // requests need none.
 func (c *Conversation) Identity() *Identity {
 	id := c.sessionIdentity()
-	if id.Run == "" && c.continues.Run != "" && c.Parsed.LastUser() == "" {
+	if id.Run == "" && c.continues.Run != "" && !c.Parsed.Task().HasMessage() {
 		id.Run = c.continues.Run // results of tools continue the task
 	}
 	if id.Run == "" {
-		id.Run, id.Derived = runOf(id.Principal.Tenant, id.Session+"-"+digest(c.Parsed.Task(), 4)), true
+		id.Run, id.Derived = runOf(id.Principal.Tenant, id.Session+"-"+c.shared.Digests.hex(c.Parsed.Task(), 4)), true
 	}
 	return id
 }
@@ -125,8 +125,7 @@ func (c *Conversation) KnownSession() string { return c.id.Session }
 // sessionIdentity returns the identity as far as the session: the run may be unknown.
 func (c *Conversation) sessionIdentity() *Identity {
 	if c.id.Session == "" {
-		c.id = c.Request.identify(*c.Info(), c.continues.Session)
-		c.info.Opening = "" // would keep the conversation in memory
+		c.id = c.Request.identify(c.Info(), c.Parsed.Opening(), c.continues.Session, c.shared.Digests)
 	}
 	return &c.id
 }
@@ -143,10 +142,11 @@ func (c *Conversation) NewEvent(t approvals.EventType) approvals.Event {
 // userMessage identifies the user's last message: "" where the request continues without
 // one from an answer that is not known.
 func (c *Conversation) userMessage() string {
-	if c.Parsed.LastUser() == "" {
+	task := c.Parsed.Task()
+	if !task.HasMessage() {
 		return c.continues.User
 	}
-	return digest(c.Parsed.Task(), 8)
+	return c.shared.Digests.hex(task, 8)
 }
 
 // records reads the store's records under a key.

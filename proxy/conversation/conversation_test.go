@@ -10,7 +10,8 @@ import (
 
 func TestIdentify(t *testing.T) {
 	acme := approvals.Principal{Tenant: "acme", User: "u"}
-	opening := (&Request{Principal: acme}).identify(intercept.Info{Opening: "do it"}, "")
+	doIt := intercept.UserText{Content: []byte(`"do it"`)}
+	opening := (&Request{Principal: acme}).identify(&intercept.Info{}, doIt, "", nil)
 	for name, tt := range map[string]struct {
 		request   Request
 		info      intercept.Info
@@ -22,8 +23,8 @@ func TestIdentify(t *testing.T) {
 	}{
 		"a header":                   {request: Request{Session: "h"}, info: intercept.Info{Session: "b"}, continued: "c", session: "h"},
 		"the body":                   {info: intercept.Info{Session: "b"}, continued: "c", session: "b"},
-		"what the request continues": {info: intercept.Info{Opening: "do it"}, continued: "c", session: "c"},
-		"opening words":              {request: Request{Principal: acme}, info: intercept.Info{Opening: "do it"}, session: opening.Session, opened: true},
+		"what the request continues": {continued: "c", session: "c"},
+		"opening words":              {request: Request{Principal: acme}, session: opening.Session, opened: true},
 		"a named run":                {request: Request{Session: "h", Run: "r1", Principal: approvals.Principal{Tenant: DefaultTenant}}, session: "h", run: "r1", named: true},
 		"a named run of a tenant":    {request: Request{Session: "h", Run: "r1", Principal: acme}, session: "h", run: "r1@acme", named: true},
 		"a run that could be another's": {
@@ -31,16 +32,16 @@ func TestIdentify(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			id := tt.request.identify(tt.info, tt.continued)
+			id := tt.request.identify(&tt.info, doIt, tt.continued, nil)
 			if id.Session != tt.session || id.Run != tt.run || id.Named != tt.named || id.Opened != tt.opened {
 				t.Errorf("got %+v", id)
 			}
 		})
 	}
 	for name, other := range map[string]Identity{
-		"another user":   (&Request{Principal: approvals.Principal{Tenant: "acme", User: "v"}}).identify(intercept.Info{Opening: "do it"}, ""),
-		"other words":    (&Request{Principal: acme}).identify(intercept.Info{Opening: "do that"}, ""),
-		"another answer": (&Request{Principal: acme}).identify(intercept.Info{Opening: "do it", Refers: []string{"resp_1"}}, ""),
+		"another user":   (&Request{Principal: approvals.Principal{Tenant: "acme", User: "v"}}).identify(&intercept.Info{}, doIt, "", nil),
+		"other words":    (&Request{Principal: acme}).identify(&intercept.Info{}, intercept.UserText{Content: []byte(`"do that"`)}, "", nil),
+		"another answer": (&Request{Principal: acme}).identify(&intercept.Info{Refers: []string{"resp_1"}}, doIt, "", nil),
 	} {
 		if other.Session == opening.Session {
 			t.Errorf("%s: the same session", name)

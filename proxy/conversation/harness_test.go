@@ -24,7 +24,7 @@ func newBench() *bench {
 	b := &bench{runs: &steered{}, store: &records{kept: map[string][][]byte{}}}
 	counter := func() prometheus.Counter { return prometheus.NewCounter(prometheus.CounterOpts{Name: "test"}) }
 	b.Shared = Shared{
-		Store: b.store, Runs: b.runs, AbortRest: time.Minute, Log: slog.New(slog.DiscardHandler),
+		Store: b.store, Runs: b.runs, AbortRest: time.Minute, Digests: NewDigests(), Log: slog.New(slog.DiscardHandler),
 		Metrics: Metrics{Spliced: counter(), Unplaced: counter(), StoreErrors: counter()},
 	}
 	return b

@@ -2,8 +2,6 @@ package conversation
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"strconv"
 	"strings"
 
@@ -56,23 +54,18 @@ var atSign = strings.NewReplacer("%", "%25", "@", "%40")
 
 // identify finds the session: a header names it, else the body, else the continued
 // answer; else its opening words identify it.
-func (r *Request) identify(info intercept.Info, continued string) Identity {
+func (r *Request) identify(info *intercept.Info, opening intercept.UserText, continued string, digests *Digests) Identity {
 	id := Identity{Principal: r.Principal, Model: info.Model, Session: cmp.Or(r.Session, info.Session, continued)}
 	if r.Run != "" {
 		id.Run, id.Named = runOf(r.Principal.Tenant, r.Run), true
 	}
-	if id.Session == "" && len(info.Refers) > 0 {
-		info.Opening = info.Refers[0]
+	if id.Session != "" {
+		return id
 	}
-	if id.Session == "" {
-		opening := strings.Join([]string{r.Principal.Tenant, r.Principal.User, r.Principal.Agent, info.Opening}, "\x00")
-		id.Session, id.Opened = "s-"+digest(opening, 8), true
+	if len(info.Refers) > 0 {
+		opening = intercept.UserText{Prefix: info.Refers[0]}
 	}
+	opening.Prefix = strings.Join([]string{r.Principal.Tenant, r.Principal.User, r.Principal.Agent, opening.Prefix}, "\x00")
+	id.Session, id.Opened = "s-"+digests.hex(opening, 8), true
 	return id
-}
-
-// digest is the first bytes of a text's SHA-256, in hex.
-func digest(text string, bytes int) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:bytes])
 }

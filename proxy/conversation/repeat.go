@@ -16,7 +16,10 @@ import (
 const cacheMark = "cache_control"
 
 // SessionDigest returns a digest of the principal's session, for keys in the store.
-func (c *Conversation) SessionDigest() string { return digest(c.sessionIdentity().turnsKey(), 16) }
+func (c *Conversation) SessionDigest() string {
+	sum := sha256.Sum256([]byte(c.sessionIdentity().turnsKey()))
+	return hex.EncodeToString(sum[:16])
+}
 
 // Fingerprint returns a digest that is equal for repetitions of the request only: of the
 // same principal with the same API key, session, named run and upstream, with the same

@@ -109,6 +109,7 @@ type Shared struct {
 	Questions   func(client string) Questions // of the policy of a client; nil: none
 	AbortRest   time.Duration                 // after an abort, for which the same conversation is not taken for a new one
 	KeepRecords bool                          // for [Conversation.State]
+	Digests     *Digests                      // of the texts that identify requests; nil: none are remembered
 	Log         *slog.Logger
 	Metrics     Metrics
 

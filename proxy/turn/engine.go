@@ -72,7 +72,7 @@ type Engine struct {
 func NewEngine(o Options, registerer prometheus.Registerer) *Engine {
 	e := &Engine{Options: o, metrics: newMetrics(registerer, o.Dialects), opening: make(chan struct{}, maxOpening)}
 	e.Conversations = conversation.Shared{
-		Store: o.Store, Runs: o.Gate, Requests: o.Gate, AbortRest: o.Limits.AbortRest, KeepRecords: o.Keeper != nil, Log: o.Log, Reviewed: conversation.NewReviewedResults(),
+		Store: o.Store, Runs: o.Gate, Requests: o.Gate, AbortRest: o.Limits.AbortRest, KeepRecords: o.Keeper != nil, Log: o.Log, Reviewed: conversation.NewReviewedResults(), Digests: conversation.NewDigests(),
 		Questions: func(client string) conversation.Questions { return o.Judge(client) },
 		Metrics:   conversation.Metrics{Spliced: e.metrics.spliced, Unplaced: e.metrics.unplaced, StoreErrors: e.metrics.storeErrors.WithLabelValues("turns")},
 	}
