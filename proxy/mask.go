@@ -100,14 +100,14 @@ func (u *maskedUpstream) Send(ctx context.Context, e intercept.Envelope, c trace
 
 // maskedBody returns a body without secrets, and the masker of the answer to it, nil for none.
 func (u *maskedUpstream) maskedBody(ctx context.Context, body []byte) ([]byte, *mask.Masker, *intercept.Error) {
-	own := len(body) == len(u.masked) && (len(body) == 0 || &body[0] == &u.masked[0])
-	if !own { // people may have answered with secrets meanwhile, on any replica
+	original := len(body) == len(u.masked) && (len(body) == 0 || &body[0] == &u.masked[0])
+	if !original { // people may have answered with secrets meanwhile, on any replica
 		if refusal := awaitSecrets(ctx, u.secrets); refusal != nil {
 			return nil, nil, refusal
 		}
 	}
 	m, refusal := maskerOf(u.secrets, u.who)
-	if refusal != nil || (own && m == u.masker) {
+	if refusal != nil || (original && m == u.masker) {
 		return body, m, refusal
 	}
 	return m.JSON(body), m, nil

@@ -63,7 +63,7 @@ func newRouter(upstreams []*upstream.Client, dialects []intercept.Dialect, allow
 // find routes a path as [normalPath] returns it. Letter case does not matter for a
 // gated route, whose canonical spelling goes upstream. The error refuses the request.
 func (r *router) find(method, path string) (route, *intercept.Error) {
-	u, rest, ok := r.upstream(path)
+	u, tail, ok := r.upstream(path)
 	if !ok {
 		return route{label: unknownRoute}, &intercept.Error{
 			Code:   intercept.CodeRouteNotGated,
@@ -71,19 +71,19 @@ func (r *router) find(method, path string) (route, *intercept.Error) {
 		}
 	}
 	for _, d := range r.dialects {
-		if canonical, ok := d.Gates(method, rest); ok {
+		if canonical, ok := d.Gates(method, tail); ok {
 			return route{u, d, canonical, d.Name()}, nil
 		}
 	}
-	plain := withoutDeployment(rest)
+	plain := withoutDeployment(tail)
 	for _, group := range ungated {
-		if matches(group.pattern, plain) && slices.Contains(strings.Fields(group.methods), method) && !strings.Contains(rest, ":") && !r.gatedOtherwise(u.BasePath+rest, http.MethodPost) {
-			return route{u, nil, rest, "ungated"}, nil
+		if matches(group.pattern, plain) && slices.Contains(strings.Fields(group.methods), method) && !strings.Contains(tail, ":") && !r.gatedOtherwise(u.BasePath+tail, http.MethodPost) {
+			return route{u, nil, tail, "ungated"}, nil
 		}
 	}
 	for _, pattern := range r.allowed {
-		if (matches(pattern, rest) || matches(pattern, path)) && !r.gatedOtherwise(u.BasePath+rest, http.MethodPost, http.MethodGet) {
-			return route{u, nil, rest, "allowed"}, nil
+		if (matches(pattern, tail) || matches(pattern, path)) && !r.gatedOtherwise(u.BasePath+tail, http.MethodPost, http.MethodGet) {
+			return route{u, nil, tail, "allowed"}, nil
 		}
 	}
 	return route{upstream: u, label: "refused"}, &intercept.Error{
@@ -109,33 +109,33 @@ func (r *router) gatedOtherwise(path string, methods ...string) bool {
 // withoutDeployment is a path of Azure's API (/deployments/{name}/embeddings,
 // /v1/embeddings below /openai) as the others spell it.
 func withoutDeployment(path string) string {
-	if rest, ok := cutPrefix(path, "/v1"); ok {
-		return rest
+	if tail, ok := cutPrefix(path, "/v1"); ok {
+		return tail
 	}
-	if rest, ok := cutPrefix(path, "/deployments"); ok && len(rest) > 1 {
-		if i := strings.IndexByte(rest[1:], '/'); i > 0 {
-			return rest[1+i:]
+	if tail, ok := cutPrefix(path, "/deployments"); ok && len(tail) > 1 {
+		if i := strings.IndexByte(tail[1:], '/'); i > 0 {
+			return tail[1+i:]
 		}
 	}
 	return path
 }
 
 // upstream finds the upstream with the longest prefix of whole segments.
-func (r *router) upstream(path string) (u *upstream.Client, rest string, ok bool) {
+func (r *router) upstream(path string) (u *upstream.Client, tail string, ok bool) {
 	for _, u := range r.upstreams {
-		if rest, ok := cutPrefix(path, u.Prefix); ok {
-			return u, rest, true
+		if tail, ok := cutPrefix(path, u.Prefix); ok {
+			return u, tail, true
 		}
 	}
 	return nil, "", false
 }
 
-func cutPrefix(path, prefix string) (rest string, ok bool) {
+func cutPrefix(path, prefix string) (tail string, ok bool) {
 	if len(path) < len(prefix) || !strings.EqualFold(path[:len(prefix)], prefix) {
 		return "", false
 	}
-	rest = path[len(prefix):]
-	return rest, rest == "" || rest[0] == '/'
+	tail = path[len(prefix):]
+	return tail, tail == "" || tail[0] == '/'
 }
 
 func (r *router) prefixes() (list []string) {

@@ -50,15 +50,15 @@ func (h *Denials) Load(ctx context.Context) *intercept.Error {
 	if refusal != nil || len(records) == 0 {
 		return refusal
 	}
-	own := h.own()
+	request := h.request()
 	for _, record := range records {
-		var one Denied
-		if err := json.Unmarshal(record, &one); err != nil {
+		var denied Denied
+		if err := json.Unmarshal(record, &denied); err != nil {
 			c.shared.Log.Error("cannot read a record of denied calls; people may be asked about them again", "run", c.Identity().Run, "error", err)
 			continue
 		}
-		if h.counts(one.denialOf, own) {
-			h.before.add(one)
+		if h.counts(denied.denialOf, request) {
+			h.before.add(denied)
 		}
 	}
 	return nil
@@ -84,7 +84,7 @@ func (h *Denials) Record(ctx context.Context, n int) error {
 		return nil
 	}
 	d := h.now
-	d.denialOf = h.own()
+	d.denialOf = h.request()
 	value, err := json.Marshal(d)
 	if err != nil {
 		return err
@@ -108,8 +108,8 @@ func (h *Denials) key() string {
 	return who.Key("denied in session", apiKey, who.Session)
 }
 
-// own describes the turn's own request.
-func (h *Denials) own() denialOf {
+// request describes the turn's own request.
+func (h *Denials) request() denialOf {
 	c := h.conversation
 	d := denialOf{Turn: c.Request.Turn, Said: c.userMessage(), Made: c.Parsed.Made()}
 	if key := c.Request.IdempotencyKey; key != "" {
@@ -132,25 +132,25 @@ func (d *Denied) add(next Denied) {
 // conversation, and the user has not written since. A program may have written a message
 // in the user's name to have a failed answer corrected: then the denied turn has to be in
 // the request's history.
-func (h *Denials) counts(of, own denialOf) bool {
+func (h *Denials) counts(of, request denialOf) bool {
 	c := h.conversation
 	shown := slices.Contains(c.continues.Denied, of.Turn) ||
 		slices.ContainsFunc(c.Parsed.Placements(), func(p intercept.Placement) bool { return p.Turn == of.Turn })
-	if of.Said != own.Said {
+	if of.Said != request.Said {
 		return shown && c.corrects()
 	}
-	return shown || c.Identity().Named || h.sameConversation(of, own)
+	return shown || c.Identity().Named || h.sameConversation(of, request)
 }
 
 // sameConversation reports whether there is evidence that a request belongs to the
 // conversation of the denied call, although the agent names no run: it is the same
 // request, sent again by its client, or its history has the same ids from upstream. Equal
 // words of the user are no evidence: other conversations begin with them too.
-func (h *Denials) sameConversation(of, own denialOf) bool {
-	if of.Turn == own.Turn || (of.Once != "" && of.Once == own.Once) {
+func (h *Denials) sameConversation(of, request denialOf) bool {
+	if of.Turn == request.Turn || (of.Once != "" && of.Once == request.Once) {
 		return true
 	}
-	return of.Made == own.Made && (own.Made != "" || h.conversation.Request.Retried)
+	return of.Made == request.Made && (request.Made != "" || h.conversation.Request.Retried)
 }
 
 // corrections are the beginnings of messages in which frameworks ask the model to

@@ -37,11 +37,11 @@ const maxReleasedArguments = 4 << 10
 func (h *HiddenTurns) Released(calls []intercept.Call) {
 	h.released = nil
 	for _, c := range calls {
-		one := releasedCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments, FreeText: c.FreeText}
-		if len(one.Arguments) > maxReleasedArguments {
-			one.Arguments, one.Cut = "", true
+		call := releasedCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments, FreeText: c.FreeText}
+		if len(call.Arguments) > maxReleasedArguments {
+			call.Arguments, call.Cut = "", true
 		}
-		h.released = append(h.released, one)
+		h.released = append(h.released, call)
 	}
 }
 
@@ -105,7 +105,7 @@ func (h *HiddenTurns) load(ctx context.Context) (records [][]byte, refusal *inte
 }
 
 func containsRecord(records [][]byte, record []byte) bool {
-	return slices.ContainsFunc(records, func(known []byte) bool { return bytes.Equal(known, record) })
+	return slices.ContainsFunc(records, func(other []byte) bool { return bytes.Equal(other, record) })
 }
 
 // parallelID is the id of the record that a session has several conversations, of which
@@ -152,8 +152,8 @@ func (id *Identity) hiddenKeys(refers []string) []string {
 func (h *HiddenTurns) Remember(ctx context.Context, settled intercept.Resolution, called bool) error {
 	c := h.conversation
 	// Nothing need be kept of a session of which nothing was recorded.
-	known := called || c.continues.Session != ""
-	if len(settled.Hidden) == 0 && (len(settled.Refers) == 0 || !known) {
+	recorded := called || c.continues.Session != ""
+	if len(settled.Hidden) == 0 && (len(settled.Refers) == 0 || !recorded) {
 		return nil
 	}
 	who := c.Identity()
@@ -164,7 +164,7 @@ func (h *HiddenTurns) Remember(ctx context.Context, settled intercept.Resolution
 			}
 		}
 	}
-	if !known {
+	if !recorded {
 		return nil
 	}
 	value, err := json.Marshal(h.responseRef(settled))

@@ -111,14 +111,14 @@ func (h *JudgedResults) Call(i int) (call intercept.Call, known bool) {
 		return h.conversation.Request.Dialect.ResultCall(r.Call), true
 	}
 	call.ID = r.CallID
-	found := 0
+	count := 0
 	for _, c := range h.conversation.continues.Calls {
 		if c.ID == r.CallID {
 			call = c.call()
-			found++
+			count++
 		}
 	}
-	return call, found == 1
+	return call, count == 1
 }
 
 // Taint returns the cause if the run is tainted, else "".
@@ -160,7 +160,7 @@ func (id *Identity) reviewedKey() string { return id.Key("results", id.Session) 
 
 // Reviewed returns the record of a result, by its key, if people were asked about it in the
 // session. The memory has those that are decided.
-func (h *JudgedResults) Reviewed(ctx context.Context, result string) (one ReviewedResult, known bool, refusal *intercept.Error) {
+func (h *JudgedResults) Reviewed(ctx context.Context, result string) (reviewed ReviewedResult, known bool, refusal *intercept.Error) {
 	c := h.conversation
 	who := c.sessionIdentity()
 	if model, known := c.shared.Reviewed.Get(who.Key("results", who.Session, result), (*Replacement).size); known {
@@ -177,26 +177,26 @@ func (h *JudgedResults) Reviewed(ctx context.Context, result string) (one Review
 			h.remember(&record)
 		}
 		if record.Key == result {
-			one, known = record, true
+			reviewed, known = record, true
 		}
 	}
-	return one, known, refusal
+	return reviewed, known, refusal
 }
 
-func (h *JudgedResults) remember(one *ReviewedResult) {
+func (h *JudgedResults) remember(reviewed *ReviewedResult) {
 	who := h.conversation.sessionIdentity()
-	h.conversation.shared.Reviewed.Put(who.Key("results", who.Session, one.Key), one.Model, one.Model.size())
+	h.conversation.shared.Reviewed.Put(who.Key("results", who.Session, reviewed.Key), reviewed.Model, reviewed.Model.size())
 }
 
 // Review records that people are asked about a result, or what they have decided.
-func (h *JudgedResults) Review(ctx context.Context, one ReviewedResult) *intercept.Error {
-	text, err := json.Marshal(one)
+func (h *JudgedResults) Review(ctx context.Context, reviewed ReviewedResult) *intercept.Error {
+	text, err := json.Marshal(reviewed)
 	if err != nil {
 		return intercept.Refusal(err)
 	}
-	refusal := h.conversation.put(ctx, h.conversation.sessionIdentity().reviewedKey(), one.Key, text)
-	if refusal == nil && one.Decided {
-		h.remember(&one)
+	refusal := h.conversation.put(ctx, h.conversation.sessionIdentity().reviewedKey(), reviewed.Key, text)
+	if refusal == nil && reviewed.Decided {
+		h.remember(&reviewed)
 	}
 	return refusal
 }

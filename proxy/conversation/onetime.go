@@ -21,7 +21,7 @@ func (h *HiddenTurns) Consume(ctx context.Context) (remade bool, refusal *interc
 	if len(approvals) == 0 {
 		return false, nil
 	}
-	known := slices.Clip(h.records)
+	records := slices.Clip(h.records)
 	for _, approval := range approvals {
 		key := c.Identity().onceKey(approval.ID)
 		switch taken, err := c.shared.Store.TakeTurn(ctx, key, onceID, approval.Record); {
@@ -32,18 +32,18 @@ func (h *HiddenTurns) Consume(ctx context.Context) (remade bool, refusal *interc
 		case taken:
 			h.consumed = append(h.consumed, key)
 		default:
-			known = append(known, approval.Record)
+			records = append(records, approval.Record)
 		}
 	}
-	if len(known) == len(h.records) {
+	if len(records) == len(h.records) {
 		return false, nil
 	}
 	again, refusal := c.parse()
 	if refusal != nil {
 		return false, refusal
 	}
-	again.Splice(known)
-	c.Parsed, h.records = again, known
+	again.Splice(records)
+	c.Parsed, h.records = again, records
 	return true, nil
 }
 

@@ -91,11 +91,11 @@ func (h *HiddenTurns) parkedUpTo(settled intercept.Resolution) (parked, waiting 
 	for _, record := range settled.Hidden {
 		parked = append(parked, notice.ParkedRequests(record)...)
 	}
-	before := c.continues
+	continued := c.continues
 	if len(settled.Refers) > 0 && slices.Contains(c.Info().Refers, settled.Refers[0]) {
-		return append(parked, before.Parked...), before.Waiting
+		return append(parked, continued.Parked...), continued.Waiting
 	}
-	for _, id := range slices.Concat(before.Parked, before.Waiting) {
+	for _, id := range slices.Concat(continued.Parked, continued.Waiting) {
 		if slices.ContainsFunc(h.parked, func(r approvals.Request) bool { return r.ID == id && r.Status == approvals.StatusPending }) {
 			waiting = append(waiting, id)
 		}

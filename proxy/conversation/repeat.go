@@ -154,8 +154,8 @@ func (c *Conversation) ContinuesPast(earlier *Conversation) bool {
 		!slices.Equal(c.Info().Refers, earlier.Info().Refers) {
 		return false
 	}
-	now, before := c.history(), earlier.history()
-	return len(before) > 0 && len(now) > len(before) && slices.Equal(now[:len(before)], before)
+	items, earlierItems := c.history(), earlier.history()
+	return len(earlierItems) > 0 && len(items) > len(earlierItems) && slices.Equal(items[:len(earlierItems)], earlierItems)
 }
 
 // history returns a digest of each item of a request's history, nil if it cannot be

@@ -7,8 +7,8 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 )
 
-// ReleasedCalls are the released calls whose results are recorded. [results.Results]
-// implements it.
+// ReleasedCalls are the released calls whose results are recorded. The results of a
+// gate implement it.
 type ReleasedCalls interface {
 	// Any and AnyIn report whether a call, or one of a session, waits for its result.
 	Any() bool
@@ -42,14 +42,14 @@ func (h *Results) Read() {
 	}
 	received := c.Request.Began.UTC()
 	for _, r := range c.Parsed.Results() {
-		found, ok := released.Awaited(who.Principal, who.Session, r.CallID)
+		result, ok := released.Awaited(who.Principal, who.Session, r.CallID)
 		if !ok {
 			continue
 		}
-		found.Result.ReceivedAt, found.Result.Error = &received, r.Failed
-		found.Result.Preview, found.Result.Truncated = c.shared.recordable(r.Text, r.Truncated, approvals.MaxResultPreview)
-		h.unanswered = slices.DeleteFunc(h.unanswered, func(earlier approvals.RequestResult) bool { return earlier.Request == found.Request })
-		h.unanswered = append(h.unanswered, found)
+		result.Result.ReceivedAt, result.Result.Error = &received, r.Failed
+		result.Result.Preview, result.Result.Truncated = c.shared.recordable(r.Text, r.Truncated, approvals.MaxResultPreview)
+		h.unanswered = slices.DeleteFunc(h.unanswered, func(earlier approvals.RequestResult) bool { return earlier.Request == result.Request })
+		h.unanswered = append(h.unanswered, result)
 	}
 }
 

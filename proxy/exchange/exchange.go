@@ -112,8 +112,9 @@ func (x *Exchange) End() {
 	}
 }
 
-// Close ends the exchange wherever it is.
+// Close ends the exchange wherever it is, and stops keeping answers.
 func (x *Exchange) Close() {
+	x.Kept.Close()
 	x.End()
 	if x.Pending != nil {
 		x.cancel()

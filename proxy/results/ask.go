@@ -160,8 +160,8 @@ func (r *Results) Decide(ctx context.Context, requests []approvals.Request) *int
 			return refusal
 		}
 		call, known := r.Conversation.Judged.Call(asked.index)
-		for _, one := range append(asked.again, asked.judgedResult) {
-			r.follow(&one, model, call, known)
+		for _, result := range append(asked.again, asked.judgedResult) {
+			r.follow(&result, model, call, known)
 		}
 	}
 	return r.Settle(ctx)

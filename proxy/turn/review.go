@@ -79,17 +79,17 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 			}
 			continue
 		}
-		one, err := rules.Judge(ctx, from, c, denials.Notes())
+		judged, err := rules.Judge(ctx, from, c, denials.Notes())
 		if err != nil {
 			return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "the limits of the policy cannot be counted; try again", Err: err}
 		}
-		j := &judgedCall{call: c, verdict: one.Verdict, policy: one.Policy, again: one.DeniedBefore, charge: one.Charge}
+		j := &judgedCall{call: c, verdict: judged.Verdict, policy: judged.Policy, again: judged.DeniedBefore, charge: judged.Charge}
 		r.calls = append(r.calls, j)
 		r.engine.metrics.verdict(j.verdict.Said())
 		r.logShadowed(j)
 		switch {
 		case j.again:
-			j.rule(intercept.Deny, approvals.OutcomeDeniedByPerson, notice.DeniedAgain(c.Name, one.Note))
+			j.rule(intercept.Deny, approvals.OutcomeDeniedByPerson, notice.DeniedAgain(c.Name, judged.Note))
 		case j.verdict.Action == policy.Allow:
 			j.rule(intercept.Release, approvals.OutcomeAllowedByRule, "")
 			j.rewrite()
@@ -178,14 +178,18 @@ func (r *review) keepCharges() {
 	}
 }
 
-// release returns the charges that are not final. Those of a turn that may continue for
-// another connection stay: it is not charged again.
-func (r *review) release(continues bool) {
+// release returns the charges that are not final, and cancels the requests of a turn that a fault
+// has ended. The charges of a turn that may continue for another connection stay: it is not
+// charged again.
+func (r *review) release(ctx context.Context, continues bool) {
 	for _, j := range r.calls {
 		if continues {
 			j.charge.Keep()
 		}
 		j.charge.Return()
+	}
+	if r.hold != nil {
+		r.cancel(ctx, approvals.CancelFault)
 	}
 }
 

@@ -150,8 +150,8 @@ func (r *review) checkRequests(requests []approvals.Request) error {
 	}
 	for i, j := range r.asked {
 		q := &requests[i]
-		own := q.TurnID == r.conversation.Request.Turn && q.ToolCallID == j.call.ID
-		if (!own && !r.conversation.Hidden.HasParked(q.ID)) || q.ToolName != j.call.Name || !judge.SameArguments(q.Arguments, j.shown()) {
+		sameCall := q.TurnID == r.conversation.Request.Turn && q.ToolCallID == j.call.ID
+		if (!sameCall && !r.conversation.Hidden.HasParked(q.ID)) || q.ToolName != j.call.Name || !judge.SameArguments(q.Arguments, j.shown()) {
 			return fmt.Errorf("request %s is about another call", q.ID)
 		}
 	}
@@ -162,14 +162,14 @@ func (r *review) checkRequests(requests []approvals.Request) error {
 func (r *review) restore(s *Snapshot, hold *gate.Hold) {
 	r.requests, r.decided, r.hold = s.Requests, s.Decided, hold
 	rules, from := r.rules(), originOf(r.conversation)
-	for _, one := range s.Calls {
-		j := &judgedCall{call: one.Call, verdict: one.Verdict, policy: one.Policy, ruling: one.Ruling, outcome: one.Outcome, again: one.Again, request: one.Request}
+	for _, saved := range s.Calls {
+		j := &judgedCall{call: saved.Call, verdict: saved.Verdict, policy: saved.Policy, ruling: saved.Ruling, outcome: saved.Outcome, again: saved.Again, request: saved.Request}
 		// The text of a denial is not in the snapshot: rules have it.
 		if v := rules.Verdict(from, j.call); v.Rule == j.verdict.Rule {
 			j.verdict.Denial = v.Denial
 		}
 		r.calls = append(r.calls, j)
-		if one.Asked {
+		if saved.Asked {
 			r.asked = append(r.asked, j)
 		}
 	}

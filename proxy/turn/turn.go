@@ -176,16 +176,12 @@ func (t *Turn) Close() {
 	if t.output.agent.Started() { // else the agent will probably send the request again
 		t.conversation.Results.Record(nil)
 	}
+	t.exchange.Close()
 	if t.screening != nil {
 		t.screening.Detach()
 	}
 	t.results.Release(t.ctx)
-	t.review.release(t.stored.attachment != nil)
-	t.exchange.Close()
-	t.exchange.Kept.Close()
-	if t.review.hold != nil {
-		t.review.cancel(t.ctx, approvals.CancelFault)
-	}
+	t.review.release(t.ctx, t.stored.attachment != nil)
 	t.stored.release()
 	if t.leaveRun != nil {
 		t.leaveRun(t.review.outcome)
