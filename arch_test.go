@@ -120,6 +120,7 @@ var floors = [][]string{
 	{
 		"approvals/judge",
 		"approvals/policy/cases",
+		"internal/testing/storetest",
 		"internal/textview",
 		"proxy/hosted",
 		"proxy/trace",
