@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -29,11 +28,8 @@ func (s *Secrets) GetSecret(ctx context.Context, id string) ([]byte, uint64, err
 // fails with [approvals.ErrConflict].
 func (s *Secrets) CreateSecret(ctx context.Context, id string, sealed []byte) (revision uint64, err error) {
 	exists := false
-	err = s.bucket.Backend.Write(ctx, natskv.OpWrite, "record secret "+id, func(ctx context.Context) error {
-		revision, err = s.bucket.KV.Create(ctx, id, sealed)
-		if exists = errors.Is(err, jetstream.ErrKeyExists); exists {
-			return nil
-		}
+	err = s.bucket.Backend.Write(ctx, natskv.OpWrite, "record secret "+id, func(ctx context.Context) (err error) {
+		revision, exists, err = s.bucket.Create(ctx, id, sealed)
 		return err
 	})
 	if err == nil && exists {

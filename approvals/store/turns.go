@@ -48,10 +48,8 @@ func (s *Turns) PutTurn(ctx context.Context, session, id string, value []byte) e
 // exists, TakeTurn writes nothing and reports false.
 func (s *Turns) TakeTurn(ctx context.Context, session, id string, value []byte) (taken bool, err error) {
 	err = s.write(ctx, session, id, value, func(ctx context.Context, key string) error {
-		_, err := s.bucket.KV.Create(ctx, key, value)
-		if taken = err == nil; errors.Is(err, jetstream.ErrKeyExists) {
-			return nil
-		}
+		_, exists, err := s.bucket.Create(ctx, key, value)
+		taken = err == nil && !exists
 		return err
 	})
 	return taken, err

@@ -41,6 +41,16 @@ func (b Bucket) CompareAndSet(ctx context.Context, key string, value []byte, rev
 	return written, err
 }
 
+// Create writes the value of a key that has none, or whose value was deleted. It reports whether the
+// key exists: then it has written nothing, or another writer was faster.
+func (b Bucket) Create(ctx context.Context, key string, value []byte) (revision uint64, exists bool, err error) {
+	revision, err = b.KV.Create(ctx, key, value)
+	if errors.Is(err, jetstream.ErrKeyExists) || WrongSequence(err) { // the second from a cluster whose other write is in progress
+		return 0, true, nil
+	}
+	return revision, false, err
+}
+
 // update is a compare-and-set.
 type update struct {
 	bucket   Bucket
