@@ -1,4 +1,4 @@
-package gate_test
+package store_test
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/approvalstest"
 	"github.com/heldcall/heldcall/approvals/gate"
+	"github.com/heldcall/heldcall/approvals/store"
 )
 
 // The time from the call of Decide to the hold's Done with a number of pending holds, and
@@ -18,7 +19,7 @@ import (
 func BenchmarkDecideToWake(b *testing.B) {
 	for _, held := range []int{1, 2000} {
 		b.Run(fmt.Sprintf("held=%d", held), func(b *testing.B) {
-			g := approvalstest.RunGate(b, gate.Options{Store: approvalstest.OpenStore()})
+			g := approvalstest.RunGate(b, gate.Options{Store: open(b, store.Options{Dir: b.TempDir()}).ForGate()})
 			before := heap()
 			waiting := make([]*gate.Hold, held)
 			var all sync.WaitGroup
