@@ -110,7 +110,9 @@ func silent(c *app.Config) { c.Proxy.Keepalive = soon }
 func (w *world) start(c app.Config) {
 	w.t.Helper()
 	log := slog.New(slog.NewTextHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	o := app.Options{Config: c, Version: "test", Log: log, RevokePasskeys: w.revoked}.WithCanary(w.canary)
+	o := app.Options{Config: c, Version: "test", Log: log, RevokePasskeys: w.revoked}.WithCanary(w.canary).WithProxy(func(o *proxy.Options) {
+		o.FreeMemory = func() {} // each would collect the garbage of all tests that run
+	})
 	if w.inMemory {
 		w.t.Fatal("the state in memory ended with the stop: configure the world with embedded")
 	}
@@ -154,12 +156,20 @@ func (w *world) start(c app.Config) {
 	}
 }
 
+// polling is a wait for what another goroutine does, with pauses that become longer.
+type polling struct{ pause time.Duration }
+
+func (p *polling) sleep() {
+	p.pause = min(max(2*p.pause, 2*time.Millisecond), 50*time.Millisecond)
+	time.Sleep(p.pause)
+}
+
 func (w *world) url(path string) string { return "http://" + w.app.ProxyAddr() + path }
 
 // pending waits until n requests are pending and returns them, oldest first.
 func (w *world) pending(n int) []approvals.Request {
 	w.t.Helper()
-	deadline := time.Now().Add(soon)
+	deadline, poll := time.Now().Add(soon), polling{}
 	for {
 		page, err := w.console.Requests(w.t.Context(), approvals.Filter{Status: approvals.StatusPending})
 		if err == nil && len(page.Items) == n {
@@ -171,14 +181,14 @@ func (w *world) pending(n int) []approvals.Request {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("%d requests are pending, want %d (%v)", len(page.Items), n, err)
 		}
-		time.Sleep(5 * time.Millisecond)
+		poll.sleep()
 	}
 }
 
 // status waits until a request has a status and returns it.
 func (w *world) status(id string, want approvals.Status) approvals.Request {
 	w.t.Helper()
-	deadline := time.Now().Add(soon)
+	deadline, poll := time.Now().Add(soon), polling{}
 	for {
 		r, err := w.console.Request(w.t.Context(), id)
 		if err != nil {
@@ -190,7 +200,7 @@ func (w *world) status(id string, want approvals.Status) approvals.Request {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("request %s is %s, want %s", id, r.Status, want)
 		}
-		time.Sleep(5 * time.Millisecond)
+		poll.sleep()
 	}
 }
 

@@ -45,7 +45,8 @@ func (w *world) agent(id string, want approvals.AttachState) {
 
 func (w *world) until(what string, ok func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(soon); !ok(); time.Sleep(5 * time.Millisecond) {
+	var poll polling
+	for deadline := time.Now().Add(soon); !ok(); poll.sleep() {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("never: %s\n%s", what, w.log.String())
 		}

@@ -95,7 +95,8 @@ func (api *resultAPI) report(w *world, result, content string, header ...string)
 // result waits until the request of a released call has what done wants.
 func (w *world) result(id string, done func(*approvals.CallResult) bool) approvals.CallResult {
 	w.t.Helper()
-	for deadline := time.Now().Add(soon); ; time.Sleep(5 * time.Millisecond) {
+	var poll polling
+	for deadline := time.Now().Add(soon); ; poll.sleep() {
 		r, err := w.console.Request(w.t.Context(), id)
 		if err != nil {
 			w.t.Fatal(err)

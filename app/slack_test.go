@@ -77,7 +77,8 @@ func (w *slackWorld) restart() {
 
 func (w *slackWorld) until(what string, holds func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(soon); !holds(); time.Sleep(2 * time.Millisecond) {
+	var poll polling
+	for deadline := time.Now().Add(soon); !holds(); poll.sleep() {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("did not happen: %s; messages: %+v, private messages: %+v", what, w.slack.Messages(), w.slack.Ephemerals())
 		}

@@ -65,6 +65,9 @@ type Options struct {
 	Tracing    Tracing
 	Log        *slog.Logger          // nil: discards
 	Registerer prometheus.Registerer // nil: metrics are not exported
+	// FreeMemory is called after the start and after a burst of holds. Nil: it collects garbage and
+	// returns free memory to the system.
+	FreeMemory func()
 }
 
 // Upstream is one model API.

@@ -58,13 +58,16 @@ func New(o Options) (*Proxy, error) {
 	}
 	o.ShutdownGrace = cmp.Or(o.ShutdownGrace, defaultGrace)
 	o.AbortRest = cmp.Or(o.AbortRest, defaultAbortRest)
+	if o.FreeMemory == nil {
+		o.FreeMemory = freeMemory
+	}
 	p := &Proxy{
 		options:   o,
 		clients:   make(map[string]approvals.Principal, len(o.Clients)),
 		log:       o.Log,
 		metrics:   newMetrics(o.Registerer),
 		served:    make(chan error, 1),
-		reclaimer: memoryReclaimer{free: freeMemory},
+		reclaimer: memoryReclaimer{free: o.FreeMemory},
 		memory:    agentconn.NewBudget(cmp.Or(o.Memory, math.MaxInt64)),
 	}
 	if p.log == nil {
