@@ -105,12 +105,12 @@ func newJudge(c Config, configFile string, log *slog.Logger) (*judge.Judge, erro
 		if o.Principals != nil {
 			o.Principals = append(o.Principals, client.principal())
 		}
-		one, err := client.judged(&c, o.Own)
+		judged, err := client.judged(&c, o.Own)
 		if err != nil {
 			return nil, fmt.Errorf("proxy.clients[%d].workspace: %w", i, err)
 		}
-		if one.File != "" || one.Workspace != nil || one.Folder != "" {
-			o.Clients = append(o.Clients, one)
+		if judged.File != "" || judged.Workspace != nil || judged.Folder != "" {
+			o.Clients = append(o.Clients, judged)
 		}
 	}
 	return judge.New(o), nil

@@ -17,15 +17,15 @@ import (
 type proposals struct {
 	judge  *judge.Judge
 	events console.Audit
-	one    sync.Mutex // a list judges many calls: one at a time
+	turn   sync.Mutex // a list judges many calls: one at a time
 }
 
 func (p *parts) proposals() *proposals { return &proposals{judge: p.judge, events: p.store.events} }
 
 // list returns the rules that decisions suggest, for all policies.
 func (p *proposals) list(ctx context.Context, q approvals.ProposalQuery) (approvals.Proposals, error) {
-	p.one.Lock()
-	defer p.one.Unlock()
+	p.turn.Lock()
+	defer p.turn.Unlock()
 	var learners []*policylearn.Learner
 	for _, s := range p.judge.Sources() {
 		learners = append(learners, policylearn.New(s.Name(), q, func(who approvals.Principal) *policy.Policy { return p.judge.Judging(s, who) }))
@@ -40,9 +40,9 @@ func (p *proposals) list(ctx context.Context, q approvals.ProposalQuery) (approv
 	}
 	all := approvals.Proposals{Items: []approvals.Proposal{}, LeftOut: []approvals.LeftOut{}}
 	for _, l := range learners {
-		one := l.Proposals()
-		all.Of += one.Of
-		all.Items, all.LeftOut = append(all.Items, one.Items...), append(all.LeftOut, one.LeftOut...)
+		learned := l.Proposals()
+		all.Of += learned.Of
+		all.Items, all.LeftOut = append(all.Items, learned.Items...), append(all.LeftOut, learned.LeftOut...)
 	}
 	slices.SortStableFunc(all.Items, func(a, b approvals.Proposal) int { return cmp.Compare(b.Fewer, a.Fewer) })
 	return all, nil
