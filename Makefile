@@ -117,7 +117,7 @@ load: ## two thousand calls held at once, a thousand requests to a Slack that li
 	$(GO) test ./approvals/gate -run TestPromise7_NothingHangs_ManyHolds -count=1 -v -timeout $(PATIENCE) -args -many=2000
 	$(GO) test ./notify/slack -run TestManyReachARateLimitedSlack -count=1 -v -timeout $(PATIENCE) -args -many=1000
 	$(GO) test ./app -run TestListsOfLargeRequestsHavePreviews -count=1 -v -timeout $(PATIENCE) -args -large=10
-	$(GO) test ./approvals/heldturns -run TestManyTurnsAtTheStart -count=1 -v -timeout $(PATIENCE) -args -turns=10000
+	$(GO) test ./approvals/store -run TestManyTurnsAtTheStart -count=1 -v -timeout $(PATIENCE) -args -turns=10000
 	$(GO) test ./app -run TestPromise12_AskedOnce -count=1 -v -timeout $(PATIENCE) -args -every-step
 
 faults: ## replicas, NATS nodes and disks that fail while agents wait; HELDCALL_SEEDS=1000 PATIENCE=5h: more than 40 seeds, HELDCALL_SEEDS=13-24: these, HELDCALL_SEED=N or N,M: these again; needs root
