@@ -72,10 +72,10 @@ func TestTrustWindowEnds(t *testing.T) {
 	w := build(t, askInWorkspace, writes, twoClients)
 	run := []string{"X-Heldcall-Session", "s", "X-Heldcall-Run", "r1"}
 	answer := w.turn("ann-key", run...)
-	w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionApprove, Window: "1ms"})
+	w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionApprove, Window: "2s"}) // a shorter one may have ended before it is granted
 	<-answer
-	w.asks("ann-key", run...)
 	w.grants(0)
+	w.asks("ann-key", run...)
 	for deadline := time.Now().Add(soon); ; time.Sleep(20 * time.Millisecond) {
 		if closed := w.eventsOf(approvals.EventWindowClosed); len(closed) == 1 && closed[0].ReviewerID == approvals.ReviewerTimeout {
 			return
