@@ -184,17 +184,13 @@ func (x *index) attach(a *Attachment) {
 	t.local, t.leftBy = a, nil
 }
 
-// leave marks that the agent of an attachment has left. It reports false if the attachment
-// has lost the turn.
-func (x *index) leave(a *Attachment, at time.Time) bool {
+// leave marks that the agent of an attachment has left, unless the attachment has lost the turn.
+func (x *index) leave(a *Attachment, at time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	t := x.turns[a.turn]
-	if t == nil || t.local != a {
-		return false
+	if t := x.turns[a.turn]; t != nil && t.local == a {
+		t.local, t.left, t.leftBy = nil, at, append(t.leftBy, a.id)
 	}
-	t.local, t.left, t.leftBy = nil, at, append(t.leftBy, a.id)
-	return true
 }
 
 // failed marks that an attachment does not wait for a turn although its state may be written.

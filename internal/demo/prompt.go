@@ -208,7 +208,8 @@ func (p *prompt) take(ctx context.Context, event approvals.Event, held *approval
 		if request.Status.Final() {
 			return held, nil
 		}
-		return &request, p.show(&request)
+		p.show(&request)
+		return &request, nil
 	case approvals.EventApprovalDecision:
 		p.afar = p.afar || event.RequestID != p.typed
 		text := fmt.Sprintf("%s by %s over %s", event.Action, event.ReviewerID, event.Channel)
@@ -233,11 +234,10 @@ func (p *prompt) take(ctx context.Context, event approvals.Event, held *approval
 }
 
 // show prints the call that is held and how to answer.
-func (p *prompt) show(request *approvals.Request) error {
+func (p *prompt) show(request *approvals.Request) {
 	p.t.Tell(Line{Who: Heading, Text: "heldcall holds a call: the agent has not seen it"})
 	p.t.say("%s", textview.Request(request, time.Now()))
 	p.t.say(answers+"> ", request.ID, p.stage.Console, p.stage.NATS, p.self)
-	return nil
 }
 
 // answer takes the decision of a line of input, and reports whether the request is

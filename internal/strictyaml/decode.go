@@ -69,13 +69,10 @@ func (r *Reader) decodeList(node *yaml.Node, key string, target reflect.Value) {
 }
 
 func (r *Reader) decodeScalar(node *yaml.Node, key string, target reflect.Value, options reflect.StructTag) {
-	text := node.Value
-	if r.Expand != nil {
-		var err error
-		if text, err = r.Expand(text); err != nil {
-			r.Problem(key, "%s", err)
-			return
-		}
+	text, err := r.expanded(node.Value)
+	if err != nil {
+		r.Problem(key, "%s", err)
+		return
 	}
 	quoted := node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0
 	switch target.Interface().(type) {
@@ -108,6 +105,14 @@ func (r *Reader) decodeScalar(node *yaml.Node, key string, target reflect.Value,
 			r.Problem(key, "%q is not known; write %s", text, Either(allowed))
 		}
 	}
+}
+
+// expanded returns a text with its references resolved.
+func (r *Reader) expanded(text string) (string, error) {
+	if r.Expand == nil {
+		return text, nil
+	}
+	return r.Expand(text)
 }
 
 // Either lists values as in "auto, comment or off".

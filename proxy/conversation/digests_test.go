@@ -102,8 +102,11 @@ func TestDigestsByPrefix(t *testing.T) {
 	d := NewDigests()
 	content := []byte(`[{"text":"<note>` + strings.Repeat("x", longContent) + `"}]`)
 	texts := []intercept.UserText{
-		{Content: content}, {Prefix: "a", Content: content}, {Prefix: "b", Content: content},
-		{Content: content, Reminder: "<note>"}, {Prefix: strings.Repeat("p", longContent+1), Content: content},
+		{Content: content},
+		{Prefix: "a", Content: content},
+		{Prefix: "b", Content: content},
+		{Content: content, Reminder: "<note>"},
+		{Prefix: strings.Repeat("p", longContent+1), Content: content},
 	}
 	seen := map[string]int{}
 	for i, text := range texts {

@@ -18,6 +18,7 @@ import (
 // Form is how a value is met.
 type Form int
 
+// The forms of values.
 const (
 	Written  Form = iota // by heldcall: fields that are always there are required
 	Read                 // by heldcall: nothing is required by its form alone

@@ -243,7 +243,8 @@ func follow(t *testing.T, s *Store, channel string, take func(approvals.Event, a
 			Done()
 			Working()
 			Return()
-		}) {
+		},
+		) {
 			take(e, m)
 		})
 	})
