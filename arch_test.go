@@ -30,7 +30,6 @@ var floors = [][]string{
 		"internal/completion",
 		"internal/filelock",
 		"internal/humanize",
-		"internal/memory",
 		"internal/recent",
 		"internal/sanitize",
 		"internal/strictyaml",

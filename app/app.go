@@ -14,7 +14,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
-	"github.com/heldcall/heldcall/internal/memory"
 	"github.com/heldcall/heldcall/internal/telemetry"
 	"github.com/heldcall/heldcall/proxy"
 )
@@ -100,7 +99,7 @@ func (a *App) Attach(ctx context.Context, agent Agent) (*Attached, error) {
 	o := p.proxyOptions(who, agent.ID)
 	host, _, _ := net.SplitHostPort(o.Listen)
 	o.Listen, o.Registerer, o.Log = net.JoinHostPort(host, "0"), attached.registry, o.Log.With("agent", agent.Name)
-	o.Memory = cmp.Or(int64(p.options.Config.Proxy.Memory), max(memory.Available()/attachedShare, int64(o.MaxBody)))
+	o.Memory = cmp.Or(int64(p.options.Config.Proxy.Memory), max(availableMemory()/attachedShare, int64(o.MaxBody)))
 	o.Upstreams = proxied(agent.Upstreams)
 	if attached.proxy, err = proxy.New(o); err == nil {
 		err = attached.start(ctx, a.options.canary)

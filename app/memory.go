@@ -1,5 +1,4 @@
-// Package memory hides where Linux says how much memory this process may use.
-package memory
+package app
 
 import (
 	"bufio"
@@ -12,9 +11,9 @@ import (
 // unknownMemory is taken for the machine's memory where it is not known.
 const unknownMemory = 4 << 30
 
-// Available is how many bytes of memory heldcall may use: the limit of its
+// availableMemory is how many bytes of memory heldcall may use: the limit of its
 // control group (version 2 or 1) or the memory of the machine, the lesser.
-func Available() int64 {
+func availableMemory() int64 {
 	if runtime.GOOS != "linux" {
 		return unknownMemory
 	}

@@ -1,4 +1,4 @@
-package memory
+package app
 
 import (
 	"os"
@@ -25,7 +25,7 @@ func TestMemoryLimits(t *testing.T) {
 	if _, ok := totalMemory(file("MemFree: 1 kB\n")); ok {
 		t.Error("totalMemory found a total where there is none")
 	}
-	if Available() <= 0 {
-		t.Error("Available is not positive")
+	if availableMemory() <= 0 {
+		t.Error("availableMemory is not positive")
 	}
 }
