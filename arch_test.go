@@ -125,7 +125,6 @@ var floors = [][]string{
 		"proxy/trace",
 	},
 	{
-		"internal/policyreplay",
 		"proxy/exchange",
 		"proxy/results",
 	},

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/internal/policyreplay"
+	"github.com/heldcall/heldcall/internal/policylearn"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 	"github.com/heldcall/heldcall/internal/textview"
 )
@@ -60,7 +60,7 @@ func (c *policyReplayCommand) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	r := policyreplay.New(rules)
+	r := policylearn.NewReplay(rules)
 	if err := c.each(ctx, s, r.Take); err != nil {
 		return err
 	}

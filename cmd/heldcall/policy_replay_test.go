@@ -16,7 +16,7 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/console/client"
-	"github.com/heldcall/heldcall/internal/policyreplay"
+	"github.com/heldcall/heldcall/internal/policylearn"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 )
 
@@ -59,7 +59,7 @@ func TestPolicyReplay(t *testing.T) {
 		t.Errorf("by the policy of then: %s", got)
 	}
 	const changed = "default: ask\ntools:\n  bash: {resource: command, as: shell}\nrules:\n  - allow: ['bash(ls *)']\n    limit: {per_turn: 1, then: deny}\n  - allow: ['bash(rm *)', 'bash(git push *)']\n"
-	want := []policyreplay.Change{
+	want := []policylearn.Change{
 		{Was: "allow", Now: "ask", Calls: 1, Tool: "read", Preview: `{"path":"x"}`, WasRule: "policy.yaml:4", Rule: "default", Reason: "No rule matches this call; the policy's default is to ask."},
 		{Was: "ask", Now: "allow", Calls: 1, Tool: "bash", Preview: "git push origin", WasRule: "policy.yaml:8", Rule: "new.yaml:7", Reason: "A policy rule allows bash(git push *)."},
 		{Was: "allow", Now: "deny", Calls: 1, Tool: "bash", Preview: "ls a", WasRule: "policy.yaml:4", Rule: "new.yaml:5", Reason: "The policy's limit of 1 call a turn for bash(ls *) is reached."},
@@ -67,13 +67,13 @@ func TestPolicyReplay(t *testing.T) {
 	}
 	var got struct {
 		Judged, Same, Changed, Skipped int
-		Changes                        []policyreplay.Change
+		Changes                        []policylearn.Change
 	}
 	if err := json.Unmarshal([]byte(replays(changed, exitFailed, "-o", "json")), &got); err != nil {
 		t.Fatal(err)
 	}
-	byTool := func(all []policyreplay.Change) map[policyreplay.Change]bool {
-		set := map[policyreplay.Change]bool{}
+	byTool := func(all []policylearn.Change) map[policylearn.Change]bool {
+		set := map[policylearn.Change]bool{}
 		for _, item := range all {
 			set[item] = true
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/internal/policyreplay"
 )
 
 // findAffected notes which open calls candidates concern: the verdicts on all others stay.
@@ -103,21 +102,21 @@ func passing(calls []*asked, all []*candidate) int {
 }
 
 // replay judges calls with rules for candidates, and returns which would have passed.
-func replay(calls []*asked, all []*candidate) []*policyreplay.Change {
-	replays := map[*policy.Policy]*policyreplay.Replay{}
-	var order []*policyreplay.Replay
+func replay(calls []*asked, all []*candidate) []*Change {
+	replays := map[*policy.Policy]*Replay{}
+	var order []*Replay
 	for _, request := range calls {
 		r := replays[request.policy]
 		if r == nil {
-			r = policyreplay.New(request.policy)
+			r = NewReplay(request.policy)
 			replays[request.policy] = r
 			order = append(order, r)
 		}
-		r.TakeBy(&request.event, func(judge.Origin, intercept.Call) policy.Verdict { return request.verdictWith(all) })
+		r.takeBy(&request.event, func(judge.Origin, intercept.Call) policy.Verdict { return request.verdictWith(all) })
 	}
-	var passed []*policyreplay.Change
+	var passed []*Change
 	for _, r := range order {
-		passed = append(passed, slices.DeleteFunc(r.Changes, func(c *policyreplay.Change) bool { return c.Now != policy.Allow })...)
+		passed = append(passed, slices.DeleteFunc(r.Changes, func(c *Change) bool { return c.Now != policy.Allow })...)
 	}
 	return passed
 }

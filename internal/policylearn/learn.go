@@ -1,8 +1,9 @@
-// Package policylearn proposes rules for a policy from the decisions of people.
+// Package policylearn proposes rules for a policy from the decisions of people, and judges recorded
+// calls by another policy: for the console and for commands.
 //
 // A [Learner] reads the audit log. The candidates are the patterns that the policy suggests for calls
-// that were approved; propose.go has the reasons against them, effect.go their effect, and insert.go
-// writes them into the file of the policy.
+// that were approved; propose.go has the reasons against them, effect.go their effect, by a [Replay] of the calls, and
+// insert.go writes them into the file of the policy.
 package policylearn
 
 import (

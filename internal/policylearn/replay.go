@@ -1,5 +1,4 @@
-// Package policyreplay judges recorded calls by another policy.
-package policyreplay
+package policylearn
 
 import (
 	"context"
@@ -43,16 +42,16 @@ type Change struct {
 	Reason  string        `json:"reason"`
 }
 
-// New returns a replay by a policy.
-func New(rules *policy.Policy) *Replay {
+// NewReplay returns a replay by a policy.
+func NewReplay(rules *policy.Policy) *Replay {
 	return &Replay{rules: judge.NewRules(rules), Changes: []*Change{}, known: map[Change]*Change{}}
 }
 
 // Take judges the call of an event, if it has one.
-func (r *Replay) Take(e *approvals.Event) { r.TakeBy(e, r.rules.Verdict) }
+func (r *Replay) Take(e *approvals.Event) { r.takeBy(e, r.rules.Verdict) }
 
-// TakeBy is Take with the verdict, before limits, from a function.
-func (r *Replay) TakeBy(e *approvals.Event, verdict func(judge.Origin, intercept.Call) policy.Verdict) {
+// takeBy is Take with the verdict, before limits, from a function.
+func (r *Replay) takeBy(e *approvals.Event, verdict func(judge.Origin, intercept.Call) policy.Verdict) {
 	from, call, was, ok := judge.Recorded(e)
 	if !ok {
 		return
