@@ -88,7 +88,6 @@ var floors = [][]string{
 		"approvals/secrets",
 		"approvals/store/embedded",
 		"approvals/store/eventlog",
-		"cmd/heldcall/internal/auditreport",
 		"console/watch",
 		"intercept/intercepttest",
 		"intercept/wrapped",

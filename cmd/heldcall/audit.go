@@ -12,8 +12,6 @@ import (
 	"github.com/heldcall/heldcall/app"
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
-	"github.com/heldcall/heldcall/cmd/heldcall/internal/auditreport"
-	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/internal/sanitize"
 	"github.com/heldcall/heldcall/internal/strictyaml"
 	"github.com/heldcall/heldcall/internal/textview"
@@ -34,8 +32,36 @@ type auditSource struct {
 	File string `placeholder:"FILE" help:"Exported log, in place of a running heldcall."`
 }
 
+// entries yields the entries after a sequence (0: all) that are not before a time (zero: all).
+// If the file cannot be opened, the error is an [*os.PathError].
 func (a auditSource) entries(ctx context.Context, s *streams, after uint64, since time.Time) iter.Seq2[audit.Entry, error] {
-	return auditreport.Source{File: a.File, Dial: func() (*client.Client, error) { return a.dial(ctx, s) }}.Entries(ctx, after, since)
+	return func(yield func(audit.Entry, error) bool) {
+		if a.File != "" {
+			a.readFile(after, since, yield)
+			return
+		}
+		console, err := a.dial(ctx, s)
+		if err != nil {
+			yield(audit.Entry{}, err)
+			return
+		}
+		console.AuditEntries(ctx, after, since)(yield)
+	}
+}
+
+func (a auditSource) readFile(after uint64, since time.Time, yield func(audit.Entry, error) bool) {
+	file, err := os.Open(a.File)
+	if err != nil {
+		yield(audit.Entry{}, err)
+		return
+	}
+	defer file.Close()
+	for entry, err := range audit.ReadExport(file) {
+		old := err == nil && (entry.Seq <= after || entry.Event.Time.Before(since))
+		if !old && !yield(entry, err) {
+			return
+		}
+	}
 }
 
 type auditListCommand struct {
@@ -57,7 +83,7 @@ func (c *auditListCommand) Run(ctx context.Context, s *streams) error {
 		}
 		since = time.Now().Add(-age)
 	}
-	last, more, err := auditreport.Last(c.entries(ctx, s, 0, since), c.Limit, func(e *approvals.Event) bool {
+	last, more, err := lastEvents(c.entries(ctx, s, 0, since), c.Limit, func(e *approvals.Event) bool {
 		return (c.Type == "" || string(e.Type) == c.Type) && (c.RunID == "" || e.RunID == c.RunID)
 	})
 	switch {
@@ -66,7 +92,7 @@ func (c *auditListCommand) Run(ctx context.Context, s *streams) error {
 	case c.json():
 		return textview.JSON(s.out, last)
 	}
-	return auditreport.Table(s.out, last, more)
+	return writeEvents(s.out, last, more)
 }
 
 // misnamed makes the error of a file that cannot be opened one of usage.
@@ -115,11 +141,11 @@ func (c *auditVerifyCommand) Help() string {
 
 // Run verifies the log.
 func (c *auditVerifyCommand) Run(ctx context.Context, s *streams) error {
-	against, err := auditreport.Checkpoints(c.Against)
+	against, err := readCheckpoints(c.Against)
 	if err != nil {
 		return usagef("--against: %w", err)
 	}
-	return misnamed(auditreport.Verify(s.out, c.entries(ctx, s, 0, time.Time{}), audit.Verifier{Keys: c.Keys, Against: against}))
+	return misnamed(writeVerification(s.out, c.entries(ctx, s, 0, time.Time{}), audit.Verifier{Keys: c.Keys, Against: against}))
 }
 
 type auditExportCommand struct {
@@ -132,9 +158,9 @@ type auditExportCommand struct {
 func (c *auditExportCommand) Run(ctx context.Context, s *streams) error {
 	entries := c.entries(ctx, s, 0, time.Time{})
 	if c.To == "-" {
-		return misnamed(auditreport.Export(s.out, entries, c.Checkpoints))
+		return misnamed(export(s.out, entries, c.Checkpoints))
 	}
-	return misnamed(auditreport.ExportTo(c.To, entries, c.Checkpoints))
+	return misnamed(exportTo(c.To, entries, c.Checkpoints))
 }
 
 type auditReplayCommand struct {
@@ -144,7 +170,7 @@ type auditReplayCommand struct {
 
 // Run prints the entries of a run in order, one a line.
 func (c *auditReplayCommand) Run(ctx context.Context, s *streams) error {
-	return misnamed(auditreport.Replay(s.out, c.entries(ctx, s, 0, time.Time{}), c.RunID))
+	return misnamed(writeRun(s.out, c.entries(ctx, s, 0, time.Time{}), c.RunID))
 }
 
 type auditKeyCommand struct {

@@ -1,10 +1,7 @@
-// Package auditreport prints the audit log for people: its last entries, the story of a run,
-// the result of a verification. It reads the log of a running heldcall or an exported one.
-package auditreport
+package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,51 +14,12 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
-	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/internal/sanitize"
 )
 
-// Source is where a log is read.
-type Source struct {
-	File string // an exported log; "": the log of a running heldcall
-	Dial func() (*client.Client, error)
-}
-
-// Entries yields the entries after a sequence (0: all) that are not before a time (zero: all).
-// If the file cannot be opened, the error is an [*os.PathError].
-func (s Source) Entries(ctx context.Context, after uint64, since time.Time) iter.Seq2[audit.Entry, error] {
-	return func(yield func(audit.Entry, error) bool) {
-		if s.File != "" {
-			s.fromFile(after, since, yield)
-			return
-		}
-		console, err := s.Dial()
-		if err != nil {
-			yield(audit.Entry{}, err)
-			return
-		}
-		console.AuditEntries(ctx, after, since)(yield)
-	}
-}
-
-func (s Source) fromFile(after uint64, since time.Time, yield func(audit.Entry, error) bool) {
-	file, err := os.Open(s.File)
-	if err != nil {
-		yield(audit.Entry{}, err)
-		return
-	}
-	defer file.Close()
-	for entry, err := range audit.ReadExport(file) {
-		old := err == nil && (entry.Seq <= after || entry.Event.Time.Before(since))
-		if !old && !yield(entry, err) {
-			return
-		}
-	}
-}
-
-// Last returns the last events that wanted selects, at most limit, oldest first, and whether
+// lastEvents returns the last events that wanted selects, at most limit, oldest first, and whether
 // there are more before them.
-func Last(entries iter.Seq2[audit.Entry, error], limit int, wanted func(*approvals.Event) bool) (last []approvals.Event, more bool, err error) {
+func lastEvents(entries iter.Seq2[audit.Entry, error], limit int, wanted func(*approvals.Event) bool) (last []approvals.Event, more bool, err error) {
 	last = []approvals.Event{}
 	for entry, err := range entries {
 		if err != nil {
@@ -77,8 +35,8 @@ func Last(entries iter.Seq2[audit.Entry, error], limit int, wanted func(*approva
 	return last, more, nil
 }
 
-// Table writes events as a table. more reports that there are more before them.
-func Table(w io.Writer, events []approvals.Event, more bool) error {
+// writeEvents writes events as a table. more reports that there are more before them.
+func writeEvents(w io.Writer, events []approvals.Event, more bool) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SEQ\tTIME\tTYPE\tTOOL\tBY\tRUN\tRULE")
 	for i := range events {
@@ -93,17 +51,17 @@ func Table(w io.Writer, events []approvals.Event, more bool) error {
 	return err
 }
 
-// ExportTo writes entries to a file that only its owner can read: see [Export].
-func ExportTo(name string, entries iter.Seq2[audit.Entry, error], checkpoints bool) error {
+// exportTo writes entries to a file that only its owner can read: see [export].
+func exportTo(name string, entries iter.Seq2[audit.Entry, error], checkpoints bool) error {
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	return errors.Join(Export(file, entries, checkpoints), file.Close())
+	return errors.Join(export(file, entries, checkpoints), file.Close())
 }
 
-// Export writes entries byte for byte, one a line; with checkpoints only those.
-func Export(w io.Writer, entries iter.Seq2[audit.Entry, error], checkpoints bool) error {
+// export writes entries byte for byte, one a line; with checkpoints only those.
+func export(w io.Writer, entries iter.Seq2[audit.Entry, error], checkpoints bool) error {
 	out := bufio.NewWriter(w)
 	for entry, err := range entries {
 		if err != nil {
@@ -119,8 +77,8 @@ func Export(w io.Writer, entries iter.Seq2[audit.Entry, error], checkpoints bool
 	return out.Flush()
 }
 
-// Checkpoints returns the checkpoints in files.
-func Checkpoints(files []string) ([]approvals.Checkpoint, error) {
+// readCheckpoints returns the checkpoints in files.
+func readCheckpoints(files []string) ([]approvals.Checkpoint, error) {
 	var all []approvals.Checkpoint
 	for _, name := range files {
 		file, err := os.Open(name)
@@ -137,8 +95,8 @@ func Checkpoints(files []string) ([]approvals.Checkpoint, error) {
 	return all, nil
 }
 
-// Verify verifies a log, and writes the result.
-func Verify(w io.Writer, entries iter.Seq2[audit.Entry, error], v audit.Verifier) error {
+// writeVerification verifies a log, and writes the result.
+func writeVerification(w io.Writer, entries iter.Seq2[audit.Entry, error], v audit.Verifier) error {
 	r, err := v.Verify(entries)
 	if err != nil {
 		return err
@@ -171,8 +129,8 @@ func Verify(w io.Writer, entries iter.Seq2[audit.Entry, error], v audit.Verifier
 	return out.Flush()
 }
 
-// Replay writes the events of a run, one a line. It fails if there is none.
-func Replay(w io.Writer, entries iter.Seq2[audit.Entry, error], run string) error {
+// writeRun writes the events of a run, one a line. It fails if there is none.
+func writeRun(w io.Writer, entries iter.Seq2[audit.Entry, error], run string) error {
 	written := false
 	for entry, err := range entries {
 		if err != nil {
@@ -182,7 +140,7 @@ func Replay(w io.Writer, entries iter.Seq2[audit.Entry, error], run string) erro
 			continue
 		}
 		written = true
-		if _, err := fmt.Fprintln(w, line(&entry.Event)); err != nil {
+		if _, err := fmt.Fprintln(w, eventLine(&entry.Event)); err != nil {
 			return err
 		}
 	}
@@ -192,8 +150,8 @@ func Replay(w io.Writer, entries iter.Seq2[audit.Entry, error], run string) erro
 	return nil
 }
 
-// happened describes types of event. The name of another type is its description.
-var happened = map[approvals.EventType]string{
+// eventDescriptions describes types of event. The name of another type is its description.
+var eventDescriptions = map[approvals.EventType]string{
 	approvals.EventApprovalRequired:  "people are asked",
 	approvals.EventApprovalEscalated: "more groups are asked",
 	approvals.EventApprovalExpired:   "no decision in time",
@@ -208,9 +166,9 @@ var happened = map[approvals.EventType]string{
 	approvals.EventRunAborted:        "the run is ended",
 }
 
-// line returns an event as one line.
-func line(e *approvals.Event) string {
-	what, ok := happened[e.Type]
+// eventLine returns an event as one line.
+func eventLine(e *approvals.Event) string {
+	what, ok := eventDescriptions[e.Type]
 	if !ok {
 		what = strings.ReplaceAll(string(e.Type), "_", " ")
 	}
