@@ -21,7 +21,6 @@ const module = "github.com/heldcall/heldcall"
 var floors = [][]string{
 	{
 		"approvals",
-		"approvals/policy/detect",
 		"approvals/policy/shell/quoting",
 		"approvals/toolschema",
 		"console/openapi",

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy/detect"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
@@ -131,13 +130,13 @@ func matching(list []*rule.Pattern, c *resource.ParsedCall, texts []string) []*r
 }
 
 // contains reports whether one of some detectors finds something in the texts.
-func contains(detectors []*detect.Detector, texts []string) bool {
-	return len(detectors) == 0 || slices.ContainsFunc(detectors, func(d *detect.Detector) bool { return len(d.FindIn(texts)) > 0 })
+func contains(detectors []*rule.Detector, texts []string) bool {
+	return len(detectors) == 0 || slices.ContainsFunc(detectors, func(d *rule.Detector) bool { return len(d.FindIn(texts)) > 0 })
 }
 
 // redact replaces what the rules of patterns find.
 func (v *ResultVerdict) redact(by []*rule.Pattern, texts []string) {
-	var spans []detect.Span
+	var spans []rule.Span
 	var places []string
 	for i, p := range by {
 		if slices.ContainsFunc(by[:i], func(earlier *rule.Pattern) bool { return earlier.Rule == p.Rule }) {
@@ -153,5 +152,5 @@ func (v *ResultVerdict) redact(by []*rule.Pattern, texts []string) {
 		return
 	}
 	v.Rule, v.Reason = strings.Join(places, ", "), cmp.Or(v.Reason, "A policy rule redacts parts of such results.")
-	v.Redacted = detect.Redact(texts, spans)
+	v.Redacted = rule.Redact(texts, spans)
 }

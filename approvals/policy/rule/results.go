@@ -5,7 +5,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/heldcall/heldcall/approvals/policy/detect"
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/internal/strictyaml"
@@ -75,13 +74,13 @@ func (r *reader) readResult(n *yaml.Node, path string, in *Set, to *lists) {
 }
 
 // readDetectors reads the regular expressions and the names of detectors of a rule.
-func (r *reader) readDetectors(n *yaml.Node, path string) (detectors []*detect.Detector) {
+func (r *reader) readDetectors(n *yaml.Node, path string) (detectors []*Detector) {
 	r.List(n, path, "regular expressions", func(item *yaml.Node, path string) {
 		text, ok := r.Text(item, path)
 		if !ok {
 			return
 		}
-		d, err := detect.New(text)
+		d, err := newDetector(text)
 		if err != nil {
 			r.Fail(item, path, "%s", err)
 			return

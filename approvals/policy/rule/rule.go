@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/policy/detect"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
 )
@@ -16,18 +15,18 @@ import (
 type Rule struct {
 	Settings
 	Reason           string
-	MatchesArguments bool               // its patterns are compared with all the arguments
-	Within           bool               // it allows only calls whose paths are all inside the workspace
-	Scratch          bool               // or in the folder for temporary files
-	Does             []programs.Class   // it allows only commands of these classes; nil: of any
-	When             *Condition         // nil: always
-	Limit            *Limit             // nil: any number of calls
-	Edits            []Edit             // of a rewrite
-	Title            *Message           // of a question
-	Denial           *Message           // to the model, of a denial
-	Notice           *Message           // to the user, of a call that is parked
-	Contains         []*detect.Detector // of a rule about results: what it is about; none: whole results
-	Grant            *Granted           // nil of a rule of the policy
+	MatchesArguments bool             // its patterns are compared with all the arguments
+	Within           bool             // it allows only calls whose paths are all inside the workspace
+	Scratch          bool             // or in the folder for temporary files
+	Does             []programs.Class // it allows only commands of these classes; nil: of any
+	When             *Condition       // nil: always
+	Limit            *Limit           // nil: any number of calls
+	Edits            []Edit           // of a rewrite
+	Title            *Message         // of a question
+	Denial           *Message         // to the model, of a denial
+	Notice           *Message         // to the user, of a call that is parked
+	Contains         []*Detector      // of a rule about results: what it is about; none: whole results
+	Grant            *Granted         // nil of a rule of the policy
 
 	Kinds []resource.Kind // of the resources of the tools that the rule is about; nil: any
 	Names *regexp.Regexp  // finds the names that a call must contain; nil: none

@@ -2,7 +2,8 @@
 //
 // [Parse] reads a file, in load.go and load_rules.go, and returns a [Set]: the [Rule] items
 // by their [Pattern], in one [Index] for each list. A pattern is compared with a parsed
-// call in compare.go. [Condition] and [Message] are the expressions and templates of rules.
+// call in compare.go. [Condition] and [Message] are the expressions and templates of rules, a
+// [Detector] finds what rules about results are about.
 // Which of several rules decides is the subject of package policy.
 package rule
 

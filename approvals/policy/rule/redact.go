@@ -1,37 +1,10 @@
-package detect
+package rule
 
 import (
 	"cmp"
 	"slices"
 	"strings"
 )
-
-// FindIn finds parts of several texts, with their places in the joined text: parts may
-// continue from one text into the next, and begin or end with one. A part that only counts as one
-// between other letters than those of the texts beside it is found in one text or in two.
-func (d *Detector) FindIn(texts []string) []Span {
-	found := d.Find(strings.Join(texts, ""))
-	if len(texts) == 1 {
-		return found
-	}
-	at := 0
-	for i, text := range texts {
-		found = append(found, moved(d.Find(text), at)...)
-		if i+1 < len(texts) && len(texts) > 2 {
-			found = append(found, moved(d.Find(text+texts[i+1]), at)...)
-		}
-		at += len(text)
-	}
-	return found
-}
-
-// moved returns parts whose places begin further on.
-func moved(parts []Span, by int) []Span {
-	for i := range parts {
-		parts[i].Start, parts[i].End = parts[i].Start+by, parts[i].End+by
-	}
-	return parts
-}
 
 // disjoint joins the parts that overlap, in the order of their places.
 func disjoint(found []Span) []Span {

@@ -1,18 +1,19 @@
-package detect
+package rule
 
 import (
+	"regexp"
 	"sync"
 )
 
-// secrets finds credentials whose form their issuer has made recognizable. Guesses by entropy
+// credentials are the forms of credentials that their issuers have made recognizable. Guesses by entropy
 // or by the names of variables are left out: a result that is changed without need misleads
 // the model.
 //
 // The patterns are those of gitleaks v8.30.1 (config/gitleaks.toml, MIT licence), by the id
 // in kind or several of one issuer together, without the delimiters after the token, which are given there for files of source
 // code. The others have their source beside them. gitleaks as a library would add 66 modules.
-var secrets = sync.OnceValue(func() []rule {
-	return []rule{
+var credentials = sync.OnceValue(func() []form {
+	return []form{
 		token("1password-service-account-token", `ops_eyJ[a-zA-Z0-9+/]{250,}={0,3}`, "ops_eyJ"),
 		token("age-secret-key", `AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}`, "AGE-SECRET-KEY-1"),
 		token("anthropic-api-key", `\bsk-ant-(?:api03|admin01)-[a-zA-Z0-9_\-]{93}AA`, "sk-ant-"),
@@ -49,3 +50,7 @@ var secrets = sync.OnceValue(func() []rule {
 		token("vault-service-token", `\bhvs\.[\w-]{90,120}`, "hvs."),
 	}
 })
+
+func token(kind, pattern string, marks ...string) form {
+	return form{kind, marks, regexp.MustCompile(pattern)}
+}

@@ -1,4 +1,4 @@
-package detect
+package rule
 
 import (
 	"slices"
@@ -8,7 +8,7 @@ import (
 
 // Each rule of the detector of secrets finds the secret in a text, and nothing in the text
 // without it.
-func TestSecrets(t *testing.T) {
+func TestDetectorOfSecrets(t *testing.T) {
 	text := func(n int, letter string) string { return strings.Repeat(letter, n) }
 	for kind, secret := range map[string]string{
 		"1password-service-account-token": "ops_eyJ" + text(250, "a"),
@@ -40,16 +40,16 @@ func TestSecrets(t *testing.T) {
 		"hashicorp-tf-api-token":          text(14, "t") + ".atlasv1." + text(60, "u"),
 		"vault-service-token":             "hvs." + text(90, "v"),
 	} {
-		d, err := New("secrets")
+		d, err := newDetector("secrets")
 		if err != nil {
 			t.Fatal(err)
 		}
 		const before, after = "The value é is: ", " and no more."
 		want := Span{len(before), len(before) + len(secret), kind}
-		if found := d.Find(before + secret + after); !slices.Contains(found, want) {
+		if found := d.find(before + secret + after); !slices.Contains(found, want) {
 			t.Errorf("%s: found %v, want %v", kind, found, want)
 		}
-		if found := d.Find(before + secret[:len(secret)/2] + after); kind != "private-key" && len(found) > 0 {
+		if found := d.find(before + secret[:len(secret)/2] + after); kind != "private-key" && len(found) > 0 {
 			t.Errorf("%s: half of it is found: %v", kind, found)
 		}
 	}
@@ -65,7 +65,7 @@ func TestSecretsInSurroundings(t *testing.T) {
 		"-----BEGIN PRIVATE KEY-----\nMIIE":                           "[redacted: private-key]",
 		"https://a.example:80/x@y":                                    "https://a.example:80/x@y",
 	} {
-		d, err := New("secrets")
+		d, err := newDetector("secrets")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestSecretsInSurroundings(t *testing.T) {
 
 // Parts in several texts are replaced in all of them, and named in the first.
 func TestRedactSeveralTexts(t *testing.T) {
-	d, err := New("ticket-[0-9]+")
+	d, err := newDetector("ticket-[0-9]+")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestRedactSeveralTexts(t *testing.T) {
 // A token that continues in the next text is found, whichever letters the text before it ends with.
 func TestTokenInTwoOfSeveralTexts(t *testing.T) {
 	t.Parallel()
-	d, err := New("secrets")
+	d, err := newDetector("secrets")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,9 +115,9 @@ func TestTokenInTwoOfSeveralTexts(t *testing.T) {
 	}
 }
 
-func TestNewRefuses(t *testing.T) {
+func TestDetectorsRefused(t *testing.T) {
 	for _, text := range []string{"(", "a*", ""} {
-		if _, err := New(text); err == nil {
+		if _, err := newDetector(text); err == nil {
 			t.Errorf("%q is accepted", text)
 		}
 	}
