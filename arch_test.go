@@ -94,7 +94,6 @@ var floors = [][]string{
 		"proxy/packed",
 	},
 	{
-		"approvals/policy/handles",
 		"approvals/policy/rule",
 		"approvals/policy/starter",
 		"approvals/store",

@@ -11,7 +11,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
-	"github.com/heldcall/heldcall/approvals/policy/handles"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
@@ -132,6 +131,6 @@ func Recorded(e *approvals.Event) (from Origin, c intercept.Call, then policy.Ac
 		Principal: e.Principal, Session: e.SessionID, Run: e.RunID, Tainted: e.Tainted, Turn: e.TurnID, Model: e.Model, Dialect: e.Dialect, At: e.Time,
 	}
 	c = intercept.Call{Name: e.ToolName, Arguments: ArgumentsText(e.Before), FreeText: e.FreeText, Ambiguous: e.Doubts}
-	from.secrets = handles.Names(c.Arguments, c.FreeText)
+	from.secrets = policy.SecretNames(c.Arguments, c.FreeText)
 	return from, c, then, true
 }

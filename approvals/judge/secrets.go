@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/heldcall/heldcall/approvals/policy"
-	"github.com/heldcall/heldcall/approvals/policy/handles"
 	"github.com/heldcall/heldcall/approvals/secrets"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/wrapped"
@@ -20,7 +19,7 @@ func (r *Rules) Secrets(from Origin, c intercept.Call) (names []string) {
 	if r.secrets == nil || c.ReadOnly {
 		return nil
 	}
-	for _, name := range handles.Names(c.Arguments, c.FreeText) {
+	for _, name := range policy.SecretNames(c.Arguments, c.FreeText) {
 		if _, ok := r.secrets.Value(from.Principal, from.Session, name); ok {
 			names = append(names, name)
 		}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heldcall/heldcall/approvals/policy/handles"
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
@@ -41,7 +40,7 @@ func (p *Policy) Explain(c Call) Explanation {
 	if why := p.asks(c.Tool); why != "" {
 		return explainQuestion(c, why)
 	}
-	c.Secrets = handles.Names(c.Arguments, c.FreeText)
+	c.Secrets = SecretNames(c.Arguments, c.FreeText)
 	verdict, evaluation := p.judged(c)
 	x := &explainer{evaluation, evaluation.c}
 	if verdict.Action != Ask {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heldcall/heldcall/approvals/policy/handles"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
@@ -22,12 +21,6 @@ func (p *Policy) PermitsSecret(c Call, name string) bool {
 	return ok
 }
 
-// InsertSecrets returns the arguments of a call with values in place of the handles of
-// secrets: see [handles.Insert].
-func (p *Policy) InsertSecrets(c Call, values map[string]string) (string, error) {
-	return handles.Insert(c, &p.rules.Known, values)
-}
-
 // askAboutSecrets asks about an allowed call with the handle of a stored secret that no rule
 // of secrets lets it have.
 func (q *question) askAboutSecrets(v Verdict) Verdict {
@@ -35,7 +28,7 @@ func (q *question) askAboutSecrets(v Verdict) Verdict {
 	if v.Action != Allow || len(c.Secrets) == 0 {
 		return v
 	}
-	used := handles.Names(c.Arguments, c.FreeText)
+	used := SecretNames(c.Arguments, c.FreeText)
 	refused := slices.DeleteFunc(slices.Clone(c.Secrets), func(name string) bool {
 		return !slices.Contains(used, name) || q.e.policy.PermitsSecret(c, name)
 	})

@@ -7,7 +7,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
-	"github.com/heldcall/heldcall/approvals/policy/handles"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/notice"
 )
@@ -53,7 +52,7 @@ func (j *judgedCall) consented(name string) bool {
 		return false
 	}
 	return slices.Contains(j.request.Details.Secrets, name) ||
-		(d.Action == approvals.ActionModifyArgs && !slices.Contains(handles.Names(j.call.Arguments, j.call.FreeText), name))
+		(d.Action == approvals.ActionModifyArgs && !slices.Contains(policy.SecretNames(j.call.Arguments, j.call.FreeText), name))
 }
 
 // showSecrets names the secrets of a call in the request about it. Approval gives the call

@@ -16,7 +16,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy"
-	"github.com/heldcall/heldcall/approvals/policy/handles"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
 	"github.com/heldcall/heldcall/internal/strictyaml"
@@ -87,7 +86,7 @@ func (c *Case) Check(p *policy.Policy) string {
 	var rule, reason string
 	var reads []string
 	call, p := c.Call, p.In(p.Workspace().Of(workspace.Agent{Folder: c.Folder}))
-	call.Secrets = handles.Names(call.Arguments, call.FreeText) // as if all were stored
+	call.Secrets = policy.SecretNames(call.Arguments, call.FreeText) // as if all were stored
 	switch {
 	case c.Result != nil:
 		v := p.JudgeResult(policy.Result{Call: call, Known: true, Texts: []string{*c.Result}})

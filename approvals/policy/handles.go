@@ -1,6 +1,4 @@
-// Package handles puts the values of secrets into the arguments of calls, in place of the
-// handles secret://NAME that models write: each as one literal, in the form of its place.
-package handles
+package policy
 
 import (
 	"bytes"
@@ -18,9 +16,9 @@ import (
 	"github.com/heldcall/heldcall/internal/mask"
 )
 
-// Names returns the names of the secrets whose handles the arguments of a call have, each
+// SecretNames returns the names of the secrets whose handles the arguments of a call have, each
 // once.
-func Names(arguments string, freeText bool) (names []string) {
+func SecretNames(arguments string, freeText bool) (names []string) {
 	add := func(text string) {
 		for _, at := range mask.Handles(text) {
 			if !slices.Contains(names, at.Name) {
@@ -33,19 +31,19 @@ func Names(arguments string, freeText bool) (names []string) {
 		add(arguments)
 		return names
 	}
-	for _, one := range texts {
-		add(one.text)
+	for _, item := range texts {
+		add(item.text)
 	}
 	return names
 }
 
-// Insert returns the arguments of a call with values, by the names of secrets, in place of
-// their handles. Other handles stay, also those in the names of members. The error, for the
-// model, does not contain a value: a value would change more than the literal in which its
-// handle is.
-func Insert(call resource.Call, known *resource.Known, values map[string]string) (string, error) {
-	in := &inserter{programs: known.Programs, values: values}
-	if in.tool = known.Tool(call.Tool); in.tool == nil || !in.tool.Typed {
+// InsertSecrets returns the arguments of a call with values, by the names of secrets, in place of
+// their handles secret://NAME: each as one literal, in the form of its place. Other handles stay,
+// also those in the names of members. The error, for the model, does not contain a value: a value
+// would change more than the literal in which its handle is.
+func (p *Policy) InsertSecrets(call Call, values map[string]string) (string, error) {
+	in := &inserter{programs: p.rules.Known.Programs, values: values}
+	if in.tool = p.rules.Known.Tool(call.Tool); in.tool == nil || !in.tool.Typed {
 		in.tool = &resource.Tool{}
 	}
 	if call.FreeText {
@@ -59,20 +57,20 @@ func Insert(call resource.Call, known *resource.Known, values map[string]string)
 		return "", err
 	}
 	out, at := []byte(nil), 0
-	for i, one := range texts {
+	for i, item := range texts {
 		text, err := in.text(texts, i)
 		if err != nil {
 			return "", err
 		}
-		if text == one.text {
+		if text == item.text {
 			continue
 		}
 		quoted, err := jsontext.AppendQuote(nil, text)
 		if err != nil {
 			return "", errors.New("the value is not valid UTF-8")
 		}
-		out = append(append(out, call.Arguments[at:one.from]...), quoted...)
-		at = one.to
+		out = append(append(out, call.Arguments[at:item.from]...), quoted...)
+		at = item.to
 	}
 	return string(out) + call.Arguments[at:], nil
 }
@@ -105,16 +103,16 @@ func readStrings(text string) (found []stringValue, err error) {
 			continue
 		}
 		end := int(d.InputOffset())
-		one := stringValue{from: end - len(raw), to: end}
+		item := stringValue{from: end - len(raw), to: end}
 		for token := range d.StackPointer().Tokens() {
-			one.path = append(one.path, token)
+			item.path = append(item.path, token)
 		}
 		value, err := jsontext.AppendUnquote(nil, raw)
 		if err != nil {
 			return nil, fmt.Errorf("read the arguments: %w", err)
 		}
-		one.text = string(value)
-		found = append(found, one)
+		item.text = string(value)
+		found = append(found, item)
 	}
 	if int(d.InputOffset()) < len(strings.TrimRight(text, " \t\r\n")) {
 		return nil, errors.New("read the arguments: they are not JSON")
@@ -122,7 +120,7 @@ func readStrings(text string) (found []stringValue, err error) {
 	return found, nil
 }
 
-// inserter inserts values into one call.
+// inserter inserts the values of secrets into one call.
 type inserter struct {
 	tool     *resource.Tool // without a kind if it is unknown
 	programs *shell.Programs
@@ -131,20 +129,20 @@ type inserter struct {
 
 // text returns a string of the arguments with values in it.
 func (in *inserter) text(all []stringValue, i int) (string, error) {
-	one := &all[i]
-	if isField(in.tool.Workdir, one.path) {
-		return in.same(one.text)
+	item := &all[i]
+	if isField(in.tool.Workdir, item.path) {
+		return in.same(item.text)
 	}
-	if isField(in.tool.Fields, one.path) {
-		return in.resource(one.text)
+	if isField(in.tool.Fields, item.path) {
+		return in.resource(item.text)
 	}
-	if n := len(one.path); n > 1 && isField(in.tool.Fields, one.path[:n-1]) { // an element of a list
+	if n := len(item.path); n > 1 && isField(in.tool.Fields, item.path[:n-1]) { // an element of a list
 		if in.tool.Kind != resource.Shell || in.tool.Each {
-			return in.resource(one.text)
+			return in.resource(item.text)
 		}
 		return in.word(all, i)
 	}
-	return in.literal(one.text)
+	return in.literal(item.text)
 }
 
 // isField reports whether a path is one of the fields, in any letter case.
@@ -213,13 +211,13 @@ func (in *inserter) url(text string) (string, error) {
 	return text, nil
 }
 
-// maxPlaces bounds the handles in a script: a script is parsed several times for each.
-const maxPlaces = 20
+// maxHandles bounds the handles in a script: a script is parsed several times for each.
+const maxHandles = 20
 
 func (in *inserter) script(text string) (string, error) {
 	places := in.places(text)
-	if len(places) > maxPlaces {
-		return "", fmt.Errorf("the command has more than %d handles", maxPlaces)
+	if len(places) > maxHandles {
+		return "", fmt.Errorf("the command has more than %d handles", maxHandles)
 	}
 	for _, at := range places {
 		out, err := in.programs.Insert(text, at.From, at.To, in.values[at.Name])

@@ -1,36 +1,26 @@
-package handles_test
+package policy
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/heldcall/heldcall/approvals/policy/handles"
-	"github.com/heldcall/heldcall/approvals/policy/resource"
-	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
 
-func known(t testing.TB) *resource.Known {
-	t.Helper()
-	set, err := rule.Parse("policy.yaml", []byte(`
+const typedTools = `
 tools:
   bash: {resource: command, as: shell}
   argv: {resource: command, as: shell}
   fetch: {resource: url, as: url}
   write: {resource: path, as: path}
   patch: {resource: patch, as: patch}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &set.Known
-}
+`
 
-const value = `s3 $(x)'"\k` // what shells read in a special way
+const oddSecret = `s3 $(x)'"\k` // what shells read in a special way
 
-func TestInsert(t *testing.T) {
-	values := map[string]string{"PLAIN": "ghp_0123456789abcdef", "ODD": value, "OPTION": "--upload-file", "PARENT": "../../../x", "AT": "user@evil.example"}
+func TestInsertSecrets(t *testing.T) {
+	p := mustParse(t, typedTools)
+	values := map[string]string{"PLAIN": "ghp_0123456789abcdef", "ODD": oddSecret, "OPTION": "--upload-file", "PARENT": "../../../x", "AT": "user@evil.example"}
 	for _, test := range []struct{ name, tool, in, want, refused string }{
 		{"another tool", "login", `{ "password" :"secret://ODD","n":1.0}`, `{ "password" :"s3 $(x)'\"\\k","n":1.0}`, ""},
 		{"inside a text", "login", `{"h":["Bearer secret://PLAIN."]}`, `{"h":["Bearer ghp_0123456789abcdef."]}`, ""},
@@ -75,13 +65,13 @@ func TestInsert(t *testing.T) {
 		{"a path of a patch", "patch", `{"patch":"*** Begin Patch\n*** Add File: secret://PLAIN\n+x\n*** End Patch"}`, "", "path of a file"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := handles.Insert(resource.Call{Tool: test.tool, Arguments: test.in}, known(t), values)
+			got, err := p.InsertSecrets(Call{Tool: test.tool, Arguments: test.in}, values)
 			if test.refused != "" {
 				if err == nil || !strings.Contains(err.Error(), test.refused) {
-					t.Fatalf("Insert = %s, %v; want an error with %q", got, err, test.refused)
+					t.Fatalf("InsertSecrets = %s, %v; want an error with %q", got, err, test.refused)
 				}
-				for _, one := range values {
-					if strings.Contains(err.Error(), one) {
+				for _, secret := range values {
+					if strings.Contains(err.Error(), secret) {
 						t.Fatalf("the error has a value: %v", err)
 					}
 				}
@@ -94,15 +84,15 @@ func TestInsert(t *testing.T) {
 	}
 }
 
-func TestInsertFreeText(t *testing.T) {
-	values := map[string]string{"ODD": value}
-	got, err := handles.Insert(resource.Call{Tool: "exec", Arguments: `run("secret://ODD")`, FreeText: true}, known(t), values)
-	if want := `run("` + value + `")`; got != want || err != nil {
-		t.Fatalf("Insert = %s, %v; want %s", got, err, want)
+func TestInsertSecretsInFreeText(t *testing.T) {
+	values := map[string]string{"ODD": oddSecret}
+	got, err := mustParse(t, typedTools).InsertSecrets(Call{Tool: "exec", Arguments: `run("secret://ODD")`, FreeText: true}, values)
+	if want := `run("` + oddSecret + `")`; got != want || err != nil {
+		t.Fatalf("InsertSecrets = %s, %v; want %s", got, err, want)
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestSecretNames(t *testing.T) {
 	for _, test := range []struct {
 		in   string
 		free bool
@@ -113,8 +103,8 @@ func TestNames(t *testing.T) {
 		{`"secret://A`, true, []string{"A"}},
 		{`{"a":"x"}`, false, nil},
 	} {
-		if diff := cmp.Diff(test.want, handles.Names(test.in, test.free)); diff != "" {
-			t.Errorf("Names(%s) (-want +got):\n%s", test.in, diff)
+		if diff := cmp.Diff(test.want, SecretNames(test.in, test.free)); diff != "" {
+			t.Errorf("SecretNames(%s) (-want +got):\n%s", test.in, diff)
 		}
 	}
 }
