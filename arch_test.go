@@ -73,7 +73,6 @@ var floors = [][]string{
 		"console/inbox",
 		"console/oidc",
 		"console/passkeys",
-		"console/sessions",
 		"intercept",
 		"internal/testing/apidoc",
 		"internal/testing/memstore",

@@ -10,7 +10,6 @@ import (
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console/live"
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/console/sessions"
 )
 
 // codeOf is the code of a problem, "" without an error.
@@ -102,11 +101,11 @@ func TestAdmit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &authenticator{Reviewers: directory, Sessions: sessions.NewStore(time.Hour)}
-	defer a.Sessions.CloseAll()
-	opened, secrets := a.Sessions.Open(reviewers.Reviewer{Name: "ann", Role: reviewers.RoleViewer})
+	a := &authenticator{Reviewers: directory, Sessions: newSessions(time.Hour)}
+	defer a.Sessions.closeAll()
+	opened, secrets := a.Sessions.open(reviewers.Reviewer{Name: "ann", Role: reviewers.RoleViewer})
 	cookie := a.Cookie(secrets.Cookie, opened.Expires)
-	page := []string{"Cookie", cookie.Name + "=" + cookie.Value, sessions.KeyHeader, secrets.Key}
+	page := []string{"Cookie", cookie.Name + "=" + cookie.Value, sessionKeyHeader, secrets.Key}
 	bearer := []string{"Authorization", "Bearer " + token}
 	for _, tt := range []struct {
 		name    string
@@ -122,7 +121,7 @@ func TestAdmit(t *testing.T) {
 		{"wrong token with a session", request("GET", "/", append(page, "Authorization", "Bearer x")...), reviewers.RoleViewer, "", problem.CodeWrongToken},
 		{"session", request("GET", "/", page...), reviewers.RoleViewer, "ann session", ""},
 		{"cookie without the key", request("GET", "/", page[:2]...), reviewers.RoleViewer, "", problem.CodeUnauthenticated},
-		{"cookie with another key", request("GET", "/", append(page[:2:2], sessions.KeyHeader, "x")...), reviewers.RoleViewer, "", problem.CodeUnauthenticated},
+		{"cookie with another key", request("GET", "/", append(page[:2:2], sessionKeyHeader, "x")...), reviewers.RoleViewer, "", problem.CodeUnauthenticated},
 		{"write by cookie without an origin", request("POST", "/", page...), reviewers.RoleViewer, "", problem.CodeForeignOrigin},
 		{"write by cookie of a page", request("POST", "/", append(page, "Origin", "http://127.0.0.1")...), reviewers.RoleViewer, "ann session", ""},
 		{"key as a subprotocol", request("GET", live.Path, append(page[:2:2], "Sec-WebSocket-Protocol", live.Subprotocol+", "+live.KeyProtocol+secrets.Key)...), reviewers.RoleViewer, "ann session", ""},

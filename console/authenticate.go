@@ -10,7 +10,6 @@ import (
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console/live"
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/console/sessions"
 )
 
 // public is the role of a route that needs no authentication.
@@ -26,8 +25,8 @@ const (
 // identity is the sender of a request.
 type identity struct {
 	reviewers.Reviewer
-	Via     string            // local, token or session
-	Session *sessions.Session // with ViaSession
+	Via     string   // local, token or session
+	Session *session // with ViaSession
 }
 
 // EndWith calls cancel at the end of the session, if the sender has one, unless stop
@@ -36,7 +35,7 @@ func (i identity) EndWith(cancel context.CancelFunc) (stop func() bool) {
 	if i.Session == nil {
 		return func() bool { return true }
 	}
-	return i.Session.OnEnd(cancel)
+	return i.Session.onEnd(cancel)
 }
 
 type identityKey struct{}
@@ -51,7 +50,7 @@ func reviewerOf(r *http.Request) identity {
 // safe for concurrent use.
 type authenticator struct {
 	Reviewers *reviewers.Directory // nil without any: every sender is the reviewer "local"
-	Sessions  *sessions.Store
+	Sessions  *sessions
 	Secure    bool // browsers use HTTPS
 }
 
@@ -96,7 +95,7 @@ func (a *authenticator) identify(r *http.Request) (identity, error) {
 	}
 	cookie, err := r.Cookie(a.cookieName())
 	if err == nil {
-		if s := a.Sessions.Find(sessions.Secrets{Cookie: cookie.Value, Key: sessionKey(r)}); s != nil {
+		if s := a.Sessions.find(sessionSecrets{Cookie: cookie.Value, Key: sessionKey(r)}); s != nil {
 			return identity{Reviewer: s.Reviewer, Via: viaSession, Session: s}, writesFromOwnPage(r)
 		}
 	}
@@ -124,7 +123,7 @@ func writesFromOwnPage(r *http.Request) error {
 }
 
 // Cookie is the cookie of a session: scripts cannot read it, and other sites cannot
-// make a browser send it. Other ports of this host receive it: see [sessions.KeyHeader].
+// make a browser send it. Other ports of this host receive it: see [sessionKeyHeader].
 func (a *authenticator) Cookie(secret string, expires time.Time) *http.Cookie {
 	cookie := &http.Cookie{
 		Name: a.cookieName(), Value: secret, Path: "/", Expires: expires,
@@ -151,7 +150,7 @@ func isHandshake(r *http.Request) bool { return r.Header.Get("Upgrade") != "" }
 // sessionKey is the key of a session in a request: in a header, or as a subprotocol
 // of the WebSocket.
 func sessionKey(r *http.Request) string {
-	if key := r.Header.Get(sessions.KeyHeader); key != "" {
+	if key := r.Header.Get(sessionKeyHeader); key != "" {
 		return key
 	}
 	if r.URL.Path != live.Path {

@@ -22,8 +22,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"github.com/heldcall/heldcall/console/sessions"
 )
 
 const (
@@ -54,7 +52,7 @@ func New(o Options) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	auth := &authenticator{Reviewers: o.Reviewers, Sessions: sessions.NewStore(o.Session), Secure: strings.HasPrefix(o.URL, "https:")}
+	auth := &authenticator{Reviewers: o.Reviewers, Sessions: newSessions(o.Session), Secure: strings.HasPrefix(o.URL, "https:")}
 	metrics := newMetrics(o.Registerer)
 	c := &Console{
 		handlers: newHandlers(o, policy, auth, metrics),
@@ -87,7 +85,7 @@ func newHandlers(o Options, policy bindPolicy, auth *authenticator, m *metrics) 
 		push:        pushHandlers{o.Push},
 		passkeys:    passkeyHandlers{o.Passkeys, requests},
 		signIn: &signInHandlers{
-			auth: auth, gate: o.Gate, oidc: o.OIDC, origin: policy.Origin(), attempts: sessions.NewAttempts(), selfApproval: o.SelfApproval, log: o.Log,
+			auth: auth, gate: o.Gate, oidc: o.OIDC, origin: policy.Origin(), attempts: newAttempts(), selfApproval: o.SelfApproval, log: o.Log,
 		},
 		pages:  &pageHandlers{gatherer: o.Gatherer},
 		health: healthHandlers{o.Checks},
@@ -130,7 +128,7 @@ func (c *Console) Addr() string { return c.ln.Addr().String() }
 // ends, and closes the others. A console that was not started only ends.
 func (c *Console) Shutdown(ctx context.Context) error {
 	c.handlers.live.end()
-	defer c.router.auth.Sessions.CloseAll()
+	defer c.router.auth.Sessions.closeAll()
 	err := c.server.Shutdown(ctx)
 	if err != nil {
 		c.server.Close()

@@ -11,7 +11,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/console/sessions"
 )
 
 // signIn gives a token and returns what the page of a browser sends from then
@@ -27,7 +26,7 @@ func signIn(t *testing.T, url, token string) (page []string, cookie *http.Cookie
 	if err := json.Unmarshal([]byte(body), &given); err != nil || given.Key == "" || strings.Contains(body, cookies[0].Value) {
 		t.Fatalf("sign-in answers %s (%v)", body, err)
 	}
-	return []string{"Cookie", cookies[0].Name + "=" + cookies[0].Value, sessions.KeyHeader, given.Key}, cookies[0]
+	return []string{"Cookie", cookies[0].Name + "=" + cookies[0].Value, sessionKeyHeader, given.Key}, cookies[0]
 }
 
 func sameJSON(t *testing.T, got, want string) bool {
@@ -77,9 +76,9 @@ func TestCookieAloneIsNoSession(t *testing.T) {
 	stolen := page[:2:2]
 	for _, stranger := range [][]string{
 		stolen,
-		append(stolen, sessions.KeyHeader, ""),
-		append(stolen, sessions.KeyHeader, "x"+page[3]),
-		append(stolen, sessions.KeyHeader, other[3]), // of another session
+		append(stolen, sessionKeyHeader, ""),
+		append(stolen, sessionKeyHeader, "x"+page[3]),
+		append(stolen, sessionKeyHeader, other[3]), // of another session
 		page[2:], // the key alone
 	} {
 		for _, attempt := range [][2]string{
@@ -166,7 +165,7 @@ func TestSignOutEndsTheEventStream(t *testing.T) {
 
 func TestSignInIsLimited(t *testing.T) {
 	url, tokens := startStaffed(t, &scriptedGate{})
-	for range sessions.AttemptsAtOnce {
+	for range attemptsAtOnce {
 		status, headers, body := ask(t, "POST", url+"/api/v1/session", `{"token":"wrong"}`)
 		wantProblem(t, status, headers, body, 401, problem.CodeWrongToken)
 	}

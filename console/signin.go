@@ -12,7 +12,6 @@ import (
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console/oidc"
 	"github.com/heldcall/heldcall/console/problem"
-	"github.com/heldcall/heldcall/console/sessions"
 )
 
 type me struct {
@@ -22,7 +21,7 @@ type me struct {
 	SelfApproval bool       `json:"self_approval"`
 	Via          string     `json:"via"`                  // local, token or session
 	ExpiresAt    *time.Time `json:"expires_at,omitempty"` // of the session
-	Key          string     `json:"key,omitempty"`        // of the session, in the answer to a sign-in only: see sessions.KeyHeader
+	Key          string     `json:"key,omitempty"`        // of the session, in the answer to a sign-in only: see sessionKeyHeader
 }
 
 type delegator struct {
@@ -35,7 +34,7 @@ type signInHandlers struct {
 	gate         Gate
 	oidc         *oidc.Provider // nil without one
 	origin       string         // of console.url, to which the provider sends browsers back
-	attempts     *sessions.Attempts
+	attempts     *attempts
 	selfApproval bool
 	log          *slog.Logger
 }
@@ -112,7 +111,7 @@ func (h *signInHandlers) signIn(w http.ResponseWriter, r *http.Request) error {
 
 // takeAttempt counts a sign-in against what its address may try.
 func (h *signInHandlers) takeAttempt(w http.ResponseWriter, r *http.Request) error {
-	wait := h.attempts.Take(r.RemoteAddr)
+	wait := h.attempts.take(r.RemoteAddr)
 	if wait == 0 {
 		return nil
 	}
@@ -121,7 +120,7 @@ func (h *signInHandlers) takeAttempt(w http.ResponseWriter, r *http.Request) err
 }
 
 func (h *signInHandlers) openSession(w http.ResponseWriter, r *http.Request, who reviewers.Reviewer, by string) error {
-	opened, issued := h.auth.Sessions.Open(who)
+	opened, issued := h.auth.Sessions.open(who)
 	http.SetCookie(w, h.auth.Cookie(issued.Cookie, opened.Expires))
 	h.log.Info("signed in", "reviewer", who.Name, "role", who.Role, "by", by, "from", r.RemoteAddr)
 	self := h.describe(identity{Reviewer: who, Via: viaSession, Session: opened})
@@ -132,7 +131,7 @@ func (h *signInHandlers) openSession(w http.ResponseWriter, r *http.Request, who
 func (h *signInHandlers) signOut(w http.ResponseWriter, r *http.Request) error {
 	who := reviewerOf(r)
 	if who.Session != nil {
-		h.auth.Sessions.Close(who.Session)
+		h.auth.Sessions.close(who.Session)
 		h.log.Info("signed out", "reviewer", who.Name)
 	}
 	http.SetCookie(w, h.auth.Cookie("", time.Unix(0, 0)))

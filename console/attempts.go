@@ -1,4 +1,4 @@
-package sessions
+package console
 
 import (
 	"fmt"
@@ -10,49 +10,49 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// AttemptsAtOnce is how many attempts one address has at a time.
-const AttemptsAtOnce = 20
+// attemptsAtOnce is how many attempts one address has at a time.
+const attemptsAtOnce = 20
 
 const (
-	attemptEvery = 3 * time.Second // one more after AttemptsAtOnce
+	attemptEvery = 3 * time.Second // one more after attemptsAtOnce
 	maxAddresses = 4096            // counted by themselves; those beyond share one allowance
 )
 
-// Attempts bounds how often one address may try to sign in. It is safe for concurrent
+// attempts bounds how often one address may try to sign in. It is safe for concurrent
 // use.
-type Attempts struct {
+type attempts struct {
 	mu     sync.Mutex
 	by     map[netip.Prefix]*rate.Limiter
 	others *rate.Limiter
 }
 
-// NewAttempts makes one that has counted nothing.
-func NewAttempts() *Attempts {
-	return &Attempts{by: map[netip.Prefix]*rate.Limiter{}, others: newAllowance()}
+// newAttempts makes one that has counted nothing.
+func newAttempts() *attempts {
+	return &attempts{by: map[netip.Prefix]*rate.Limiter{}, others: newAllowance()}
 }
 
-func newAllowance() *rate.Limiter { return rate.NewLimiter(rate.Every(attemptEvery), AttemptsAtOnce) }
+func newAllowance() *rate.Limiter { return rate.NewLimiter(rate.Every(attemptEvery), attemptsAtOnce) }
 
-// Take counts an attempt from an address, host:port. The attempt is refused if the
+// take counts an attempt from an address, host:port. The attempt is refused if the
 // result is not 0, which is then the time to wait.
-func (a *Attempts) Take(remote string) time.Duration {
+func (a *attempts) take(remote string) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
-	allowance := a.of(network(remote), now)
+	allowance := a.of(networkOf(remote), now)
 	if allowance.AllowN(now, 1) {
 		return 0
 	}
 	return time.Duration((1 - allowance.TokensAt(now)) * float64(attemptEvery))
 }
 
-func (a *Attempts) of(from netip.Prefix, now time.Time) *rate.Limiter {
-	if known := a.by[from]; known != nil {
-		return known
+func (a *attempts) of(from netip.Prefix, now time.Time) *rate.Limiter {
+	if allowance := a.by[from]; allowance != nil {
+		return allowance
 	}
 	if len(a.by) >= maxAddresses {
 		for network, allowance := range a.by {
-			if allowance.TokensAt(now) >= AttemptsAtOnce {
+			if allowance.TokensAt(now) >= attemptsAtOnce {
 				delete(a.by, network)
 			}
 		}
@@ -64,9 +64,9 @@ func (a *Attempts) of(from netip.Prefix, now time.Time) *rate.Limiter {
 	return a.by[from]
 }
 
-// network is what counts as one address: for IPv6 the 64 bits that one host has
+// networkOf is what counts as one address: for IPv6 the 64 bits that one host has
 // to itself.
-func network(remote string) netip.Prefix {
+func networkOf(remote string) netip.Prefix {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
 		return netip.Prefix{}

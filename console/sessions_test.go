@@ -1,4 +1,4 @@
-package sessions
+package console
 
 import (
 	"fmt"
@@ -11,23 +11,23 @@ import (
 
 func TestAttemptsComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := NewAttempts()
-		for range AttemptsAtOnce {
-			if wait := a.Take("192.0.2.1:1000"); wait != 0 {
+		a := newAttempts()
+		for range attemptsAtOnce {
+			if wait := a.take("192.0.2.1:1000"); wait != 0 {
 				t.Fatalf("wait %s", wait)
 			}
 		}
-		wait := a.Take("192.0.2.1:2000")
+		wait := a.take("192.0.2.1:2000")
 		if wait <= 0 || wait > attemptEvery {
 			t.Errorf("the next attempt waits %s", wait)
 		}
 		for _, other := range []string{"192.0.2.2:1", "[2001:db8::1]:1"} {
-			if a.Take(other) != 0 {
+			if a.take(other) != 0 {
 				t.Errorf("%s waits for another address", other)
 			}
 		}
 		time.Sleep(wait + time.Millisecond)
-		if a.Take("192.0.2.1:3000") != 0 {
+		if a.take("192.0.2.1:3000") != 0 {
 			t.Error("the allowance does not come back")
 		}
 	})
@@ -37,13 +37,13 @@ func TestAttemptsComeBack(t *testing.T) {
 // without limit.
 func TestAttemptsOfManyAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // on a busy machine the allowance would come back meanwhile
-		a := NewAttempts()
+		a := newAttempts()
 		for i := range maxAddresses {
-			a.Take(fmt.Sprintf("10.0.%d.%d:1", i>>8, i&0xff))
+			a.take(fmt.Sprintf("10.0.%d.%d:1", i>>8, i&0xff))
 		}
 		refused := 0
-		for i := range AttemptsAtOnce + 5 {
-			if a.Take(fmt.Sprintf("[2001:db8:%x::1]:1", i)) > 0 {
+		for i := range attemptsAtOnce + 5 {
+			if a.take(fmt.Sprintf("[2001:db8:%x::1]:1", i)) > 0 {
 				refused++
 			}
 		}
@@ -55,23 +55,23 @@ func TestAttemptsOfManyAddresses(t *testing.T) {
 
 func TestSessionsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := NewStore(time.Hour)
-		opened, given := s.Open(reviewers.Reviewer{Name: "ann"})
+		s := newSessions(time.Hour)
+		opened, given := s.open(reviewers.Reviewer{Name: "ann"})
 		time.Sleep(time.Hour - time.Second)
-		if s.Find(given) != opened {
+		if s.find(given) != opened {
 			t.Error("the session has ended early")
 		}
 		time.Sleep(time.Second)
-		if s.Find(given) != nil {
+		if s.find(given) != nil {
 			t.Error("the session outlives its time")
 		}
-		for range maxOfOne + 5 {
+		for range maxSessions + 5 {
 			time.Sleep(time.Second)
-			s.Open(reviewers.Reviewer{Name: "ann"})
+			s.open(reviewers.Reviewer{Name: "ann"})
 		}
-		if len(s.byID) != maxOfOne {
+		if len(s.byID) != maxSessions {
 			t.Errorf("ann has %d sessions", len(s.byID))
 		}
-		s.CloseAll()
+		s.closeAll()
 	})
 }

@@ -1,0 +1,127 @@
+package console
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"sync"
+	"time"
+
+	"github.com/heldcall/heldcall/approvals/reviewers"
+)
+
+const (
+	sessionTTL = 12 * time.Hour
+	// maxSessions is how many sessions one reviewer has at a time; the oldest ends
+	// when there is one more.
+	maxSessions = 20
+)
+
+// sessionKeyHeader is the header with the key of a session. Cookies know no ports: a
+// browser sends the cookie to every port of this host. The key is kept by the page's
+// origin, which includes the port, and sent to that alone; so a cookie without it is
+// not valid.
+const sessionKeyHeader = "X-Heldcall-Session-Key"
+
+// sessionSecrets are what a browser has of a session; it needs both.
+type sessionSecrets struct{ Cookie, Key string }
+
+// session is one sign-in of a reviewer in a browser.
+type session struct {
+	Reviewer reviewers.Reviewer
+	Expires  time.Time         // UTC
+	id       [sha256.Size]byte // hash of the cookie
+	key      [sha256.Size]byte // hash of the key
+	live     context.Context   // ends with the session
+	end      context.CancelFunc
+}
+
+// onEnd calls f when the session ends, unless stop is called before.
+func (s *session) onEnd(f func()) (stop func() bool) { return context.AfterFunc(s.live, f) }
+
+func (s *session) over() bool { return s.live.Err() != nil || !time.Now().Before(s.Expires) }
+
+// sessions contains the sign-ins of reviewers in browsers that have not ended, by the hashes of
+// their secrets. They are in memory: a restart ends them. It is safe for concurrent use.
+type sessions struct {
+	ttl time.Duration
+
+	mu   sync.Mutex
+	byID map[[sha256.Size]byte]*session
+}
+
+// newSessions makes sessions that last for ttl; 0 is 12 h.
+func newSessions(ttl time.Duration) *sessions {
+	if ttl == 0 {
+		ttl = sessionTTL
+	}
+	return &sessions{ttl: ttl, byID: map[[sha256.Size]byte]*session{}}
+}
+
+// open begins a session, and returns it with the secrets for its browser.
+func (s *sessions) open(who reviewers.Reviewer) (*session, sessionSecrets) {
+	given := sessionSecrets{Cookie: rand.Text(), Key: rand.Text()}
+	opened := &session{
+		Reviewer: who, Expires: time.Now().Add(s.ttl).UTC(),
+		id: sha256.Sum256([]byte(given.Cookie)), key: sha256.Sum256([]byte(given.Key)),
+	}
+	opened.live, opened.end = context.WithDeadline(context.Background(), opened.Expires)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.makeRoom(who.Name)
+	s.byID[opened.id] = opened
+	return opened, given
+}
+
+// makeRoom removes the sessions that have expired, and the oldest session of a
+// reviewer who has the most that are allowed. The caller holds s.mu.
+func (s *sessions) makeRoom(name string) {
+	var oldest *session
+	count := 0
+	for id, other := range s.byID {
+		switch {
+		case other.over():
+			delete(s.byID, id)
+		case other.Reviewer.Name == name:
+			count++
+			if oldest == nil || other.Expires.Before(oldest.Expires) {
+				oldest = other
+			}
+		}
+	}
+	if count >= maxSessions {
+		delete(s.byID, oldest.id)
+		oldest.end()
+	}
+}
+
+// find returns the session of a cookie and its key, or nil.
+func (s *sessions) find(given sessionSecrets) *session {
+	key := sha256.Sum256([]byte(given.Key))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	opened := s.byID[sha256.Sum256([]byte(given.Cookie))]
+	if opened == nil || opened.over() || subtle.ConstantTimeCompare(opened.key[:], key[:]) != 1 {
+		return nil
+	}
+	return opened
+}
+
+// close ends a session.
+func (s *sessions) close(ending *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.byID, ending.id)
+	ending.end()
+}
+
+// closeAll ends every session.
+func (s *sessions) closeAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, open := range s.byID {
+		delete(s.byID, id)
+		open.end()
+	}
+}
