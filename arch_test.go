@@ -85,7 +85,6 @@ var floors = [][]string{
 		"approvals/policy/resource",
 		"approvals/secrets",
 		"approvals/store/embedded",
-		"approvals/store/eventlog",
 		"console/watch",
 		"intercept/intercepttest",
 		"intercept/wrapped",
@@ -166,7 +165,7 @@ var tied = []struct {
 }{
 	{"github.com/valyala/fasthttp", []string{"proxy", "proxy/upstream"}},
 	{"charm.land", []string{"console/watch"}},
-	{"github.com/nats-io", []string{"approvals/store", "approvals/store/embedded", "approvals/store/eventlog", "approvals/store/natskv", "notify/nats", "internal/demo"}}, // the demo has a bot
+	{"github.com/nats-io", []string{"approvals/store", "approvals/store/embedded", "approvals/store/natskv", "notify/nats", "internal/demo"}}, // the demo has a bot
 	{"go.opentelemetry.io/otel/sdk", []string{"internal/telemetry"}},
 	{"go.opentelemetry.io/otel/exporters", []string{"internal/telemetry"}},
 	{"github.com/slack-go/slack", []string{"notify/slack"}},

@@ -11,7 +11,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/store/eventlog"
 	"github.com/heldcall/heldcall/approvals/store/natskv"
 	"github.com/heldcall/heldcall/approvals/store/subjects"
 )
@@ -55,7 +54,7 @@ func (s *Deliveries) Follow(ctx context.Context, channel string, types []approva
 	if err != nil {
 		return s.bucket.Backend.Fail(natskv.OpRead, "follow the events for channel "+channel, err)
 	}
-	reader, err := consumer.Messages(jetstream.PullMaxMessages(eventlog.ReadAhead))
+	reader, err := consumer.Messages(jetstream.PullMaxMessages(readAhead))
 	if err != nil {
 		return s.bucket.Backend.Fail(natskv.OpRead, "follow the events for channel "+channel, err)
 	}
@@ -72,7 +71,7 @@ func (s *Deliveries) Follow(ctx context.Context, channel string, types []approva
 		if err != nil {
 			return s.bucket.Backend.Fail(natskv.OpRead, "follow the events for channel "+channel, err)
 		}
-		entry, err := eventlog.EntryOf(msg)
+		entry, err := entryOf(msg)
 		if err != nil {
 			s.bucket.Backend.Log.Error("an event cannot be read and is not delivered", "channel", channel, "error", err)
 			_ = msg.Term()

@@ -1,6 +1,6 @@
-// Package store keeps the state of heldcall in NATS JetStream. There is a type for each
-// bucket; package eventlog has the audit log. The NATS server is embedded, or Options.URL names an
-// external one; the code is the same for both.
+// Package store hides that the state of heldcall is in NATS JetStream. There is a type for each
+// bucket, and one for the audit log. The NATS server is embedded, or Options.URL names an external
+// one; the code is the same for both.
 //
 // Read [Open], provision.go (the buckets and streams), records.go, a bucket such as
 // requests.go or turns.go. Package natskv has compare-and-set and watches.
@@ -15,7 +15,6 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"github.com/heldcall/heldcall/approvals"
-	"github.com/heldcall/heldcall/approvals/store/eventlog"
 	"github.com/heldcall/heldcall/approvals/store/natskv"
 	"github.com/heldcall/heldcall/approvals/store/requestindex"
 )
@@ -28,7 +27,7 @@ type Store struct {
 	Delegations *Records[approvals.Delegation]
 	Grants      *Grants
 	Turns       *Turns
-	Events      *eventlog.Log
+	Events      *EventLog
 	Deliveries  *Deliveries
 	Push        *Push
 	Limits      *Limits
@@ -66,7 +65,7 @@ func (s *Store) ForGate() GateStore {
 // GrantStore has the parts of a store that grants need: it is an [approvals.GrantStore].
 type GrantStore struct {
 	*Grants
-	*eventlog.Log
+	*EventLog
 }
 
 // ForGrants returns the parts that grants need.
@@ -147,7 +146,7 @@ func (s *Store) makeParts(p provisioned, index *requestindex.Index, retention ti
 	s.Delegations = &Records[approvals.Delegation]{of(BucketDelegations), "delegation", approvals.ErrUnknownDelegation, func(d *approvals.Delegation) string { return d.ID }}
 	s.Grants = newGrants(of(BucketGrants))
 	s.Turns = newTurns(of(BucketTurns), p.turns)
-	s.Events = eventlog.New(s.backend, p.events)
+	s.Events = newEventLog(s.backend, p.events)
 	s.Deliveries = &Deliveries{bucket: of(BucketDeliveries), keys: keys{of(BucketPush)}, stream: p.events, inactive: retention}
 	s.Limits = &Limits{bucket: of(BucketLimits)}
 	s.Secrets = &Secrets{bucket: of(BucketSecrets)}
@@ -166,7 +165,7 @@ func (s *Store) shutDown() error {
 	s.workers.end()
 	var err error
 	if s.Events != nil { // the parts were made
-		s.Events.Wait()
+		s.Events.wait()
 		err = s.Requests.index.Close()
 	}
 	if s.server.local == nil {

@@ -1,4 +1,4 @@
-package eventlog
+package store
 
 import (
 	"context"
@@ -76,9 +76,9 @@ func fromSequence(from uint64) jetstream.OrderedConsumerConfig {
 	return jetstream.OrderedConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from}
 }
 
-// ReadAhead is the number of messages that one reader requests at a time. An event may have
+// readAhead is the number of messages that one reader requests at a time. An event may have
 // some MB, and a NATS server closes a connection with 64 MiB of pending data.
-const ReadAhead = 8
+const readAhead = 8
 
 // read yields the log by a consumer that recovers by itself, and waits for more. It
 // ends without an error when the context ends.
@@ -95,7 +95,7 @@ func (e entryStream) read(ctx context.Context, config jetstream.OrderedConsumerC
 			return
 		}
 		defer e.remove(consumer)
-		reader, err := consumer.Messages(jetstream.PullMaxMessages(ReadAhead))
+		reader, err := consumer.Messages(jetstream.PullMaxMessages(readAhead))
 		if err != nil {
 			fail(err)
 			return
@@ -105,7 +105,7 @@ func (e entryStream) read(ctx context.Context, config jetstream.OrderedConsumerC
 			msg, err := natskv.Next(ctx, reader)
 			var entry audit.Entry
 			if err == nil {
-				entry, err = EntryOf(msg)
+				entry, err = entryOf(msg)
 			}
 			if err != nil {
 				fail(err)
@@ -135,8 +135,8 @@ func (e entryStream) remove(consumer jetstream.Consumer) {
 // removeTimeout bounds the removal of a consumer: heldcall may be stopping.
 const removeTimeout = time.Second
 
-// EntryOf parses a message as an entry of the audit log.
-func EntryOf(msg jetstream.Msg) (audit.Entry, error) {
+// entryOf parses a message as an entry of the audit log.
+func entryOf(msg jetstream.Msg) (audit.Entry, error) {
 	meta, err := msg.Metadata()
 	if err != nil {
 		return audit.Entry{}, err

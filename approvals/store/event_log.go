@@ -1,7 +1,4 @@
-// Package eventlog keeps the audit log in a stream of NATS: a chain of events, each a message.
-//
-// Read [Log], then stream.go, which writes it, and reader.go, which reads it.
-package eventlog
+package store
 
 import (
 	"context"
@@ -16,23 +13,23 @@ import (
 	"github.com/heldcall/heldcall/approvals/store/natskv"
 )
 
-// Log is the audit log, a chain of events. It is safe for concurrent use.
-type Log struct {
+// EventLog is the audit log in a stream: a chain of events, each a message. event_stream.go writes
+// it, event_reader.go reads it. It is safe for concurrent use.
+type EventLog struct {
 	entryStream
 	chain *audit.Log
 }
 
-// New returns the log in a stream of the server of backend.
-func New(backend *natskv.Backend, in jetstream.Stream) *Log {
+func newEventLog(backend *natskv.Backend, in jetstream.Stream) *EventLog {
 	s := entryStream{backend, in}
-	return &Log{s, audit.NewLog(s, backend.MaxRecord)}
+	return &EventLog{s, audit.NewLog(s, backend.MaxRecord)}
 }
 
-// Wait waits for the appends in progress.
-func (s *Log) Wait() { s.chain.Wait() }
+// wait waits for the appends in progress.
+func (s *EventLog) wait() { s.chain.Wait() }
 
 // AppendEvents adds to the audit chain.
-func (s *Log) AppendEvents(ctx context.Context, events ...approvals.Event) error {
+func (s *EventLog) AppendEvents(ctx context.Context, events ...approvals.Event) error {
 	if cause := s.backend.Disk.Unwritable(ctx); cause != nil {
 		return s.backend.Fail(natskv.OpAppend, "append to the audit log", cause)
 	}
@@ -47,7 +44,7 @@ func (s *Log) AppendEvents(ctx context.Context, events ...approvals.Event) error
 }
 
 // EnsureEvent appends an event unless one with its id is in the log.
-func (s *Log) EnsureEvent(ctx context.Context, e approvals.Event) error {
+func (s *EventLog) EnsureEvent(ctx context.Context, e approvals.Event) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*natskv.OpTimeout)
 	defer cancel()
 	err := s.chain.Ensure(ctx, e, func(ctx context.Context) (bool, error) { return s.has(ctx, e) })
@@ -58,7 +55,7 @@ func (s *Log) EnsureEvent(ctx context.Context, e approvals.Event) error {
 }
 
 // Events yields the audit log from a sequence on and waits for more.
-func (s *Log) Events(ctx context.Context, from uint64) iter.Seq2[approvals.Event, error] {
+func (s *EventLog) Events(ctx context.Context, from uint64) iter.Seq2[approvals.Event, error] {
 	return func(yield func(approvals.Event, error) bool) {
 		for entry, err := range s.read(ctx, fromSequence(from)) {
 			if err == nil && entry.Event.ID == "" {
@@ -72,7 +69,7 @@ func (s *Log) Events(ctx context.Context, from uint64) iter.Seq2[approvals.Event
 }
 
 // LastSeq returns the sequence number of the latest event, 0 for none.
-func (s *Log) LastSeq(ctx context.Context) (uint64, error) {
+func (s *EventLog) LastSeq(ctx context.Context) (uint64, error) {
 	ctx, cancel := natskv.Bounded(ctx)
 	defer cancel()
 	info, err := s.stream.Info(ctx)
@@ -84,7 +81,7 @@ func (s *Log) LastSeq(ctx context.Context) (uint64, error) {
 
 // Entries yields the stored audit log from a sequence on, up to its end at the time of the
 // call, for [audit.Verify] and exports.
-func (s *Log) Entries(ctx context.Context, from uint64) iter.Seq2[audit.Entry, error] {
+func (s *EventLog) Entries(ctx context.Context, from uint64) iter.Seq2[audit.Entry, error] {
 	return func(yield func(audit.Entry, error) bool) {
 		head, err := s.Head(ctx)
 		if err != nil {
@@ -104,7 +101,7 @@ func (s *Log) Entries(ctx context.Context, from uint64) iter.Seq2[audit.Entry, e
 
 // EntriesFrom yields the audit log after a sequence (0: from the first entry) and not before
 // a time, up to its end at the time of the call.
-func (s *Log) EntriesFrom(ctx context.Context, after uint64, since time.Time) iter.Seq2[audit.Entry, error] {
+func (s *EventLog) EntriesFrom(ctx context.Context, after uint64, since time.Time) iter.Seq2[audit.Entry, error] {
 	return func(yield func(audit.Entry, error) bool) {
 		info, err := s.stream.Info(ctx)
 		if err != nil {
@@ -133,7 +130,7 @@ func (s *Log) EntriesFrom(ctx context.Context, after uint64, since time.Time) it
 }
 
 // RecentEvents yields the last n events of the audit log, oldest first.
-func (s *Log) RecentEvents(ctx context.Context, n int) iter.Seq2[approvals.Event, error] {
+func (s *EventLog) RecentEvents(ctx context.Context, n int) iter.Seq2[approvals.Event, error] {
 	return func(yield func(approvals.Event, error) bool) {
 		head, err := s.Head(ctx)
 		if err != nil {
@@ -155,7 +152,7 @@ func (s *Log) RecentEvents(ctx context.Context, n int) iter.Seq2[approvals.Event
 // DropBefore deletes the events that were written before a time, except the last: the next
 // entry of the chain contains its hash. It first calls declare with the first entry that
 // remains, and deletes nothing if declare fails.
-func (s *Log) DropBefore(ctx context.Context, before time.Time, declare func(context.Context, audit.Head) error) error {
+func (s *EventLog) DropBefore(ctx context.Context, before time.Time, declare func(context.Context, audit.Head) error) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	info, err := s.stream.Info(ctx)
