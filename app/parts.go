@@ -161,10 +161,10 @@ func (p *parts) startGate(ctx context.Context, running *lifecycle) error {
 }
 
 func (p *parts) startBots(_ context.Context, running *lifecycle) error {
-	if p.store.conn == nil {
+	if p.store.startBots == nil {
 		return nil
 	}
-	bots, err := nats.Start(nats.Options{Conn: p.store.conn, Gate: p.gate, Signals: p.gate.Signals(), Grants: p.grants, Reviewers: p.reviewers, Version: serviceVersion(p.options.Version), Log: p.log("nats")})
+	bots, err := p.store.startBots(nats.Options{Gate: p.gate, Signals: p.gate.Signals(), Grants: p.grants, Reviewers: p.reviewers, Version: serviceVersion(p.options.Version), Log: p.log("nats")})
 	if err != nil {
 		return err
 	}

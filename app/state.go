@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	natsgo "github.com/nats-io/nats.go"
-
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/audit"
 	"github.com/heldcall/heldcall/approvals/heldturns"
@@ -17,6 +15,7 @@ import (
 	"github.com/heldcall/heldcall/console"
 	"github.com/heldcall/heldcall/console/passkeys"
 	"github.com/heldcall/heldcall/notify"
+	"github.com/heldcall/heldcall/notify/nats"
 	"github.com/heldcall/heldcall/notify/webhook"
 	"github.com/heldcall/heldcall/notify/webpush"
 	"github.com/heldcall/heldcall/proxy"
@@ -36,9 +35,9 @@ type state struct {
 	limits     policy.SharedCounts
 	secrets    secrets.Store
 
-	conn       *natsgo.Conn // for bots; nil in memory, where there are none
-	listenAddr string       // see [App.NATSAddr]
-	loss       string       // that was accepted, "" for none
+	startBots  func(nats.Options) (*nats.Service, error) // nil in memory, where there are none
+	listenAddr string                                    // see [App.NATSAddr]
+	loss       string                                    // that was accepted, "" for none
 	healthy    func(context.Context) error
 	close      func() error
 }
@@ -87,7 +86,11 @@ func (p *parts) openState(ctx context.Context) (*state, error) {
 	opened := &state{
 		gate: s.ForGate(), grants: s.ForGrants(), heldTurns: s.ForHeldTurns(), turns: s.Turns, events: s.Events, deliveries: s.Deliveries,
 		push: s.Push, passkeys: s.ForPasskeys(), limits: s.Limits, secrets: s.Secrets,
-		conn: s.Conn(), listenAddr: s.ListenAddr(), loss: s.Loss(), healthy: s.Healthy, close: s.Close,
+		startBots: func(o nats.Options) (*nats.Service, error) {
+			o.Conn = s.Conn()
+			return nats.Start(o)
+		},
+		listenAddr: s.ListenAddr(), loss: s.Loss(), healthy: s.Healthy, close: s.Close,
 	}
 	if leases := s.HeldTurns.Leases; leases != nil {
 		opened.leases = leases
