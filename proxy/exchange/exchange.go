@@ -1,7 +1,7 @@
 // Package exchange has two users: the turns, for which it is the HTTP exchange with the upstream (a
 // request and its answer, one after another), and package proxy, which reads the heads of
-// messages by the same rules (mediatype.go). It finds errors of an upstream that quote what is
-// hidden from the agent (quotation.go).
+// messages by the same rules (mediatype.go). It finds errors of an upstream that quote hidden text
+// (quotation.go).
 package exchange
 
 import (
@@ -164,16 +164,4 @@ func (x *Exchange) Readable(body []byte) bool {
 // Redirects reports the statuses that clients follow to another address.
 func Redirects(status int) bool {
 	return status >= 300 && status < 400 && status != http.StatusNotModified
-}
-
-// Refusal returns the status and the message of an upstream's error, for an error that heldcall
-// writes itself. The message is left out if it may quote what is hidden from the agent, whose
-// request had the given body. limit bounds the bytes that are read.
-func (x *Exchange) Refusal(limit int, agents []byte) string {
-	r := x.Response
-	text := " (" + statusText(r.Status()) + ")"
-	if body, err := r.ReadAll(limit); err == nil && IdentityEncoded(r.ContentEncoding()) {
-		text += string(x.Upstream.Redact([]byte(message(body, x.Next.Body, agents)))) // decoded: the body may have spelled the key otherwise
-	}
-	return text
 }

@@ -87,6 +87,18 @@ func eachSequence(text []byte, visit func(sequence)) {
 	}
 }
 
+// Refusal returns the status and the message of an upstream's error, for an error that heldcall
+// writes itself. The message is left out if it may quote what is hidden from the agent, whose
+// request had the given body. limit bounds the bytes that are read.
+func (x *Exchange) Refusal(limit int, agents []byte) string {
+	r := x.Response
+	text := " (" + statusText(r.Status()) + ")"
+	if body, err := r.ReadAll(limit); err == nil && IdentityEncoded(r.ContentEncoding()) {
+		text += string(x.Upstream.Redact([]byte(message(body, x.Next.Body, agents)))) // decoded: the body may have spelled the key otherwise
+	}
+	return text
+}
+
 // maxMessage is the longest message of an error that [message] returns, in bytes.
 const maxMessage = 2000
 
