@@ -45,7 +45,7 @@ type world struct {
 	inMemory bool                                      // the state, which ends with the first stop
 }
 
-// embedded has a world keep its state on the embedded NATS server: for restarts, bots, and what is on disk.
+// embedded has a world keep its state on the embedded NATS server: for restarts, bots, and files on disk.
 func embedded(c *app.Config) { c.NATS.Listen = "127.0.0.1:0" }
 
 // logged is all that heldcall has logged, at every level.

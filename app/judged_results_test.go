@@ -178,7 +178,7 @@ func TestAskedResults(t *testing.T) {
 	})
 }
 
-// After a time-out the model does not get the result, and reads that nobody has reviewed it.
+// After a time-out the model does not get the result, and reads that no one has reviewed it.
 func TestResultNobodyReviewed(t *testing.T) {
 	t.Parallel()
 	for name, api := range resultAPIs {

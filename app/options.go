@@ -20,7 +20,7 @@ type Options struct {
 
 	// AcceptLoss starts with a state that is damaged, and records the loss in the audit log.
 	AcceptLoss bool
-	// RevokePasskeys is a reviewer whose passkeys are revoked at the start; "": nobody.
+	// RevokePasskeys is a reviewer whose passkeys are revoked at the start; "": no one.
 	RevokePasskeys string
 
 	canary func(context.Context, *proxy.Proxy) error // tests the proxy at the start; nil: [proxy.Proxy.Canary]

@@ -3,7 +3,7 @@ package approvals
 // Words are texts for people that depend on what a request is about.
 type Words struct {
 	Subject   string // that people read and may edit, a plural noun or not: "arguments"
-	Automatic string // what happens if nobody answers and that approves: "runs automatically"
+	Automatic string // what happens if no one answers and that approves: "runs automatically"
 	Unless    string // what does not happen after the request has expired: "not run"
 	WillNot   string // the same before: "won't run"
 	Edited    string // what an edit has approved: "with other arguments"

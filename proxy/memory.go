@@ -29,7 +29,7 @@ const (
 	// live memory, and leastGarbage at least, which costs the least time; beyond it less, so that very many
 	// holds fit.
 	manyBytes     = 128 << 20
-	heldBytes     = 64 << 10 // of a hold, at most; what is live beside the holds is the history in the store
+	heldBytes     = 64 << 10 // of a hold, at most; live beside the holds is the history in the store
 	normalGarbage = 100      // percent of live memory
 	leastGarbage  = 32 << 20 // bytes: beside less live memory Go collects many times a second
 	someGarbage   = 30       // of much live memory of holds, when the store has released its own

@@ -228,7 +228,7 @@ func (g *Gate) Prepare(requests []approvals.Request) { g.opener.prepare(requests
 
 // Open waits for the requests of one turn. It prepares those without an id, records all
 // that are not recorded yet, then their approval_required events, and then publishes them.
-// So a turn that is restored opens its requests again: nobody is asked twice, and decisions
+// So a turn that is restored opens its requests again: no one is asked twice, and decisions
 // of the meantime count. Each hold of a request ends, also where several wait for it.
 //
 // If anything cannot be recorded, the error wraps [approvals.ErrStoreUnavailable] or [approvals.ErrTooLarge], and the

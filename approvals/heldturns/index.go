@@ -143,7 +143,7 @@ func (x *index) get(id string) (t heldTurn, ok bool) {
 	return t, false
 }
 
-// update changes what is known of a turn.
+// update changes the known facts of a turn.
 func (x *index) update(id string, change func(*heldTurn)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -36,7 +36,7 @@ func FuzzShellAllow(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, script string) {
 		if last := script[strings.LastIndexByte(script, '\n')+1:]; strings.Contains(last, "#") || !allowed(script) {
-			return // what is added after a comment is part of it
+			return // text after a comment is part of it
 		}
 		for _, more := range []string{
 			"; evil", " && evil", " || evil", " | evil", " |& evil", " & evil", "\nevil", " $(evil)", " `evil`", " <(evil)", " ${x:-$(evil)}", "; evil #",

@@ -25,7 +25,7 @@ rules:
     set: {new_string: '"b"'}
 `
 
-// TestTrustWindow: an open window lets pass what is known to read and write in the workspace, and
+// TestTrustWindow: an open window lets calls pass that are known to read and write in the workspace, and
 // nothing else.
 func TestTrustWindow(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)

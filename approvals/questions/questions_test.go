@@ -66,7 +66,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What the model is offered is what is read: both schemas take the same valid arguments.
+// The schema that the model gets and the one that is read take the same valid arguments.
 func TestSchemas(t *testing.T) {
 	for _, tool := range Tools() {
 		for _, schema := range []string{tool.Parameters, tool.Strict} {

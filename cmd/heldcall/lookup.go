@@ -121,7 +121,7 @@ func ambiguous(id string, status approvals.Status, matches []approvals.Request) 
 	return candidates(what+id, matches, "Give a full id, or a unique prefix or suffix.")
 }
 
-// candidates lists requests with their whole ids, between what is wrong and what to do.
+// candidates lists requests with their whole ids, between the error and what to do.
 func candidates(wrong string, requests []approvals.Request, do string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s:\n", wrong)

@@ -51,7 +51,7 @@ func (i *secretInput) ask(ctx context.Context, text string) (string, error) {
 	return strings.TrimRight(line, "\r\n"), nil
 }
 
-// hidden reads a value from the terminal, which shows what is typed again when it returns.
+// hidden reads a value from the terminal, which shows typed characters again when it returns.
 func (i *secretInput) hidden(ctx context.Context, text string) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err

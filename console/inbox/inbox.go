@@ -1,5 +1,5 @@
-// Package inbox is the web inbox, which is no Go: the pages, styles and scripts that browsers run, and
-// their handler.
+// Package inbox is the web inbox, and the only package that is not Go: the pages, styles and scripts
+// that browsers run, and their handler.
 package inbox
 
 import (

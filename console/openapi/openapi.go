@@ -1,5 +1,5 @@
-// Package openapi has the OpenAPI 3.1 document of the control plane, which is written by hand
-// (openapi.json), and shows it as a page for people. The tests of console compare it with the
+// Package openapi is pure: it has the OpenAPI 3.1 document of the control plane, which is written by
+// hand (openapi.json), and makes a page for people of it. The tests of console compare it with the
 // routes and with the Go types that go over them.
 package openapi
 

@@ -2,7 +2,7 @@ package strictjson
 
 import "github.com/tidwall/gjson"
 
-// ItemReader gets the items of an array while strict JSON is read, so that nobody has to read
+// ItemReader gets the items of an array while strict JSON is read, so that no one has to read
 // it again: the members of an item in their order, then its end. Before a member that is an
 // array come the members of the objects in it, its parts. Names have no escapes. Names and values
 // alias the JSON.

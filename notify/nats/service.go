@@ -1,5 +1,5 @@
-// Package nats lets any NATS client answer requests and steer runs, under the
-// subjects of DESIGN section 7:
+// Package nats is the channel over which any NATS client answers requests and steers runs, under
+// the subjects of DESIGN section 7:
 //
 //	heldcall.v1.decide.{reviewer}.{id}    a decision; see [approvals.ParseDecision]
 //	heldcall.v1.signal.{reviewer}.{run}   {"action": "pause_run" | "resume_run" | "abort_run"}

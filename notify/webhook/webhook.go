@@ -1,5 +1,5 @@
-// Package webhook announces requests to programs over HTTP, by the Standard Webhooks
-// specification: every event is one POST, signed, numbered and tried again until it is
+// Package webhook is the channel to programs: it announces requests over HTTP, by the Standard
+// Webhooks specification. Every event is one POST, signed, numbered and tried again until it is
 // accepted. The receiver of a new request can decide it at a signed URL in the payload,
 // once: see [Links].
 package webhook

@@ -1,5 +1,5 @@
-// Package webpush sends notifications of requests to the browsers of reviewers who
-// subscribe, on their phones too, by Web Push: RFC 8030, with payloads encrypted for
+// Package webpush is the channel to the browsers of reviewers who subscribe, on their phones too: it
+// sends notifications of requests by Web Push: RFC 8030, with payloads encrypted for
 // the browser (RFC 8291) and signed requests (RFC 8292).
 //
 // A browser's push service is a third party, and a lock screen shows notifications:

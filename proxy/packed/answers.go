@@ -80,7 +80,7 @@ func (a *Answers) Rule(rulings []intercept.Ruling) {
 	}
 }
 
-// Pack compresses what is not compressed yet.
+// Pack compresses the answers that are not compressed yet.
 func (a *Answers) Pack() {
 	if a == nil {
 		return

@@ -112,6 +112,6 @@ type Attachment interface {
 	Detach(ctx context.Context) error
 	// Park records that the agent got a notice in place of the answer.
 	Park(ctx context.Context) error
-	// End removes what is stored.
+	// End removes the stored turn.
 	End(ctx context.Context) error
 }

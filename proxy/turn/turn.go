@@ -1,7 +1,7 @@
-// Package turn answers one agent request: it lets the model answer, holds the calls that
-// policy does not decide, and releases, rewrites or denies them. It knows neither HTTP
-// nor sockets: the agent and the upstream are interfaces (ports.go), so that a turn can
-// lose one agent and be continued for another.
+// Package turn answers one agent request, and knows no HTTP and no sockets: it lets the model
+// answer, holds the calls that policy does not decide, and releases, rewrites or denies them. The
+// agent and the upstream are interfaces (ports.go), so that a turn can lose one agent and be
+// continued for another.
 //
 // Read it from turn.go (a turn and how it begins and ends) by states.go (its steps as one
 // table with a diagram) to its collaborators, each with its own fields: package

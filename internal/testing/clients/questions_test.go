@@ -105,7 +105,7 @@ func rulingOfQuestion(r approvals.Request) *fakemodel.Ruling {
 	return ruling
 }
 
-// askedFor changes what is expected of a job with questions.
+// askedFor changes the expectations of a job with questions.
 func (e *expected) askedFor(api fakemodel.API, job string) {
 	for i, c := range e.calls {
 		if asks(c) {
