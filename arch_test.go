@@ -21,7 +21,6 @@ const module = "github.com/heldcall/heldcall"
 var floors = [][]string{
 	{
 		"approvals",
-		"approvals/policy/shell/quoting",
 		"approvals/toolschema",
 		"console/openapi",
 		"intercept/sse",
@@ -49,7 +48,6 @@ var floors = [][]string{
 		"approvals/heldturns",
 		"approvals/policy/match",
 		"approvals/policy/shell/programs",
-		"approvals/policy/shell/straightline",
 		"approvals/reviewers",
 		"approvals/runs",
 		"approvals/store/natskv",
@@ -172,7 +170,7 @@ var tied = []struct {
 	{"github.com/nicholas-fedor/shoutrrr", []string{"notify/shoutrrr"}},
 	{"filippo.io/age", []string{"approvals/secrets"}},
 	{"go.etcd.io/bbolt", []string{"approvals/store/requestindex"}},
-	{"mvdan.cc/sh", []string{"approvals/policy/shell", "approvals/policy/shell/quoting", "approvals/policy/shell/straightline"}},
+	{"mvdan.cc/sh", []string{"approvals/policy/shell"}},
 	{"github.com/coreos/go-oidc", []string{"console/oidc"}},
 	{"github.com/go-webauthn/webauthn", []string{"console/passkeys"}},
 	{"golang.org/x/oauth2", []string{"console/oidc"}},

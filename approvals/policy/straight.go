@@ -5,7 +5,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
-	"github.com/heldcall/heldcall/approvals/policy/shell/straightline"
 )
 
 // judged returns the verdict on a call, and the evaluation from which it follows.
@@ -45,6 +44,6 @@ func (e *evaluation) straightened() *evaluation {
 // mayChange reports whether the straight line of a script may have other commands than the script.
 func mayChange(s *shell.Script) bool {
 	return s.Problem != "" || s.NotSimple != "" || slices.ContainsFunc(s.Commands, func(c *shell.Command) bool {
-		return len(c.Words) > 0 && straightline.LeavesOut(c.Words[0])
+		return len(c.Words) > 0 && shell.StraightLeavesOut(c.Words[0])
 	})
 }

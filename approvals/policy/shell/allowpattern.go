@@ -10,7 +10,6 @@ import (
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
-	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // AllowPattern is the argument of an allow pattern for scripts: the words of one command.
@@ -28,7 +27,7 @@ var errNotOneCommand = errors.New("is not one command of plain words: write one 
 // NewAllowPattern reads the argument of an allow pattern. It returns an error if that is not one
 // command of plain words.
 func NewAllowPattern(text string) (*AllowPattern, error) {
-	if words := quoting.PlainWords(text); words != nil && len(text) <= MaxScript {
+	if words := plainWords(text); words != nil && len(text) <= MaxScript {
 		return newAllowPattern(words, plainGlob)
 	}
 	if problem := scriptProblem(text); problem != "" {
@@ -145,7 +144,7 @@ func wordGlob(one []*syntax.Word) (match.Glob, error) {
 	for i, part := range one[0].Parts {
 		lit, unquoted := part.(*syntax.Lit)
 		if !unquoted {
-			one := quoting.WordOf(&syntax.Word{Parts: []syntax.WordPart{part}})
+			one := wordOf(&syntax.Word{Parts: []syntax.WordPart{part}})
 			if one.Why != "" {
 				return match.Glob{}, errNotOneCommand
 			}
@@ -153,7 +152,7 @@ func wordGlob(one []*syntax.Word) (match.Glob, error) {
 			continue
 		}
 		for j, text := range strings.Split(lit.Value, "*") {
-			if !quoting.Plain(text, i == 0 && j == 0) {
+			if !isPlain(text, i == 0 && j == 0) {
 				return match.Glob{}, fmt.Errorf("has %q, which a shell may expand; quote it or use * alone", lit.Value)
 			}
 			if j > 0 {

@@ -7,13 +7,12 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
-	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 func callWords(call *syntax.CallExpr) []word {
 	words := make([]word, 0, len(call.Args))
 	for _, w := range call.Args {
-		words = quoting.AppendWords(words, w)
+		words = appendWords(words, w)
 	}
 	return words
 }
@@ -31,7 +30,7 @@ func (f *finder) command(words []word, piped bool, depth int) *Command {
 	}
 	text := strings.Join(c.Words, " ")
 	c.opens[0] = text
-	if slices.ContainsFunc(words, func(w word) bool { return !w.Certain() }) {
+	if slices.ContainsFunc(words, func(w word) bool { return !w.certain() }) {
 		open := make([]string, len(words))
 		for i, one := range words {
 			open[i] = one.Open

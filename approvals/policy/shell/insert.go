@@ -9,7 +9,6 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 	"github.com/heldcall/heldcall/internal/mask"
 )
 
@@ -185,7 +184,7 @@ func (s *shape) word(w *syntax.Word, open bool) {
 	for i := 0; i < len(w.Parts); i++ {
 		switch part := w.Parts[i].(type) {
 		case *syntax.Lit:
-			s.literal(inWord, quoting.Unescape(part.Value, false), open)
+			s.literal(inWord, unescape(part.Value, false), open)
 		case *syntax.SglQuoted:
 			if part.Dollar {
 				fmt.Fprintf(s, "ansi<%s>", part.Value)
@@ -204,7 +203,7 @@ func (s *shape) word(w *syntax.Word, open bool) {
 			fmt.Fprintf(s, "quoted %v ", part.Dollar)
 			for _, inner := range part.Parts {
 				if lit, ok := inner.(*syntax.Lit); ok {
-					s.literal(inDouble, quoting.Unescape(lit.Value, true), open && !part.Dollar)
+					s.literal(inDouble, unescape(lit.Value, true), open && !part.Dollar)
 					continue
 				}
 				s.add(reflect.ValueOf(inner), false)

@@ -7,7 +7,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
-	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // Words that a shell or xargs takes from the output of another command are not known. A reader may
@@ -21,7 +20,7 @@ var filters = []string{"head", "tail", "sort", "uniq", "grep"}
 // the folder, or a part of what echo prints.
 func (t *Programs) substitutes(program string, w *syntax.Word) bool {
 	shows := t.OnlyShows(program)
-	if shows && quoting.WordOf(w).Leading {
+	if shows && wordOf(w).Leading {
 		return true // options only change the output
 	}
 	return (shows || program == "echo") && t.substitutesOnly(program, w)
@@ -30,7 +29,7 @@ func (t *Programs) substitutes(program string, w *syntax.Word) bool {
 // substitutesOnly is substitutes for substitutions.
 func (t *Programs) substitutesOnly(program string, w *syntax.Word) bool {
 	rest, subs := withoutSubstitutions(w)
-	if len(subs) == 0 || quoting.WordOf(rest).Why != "" {
+	if len(subs) == 0 || wordOf(rest).Why != "" {
 		return false
 	}
 	if program != "echo" && (len(rest.Parts) > 0 || len(subs) > 1) {
@@ -60,7 +59,7 @@ func withoutSubstitutions(w *syntax.Word) (rest *syntax.Word, subs []*syntax.Cmd
 		var parts []syntax.WordPart
 		for _, inner := range quoted.Parts {
 			if sub, ok := inner.(*syntax.CmdSubst); ok {
-				if _, literal := quoting.DocumentWord(sub); !literal {
+				if _, literal := documentWord(sub); !literal {
 					subs = append(subs, sub)
 					continue
 				}
@@ -110,7 +109,7 @@ func argvOf(stmt *syntax.Stmt) []string {
 	}
 	var argv []string
 	for _, w := range call.Args {
-		one := quoting.WordOf(w)
+		one := wordOf(w)
 		if one.Why != "" {
 			return nil
 		}

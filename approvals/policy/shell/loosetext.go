@@ -5,8 +5,6 @@ package shell
 
 import (
 	"strings"
-
-	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 const (
@@ -25,7 +23,7 @@ func withoutEscapes(text string) string {
 		}
 		n, ok := 0, false
 		if tail != "" {
-			n, ok = quoting.AnsiEscape(&b, tail)
+			n, ok = ansiEscape(&b, tail)
 		}
 		if !ok {
 			n = 0
@@ -95,8 +93,6 @@ func nameEnd(text string) int {
 }
 
 func isWordByte(b byte) bool { return b == '_' || isDigit(b) || isLower(b) || b >= 0x80 }
-
-func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
 func isLower(b byte) bool { return b >= 'a' && b <= 'z' }
 

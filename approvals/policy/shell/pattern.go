@@ -7,7 +7,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // Pattern is the argument of a deny or ask pattern compared with scripts.
@@ -152,8 +151,8 @@ func (c *Command) written() string { return match.Quote(c.Display()) }
 func expands(call *syntax.CallExpr, src string) string {
 	for _, w := range call.Args {
 		start, end := int(w.Pos().Offset()), int(w.End().Offset())
-		one := quoting.WordOf(w)
-		if (!one.Certain() || strings.Contains(one.Text, unknown)) && start < end && end <= len(src) {
+		one := wordOf(w)
+		if (!one.certain() || strings.Contains(one.Text, unknown)) && start < end && end <= len(src) {
 			return src[start:end]
 		}
 	}

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // FuzzPlainList holds the reader of plain commands against the syntax tree: all that is known of a
@@ -32,8 +30,8 @@ func FuzzPlainList(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in string) {
 		for _, src := range []string{in, spelled(in)} {
-			list := quoting.PlainList(src)
-			words, want := quoting.PlainWords(src), []string(nil)
+			list := plainList(src)
+			words, want := plainWords(src), []string(nil)
 			if len(list) == 1 && !slices.ContainsFunc(list[0].Words, func(w word) bool { return shellExpands(w.Text) }) {
 				for _, w := range list[0].Words {
 					want = append(want, w.Text)
@@ -89,7 +87,7 @@ func withoutSource(commands []*Command) {
 // shellExpands reports whether a word is not literal in all shells, each * aside.
 func shellExpands(word string) bool {
 	for i, part := range strings.Split(word, "*") {
-		if !quoting.Plain(part, i == 0) {
+		if !isPlain(part, i == 0) {
 			return true
 		}
 	}
@@ -111,7 +109,7 @@ func TestPlainList(t *testing.T) {
 		"npm run test:unit": true, "ls *.go src/**": true, "npm test:*": true, "x": true, "cargo build --release --target=a/b": true, "a b && c && d e": true, "a && if": false, "a &&": false, " && a": false, "a || b": false, "echo if": true,
 		"": false, " x": false, "x ": false, "a  b": false, "if x": false, "A=1 x": false, "x $y": false, "x 'y'": false, "x > y": false, "x\ny": false, "x é": false, "export A": false,
 	} {
-		if got := quoting.PlainList(src) != nil; got != plain {
+		if got := plainList(src) != nil; got != plain {
 			t.Errorf("%q: plain is %t", src, got)
 		}
 	}

@@ -7,8 +7,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
-	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
-	"github.com/heldcall/heldcall/approvals/policy/shell/straightline"
 )
 
 // Programs parses scripts by a table of programs.
@@ -28,7 +26,8 @@ func (t *Programs) With(options map[string]*programs.Program) *Programs {
 	return &Programs{Table: t.Table.With(options), parsers: t.parsers, straight: t.straight}
 }
 
-// Straight parses the straight line of scripts in their place: see [straightline.Reader.Of].
+// Straight parses the straight line of scripts in their place, if they have one: a script without
+// branches, loops and variables, with all commands that the script may run. See straight.go.
 func (t *Programs) Straight() *Programs {
 	return &Programs{Table: t.Table, parsers: t.parsers, straight: true}
 }
@@ -37,33 +36,4 @@ func (t *Programs) parseSource(src string) (*syntax.File, error) {
 	parser := t.parsers.Get().(*syntax.Parser)
 	defer t.parsers.Put(parser)
 	return parser.Parse(strings.NewReader(src), "")
-}
-
-// unknown replaces text that only the running shell knows.
-const unknown = quoting.Unknown
-
-type word = quoting.Word
-
-func (t *Programs) straightener() *straightline.Reader {
-	return &straightline.Reader{Parse: t.parseSource, Limit: MaxScript, OnlyLook: func(a *syntax.Assign) bool { return setsOnlyLook(&t.Variables, a) }}
-}
-
-// straightLine returns the straight line of a script, or the script if it has none.
-func (t *Programs) straightLine(src string) string {
-	joined := t.joinLines(src)
-	if scriptProblem(joined) != "" {
-		return src
-	}
-	if text, ok := t.straightener().Of(joined); ok {
-		return text
-	}
-	return src
-}
-
-// joinLines joins lines that a backslash continues: see [straightline.Reader.Join].
-func (t *Programs) joinLines(src string) string {
-	if !strings.Contains(src, "\\\n") || len(src) > MaxScript || opened(src) > maxOpen || strings.Contains(src, unknown) {
-		return src
-	}
-	return t.straightener().Join(src)
 }

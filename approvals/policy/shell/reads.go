@@ -47,7 +47,7 @@ func (f *finder) assigned(c *Command, own []word) {
 	for _, one := range own {
 		if isAssignment(one.Text) {
 			c.mentions = appendLoose(c.mentions, one.Text)
-			f.script.opens = f.script.opens || one.Opens()
+			f.script.opens = f.script.opens || one.mayOpen()
 		}
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
-
-	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // A redirection to or from a file is one more command of a script, of two words: ">" and the path
@@ -33,15 +31,15 @@ func (f *finder) redirect(r *syntax.Redirect, src string) {
 	if operator == "" || r.Word == nil || harmlessRedirect(r) {
 		return
 	}
-	to := quoting.WordOf(r.Word)
-	if r.Op == syntax.DplOut && to.Certain() && strings.Trim(to.Text, "0123456789-") == "" {
+	to := wordOf(r.Word)
+	if r.Op == syntax.DplOut && to.certain() && strings.Trim(to.Text, "0123456789-") == "" {
 		return // another descriptor
 	}
 	c := &Command{Redirect: true, Words: []string{operator, to.Text}, mayStar: []bool{true, namesFile(to.Text)}, complete: true}
 	if to.Wild {
 		c.wild = []bool{false, true}
 	}
-	if start, end := int(r.Word.Pos().Offset()), int(r.Word.End().Offset()); !to.Certain() && start < end && end <= len(src) {
+	if start, end := int(r.Word.Pos().Offset()), int(r.Word.End().Offset()); !to.certain() && start < end && end <= len(src) {
 		c.source.expands = src[start:end]
 	}
 	texts, open := []string{operator + " " + to.Text}, to.Open
@@ -98,7 +96,7 @@ func plainRedirect(r *syntax.Redirect) bool {
 	default:
 		return false
 	}
-	to := quoting.WordOf(r.Word)
+	to := wordOf(r.Word)
 	numbers := r.Op == syntax.RdrIn && strings.Contains(to.Text, "-") && strings.Trim(to.Text, "0123456789-") == "" // a<1-9>b is a glob of zsh
 	return to.Why == "" && !to.Wild && to.Text != "" && !numbers
 }

@@ -2,8 +2,14 @@
 // running them, and compares them with the patterns of policies.
 //
 // [Programs.Parse] reads a script: [Script] lists its commands at any depth, with those
-// that sudo, xargs, sh -c and the like run. The table of programs is package programs. A [Pattern] is for rules that deny or ask and matches a script that may run
-// a command; an [AllowPattern] covers one command of plain words.
+// that sudo, xargs, sh -c and the like run. The table of programs is package programs. A
+// [Pattern] is for rules that deny or ask and matches a script that may run a command; an
+// [AllowPattern] covers one command of plain words.
+//
+// word.go removes quoting, and plainlist.go reads scripts that quote nothing. [Programs.Straight]
+// reads a script without its branches, loops and variables: straight.go, straight_words.go
+// (variables and their values), straight_braces.go, straight_edits.go (how a source is changed)
+// and lines.go.
 package shell
 
 import (
@@ -17,7 +23,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
-	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // Limits of parsed scripts. Deep nesting makes the parser slow and exhausts the stack.
@@ -123,7 +128,7 @@ func (t *Programs) ParseArgv(argv []string) *Script {
 	}
 	f := &finder{table: t, script: s, budget: 2 * MaxScript}
 	s.Commands = []*Command{f.command(words, false, 0)}
-	if slices.ContainsFunc(argv, func(text string) bool { return text == "" || !quoting.Plain(text, true) }) {
+	if slices.ContainsFunc(argv, func(text string) bool { return text == "" || !isPlain(text, true) }) {
 		f.joined(strings.Join(argv, " "))
 	}
 	f.finish()
@@ -194,7 +199,7 @@ func Unparsed(why string) *Script { return &Script{Problem: why, NotSimple: why,
 
 func (f *finder) parse(src string, depth int) *Script {
 	if len(src) <= MaxScript {
-		if list := quoting.PlainList(src); list != nil {
+		if list := plainList(src); list != nil {
 			return f.plain(list, src, depth)
 		}
 	}
@@ -202,21 +207,21 @@ func (f *finder) parse(src string, depth int) *Script {
 }
 
 // plain does what parseTree does, for a script that is plain words.
-func (f *finder) plain(list []quoting.PlainCommand, src string, depth int) *Script {
+func (f *finder) plain(list []plainCommand, src string, depth int) *Script {
 	s := &Script{texts: make([]string, 0, 8), Commands: make([]*Command, 0, len(list))}
 	f.script = s
 	f.budget -= len(src)
 	end := len(src)
 	for i := len(list) - 1; i > 0; i-- { // the lists that are in the tree
 		s.texts = append(s.texts, src[:end])
-		end -= len(quoting.And) + len(list[i].Text)
+		end -= len(listAnd) + len(list[i].Text)
 	}
 	for _, one := range list {
 		s.texts = append(s.texts, one.Text)
 		c := f.command(one.Words, false, depth)
 		c.source.literal = one.Text
 		for _, w := range one.Words {
-			if !w.Certain() && c.source.expands == "" {
+			if !w.certain() && c.source.expands == "" {
 				c.source.expands = w.Text
 			}
 			if w.Why != "" || w.Wild {

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
-
-	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // commandSource is where in a script a command is.
@@ -146,7 +144,7 @@ func (c *Command) Display() string {
 
 // QuoteWords spells a command so that it parses to the same words.
 func QuoteWords(words []string) string {
-	quotes := func(w string) bool { return w == "" || !quoting.Plain(w, true) }
+	quotes := func(w string) bool { return w == "" || !isPlain(w, true) }
 	if !slices.ContainsFunc(words, quotes) {
 		return strings.Join(words, " ")
 	}

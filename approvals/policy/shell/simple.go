@@ -7,7 +7,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/heldcall/heldcall/approvals/policy/shell/programs"
-	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // whyNotSimple returns why a script is more than commands of plain words joined by &&, ||, ;, | or
@@ -33,7 +32,7 @@ func (t *Programs) whyListNotSimple(stmts []*syntax.Stmt, last []syntax.Comment)
 
 func (t *Programs) whyStmtNotSimple(stmt *syntax.Stmt) string {
 	unknownRedirect := func(r *syntax.Redirect) bool {
-		return !harmlessRedirect(r) && !plainRedirect(r) && !quoting.PlainDocument(stmt, r)
+		return !harmlessRedirect(r) && !plainRedirect(r) && !isPlainDocument(stmt, r)
 	}
 	switch {
 	case len(stmt.Comments) > 0:
@@ -79,13 +78,13 @@ func (t *Programs) whyCallNotSimple(call *syntax.CallExpr) string {
 	if slices.ContainsFunc(call.Assigns, func(a *syntax.Assign) bool { return !setsOnlyLook(&t.Variables, a) && !setsSearchPath(&t.Variables, a) }) {
 		return notPlainSet
 	}
-	program := quoting.WordOf(call.Args[0]).Text
+	program := wordOf(call.Args[0]).Text
 	for _, w := range call.Args {
-		switch one := quoting.WordOf(w); {
+		switch one := wordOf(w); {
 		case one.Why != "" && !t.substitutes(program, w):
 			return one.Why
 		case one.Sign && !t.TakesScript(program):
-			return quoting.QuotesSign
+			return quotesSign
 		}
 	}
 	return ""
@@ -98,7 +97,7 @@ func searchPaths(known *programs.Variables, call *syntax.CallExpr) []string {
 	var found []string
 	for _, a := range call.Assigns {
 		if setsSearchPath(known, a) {
-			found = append(found, strings.Split(quoting.WordOf(a.Value).Text, ":")...)
+			found = append(found, strings.Split(wordOf(a.Value).Text, ":")...)
 		}
 	}
 	return found
@@ -109,8 +108,8 @@ func setsSearchPath(known *programs.Variables, a *syntax.Assign) bool {
 	if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Name == nil || a.Value == nil || !known.SearchPath(a.Name.Value) {
 		return false
 	}
-	one := quoting.WordOf(a.Value)
-	return one.Why == "" && one.Certain() && one.Text != ""
+	one := wordOf(a.Value)
+	return one.Why == "" && one.certain() && one.Text != ""
 }
 
 // setsOnlyLook reports whether an assignment changes only how programs show what they do.
@@ -121,6 +120,6 @@ func setsOnlyLook(known *programs.Variables, a *syntax.Assign) bool {
 	if a.Value == nil {
 		return true
 	}
-	one := quoting.WordOf(a.Value)
-	return one.Why == "" && one.Certain() && !strings.Contains(one.Text, "/")
+	one := wordOf(a.Value)
+	return one.Why == "" && one.certain() && !strings.Contains(one.Text, "/")
 }

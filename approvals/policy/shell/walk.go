@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
-
-	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // walk finds the simple commands, the source of each statement, and other texts that may name a
@@ -20,7 +18,7 @@ func (f *finder) walk(file *syntax.File, src string, depth int) {
 			return w.wordPart(n)
 		case *syntax.Assign:
 			w.spans = append(w.spans, spanOf(n))
-			f.script.opens = f.script.opens || (n.Value != nil && quoting.WordOf(n.Value).Opens())
+			f.script.opens = f.script.opens || (n.Value != nil && wordOf(n.Value).mayOpen())
 		case *syntax.BinaryCmd:
 			if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
 				w.piped = append(w.piped, n.Y)
@@ -57,9 +55,9 @@ func (w *walk) wordPart(part syntax.Node) bool {
 	s := w.in.script
 	switch n := part.(type) {
 	case *syntax.SglQuoted:
-		s.opens = s.opens || quoting.HoldsSubstitution(n.Value)
+		s.opens = s.opens || holdsSubstitution(n.Value)
 	case *syntax.Lit:
-		s.opens = s.opens || quoting.HoldsSubstitution(n.Value)
+		s.opens = s.opens || holdsSubstitution(n.Value)
 	case *syntax.DblQuoted:
 		w.documents(n)
 	case *syntax.CmdSubst:
@@ -75,7 +73,7 @@ func (w *walk) wordPart(part syntax.Node) bool {
 // documents notes the substitutions in double quotes that only write a literal here-document.
 func (w *walk) documents(n *syntax.DblQuoted) {
 	for _, part := range n.Parts {
-		if _, ok := quoting.DocumentWord(part); ok {
+		if _, ok := documentWord(part); ok {
 			w.literal = append(w.literal, part.(*syntax.CmdSubst))
 			w.in.script.NotPlain = notPlainDocument
 		}
@@ -232,7 +230,7 @@ func (f *finder) looksInto(file *syntax.File, src string, spans []span) {
 		}
 		at := spanOf(w)
 		if slices.ContainsFunc(apart, func(one span) bool { return one.holds(at) }) {
-			words = append(words, quoting.WordOf(w).Text)
+			words = append(words, wordOf(w).Text)
 		}
 		return true
 	})

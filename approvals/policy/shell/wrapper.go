@@ -18,7 +18,7 @@ type inside struct {
 
 // look finds the commands that a program runs.
 func (t *Programs) look(words []word) inside {
-	if !words[0].Certain() {
+	if !words[0].certain() {
 		return inside{}
 	}
 	name, _ := programs.Names(words[0].Text)
@@ -67,11 +67,11 @@ func look(w *programs.Wrapper, words []word) inside {
 }
 
 func isScriptCall(words []word) bool {
-	return len(words) == 2 && words[0].Text == "-c" && words[1].Certain()
+	return len(words) == 2 && words[0].Text == "-c" && words[1].certain()
 }
 
 func allCertain(words []word) bool {
-	return !slices.ContainsFunc(words, func(one word) bool { return !one.Certain() })
+	return !slices.ContainsFunc(words, func(one word) bool { return !one.certain() })
 }
 
 func joinWords(words []word) string {
@@ -113,7 +113,7 @@ func replaced(command []word, mark string) []word {
 func wrapped(w *programs.Wrapper, words []word) ([]word, bool) {
 	i := 1
 	for i < len(words) && isOption(words[i].Text) && words[i].Text != "-" {
-		if !words[i].Certain() {
+		if !words[i].certain() {
 			return nil, false
 		}
 		if words[i].Text == "--" {
@@ -148,10 +148,10 @@ func isAssignment(text string) bool {
 func scriptOptions(words []word) []string {
 	var scripts []string
 	for i, one := range words {
-		if (one.Text == "-c" || one.Text == "--command") && i+1 < len(words) && words[i+1].Certain() {
+		if (one.Text == "-c" || one.Text == "--command") && i+1 < len(words) && words[i+1].certain() {
 			scripts = append(scripts, words[i+1].Text)
 		}
-		if text, ok := strings.CutPrefix(one.Text, "--command="); ok && one.Certain() {
+		if text, ok := strings.CutPrefix(one.Text, "--command="); ok && one.certain() {
 			scripts = append(scripts, text)
 		}
 	}
@@ -163,7 +163,7 @@ func shellScript(words []word) inside {
 	for i := 1; i < len(words); i++ {
 		text := words[i].Text
 		switch {
-		case !words[i].Certain():
+		case !words[i].certain():
 			return inside{}
 		case text == "--" || text == "-":
 		case text == "--rcfile" || text == "--init-file":
@@ -184,7 +184,7 @@ func shellScript(words []word) inside {
 func findCommands(words []word) inside {
 	found := inside{certain: true}
 	for i := 1; i < len(words); i++ {
-		if !words[i].Certain() && (words[i].Open == unknown || isOption(words[i].Open)) {
+		if !words[i].certain() && (words[i].Open == unknown || isOption(words[i].Open)) {
 			return inside{}
 		}
 		switch words[i].Text {

@@ -1,4 +1,4 @@
-package straightline
+package shell
 
 import (
 	"cmp"
@@ -8,12 +8,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-type span struct{ from, to int }
-
-func spanOf(n syntax.Node) span { return span{int(n.Pos().Offset()), int(n.End().Offset())} }
-
-func (a span) holds(b span) bool { return a.from <= b.from && b.to <= a.to }
-
 // edit replaces a part of a source by a text.
 type edit struct {
 	span
@@ -22,12 +16,12 @@ type edit struct {
 
 // straightener rewrites one script by edits of its source.
 type straightener struct {
-	src    string
-	reader *Reader
-	parts  [][2]span // of each here-document: its operator and word, and its text with the last line
-	sets   bool      // the script sets a variable
-	work   int       // bytes of source that may still be rewritten
-	failed bool
+	src      string
+	programs *Programs
+	parts    [][2]span // of each here-document: its operator and word, and its text with the last line
+	sets     bool      // the script sets a variable
+	work     int       // bytes of source that may still be rewritten
+	failed   bool
 }
 
 // apply returns a part of the source with edits, which must be in that part.
@@ -48,7 +42,7 @@ func (s *straightener) apply(in span, edits []edit) string {
 		at = e.to
 	}
 	b.WriteString(s.src[at:in.to])
-	if s.failed = s.failed || b.Len() > s.reader.Limit; s.failed {
+	if s.failed = s.failed || b.Len() > MaxScript; s.failed {
 		return ""
 	}
 	return b.String()

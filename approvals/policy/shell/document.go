@@ -1,4 +1,4 @@
-package quoting
+package shell
 
 import (
 	"strings"
@@ -43,16 +43,16 @@ func quotedText(part syntax.WordPart) string {
 	return ""
 }
 
-// PlainDocument reports whether a redirection of a statement is a literal here-document for one
+// isPlainDocument reports whether a redirection of a statement is a literal here-document for one
 // command.
-func PlainDocument(stmt *syntax.Stmt, r *syntax.Redirect) bool {
+func isPlainDocument(stmt *syntax.Stmt, r *syntax.Redirect) bool {
 	_, literal := literalDocument(r)
 	_, one := stmt.Cmd.(*syntax.CallExpr)
 	return literal && one
 }
 
-// DocumentWord returns the text of $(cat <<'EOF' ...) in double quotes.
-func DocumentWord(part syntax.WordPart) (string, bool) {
+// documentWord returns the text of $(cat <<'EOF' ...) in double quotes.
+func documentWord(part syntax.WordPart) (string, bool) {
 	sub, ok := part.(*syntax.CmdSubst)
 	if !ok || sub.Backquotes || sub.TempFile || sub.ReplyVar || len(sub.Stmts) != 1 || len(sub.Last) > 0 {
 		return "", false

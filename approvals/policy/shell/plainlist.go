@@ -1,4 +1,4 @@
-package quoting
+package shell
 
 import (
 	"strings"
@@ -6,52 +6,52 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// PlainCommand is a command of plain words, with a space between.
-type PlainCommand struct {
+// plainCommand is a command of plain words, with a space between.
+type plainCommand struct {
 	Text  string
-	Words []Word
+	Words []word
 }
 
-// PlainList returns the commands of a script that is commands of plain words joined by &&, with their words
-// as the parser and [WordOf] read them, for a fraction of the work. It is nil for any other script, and
+// plainList returns the commands of a script that is commands of plain words joined by &&, with their words
+// as the parser and [wordOf] read them, for a fraction of the work. It is nil for any other script, and
 // where the first word of a command could mean more than the name of a program.
-func PlainList(src string) []PlainCommand {
-	list := make([]PlainCommand, 0, 1+strings.Count(src, And))
+func plainList(src string) []plainCommand {
+	list := make([]plainCommand, 0, 1+strings.Count(src, listAnd))
 	for more := true; more; {
 		var text string
-		text, src, more = strings.Cut(src, And)
-		words := plainCommand(text)
+		text, src, more = strings.Cut(src, listAnd)
+		words := plainCommandWords(text)
 		if words == nil {
 			return nil
 		}
-		list = append(list, PlainCommand{text, words})
+		list = append(list, plainCommand{text, words})
 	}
 	return list
 }
 
-// And is what joins the commands of a [PlainList].
-const And = " && "
+// listAnd is what joins the commands of a [plainList].
+const listAnd = " && "
 
-func plainCommand(text string) []Word {
-	words := make([]Word, 1+strings.Count(text, " "))
+func plainCommandWords(text string) []word {
+	words := make([]word, 1+strings.Count(text, " "))
 	for i := range words {
-		var word string
-		word, text, _ = strings.Cut(text, " ")
+		var part string
+		part, text, _ = strings.Cut(text, " ")
 		switch {
-		case !plainWord(word, i == 0):
+		case !plainWord(part, i == 0):
 			return nil
-		case word[0] == '=', strings.IndexByte(word, '*') >= 0:
-			words[i] = unquoted(&syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: word}}})
+		case part[0] == '=', strings.IndexByte(part, '*') >= 0:
+			words[i] = unquoted(&syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: part}}})
 		default:
-			words[i] = Word{Text: word, Open: word}
+			words[i] = word{Text: part, Open: part}
 		}
 	}
 	return words
 }
 
-// PlainWords returns the words of a script that is one command of plain words, else nil. All shells read
+// plainWords returns the words of a script that is one command of plain words, else nil. All shells read
 // them literally, but for each *.
-func PlainWords(src string) []string {
+func plainWords(src string) []string {
 	words := strings.Split(src, " ")
 	for i, word := range words {
 		if !plainWord(word, i == 0) || word[0] == '=' { // which zsh replaces

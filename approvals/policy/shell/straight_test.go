@@ -1,24 +1,10 @@
-package straightline_test
+package shell
 
 import (
-	"strings"
 	"testing"
-
-	"mvdan.cc/sh/v3/syntax"
-
-	"github.com/heldcall/heldcall/approvals/policy/shell/straightline"
 )
 
-// reader reads scripts as package shell does.
-var reader = straightline.Reader{
-	Parse: func(src string) (*syntax.File, error) {
-		return syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(src), "")
-	},
-	OnlyLook: func(a *syntax.Assign) bool { return a.Name.Value == "CI" },
-	Limit:    1 << 13,
-}
-
-func TestOf(t *testing.T) {
+func TestStraightened(t *testing.T) {
 	for _, tt := range []struct{ script, want string }{
 		{"if a; then b; fi", "{ a;  b; }"},
 		{"if a\nthen\n b\nelif c; then d; else e; fi | f", "{ a\n\n b\n c;  d;  e; } | f"},
@@ -97,14 +83,14 @@ func TestOf(t *testing.T) {
 		{"f=1; b $f>c", ""}, // the number of a redirection
 		{"f=a; b $f>c", "b a>c"},
 	} {
-		got, ok := reader.Of(tt.script)
+		got, ok := KnownPrograms().straightened(tt.script)
 		if ok != (tt.want != "" && tt.want != tt.script) || (ok && got != tt.want) {
-			t.Errorf("Of(%q) = %q, %v, want %q", tt.script, got, ok, tt.want)
+			t.Errorf("straightened(%q) = %q, %v, want %q", tt.script, got, ok, tt.want)
 		}
 	}
 }
 
-func TestJoin(t *testing.T) {
+func TestJoinLines(t *testing.T) {
 	for _, tt := range []struct{ script, want string }{
 		{"a \\\n  b", "a     b"},
 		{"a \\\n| b \\\n| c", "a   | b   | c"},
@@ -122,8 +108,8 @@ func TestJoin(t *testing.T) {
 		if want == "" {
 			want = tt.script
 		}
-		if got := reader.Join(tt.script); got != want {
-			t.Errorf("Join(%q) = %q, want %q", tt.script, got, want)
+		if got := KnownPrograms().joinLines(tt.script); got != want {
+			t.Errorf("joinLines(%q) = %q, want %q", tt.script, got, want)
 		}
 	}
 }

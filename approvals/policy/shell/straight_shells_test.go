@@ -1,4 +1,4 @@
-package straightline_test
+package shell
 
 import (
 	"bytes"
@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
 // FuzzStraightLine: the words that bash, dash and zsh pass to the commands of a script are words of its straight line.
@@ -34,10 +32,10 @@ func FuzzStraightLine(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		script := strings.ReplaceAll(text, "@", `printf '%s\0'`)
-		if _, ok := reader.Of(reader.Join(script)); !ok && !strings.Contains(script, "\\\n") {
+		if _, ok := KnownPrograms().straightened(KnownPrograms().joinLines(script)); !ok && !strings.Contains(script, "\\\n") {
 			return
 		}
-		s := shell.KnownPrograms().Straight().Parse(script)
+		s := KnownPrograms().Straight().Parse(script)
 		if s.NotSimple != "" || len(s.All) == 0 || strings.Contains(script, "while true") || strings.Contains(script, "until false") {
 			return // it may not end
 		}

@@ -1,4 +1,4 @@
-package quoting_test
+package shell
 
 import (
 	"bytes"
@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/heldcall/heldcall/approvals/policy/shell"
 )
 
 // FuzzWords: the words of a script of plain words are those that bash and dash pass on.
@@ -30,7 +28,7 @@ func FuzzWords(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		const echo = `printf '%s\0' `
-		s := shell.KnownPrograms().Parse(echo + text)
+		s := KnownPrograms().Parse(echo + text)
 		if s.NotSimple != "" || len(s.All) != 1 || len(s.All[0].Words) < 3 {
 			return
 		}

@@ -1,4 +1,4 @@
-package quoting
+package shell
 
 import "testing"
 

@@ -1,16 +1,10 @@
-// Package straightline rewrites shell scripts into scripts without branches, loops and variables, and joins
-// the lines that a backslash continues. Parts that it does not understand stay as they are.
-//
-// Read [Reader.Of], words.go (variables and their values), braces.go, edits.go (how a source is changed), lines.go.
-package straightline
+package shell
 
 import (
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
-
-	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // Limits of the work. Nested loops multiply the work, but not always the result.
@@ -19,29 +13,34 @@ const (
 	eachRewrite = 64 // bytes that a rewrite counts beside its source
 )
 
-// Reader rewrites scripts. All fields are required.
-type Reader struct {
-	Parse    func(src string) (*syntax.File, error) // keeps comments
-	OnlyLook func(*syntax.Assign) bool              // reports whether an assignment changes only how programs show what they do
-	Limit    int                                    // bytes of a rewritten script
+// straightLine returns the straight line of a script, or the script if it has none.
+func (t *Programs) straightLine(src string) string {
+	joined := t.joinLines(src)
+	if scriptProblem(joined) != "" {
+		return src
+	}
+	if text, ok := t.straightened(joined); ok {
+		return text
+	}
+	return src
 }
 
-// Of returns the straight line of a script: every command that the script may run, with the same words, one after
-// another. An if becomes its conditions and all branches, a loop over words that the script names becomes its body for
-// each word, and a variable that the script sets to a plain word becomes that word. A command with lists in braces
-// becomes two, since not all shells expand them. Parts that Of does not
-// understand stay, so the result must be judged like any other script. Of reports false if there is nothing to change,
-// or if it cannot tell what a variable is.
-func (r *Reader) Of(src string) (string, bool) {
-	whole, ok := r.withoutComments(src)
+// straightened returns the straight line of a script: every command that the script may run, with
+// the same words, one after another. An if becomes its conditions and all branches, a loop over words
+// that the script names becomes its body for each word, and a variable that the script sets to a plain
+// word becomes that word. A command with lists in braces becomes two, since not all shells expand
+// them. Parts that it does not understand stay, so the result must be judged like any other script. It
+// reports false if there is nothing to change, or if it cannot tell what a variable is.
+func (t *Programs) straightened(src string) (string, bool) {
+	whole, ok := t.withoutComments(src)
 	if !ok {
 		return "", false
 	}
-	file, err := r.Parse(whole)
+	file, err := t.parseSource(whole)
 	if err != nil {
 		return "", false
 	}
-	s := &straightener{src: whole, reader: r, work: maxRewrites * r.Limit}
+	s := &straightener{src: whole, programs: t, work: maxRewrites * MaxScript}
 	s.documents(file)
 	edits := s.list(file.Stmts, scope{}, true)
 	result := s.apply(span{0, len(whole)}, edits)
@@ -53,11 +52,11 @@ func (r *Reader) Of(src string) (string, bool) {
 
 // withoutComments replaces comments by spaces. It fails for one that is not alone on its line, or in which a shell
 // without comments, such as an interactive zsh, could find a command.
-func (r *Reader) withoutComments(src string) (string, bool) {
+func (t *Programs) withoutComments(src string) (string, bool) {
 	if !strings.Contains(src, "#") {
 		return src, true
 	}
-	file, err := r.Parse(src)
+	file, err := t.parseSource(src)
 	if err != nil {
 		return "", false
 	}
@@ -209,7 +208,7 @@ func (s *straightener) loop(c *syntax.ForClause, known scope) []edit {
 		inside := known.clone()
 		inside[over.Name.Value] = v
 		text := s.apply(body, s.list(c.Do, inside, false))
-		if size += len(text); s.failed || size > s.reader.Limit {
+		if size += len(text); s.failed || size > MaxScript {
 			s.failed = true
 			return nil
 		}
@@ -229,7 +228,7 @@ func changesFolder(stmts []*syntax.Stmt) bool {
 			case *syntax.Subshell, *syntax.CmdSubst, *syntax.ProcSubst:
 				return false
 			case *syntax.Word:
-				found = found || quoting.WordOf(n).Text == "cd"
+				found = found || wordOf(n).Text == "cd"
 			}
 			return !found
 		})
@@ -250,7 +249,7 @@ func (s *straightener) drops(stmt *syntax.Stmt, known scope, always bool) bool {
 		}
 		return len(cmd.Assigns) == 0 && runsNothing(cmd.Args)
 	case *syntax.DeclClause: // export CI=1
-		return cmd.Variant.Value == "export" && len(cmd.Args) > 0 && !slices.ContainsFunc(cmd.Args, func(a *syntax.Assign) bool { return a.Naked || !s.reader.OnlyLook(a) })
+		return cmd.Variant.Value == "export" && len(cmd.Args) > 0 && !slices.ContainsFunc(cmd.Args, func(a *syntax.Assign) bool { return a.Naked || !setsOnlyLook(&s.programs.Variables, a) })
 	}
 	return false
 }
@@ -262,8 +261,8 @@ var idle = map[string]func([]*syntax.Word) bool{
 	"wait": func(words []*syntax.Word) bool { return len(words) == 0 },
 }
 
-// LeavesOut reports whether [Reader.Of] may leave out a command of a program.
-func LeavesOut(program string) bool { return idle[program] != nil }
+// StraightLeavesOut reports whether [Programs.Straight] may leave out a command of a program.
+func StraightLeavesOut(program string) bool { return idle[program] != nil }
 
 // runsNothing reports whether a command is one of the builtins that are idle.
 func runsNothing(args []*syntax.Word) bool {
@@ -317,13 +316,13 @@ func changesVariables(file *syntax.File) bool {
 		if !ok || len(call.Args) == 0 {
 			return !found
 		}
-		program := quoting.WordOf(call.Args[0])
+		program := wordOf(call.Args[0])
 		switch {
-		case !program.Certain(), slices.Contains(variableChangers, program.Text) && !runsNothing(call.Args):
+		case !program.certain(), slices.Contains(variableChangers, program.Text) && !runsNothing(call.Args):
 			found = true
 		case program.Text == "printf" && len(call.Args) > 1: // printf -v NAME
-			format := quoting.WordOf(call.Args[1])
-			found = found || !format.Certain() || strings.HasPrefix(format.Text, "-")
+			format := wordOf(call.Args[1])
+			found = found || !format.certain() || strings.HasPrefix(format.Text, "-")
 		}
 		return !found
 	})

@@ -1,4 +1,4 @@
-package straightline
+package shell
 
 import (
 	"slices"
@@ -7,18 +7,18 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Join replaces each backslash and line end by spaces if all shells continue the command on the next line: each
+// joinLines replaces each backslash and line end by spaces if all shells continue the command on the next line: each
 // backslash is after a space and outside of quotes and here-documents, and the script has no comment.
-func (r *Reader) Join(src string) string {
+func (t *Programs) joinLines(src string) string {
 	const continued = "\\\n"
-	if !strings.Contains(src, continued) {
+	if !strings.Contains(src, continued) || len(src) > MaxScript || opened(src) > maxOpen || strings.Contains(src, unknown) {
 		return src
 	}
 	at := placesOf(src, continued)
 	if slices.ContainsFunc(at, func(i int) bool { return i == 0 || (src[i-1] != ' ' && src[i-1] != '\t') }) {
 		return src
 	}
-	file, err := r.Parse(src)
+	file, err := t.parseSource(src)
 	if err != nil {
 		return src
 	}

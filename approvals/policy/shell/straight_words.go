@@ -1,4 +1,4 @@
-package straightline
+package shell
 
 import (
 	"maps"
@@ -7,8 +7,6 @@ import (
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
-
-	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // scope has the known values of variables, by name.
@@ -40,7 +38,7 @@ func (s *straightener) assigns(all []*syntax.Assign, known scope) bool {
 		if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Name == nil || a.Value == nil || !meansNothing(a.Name.Value) {
 			return false
 		}
-		one := quoting.WordOf(a.Value)
+		one := wordOf(a.Value)
 		if _, twice := known[a.Name.Value]; twice || !isPlainValue(one) {
 			return false
 		}
@@ -53,7 +51,7 @@ func (s *straightener) assigns(all []*syntax.Assign, known scope) bool {
 
 // value reads a word in the list of a loop.
 func (s *straightener) value(w *syntax.Word, known scope) value {
-	one := quoting.WordOf(w)
+	one := wordOf(w)
 	switch {
 	case isPlainValue(one):
 		return value{text: one.Text}
@@ -81,8 +79,8 @@ func isLiteral(parts []syntax.WordPart) bool {
 }
 
 // isPlainValue reports whether a word is a text that is the same with and without quotes.
-func isPlainValue(one quoting.Word) bool {
-	return one.Why == "" && one.Certain() && !one.Wild && one.Text != "" && strings.IndexByte("~=%", one.Text[0]) < 0 && quoting.Plain(one.Text, true)
+func isPlainValue(one word) bool {
+	return one.Why == "" && one.certain() && !one.Wild && one.Text != "" && strings.IndexByte("~=%", one.Text[0]) < 0 && isPlain(one.Text, true)
 }
 
 // call replaces variables in the words of a command, and puts the commands of <(...) before it.
@@ -186,8 +184,6 @@ func (s *straightener) joins(p *syntax.ParamExp, text string) bool {
 	modifier := len(rest) > 1 && rest[0] == ':' && (isLetter(rest[1]) || rest[1] == '&')
 	return modifier || rest[0] == '[' || rest[0] >= utf8.RuneSelf
 }
-
-func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 
 // shownVariables are variables whose values are no secrets.
 var shownVariables = []string{"?", "#", "$", "!", "PWD", "OLDPWD", "HOME", "PATH", "USER", "SHELL", "RANDOM", "SECONDS", "LINENO", "PIPESTATUS"}

@@ -1,4 +1,4 @@
-package quoting
+package shell
 
 import (
 	"strconv"
@@ -24,7 +24,7 @@ func ansiC(text string) (string, bool) {
 		if rest == "" {
 			return "", false
 		}
-		n, ok := AnsiEscape(&b, rest)
+		n, ok := ansiEscape(&b, rest)
 		if !ok {
 			return "", false
 		}
@@ -33,9 +33,9 @@ func ansiC(text string) (string, bool) {
 	return b.String(), true
 }
 
-// AnsiEscape writes the character of the escape at the start of a text and returns the escape's
+// ansiEscape writes the character of the escape at the start of a text and returns the escape's
 // length without the backslash.
-func AnsiEscape(b *strings.Builder, text string) (n int, ok bool) {
+func ansiEscape(b *strings.Builder, text string) (n int, ok bool) {
 	if c, ok := ansiEscapes[text[0]]; ok {
 		b.WriteByte(c)
 		return 1, true

@@ -1,4 +1,4 @@
-package straightline
+package shell
 
 import (
 	"regexp"
@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
-
-	"github.com/heldcall/heldcall/approvals/policy/shell/quoting"
 )
 
 // readings makes two commands of one with lists in braces: bash and zsh read several words, dash reads the text. Edits
@@ -34,7 +32,7 @@ func listed(w *syntax.Word) []string {
 		return nil
 	}
 	var texts []string
-	for _, one := range quoting.AppendWords(nil, w) {
+	for _, one := range appendWords(nil, w) {
 		if !plainOperand.MatchString(one.Text) {
 			return nil
 		}

@@ -1,6 +1,4 @@
-// Package quoting removes the quoting of the words of shell scripts, and reports whether all
-// shells read a word alike. [PlainList] reads scripts that quote nothing.
-package quoting
+package shell
 
 import (
 	"slices"
@@ -11,13 +9,13 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Unknown replaces text that only the running shell knows. Parsed scripts do not contain it.
-const Unknown = "\x00"
+// unknown replaces text that only the running shell knows. Parsed scripts do not contain it.
+const unknown = "\x00"
 
-// Word is one word of a command with its quoting removed.
-type Word struct {
-	Text string // Unknown is in place of what a shell expands; unquoted * and ? stay
-	Open string // the text up to what a shell may expand, then Unknown; else the text
+// word is one word of a command with its quoting removed.
+type word struct {
+	Text string // unknown is in place of what a shell expands; unquoted * and ? stay
+	Open string // the text up to what a shell may expand, then unknown; else the text
 	Why  string // why the word is not plain, or ""
 	Wild bool   // has an unquoted * or ?, and is plain otherwise
 	Sign bool   // quotes a variable, which a program that evaluates the word may expand
@@ -25,18 +23,18 @@ type Word struct {
 	Leading bool // is not plain only because it begins with a * or ?, so that a shell may expand it to options
 }
 
-// WordOf reads a word.
-func WordOf(w *syntax.Word) Word {
+// wordOf reads a word.
+func wordOf(w *syntax.Word) word {
 	if len(w.Parts) == 1 {
 		lit, ok := w.Parts[0].(*syntax.Lit)
-		if ok && lit.Value != "" && lit.Value[0] != '~' && (Plain(lit.Value, true) || lit.Value == "[" || lit.Value == "]" || lit.Value == "!") {
-			return Word{Text: lit.Value, Open: lit.Value}
+		if ok && lit.Value != "" && lit.Value[0] != '~' && (isPlain(lit.Value, true) || lit.Value == "[" || lit.Value == "]" || lit.Value == "!") {
+			return word{Text: lit.Value, Open: lit.Value}
 		}
 	}
 	return unquoted(w)
 }
 
-func unquoted(w *syntax.Word) Word {
+func unquoted(w *syntax.Word) word {
 	b := wordBuilder{cut: -1}
 	for i, part := range w.Parts {
 		switch part := part.(type) {
@@ -50,10 +48,10 @@ func unquoted(w *syntax.Word) Word {
 			b.unknown(whyExpands)
 		}
 	}
-	one := Word{Text: b.text.String(), Why: b.why, Wild: b.wild, Sign: b.sign}
+	one := word{Text: b.text.String(), Why: b.why, Wild: b.wild, Sign: b.sign}
 	one.Open = one.Text
 	if b.cut >= 0 {
-		one.Open = one.Text[:b.cut] + Unknown
+		one.Open = one.Text[:b.cut] + unknown
 	}
 	if one.Wild && one.Why == "" && !harmlessGlob(one.Text) {
 		one.Why = whyGlob
@@ -65,29 +63,29 @@ func unquoted(w *syntax.Word) Word {
 // maxBraces is how many words a word with braces may mean.
 const maxBraces = 64
 
-// AppendWords adds the words that a word means: several where it has braces.
-func AppendWords(words []Word, w *syntax.Word) []Word {
+// appendWords adds the words that a word means: several where it has braces.
+func appendWords(words []word, w *syntax.Word) []word {
 	if hasBrace(w) {
 		split := &syntax.Word{Parts: slices.Clone(w.Parts)}
 		if syntax.SplitBraces(split) {
 			return appendBraces(words, split)
 		}
 	}
-	return append(words, WordOf(w))
+	return append(words, wordOf(w))
 }
 
 // appendBraces adds the words that a word with braces means.
-func appendBraces(words []Word, split *syntax.Word) []Word {
+func appendBraces(words []word, split *syntax.Word) []word {
 	const why = "The script has braces that a shell expands."
 	before := len(words)
 	for one, err := range expand.BracesSeq(nil, split) {
 		if err != nil || len(words)-before == maxBraces {
-			return append(words, Word{Text: Unknown, Open: Unknown, Why: why})
+			return append(words, word{Text: unknown, Open: unknown, Why: why})
 		}
 		if !slices.ContainsFunc(one.Parts, func(part syntax.WordPart) bool { lit, ok := part.(*syntax.Lit); return !ok || lit.Value != "" }) {
 			continue // an empty text is no word
 		}
-		of := WordOf(one)
+		of := wordOf(one)
 		of.Why = why
 		words = append(words, of)
 	}
@@ -124,7 +122,7 @@ func (b *wordBuilder) opens() {
 func (b *wordBuilder) unknown(why string) {
 	b.note(why)
 	b.opens()
-	b.text.WriteString(Unknown)
+	b.text.WriteString(unknown)
 }
 
 func (b *wordBuilder) literal(text string, first bool) {
@@ -144,9 +142,9 @@ func (b *wordBuilder) literal(text string, first bool) {
 		}
 	}
 	if i := expandedFrom(text, first); i >= 0 && b.cut < 0 {
-		b.cut = b.text.Len() + len(Unescape(text[:i], false))
+		b.cut = b.text.Len() + len(unescape(text[:i], false))
 	}
-	b.text.WriteString(Unescape(text, false))
+	b.text.WriteString(unescape(text, false))
 }
 
 // expandedFrom is where in an unquoted text a shell may expand something, or -1.
@@ -171,8 +169,8 @@ func expandedFrom(text string, first bool) int {
 func (b *wordBuilder) singleQuoted(part *syntax.SglQuoted) {
 	if !part.Dollar {
 		switch {
-		case strings.Contains(part.Value, "`"), HoldsSubstitution(part.Value):
-			b.note(QuotesSign)
+		case strings.Contains(part.Value, "`"), holdsSubstitution(part.Value):
+			b.note(quotesSign)
 		case namesVariable(part.Value):
 			b.sign = true
 		}
@@ -183,7 +181,7 @@ func (b *wordBuilder) singleQuoted(part *syntax.SglQuoted) {
 	text, ok := ansiC(part.Value)
 	if !ok {
 		b.opens()
-		text = Unknown
+		text = unknown
 	}
 	b.text.WriteString(text)
 }
@@ -194,7 +192,7 @@ func (b *wordBuilder) doubleQuoted(q *syntax.DblQuoted) {
 		return
 	}
 	for _, part := range q.Parts {
-		if text, ok := DocumentWord(part); ok {
+		if text, ok := documentWord(part); ok {
 			b.text.WriteString(text)
 			continue
 		}
@@ -206,7 +204,7 @@ func (b *wordBuilder) doubleQuoted(q *syntax.DblQuoted) {
 		if strings.ContainsAny(lit.Value, "$`!") || !plainBackslashes(lit.Value) {
 			b.note("The script quotes a $, a back quote, a backslash or a ! in double quotes.")
 		}
-		b.text.WriteString(Unescape(lit.Value, true))
+		b.text.WriteString(unescape(lit.Value, true))
 	}
 }
 
@@ -224,8 +222,8 @@ const whyGlob = "The script has a word that a shell may expand to options or to 
 
 const whyExpands = "The script has a word that a shell expands."
 
-// QuotesSign is why a word is not plain that quotes a $ or a back quote.
-const QuotesSign = "The script quotes a $ or a back quote."
+// quotesSign is why a word is not plain that quotes a $ or a back quote.
+const quotesSign = "The script quotes a $ or a back quote."
 
 // plainBackslashes reports whether every shell reads the backslashes of a text in double quotes
 // alike: in front of " and another backslash they are removed, in front of others they stay.
@@ -264,10 +262,8 @@ func plainRune(text string, at int, r rune, first bool) bool {
 // in front of an argument; %1 and %self name jobs and processes, %NAME% a variable of cmd.exe.
 func isFormat(text string) bool { return len(text) == 2 && text[0] == '%' && isLetter(text[1]) }
 
-func isDigit(b byte) bool { return b >= '0' && b <= '9' }
-
-// Plain reports whether every shell reads an unquoted text literally.
-func Plain(text string, first bool) bool {
+// isPlain reports whether every shell reads an unquoted text literally.
+func isPlain(text string, first bool) bool {
 	for i, r := range text {
 		if !plainRune(text, i, r, first) {
 			return false
@@ -294,8 +290,8 @@ func harmlessGlob(text string) bool {
 	return true
 }
 
-// Unescape removes backslashes that quote. In double quotes only a few signs are escaped.
-func Unescape(text string, quoted bool) string {
+// unescape removes backslashes that quote. In double quotes only a few signs are escaped.
+func unescape(text string, quoted bool) string {
 	if !strings.Contains(text, `\`) {
 		return text
 	}
@@ -309,16 +305,18 @@ func Unescape(text string, quoted bool) string {
 	return b.String()
 }
 
-// Certain reports whether a shell reads a word as its text.
-func (w Word) Certain() bool { return w.Open == w.Text }
+// certain reports whether a shell reads a word as its text.
+func (w word) certain() bool { return w.Open == w.Text }
 
-// Opens reports whether a shell may expand something in a word.
-func (w Word) Opens() bool { return !w.Certain() || strings.Contains(w.Text, Unknown) }
+// mayOpen reports whether a shell may expand something in a word.
+func (w word) mayOpen() bool { return !w.certain() || strings.Contains(w.Text, unknown) }
 
 func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 
-// HoldsSubstitution reports whether a quoted text contains a substitution, which a program that
+func isDigit(b byte) bool { return b >= '0' && b <= '9' }
+
+// holdsSubstitution reports whether a quoted text contains a substitution, which a program that
 // evaluates it would run.
-func HoldsSubstitution(text string) bool {
+func holdsSubstitution(text string) bool {
 	return strings.Contains(text, "$(") || strings.Contains(text, "`") || strings.Contains(text, `\$`)
 }
