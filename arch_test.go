@@ -118,11 +118,11 @@ var floors = [][]string{
 		"proxy/trace",
 	},
 	{
+		"internal/policylearn",
 		"proxy/exchange",
 		"proxy/results",
 	},
 	{
-		"internal/policylearn",
 		"proxy/turn",
 	},
 	{

@@ -1,6 +1,6 @@
-// Package natskv is the connection of the store to NATS: the buckets and streams of JetStream
-// with the limits, errors and metrics of their operations, the loss of the connection, and
-// the disk of the embedded server.
+// Package natskv hides how operations on NATS wait, fail and are measured: it is the connection of
+// the store, the buckets and streams of JetStream with the limits, errors and metrics of their
+// operations, the loss of the connection, and the disk of the embedded server.
 //
 // Read backend.go, bucket.go (compare-and-set), watch.go, streams.go, then disk.go and
 // failover.go (faults).
