@@ -47,8 +47,8 @@ func quotedText(part syntax.WordPart) string {
 // command.
 func isPlainDocument(stmt *syntax.Stmt, r *syntax.Redirect) bool {
 	_, literal := literalDocument(r)
-	_, one := stmt.Cmd.(*syntax.CallExpr)
-	return literal && one
+	_, single := stmt.Cmd.(*syntax.CallExpr)
+	return literal && single
 }
 
 // documentWord returns the text of $(cat <<'EOF' ...) in double quotes.

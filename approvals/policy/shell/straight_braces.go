@@ -32,11 +32,11 @@ func listed(w *syntax.Word) []string {
 		return nil
 	}
 	var texts []string
-	for _, one := range appendWords(nil, w) {
-		if !plainOperand.MatchString(one.Text) {
+	for _, meant := range appendWords(nil, w) {
+		if !plainOperand.MatchString(meant.Text) {
 			return nil
 		}
-		texts = append(texts, one.Text)
+		texts = append(texts, meant.Text)
 	}
 	return texts
 }

@@ -79,7 +79,7 @@ func (s *straightener) documents(file *syntax.File) {
 // divides reports whether a part of the source contains a piece of a here-document, but not all of it.
 func (s *straightener) divides(in span) bool {
 	return slices.ContainsFunc(s.parts, func(parts [2]span) bool {
-		apart := func(one span) bool { return one.to <= in.from || in.to <= one.from }
+		apart := func(part span) bool { return part.to <= in.from || in.to <= part.from }
 		return !(apart(parts[0]) && apart(parts[1])) && !(in.holds(parts[0]) && in.holds(parts[1]))
 	})
 }

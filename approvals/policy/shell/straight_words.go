@@ -38,11 +38,11 @@ func (s *straightener) assigns(all []*syntax.Assign, known scope) bool {
 		if a.Append || a.Naked || a.Index != nil || a.Array != nil || a.Name == nil || a.Value == nil || !meansNothing(a.Name.Value) {
 			return false
 		}
-		one := wordOf(a.Value)
-		if _, twice := known[a.Name.Value]; twice || !isPlainValue(one) {
+		read := wordOf(a.Value)
+		if _, twice := known[a.Name.Value]; twice || !isPlainValue(read) {
 			return false
 		}
-		set[a.Name.Value] = value{text: one.Text}
+		set[a.Name.Value] = value{text: read.Text}
 	}
 	maps.Copy(known, set)
 	s.sets = true
@@ -51,11 +51,11 @@ func (s *straightener) assigns(all []*syntax.Assign, known scope) bool {
 
 // value reads a word in the list of a loop.
 func (s *straightener) value(w *syntax.Word, known scope) value {
-	one := wordOf(w)
+	read := wordOf(w)
 	switch {
-	case isPlainValue(one):
-		return value{text: one.Text}
-	case (one.Why == "" || one.Leading) && one.Wild && len(w.Parts) == 1, substitutionOf(w) != nil:
+	case isPlainValue(read):
+		return value{text: read.Text}
+	case (read.Why == "" || read.Leading) && read.Wild && len(w.Parts) == 1, substitutionOf(w) != nil:
 		return value{words: s.apply(spanOf(w), s.word(w, known, false))}
 	case !isLiteral(w.Parts):
 		s.failed = true
@@ -79,8 +79,8 @@ func isLiteral(parts []syntax.WordPart) bool {
 }
 
 // isPlainValue reports whether a word is a text that is the same with and without quotes.
-func isPlainValue(one word) bool {
-	return one.Why == "" && one.certain() && !one.Wild && one.Text != "" && strings.IndexByte("~=%", one.Text[0]) < 0 && isPlain(one.Text, true)
+func isPlainValue(w word) bool {
+	return w.Why == "" && w.certain() && !w.Wild && w.Text != "" && strings.IndexByte("~=%", w.Text[0]) < 0 && isPlain(w.Text, true)
 }
 
 // call replaces variables in the words of a command, and puts the commands of <(...) before it.

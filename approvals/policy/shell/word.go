@@ -48,16 +48,16 @@ func unquoted(w *syntax.Word) word {
 			b.unknown(whyExpands)
 		}
 	}
-	one := word{Text: b.text.String(), Why: b.why, Wild: b.wild, Sign: b.sign}
-	one.Open = one.Text
+	read := word{Text: b.text.String(), Why: b.why, Wild: b.wild, Sign: b.sign}
+	read.Open = read.Text
 	if b.cut >= 0 {
-		one.Open = one.Text[:b.cut] + unknown
+		read.Open = read.Text[:b.cut] + unknown
 	}
-	if one.Wild && one.Why == "" && !harmlessGlob(one.Text) {
-		one.Why = whyGlob
-		one.Leading = harmlessGlob("./" + one.Text)
+	if read.Wild && read.Why == "" && !harmlessGlob(read.Text) {
+		read.Why = whyGlob
+		read.Leading = harmlessGlob("./" + read.Text)
 	}
-	return one
+	return read
 }
 
 // maxBraces is how many words a word with braces may mean.
@@ -78,14 +78,14 @@ func appendWords(words []word, w *syntax.Word) []word {
 func appendBraces(words []word, split *syntax.Word) []word {
 	const why = "The script has braces that a shell expands."
 	before := len(words)
-	for one, err := range expand.BracesSeq(nil, split) {
+	for expanded, err := range expand.BracesSeq(nil, split) {
 		if err != nil || len(words)-before == maxBraces {
 			return append(words, word{Text: unknown, Open: unknown, Why: why})
 		}
-		if !slices.ContainsFunc(one.Parts, func(part syntax.WordPart) bool { lit, ok := part.(*syntax.Lit); return !ok || lit.Value != "" }) {
+		if !slices.ContainsFunc(expanded.Parts, func(part syntax.WordPart) bool { lit, ok := part.(*syntax.Lit); return !ok || lit.Value != "" }) {
 			continue // an empty text is no word
 		}
-		of := wordOf(one)
+		of := wordOf(expanded)
 		of.Why = why
 		words = append(words, of)
 	}
