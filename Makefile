@@ -38,7 +38,7 @@ run: ## build and run the demo: hold a call, and answer it
 build: ## the program, as bin/heldcall
 	$(GO) build -trimpath -o bin/ ./cmd/heldcall
 
-test: ## all tests, with the race detector where goroutines are; needs Go only
+test: ## all tests, with the race detector where goroutines are; needs Go only; ARGS="-count 20 ./app" repeats those of a package
 	$(TESTENV) $(GO) run ./internal/testing/runtests -p $(TESTJOBS) -parallel $(TESTPARALLEL) -timeout $(PATIENCE) $(ARGS)
 
 check: format vet lint code test queries tidy vuln ## everything that must be clean before a commit

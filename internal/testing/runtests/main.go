@@ -2,7 +2,7 @@
 // are, without it elsewhere, which takes a third of the time. It prints what go test
 // prints, and at the end the slowest packages and tests.
 //
-//	go run ./internal/testing/runtests [-parallel N] [-p N] [PACKAGE...]
+//	go run ./internal/testing/runtests [-count N] [-p N] [-parallel N] [-run REGEXP] [PACKAGE...]
 package main
 
 import (
@@ -24,6 +24,7 @@ func main() {
 	parallel := flag.Int("parallel", 4, "tests of a program at a time")
 	patience := flag.Duration("timeout", time.Hour, "how long the tests of a package may take")
 	run := flag.String("run", "", "only tests whose name matches")
+	count := flag.Int("count", 0, "how often each test runs; 0: once, and not if nothing has changed")
 	flag.Parse()
 	patterns := flag.Args()
 	if len(patterns) == 0 {
@@ -34,6 +35,9 @@ func main() {
 	flags := []string{"-json", "-vet=off", "-p", strconv.Itoa(*jobs), "-parallel", strconv.Itoa(*parallel), "-timeout", patience.String()}
 	if *run != "" {
 		flags = append(flags, "-run", *run)
+	}
+	if *count > 0 {
+		flags = append(flags, "-count", strconv.Itoa(*count))
 	}
 	if err := runAll(ctx, patterns, flags); err != nil {
 		fmt.Fprintln(os.Stderr, "runtests:", err)
