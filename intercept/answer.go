@@ -27,7 +27,7 @@ type Answer struct {
 
 	continued bool // after a denial
 	budget    budget
-	unended   string // what the last event that went out lacks of its end
+	unended   string // what the last bytes that went out lack of the end of their event
 }
 
 // NewAnswer returns the reader of the answers to a request.
@@ -96,10 +96,11 @@ func (a *Answer) readWhole(framed bool) error {
 // endStream takes a last part without a blank line.
 func (a *Answer) endStream() ([]byte, error) {
 	if rest := a.body.Rest(); len(rest) > 0 {
+		before := a.kept.Len()
 		if err := a.part(rest, true); err != nil {
 			return a.out.Take(), err
 		}
-		if !a.held() {
+		if a.kept.Len() <= before { // it went out
 			a.unended = Unended(rest)
 		}
 	}
@@ -249,8 +250,11 @@ func (a *Answer) Shrink() {
 }
 
 // Await readies the answer for heartbeats before upstream has sent a byte. From then on the
-// answer has this form.
+// answer has this form, unless another was decided before.
 func (a *Answer) Await(streamed bool) {
+	if a.body.Kind() != FormUnknown {
+		return
+	}
 	a.body.Must = FormWhole
 	if streamed {
 		a.body.Must = FormStream
@@ -313,13 +317,25 @@ func (a *Answer) Heartbeat(heartbeat Heartbeat) []byte {
 	if form == FormUnknown {
 		return nil
 	}
+	if a.mustNotGrow() {
+		heartbeat = HeartbeatComment
+	}
+	before := a.unended
+	a.unended = ""
 	if event := a.codec.Heartbeat(form, heartbeat); event != nil {
-		return event
+		return append([]byte(before), event...)
 	}
 	if form == FormWhole {
 		return []byte("\n")
 	}
-	return []byte(": keepalive\n")
+	return []byte(before + ": keepalive\n")
+}
+
+// mustNotGrow reports whether nothing is held and an event of heldcall's would be one too
+// many: after the last event, or in a stream that goes out with upstream's numbers.
+func (a *Answer) mustNotGrow() bool {
+	numbered := a.codec.Traits().Numbered && !a.continued
+	return !a.Holding() && (a.complete || numbered)
 }
 
 // Fail ends an answer that has begun with e: a stream by events, a whole answer by an

@@ -77,6 +77,8 @@ type Traits struct {
 	// Delays: the beginning of a call of a tool that is allowed by name waits for the
 	// next event about it, which shows the form of its input.
 	Delays bool
+	// Numbered: events have numbers, which change after an event that upstream did not send.
+	Numbered bool
 	// Texts are the names of values, at any depth of an event, that are no part of a call
 	// and can be long, first that of a text that events repeat.
 	Texts []string

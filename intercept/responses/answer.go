@@ -31,7 +31,9 @@ func newAnswer(r *request, limits intercept.Limits) *answer {
 }
 
 // Traits implements [intercept.Codec].
-func (*answer) Traits() intercept.Traits { return intercept.Traits{Delays: true, Texts: longTexts} }
+func (*answer) Traits() intercept.Traits {
+	return intercept.Traits{Delays: true, Numbered: true, Texts: longTexts}
+}
 
 // Begin implements [intercept.Codec].
 func (a *answer) Begin() { a.body = body{req: a.req, strayIDs: a.body.strayIDs} }

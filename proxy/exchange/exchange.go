@@ -62,8 +62,8 @@ type Exchange struct {
 	cancel   context.CancelFunc // of that request
 	Response Response           // whose body is being read, else nil
 
-	Unread   bool // nothing of the body was read, and the answer does not know of it
-	Draining bool // the body is complete; it has DrainFor to end
+	Unread bool      // nothing of the body was read, and the answer does not know of it
+	drain  time.Time // how long the body, which is complete, has to end; zero: it is not complete
 
 	Kept *packed.Answers // nil: answers are not kept
 }
@@ -75,9 +75,27 @@ type Reply struct {
 	Err      *intercept.Error
 }
 
-// DrainFor is how long an upstream may take to end a body that is complete, before the
+// drainFor is how long an upstream may take to end a body that is complete, before the
 // connection is closed.
-const DrainFor = time.Second
+const drainFor = time.Second
+
+// Drain marks that the body is complete: only its end is still waited for, not for long.
+func (x *Exchange) Drain() {
+	if x.drain.IsZero() {
+		x.drain = time.Now().Add(drainFor)
+	}
+}
+
+// Drained reports whether the end of a complete body was waited for long enough.
+func (x *Exchange) Drained() bool { return !x.drain.IsZero() && !time.Now().Before(x.drain) }
+
+// Within bounds the next read of the body: by the deadline, or earlier if it is complete.
+func (x *Exchange) Within(deadline time.Time) {
+	if !x.drain.IsZero() && x.drain.Before(deadline) {
+		deadline = x.drain
+	}
+	x.Response.SetReadDeadline(deadline)
+}
 
 // Send sends the request and waits for the head of its answer. If the agent's answer has
 // started, it must not time out meanwhile: the request is sent beside the turn then.
@@ -101,7 +119,7 @@ func (x *Exchange) Send(ctx context.Context, c trace.Context, started bool) (r R
 
 // Answered takes over the answer of a request.
 func (x *Exchange) Answered(r Response) {
-	x.Response, x.Unread, x.Draining = r, true, false
+	x.Response, x.Unread, x.drain = r, true, time.Time{}
 }
 
 // End closes the response after the whole body.
@@ -139,12 +157,6 @@ func (x *Exchange) Trace(spans *trace.Spans, c *conversation.Conversation, e int
 		Envelope: e, Addr: x.Upstream.Addr(), Route: c.Request.Route, Continuation: x.Count,
 		Dialect: c.Request.Dialect.Name(), Model: info.Model, Session: c.Identity().Session, Streamed: info.Streamed,
 	})
-}
-
-// Heartbeats reports whether the agent needs heartbeats while the body is read.
-func (x *Exchange) Heartbeats(started, holding bool) bool {
-	waits := x.Count > 1 || (started && holding)
-	return waits && !x.Draining
 }
 
 // HasKey reports whether a call contains the upstream's key. Each event of the answer has

@@ -44,13 +44,13 @@ func (t *Turn) send() State {
 	return Awaiting
 }
 
-// await waits one keep-alive period, or less: until the head of a continuation arrives.
+// await waits until the head of a continuation arrives, or a heartbeat is due.
 func (t *Turn) await() State {
 	select {
 	case r := <-t.exchange.Pending:
 		t.exchange.Pending = nil
 		return t.answered(r)
-	case <-time.After(t.engine.Limits.untilHeartbeat()):
+	case <-t.output.due():
 		return t.heartbeat()
 	}
 }
@@ -102,6 +102,7 @@ func (t *Turn) upstreamError(status int) State {
 	}
 	if t.output.agent.Started() {
 		refused := &intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream refused to continue the answer after a denial"}
+		t.exchange.Response.SetReadDeadline(t.output.heartbeatAt()) // without the message, if it is not there by then
 		if t.exchange.Count == 1 {
 			refused.Reason, refused.HTTP = "the upstream refused the request", status
 		}
@@ -124,20 +125,17 @@ func (t *Turn) upstreamError(status int) State {
 	return t.output.passError(body)
 }
 
-// read reads one block of the answer.
+// read reads one block of the answer, or sends the heartbeat that is due before it.
 func (t *Turn) read() State {
 	x := &t.exchange
 	body := x.Response
 	if !t.output.agent.Started() && !body.Buffered() && exchange.IsEventStream(body.ContentType()) {
-		t.output.agent.Start() // the agent need not wait for the first event to see the head
+		t.output.start() // the agent need not wait for the first event to see the head
 		return Reading
 	}
-	beats := x.Heartbeats(t.output.agent.Started(), t.output.answer.Holding())
-	if beats {
-		body.SetReadDeadline(time.Now().Add(t.engine.Limits.Keepalive))
-	}
+	x.Within(t.output.heartbeatAt())
 	p, err := body.Next()
-	if beats && errors.Is(err, os.ErrDeadlineExceeded) {
+	if errors.Is(err, os.ErrDeadlineExceeded) && !x.Drained() {
 		return t.heartbeat()
 	}
 	if x.Unread { // until now a heartbeat had to suit the body before it
@@ -154,11 +152,10 @@ func (t *Turn) read() State {
 		return state
 	}
 	if t.output.answer.Streamed() && !t.output.agent.Started() {
-		t.output.agent.Start()
+		t.output.start()
 	}
-	if t.output.answer.Complete() && t.output.answer.Holding() && !x.Draining {
-		x.Draining = true
-		body.SetReadDeadline(time.Now().Add(exchange.DrainFor))
+	if t.output.answer.Complete() && t.output.answer.Holding() {
+		x.Drain()
 	}
 	return Reading
 }

@@ -219,8 +219,8 @@ func (t *Turn) ask() State {
 	})
 }
 
-// wait waits one keep-alive period, or less: until people have decided, the agent
-// disconnects, or heldcall stops.
+// wait waits until people have decided, a heartbeat is due, the agent disconnects, or
+// heldcall stops.
 func (t *Turn) wait() State {
 	select {
 	case <-t.review.hold.Done():
@@ -232,7 +232,7 @@ func (t *Turn) wait() State {
 		return t.output.shutDown()
 	case <-t.ctx.Done():
 		return t.disconnected()
-	case <-time.After(t.review.parking.Within(t.engine.Limits.untilHeartbeat())):
+	case <-time.After(t.review.parking.Within(time.Until(t.output.heartbeatAt()))):
 		if t.review.parking.Due() {
 			return Parking
 		}

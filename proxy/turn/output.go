@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
@@ -33,10 +34,11 @@ type output struct {
 	stored       *stored
 	spans        *trace.Spans
 
-	agent   Agent
-	answer  *intercept.Answer
-	outcome string
-	broken  error // the connection must end without a proper end of the answer
+	agent     Agent
+	answer    *intercept.Answer
+	heartbeat time.Time // when it is due; zero before the first wait
+	outcome   string
+	broken    error // the connection must end without a proper end of the answer
 }
 
 // begin begins the answer. pass is [intercept.Limits.Pass].
@@ -75,14 +77,44 @@ func (o *output) emit(p []byte) bool {
 		o.broken = errDisconnected
 		return false
 	}
+	o.sent()
 	return true
 }
 
-// heartbeat sends a heartbeat, after the answer's head if it is the first. It reports
-// false when the agent has disconnected.
-func (o *output) heartbeat() bool {
-	r := o.conversation.Request
-	return r.Silent || o.emit(o.answer.Heartbeat(r.Pulse))
+// start sends the head before there are bytes of the body.
+func (o *output) start() {
+	o.agent.Start()
+	o.sent()
+}
+
+// sent restarts the clock of all heartbeats: the agent has got a byte.
+func (o *output) sent() { o.heartbeat = time.Now().Add(o.engine.Limits.untilHeartbeat()) }
+
+// heartbeatAt is when a heartbeat is due: one period after the last byte to the agent, in
+// every state. Before the first byte the clock starts with the first wait.
+func (o *output) heartbeatAt() time.Time {
+	if o.heartbeat.IsZero() {
+		o.sent()
+	}
+	return o.heartbeat
+}
+
+// due waits until a heartbeat is due.
+func (o *output) due() <-chan time.Time { return time.After(time.Until(o.heartbeatAt())) }
+
+// beat sends a heartbeat, after the answer's head if it is the first. It reports false when
+// the agent has disconnected. Nothing is sent while the form of the answer is open: the agent
+// may still get a status, or upstream's head says which form it has.
+func (o *output) beat() bool {
+	o.sent()
+	r, body := o.conversation.Request, o.exchange.Response
+	if r.Silent {
+		return true
+	}
+	if body != nil && o.agent.Started() {
+		o.answer.Await(exchange.IsEventStream(body.ContentType()))
+	}
+	return o.emit(o.answer.Heartbeat(r.Pulse))
 }
 
 // pass sends the bytes that may pass. If the agent has disconnected or the rest of

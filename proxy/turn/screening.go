@@ -2,7 +2,6 @@ package turn
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/heldcall/heldcall/approvals"
 )
@@ -43,8 +42,8 @@ func (t *Turn) askResults() State {
 	})
 }
 
-// screen waits one keep-alive period, or less: until people have decided about the results,
-// the agent disconnects, or heldcall stops. Undecided requests stay with the reviewers: the
+// screen waits until people have decided about the results, a heartbeat is due, the agent
+// disconnects, or heldcall stops. Undecided requests stay with the reviewers: the
 // agent's next request finds them.
 func (t *Turn) screen() State {
 	select {
@@ -54,7 +53,7 @@ func (t *Turn) screen() State {
 		return t.output.shutDown()
 	case <-t.ctx.Done():
 		return t.disconnected()
-	case <-time.After(t.engine.Limits.untilHeartbeat()):
+	case <-t.output.due():
 		if !t.request.Silent && !t.output.agent.Started() {
 			t.output.await()
 		}

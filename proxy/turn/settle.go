@@ -76,9 +76,9 @@ func (r *review) checkRun() (paused bool) {
 	return state == approvals.RunPaused
 }
 
-// awaitResume waits one keep-alive period, or less: until the paused run continues.
+// awaitResume waits until the paused run continues, or a heartbeat is due.
 func (t *Turn) awaitResume() State {
-	ctx, cancel := context.WithTimeout(t.ctx, t.engine.Limits.Keepalive)
+	ctx, cancel := context.WithDeadline(t.ctx, t.output.heartbeatAt())
 	defer cancel()
 	defer context.AfterFunc(t.engine.draining, cancel)()
 	who := t.conversation.Identity()

@@ -206,7 +206,7 @@ func (t *Turn) enterRun(calls bool) {
 
 // heartbeat sends a heartbeat and continues in the same state.
 func (t *Turn) heartbeat() State {
-	if t.output.heartbeat() {
+	if t.output.beat() {
 		return t.state
 	}
 	return t.disconnected()
