@@ -6,7 +6,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 )
 
-// Heartbeat is the form of the heartbeats in a stream while it is held. A whole answer has
+// Heartbeat is the form of the heartbeats in a stream. A whole answer has
 // one form only, blanks before the JSON.
 type Heartbeat string
 

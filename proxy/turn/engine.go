@@ -38,7 +38,7 @@ type Limits struct {
 	MaxBody          int           // bytes of the buffered part of an answer
 	MaxContinuations int           // how often one answer continues after a denial
 	MaxDenials       int           // denied calls of a run since the user wrote, after which no answer continues; 0: any number
-	Keepalive        time.Duration // between two heartbeats
+	Keepalive        time.Duration // longest time without a byte to the agent
 	MaxWait          time.Duration // longest hold, 0 for as long as policy allows
 	Park             bool          // answers are parked where no rule has it otherwise
 	ParkAfter        time.Duration // how long a parked answer waits before it ends

@@ -16,7 +16,7 @@ package turn
 //
 // A turn begins in AskingResults or in Preparing. Settling goes back to Sending where the answer continues after a denial. Every state
 // can go to Ending (an error that the agent can read) or Ended. A turn
-// in Screening, Awaiting, Waiting or Paused sends heartbeats and stays there.
+// in Screening, Awaiting, Reading, Waiting or Paused sends heartbeats and stays there.
 type State int
 
 // The states of a turn.

@@ -45,7 +45,8 @@ type Body struct {
 	remaining int64 // bytes of a body of known length
 	reusable  bool  // the connection may be used again after the body
 	ended     bool
-	timed     bool // its reads have a deadline
+	deadline  time.Time // of reads, zero for none
+	armed     time.Time // the deadline of the connection, which may be an earlier one
 	release   func(reusable bool)
 }
 
@@ -118,6 +119,10 @@ func (b *Body) Next() ([]byte, error) {
 				return p, nil
 			}
 		}
+		if errors.Is(err, os.ErrDeadlineExceeded) && time.Now().Before(b.deadline) {
+			b.arm()
+			continue
+		}
 		if err != nil {
 			return nil, b.end(err)
 		}
@@ -182,12 +187,19 @@ func readAll(next func() ([]byte, error), limit int) ([]byte, error) {
 	}
 }
 
-// SetReadDeadline bounds the reads from now on; the zero time removes the bound.
+// SetReadDeadline bounds the reads from now on; the zero time removes the bound. One that is
+// later than that of the connection is set when that has passed: in a stream each event may
+// move it, and hardly one read has to wait so long.
 func (b *Body) SetReadDeadline(deadline time.Time) {
-	if timed := !deadline.IsZero(); timed || b.timed {
-		b.timed = timed
-		_ = b.conn.SetReadDeadline(deadline)
+	b.deadline = deadline
+	if b.armed.IsZero() != deadline.IsZero() || deadline.Before(b.armed) {
+		b.arm()
 	}
+}
+
+func (b *Body) arm() {
+	b.armed = b.deadline
+	_ = b.conn.SetReadDeadline(b.deadline)
 }
 
 // releaseBlock returns the memory of the last block.

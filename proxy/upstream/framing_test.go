@@ -154,6 +154,12 @@ func TestBodyLimits(t *testing.T) {
 	if p, err := r.Body.Next(); len(p) > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("after the deadline: %q, %v", p, err)
 	}
+	earlier, later := time.Now().Add(10*time.Millisecond), time.Now().Add(30*time.Millisecond)
+	r.Body.SetReadDeadline(earlier)
+	r.Body.SetReadDeadline(later)
+	if p, err := r.Body.Next(); len(p) > 0 || !errors.Is(err, os.ErrDeadlineExceeded) || time.Now().Before(later) {
+		t.Errorf("before the deadline that was moved: %q, %v", p, err)
+	}
 	if length, _ := r.Body.Length(); length != 5 {
 		t.Errorf("%d bytes are still to come", length)
 	}
