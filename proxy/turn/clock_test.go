@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,6 +27,7 @@ type paced struct {
 	each   time.Duration // before each further block
 	pause  time.Duration // once, in the middle of the body, within an event
 	end    time.Duration // before the end of the body
+	ragged bool          // its last event has no blank line
 }
 
 // slowModel is an upstream of paced answers, in their order.
@@ -46,6 +48,9 @@ func (m *slowModel) Send(ctx context.Context, e intercept.Envelope, _ trace.Cont
 	}
 	r := &slowReader{reader: reader{canned: answerTo(e, next.answer)}, paced: next, model: m}
 	r.ready = time.Now().Add(next.first)
+	if next.ragged {
+		r.body = bytes.TrimRight(r.body, "\n")
+	}
 	return r, true, nil
 }
 
@@ -117,7 +122,7 @@ func (s slow) atOnce() slow {
 	answers := s.answers
 	s.answers = nil
 	for _, a := range answers {
-		s.answers = append(s.answers, paced{answer: a.answer})
+		s.answers = append(s.answers, paced{answer: a.answer, ragged: a.ragged})
 	}
 	return s
 }
@@ -176,6 +181,7 @@ func TestPromise14_NeverSilent(t *testing.T) {
 			{answer: short, pause: 700 * time.Millisecond}, {answer: long, head: 700 * time.Millisecond, each: tick}, {answer: text, head: 700 * time.Millisecond, first: 700 * time.Millisecond},
 		}},
 		"people decide":     {rules: "default: ask\n", answers: []paced{{answer: short, pause: 700 * time.Millisecond}}, people: late},
+		"a ragged end":      {rules: reads, answers: []paced{{answer: text, ragged: true}}, paused: late},
 		"the run is paused": {rules: reads, answers: []paced{{answer: short, pause: 700 * time.Millisecond}}, paused: late},
 	} {
 		for pulse, form := range map[intercept.Heartbeat]string{intercept.HeartbeatComment: "comments", intercept.HeartbeatEvent: "events", intercept.HeartbeatDelta: "deltas"} {
