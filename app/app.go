@@ -15,6 +15,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/internal/telemetry"
+	"github.com/heldcall/heldcall/internal/weborigin"
 	"github.com/heldcall/heldcall/proxy"
 )
 
@@ -203,7 +204,7 @@ func (a *App) announceConsole() {
 	if names := c.twoNames(); len(names) > 0 {
 		a.options.Log.Warn("these reviewers have a token, and count as other reviewers when they sign in by the provider: to link the two, set their e-mail address as user in console.reviewers", "reviewers", names)
 	}
-	if host, _, _ := net.SplitHostPort(c.Listen); !isLoopback(host) && !strings.HasPrefix(c.URL, "https:") {
+	if host, _, _ := net.SplitHostPort(c.Listen); !weborigin.IsLoopback(host) && !strings.HasPrefix(c.URL, "https:") {
 		a.options.Log.Warn("the console is reached from other machines without HTTPS, so tokens and sessions can be read on the way: put a proxy with TLS before it and name that in console.url")
 	}
 }

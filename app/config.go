@@ -47,7 +47,9 @@ type ProxyConfig struct {
 	MaxContinuations int             `yaml:"max_continuations"`
 	MaxDenials       int             `yaml:"max_denials"` // 0: any number
 	Routes           RoutesConfig    `yaml:"routes"`
-	Agent            string          `yaml:"-"` // name, in requests, of the agent without a key in Clients; set where other agents can be attached
+	Hosts            []string        `yaml:"hosts"`   // names under which Listen is reached besides localhost
+	Origins          []string        `yaml:"origins"` // of web pages that may use the proxy
+	Agent            string          `yaml:"-"`       // name, in requests, of the agent without a key in Clients; set where other agents can be attached
 }
 
 // Upstream is one model API.
@@ -58,6 +60,9 @@ type Upstream struct {
 	// KeyHeader is the header that carries the key. auto: x-api-key at Anthropic,
 	// api-key at Azure, else as the agent names it, else authorization.
 	KeyHeader string `yaml:"key_header" oneof:"auto authorization x-api-key api-key"`
+	// StandIn is the key of the agents that use APIKey; the keys of others pass on. Empty: all use it. See
+	// [Config.StandIns].
+	StandIn string `yaml:"-"`
 }
 
 // Client is one agent that is known by its API key. Exactly one of Key and

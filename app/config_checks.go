@@ -2,13 +2,14 @@ package app
 
 import (
 	"net"
-	"net/netip"
 	"net/url"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/heldcall/heldcall/internal/strictyaml"
+	"github.com/heldcall/heldcall/internal/weborigin"
 )
 
 // validateListen returns the address in one spelling, or "" if it is not fixed
@@ -26,23 +27,17 @@ func (r *configValidator) validateListen(key, address, onlyLoopback string) stri
 	} else if n == 0 {
 		port = ""
 	}
-	if onlyLoopback != "" && !isLoopback(host) {
+	if onlyLoopback != "" && !weborigin.IsLoopback(host) {
 		r.Problem(key, "%q is not a loopback address, and %s write 127.0.0.1 in place of %q", address, onlyLoopback, host)
 		return ""
 	}
 	if port == "" {
 		return ""
 	}
-	if host == "localhost" {
+	if strings.EqualFold(host, "localhost") {
 		host = "127.0.0.1"
 	}
 	return net.JoinHostPort(host, port)
-}
-
-// isLoopback reports whether a host, a name or an address, is on this machine.
-func isLoopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || (err == nil && ip.IsLoopback())
 }
 
 // validateURL returns the parsed URL, or nil if it is not valid. A password in a

@@ -159,7 +159,14 @@ func TestConfigProblems(t *testing.T) {
 		"heldcall.yaml:1: tracing.endpoint: is not a URL with a host; write for example http://host:port",
 		"heldcall.yaml:1: tracing.headers[0]: is not a header; write {name: authorization, value: ${TOKEN}}")
 	// The form.
-	f("proxy:\n  listn: x\n", "heldcall.yaml:2: proxy.listn: unknown key; the keys here are listen, upstreams, clients, trust_headers, keepalive, heartbeat, max_body, memory, max_continuations, max_denials, routes")
+	f("proxy:\n  listn: x\n", "heldcall.yaml:2: proxy.listn: unknown key; the keys here are listen, upstreams, clients, trust_headers, keepalive, heartbeat, max_body, memory, max_continuations, max_denials, routes, hosts, origins")
+	f("proxy:\n  hosts: [box.lan, \"box:4141\", \"http://box\"]\n",
+		"heldcall.yaml:2: proxy.hosts[1]: \"box:4141\" is not a host; write its name without scheme and port, such as host.docker.internal",
+		"heldcall.yaml:2: proxy.hosts[2]: \"http://box\" is not a host; write its name without scheme and port, such as host.docker.internal")
+	f("proxy:\n  origins: [\"https://app.example\", \"https://app.example/\", \"*\", \"null\"]\n",
+		"heldcall.yaml:2: proxy.origins[1]: \"https://app.example/\" is not an origin; write scheme://host or scheme://host:port without a path, such as https://app.example or app://obsidian.md",
+		"heldcall.yaml:2: proxy.origins[2]: \"*\" is not an origin; write scheme://host or scheme://host:port without a path, such as https://app.example or app://obsidian.md",
+		"heldcall.yaml:2: proxy.origins[3]: null is the origin of every page that another site shows in a sandboxed frame: all of them could use the model; serve the page from a host, and name that")
 	f("log: {level: info, level: warn}\n", "heldcall.yaml:1: log.level: is given twice, first in line 1; remove one")
 	f("log: text\n", "heldcall.yaml:1: log: must be a mapping with the keys level, format, and is a single value")
 	f("\nproxy: {upstreams: {prefix: /v1}}\n", "heldcall.yaml:2: proxy.upstreams: must be a list, and is a mapping")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/internal/strictyaml"
+	"github.com/heldcall/heldcall/internal/weborigin"
 )
 
 // configValidator checks the values of a configuration that was read.
@@ -101,6 +103,7 @@ func (r *configValidator) validateProxy(p *ProxyConfig) {
 	if p.MaxDenials < 0 {
 		r.Problem("proxy.max_denials", "%d is negative; write 0 for any number", p.MaxDenials)
 	}
+	r.validateWeb(p)
 	for i, pattern := range p.Routes.Allow {
 		key := strictyaml.Index("proxy.routes.allow", i)
 		if !strings.HasPrefix(pattern, "/") {
@@ -110,6 +113,26 @@ func (r *configValidator) validateProxy(p *ProxyConfig) {
 		}
 	}
 }
+
+// validateWeb checks the names and the web pages of the agents' port.
+func (r *configValidator) validateWeb(p *ProxyConfig) {
+	for i, host := range p.Hosts {
+		if !hostName.MatchString(host) {
+			r.Problem(strictyaml.Index("proxy.hosts", i), "%q is not a host; write its name without scheme and port, such as host.docker.internal", host)
+		}
+	}
+	for i, origin := range p.Origins {
+		key := strictyaml.Index("proxy.origins", i)
+		switch _, err := weborigin.Parse(origin); {
+		case errors.Is(err, weborigin.ErrNull):
+			r.Problem(key, "null is the origin of every page that another site shows in a sandboxed frame: all of them could use the model; serve the page from a host, and name that")
+		case err != nil:
+			r.Problem(key, "%q is not an origin; write scheme://host or scheme://host:port without a path, such as https://app.example or app://obsidian.md", origin)
+		}
+	}
+}
+
+var hostName = regexp.MustCompile(`^([A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*\.?$`)
 
 var plainPrefix = regexp.MustCompile(`^(/[A-Za-z0-9._~-]+)+$`)
 

@@ -17,7 +17,7 @@ func TestHeadHasItsLength(t *testing.T) {
 		return fakemodel.Reply{Header: []fakemodel.Field{{Name: "Content-Length", Value: "1234"}}, Framing: fakemodel.CloseDelimited}
 	})
 	for _, path := range []string{"/v1/models", "/v1/files/f1"} {
-		if got := w.raw("HEAD " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200") || !strings.Contains(got, "Content-Length: 1234\r\n") || !strings.HasSuffix(got, "\r\n\r\n") {
+		if got := w.raw("HEAD " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200") || !strings.Contains(got, "Content-Length: 1234\r\n") || !strings.HasSuffix(got, "\r\n\r\n") {
 			t.Errorf("%s: %q", path, got)
 		}
 	}
@@ -34,7 +34,7 @@ func TestLargeFilesKeepTheConnection(t *testing.T) {
 	defer conn.Close()
 	reader := bufio.NewReader(conn)
 	for range 3 {
-		conn.send("GET /v1/files/f1/content HTTP/1.1\r\nHost: x\r\n\r\n")
+		conn.send("GET /v1/files/f1/content HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		resp, err := http.ReadResponse(reader, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -144,10 +144,10 @@ func TestRequestsAreBounded(t *testing.T) {
 		}
 	}
 	for name, raw := range map[string]string{
-		"both framings": "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-		"head too long": "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 20<<10) + "\r\nContent-Length: 0\r\n\r\n",
-		"HTTP/1.0":      "POST /v1/chat/completions HTTP/1.0\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}",
-		"absolute form": "POST http://x/v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}",
+		"both framings": "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+		"head too long": "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("a", 20<<10) + "\r\nContent-Length: 0\r\n\r\n",
+		"HTTP/1.0":      "POST /v1/chat/completions HTTP/1.0\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}",
+		"absolute form": "POST http://x/v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}",
 	} {
 		if got := w.raw(raw); !strings.HasPrefix(got, "HTTP/1.1 400") {
 			t.Errorf("%s: %.150s", name, got)
@@ -181,7 +181,7 @@ func TestErrorsHaveTheClientsShape(t *testing.T) {
 		{"compressed", rawPost("/v1/messages", "{}", "Content-Encoding: gzip\r\n"), true},
 		{"not JSON", rawPost("/v1/messages", "{", ""), true},
 		{"upgrade", rawPost("/v1/messages", "{}", "Upgrade: websocket\r\n"), true},
-		{"two framings", "POST /v1/messages HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", true},
+		{"two framings", "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", true},
 		{"ungated, upstream down", rawPost("/v1/embeddings", "{}", version), true},
 		{"ungated of OpenAI's, upstream down", rawPost("/v1/embeddings", "{}", ""), false},
 	} {
@@ -265,7 +265,7 @@ func TestUngatedRoutesPass(t *testing.T) {
 			t.Errorf("%s: %d %q", path, resp.StatusCode, b)
 		}
 	}
-	if got := w.raw("HEAD /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200") {
+	if got := w.raw("HEAD /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200") {
 		t.Errorf("HEAD: %q", got)
 	}
 	multipart := "--b\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\nx\r\n--b--\r\n"

@@ -26,7 +26,7 @@ func TestDeletedAnswersAreDeletedWhole(t *testing.T) {
 	id := answerIn(t, w.post("/v1/responses", `{"model":"m","input":"Work.","store":true}`).rest()).Get("id").Str
 	w.restart(c)
 	remove := func() string {
-		return w.raw("DELETE /v1/responses/" + id + " HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+		return w.raw("DELETE /v1/responses/" + id + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 	}
 	failing = true
 	if got := remove(); !strings.HasPrefix(got, "HTTP/1.1 502") || errorCode(got[strings.Index(got, "\r\n\r\n")+4:]) != "upstream_unreachable" {

@@ -297,7 +297,7 @@ func (w *world) raw(request string) string {
 
 // rawPost is a request in bytes that asks for the connection to be closed.
 func rawPost(path, body, header string) string {
-	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n%s", path, header, len(body), body)
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n%s", path, header, len(body), body)
 }
 
 // errorCode is the code of an error in OpenAI's shape, "" if it is none.

@@ -53,7 +53,7 @@ func TestMalformedHeadsOfAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := build(t, allowAll, nil, func(c *app.Config) { c.Proxy.Upstreams = []app.Upstream{{Prefix: "/v1", URL: answering(t, answer)}} })
-			for _, request := range []string{rawPost("/v1/chat/completions", wholeRequest, ""), "GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"} {
+			for _, request := range []string{rawPost("/v1/chat/completions", wholeRequest, ""), "GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"} {
 				if got := w.raw(request); !strings.HasPrefix(got, "HTTP/1.1 502") || !strings.Contains(got, "its head is malformed") || strings.Contains(got, "X-A") {
 					t.Errorf("got %s", got)
 				}

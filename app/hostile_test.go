@@ -71,13 +71,13 @@ func TestMethodsAreExact(t *testing.T) {
 	t.Parallel()
 	w := build(t, denyAll, callThenText, func(c *app.Config) { c.Proxy.Routes.Allow = []string{"/v1/**"} })
 	for _, line := range []string{"PATCH /v1/responses/resp_1", "get /v1/responses/resp_1", "PUT /v1/chat/completions", "post /v1/messages", "HEAD /v1/responses/resp_1"} {
-		if got := w.raw(line + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 501") {
+		if got := w.raw(line + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 501") {
 			t.Errorf("%s: %.100s", line, got)
 		}
 	}
 	w = build(t, denyAll, callThenText)
 	for _, line := range []string{"E /v1/models", "OST /v1/embeddings", "GET%20HEAD /v1/models", "POS /v1/files"} {
-		if got := w.raw(line + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 501") && !strings.HasPrefix(got, "HTTP/1.1 400") {
+		if got := w.raw(line + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 501") && !strings.HasPrefix(got, "HTTP/1.1 400") {
 			t.Errorf("%s: %.100s", line, got)
 		}
 	}
@@ -93,7 +93,7 @@ func TestHeadersDoNotRoute(t *testing.T) {
 	w := build(t, denyAll, func(*fakemodel.Request) fakemodel.Reply { return fakemodel.Whole(200, []byte(`{"data":[]}`)) })
 	const overrides = "X-HTTP-Method-Override: GET\r\nx-http-method: GET\r\nX-Method-Override: GET\r\nX-Original-URL: /v1/chat/completions\r\nX-Rewrite-Url: /v1/chat/completions\r\n" +
 		"X-Original-Uri: /x\r\nX-Forwarded-Uri: /x\r\nX-Forwarded-Path: /x\r\nx-envoy-original-path: /x\r\nX_Original_URL: /x\r\nX-Original_Uri: /x\r\nX_HTTP_Method_Override: GET\r\n"
-	w.raw("DELETE /v1/responses/resp_1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n" + overrides + "Content-Length: 0\r\n\r\n")
+	w.raw("DELETE /v1/responses/resp_1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + overrides + "Content-Length: 0\r\n\r\n")
 	w.raw(rawPost("/v1/chat/completions", wholeRequest, overrides))
 	for _, r := range w.upstream.Requests() {
 		for _, f := range r.Header {

@@ -52,7 +52,7 @@ func TestNothingLeadsPastHeldcall(t *testing.T) {
 			{Name: "Azure-AsyncOperation", Value: "/v1/responses/resp_1"},
 		}, Body: []fakemodel.Write{{Bytes: []byte(`{"id":"resp_1","object":"response","status":"queued","output":[]}`)}}}
 	})
-	get := "GET /v1/responses/resp_1 HTTP/1.1\r\nHost: h\r\nRange: bytes=40-\r\nIf-Range: x\r\nConnection: close\r\n\r\n"
+	get := "GET /v1/responses/resp_1 HTTP/1.1\r\nHost: localhost\r\nRange: bytes=40-\r\nIf-Range: x\r\nConnection: close\r\n\r\n"
 	if got := w.raw(get); strings.Contains(got, "elsewhere") || !strings.Contains(got, "Azure-AsyncOperation: /v1/responses/resp_1") || !strings.HasPrefix(got, "HTTP/1.1 202") {
 		t.Errorf("the agent got %s", got)
 	}

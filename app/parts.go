@@ -186,7 +186,7 @@ func serviceVersion(version string) string {
 // proxied returns upstreams in the form that the proxy takes.
 func proxied(upstreams []Upstream) (all []proxy.Upstream) {
 	for _, u := range upstreams {
-		all = append(all, proxy.Upstream{Prefix: u.Prefix, URL: u.URL, APIKey: string(u.APIKey), KeyHeader: u.KeyHeader})
+		all = append(all, proxy.Upstream{Prefix: u.Prefix, URL: u.URL, APIKey: string(u.APIKey), KeyHeader: u.KeyHeader, StandIn: u.StandIn})
 	}
 	return all
 }
@@ -197,7 +197,7 @@ func (p *parts) proxyOptions(who approvals.Principal, id string) proxy.Options {
 	c := p.options.Config.Proxy
 	o := proxy.Options{
 		Listen: c.Listen, TrustHeaders: c.TrustHeaders, Keepalive: c.Keepalive, Heartbeat: proxy.Heartbeat(c.Heartbeat),
-		MaxBody: int(c.MaxBody), Memory: cmp.Or(int64(c.Memory), max(availableMemory()/4, int64(c.MaxBody))), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: p.options.Config.Hold.MaxWait, Park: p.options.Config.Hold.Mode == "park", ParkAfter: p.options.Config.Hold.ParkAfter, Routes: c.Routes.Allow,
+		MaxBody: int(c.MaxBody), Memory: cmp.Or(int64(c.Memory), max(availableMemory()/4, int64(c.MaxBody))), MaxContinuations: c.MaxContinuations, MaxDenials: c.MaxDenials, MaxWait: p.options.Config.Hold.MaxWait, Park: p.options.Config.Hold.Mode == "park", ParkAfter: p.options.Config.Hold.ParkAfter, Routes: c.Routes.Allow, Hosts: c.Hosts, Origins: c.Origins,
 		Dialects: dialects(), Judge: func(client string) proxy.Judge { return p.judge.For(client, id) }, Gate: p.gate, Results: p.gate.Results, Turns: p.store.turns, Keeper: heldTurns{p.held}, Used: p.grants.Used, Secrets: p.secrets,
 		Tracing: proxy.Tracing{Tracer: p.tracer, Arguments: p.options.Config.Tracing.Arguments},
 		Log:     p.log("proxy"), Registerer: p.registry, Unnamed: who, Upstreams: proxied(c.Upstreams),

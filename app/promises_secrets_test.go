@@ -74,8 +74,8 @@ func TestPromise8_ErrorsDoNotShowTheKey(t *testing.T) {
 			"gated":            rawPost("/v1/chat/completions", wholeRequest, ""),
 			"gated, streamed":  rawPost("/v1/chat/completions", streamedRequest, ""),
 			"ungated":          rawPost("/v1/embeddings", "{}", ""),
-			"ungated, no body": "HEAD /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
-			"ungated, good":    "GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+			"ungated, no body": "HEAD /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+			"ungated, good":    "GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
 		} {
 			got := w.raw(request)
 			if showsKey(got) || !strings.Contains(got, "X-Got: Bearer ") || !strings.Contains(got, "[upstream key]") {
@@ -131,7 +131,7 @@ func TestPromise8_KeyInPiecesAndCompressed(t *testing.T) {
 		"broken coding":  {fakemodel.Reply{Status: 401, Header: coding("br"), Body: []fakemodel.Write{{Bytes: text}}}, "HTTP/1.1 502"},
 	} {
 		reply = tt.reply
-		got := w.raw("GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept-Encoding: gzip\r\n\r\n")
+		got := w.raw("GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAccept-Encoding: gzip\r\n\r\n")
 		if showsKey(got) || !strings.HasPrefix(got, tt.want) {
 			t.Errorf("%s: %s", name, got)
 		}

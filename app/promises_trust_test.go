@@ -133,10 +133,10 @@ func TestPromise11_GatedOrRefused(t *testing.T) {
 			t.Errorf("%s: %.200s", path, got)
 		}
 	}
-	if got := w.raw("GET /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 501") {
+	if got := w.raw("GET /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 501") {
 		t.Errorf("stored completions: %.200s", got)
 	}
-	if got := w.raw("GET /v1/responses HTTP/1.1\r\nHost: x\r\nConnection: close\r\nUpgrade: websocket\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 426") || !strings.Contains(got, `"route_not_gated"`) {
+	if got := w.raw("GET /v1/responses HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nUpgrade: websocket\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 426") || !strings.Contains(got, `"route_not_gated"`) {
 		t.Errorf("upgrade of responses: %s", got)
 	}
 	if got := w.raw(rawPost("/v1/chat/completions", wholeRequest, "Upgrade: websocket\r\n")); !strings.HasPrefix(got, "HTTP/1.1 501") {

@@ -28,7 +28,7 @@ func TestRejoinAtOnce(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", s.path, len(body))
+				head := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", s.path, len(body))
 				for i := 0; i+1 < len(s.header); i += 2 {
 					head += s.header[i] + ": " + s.header[i+1] + "\r\n"
 				}

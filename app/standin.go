@@ -5,18 +5,22 @@ import (
 	"encoding/hex"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 )
 
 // StandIns returns a substitute key for agents, by the upstream key that it replaces. A
 // substitute is the same each time, and the upstream's key cannot be computed from it.
-// If a client in proxy.clients has the upstream's key, the proxy accepts the substitute
-// for that client too.
+// From then on the upstream's key is used only for requests with the substitute. If a
+// client in proxy.clients has the upstream's key, the proxy accepts the substitute for
+// that client too.
 func (c *Config) StandIns() map[string]string {
 	standIns := make(map[string]string)
-	for _, u := range c.Proxy.Upstreams {
+	c.Proxy.Upstreams = slices.Clone(c.Proxy.Upstreams)
+	for i, u := range c.Proxy.Upstreams {
 		if key := string(u.APIKey); key != "" {
 			standIns[key] = standIn(key)
+			c.Proxy.Upstreams[i].StandIn = standIns[key]
 		}
 	}
 	for _, client := range c.Proxy.Clients {

@@ -21,6 +21,11 @@ func TestStandIns(t *testing.T) {
 	if len(standIns) != 2 || standIns[openAI] != again[openAI] || !strings.HasPrefix(standIns[openAI], "sk-heldcall-") || !strings.HasPrefix(standIns[anthropic], "sk-ant-heldcall-") {
 		t.Errorf("stand-ins %q, then %q", standIns, again)
 	}
+	for _, u := range c.Proxy.Upstreams {
+		if u.StandIn != standIns[string(u.APIKey)] {
+			t.Errorf("%s takes %q for its key", u.Prefix, u.StandIn)
+		}
+	}
 	want := Client{Key: Secret(standIns[openAI]), User: "ann", Policy: "p"}
 	if got := c.Proxy.Clients; len(got) != 3 || !reflect.DeepEqual(got[2], want) {
 		t.Errorf("clients %+v", got)

@@ -92,7 +92,7 @@ func TestSecretsInRequestsThatAreNotAnswered(t *testing.T) {
 		t.Errorf("a conversation without items: %s", got)
 	}
 	for _, method := range []string{"GET", "POST"} {
-		if got := w.raw(method + " /v1/conversations/c1/items HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"); !strings.Contains(got, "route_not_gated") {
+		if got := w.raw(method + " /v1/conversations/c1/items HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"); !strings.Contains(got, "route_not_gated") {
 			t.Errorf("%s of items: %s", method, got)
 		}
 	}

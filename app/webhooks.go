@@ -8,6 +8,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/reviewers"
 	"github.com/heldcall/heldcall/console"
 	"github.com/heldcall/heldcall/internal/strictyaml"
+	"github.com/heldcall/heldcall/internal/weborigin"
 	"github.com/heldcall/heldcall/notify"
 	"github.com/heldcall/heldcall/notify/webhook"
 )
@@ -58,7 +59,7 @@ func (r *configValidator) validateWebhooks(list []WebhookConfig, taken map[strin
 		switch u, err := url.Parse(string(w.URL)); {
 		case err != nil || u.Host == "" || u.User != nil || (u.Scheme != "http" && u.Scheme != "https"):
 			r.Problem(key+".url", "is not an http or https URL with a host and without a password; write for example https://ci.example/heldcall")
-		case u.Scheme == "http" && w.Reviewer != "" && !isLoopback(u.Hostname()):
+		case u.Scheme == "http" && w.Reviewer != "" && !weborigin.IsLoopback(u.Hostname()):
 			r.Problem(key+".url", "is an http URL, and with reviewer the messages hold URLs that decide, which could be read on its way; write an https URL, or leave reviewer out")
 		}
 		if len(w.Secrets) == 0 {

@@ -5,11 +5,10 @@ import (
 	"mime"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"strings"
 
 	"github.com/heldcall/heldcall/console/problem"
+	"github.com/heldcall/heldcall/internal/weborigin"
 )
 
 // bindPolicy are the names and origins under which the console is reached.
@@ -28,7 +27,7 @@ func newBindPolicy(listen, consoleURL string, reviewers bool) (bindPolicy, error
 	if err != nil {
 		return bindPolicy{}, fmt.Errorf("console address %q is not host:port: %w", listen, err)
 	}
-	p := bindPolicy{loopback: isLoopbackHost(host), origins: http.NewCrossOriginProtection()}
+	p := bindPolicy{loopback: weborigin.IsLoopback(host), origins: http.NewCrossOriginProtection()}
 	if !p.loopback && !reviewers {
 		return bindPolicy{}, fmt.Errorf("console address %q is not a loopback address, and there are no reviewers to ask who may decide: "+
 			"configure console.reviewers, or set console.listen to 127.0.0.1 and reach it over SSH or kubectl port-forward", listen)
@@ -40,17 +39,12 @@ func newBindPolicy(listen, consoleURL string, reviewers bool) (bindPolicy, error
 	if err != nil {
 		return bindPolicy{}, fmt.Errorf("console URL %q: %w", consoleURL, err)
 	}
-	p.host = address.Hostname()
-	p.origin = originOf(address)
+	p.host = weborigin.Host(address.Host)
+	p.origin = weborigin.Of(address)
 	if err := p.origins.AddTrustedOrigin(p.origin); err != nil {
 		return bindPolicy{}, fmt.Errorf("console URL %q: %w", consoleURL, err)
 	}
 	return p, nil
-}
-
-func originOf(u *url.URL) string {
-	standard := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]
-	return u.Scheme + "://" + strings.TrimSuffix(strings.ToLower(u.Host), standard)
 }
 
 // Guard refuses what a web page of another site can make a browser send: to a
@@ -58,7 +52,7 @@ func originOf(u *url.URL) string {
 // rebinding); to any, writes and WebSockets across origins. Programs other than
 // browsers pass.
 func (p bindPolicy) Guard(r *http.Request) error {
-	if host := hostOf(r.Host); p.loopback && !isLoopbackHost(host) && !(p.host != "" && strings.EqualFold(host, p.host)) {
+	if host := weborigin.Host(r.Host); p.loopback && !weborigin.IsLoopback(host) && (host == "" || host != p.host) {
 		return problem.New(http.StatusForbidden, problem.CodeForeignHost,
 			fmt.Sprintf("the host %q is neither loopback nor that of console.url; use http://127.0.0.1 or http://localhost with the console's port", host))
 	}
@@ -79,18 +73,6 @@ func (p bindPolicy) Guard(r *http.Request) error {
 		return problem.New(http.StatusUnsupportedMediaType, problem.CodeUnsupportedType, "send JSON, with Content-Type: application/json")
 	}
 	return nil
-}
-
-func hostOf(authority string) string {
-	if host, _, err := net.SplitHostPort(authority); err == nil {
-		return host
-	}
-	return strings.TrimSuffix(strings.TrimPrefix(authority, "["), "]")
-}
-
-func isLoopbackHost(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || (err == nil && ip.IsLoopback())
 }
 
 // Origin is the origin of the console's URL, "" without one.

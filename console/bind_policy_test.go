@@ -30,7 +30,7 @@ func TestForeignHostIsRefused(t *testing.T) {
 			wantProblem(t, status, header, body, 403, problem.CodeForeignHost)
 		}
 	}
-	for _, host := range []string{"localhost", "LOCALHOST:9", "127.0.0.1", "127.1.2.3:80", "[::1]:80", "[::1]"} {
+	for _, host := range []string{"localhost", "LOCALHOST:9", "127.0.0.1", "127.1.2.3:80", "[::1]:80", "[::1]", "localhost.", "localhost.:80"} {
 		if status, _, body := ask(t, "GET", url+"/healthz", "", "Host", host); status != 200 {
 			t.Errorf("host %s answers %d %s", host, status, body)
 		}

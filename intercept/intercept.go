@@ -277,6 +277,8 @@ const (
 	CodeBadRequest          Code = "bad_request"
 	CodeRunAborted          Code = "run_aborted"
 	CodeHostedToolRefused   Code = "hosted_tool_refused"
+	CodeForeignHost         Code = "foreign_host"
+	CodeForeignOrigin       Code = "foreign_origin"
 	CodeRequestTooLarge     Code = "request_too_large"
 	CodeRouteNotGated       Code = "route_not_gated"
 	CodeUpstreamUnreachable Code = "upstream_unreachable"
@@ -329,7 +331,7 @@ func (e *Error) Status() int {
 	switch e.Code {
 	case CodeBadRequest:
 		return http.StatusBadRequest
-	case CodeRunAborted, CodeHostedToolRefused:
+	case CodeRunAborted, CodeHostedToolRefused, CodeForeignHost, CodeForeignOrigin:
 		return http.StatusForbidden
 	case CodeRequestTooLarge:
 		return http.StatusRequestEntityTooLarge

@@ -57,6 +57,10 @@ func (p *Proxy) admitBody(a agent) int {
 		return fasthttp.StatusContinue
 	}
 	h := &a.request().Header
+	if _, refusal := p.web.admit(h); refusal != nil { // before its body is read
+		p.refuseUnreadable(a, refusal)
+		return a.response().StatusCode()
+	}
 	n := h.ContentLength()
 	waits := !hasHeader(h, headerUnexpected)
 	deleteHeader(h, fasthttp.HeaderExpect)

@@ -57,7 +57,7 @@ func chatBody(n int) string {
 }
 
 func head(announced int, fields string) string {
-	return fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n", announced, fields)
+	return fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n", announced, fields)
 }
 
 // Finding 23: memory grows with the bytes of a body that arrive, not with its announced length.
@@ -123,7 +123,7 @@ func TestChunkedBodiesKeepTheirSizeReserved(t *testing.T) {
 	defer b.Shutdown(context.WithoutCancel(t.Context()))
 	body := chatBody(50 << 10)
 	conn := b.dial()
-	if _, err := fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body); err != nil {
+	if _, err := fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "the body", func() bool { return b.memory.Used() == int64(len(body)) })
@@ -216,7 +216,7 @@ func TestNoExpectationPassesTheBudget(t *testing.T) {
 			b := newRoomyBed(t, 100<<10)
 			conn := b.dial()
 			go func() {
-				_, _ = fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n%s\r\n%s\r\n", framing, expects)
+				_, _ = fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n%s\r\n%s\r\n", framing, expects)
 			}()
 			if err := conn.SetReadDeadline(time.Now().Add(quick)); err != nil {
 				t.Fatal(err)
@@ -253,7 +253,7 @@ func TestOddChunksArriveWhole(t *testing.T) {
 	for _, size := range []int{1 << 10, 4095, headerBuffer - 1, headerBuffer, headerBuffer + 1, 300<<10 + 7, len(body)} {
 		for _, trailer := range []string{"", "X-Sum: 1\r\n"} {
 			var chunks strings.Builder
-			chunks.WriteString("POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+			chunks.WriteString("POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
 			for rest := body; rest != ""; {
 				n := min(size, len(rest))
 				fmt.Fprintf(&chunks, "%04X;a=b\r\n%s\r\n", n, rest[:n])
@@ -284,7 +284,7 @@ func TestAgentsThatLeaveGiveTheirMemoryBack(t *testing.T) {
 		for _, sent := range []string{"", "{", "10000\r\n" + strings.Repeat("x", 70_000), strings.Repeat("x", 600_000)} {
 			for _, reset := range []bool{false, true} {
 				conn := b.dial()
-				if _, err := fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n%s", framing, sent); err != nil && framing[0] == 'C' {
+				if _, err := fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n%s\r\n\r\n%s", framing, sent); err != nil && framing[0] == 'C' {
 					t.Fatal(err)
 				}
 				if tcp, ok := conn.(*net.TCPConn); ok && reset {

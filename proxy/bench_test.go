@@ -94,7 +94,7 @@ func benchmarkProxy(b *testing.B, tools string, answer []byte, end string) {
 	}
 	defer p.Shutdown(context.Background())
 	body := `{"model":"gpt-4o-mini","stream":true,` + tools + `"messages":[{"role":"system","content":"You are helpful."},{"role":"user","content":"` + strings.Repeat("word ", 100) + `"}]}`
-	request := fmt.Appendf(nil, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer sk-x\r\nUser-Agent: bench\r\nAccept: application/json\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	request := fmt.Appendf(nil, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer sk-x\r\nUser-Agent: bench\r\nAccept: application/json\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	conn, err := net.Dial("tcp", p.Addr())
 	if err != nil {
 		b.Fatal(err)

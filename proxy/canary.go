@@ -154,7 +154,7 @@ func (c *canary) ask(ctx context.Context, request intercept.Envelope, path strin
 	defer cancel()
 	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return c.agents.Dial() }, DisableKeepAlives: true}
 	defer transport.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(ctx, request.Method, "http://canary.invalid", bytes.NewReader(request.Body))
+	req, err := http.NewRequestWithContext(ctx, request.Method, "http://localhost", bytes.NewReader(request.Body))
 	if err != nil {
 		return nil, 0, err
 	}

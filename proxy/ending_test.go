@@ -252,7 +252,7 @@ func TestHeadThatCannotBeWritten(t *testing.T) {
 		var serving sync.WaitGroup
 		serving.Go(func() { _ = b.server.Serve(l) })
 		body := chatRequest(streamed)
-		if _, err := io.WriteString(agent, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body); err != nil {
+		if _, err := io.WriteString(agent, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body); err != nil {
 			t.Fatal(err)
 		}
 		_, err := agent.Read(make([]byte, 1)) // until it is closed

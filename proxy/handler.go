@@ -21,6 +21,7 @@ type agentExchange struct {
 	proxy *Proxy
 	agent agent
 	route route
+	page  string // origin of the web page that sent the request, "" for other programs
 	id    string // of the turn
 	began time.Time
 	spans *trace.Spans // nil while tracing is off
@@ -45,6 +46,9 @@ func (p *Proxy) serve(a agent) {
 			p.answerError(&x.agent, x.route.dialect, &intercept.Error{Code: intercept.CodeAnswerNotUnderstood, Reason: "internal error; heldcall's log has the details"})
 		}
 		x.agent.response().Header.Set(headerTurn, x.id)
+		if x.page != "" {
+			letRead(&x.agent.response().Header, x.page)
+		}
 		p.metrics.request(x.route.label, x.agent.response().StatusCode())
 		if !x.agent.streams() { // else the relay does
 			x.endSpans()
@@ -56,9 +60,17 @@ func (p *Proxy) serve(a agent) {
 	}
 }
 
-// start routes the request and begins the answer. The error refuses the request before
-// upstream was asked.
+// start admits the request, routes it, and begins the answer. The error refuses the request
+// before upstream was asked.
 func (x *agentExchange) start(req *fasthttp.Request) (refusal *intercept.Error) {
+	if x.page, refusal = x.proxy.web.admit(&req.Header); refusal != nil {
+		return refusal
+	}
+	if req.Header.IsOptions() {
+		answerPreflight(&req.Header, x.agent.response())
+		x.release()
+		return nil
+	}
 	var r agentRequest
 	r.read(req)
 	x.agent.watch(x.proxy.base)

@@ -31,7 +31,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	for _, c := range []intercept.Code{ // so that alerts find a series before the first event
 		intercept.CodeBadRequest, intercept.CodeRouteNotGated, intercept.CodeRequestTooLarge, intercept.CodeRunAborted, intercept.CodeHostedToolRefused, intercept.CodeShuttingDown,
-		intercept.CodeOverloaded,
+		intercept.CodeOverloaded, intercept.CodeForeignHost, intercept.CodeForeignOrigin,
 	} {
 		m.refusals.WithLabelValues(string(c))
 	}

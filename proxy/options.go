@@ -46,6 +46,8 @@ type Options struct {
 	Park             bool          // answers are parked where no rule has it otherwise
 	ParkAfter        time.Duration // how long a parked answer waits before it ends
 	Routes           []string      // further path patterns that pass ungated
+	Hosts            []string      // names under which a Listen on loopback is reached besides localhost
+	Origins          []string      // of web pages that may use the proxy, scheme://host[:port]
 	ShutdownGrace    time.Duration // how long streams may end by themselves; 0: 3 s
 	AbortRest        time.Duration // how long after an abort the same conversation is not taken for a new one; 0: 1 min
 

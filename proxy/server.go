@@ -38,6 +38,7 @@ type Proxy struct {
 	options   Options
 	router    *router
 	clients   map[string]approvals.Principal // by SHA-256 of the key
+	web       webGuard
 	log       *slog.Logger
 	metrics   *metrics
 	turns     *turn.Engine
@@ -72,6 +73,10 @@ func New(o Options) (*Proxy, error) {
 	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	if p.web, err = newWebGuard(o.Listen, o.Hosts, o.Origins); err != nil {
+		return nil, fmt.Errorf("proxy: %w", err)
 	}
 	p.turns = p.newEngine()
 	var upstreams []*upstream.Client

@@ -37,7 +37,7 @@ func TestBadRequests(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for code, want := range map[intercept.Code]string{
 		intercept.CodeBadRequest: "invalid_request_error", intercept.CodeRouteNotGated: "invalid_request_error", intercept.CodeRunAborted: "permission_error",
-		intercept.CodeHostedToolRefused: "permission_error", intercept.CodeRequestTooLarge: "request_too_large", intercept.CodeUpstreamCut: "api_error",
+		intercept.CodeHostedToolRefused: "permission_error", intercept.CodeForeignHost: "permission_error", intercept.CodeForeignOrigin: "permission_error", intercept.CodeRequestTooLarge: "request_too_large", intercept.CodeUpstreamCut: "api_error",
 		intercept.CodeStoreUnavailable: "api_error", intercept.CodeAnswerNotUnderstood: "api_error",
 	} {
 		var got struct {

@@ -115,7 +115,7 @@ func errorType(code intercept.Code) string {
 	switch code {
 	case intercept.CodeBadRequest, intercept.CodeRouteNotGated:
 		return "invalid_request_error"
-	case intercept.CodeRunAborted, intercept.CodeHostedToolRefused:
+	case intercept.CodeRunAborted, intercept.CodeHostedToolRefused, intercept.CodeForeignHost, intercept.CodeForeignOrigin:
 		return "permission_error"
 	case intercept.CodeRequestTooLarge:
 		return "request_too_large"

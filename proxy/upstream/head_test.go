@@ -72,12 +72,13 @@ func TestAppendRequestHead(t *testing.T) {
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	post := intercept.Envelope{Method: "POST", Path: "/chat", Body: []byte("{}")}
 	for name, tt := range map[string]struct {
-		agent string
-		send  intercept.Envelope
-		gated bool
-		key   string
-		trace TraceContext
-		want  string
+		agent   string
+		send    intercept.Envelope
+		gated   bool
+		key     string
+		standIn string
+		trace   TraceContext
+		want    string
 	}{
 		"spelling, order and number": {
 			agent: line + "x-B: 1\r\nX-a: 2\r\nx-B: 3\r\n", send: post,
@@ -111,6 +112,22 @@ func TestAppendRequestHead(t *testing.T) {
 			agent: line + "Authorization: Bearer agent\r\n", send: post, key: "secret",
 			want: "POST /base/chat HTTP/1.1\r\nHost: model.example\r\nAuthorization: Bearer secret\r\nContent-Length: 2\r\n\r\n",
 		},
+		"a stand-in for its own key": {
+			agent: line + "authorization: bearer stand-in\r\nX-Api-Key: other\r\n", send: post, key: "secret", standIn: "stand-in",
+			want: "POST /base/chat HTTP/1.1\r\nHost: model.example\r\nAuthorization: Bearer secret\r\nContent-Length: 2\r\n\r\n",
+		},
+		"a stand-in in another header": {
+			agent: line + "x-api-key: stand-in\r\n", send: post, key: "secret", standIn: "stand-in",
+			want: "POST /base/chat HTTP/1.1\r\nHost: model.example\r\nx-api-key: secret\r\nContent-Length: 2\r\n\r\n",
+		},
+		"another key than the stand-in": {
+			agent: line + "Authorization: Bearer not-stand-in\r\nX-Other: stand-in\r\n", send: post, key: "secret", standIn: "stand-in",
+			want: "POST /base/chat HTTP/1.1\r\nHost: model.example\r\nAuthorization: Bearer not-stand-in\r\nX-Other: stand-in\r\nContent-Length: 2\r\n\r\n",
+		},
+		"no key where there is a stand-in": {
+			agent: line, send: post, key: "secret", standIn: "stand-in",
+			want: "POST /base/chat HTTP/1.1\r\nHost: model.example\r\nContent-Length: 2\r\n\r\n",
+		},
 		"the agent's trace": {
 			agent: line + "traceparent: " + parent + "\r\n", send: post,
 			want: "POST /base/chat HTTP/1.1\r\nHost: model.example\r\ntraceparent: " + parent + "\r\nContent-Length: 2\r\n\r\n",
@@ -128,7 +145,7 @@ func TestAppendRequestHead(t *testing.T) {
 			want: "GET /base/models HTTP/1.1\r\nHost: model.example\r\n\r\n",
 		},
 	} {
-		u, err := New(Config{Prefix: "/v1", URL: "http://model.example/base/", APIKey: tt.key})
+		u, err := New(Config{Prefix: "/v1", URL: "http://model.example/base/", APIKey: tt.key, StandIn: tt.standIn})
 		if err != nil {
 			t.Fatal(err)
 		}

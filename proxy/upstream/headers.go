@@ -82,6 +82,7 @@ type heads struct {
 
 	host      string // Host header
 	apiKey    string // "" to leave the agent's key in place
+	standIn   string // see [Config]
 	keyHeader string // carries apiKey; empty: the header that the agent uses for its own
 }
 
@@ -103,15 +104,16 @@ func (u *heads) appendRequestHead(dst []byte, r *Request) []byte {
 		}
 	}
 	var scratch [64]byte
+	withKey := u.givesKey(req)
 	for k, v := range req.AllInOrder() {
-		if lower := appendLower(scratch[:0], k); endToEnd(lower, v, named) && !u.replaces(lower, gated) && !t.replaces(lower) {
+		if lower := appendLower(scratch[:0], k); endToEnd(lower, v, named) && !(withKey && holdsKey(lower)) && !replaced(lower, gated) && !t.replaces(lower) {
 			dst = append(append(append(append(dst, k...), ": "...), v...), "\r\n"...)
 		}
 	}
 	if gated {
 		dst = append(dst, "Accept-Encoding: identity\r\n"...)
 	}
-	if u.apiKey != "" {
+	if withKey {
 		dst = u.appendKey(dst, req)
 	}
 	dst = t.Append(dst)
@@ -153,15 +155,37 @@ func (u *heads) appendKey(dst []byte, req *fasthttp.RequestHeader) []byte {
 	return append(append(append(append(dst, name...), ": "...), u.apiKey...), "\r\n"...)
 }
 
-// replaces reports the agent's headers that do not go upstream as they are.
-func (u *heads) replaces(lower []byte, gated bool) bool {
+// givesKey reports whether a request goes upstream with the upstream's key.
+func (u *heads) givesKey(req *fasthttp.RequestHeader) bool {
+	if u.apiKey == "" || u.standIn == "" {
+		return u.apiKey != ""
+	}
+	var scratch [64]byte
+	for k, v := range req.All() {
+		before, carries := bytes.CutSuffix(v, []byte(u.standIn))
+		if carries && (len(before) == 0 || before[len(before)-1] == ' ') && holdsKey(appendLower(scratch[:0], k)) {
+			return true
+		}
+	}
+	return false
+}
+
+// holdsKey reports the headers in which agents send their keys.
+func holdsKey(lower []byte) bool {
+	switch string(lower) {
+	case "authorization", "api-key", "x-api-key":
+		return true
+	}
+	return false
+}
+
+// replaced reports the agent's headers that do not go upstream as they are, besides those with its key.
+func replaced(lower []byte, gated bool) bool {
 	switch string(lower) {
 	case "host":
 		return true
 	case "accept-encoding", "range", "if-range": // a part of an answer is not judged
 		return gated
-	case "authorization", "api-key", "x-api-key":
-		return u.apiKey != ""
 	}
 	return bytes.HasPrefix(lower, []byte(ownPrefix)) || routes(lower)
 }

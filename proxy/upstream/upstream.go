@@ -34,6 +34,7 @@ type Config struct {
 	URL       string // in place of the prefix, http or https
 	APIKey    string // replaces the agent's key; empty: the agent's own passes on
 	KeyHeader string // for APIKey, in lower case; empty or auto: that of the provider at the host
+	StandIn   string // key of the agents whose requests get APIKey, others keep theirs; empty: all get it
 }
 
 // Client sends requests to one model API. It has its own connections and uses only
@@ -66,7 +67,7 @@ func New(u Config) (*Client, error) {
 		Prefix: strings.TrimSuffix(u.Prefix, "/"),
 		heads: heads{
 			BasePath: strings.TrimSuffix(parsed.EscapedPath(), "/"), Redactor: NewKeyRedactor(u.APIKey),
-			host: parsed.Host, apiKey: u.APIKey, keyHeader: keyHeader(u.KeyHeader, parsed.Hostname()),
+			host: parsed.Host, apiKey: u.APIKey, standIn: u.StandIn, keyHeader: keyHeader(u.KeyHeader, parsed.Hostname()),
 		},
 		Dial: (&net.Dialer{
 			Timeout:         dialTimeout,

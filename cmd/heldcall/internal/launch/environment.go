@@ -47,8 +47,9 @@ func WithoutReviewers(environment []string) []string {
 	})
 }
 
-// Environment points the usual clients of a model at the proxy. It contains neither the
-// address of the console, where calls are approved, nor a token of it.
+// Environment points the usual clients of a model at the proxy, and gives them the stand-in for the
+// key that the configuration has for it. It contains neither the address of the console, where calls
+// are approved, nor a token of it.
 func Environment(environment []string, proxy string, config *app.Config) []string {
 	root := "http://" + app.Reachable(proxy)
 	openAI := root + OpenAIPrefix(config.Proxy.Upstreams)
@@ -58,6 +59,11 @@ func Environment(environment []string, proxy string, config *app.Config) []strin
 		"OPENAI_API_BASE":           openAI,
 		"ANTHROPIC_BASE_URL":        anthropic,
 		"COPILOT_PROVIDER_BASE_URL": openAI,
+	}
+	for name, u := range map[string]*app.Upstream{"OPENAI_API_KEY": openAIUpstream(config.Proxy.Upstreams), "ANTHROPIC_API_KEY": anthropicUpstream(config.Proxy.Upstreams)} {
+		if u != nil && u.StandIn != "" {
+			set[name] = u.StandIn
+		}
 	}
 	if slices.Contains(environment, "COPILOT_PROVIDER_TYPE=anthropic") {
 		set["COPILOT_PROVIDER_BASE_URL"] = anthropic
@@ -81,29 +87,41 @@ func Environment(environment []string, proxy string, config *app.Config) []strin
 	return result
 }
 
-// OpenAIPrefix returns /v1 if that is served, else the first prefix.
+// OpenAIPrefix returns the prefix of the upstream for clients of OpenAI's API, "" if there is none.
 func OpenAIPrefix(upstreams []app.Upstream) string {
-	first := ""
-	for i, u := range upstreams {
-		if u.Prefix == "/v1" {
-			return u.Prefix
-		}
-		if i == 0 {
-			first = strings.TrimRight(u.Prefix, "/")
-		}
+	if u := openAIUpstream(upstreams); u != nil {
+		return strings.TrimRight(u.Prefix, "/")
 	}
-	return first
+	return ""
 }
 
-// anthropicPrefix is the prefix of the first upstream at Anthropic, else what
-// OpenAIPrefix finds, without the /v1 at its end.
-func anthropicPrefix(upstreams []app.Upstream) string {
-	prefix := OpenAIPrefix(upstreams)
-	i := slices.IndexFunc(upstreams, func(u app.Upstream) bool { return strings.Contains(u.Prefix+u.URL, "anthropic") })
-	if i >= 0 {
-		prefix = upstreams[i].Prefix
+// openAIUpstream returns the upstream at /v1, else the first; nil if there is none.
+func openAIUpstream(upstreams []app.Upstream) *app.Upstream {
+	if i := slices.IndexFunc(upstreams, func(u app.Upstream) bool { return u.Prefix == "/v1" }); i >= 0 {
+		return &upstreams[i]
 	}
-	return strings.TrimSuffix(strings.TrimRight(prefix, "/"), "/v1")
+	if len(upstreams) > 0 {
+		return &upstreams[0]
+	}
+	return nil
+}
+
+// anthropicUpstream returns the first upstream at Anthropic, else what openAIUpstream returns.
+func anthropicUpstream(upstreams []app.Upstream) *app.Upstream {
+	if i := slices.IndexFunc(upstreams, func(u app.Upstream) bool { return strings.Contains(u.Prefix+u.URL, "anthropic") }); i >= 0 {
+		return &upstreams[i]
+	}
+	return openAIUpstream(upstreams)
+}
+
+// anthropicPrefix returns the prefix of the upstream for clients of Anthropic's API without the /v1 at its end, "" if
+// there is none.
+func anthropicPrefix(upstreams []app.Upstream) string {
+	u := anthropicUpstream(upstreams)
+	if u == nil {
+		return ""
+	}
+	return strings.TrimSuffix(strings.TrimRight(u.Prefix, "/"), "/v1")
 }
 
 // behindHTTPProxy reports whether clients would send even requests to loopback

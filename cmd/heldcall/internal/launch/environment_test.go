@@ -31,6 +31,10 @@ func TestEnvironment(t *testing.T) {
 		append(set("127.0.0.1:1/v1", "127.0.0.1:1/a", "127.0.0.1:1/v1"), patient)...)
 	f("127.0.0.1:1", both, []string{"COPILOT_PROVIDER_TYPE=anthropic", "QWEN_STREAM_IDLE_TIMEOUT_MS=5000"},
 		append([]string{"COPILOT_PROVIDER_TYPE=anthropic", "QWEN_STREAM_IDLE_TIMEOUT_MS=5000"}, set("127.0.0.1:1/v1", "127.0.0.1:1/a", "127.0.0.1:1/a")...)...)
+	keyed := []app.Upstream{{Prefix: "/v1", StandIn: "sk-heldcall-1"}, {Prefix: "/a/v1", URL: "https://api.anthropic.com/v1", StandIn: "sk-ant-heldcall-2"}}
+	f("127.0.0.1:1", keyed, []string{"OPENAI_API_KEY=placeholder"},
+		slices.Concat([]string{"ANTHROPIC_API_KEY=sk-ant-heldcall-2"}, set("127.0.0.1:1/v1", "127.0.0.1:1/a", "127.0.0.1:1/v1")[:2],
+			[]string{"OPENAI_API_BASE=http://127.0.0.1:1/v1", "OPENAI_API_KEY=sk-heldcall-1", "OPENAI_BASE_URL=http://127.0.0.1:1/v1", patient})...)
 	f("[::1]:1", []app.Upstream{{Prefix: "/"}}, []string{"all_proxy=socks5://p", "no_proxy=x"},
 		"all_proxy=socks5://p", "ANTHROPIC_BASE_URL=http://[::1]:1", "COPILOT_PROVIDER_BASE_URL=http://[::1]:1", "NO_PROXY=127.0.0.1,localhost",
 		"OPENAI_API_BASE=http://[::1]:1", "OPENAI_BASE_URL=http://[::1]:1", patient, "no_proxy=x,127.0.0.1,localhost")

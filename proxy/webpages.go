@@ -1,0 +1,115 @@
+package proxy
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/internal/weborigin"
+	"github.com/valyala/fasthttp"
+)
+
+// webGuard refuses requests that a web page can make a browser send: a page must not use the model,
+// with heldcall's key, because heldcall runs on the machine of its reader. Programs that are no
+// browsers send none of the headers that it reads.
+type webGuard struct {
+	loopback bool     // the port is on loopback: a page reaches it under a name of its own (DNS rebinding)
+	hosts    []string // under which a port on loopback is reached too, in lower case
+	origins  []string // whose pages may use the port, as browsers write them
+}
+
+// newWebGuard makes the guard of a port at an address, host:port. The hosts and origins are those of
+// [Options].
+func newWebGuard(listen string, hosts, origins []string) (g webGuard, err error) {
+	host, _, _ := net.SplitHostPort(listen)
+	g.loopback = weborigin.IsLoopback(host)
+	for _, host := range hosts {
+		g.hosts = append(g.hosts, weborigin.Host(host))
+	}
+	for _, text := range origins {
+		origin, err := weborigin.Parse(text)
+		if err != nil {
+			return g, fmt.Errorf("origin %q: %w", text, err)
+		}
+		g.origins = append(g.origins, origin)
+	}
+	return g, nil
+}
+
+// admit returns the origin of the page that has sent a request, "" for a request of another program.
+// The error refuses a request of a page whose origin is not among those of the guard, an OPTIONS of
+// whoever sent it, and a host that is not the port's.
+func (g *webGuard) admit(h *fasthttp.RequestHeader) (origin string, refusal *intercept.Error) {
+	if host := weborigin.Host(string(h.Host())); g.loopback && !weborigin.IsLoopback(host) && !slices.Contains(g.hosts, host) {
+		return "", &intercept.Error{Code: intercept.CodeForeignHost, Reason: fmt.Sprintf("the host %q is neither loopback nor in proxy.hosts, and a web page can have sent this (DNS rebinding); use http://127.0.0.1 or http://localhost with heldcall's port, or add the name to proxy.hosts", host)}
+	}
+	site := ""
+	for k, v := range h.All() {
+		switch {
+		case is(k, "Origin") && len(v) > 0:
+			if origin != "" || !g.allows(v) {
+				return "", foreignOrigin(fmt.Sprintf("a web page of the origin %q sent this", v))
+			}
+			origin = string(v)
+		case is(k, "Sec-Fetch-Site") && len(v) > 0 && !is(v, "same-origin") && !is(v, "none"):
+			site = string(v)
+		}
+	}
+	if origin == "" && site != "" {
+		return "", foreignOrigin(fmt.Sprintf("a web page of another site sent this (Sec-Fetch-Site: %q)", site))
+	}
+	if origin == "" && h.IsOptions() {
+		return "", foreignOrigin("OPTIONS asks whether a web page may send a request, and this has no Origin")
+	}
+	return origin, nil
+}
+
+// allows reports whether pages of an origin may use the port.
+func (g *webGuard) allows(origin []byte) bool {
+	return slices.ContainsFunc(g.origins, func(allowed string) bool { return is(origin, allowed) })
+}
+
+func foreignOrigin(fact string) *intercept.Error {
+	return &intercept.Error{Code: intercept.CodeForeignOrigin, Reason: fact + "; only pages of the origins in proxy.origins may use the model: add the page's origin there"}
+}
+
+const (
+	corsPrefix  = "Access-Control-"
+	corsMethods = "GET, HEAD, POST, DELETE"
+	corsMaxAge  = "600" // seconds for which a browser does not ask again
+)
+
+// answerPreflight lets a browser send the request that it asks about (CORS): any method and header of a
+// model's API. The router refuses others.
+func answerPreflight(h *fasthttp.RequestHeader, resp *fasthttp.Response) {
+	resp.SetStatusCode(http.StatusNoContent)
+	resp.Header.Set(corsPrefix+"Allow-Methods", corsMethods)
+	resp.Header.Set(corsPrefix+"Max-Age", corsMaxAge)
+	for k, v := range h.All() {
+		switch {
+		case is(k, corsPrefix+"Request-Headers"):
+			resp.Header.SetBytesV(corsPrefix+"Allow-Headers", v)
+		case is(k, corsPrefix+"Request-Private-Network"): // a page of the internet asks for one on this machine
+			resp.Header.Set(corsPrefix+"Allow-Private-Network", "true")
+		}
+	}
+}
+
+// letRead lets a page of an origin read an answer. What the upstream says about that goes: browsers
+// refuse two origins.
+func letRead(h *fasthttp.ResponseHeader, origin string) {
+	var names []string
+	for k := range h.All() {
+		if is(k, corsPrefix+"Allow-Origin") || is(k, corsPrefix+"Allow-Credentials") || is(k, corsPrefix+"Expose-Headers") {
+			names = append(names, string(k))
+		}
+	}
+	for _, name := range names {
+		h.Del(name)
+	}
+	h.Set(corsPrefix+"Allow-Origin", origin)
+	h.Set(corsPrefix+"Expose-Headers", "*")
+	h.Add(fasthttp.HeaderVary, fasthttp.HeaderOrigin)
+}
