@@ -51,7 +51,7 @@ func TestFilesInTheDocumentationAreValid(t *testing.T) {
 			}
 			if want := app.DefaultConfig(lookup); strings.Contains(block[1], "retention") {
 				got.NATS.Dir, got.NATS.DirNamed, got.Policy.File = want.NATS.Dir, false, want.Policy.File // relative to the file
-				got.Proxy.Clients, got.Proxy.Routes.Allow = nil, nil
+				got.Proxy.Clients, got.Proxy.Routes.Allow, got.Proxy.Hosts, got.Proxy.Origins, got.Proxy.UpstreamsNamed = nil, nil, nil, nil, false
 				if !reflect.DeepEqual(got, want) {
 					t.Errorf("%s shows other defaults than there are:\n got %+v\nwant %+v", page, got, want)
 				}

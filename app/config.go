@@ -49,6 +49,7 @@ type ProxyConfig struct {
 	Routes           RoutesConfig    `yaml:"routes"`
 	Hosts            []string        `yaml:"hosts"`   // names under which Listen is reached besides localhost
 	Origins          []string        `yaml:"origins"` // of web pages that may use the proxy
+	UpstreamsNamed   bool            `yaml:"-"`       // the operator named Upstreams
 	Agent            string          `yaml:"-"`       // name, in requests, of the agent without a key in Clients; set where other agents can be attached
 }
 

@@ -75,6 +75,7 @@ func readConfig(file string, lookup func(string) (string, bool)) (Config, strict
 			reader.Decode(root, &config)
 		}
 		config.Policy.FileNamed, config.NATS.DirNamed = reader.Given("policy.file"), reader.Given("nats.dir")
+		config.Proxy.UpstreamsNamed = reader.Given("proxy.upstreams")
 		config.resolvePaths(filepath.Dir(file))
 		(&configValidator{reader}).validate(&config)
 	}

@@ -88,7 +88,7 @@ log: {level: info, format: text}
 	want := DefaultConfig(environment("OPENAI_API_KEY", "sk-1"))
 	want.Proxy.Upstreams = want.Proxy.Upstreams[:1] // the design names one
 	want.Proxy.Clients, want.Console.Reviewers = []Client{}, []Reviewer{}
-	want.NATS.DirNamed = true
+	want.NATS.DirNamed, want.Proxy.UpstreamsNamed = true, true
 	want.NATS.Dir = filepath.Join(folder, "data")
 	want.Policy.File = filepath.Join(folder, "policy.yaml")
 	if diff := cmp.Diff(want, config); diff != "" {
@@ -137,6 +137,7 @@ policy: {file: heldcall.yaml}
 	want.NATS.Creds = filepath.Join(folder, "heldcall.yaml")
 	want.NATS.Dir = filepath.Join(folder, "data")
 	want.Policy.File, want.Policy.FileNamed = filepath.Join(folder, "heldcall.yaml"), true
+	want.Proxy.UpstreamsNamed = true
 	if diff := cmp.Diff(want, config); diff != "" {
 		t.Error(diff)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"net/url"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -36,8 +37,11 @@ func (c *Config) StandIns() map[string]string {
 }
 
 // standIn makes the substitute for a key. It keeps the prefix, by which clients
-// recognise the provider.
+// recognise the provider. A substitute is its own.
 func standIn(key string) string {
+	if standInForm.MatchString(key) { // in a command of another `heldcall run`
+		return key
+	}
 	prefix := "sk-"
 	if strings.HasPrefix(key, "sk-ant-") {
 		prefix = "sk-ant-"
@@ -45,6 +49,9 @@ func standIn(key string) string {
 	sum := sha256.Sum256([]byte("heldcall stand-in for " + key))
 	return prefix + "heldcall-" + hex.EncodeToString(sum[:16])
 }
+
+// standInForm is the form of substitutes.
+var standInForm = regexp.MustCompile(`^sk-(ant-)?heldcall-[0-9a-f]{32}$`)
 
 // OwnSecrets returns the secrets that heldcall alone uses: those of channels, of the
 // sign-in, of tracing and in the URLs of NATS. Keys of upstreams and clients are not

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -155,6 +156,60 @@ func TestRunKeepsKeysAndReportsCalls(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(r.folder, "data")); err == nil {
 		t.Error("the state is in the folder of the command")
+	}
+}
+
+// Finding P2: `heldcall run` replaced the address that the user had set for agents, and sent key and
+// prompts to the default host. A run within the command of a run has its upstream, and its key.
+func TestRunAdoptsTheAddressOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	for name, command := range map[string][]string{
+		"one run":            {"asks-model", bashTool},
+		"a run within a run": {"heldcall", "run", "--config", "heldcall.yaml", "--", "asks-model", bashTool},
+		"alone within a run": {"heldcall", "run", "--config", "heldcall.yaml", "--separate", "--", "asks-model", bashTool},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, upstream := alone(t, func(r *fakemodel.Request) fakemodel.Reply { return fakemodel.Answer{Text: "Adopted."}.Reply(r) })
+			r.write("heldcall.yaml", "proxy: {listen: \"127.0.0.1:0\"}\nconsole: {listen: \"127.0.0.1:0\"}\nnats: {listen: \"\"}\n")
+			r.environment = append(r.environment, "OPENAI_BASE_URL="+upstream.URL()+"/")
+			if err := r.command(nil, command...).Run(); err != nil {
+				t.Fatalf("%v\n%s", err, r.err.String())
+			}
+			if !strings.Contains(r.out.String(), "Adopted.") || !strings.Contains(r.err.String(), "heldcall: model: "+upstream.URL()+", from OPENAI_BASE_URL\n") {
+				t.Errorf("the model at %s is not adopted:\n%s\n%s", upstream.URL(), r.out.String(), r.err.String())
+			}
+			asked := 0
+			for _, request := range upstream.Requests() {
+				switch {
+				case request.Method == http.MethodGet && request.Get("Authorization") == "": // whether it is a heldcall
+				case name != "alone within a run" && request.Get("Authorization") != "Bearer "+modelKey:
+					t.Errorf("the model got the key %q", request.Get("Authorization"))
+				default:
+					asked++
+				}
+			}
+			if asked != 1 {
+				t.Errorf("the model was asked %d times", asked)
+			}
+		})
+	}
+}
+
+// The key of the model is for requests with its stand-in: any program on the machine finds the port.
+func TestKeyGoesWithTheStandInOnly(t *testing.T) {
+	t.Parallel()
+	r, upstream := alone(t, func(r *fakemodel.Request) fakemodel.Reply { return fakemodel.Answer{Text: "Hello."}.Reply(r) })
+	script := `asks-model '` + bashTool + `' >/dev/null; OPENAI_API_KEY=sk-other asks-model '` + bashTool + `' >/dev/null`
+	if err := r.command(nil, "sh", "-c", script).Run(); err != nil {
+		t.Fatalf("%v\n%s", err, r.err.String())
+	}
+	var got []string
+	for _, request := range upstream.Requests() {
+		got = append(got, request.Get("Authorization"))
+	}
+	if want := []string{"Bearer " + modelKey, "Bearer sk-other"}; !slices.Equal(got, want) {
+		t.Errorf("the model got the keys %q, want %q", got, want)
 	}
 }
 

@@ -208,6 +208,44 @@ func TestTwoRunsHaveOneInbox(t *testing.T) {
 	p.noFileHas(link[2], modelKey)
 }
 
+// A run whose model is at another address does not attach: its prompts would go to the model of the first.
+func TestRunsWithDifferentModelsDoNotShare(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	other, err := fakemodel.New(func(r *fakemodel.Request) fakemodel.Reply { return fakemodel.Answer{Text: "Another model."}.Reply(r) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(other.Close)
+	config := []byte("proxy: {listen: \"127.0.0.1:0\"}\nconsole: {listen: \"127.0.0.1:0\"}\nnats: {listen: \"\"}\n")
+	if err := os.WriteFile(filepath.Join(p.folder, "heldcall.yaml"), config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(folder, model string, command ...string) *aRun {
+		r := p.command(folder, append([]string{"run", "--config", filepath.Join(p.folder, "heldcall.yaml"), "--"}, command...)...)
+		r.Env = append(r.Env, "OPENAI_BASE_URL="+model)
+		if err := r.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Process.Kill() })
+		return r
+	}
+	first := run("one", p.upstream.URL(), "sh", "-c", untilGo)
+	first.err.await(t, linkOfRun)
+	second := run("two", other.URL(), "asks-model", bashTool)
+	second.done(t)
+	if !strings.Contains(second.err.String(), "heldcall: another heldcall runs, and this run starts its own: its model is at "+p.upstream.URL()+"\n") || !strings.Contains(second.out.String(), "Another model.") {
+		t.Errorf("the second run:\n%s\n%s", second.err.String(), second.out.String())
+	}
+	for _, request := range p.upstream.Requests() {
+		if request.Method != "GET" {
+			t.Errorf("the model of the first run got %s", request.Body)
+		}
+	}
+	p.write("go")
+	first.done(t)
+}
+
 // noFileHas fails if a file of the person contains one of the texts.
 func (p *person) noFileHas(texts ...string) {
 	p.t.Helper()

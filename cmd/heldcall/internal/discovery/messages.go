@@ -43,6 +43,7 @@ type Agent struct {
 	Optional  bool     `json:"optional"` // the policy need not be there
 	Protected []string `json:"protected"`
 	StandIns  []string `json:"stand_ins"` // of the key of each upstream, "" where it has none
+	Upstreams []string `json:"upstreams"` // their URLs
 }
 
 // Addresses are those of an attached agent.

@@ -51,22 +51,18 @@ func WithoutReviewers(environment []string) []string {
 // key that the configuration has for it. It contains neither the address of the console, where calls
 // are approved, nor a token of it.
 func Environment(environment []string, proxy string, config *app.Config) []string {
-	root := "http://" + app.Reachable(proxy)
-	openAI := root + OpenAIPrefix(config.Proxy.Upstreams)
-	anthropic := root + anthropicPrefix(config.Proxy.Upstreams) // its clients add /v1 themselves
-	set := map[string]string{
-		"OPENAI_BASE_URL":           openAI,
-		"OPENAI_API_BASE":           openAI,
-		"ANTHROPIC_BASE_URL":        anthropic,
-		"COPILOT_PROVIDER_BASE_URL": openAI,
-	}
-	for name, u := range map[string]*app.Upstream{"OPENAI_API_KEY": openAIUpstream(config.Proxy.Upstreams), "ANTHROPIC_API_KEY": anthropicUpstream(config.Proxy.Upstreams)} {
-		if u != nil && u.StandIn != "" {
-			set[name] = u.StandIn
+	set, unset := map[string]string{}, []string{}
+	for _, api := range apis(lookupIn(environment)) {
+		u := api.upstream(config.Proxy.Upstreams)
+		for _, name := range api.variables {
+			set[name] = "http://" + app.Reachable(proxy) + strings.TrimSuffix(prefixOf(u), api.version)
 		}
-	}
-	if slices.Contains(environment, "COPILOT_PROVIDER_TYPE=anthropic") {
-		set["COPILOT_PROVIDER_BASE_URL"] = anthropic
+		for name, value := range map[string]string{api.outer: u.URL, api.key: u.StandIn} {
+			if value != "" {
+				set[name] = value
+			}
+		}
+		unset = append(unset, api.outer)
 	}
 	if !slices.ContainsFunc(environment, func(entry string) bool { return strings.HasPrefix(entry, "QWEN_STREAM_IDLE_TIMEOUT_MS=") }) {
 		set["QWEN_STREAM_IDLE_TIMEOUT_MS"] = "0" // Qwen Code would give up a stream that is held for 240 s
@@ -78,7 +74,7 @@ func Environment(environment []string, proxy string, config *app.Config) []strin
 	result := slices.DeleteFunc(WithoutReviewers(environment), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		_, replaced := set[name]
-		return replaced
+		return replaced || slices.Contains(unset, name)
 	})
 	for name, value := range set {
 		result = append(result, name+"="+value)
@@ -87,42 +83,22 @@ func Environment(environment []string, proxy string, config *app.Config) []strin
 	return result
 }
 
-// OpenAIPrefix returns the prefix of the upstream for clients of OpenAI's API, "" if there is none.
-func OpenAIPrefix(upstreams []app.Upstream) string {
-	if u := openAIUpstream(upstreams); u != nil {
-		return strings.TrimRight(u.Prefix, "/")
+// lookupIn returns a look-up in an environment, like [os.LookupEnv].
+func lookupIn(environment []string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		for _, entry := range slices.Backward(environment) {
+			if value, ok := strings.CutPrefix(entry, name+"="); ok {
+				return value, true
+			}
+		}
+		return "", false
 	}
-	return ""
 }
 
-// openAIUpstream returns the upstream at /v1, else the first; nil if there is none.
-func openAIUpstream(upstreams []app.Upstream) *app.Upstream {
-	if i := slices.IndexFunc(upstreams, func(u app.Upstream) bool { return u.Prefix == "/v1" }); i >= 0 {
-		return &upstreams[i]
-	}
-	if len(upstreams) > 0 {
-		return &upstreams[0]
-	}
-	return nil
-}
+// OpenAIPrefix returns the prefix of the upstream for clients of OpenAI's API.
+func OpenAIPrefix(upstreams []app.Upstream) string { return prefixOf(openAIUpstream(upstreams)) }
 
-// anthropicUpstream returns the first upstream at Anthropic, else what openAIUpstream returns.
-func anthropicUpstream(upstreams []app.Upstream) *app.Upstream {
-	if i := slices.IndexFunc(upstreams, func(u app.Upstream) bool { return strings.Contains(u.Prefix+u.URL, "anthropic") }); i >= 0 {
-		return &upstreams[i]
-	}
-	return openAIUpstream(upstreams)
-}
-
-// anthropicPrefix returns the prefix of the upstream for clients of Anthropic's API without the /v1 at its end, "" if
-// there is none.
-func anthropicPrefix(upstreams []app.Upstream) string {
-	u := anthropicUpstream(upstreams)
-	if u == nil {
-		return ""
-	}
-	return strings.TrimSuffix(strings.TrimRight(u.Prefix, "/"), "/v1")
-}
+func prefixOf(u app.Upstream) string { return strings.TrimRight(u.Prefix, "/") }
 
 // behindHTTPProxy reports whether clients would send even requests to loopback
 // to another proxy first.

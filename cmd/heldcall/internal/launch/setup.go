@@ -30,6 +30,7 @@ type Options struct {
 	Command    []string
 	In, Out    any // standard input and output of the command
 
+	notes  string // see Setup.Notes
 	shared string // folder of the state that the runs of the user share, see sharedFolder; "": the run has a state of its own
 }
 
@@ -53,7 +54,7 @@ func prepare(o Options) (*Setup, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the current folder: %w", err)
 	}
-	u := &Setup{Config: o.Config, Shared: o.shared != "", LogFile: o.LogFile, Terminal: sharedTerminal(o.In, o.Out)}
+	u := &Setup{Config: o.Config, Notes: o.notes, Shared: o.shared != "", LogFile: o.LogFile, Terminal: sharedTerminal(o.In, o.Out)}
 	state := StateFolder(os.LookupEnv, work)
 	u.Config.Proxy.Agent = label(o.Command, work, os.LookupEnv)
 	u.chooseState(cmp.Or(o.shared, state))

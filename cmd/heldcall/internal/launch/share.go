@@ -51,6 +51,11 @@ var errUnclaimed = errors.New("its folder cannot be claimed")
 // Settle attaches the agent to the heldcall of another run, or prepares one that this run starts. If alone is set, or
 // if the other heldcall refuses the agent, that one serves no other agents.
 func Settle(ctx context.Context, o Options, version string, alone bool) (*Place, error) {
+	notes, err := adopt(ctx, &o.Config.Proxy, o.Command, os.LookupEnv)
+	if err != nil {
+		return nil, err
+	}
+	o.notes = notes
 	var refused *discovery.RefusedError
 	shared, err := sharedFolder(&o.Config, o.ConfigFile)
 	if err != nil {
@@ -142,7 +147,7 @@ func (u *Setup) agent(configFile, version string) (discovery.Agent, error) {
 	config, err := digest(configFile)
 	return discovery.Agent{
 		Version: version, Config: config, Name: u.Config.Proxy.Agent, Folder: p.WorkDir,
-		Policy: file, Optional: !p.FileNamed, Protected: p.Protected, StandIns: u.standIns(),
+		Policy: file, Optional: !p.FileNamed, Protected: p.Protected, StandIns: u.standIns(), Upstreams: u.upstreamURLs(),
 	}, err
 }
 
@@ -168,15 +173,26 @@ func (u *Setup) standIns() []string {
 	return standIns
 }
 
-// upstreamsOf returns the upstreams for an attached agent. An upstream keeps its key if the terminal of the agent has
-// the same key: stand-ins are compared, and keys are never sent.
+// upstreamURLs returns the URLs of the upstreams, in their order.
+func (u *Setup) upstreamURLs() (urls []string) {
+	for _, upstream := range u.Config.Proxy.Upstreams {
+		urls = append(urls, upstream.URL)
+	}
+	return urls
+}
+
+// upstreamsOf returns the upstreams for an attached agent, which must have the same. An upstream keeps its key if the
+// terminal of the agent has the same key: stand-ins are compared, and keys are never sent.
 func (u *Setup) upstreamsOf(agent discovery.Agent) ([]app.Upstream, error) {
 	standIns := u.standIns()
-	if len(agent.StandIns) != len(standIns) {
+	if len(agent.StandIns) != len(standIns) || len(agent.Upstreams) != len(standIns) {
 		return nil, errors.New("its configuration has other upstreams")
 	}
 	var all []app.Upstream
 	for i, upstream := range u.Config.Proxy.Upstreams {
+		if agent.Upstreams[i] != upstream.URL {
+			return nil, fmt.Errorf("its model is at %s", upstream.URL)
+		}
 		switch agent.StandIns[i] {
 		case standIns[i]:
 		case "":

@@ -60,7 +60,7 @@ func TestKeysOfAttachedAgents(t *testing.T) {
 		{[]string{same}, nil, "its configuration has other upstreams"},
 		{nil, nil, "its configuration has other upstreams"},
 	} {
-		upstreams, err := u.upstreamsOf(discovery.Agent{StandIns: tt.standIns})
+		upstreams, err := u.upstreamsOf(discovery.Agent{StandIns: tt.standIns, Upstreams: []string{"https://a.example", "https://b.example"}})
 		var keys []app.Secret
 		for _, upstream := range upstreams {
 			keys = append(keys, upstream.APIKey)
@@ -68,6 +68,9 @@ func TestKeysOfAttachedAgents(t *testing.T) {
 		if (err == nil) != (tt.err == "") || (err != nil && err.Error() != tt.err) || !cmp.Equal(keys, tt.want) {
 			t.Errorf("%q: %q, %v", tt.standIns, keys, err)
 		}
+	}
+	if _, err := u.upstreamsOf(discovery.Agent{StandIns: []string{same, ""}, Upstreams: []string{"https://a.example", "https://c.example"}}); err == nil || err.Error() != "its model is at https://b.example" {
+		t.Errorf("with another address: %v", err)
 	}
 	if u.Config.Proxy.Upstreams[0].APIKey != "sk-1" {
 		t.Error("an attached agent without a key took that of the run")
