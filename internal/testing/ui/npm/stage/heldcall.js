@@ -76,7 +76,7 @@ async function freePort() {
 
 /**
  * Starts a heldcall; stop ends it for good, and halt only until start.
- * @param {{console?: string, port?: string, config?: string, token?: string, workspace?: boolean}} [options] more of the console's configuration, its port, other keys of the configuration, the token of somebody who may do all, and whether the policy has a workspace
+ * @param {{proxy?: string, console?: string, port?: string, config?: string, token?: string, workspace?: boolean}} [options] more of the proxy's and the console's configuration, its port, other keys of the configuration, the token of somebody who may do all, and whether the policy has a workspace
  */
 export async function startHeldcall(options = {}) {
 	const dir = mkdtempSync(join(tmpdir(), 'heldcall-ui-'));
@@ -91,6 +91,7 @@ proxy:
   clients:
     - {key: key-of-ann, tenant: acme, user: ann, agent: claude-code}
     - {key: key-of-bob, tenant: acme, user: bob, agent: release-bot}
+${options.proxy ?? ''}
 console:
   listen: "127.0.0.1:${console}"${options.console ?? ''}
 nats: {listen: "", dir: "${join(dir, "data")}"}
