@@ -42,29 +42,40 @@ func newWebGuard(listen string, hosts, origins []string) (g webGuard, err error)
 // The error refuses a request of a page whose origin is not among those of the guard, an OPTIONS of
 // whoever sent it, and a host that is not the port's.
 func (g *webGuard) admit(h *fasthttp.RequestHeader) (origin string, refusal *intercept.Error) {
-	if host := weborigin.Host(string(h.Host())); g.loopback && !weborigin.IsLoopback(host) && !slices.Contains(g.hosts, host) {
+	if host := weborigin.Host(string(h.Host())); !g.reachedUnder(host) {
 		return "", &intercept.Error{Code: intercept.CodeForeignHost, Reason: fmt.Sprintf("the host %q is neither loopback nor in proxy.hosts, and a web page can have sent this (DNS rebinding); use http://127.0.0.1 or http://localhost with heldcall's port, or add the name to proxy.hosts", host)}
 	}
 	site := ""
 	for k, v := range h.All() {
 		switch {
-		case is(k, "Origin") && len(v) > 0:
+		case len(v) == 0:
+		case is(k, "Origin"):
 			if origin != "" || !g.allows(v) {
 				return "", foreignOrigin(fmt.Sprintf("a web page of the origin %q sent this", v))
 			}
 			origin = string(v)
-		case is(k, "Sec-Fetch-Site") && len(v) > 0 && !is(v, "same-origin") && !is(v, "none"):
+		case is(k, "Sec-Fetch-Site") && crossesSites(v):
 			site = string(v)
 		}
 	}
-	if origin == "" && site != "" {
+	switch {
+	case origin != "":
+		return origin, nil
+	case site != "":
 		return "", foreignOrigin(fmt.Sprintf("a web page of another site sent this (Sec-Fetch-Site: %q)", site))
-	}
-	if origin == "" && h.IsOptions() {
+	case h.IsOptions():
 		return "", foreignOrigin("OPTIONS asks whether a web page may send a request, and this has no Origin")
 	}
-	return origin, nil
+	return "", nil
 }
+
+// reachedUnder reports whether the port is reached under the name of a host.
+func (g *webGuard) reachedUnder(host string) bool {
+	return !g.loopback || weborigin.IsLoopback(host) || slices.Contains(g.hosts, host)
+}
+
+// crossesSites reports whether the value of Sec-Fetch-Site is that of a request between sites or origins.
+func crossesSites(site []byte) bool { return !is(site, "same-origin") && !is(site, "none") }
 
 // allows reports whether pages of an origin may use the port.
 func (g *webGuard) allows(origin []byte) bool {

@@ -106,7 +106,7 @@ func (u *heads) appendRequestHead(dst []byte, r *Request) []byte {
 	var scratch [64]byte
 	withKey := u.givesKey(req)
 	for k, v := range req.AllInOrder() {
-		if lower := appendLower(scratch[:0], k); endToEnd(lower, v, named) && !(withKey && holdsKey(lower)) && !replaced(lower, gated) && !t.replaces(lower) {
+		if lower := appendLower(scratch[:0], k); endToEnd(lower, v, named) && !replaced(lower, gated, withKey) && !t.replaces(lower) {
 			dst = append(append(append(append(dst, k...), ": "...), v...), "\r\n"...)
 		}
 	}
@@ -179,15 +179,15 @@ func holdsKey(lower []byte) bool {
 	return false
 }
 
-// replaced reports the agent's headers that do not go upstream as they are, besides those with its key.
-func replaced(lower []byte, gated bool) bool {
+// replaced reports the agent's headers that do not go upstream as they are, with the upstream's key or without.
+func replaced(lower []byte, gated, withKey bool) bool {
 	switch string(lower) {
 	case "host":
 		return true
 	case "accept-encoding", "range", "if-range": // a part of an answer is not judged
 		return gated
 	}
-	return bytes.HasPrefix(lower, []byte(ownPrefix)) || routes(lower)
+	return (withKey && holdsKey(lower)) || bytes.HasPrefix(lower, []byte(ownPrefix)) || routes(lower)
 }
 
 // routes reports a header by which some servers route in place of the method and the

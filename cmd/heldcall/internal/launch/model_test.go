@@ -67,8 +67,10 @@ func TestAdopt(t *testing.T) {
 		"heldcall that has ended":             {environment: []string{"OPENAI_BASE_URL=" + strings.Replace(gone.URL, "127.0.0.1", "localhost", 1) + "/v1"}, listen: strings.TrimPrefix(gone.URL, "http://"), notes: "is the address of a heldcall\n"},
 		"heldcall that has ended, everywhere": {environment: []string{"OPENAI_BASE_URL=" + gone.URL + "/v1"}, listen: strings.Replace(strings.TrimPrefix(gone.URL, "http://"), "127.0.0.1", "0.0.0.0", 1), notes: "is the address of a heldcall\n"},
 		"a model at heldcall's address":       {environment: []string{"OPENAI_BASE_URL=" + model + "/v1"}, listen: strings.TrimPrefix(model, "http://"), openAI: model + "/v1"},
-		"within another run": {environment: []string{"OPENAI_BASE_URL=" + heldcall + "/v1", "OPENAI_API_BASE=" + heldcall + "/v1", "ANTHROPIC_BASE_URL=" + heldcall + "/anthropic", "HELDCALL_OPENAI_URL=" + model + "/v1", "HELDCALL_ANTHROPIC_URL=" + model + "/a"},
-			openAI: model + "/v1", anthropic: model + "/a"},
+		"within another run": {
+			environment: []string{"OPENAI_BASE_URL=" + heldcall + "/v1", "OPENAI_API_BASE=" + heldcall + "/v1", "ANTHROPIC_BASE_URL=" + heldcall + "/anthropic", "HELDCALL_OPENAI_URL=" + model + "/v1", "HELDCALL_ANTHROPIC_URL=" + model + "/a"},
+			openAI:      model + "/v1", anthropic: model + "/a",
+		},
 		"within another run, set again": {environment: []string{"OPENAI_BASE_URL=" + model + "/v1", "OPENAI_API_BASE=" + heldcall + "/v1", "HELDCALL_OPENAI_URL=" + gone.URL}, openAI: model + "/v1"},
 		"no longer within another run":  {environment: []string{"HELDCALL_OPENAI_URL=" + model + "/v1"}, withoutNotes: "heldcall"},
 
