@@ -18,6 +18,59 @@ import (
 	"github.com/heldcall/heldcall/approvals/gate"
 )
 
+// Bots are asked about a request that is durable and in the log.
+func TestPromise4_RecordedFirst_RequestBeforeItIsPublished(t *testing.T) {
+	t.Parallel()
+	s := approvalstest.OpenStore()
+	requests := []approvals.Request{approvalstest.Request("x")}
+	published := 0
+	g := gate.New(gate.Options{Store: &faulty{Store: s, publishFails: func() bool {
+		published++
+		if _, err := s.GetRequest(t.Context(), requests[0].ID); err != nil {
+			t.Errorf("it is published before it is durable: %v", err)
+		}
+		if got := len(approvalstest.EventsOf(t, s, requests[0].ID)); got != 1 {
+			t.Errorf("it is published with %d events in the log", got)
+		}
+		return false
+	}}})
+	g.Prepare(requests)
+	approvalstest.Open(t, g, requests...)
+	if published != 1 {
+		t.Errorf("it is published %d times", published)
+	}
+}
+
+// A hold ends after the decision is in the log: what is released then comes after it.
+func TestPromise4_RecordedFirst_DecisionBeforeTheHoldEnds(t *testing.T) {
+	t.Parallel()
+	s := approvalstest.OpenStore()
+	f := &faulty{Store: s}
+	g := gate.New(gate.Options{Store: f}) // never runs: no watch ends the hold
+	h := approvalstest.Open(t, g, approvalstest.Request("x"))
+	id, appended := h.Requests()[0].ID, 0
+	f.appendFails = func() bool {
+		appended++
+		stored, err := s.GetRequest(t.Context(), id)
+		if err != nil || stored.Request.Status != approvals.StatusApproved {
+			t.Errorf("the log has the decision before it is durable: %s, %v", stored.Request.Status, err)
+		}
+		select {
+		case <-h.Done():
+			t.Error("the hold ends before the decision is in the log")
+		default:
+		}
+		return false
+	}
+	if _, err := g.Decide(t.Context(), approvals.Decision{RequestID: id, Action: approvals.ActionApprove, ReviewerID: "bob"}); err != nil {
+		t.Fatal(err)
+	}
+	approvalstest.Await(t, h.Done(), "the hold")
+	if appended != 1 {
+		t.Errorf("the log was written %d times", appended)
+	}
+}
+
 // If a process dies between a decision and its event, the next start adds the event, once.
 func TestPromise4_RecordedFirst_MissingEventIsAddedAtStart(t *testing.T) {
 	t.Parallel()

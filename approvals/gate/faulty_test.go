@@ -14,6 +14,7 @@ type faulty struct {
 	publishFails func() bool
 	createFails  func() bool
 	getFails     func() bool
+	updateFails  func() bool
 }
 
 func fails(f func() bool) bool { return f != nil && f() }
@@ -46,4 +47,11 @@ func (f *faulty) GetRequest(ctx context.Context, id string) (approvals.Stored, e
 		return approvals.Stored{}, errInjected
 	}
 	return f.Store.GetRequest(ctx, id)
+}
+
+func (f *faulty) UpdateRequest(ctx context.Context, r approvals.Request, revision uint64) (uint64, error) {
+	if fails(f.updateFails) {
+		return 0, errInjected
+	}
+	return f.Store.UpdateRequest(ctx, r, revision)
 }

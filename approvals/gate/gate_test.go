@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -53,13 +54,29 @@ func TestOpenAndApprove(t *testing.T) {
 
 func TestPromise5_DecidedOnce_FiftyAtOnceOneWins(t *testing.T) {
 	t.Parallel()
+	const reviewers = 50
 	s := approvalstest.OpenStore()
-	g := approvalstest.RunGate(t, gate.Options{Store: s})
+	var writers atomic.Int32
+	read := make(chan struct{})
+	g := approvalstest.RunGate(t, gate.Options{Store: &faulty{Store: s, updateFails: func() bool { // nobody writes before everybody has read
+		n := writers.Add(1)
+		if n == reviewers {
+			close(read)
+		}
+		if n <= reviewers {
+			select {
+			case <-read:
+			case <-time.After(time.Minute):
+				t.Error("some have not read the pending request")
+			}
+		}
+		return false
+	}}})
 	id := approvalstest.Open(t, g, approvalstest.Request("x")).Requests()[0].ID
 	var won atomic.Int32
 	var winners sync.Map
 	var all sync.WaitGroup
-	for i := range 50 {
+	for i := range reviewers {
 		all.Go(func() {
 			action := approvals.ActionApprove
 			if i%2 == 1 {
