@@ -109,8 +109,9 @@ func TestPausedRun(t *testing.T) {
 			t.Fatal(refusal)
 		}
 		turn.stepTo(t, Paused)
-		if turn.state = turn.awaitResume(); turn.state != Paused {
-			t.Fatalf("the turn is %v while its run is paused", turn.state)
+		before := len(a.body)
+		if turn.state = turn.awaitResume(); turn.state != Paused || len(a.body) == before {
+			t.Fatalf("the turn is %v while its run is paused, after a heartbeat of %d bytes", turn.state, len(a.body)-before)
 		}
 		signal(t, g, tt.action)
 		if ended, err := turn.Run(); !ended || err != nil || turn.Outcome() != tt.outcome || bytes.Contains(a.body, []byte("bash")) != tt.released {

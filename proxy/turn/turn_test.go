@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,6 +107,43 @@ func TestTurnContinuesAfterADenial(t *testing.T) {
 		}
 		if got := strings.Join(types, " "); got != "call_denied denial_told" {
 			t.Errorf("the audit log has %s", got)
+		}
+	}
+}
+
+// auditor is an agent that looks at the audit log when the call reaches it.
+type auditor struct {
+	*recorder
+	gate *stubGate
+	log  []approvals.EventType // when the call came, nil: it has not
+}
+
+func (a *auditor) Write(p []byte) error { a.look(p); return a.recorder.Write(p) }
+func (a *auditor) Finish(p []byte)      { a.look(p); a.recorder.Finish(p) }
+
+func (a *auditor) look(p []byte) {
+	if a.log != nil || !bytes.Contains(p, []byte("bash")) {
+		return
+	}
+	a.log = []approvals.EventType{}
+	for i := range a.gate.events {
+		a.log = append(a.log, a.gate.events[i].Type)
+	}
+}
+
+func TestPromise4_RecordedFirst_ReleaseBeforeItsBytes(t *testing.T) {
+	for _, streamed := range []bool{true, false} {
+		b, r := newBench(t, "profiles: none\nrules:\n  - allow: [\"bash(*)\"]\n"), chatRequest(streamed)
+		a := &auditor{recorder: newRecorder(), gate: b.gate}
+		turn := b.New(t.Context(), r, a, &model{answers: []canned{answerTo(r.Envelope, callBash(`{"command":"ls"}`))}}, nil)
+		if refusal := turn.Prepare(); refusal != nil {
+			t.Fatal(refusal)
+		}
+		if ended, err := turn.Run(); !ended || err != nil {
+			t.Fatalf("ended %t, %v", ended, err)
+		}
+		if want := []approvals.EventType{approvals.EventCallAllowed, approvals.EventCallReleased}; !slices.Equal(a.log, want) {
+			t.Errorf("streamed %t: when the call reaches the agent, the log has %v, want %v", streamed, a.log, want)
 		}
 	}
 }
