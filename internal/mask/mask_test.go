@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -46,8 +47,9 @@ func encodings(value string) map[string]string {
 }
 
 func TestEncodings(t *testing.T) {
-	m := New(values)
-	for _, s := range values {
+	all := append(slices.Clone(values), Secret{"SIGNS", "k>~?-Value/42?>~"}) // its base64 differs between the alphabets, at each alignment
+	m := New(all)
+	for _, s := range all {
 		for name, text := range encodings(s.Value) {
 			for _, around := range []string{"", `\`, "a%", `\u00`, "é\n", `{"k":"`} {
 				got := m.Text(around + text + around)
