@@ -179,7 +179,7 @@ func TestPromise4_RecordedFirst(t *testing.T) {
 	go func() { answer <- w.post("/v1/chat/completions", streamedRequest).rest() }()
 	w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionApprove})
 	<-answer
-	// All is in the log by the time the agent has its bytes.
+	// The order of the log. That each entry is there in time is tested in packages gate and turn.
 	var types []approvals.EventType
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
