@@ -27,7 +27,7 @@ TESTENV    = GORACE=$(GORACE) GOGC=$(GOGC) $(if $(TESTTMP),TMPDIR=$(TESTTMP) GOT
 PATIENCE  ?= 60m
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check code ledger nightly fmt format vet queries lint tidy vuln fuzz conformance clients agents ui ui-shots observe attention dashboards deploy release load replicas faults soak bench
+.PHONY: help run build test race check code ledger nightly fmt format vet queries lint tidy vuln fuzz conformance clients agents ui ui-shots observe attention dashboards deploy release load replicas faults soak bench
 
 help: ## this list
 	@awk -F ': .*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -40,6 +40,9 @@ build: ## the program, as bin/heldcall
 
 test: ## all tests, with the race detector where goroutines are; needs Go only; ARGS="-count 20 ./app" repeats those of a package
 	$(TESTENV) $(GO) run ./internal/testing/runtests -p $(TESTJOBS) -parallel $(TESTPARALLEL) -timeout $(PATIENCE) $(ARGS)
+
+race: ## app, the store and the commands with the race detector, which takes minutes more than make test
+	$(TESTENV) $(GO) run ./internal/testing/runtests -later -p $(TESTJOBS) -parallel $(TESTPARALLEL) -timeout $(PATIENCE) $(ARGS)
 
 check: format vet lint code test queries tidy vuln ## everything that must be clean before a commit
 

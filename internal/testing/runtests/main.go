@@ -1,8 +1,9 @@
 // Command runtests runs the tests of the module: with the race detector where goroutines
 // are, without it elsewhere, which takes a third of the time. It prints what go test
-// prints, and at the end the slowest packages and tests.
+// prints, and at the end the slowest packages and tests. With -later it runs those packages
+// with the race detector that it leaves out before.
 //
-//	go run ./internal/testing/runtests [-count N] [-p N] [-parallel N] [-run REGEXP] [PACKAGE...]
+//	go run ./internal/testing/runtests [-later] [-count N] [-p N] [-parallel N] [-run REGEXP] [PACKAGE...]
 package main
 
 import (
@@ -25,6 +26,7 @@ func main() {
 	patience := flag.Duration("timeout", time.Hour, "how long the tests of a package may take")
 	run := flag.String("run", "", "only tests whose name matches")
 	count := flag.Int("count", 0, "how often each test runs; 0: once, and not if nothing has changed")
+	later := flag.Bool("later", false, "only the packages that are run without the race detector although goroutines are in them, with it")
 	flag.Parse()
 	patterns := flag.Args()
 	if len(patterns) == 0 {
@@ -39,14 +41,14 @@ func main() {
 	if *count > 0 {
 		flags = append(flags, "-count", strconv.Itoa(*count))
 	}
-	if err := runAll(ctx, patterns, flags); err != nil {
+	if err := runAll(ctx, patterns, flags, *later); err != nil {
 		fmt.Fprintln(os.Stderr, "runtests:", err)
 		os.Exit(1)
 	}
 }
 
-// runAll runs the tests of both kinds of packages, beside each other: many tests wait.
-func runAll(ctx context.Context, patterns, flags []string) error {
+// runAll runs the tests with and without the race detector beside each other: many tests wait.
+func runAll(ctx context.Context, patterns, flags []string, later bool) error {
 	began := time.Now()
 	packages, err := list(ctx, patterns)
 	if err != nil {
@@ -55,21 +57,28 @@ func runAll(ctx context.Context, patterns, flags []string) error {
 	report := newReport(os.Stdout)
 	group, ctx := errgroup.WithContext(ctx)
 	for _, race := range []bool{true, false} {
-		var names []string
-		for _, p := range packages {
-			if p.race == race {
-				names = append(names, p.name)
-			}
+		if names := choose(packages, race, later); len(names) > 0 {
+			group.Go(func() error { return goTest(ctx, report, slices.Concat(flags, raceFlag(race), names)) })
 		}
-		if len(names) == 0 {
-			continue
-		}
-		group.Go(func() error { return goTest(ctx, report, slices.Concat(flags, raceFlag(race), names)) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	return report.finish(time.Since(began))
+}
+
+// choose returns the packages that run with the race detector, or those that run without it:
+// of all, or of those that it is run on later.
+func choose(packages []testPackage, race, later bool) (names []string) {
+	for _, p := range packages {
+		if later && (!p.later || !race) {
+			continue
+		}
+		if later || race == (p.race && !p.later) {
+			names = append(names, p.name)
+		}
+	}
+	return names
 }
 
 func raceFlag(race bool) []string {

@@ -15,15 +15,15 @@ import (
 	"strings"
 )
 
-// unraced are packages whose tests run without the race detector although goroutines are in
-// them, by reason.
-var unraced = map[string]string{}
+// raceLater are packages that make test runs without the race detector although goroutines
+// are in them: with it they take minutes of CPU time. make race runs them with it.
+var raceLater = []string{"app", "approvals/store", "cmd/heldcall"}
 
 // testPackage is a package with tests. Race reports whether it, its tests or what they
-// import start goroutines.
+// import start goroutines, later whether it is one of raceLater.
 type testPackage struct {
-	name string
-	race bool
+	name        string
+	race, later bool
 }
 
 // listedPackage is what go list -test prints about a package: one of the module, one that is
@@ -56,9 +56,11 @@ func list(ctx context.Context, patterns []string) ([]testPackage, error) {
 		if !isTest {
 			continue
 		}
-		_, excused := unraced[name]
-		race := !excused && slices.ContainsFunc(p.Deps, func(dependency string) bool { return starts[dependency] })
-		packages = append(packages, testPackage{name, race})
+		packages = append(packages, testPackage{
+			name:  name,
+			race:  slices.ContainsFunc(p.Deps, func(dependency string) bool { return starts[dependency] }),
+			later: slices.ContainsFunc(raceLater, func(later string) bool { return strings.HasSuffix(name, "/"+later) }),
+		})
 	}
 	return packages, nil
 }

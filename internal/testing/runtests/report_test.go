@@ -67,3 +67,15 @@ func TestRaceWhereGoroutinesAre(t *testing.T) {
 		t.Errorf("with the race detector: %v", races)
 	}
 }
+
+func TestChoose(t *testing.T) {
+	packages := []testPackage{{name: "pure"}, {name: "gate", race: true}, {name: "app", race: true, later: true}}
+	for _, c := range []struct {
+		race, later bool
+		want        string
+	}{{true, false, "gate"}, {false, false, "pure app"}, {true, true, "app"}, {false, true, ""}} {
+		if got := strings.Join(choose(packages, c.race, c.later), " "); got != c.want {
+			t.Errorf("race %t, later %t: %q, want %q", c.race, c.later, got, c.want)
+		}
+	}
+}
