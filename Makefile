@@ -52,7 +52,7 @@ code: ## the structure of the code, its words, and what the documents state abou
 ledger: ## lines by area, packages and tests, against a revision: make ledger BASE=REV
 	.ci/ledger $(BASE)
 
-nightly: ## what takes too long for .ci/run: all fuzz targets, variants, seeds of faults, soak, replicas, every agent, the whole benchmark; PART=3/8 is a part of half an hour
+nightly: ## what takes too long for .ci/run: all fuzz targets, variants, seeds of faults, soak, replicas, every agent, the whole benchmark; PART=3/10 is a part of half an hour
 	.ci/nightly $(PART)
 
 fmt: ## format the code
