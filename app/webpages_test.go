@@ -139,7 +139,7 @@ func TestNamesOfOtherAddresses(t *testing.T) {
 	}
 }
 
-// An SDK in a page of a configured origin works: its browser is told so, once, and the upstream's own
+// An SDK in a page of a configured origin works: its browser gets the headers of CORS once, and the upstream's own
 // permissions are not beside heldcall's.
 func TestPagesOfConfiguredOrigins(t *testing.T) {
 	t.Parallel()

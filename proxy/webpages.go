@@ -39,8 +39,8 @@ func newWebGuard(listen string, hosts, origins []string) (g webGuard, err error)
 }
 
 // admit returns the origin of the page that has sent a request, "" for a request of another program.
-// The error refuses a request of a page whose origin is not among those of the guard, an OPTIONS of
-// whoever sent it, and a host that is not the port's.
+// The error refuses a page whose origin is not among those of the guard, an OPTIONS without such an
+// origin, and a host under which the port is not reached.
 func (g *webGuard) admit(h *fasthttp.RequestHeader) (origin string, refusal *intercept.Error) {
 	if host := weborigin.Host(string(h.Host())); !g.reachedUnder(host) {
 		return "", &intercept.Error{Code: intercept.CodeForeignHost, Reason: fmt.Sprintf("the host %q is neither loopback nor in proxy.hosts, and a web page can have sent this (DNS rebinding); use http://127.0.0.1 or http://localhost with heldcall's port, or add the name to proxy.hosts", host)}

@@ -16,7 +16,7 @@ import (
 type Reader struct {
 	File   string // as errors name it
 	Errors Errors
-	// Expand replaces what stands for something else in a scalar that is decoded. Nil: nothing.
+	// Expand resolves the references in a scalar that is decoded. Nil: it has none.
 	Expand func(text string) (string, error)
 
 	lines map[string]int // key path -> line, for every key that was decoded

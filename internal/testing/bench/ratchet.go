@@ -29,7 +29,7 @@ type figure struct {
 	judged    bool // CPU time and memory are; times and throughputs are only printed
 }
 
-// compare adds a figure, of which today's heldcall and the base have a value for each round. A round in which the base has none is left out.
+// compare adds a figure with the values of today's heldcall and of the base, one for each round. It leaves out rounds in which the base has no value.
 func (s *suite) compare(name string, judged bool, now, base []float64) {
 	pairs := ratios(now, base)
 	if len(pairs) > 0 {
