@@ -25,14 +25,14 @@ var (
 
 const repository = "../../.."
 
-// TestInbox has Node run its tests, two files at a time.
+// TestInbox has Node run its tests, four files at a time: they wait more than they compute.
 func TestInbox(t *testing.T) {
 	dir := stage(t)
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*"+*only+"*.test.js"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no test files have %q in their names (%v)", *only, err)
 	}
-	node(t, append([]string{"--test", "--test-concurrency=2", "--test-reporter=spec"}, files...)...)
+	node(t, append([]string{"--test", "--test-concurrency=4", "--test-reporter=spec"}, files...)...)
 }
 
 // TestArrival measures how soon a request is on the page, while many wait.
@@ -62,7 +62,7 @@ func node(t *testing.T, args ...string) {
 	// Node 20 and 21 keep the digits of numbers only with the flag, browsers always.
 	run := exec.CommandContext(t.Context(), "node", append([]string{"--no-warnings", "--harmony-json-parse-with-source"}, args...)...)
 	run.Env = append(os.Environ(), "HELDCALL="+testdeps.Heldcall(t), "UPSTREAM="+upstream.URL(), "PROVIDER="+organization.Issuer(), "PROVIDER_CONSOLE="+addresses[1],
-		"SHOTS="+absolute(t, *shots), "CHROMIUM="+chromium(t))
+		"SHOTS="+absolute(t, *shots), "CHROMIUM="+browser(t, "chromium"), "HEADLESS_SHELL="+browser(t, "chromium-headless-shell"))
 	run.Stdout, run.Stderr = os.Stdout, os.Stderr
 	if err := run.Run(); err != nil {
 		t.Fatal(err)
@@ -100,12 +100,12 @@ func stage(t *testing.T) string {
 	return dir
 }
 
-// chromium returns the path of the browser.
-func chromium(t *testing.T) string {
+// browser returns the path of a browser that has the name of its Debian package.
+func browser(t *testing.T, name string) string {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
+	path, err := exec.LookPath(name)
 	if err != nil {
-		t.Fatalf("the tests need Chromium (Debian: apt-get install chromium): %v", err)
+		t.Fatalf("the tests need Chromium and its headless shell (Debian: apt-get install chromium chromium-headless-shell): %v", err)
 	}
 	return path
 }

@@ -138,4 +138,4 @@ flows('in the browser', {
 		await deliver(page, JSON.stringify({ id: '01XYZ', count: 1, tool: 'bash', ended: 'expired' })); // of what was never shown the end is not either
 		await tell(page, JSON.stringify({ id: '01END', count: 1, tool: 'bash' }), (now) => now.length === 3 && now.some(({ tag }) => tag === '01END') && now.every(({ tag }) => tag !== '01XYZ'));
 	},
-}, { console: '\n  push: {private_services: true}' });
+}, { push: true, console: '\n  push: {private_services: true}' });

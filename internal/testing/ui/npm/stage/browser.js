@@ -8,7 +8,7 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import { chromium } from 'playwright-core';
 import { startHeldcall } from './heldcall.js';
 
-const { CHROMIUM, SHOTS } = process.env;
+const { CHROMIUM, HEADLESS_SHELL, SHOTS } = process.env;
 
 // Bounds of what must happen, on a machine that has much else to do. Nothing is timed with them.
 const PATIENCE = 60_000; // one step
@@ -26,7 +26,8 @@ const SIZES = {
  * gets what it works with and fails on any error that the page logs.
  * @param {string} title
  * @param {Record<string, (stage: Stage) => Promise<void>>} flows
- * @param {Parameters<typeof startHeldcall>[0]} [options]
+ * @param {Parameters<typeof startHeldcall>[0] & {push?: boolean}} [options] push takes the whole browser: its headless
+ * shell, which needs half the time of the processor, has no notifications
  */
 export function flows(title, flows, options) {
 	describe(title, () => {
@@ -35,7 +36,7 @@ export function flows(title, flows, options) {
 		before(async () => {
 			held = await startHeldcall(options);
 			browser = await chromium.launch({
-				executablePath: CHROMIUM,
+				executablePath: options?.push ? CHROMIUM : HEADLESS_SHELL,
 				args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
 			});
 		});
