@@ -17,6 +17,7 @@ import (
 // root: make load runs this test.
 func TestMountedDiskFaults(t *testing.T) {
 	t.Run("full", func(t *testing.T) {
+		t.Parallel()
 		dir := t.TempDir()
 		mount(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "size=16m"), dir)
 		fill := filepath.Join(dir, "fill")
@@ -33,6 +34,7 @@ func TestMountedDiskFaults(t *testing.T) {
 	})
 	for _, noticed := range []string{"/readyz", "a decision"} {
 		t.Run("frozen, noticed by "+noticed, func(t *testing.T) {
+			t.Parallel()
 			dir, image := t.TempDir(), filepath.Join(t.TempDir(), "image")
 			run(t, "truncate", "--size=64M", image)
 			run(t, "mkfs.ext4", "-q", image)
