@@ -10,6 +10,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/secrets"
+	"github.com/heldcall/heldcall/internal/testing/memstore"
 )
 
 // Two replicas store the values of two answers to one request, in any order of their steps:
@@ -19,7 +20,7 @@ func TestAnswersAtTheSameMoment(t *testing.T) {
 	const before, first, second = "before-Both-Q1z9", "of-the-First-Q7x1", "of-the-Second-W2k8"
 	values := []string{first, second}
 	file := filepath.Join(t.TempDir(), "secrets.key")
-	store := openStore(t, t.TempDir()).Secrets
+	store := memstore.New(memstore.Options{}).Secrets
 	replicas := []*secrets.Secrets{run(t, secrets.Options{Store: store, KeyFile: file}), run(t, secrets.Options{Store: store, KeyFile: file})}
 	set(t, replicas[0], approvals.Secret{Name: "OTHER", Principal: alice}, before) // makes the key
 	n := 0

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/secrets"
+	"github.com/heldcall/heldcall/internal/testing/memstore"
 )
 
 // slowReader lets another replica write after a record is read for the first time.
@@ -28,7 +29,7 @@ func (s *slowReader) GetSecret(ctx context.Context, id string) ([]byte, uint64, 
 }
 
 func TestSecretThatAnotherReplicaStores(t *testing.T) {
-	shared, keyFile := openStore(t, t.TempDir()).Secrets, filepath.Join(t.TempDir(), "secrets.key")
+	shared, keyFile := memstore.New(memstore.Options{}).Secrets, filepath.Join(t.TempDir(), "secrets.key")
 	other := run(t, secrets.Options{Store: shared, KeyFile: keyFile})
 	set(t, other, approvals.Secret{Name: "USED", Principal: alice}, value) // makes the key
 	slow := &slowReader{Store: shared}
@@ -67,7 +68,7 @@ func (l *lateMarkers) WatchSecrets(ctx context.Context, changed func(string, []b
 
 // A secret that is stored again stays known when the watch reports that the one before it was deleted.
 func TestPromise8_SecretsStay_StoredAgainAfterItWasDeleted(t *testing.T) {
-	late := &lateMarkers{openStore(t, t.TempDir()).Secrets, make(chan struct{}), make(chan struct{}), make(chan struct{})}
+	late := &lateMarkers{memstore.New(memstore.Options{}).Secrets, make(chan struct{}), make(chan struct{}), make(chan struct{})}
 	s := run(t, secrets.Options{Store: late, KeyFile: filepath.Join(t.TempDir(), "secrets.key")})
 	token := approvals.Secret{Name: "TOKEN", Principal: alice}
 	set(t, s, token, "the-First-Value-1!")
@@ -102,7 +103,7 @@ func (r *replacing) DeleteSecret(ctx context.Context, id string, at uint64) erro
 
 // A replica that removes secrets that have ended keeps one that another replica has just stored again.
 func TestPromise8_SecretsStay_StoredAgainWhileItIsSwept(t *testing.T) {
-	shared, keyFile := openStore(t, t.TempDir()).Secrets, filepath.Join(t.TempDir(), "secrets.key")
+	shared, keyFile := memstore.New(memstore.Options{}).Secrets, filepath.Join(t.TempDir(), "secrets.key")
 	now, later := time.Now(), time.Now().Add(60*24*time.Hour)
 	other := run(t, secrets.Options{Store: shared, KeyFile: keyFile, Now: func() time.Time { return now }})
 	names := []string{"ONE", "TWO"}
@@ -138,7 +139,7 @@ func (s *stalled) CreateSecret(ctx context.Context, id string, sealed []byte) (u
 
 // A write does not wait for another one that the store does not take, after its caller has given up.
 func TestPromise7_NothingHangs_SecretBehindAnother(t *testing.T) {
-	store := &stalled{openStore(t, t.TempDir()).Secrets, make(chan struct{}, 10), make(chan struct{})}
+	store := &stalled{memstore.New(memstore.Options{}).Secrets, make(chan struct{}, 10), make(chan struct{})}
 	s := run(t, secrets.Options{Store: store, KeyFile: filepath.Join(t.TempDir(), "secrets.key")})
 	first, second := make(chan error, 1), make(chan error, 1)
 	go func() {

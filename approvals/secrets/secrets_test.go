@@ -18,6 +18,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/secrets"
 	"github.com/heldcall/heldcall/approvals/store"
+	"github.com/heldcall/heldcall/internal/testing/memstore"
 )
 
 const value = "ghp_R4nd0mSecret-Value/42"
@@ -70,7 +71,7 @@ func wantValue(t *testing.T, s *secrets.Secrets, session, name, want string) {
 }
 
 func TestSecretsOfPrincipalsAndSessions(t *testing.T) {
-	s := run(t, secrets.Options{Store: openStore(t, t.TempDir()).Secrets, KeyFile: filepath.Join(t.TempDir(), "keys", "secrets.key")})
+	s := run(t, secrets.Options{Store: memstore.New(memstore.Options{}).Secrets, KeyFile: filepath.Join(t.TempDir(), "keys", "secrets.key")})
 	if m, err := s.Masker(alice); m != nil || err != nil {
 		t.Errorf("without secrets there is a masker %v, %v", m, err)
 	}
@@ -106,7 +107,7 @@ func TestSecretsOfPrincipalsAndSessions(t *testing.T) {
 
 func TestRefusedSecrets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secrets.key")
-	s := run(t, secrets.Options{Store: openStore(t, t.TempDir()).Secrets, KeyFile: file})
+	s := run(t, secrets.Options{Store: memstore.New(memstore.Options{}).Secrets, KeyFile: file})
 	for field, one := range map[string]approvals.Secret{
 		"name":       {Name: "a-b", Principal: alice},
 		"principal":  {Name: "TOKEN"},
@@ -161,7 +162,7 @@ func filesWith(t *testing.T, dir, text string) (found string) {
 }
 
 func TestReplicasNeedTheSameKey(t *testing.T) {
-	shared, dir := openStore(t, t.TempDir()), t.TempDir()
+	shared, dir := memstore.New(memstore.Options{}), t.TempDir()
 	late := run(t, secrets.Options{Store: shared.Secrets, KeyFile: filepath.Join(dir, "late.key")})
 	set(t, run(t, secrets.Options{Store: shared.Secrets, KeyFile: filepath.Join(dir, "a.key")}), approvals.Secret{Name: "TOKEN", Principal: alice}, value)
 	other := run(t, secrets.Options{Store: shared.Secrets, KeyFile: filepath.Join(dir, "b.key")})
@@ -187,7 +188,7 @@ func TestReplicasNeedTheSameKey(t *testing.T) {
 }
 
 func TestRotation(t *testing.T) {
-	shared, file := openStore(t, t.TempDir()), filepath.Join(t.TempDir(), "secrets.key")
+	shared, file := memstore.New(memstore.Options{}), filepath.Join(t.TempDir(), "secrets.key")
 	set(t, run(t, secrets.Options{Store: shared.Secrets, KeyFile: file}), approvals.Secret{Name: "TOKEN", Principal: alice}, value)
 	old, err := os.ReadFile(file)
 	if err != nil {
@@ -219,7 +220,7 @@ func TestRotation(t *testing.T) {
 
 func TestExpiry(t *testing.T) {
 	now := time.Now()
-	s := run(t, secrets.Options{Store: openStore(t, t.TempDir()).Secrets, KeyFile: filepath.Join(t.TempDir(), "k"), Now: func() time.Time { return now }})
+	s := run(t, secrets.Options{Store: memstore.New(memstore.Options{}).Secrets, KeyFile: filepath.Join(t.TempDir(), "k"), Now: func() time.Time { return now }})
 	set(t, s, approvals.Secret{Name: "TOKEN", Principal: alice, ExpiresAt: now.Add(time.Hour)}, value)
 	now = now.Add(2 * time.Hour)
 	wantValue(t, s, "", "TOKEN", "")
@@ -230,7 +231,7 @@ func TestExpiry(t *testing.T) {
 
 // The value that another one has replaced cannot be used, and is still masked.
 func TestReplacedValuesAreMasked(t *testing.T) {
-	s := run(t, secrets.Options{Store: openStore(t, t.TempDir()).Secrets, KeyFile: filepath.Join(t.TempDir(), "secrets.key")})
+	s := run(t, secrets.Options{Store: memstore.New(memstore.Options{}).Secrets, KeyFile: filepath.Join(t.TempDir(), "secrets.key")})
 	values := []string{"first-Q7z-91", "second-Kw0-82", "third-Lp3-73"}
 	for _, one := range append(values, values[1]) {
 		set(t, s, approvals.Secret{Name: "TOKEN", Principal: alice}, one)
@@ -244,7 +245,7 @@ func TestReplacedValuesAreMasked(t *testing.T) {
 
 // Replicas that make a shared key file at the same moment use the same key.
 func TestKeyFileIsMadeOnce(t *testing.T) {
-	shared, keyFile := openStore(t, t.TempDir()).Secrets, filepath.Join(t.TempDir(), "keys", "secrets.key")
+	shared, keyFile := memstore.New(memstore.Options{}).Secrets, filepath.Join(t.TempDir(), "keys", "secrets.key")
 	var replicas []*secrets.Secrets
 	for range 8 {
 		replicas = append(replicas, run(t, secrets.Options{Store: shared, KeyFile: keyFile}))

@@ -173,7 +173,7 @@ func TestScratch(t *testing.T) {
 
 // The memory of the index does not grow with the requests.
 func TestMemory(t *testing.T) {
-	const requests = 50_000
+	const requests = 10_000
 	x := open(t, filepath.Join(t.TempDir(), "index"), source)
 	defer closed(t, x)
 	fill := func(from, to int) {
