@@ -193,31 +193,39 @@ func (t *Turn) ask() State {
 		return t.output.fail(refusal)
 	}
 	t.exchange.Kept.Pack() // it may wait for its place
-	ctx, done, err := t.openingPlace()
-	defer done()
-	if err != nil {
+	err := whileBeating(&t.output, func() error { return onOwnStack(t.openHold) })
+	switch {
+	case err != nil:
 		return t.output.storeFailed("open", err)
-	}
-	return onOwnStack(func() State {
-		t.engine.Gate.Prepare(t.review.requests)
-		if err := t.stored.keep(ctx); err != nil {
-			return t.output.storeFailed("open", err)
-		}
-		switch {
-		case t.engine.stops():
-			return t.output.shutDown() // the agent's next request asks
-		case t.ctx.Err() != nil:
-			return t.disconnected()
-		}
-		if err := t.review.open(ctx); err != nil {
-			return t.output.storeFailed("open", err)
-		}
+	case t.review.hold != nil:
 		t.stored.opened(t.review.hold.Requests())
 		t.output.answer.Shrink()
 		t.output.record(outcomeHeld)
 		return Waiting
-	})
+	case t.engine.stops():
+		return t.output.shutDown() // the agent's next request asks
+	}
+	return t.disconnected()
 }
+
+// openHold stores the turn, records its requests and asks people; not if heldcall stops or the
+// agent has disconnected.
+func (t *Turn) openHold() error {
+	ctx, done, err := t.openingPlace()
+	defer done()
+	if err != nil {
+		return err
+	}
+	t.engine.Gate.Prepare(t.review.requests)
+	if err := t.stored.keep(ctx); err != nil || t.leaving() {
+		return err
+	}
+	return t.review.open(ctx)
+}
+
+// leaving reports whether nobody waits for the answer any more: heldcall stops, or the agent has
+// disconnected.
+func (t *Turn) leaving() bool { return t.engine.stops() || t.ctx.Err() != nil }
 
 // wait waits until people have decided, a heartbeat is due, the agent disconnects, or
 // heldcall stops.

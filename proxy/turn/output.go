@@ -66,12 +66,17 @@ func (o *output) record(outcome string) {
 // emit sends the agent bytes, in which upstream does not quote its key: those of a [Response]
 // are without it. It reports false when the agent has disconnected.
 func (o *output) emit(p []byte) bool {
-	if len(p) == 0 {
-		return true
-	}
-	if o.stored.lost() {
+	if len(p) > 0 && o.stored.lost() {
 		o.broken = errTakenOver
 		return false
+	}
+	return o.write(p)
+}
+
+// write sends the agent bytes of a turn that is not lost.
+func (o *output) write(p []byte) bool {
+	if len(p) == 0 {
+		return true
 	}
 	if err := o.agent.Write(p); err != nil {
 		o.broken = errDisconnected
@@ -103,18 +108,38 @@ func (o *output) heartbeatAt() time.Time {
 func (o *output) due() <-chan time.Time { return time.After(time.Until(o.heartbeatAt())) }
 
 // beat sends a heartbeat, after the answer's head if it is the first. It reports false when
-// the agent has disconnected. Nothing is sent while the form of the answer is open: the agent
-// may still get a status, or upstream's head says which form it has.
-func (o *output) beat() bool {
+// the agent has disconnected.
+func (o *output) beat() bool { return o.emit(o.pulse()) }
+
+// pulse returns a heartbeat, and restarts the clock. It is empty while the form of the answer is
+// open: the agent may still get a status, or upstream's head says which form it has.
+func (o *output) pulse() []byte {
 	o.sent()
 	r, body := o.conversation.Request, o.exchange.Response
 	if r.Silent {
-		return true
+		return nil
 	}
 	if body != nil && o.agent.Started() {
 		o.answer.Await(exchange.IsEventStream(body.ContentType()))
 	}
-	return o.emit(o.answer.Heartbeat(r.Pulse))
+	return o.answer.Heartbeat(r.Pulse)
+}
+
+// beatUntil sends the heartbeats that are due until done is closed, the agent has disconnected, or
+// another connection has taken the turn over.
+func (o *output) beatUntil(done, taken <-chan struct{}) {
+	for {
+		select {
+		case <-done:
+			return
+		case <-taken:
+			return
+		case <-o.due():
+			if !o.write(o.pulse()) {
+				return
+			}
+		}
+	}
 }
 
 // pass sends the bytes that may pass. If the agent has disconnected or the rest of

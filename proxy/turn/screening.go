@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/intercept"
 )
 
 // askResults asks people about results, as [Turn.ask] does about calls.
@@ -84,7 +85,8 @@ func (t *Turn) screened() State {
 	if err != nil {
 		return t.output.fail(t.conversation.StoreError(err))
 	}
-	if refusal := t.results.Decide(t.ctx, requests); refusal != nil {
+	refusal := whileBeating(&t.output, func() *intercept.Error { return t.results.Decide(t.ctx, requests) })
+	if refusal != nil {
 		return t.output.fail(refusal)
 	}
 	t.exchange.Next = t.conversation.Parsed.Envelope()

@@ -16,7 +16,7 @@ func (t *Turn) settle() State {
 	if t.review.checkRun() {
 		return Paused
 	}
-	switch err := t.stored.confirm(); {
+	switch err := whileBeating(&t.output, t.stored.confirm); {
 	case errors.Is(err, approvals.ErrTaken):
 		return t.stored.leave()
 	case err != nil:
@@ -33,7 +33,8 @@ func (t *Turn) settle() State {
 	if refusal != nil { // the model gets no continuation, and the rulings stay
 		settled.Next = nil
 	}
-	err = t.review.record(t.ctx, settled, t.output.answer.Passed(), t.exchange.Count, &t.stored)
+	passed := t.output.answer.Passed()
+	err = whileBeating(&t.output, func() error { return t.review.record(t.ctx, settled, passed, t.exchange.Count, &t.stored) })
 	t.review.traceDecided(began, err)
 	if err != nil {
 		if t.ctx.Err() != nil {

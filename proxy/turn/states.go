@@ -16,7 +16,8 @@ package turn
 //
 // A turn begins in AskingResults or in Preparing. Settling goes back to Sending where the answer continues after a denial. Every state
 // can go to Ending (an error that the agent can read) or Ended. A turn
-// in Screening, Awaiting, Reading, Waiting or Paused sends heartbeats and stays there.
+// in Screening, Awaiting, Reading, Waiting or Paused sends heartbeats and stays there; a step that waits for durable state
+// sends them meanwhile.
 type State int
 
 // The states of a turn.
@@ -38,7 +39,7 @@ const (
 	Ending              // the last bytes have to be written
 )
 
-// states are the steps of a turn. Only Screening, Awaiting, Reading, Waiting, Paused and Settling
+// states are the steps of a turn. Only Screening, Awaiting, Reading, Asking, Waiting, Paused and Settling
 // write to the agent, and every state that ends the turn with an error.
 var states = [...]struct {
 	name string
