@@ -127,10 +127,10 @@ func (a steppedAttachment) Update(ctx context.Context, snapshot []byte) error {
 	return err
 }
 
-func (a steppedAttachment) End(ctx context.Context) error {
+func (a steppedAttachment) Deliver(ctx context.Context, d heldturns.Delivery) error {
 	a.steps.reach("sent")
-	err := a.Attachment.End(ctx)
-	a.steps.reach("removed")
+	err := a.Attachment.Deliver(ctx, d)
+	a.steps.reach("delivered")
 	return err
 }
 
@@ -245,7 +245,7 @@ func (a *persistent) ask(ctx context.Context, s speech, body string) (answer str
 func TestPromise12_AskedOnce_KilledAtEachStep(t *testing.T) {
 	t.Parallel()
 	for i, s := range speeches {
-		for j, step := range []string{"before it is stored", "stored", "asked", "claimed", "decided", "recorded", "continuation stored", "sent", "removed"} {
+		for j, step := range []string{"before it is stored", "stored", "asked", "claimed", "decided", "recorded", "continuation stored", "sent", "delivered"} {
 			if !*everyStep && j%len(speeches) != i { // each step once
 				continue
 			}
@@ -292,7 +292,7 @@ func killAt(t *testing.T, s speech, streamed bool, step string, d approvals.Deci
 		answer <- got
 	}()
 	w := &world{t: t, console: first.console}
-	if slices.Contains([]string{"decided", "recorded", "continuation stored", "sent", "removed"}, step) {
+	if slices.Contains([]string{"decided", "recorded", "continuation stored", "sent", "delivered"}, step) {
 		d.RequestID = w.pending(1)[0].ID
 		_, _ = w.console.Decide(ctx, d) // heldcall may end before it answers
 	}

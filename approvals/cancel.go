@@ -8,6 +8,8 @@ const (
 	CancelRunAborted  = "run_aborted"
 	CancelNotRecorded = "not_recorded" // it, its event or another request of the turn
 	CancelFault       = "internal_error"
+	// CancelAgentRestarted is that of a request in whose place another one asks.
+	CancelAgentRestarted = "agent_restarted"
 )
 
 // CancelReasons returns a text for each reason.
@@ -17,6 +19,8 @@ func CancelReasons() map[string]string {
 		CancelRunAborted:  "its run was stopped",
 		CancelNotRecorded: "it or another call of its turn could not be recorded",
 		CancelFault:       "internal error (see the log)",
+
+		CancelAgentRestarted: "its agent was started again, and another request asks about the call",
 	}
 }
 

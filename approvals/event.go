@@ -78,6 +78,7 @@ type Event struct {
 	After      json.RawMessage `json:"after,omitempty"`     // arguments that were released, where they differ
 	FreeText   bool            `json:"free_text,omitempty"` // the tool's input is free text: Before and After are a string
 	Doubts     []string        `json:"doubts,omitempty"`    // why clients may read the call in different ways
+	Again      bool            `json:"again,omitempty"`     // of call_released: the agent had got the call before, and has repeated its request
 	Grant      *Grant          `json:"grant,omitempty"`     // as it was created or revoked
 	Result     *CallResult     `json:"result,omitempty"`    // of an approved call
 	Checkpoint *Checkpoint     `json:"checkpoint,omitempty"`

@@ -23,4 +23,7 @@ type HeldTurn struct {
 	ID           string // of the turn
 	Conversation string // digest of the session and its principal
 	Fingerprint  string // digest of the agent's request: equal requests of one agent have equal ones
+	// Task is a digest of the agent and of the user's last message without numbers and dates. It is
+	// equal for the requests of an agent that was started again. "" in turns of earlier versions.
+	Task string
 }

@@ -147,8 +147,8 @@ type Details struct {
 	// Passkey is true if an approval needs the passkey of the reviewer: see
 	// [Decision.Assertion].
 	Passkey bool `json:"passkey,omitempty"`
-	// CancelReason is the reason why the request was cancelled: agent_gone, run_aborted,
-	// not_recorded or internal_error.
+	// CancelReason is the reason why the request was cancelled: agent_gone, agent_restarted,
+	// run_aborted, not_recorded or internal_error.
 	CancelReason string `json:"cancel_reason,omitempty"`
 	// EndedAt is the time at which the request became final, UTC; nil while it is pending.
 	EndedAt *time.Time `json:"ended_at,omitempty"`
@@ -161,6 +161,8 @@ type Details struct {
 	// Tainted is the cause if the run has read a result that the policy does not trust: which
 	// result, and by which pattern. It is "" for other runs.
 	Tainted string `json:"tainted,omitempty"`
+	// Restarted is the request in whose place this one asks; nil: there is none.
+	Restarted *Restarted `json:"restarted,omitempty"`
 	// Secrets are the names of the secrets whose values the call gets if it is approved.
 	Secrets []string `json:"secrets,omitempty"`
 	// FreeText is true if the input of the tool is free text by contract.

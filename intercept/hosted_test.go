@@ -6,7 +6,7 @@ import (
 )
 
 func TestHostedBeside(t *testing.T) {
-	form := RequestSchema{API: "test", Fields: HostedFields, Conversation: []string{"messages"}}
+	form := RequestSchema{API: "test", Fields: HostedFields, History: "messages"}
 	for body, want := range map[string]string{
 		`{}`: "[]",
 		`{"web_search_options":null,"search_parameters":{"mode":"off"},"enable_search":false,"plugins":[]}`:              "[]",

@@ -93,9 +93,10 @@ type Request interface {
 	// Made is a fingerprint of the ids that upstream gave the calls and answers of the
 	// agent's history. It is "" if another conversation could have the same ids.
 	Made() string
-	// ConversationFields are the names of the fields of the body in which a repetition of
-	// the request is equal to it. The first is the history.
-	ConversationFields() []string
+	// HistoryField is the name of the field of the body with the history.
+	HistoryField() string
+	// AgentItem reports whether the agent itself made an item of the history and its id.
+	AgentItem(item []byte) bool
 	// ForcedTools are the names of the tools of which the model must call one, "" for a tool
 	// without a name; none if it may call none.
 	ForcedTools() []string

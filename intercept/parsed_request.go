@@ -17,9 +17,11 @@ type RequestSchema struct {
 	Fields []string // the fields that are read, Array too
 	// Marks are names or values, of letters and underscores, for [ParsedRequest.May].
 	Marks []string
-	// Conversation are the fields in which a repetition of a request is equal to it. The
-	// first is the history.
-	Conversation []string
+	// History is the field of the history.
+	History string
+	// AgentItem reports whether the agent itself made an item of the history, so that the id of
+	// the item is the agent's. Nil: items have no ids.
+	AgentItem func(item gjson.Result) bool
 	// Outline is for the summaries of the history and of the field tools.
 	Outline outline.Schema
 }
@@ -40,7 +42,7 @@ type ParsedRequest struct {
 func (a *ParsedRequest) Accept(f *RequestSchema, e Envelope) error {
 	*a = ParsedRequest{envelope: e, form: f, Authors: outline.NewAuthors(&f.Outline), Tools: outline.NewTools(&f.Outline)}
 	var err error
-	history, tools := strictjson.List{Field: f.Conversation[0], Items: &a.Authors}, strictjson.List{Field: "tools", Items: &a.Tools}
+	history, tools := strictjson.List{Field: f.History, Items: &a.Authors}, strictjson.List{Field: "tools", Items: &a.Tools}
 	if a.fields, err = strictjson.ScanFields(e.Body, f.Fields, f.Marks, history, tools); err == nil && f.Array != "" {
 		if array := a.fields.Raw(f.Array); len(array) == 0 || array[0] != '[' {
 			err = fmt.Errorf("it has no %s array", f.Array)
@@ -62,8 +64,13 @@ func (a *ParsedRequest) May(mark string) bool {
 	return i < 0 || a.fields.MayHave(i)
 }
 
-// ConversationFields implements [Request].
-func (a *ParsedRequest) ConversationFields() []string { return a.form.Conversation }
+// HistoryField implements [Request].
+func (a *ParsedRequest) HistoryField() string { return a.form.History }
+
+// AgentItem implements [Request].
+func (a *ParsedRequest) AgentItem(item []byte) bool {
+	return a.form.AgentItem != nil && a.form.AgentItem(gjson.ParseBytes(item))
+}
 
 // Field is the value of a field, nil if it is absent. It aliases the body.
 func (a *ParsedRequest) Field(name string) []byte { return a.fields.Raw(name) }
@@ -135,7 +142,7 @@ func (a *ParsedRequest) AsSent() []byte {
 	if a.sent != nil {
 		return a.sent
 	}
-	return a.Field(a.form.Conversation[0])
+	return a.Field(a.form.History)
 }
 
 // MadeBy is the result of [Request.Made] for a history with these calls, of which only ID

@@ -208,6 +208,8 @@ func (canaryJudge) InsertSecrets(_ judge.Origin, c intercept.Call, _ []string) (
 
 func (canaryJudge) Name() string { return "" }
 
+func (canaryJudge) Folder() string { return "" }
+
 func (c canaryJudge) JudgeHosted(approvals.Principal, string) policy.Verdict {
 	return policy.Verdict{Action: policy.Allow}
 }

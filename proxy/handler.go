@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
 	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/heldcall/heldcall/proxy/upstream"
@@ -87,7 +88,7 @@ func (x *agentExchange) start(req *fasthttp.Request) (refusal *intercept.Error) 
 	if r.otherCharset {
 		return badRequest("the character set of the request body is not UTF-8")
 	}
-	x.request = x.turnRequest(&r)
+	x.request = x.turnRequest(&r, &req.Header)
 	x.upstream = maskedUpstream{gatedUpstream: gatedUpstream{x.route.upstream, &req.Header}, secrets: x.proxy.options.Secrets, limit: x.proxy.options.MaxBody, who: x.request.Principal, masked: r.body, masker: r.masker}
 	if x.turn, refusal = x.proxy.turns.Begin(x.agent.ctx, &x.request, &x.agent, &x.upstream, x.spans); refusal != nil {
 		return refusal
@@ -98,12 +99,13 @@ func (x *agentExchange) start(req *fasthttp.Request) (refusal *intercept.Error) 
 }
 
 // turnRequest is the agent's request as a turn answers it.
-func (x *agentExchange) turnRequest(r *agentRequest) turn.Request {
+func (x *agentExchange) turnRequest(r *agentRequest, header *fasthttp.RequestHeader) turn.Request {
 	p := x.proxy
 	client := p.client(r)
 	return turn.Request{
 		Turn: x.id, Began: x.began, Route: x.route.label, Dialect: x.route.dialect, Envelope: r.envelope(x.route.path),
 		Client: client, APIKey: r.apiKey(), Principal: p.principal(client, r), Session: r.text(idSession), Run: r.text(idRun),
+		UserAgent: string(r.userAgent), ClientRequest: r.text(idClientRequest), ReadSessionHeaders: func() []conversation.SessionHeader { return sessionHeaders(header) },
 		Patience: r.patience(), Retried: r.retried(), IdempotencyKey: r.text(idIdempotency), Peer: x.agent.peer(),
 		Pulse: p.heartbeat(x.route.dialect.Name(), r.userAgent), Silent: p.options.Heartbeat == HeartbeatOff,
 	}

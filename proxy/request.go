@@ -34,6 +34,8 @@ const (
 	// Anthropic gives up.
 	headerTimeout     = "X-Stainless-Timeout"
 	headerReadTimeout = "X-Stainless-Read-Timeout"
+	// headerClientRequest names a request; pi names its session by it.
+	headerClientRequest = "X-Client-Request-Id"
 )
 
 // headers are the headers that are read, by the length of their names: most header lines
@@ -51,7 +53,7 @@ var headers = [...][]struct {
 	16: {{"Content-Encoding", idContentEncoding}, {headerAgent, idAgent}},
 	17: {{"Transfer-Encoding", idTransferEncoding}, {headerTenant, idTenant}},
 	18: {{headerSession, idSession}},
-	19: {{headerTimeout, idTimeout}},
+	19: {{headerTimeout, idTimeout}, {headerClientRequest, idClientRequest}},
 	23: {{headerRetries, idRetries}},
 	24: {{headerReadTimeout, idReadTimeout}},
 }
@@ -76,6 +78,7 @@ const (
 	idRetries
 	idTimeout
 	idReadTimeout
+	idClientRequest
 	headerIDs
 )
 

@@ -17,7 +17,9 @@ type Attachment struct {
 	turn   string
 	id     string
 	lost   chan struct{}
-	agent  atomic.Pointer[<-chan struct{}] // see WatchAgent; nil: not known
+	// delivered is the delivery of an answer that is given again; zero: it was not delivered.
+	delivered Delivery
+	agent     atomic.Pointer[<-chan struct{}] // see WatchAgent; nil: not known
 }
 
 func (k *Keeper) newAttachment(turn string) *Attachment {
@@ -26,7 +28,10 @@ func (k *Keeper) newAttachment(turn string) *Attachment {
 
 // state returns the state of the turn after a step of the attachment.
 func (a *Attachment) state(to approvals.AttachState) State {
-	return State{ID: a.turn, State: to, Since: a.keeper.now().UTC(), Owner: a.keeper.owner, Attachment: a.id}
+	return State{
+		ID: a.turn, State: to, Since: a.keeper.now().UTC(), Owner: a.keeper.owner, Attachment: a.id,
+		DeliveredAt: a.delivered.At, ReleasedAt: a.delivered.Released, Calls: a.delivered.Calls,
+	}
 }
 
 // Lost is closed when another connection, of this process or of another, has taken the turn
@@ -115,14 +120,29 @@ func (a *Attachment) Confirm(ctx context.Context) error {
 
 // Detach leaves the turn without an agent, because the connection broke: an agent may claim
 // it until the orphan TTL has passed. After an error of the store it is recorded in the
-// background.
+// background. An answer that was delivered before stays so.
 func (a *Attachment) Detach(ctx context.Context) error {
+	if !a.delivered.At.IsZero() {
+		return a.leave(ctx, Delivered)
+	}
 	return a.leave(ctx, approvals.AgentDetached)
 }
 
 // Park leaves the turn without an agent, because it got a notice in place of the answer.
 // After an error the turn still belongs to the attachment.
 func (a *Attachment) Park(ctx context.Context) error { return a.leave(ctx, approvals.AgentParked) }
+
+// Deliver leaves the turn because its agent has got the whole answer. After an error the turn is
+// removed.
+func (a *Attachment) Deliver(ctx context.Context, d Delivery) error {
+	d.At = a.keeper.now().UTC()
+	a.delivered = d
+	err := a.leave(ctx, Delivered)
+	if err != nil && a.keeper.index.abandon(a) {
+		a.keeper.index.touched.add(a.turn)
+	}
+	return err
+}
 
 // leave records that the agent has left.
 func (a *Attachment) leave(ctx context.Context, to approvals.AttachState) error {
@@ -133,6 +153,9 @@ func (a *Attachment) leave(ctx context.Context, to approvals.AttachState) error 
 	}
 	defer k.index.begin(a.turn)()
 	state := a.state(to)
+	if to == Delivered {
+		state.Since = a.delivered.At
+	}
 	if to == approvals.AgentDetached {
 		k.index.leave(a, state.Since)
 	}

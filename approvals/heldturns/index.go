@@ -20,6 +20,8 @@ type index struct {
 	turns          map[string]*heldTurn // by id
 	byFingerprint  map[string][]*heldTurn
 	byConversation map[string][]*heldTurn
+	byTask         map[string][]*heldTurn
+	results        results
 	states         map[string]stateRecord // by turn
 }
 
@@ -34,7 +36,8 @@ type stateRecord struct {
 func newIndex(p *processes, r *requests) *index {
 	return &index{
 		processes: p, requests: r, touched: touched{ids: map[string]bool{}, wake: make(chan struct{}, 1)},
-		turns: map[string]*heldTurn{}, byFingerprint: map[string][]*heldTurn{}, byConversation: map[string][]*heldTurn{}, states: map[string]stateRecord{},
+		turns: map[string]*heldTurn{}, byFingerprint: map[string][]*heldTurn{}, byConversation: map[string][]*heldTurn{}, byTask: map[string][]*heldTurn{},
+		results: newResults(), states: map[string]stateRecord{},
 	}
 }
 
@@ -58,6 +61,8 @@ func (x *index) addLocked(t *heldTurn) {
 	x.turns[t.key.ID] = t
 	x.byFingerprint[t.key.Fingerprint] = append(x.byFingerprint[t.key.Fingerprint], t)
 	x.byConversation[t.key.Conversation] = append(x.byConversation[t.key.Conversation], t)
+	x.byTask[t.key.Task] = append(x.byTask[t.key.Task], t)
+	t.remove = t.remove || x.results.seen(x.states[t.key.ID].State)
 	if !t.ended {
 		x.stored.Add(1)
 	}
@@ -122,7 +127,7 @@ func (x *index) forget(id string) {
 
 func (x *index) forgetLocked(t *heldTurn) {
 	delete(x.turns, t.key.ID)
-	for by, name := range map[*map[string][]*heldTurn]string{&x.byFingerprint: t.key.Fingerprint, &x.byConversation: t.key.Conversation} {
+	for by, name := range map[*map[string][]*heldTurn]string{&x.byFingerprint: t.key.Fingerprint, &x.byConversation: t.key.Conversation, &x.byTask: t.key.Task} {
 		rest := slices.DeleteFunc((*by)[name], func(other *heldTurn) bool { return other == t })
 		if (*by)[name] = rest; len(rest) == 0 {
 			delete(*by, name)
@@ -234,6 +239,10 @@ func (x *index) applyState(s State, revision uint64) {
 	x.states[s.ID] = stateRecord{State: s, revision: revision}
 	x.touched.add(s.ID)
 	t := x.turns[s.ID]
+	x.results.deliver(s.ID, s.Calls)
+	if t != nil && x.results.seen(s) {
+		t.remove = true
+	}
 	if t != nil && t.local != nil && (s.State == approvals.AgentAttached || s.State == ending) && s.Attachment != t.local.id {
 		t.loseLocked()
 	}
@@ -242,6 +251,7 @@ func (x *index) applyState(s State, revision uint64) {
 func (x *index) removeState(id string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.results.forget(id, x.states[id].Calls)
 	delete(x.states, id)
 }
 
@@ -280,13 +290,19 @@ func (t *heldTurn) state(recorded stateRecord, p *processes) approvals.AgentStat
 	if state.State != approvals.AgentAttached {
 		return state
 	}
+	left := time.Time{}
 	if l, ended := p.life(owner); l == dead {
-		return approvals.AgentState{State: approvals.AgentDetached, Since: ended}
+		left = ended
+	} else if owner == p.self && t.leftSince(recorded) {
+		left = t.left
 	}
-	if owner == p.self && t.leftSince(recorded) {
-		return approvals.AgentState{State: approvals.AgentDetached, Since: t.left}
+	switch {
+	case left.IsZero():
+		return state
+	case !recorded.DeliveredAt.IsZero(): // it was given again, or should have been
+		return approvals.AgentState{State: Delivered, Since: recorded.DeliveredAt}
 	}
-	return state
+	return approvals.AgentState{State: approvals.AgentDetached, Since: left}
 }
 
 // leftSince reports whether the agent has left this process after the record of its attachment.
@@ -299,7 +315,7 @@ func (t *heldTurn) leftSince(recorded stateRecord) bool {
 
 // candidates returns the turns with a name in one of the maps, without those that ended
 // before a time.
-func (x *index) candidates(by map[string][]*heldTurn, name string, since time.Time) (all []Candidate) {
+func (x *index) candidates(by map[string][]*heldTurn, name string, since, now time.Time) (all []Candidate) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for _, t := range by[name] {
@@ -311,6 +327,7 @@ func (x *index) candidates(by map[string][]*heldTurn, name string, since time.Ti
 		if !t.ended {
 			state := t.state(recorded, x.processes)
 			c.State, c.Since, c.revision = state.State, state.Since, recorded.revision
+			c.Ended = c.State == Delivered && now.Sub(c.Since) >= AgainFor
 			if state.State == approvals.AgentAttached {
 				own := t.opening || t.local.hasLeft()
 				c.Unsure = own || t.local == nil
@@ -333,6 +350,7 @@ func (x *index) count() map[approvals.AttachState]int {
 			n[t.state(x.states[t.key.ID], x.processes).State]++
 		}
 	}
+	delete(n, Delivered)
 	return n
 }
 

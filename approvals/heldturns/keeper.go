@@ -121,19 +121,27 @@ func (k *Keeper) Any() bool { return k.index.stored.Load() > 0 }
 // Candidates returns from memory the stored turns with a fingerprint, and those that ended
 // less than the orphan TTL ago, the oldest first.
 func (k *Keeper) Candidates(fingerprint string) []Candidate {
-	return k.index.candidates(k.index.byFingerprint, fingerprint, k.now().Add(-k.orphanTTL))
+	now := k.now()
+	return k.index.candidates(k.index.byFingerprint, fingerprint, now.Add(-k.orphanTTL), now)
 }
 
 // Conversation returns from memory the stored turns of a conversation, the oldest first.
 func (k *Keeper) Conversation(conversation string) []Candidate {
-	return k.index.candidates(k.index.byConversation, conversation, k.now())
+	now := k.now()
+	return k.index.candidates(k.index.byConversation, conversation, now, now)
+}
+
+// Task returns from memory the stored turns with a [approvals.HeldTurn.Task], the oldest first.
+func (k *Keeper) Task(task string) []Candidate {
+	now := k.now()
+	return k.index.candidates(k.index.byTask, task, now, now)
 }
 
 // AgentState returns the state of a stored turn from memory; ok is false if it is not
 // stored.
 func (k *Keeper) AgentState(turnID string) (state approvals.AgentState, ok bool) {
 	state, _, ok = k.index.current(turnID)
-	return state, ok
+	return state, ok && state.State != Delivered
 }
 
 // RequestChanged is called by the gate with every state of a request.
@@ -161,6 +169,9 @@ func (k *Keeper) Keep(ctx context.Context, t approvals.HeldTurn, snapshot []byte
 	k.index.open(key, k.now().UTC(), a)
 	defer k.index.begin(t.ID)()
 	stored, err := k.store.Put(ctx, key, snapshot)
+	if errors.Is(err, approvals.ErrNoRoom) && k.forgetDelivered(ctx) {
+		stored, err = k.store.Put(ctx, key, snapshot)
+	}
 	if errors.Is(err, approvals.ErrNoRoom) {
 		k.index.forget(t.ID)
 		return nil, err
@@ -184,6 +195,9 @@ func (k *Keeper) Claim(ctx context.Context, c Candidate) (*Attachment, []byte, e
 	}
 	defer k.index.begin(c.ID)()
 	a := k.newAttachment(c.ID)
+	if c.State == Delivered {
+		a.delivered = k.index.delivery(c.ID)
+	}
 	state := a.state(approvals.AgentAttached)
 	revision, err := k.change(ctx, state, c.revision)
 	if err != nil {
@@ -218,6 +232,17 @@ func (k *Keeper) Cancel(ctx context.Context, id, reason string) error {
 	}
 	defer k.index.begin(id)()
 	return k.end(ctx, id, reason, revision)
+}
+
+// Forget ends a delivered turn, so that its answer is not given again. It does nothing if the turn is
+// in another state.
+func (k *Keeper) Forget(ctx context.Context, id string) error {
+	state, revision, ok := k.index.current(id)
+	if !ok || state.State != Delivered {
+		return nil
+	}
+	defer k.index.begin(id)()
+	return k.end(ctx, id, "", revision)
 }
 
 // end begins the end of a turn without an agent whose state is at a revision.

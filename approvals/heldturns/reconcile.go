@@ -112,6 +112,11 @@ func (l *look) stepOfStored() step {
 	switch {
 	case left && l.turn.local != nil:
 		return stepTakeBack
+	case state.State == Delivered:
+		if l.now.Sub(since) >= AgainFor && l.responsible(since.Add(AgainFor)) {
+			return stepRemove
+		}
+		return stepNone
 	case has && !l.recorded.logged && l.responsible(l.recorded.Since):
 		return stepLog
 	case !left && state.State == approvals.AgentDetached:
@@ -269,7 +274,7 @@ func (r *reconciler) finish(ctx context.Context, id, reason string) error {
 			return err
 		}
 	}
-	if len(final) > 0 {
+	if len(final) > 0 && reason != "" {
 		r.k.log.Warn("ended a held turn whose agent has not come back for what was decided", "turn", id, "reason", reason)
 		r.k.metrics.unused.Inc()
 	}
@@ -328,7 +333,12 @@ func (k *Keeper) removeState(ctx context.Context, id string, revision uint64) er
 func (k *Keeper) logState(ctx context.Context, s State, revision uint64) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), approvals.WriteTimeout)
 	defer cancel()
-	if err := k.store.AppendEvents(ctx, k.requests.stateEvents(s)...); err != nil {
+	events := k.requests.stateEvents(s)
+	if len(events) == 0 {
+		k.index.logged(s.ID, revision, false)
+		return
+	}
+	if err := k.store.AppendEvents(ctx, events...); err != nil {
 		k.log.Warn("failed to record an event; trying again", "turn", s.ID, "state", s.State, "error", err)
 		return
 	}

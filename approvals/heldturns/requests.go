@@ -121,7 +121,7 @@ func (x *requests) stateEvents(s State) (events []approvals.Event) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	q, typ := x.byTurn[s.ID], eventTypes[s.State]
-	if q == nil || typ == "" {
+	if q == nil || typ == "" || !s.DeliveredAt.IsZero() {
 		return nil
 	}
 	for _, request := range slices.Sorted(maps.Keys(q.pending)) {

@@ -31,7 +31,21 @@ type State struct {
 	Owner      string                `json:"owner"`            // the process that wrote it
 	Attachment string                `json:"attachment"`       // the [Attachment] that wrote it
 	Reason     string                `json:"reason,omitempty"` // of the cancellation, in the state ending
+	// DeliveredAt is when the agent got the whole answer, zero if it has not. The turn is then
+	// [Delivered], or attached to a repetition that gets the answer again.
+	DeliveredAt time.Time `json:"delivered_at,omitzero"`
+	// Calls are keys of the delivered calls: see [Keeper.Seen]. ReleasedAt is when they began to
+	// leave.
+	Calls      []string  `json:"calls,omitempty"`
+	ReleasedAt time.Time `json:"released_at,omitzero"`
 }
+
+// Delivered is the state of a turn whose agent has got the whole answer. It is kept for
+// [AgainFor], and gives the answer again to a repetition of the request. Nobody is told of it.
+const Delivered approvals.AttachState = "delivered"
+
+// AgainFor is how long a delivered answer is given again.
+const AgainFor = time.Minute
 
 // ending is the state of a turn whose requests are being cancelled before it is removed. No
 // agent can claim it any more.
@@ -105,7 +119,7 @@ type Candidate struct {
 	// Unrecorded is whether it is attached, and it may not be recorded yet that its agent has
 	// left: its process may have died, or waits for the store.
 	Unrecorded bool
-	Ended      bool      // less than the orphan TTL ago
+	Ended      bool      // less than the orphan TTL ago, or delivered for longer than [AgainFor]
 	Created    time.Time // when it was stored, or if it has ended, when it ended; UTC
 
 	revision uint64 // of the state

@@ -63,6 +63,7 @@ type ClientPolicy struct {
 // concurrent use.
 type Judge struct {
 	main      *Source
+	folder    string     // of the agents that name none
 	joining   sync.Mutex // held while the roster is replaced
 	roster    atomic.Pointer[roster]
 	shadow    bool
@@ -79,7 +80,7 @@ func New(o Options) *Judge {
 	main := &Source{file: o.File, optional: o.Optional, options: &o}
 	all := &roster{sources: []*Source{main}}
 	j := &Judge{
-		main: main, shadow: o.Shadow, templates: o.Templates,
+		main: main, folder: o.Agent.Folder, shadow: o.Shadow, templates: o.Templates,
 		counter: policy.NewCounter(maxCounts), now: o.Now, log: o.Log,
 	}
 	for _, c := range o.Clients {
@@ -169,11 +170,13 @@ func (j *Judge) For(keySHA256, agent string) *Rules {
 	if c == nil && agent != "" {
 		c = all.client(agent)
 	}
+	folder := j.folder
 	if c != nil {
 		source, p = c.source, c.policy()
+		folder = cmp.Or(c.Folder, folder)
 	}
 	p = p.With(j.grants.current())
-	r := &Rules{policy: p, name: source.name, counter: j.counter, secrets: j.secrets}
+	r := &Rules{policy: p, name: source.name, folder: folder, counter: j.counter, secrets: j.secrets}
 	if j.shadow {
 		r.policy = policy.Shadow{Policy: p}
 	}

@@ -17,6 +17,7 @@ import (
 type Rules struct {
 	policy  verdicts
 	name    string // of the policy
+	folder  string // of the agent, "" if it is not known
 	counter *policy.Counter
 	secrets *secrets.Secrets // nil: there are none
 }
@@ -33,6 +34,9 @@ type verdicts interface {
 	PermitsSecret(c policy.Call, name string) bool
 	InsertSecrets(c policy.Call, values map[string]string) (string, error)
 }
+
+// Folder returns the folder in which the agent works, "" if it is not known.
+func (r *Rules) Folder() string { return r.folder }
 
 // NewRules returns rules of one policy without grants. They have their own counts for
 // limits.

@@ -20,9 +20,9 @@ import (
 // HeldTurns are the snapshots of held turns, and the records of their states. It is the
 // store of a [heldturns.Keeper].
 //
-// A snapshot is under the key {owner}.{conversation}.{fingerprint}.{turn}, so that a watch
+// A snapshot is under the key {owner}.{conversation}.{fingerprint}.{turn}.{task}, so that a watch
 // of the keys is enough for an index. A large snapshot is in the object store, under the id
-// of the turn: its key ends with .large and has no value.
+// of the turn: its key ends with .large and has no value. Earlier versions have written no task.
 type HeldTurns struct {
 	Leases *Leases // nil with the embedded server: only this process uses it
 
@@ -48,6 +48,9 @@ func newHeldTurns(of func(name string) natskv.Bucket, o objects) *HeldTurns {
 // heldKey returns the key of a held turn.
 func heldKey(k heldturns.Key) string {
 	tokens := []string{subjects.Token(k.Owner), subjects.Token(k.Conversation), subjects.Token(k.Fingerprint), subjects.Token(k.ID)}
+	if k.Task != "" {
+		tokens = append(tokens, subjects.Token(k.Task))
+	}
 	if k.Large {
 		tokens = append(tokens, largeToken)
 	}
@@ -58,10 +61,11 @@ func heldKey(k heldturns.Key) string {
 func parseHeldKey(key string) (k heldturns.Key, ok bool) {
 	key, k.Large = strings.CutSuffix(key, "."+largeToken)
 	tokens := strings.Split(key, ".")
-	if len(tokens) != 4 {
+	parts := []*string{&k.Owner, &k.Conversation, &k.Fingerprint, &k.ID, &k.Task}
+	if len(tokens) < len(parts)-1 || len(tokens) > len(parts) {
 		return k, false
 	}
-	for i, to := range []*string{&k.Owner, &k.Conversation, &k.Fingerprint, &k.ID} {
+	for i, to := range parts[:len(tokens)] {
 		name, err := subjects.ParseToken(tokens[i])
 		if err != nil {
 			return k, false

@@ -19,9 +19,9 @@ type request struct {
 
 var requestSchema = intercept.RequestSchema{
 	API: "Chat Completions", Array: "messages",
-	Fields:       append([]string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "metadata", "user", "prompt_cache_key"}, intercept.HostedFields...),
-	Conversation: []string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "response_format"},
-	Outline:      outline.Schema{Beginning: []string{"system", "developer"}, ToolTypes: []string{"function", "custom"}},
+	Fields:  append([]string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "metadata", "user", "prompt_cache_key"}, intercept.HostedFields...),
+	History: "messages",
+	Outline: outline.Schema{Beginning: []string{"system", "developer"}, ToolTypes: []string{"function", "custom"}},
 }
 
 // parseRequest reads a request strictly.

@@ -21,7 +21,7 @@ var requestSchema = intercept.RequestSchema{
 	Fields: []string{"messages", "model", "stream", "tools", "tool_choice", "metadata", "mcp_servers", "container"},
 	Marks:  []string{toolAddition},
 
-	Conversation: []string{"messages", "system", "model", "stream", "tools", "mcp_servers", "tool_choice", "output_config", "output_format"},
+	History: "messages",
 	Outline: outline.Schema{
 		Beginning: []string{"system"}, ResultPart: "tool_result", Reminder: "<system-reminder>", ToolTypes: []string{"", "custom"},
 	},

@@ -28,12 +28,10 @@ type request struct {
 // requestSchema are the fields of requests. A request for a response by its id has none.
 var requestSchema = &intercept.RequestSchema{API: "Responses", Fields: append([]string{
 	"input", "model", "stream", "store", "background", "tools", "tool_choice", "prompt", "previous_response_id", "conversation", "metadata", "user", "prompt_cache_key",
-}, intercept.HostedFields...), Marks: []string{toolsMark, approvalResponse}, Conversation: []string{
-	"input", "instructions", "prompt", "previous_response_id", "conversation", "model", "stream", "background", "tools", "tool_choice", "text",
-}, Outline: inputOutline}
+}, intercept.HostedFields...), Marks: []string{toolsMark, approvalResponse}, History: "input", AgentItem: isAgents, Outline: inputOutline}
 
 // conversationSchema are the fields of requests for a new conversation.
-var conversationSchema = &intercept.RequestSchema{API: "Conversations", Fields: []string{"items", "metadata"}, Marks: requestSchema.Marks, Conversation: []string{"items", "metadata"}, Outline: inputOutline}
+var conversationSchema = &intercept.RequestSchema{API: "Conversations", Fields: []string{"items", "metadata"}, Marks: requestSchema.Marks, History: "items", AgentItem: isAgents, Outline: inputOutline}
 
 var inputOutline = outline.Schema{
 	Beginning: []string{"system", "developer"}, ToolTypes: []string{"function", "custom", "local_shell", "apply_patch", ""},

@@ -114,6 +114,9 @@ func isModels(item gjson.Result) bool {
 	}
 }
 
+// isAgents reports whether the agent made an item of a history.
+func isAgents(item gjson.Result) bool { return !isModels(item) && typeOf(item) != "compaction" }
+
 // callIDOf is the id by which a call and its output belong together. Items of a local shell
 // may have only an id.
 func callIDOf(item gjson.Result) string {

@@ -37,7 +37,10 @@ func (c *Conversation) Read(ctx context.Context) *intercept.Error {
 			return c.StoreError(err)
 		}
 	}
-	return c.resume(ctx)
+	if refusal := c.resume(ctx); refusal != nil {
+		return refusal
+	}
+	return c.resumeName(ctx)
 }
 
 // admit refuses a request of a run that a reviewer has stopped, unless it begins another

@@ -29,8 +29,13 @@ func (id *Identity) Key(parts ...string) string { return PrincipalKey(id.Princip
 
 // PrincipalKey is [Identity.Key] for a principal.
 func PrincipalKey(who approvals.Principal, parts ...string) string {
+	return lengthPrefixed(append([]string{who.Tenant, who.User, who.Agent}, parts...)...)
+}
+
+// lengthPrefixed joins texts with their lengths, so that different texts never make the same.
+func lengthPrefixed(parts ...string) string {
 	var key []byte
-	for _, part := range append([]string{who.Tenant, who.User, who.Agent}, parts...) {
+	for _, part := range parts {
 		key = append(strconv.AppendInt(key, int64(len(part)), 10), ':')
 		key = append(key, part...)
 	}

@@ -4,16 +4,14 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/heldcall/heldcall/intercept/strictjson"
+	"github.com/tidwall/gjson"
 )
-
-// cacheMark is the member that agents move between requests of a conversation.
-const cacheMark = "cache_control"
 
 // SessionDigest returns a digest of the principal's session, for keys in the store.
 func (c *Conversation) SessionDigest() string {
@@ -21,72 +19,12 @@ func (c *Conversation) SessionDigest() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Fingerprint returns a digest that is equal for repetitions of the request only: of the
-// same principal with the same API key, session, named run and upstream, with the same
-// history, model and tools, in any spelling of the JSON. It is "" for a body that
-// cannot be read.
-func (c *Conversation) Fingerprint(upstream string) string {
-	r := c.Request
-	e := &r.Envelope
-	sum := sha256.New()
-	_, _ = io.WriteString(sum, c.sessionIdentity().Key(
-		r.Dialect.Name(), upstream, e.Method, e.Path, e.Query, r.DigestKey(), c.sessionIdentity().Session, r.Run))
-	names := c.Parsed.ConversationFields()
-	fields, err := readBody(e.Body, names)
-	if err != nil {
-		return ""
-	}
-	for _, name := range names {
-		if raw := fields.Raw(name); raw != nil {
-			_, _ = io.WriteString(sum, "\n"+name+"\n")
-			if WriteCanonical(sum, raw) != nil {
-				return ""
-			}
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil))
-}
-
-// readBody finds fields of a body. Some requests have none.
-func readBody(body []byte, names []string) (strictjson.Fields, error) {
-	if len(bytes.TrimSpace(body)) == 0 {
-		return strictjson.Fields{}, nil
-	}
-	return strictjson.ReadFields(body, names...)
-}
-
-// WriteCanonical writes a strict JSON value without white space and cache marks, and with
-// one spelling of each string.
-func WriteCanonical(w io.Writer, raw []byte) error {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true))
-	enc := jsontext.NewEncoder(w, jsontext.AllowDuplicateNames(true))
-	for {
-		token, err := dec.ReadToken()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if token.Kind() == '"' {
-			in, read := dec.StackIndex(dec.StackDepth())
-			if in == '{' && read%2 == 1 && token.String() == cacheMark {
-				if err := dec.SkipValue(); err != nil {
-					return err
-				}
-				continue
-			}
-		}
-		if err := enc.WriteToken(token); err != nil {
-			return err
-		}
-	}
-}
-
-// HeldTurn is a stored turn with the same [Conversation.Fingerprint] as a request.
+// HeldTurn is a stored turn of a request with the same [Likeness.Content].
 type HeldTurn struct {
 	Detached       bool   // its agent has disconnected
 	Ended          bool   // it is no longer stored
+	Delivered      bool   // its agent has got the whole answer, a short time ago
+	Renamed        bool   // the [Likeness.Names] differ: the agent was started again, or it is another one
 	Peer           string // the address of its agent, without the port
 	IdempotencyKey string
 }
@@ -98,10 +36,12 @@ type HeldTurn struct {
 // not been seen to disconnect, if no other turn could be meant. Without evidence an equal
 // request may be one of another agent, so it joins only a detached turn: one in a
 // conversation with ids of upstream, or the only one of its kind from the same address.
+// An agent with other names joins only a detached turn too. An answer that was delivered is given
+// again to a repetition by the same agent only.
 func (c *Conversation) Joins(turns []HeldTurn) int {
 	r := c.Request
 	if key := r.IdempotencyKey; key != "" {
-		if i := slices.IndexFunc(turns, func(t HeldTurn) bool { return !t.Ended && t.IdempotencyKey == key }); i >= 0 {
+		if i := slices.IndexFunc(turns, func(t HeldTurn) bool { return t.IdempotencyKey == key && t.open(r) }); i >= 0 {
 			return i
 		}
 	}
@@ -122,6 +62,17 @@ func (c *Conversation) Joins(turns []HeldTurn) int {
 // waits reports whether a turn waits for an agent.
 func (t HeldTurn) waits() bool { return !t.Ended && t.Detached }
 
+// open reports whether a request that is declared to be a repetition may continue a turn.
+func (t HeldTurn) open(r *Request) bool {
+	switch {
+	case t.Ended:
+		return false
+	case t.Delivered:
+		return !t.Renamed && t.Peer == r.Peer
+	}
+	return t.Detached || !t.Renamed
+}
+
 // joinsRetried is [Conversation.Joins] for a request that is declared to be a repetition.
 func (r *Request) joinsRetried(turns []HeldTurn) int {
 	may := func(t HeldTurn) bool {
@@ -134,7 +85,10 @@ func (r *Request) joinsRetried(turns []HeldTurn) int {
 	if i := slices.IndexFunc(turns, func(t HeldTurn) bool { return t.waits() && may(t) }); i >= 0 {
 		return i
 	}
-	return only(turns, func(t HeldTurn) bool { return !t.Ended && near(t) })
+	if i := only(turns, func(t HeldTurn) bool { return !t.Delivered && t.open(r) && near(t) }); i >= 0 {
+		return i
+	}
+	return only(turns, func(t HeldTurn) bool { return t.Delivered && t.open(r) && near(t) })
 }
 
 // only returns the index of the one turn for which fits returns true, -1 for none or
@@ -161,9 +115,9 @@ func (c *Conversation) ContinuesPast(earlier *Conversation) bool {
 // history returns a digest of each item of a request's history, nil if it cannot be
 // read.
 func (c *Conversation) history() (items [][sha256.Size]byte) {
-	names := c.Parsed.ConversationFields()[:1]
-	fields, err := readBody(c.Request.Envelope.Body, names)
-	raw := fields.Raw(names[0])
+	name := c.Parsed.HistoryField()
+	fields, err := readBody(c.Request.Envelope.Body, name)
+	raw := fields.Raw(name)
 	if err != nil || len(raw) == 0 {
 		return nil
 	}
@@ -180,10 +134,51 @@ func (c *Conversation) history() (items [][sha256.Size]byte) {
 			return nil
 		}
 		sum := sha256.New()
-		if WriteCanonical(sum, item) != nil {
+		if writeItem(sum, item) != nil {
 			return nil
 		}
 		items = append(items, [sha256.Size]byte(sum.Sum(nil)))
 	}
 	return items
+}
+
+// writeItem writes an item of a history. A content that is one text is written like that text:
+// agents write it as a list while it has a cache mark.
+func writeItem(w io.Writer, item jsontext.Value) error {
+	members, err := readMembers(item)
+	if err != nil {
+		return WriteCanonical(w, item)
+	}
+	for _, m := range members {
+		if m.name == cacheMark {
+			continue
+		}
+		if m.name == "content" {
+			m.value = onlyText(m.value)
+		}
+		writeParts(w, m.name)
+		if err := WriteCanonical(w, m.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onlyText returns the text in a content that is a list of one text, else the content.
+func onlyText(content jsontext.Value) jsontext.Value {
+	parts := gjson.ParseBytes(content)
+	if part := parts.Get("0"); parts.IsArray() && parts.Get("#").Int() == 1 && strings.HasSuffix(part.Get("type").Str, "text") {
+		if text := part.Get("text"); text.Type == gjson.String {
+			return jsontext.Value(text.Raw)
+		}
+	}
+	return content
+}
+
+// readBody finds a field of a body. Some requests have none.
+func readBody(body []byte, name string) (strictjson.Fields, error) {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return strictjson.Fields{}, nil
+	}
+	return strictjson.ReadFields(body, name)
 }

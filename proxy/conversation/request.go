@@ -44,9 +44,34 @@ type Request struct {
 	Retried        bool   // the client declares that it has sent the request before
 	IdempotencyKey string // names a request that a client may send several times, or ""
 	Peer           string // address of the agent, without the port
+	UserAgent      string
+	ClientRequest  string // X-Client-Request-Id, or ""
+	SessionHeaders []SessionHeader
+	// ReadSessionHeaders returns the SessionHeaders when they are first needed; nil: they are known.
+	ReadSessionHeaders func() []SessionHeader `json:"-"`
 
 	Pulse  intercept.Heartbeat // form of the heartbeats in a stream
 	Silent bool                // no heartbeats are sent
+}
+
+// SessionHeader is a header by which a client names a session, a conversation or a user.
+type SessionHeader struct {
+	Name   string // in lower case
+	Digest string // of the value: see [DigestHeader]
+}
+
+// DigestHeader returns a digest of the value of a header.
+func DigestHeader(value []byte) string {
+	sum := sha256.Sum256(value)
+	return hex.EncodeToString(sum[:16])
+}
+
+// sessionHeaders returns the headers that name a session.
+func (r *Request) sessionHeaders() []SessionHeader {
+	if r.ReadSessionHeaders != nil {
+		r.SessionHeaders, r.ReadSessionHeaders = r.ReadSessionHeaders(), nil
+	}
+	return r.SessionHeaders
 }
 
 // DigestKey returns the SHA-256 of the agent's API key in hex, "" without one.

@@ -24,6 +24,7 @@ type judgedCall struct {
 	charge  policy.Charge      // against the limits of rules
 	secrets []string           // whose values the agent gets with it
 	request *approvals.Request // in its final state, nil if people were not asked
+	twin    *judgedCall        // an equal question before it in the answer, whose request is for both
 }
 
 // decision is what people decided, if they did.

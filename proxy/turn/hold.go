@@ -97,6 +97,12 @@ func (r *review) rule(requests []approvals.Request) {
 		j.request = &requests[i]
 		r.decideCall(j, rules)
 	}
+	for _, j := range r.calls {
+		if j.twin != nil {
+			j.request = j.twin.request
+			r.decideCall(j, rules)
+		}
+	}
 	for _, j := range r.asked {
 		if j.ruling.Action == intercept.Abort {
 			d, _ := j.decision()
@@ -214,6 +220,9 @@ func (t *Turn) openHold() error {
 	ctx, done, err := t.openingPlace()
 	defer done()
 	if err != nil {
+		return err
+	}
+	if err := t.review.joinRestarted(ctx, t.exchange.Upstream.Addr()); err != nil {
 		return err
 	}
 	t.engine.Gate.Prepare(t.review.requests)

@@ -32,6 +32,8 @@ type Judge interface {
 	// InsertSecrets returns the arguments of a call with values in place of the handles of
 	// some secrets.
 	InsertSecrets(from judge.Origin, c intercept.Call, names []string) (string, error)
+	// Folder is that in which the agent works, "" if it is not known.
+	Folder() string
 	// Name is that of the policy.
 	Name() string
 	// JudgeHosted returns the verdict on the offer of a tool that the provider runs.

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/heldturns"
 )
 
 // keeper keeps turns in memory, and gives each to the last that claims it.
@@ -77,6 +78,14 @@ func (k *keeper) Conversation(c string) []Candidate {
 	return k.find(func(t *keptTurn) bool { return t.HeldTurn.Conversation == c && !t.ended })
 }
 
+func (k *keeper) Task(task string) []Candidate {
+	return k.find(func(t *keptTurn) bool { return t.HeldTurn.Task == task && !t.ended })
+}
+
+func (k *keeper) Seen([]string) {}
+
+func (k *keeper) Forget(context.Context, string) error { return nil }
+
 func (k *keeper) Load(_ context.Context, id string) ([]byte, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -126,6 +135,8 @@ func (a *attachment) Park(context.Context) error {
 	a.turn.state, a.turn.holder = approvals.AgentParked, nil
 	return nil
 }
+
+func (a *attachment) Deliver(ctx context.Context, _ heldturns.Delivery) error { return a.End(ctx) }
 
 func (a *attachment) End(context.Context) error {
 	a.keeper.mu.Lock()

@@ -39,9 +39,11 @@ func (t *Turn) park() State {
 	r.rule(requests)
 	var parked []*judgedCall
 	var notices []string
-	for _, j := range r.asked {
-		if j.outcome == approvals.OutcomeParked {
-			parked = append(parked, j)
+	for _, j := range r.calls {
+		if j.outcome != approvals.OutcomeParked {
+			continue
+		}
+		if parked = append(parked, j); j.twin == nil {
 			notices = append(notices, j.parkedNotice())
 		}
 	}

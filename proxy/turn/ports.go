@@ -61,6 +61,9 @@ type Gate interface {
 	Open(ctx context.Context, requests []approvals.Request) (*gate.Hold, error)
 	// Record appends to the audit log. An event with an id and a time may be there already.
 	Record(ctx context.Context, events ...approvals.Event) error
+	// Cancel cancels a request with a details.cancel_reason. It fails with an
+	// [approvals.DecidedError] if the request is final.
+	Cancel(ctx context.Context, requestID, reason string) error
 	conversation.Runs
 	conversation.Requests
 	AwaitResume(ctx context.Context, id string, who approvals.Principal) error
@@ -84,6 +87,12 @@ type Keeper interface {
 	Candidates(fingerprint string) []Candidate
 	// Conversation returns the stored turns of a session, from memory.
 	Conversation(conversation string) []Candidate
+	// Task returns the stored turns with an [approvals.HeldTurn.Task], from memory.
+	Task(task string) []Candidate
+	// Seen marks that results of calls have arrived: see [heldturns.Delivery].
+	Seen(calls []string)
+	// Forget ends a delivered turn, so that its answer is not given again.
+	Forget(ctx context.Context, id string) error
 	// Load reads the snapshot. It fails with [approvals.ErrUnknownTurn].
 	Load(ctx context.Context, id string) (snapshot []byte, err error)
 	// Claim attaches a turn to the caller. It fails with [approvals.ErrTaken] if another
@@ -112,6 +121,8 @@ type Attachment interface {
 	Detach(ctx context.Context) error
 	// Park records that the agent got a notice in place of the answer.
 	Park(ctx context.Context) error
+	// Deliver records that the agent got the whole answer.
+	Deliver(ctx context.Context, d heldturns.Delivery) error
 	// End removes the stored turn.
 	End(ctx context.Context) error
 }

@@ -46,6 +46,9 @@ func (r *review) askQuestion(ctx context.Context, c intercept.Call, declined map
 		j.rule(intercept.Deny, approvals.OutcomeDeniedByPerson, questions.Declined(note))
 		return nil
 	}
+	if j.twin = r.equalQuestion(c); j.twin != nil {
+		return nil
+	}
 	j.verdict.Title, j.verdict.Preview, j.verdict.Resource = questions.Title(kind, asked), questions.Preview(asked), asked[0].Question
 	request, refusal := j.rejoin(ctx, &r.conversation.Hidden, r.requests)
 	if refusal != nil {
@@ -57,6 +60,17 @@ func (r *review) askQuestion(ctx context.Context, c intercept.Call, declined map
 	}
 	r.asked, r.requests = append(r.asked, j), append(r.requests, *request)
 	return nil
+}
+
+// equalQuestion returns the question of the answer that people are asked already and that is equal,
+// nil for none.
+func (r *review) equalQuestion(c intercept.Call) *judgedCall {
+	key := judge.Key(c)
+	i := slices.IndexFunc(r.asked, func(j *judgedCall) bool { return r.asks(j.call) && judge.Key(j.call) == key })
+	if i < 0 {
+		return nil
+	}
+	return r.asked[i]
 }
 
 // answered rules on a call by the answer of people, or by the end of the request without

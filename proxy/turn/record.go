@@ -28,6 +28,9 @@ func (r *review) record(ctx context.Context, settled intercept.Resolution, passe
 	if err := r.conversation.Denials.Record(ctx, n); err != nil {
 		return err
 	}
+	if s.delivered {
+		return r.recordAgain(ctx, passed)
+	}
 	events := make([]approvals.Event, 0, 2*len(r.calls)+len(passed)) // most calls have two
 	for _, j := range r.calls {
 		if j.outcome == approvals.OutcomeParked && s.attachment != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/heldturns"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/conversation"
 	"github.com/heldcall/heldcall/proxy/trace"
@@ -53,12 +54,16 @@ func (p *repetition) rejoin(ctx context.Context) (*Turn, *intercept.Error) {
 	if refusal := c.Read(ctx); refusal != nil {
 		return nil, refusal
 	}
+	if seen := c.ResultKeys(); len(seen) > 0 {
+		k.Seen(seen)
+	}
+	upstream := p.turn.exchange.Upstream.Addr()
 	session := k.Conversation(c.SessionDigest())
-	if len(session) == 0 {
+	if len(session) == 0 && len(k.Task(c.TaskDigest(upstream))) == 0 {
 		return nil, nil
 	}
-	fingerprint := c.Fingerprint(p.turn.exchange.Upstream.Addr())
-	claimed, err := p.claim(ctx, fingerprint)
+	like := c.Likeness(upstream)
+	claimed, err := p.claim(ctx, like)
 	switch {
 	case err != nil && ctx.Err() != nil: // nothing may be asked for an agent that has left
 		return nil, Explain(context.Cause(ctx))
@@ -69,7 +74,7 @@ func (p *repetition) rejoin(ctx context.Context) (*Turn, *intercept.Error) {
 		p.endLeft(ctx, session)
 		return nil, nil
 	}
-	return p.restore(ctx, fingerprint, claimed)
+	return p.restore(ctx, like, claimed)
 }
 
 func (p *repetition) failed(err error) *intercept.Error {
@@ -90,7 +95,7 @@ const (
 
 // claim is a held turn that a request has claimed.
 type claim struct {
-	id         string
+	Candidate
 	attachment Attachment
 	text       []byte // the snapshot
 }
@@ -99,26 +104,25 @@ type claim struct {
 // turn that would fit may have just left: with its process, while the turn is recorded, or a
 // moment before it sends the request again. claim waits until that is known. It fails with
 // [approvals.ErrStoreUnavailable] if it stays unknown: the upstream is not called twice.
-func (p *repetition) claim(ctx context.Context, fingerprint string) (*claim, error) {
+func (p *repetition) claim(ctx context.Context, like conversation.Likeness) (*claim, error) {
 	for began := time.Now(); ; {
-		candidates, waited := p.engine.Keeper.Candidates(fingerprint), time.Since(began)
-		chosen, err := p.choose(ctx, candidates, func(*Candidate) bool { return false })
+		candidates, waited := p.engine.Keeper.Candidates(like.Content), time.Since(began)
+		chosen, err := p.choose(ctx, like, candidates, func(*Candidate) bool { return false })
 		if err != nil {
 			return nil, err
 		}
 		if chosen >= 0 {
-			id := candidates[chosen].ID
 			a, text, err := p.engine.Keeper.Claim(ctx, candidates[chosen])
 			switch {
 			case err == nil:
-				return &claim{id, a, text}, nil
+				return &claim{candidates[chosen], a, text}, nil
 			case !errors.Is(err, approvals.ErrTaken) && !errors.Is(err, approvals.ErrUnknownTurn):
 				return nil, err
 			case waited > leftNoticed:
 				return nil, nil // other requests were faster
 			}
 		}
-		likely, err := p.choose(ctx, candidates, func(c *Candidate) bool { return mayHaveLeft(c, waited) })
+		likely, err := p.choose(ctx, like, candidates, func(c *Candidate) bool { return mayHaveLeft(c, waited) })
 		if err != nil || likely < 0 {
 			return nil, err
 		}
@@ -140,16 +144,18 @@ func mayHaveLeft(c *Candidate, waited time.Duration) bool {
 
 // choose returns the index of the turn that the request continues, -1 for none. Left
 // reports whether an attached turn counts as one whose agent has left.
-func (p *repetition) choose(ctx context.Context, candidates []Candidate, left func(*Candidate) bool) (int, error) {
+func (p *repetition) choose(ctx context.Context, like conversation.Likeness, candidates []Candidate, left func(*Candidate) bool) (int, error) {
 	turns := make([]conversation.HeldTurn, len(candidates))
 	for i, candidate := range candidates {
 		held := &turns[i]
 		held.Ended = candidate.Ended || candidate.State == approvals.AgentParked
+		held.Delivered = candidate.State == heldturns.Delivered
 		held.Detached = candidate.State == approvals.AgentDetached || (candidate.State == approvals.AgentAttached && left(&candidate))
 		if held.Ended || i >= maxCompared {
 			continue
 		}
 		var snapshot struct {
+			Names   string
 			Request struct{ Peer, IdempotencyKey string }
 		}
 		switch err := p.load(ctx, candidate.ID, &snapshot); {
@@ -158,6 +164,7 @@ func (p *repetition) choose(ctx context.Context, candidates []Candidate, left fu
 		case err != nil:
 			return -1, err
 		}
+		held.Renamed = snapshot.Names != like.Names
 		held.Peer, held.IdempotencyKey = snapshot.Request.Peer, snapshot.Request.IdempotencyKey
 	}
 	return p.conversation.Joins(turns), nil
@@ -179,7 +186,8 @@ func (p *repetition) load(ctx context.Context, id string, to any) error {
 // without them.
 func (p *repetition) endLeft(ctx context.Context, session []Candidate) {
 	for _, candidate := range session {
-		if candidate.Ended || candidate.State != approvals.AgentDetached {
+		delivered := candidate.State == heldturns.Delivered
+		if candidate.Ended || (candidate.State != approvals.AgentDetached && !delivered) {
 			continue
 		}
 		var s Snapshot
@@ -191,7 +199,11 @@ func (p *repetition) endLeft(ctx context.Context, session []Candidate) {
 		if left.Restore(s.Conversation) != nil || !p.conversation.ContinuesPast(&left) {
 			continue
 		}
-		if err := p.engine.Keeper.Cancel(ctx, candidate.ID, approvals.CancelAgentGone); err != nil {
+		end := func() error { return p.engine.Keeper.Cancel(ctx, candidate.ID, approvals.CancelAgentGone) }
+		if delivered {
+			end = func() error { return p.engine.Keeper.Forget(ctx, candidate.ID) }
+		}
+		if err := end(); err != nil {
 			p.engine.Log.Error("failed to end a held turn that its conversation has left", "turn", candidate.ID, "error", err)
 		}
 	}
@@ -199,21 +211,30 @@ func (p *repetition) endLeft(ctx context.Context, session []Candidate) {
 
 // restore makes the turn of a snapshot that this request has claimed. A snapshot of another
 // request, or one that contradicts itself, is never continued.
-func (p *repetition) restore(ctx context.Context, fingerprint string, c *claim) (*Turn, *intercept.Error) {
+func (p *repetition) restore(ctx context.Context, like conversation.Likeness, c *claim) (*Turn, *intercept.Error) {
 	if !p.turn.output.agent.Reserve(len(c.text) + len(p.request.Envelope.Body)) {
 		p.turn.stored.detach(c.attachment)
 		return nil, ErrOverloaded
 	}
-	held, err := p.decode(ctx, c.id, fingerprint, c.text)
+	held, err := p.decode(ctx, c.ID, like, c.text)
 	if err != nil {
-		p.engine.Log.Error("a held turn cannot be continued and ends", "turn", c.id, "error", err)
+		p.engine.Log.Error("a held turn cannot be continued and ends", "turn", c.ID, "error", err)
 		p.turn.stored.detach(c.attachment)
-		if err := p.engine.Keeper.Cancel(ctx, c.id, approvals.CancelFault); err != nil {
+		if err := p.engine.Keeper.Cancel(ctx, c.ID, approvals.CancelFault); err != nil {
 			return nil, p.failed(err)
 		}
 		return nil, nil
 	}
-	held.stored = stored{turn: held, attachment: c.attachment, answers: held.exchange.Count, restored: true}
+	delivered := c.State == heldturns.Delivered
+	if delivered && !held.review.releasesAgain() {
+		held.stored.report("forget a delivered turn", c.attachment.End)
+		return nil, nil
+	}
+	if refusal := p.conversation.Rename(ctx, held.conversation.Identity().Session); refusal != nil {
+		p.turn.stored.detach(c.attachment)
+		return nil, refusal
+	}
+	held.stored = stored{turn: held, attachment: c.attachment, answers: held.exchange.Count, restored: true, delivered: delivered}
 	c.attachment.WatchAgent(held.ctx.Done())
 	held.enterRun(true)
 	if p.turn.spans != nil {
@@ -224,7 +245,7 @@ func (p *repetition) restore(ctx context.Context, fingerprint string, c *claim) 
 }
 
 // decode makes a turn of a snapshot.
-func (p *repetition) decode(ctx context.Context, id, fingerprint string, text []byte) (*Turn, error) {
+func (p *repetition) decode(ctx context.Context, id string, like conversation.Likeness, text []byte) (*Turn, error) {
 	var s Snapshot
 	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, err
@@ -238,8 +259,11 @@ func (p *repetition) decode(ctx context.Context, id, fingerprint string, text []
 	if err != nil {
 		return nil, err
 	}
-	if got := held.conversation.Fingerprint(p.turn.exchange.Upstream.Addr()); got != fingerprint {
-		return nil, fmt.Errorf("it is of another request: its fingerprint is %s", got)
+	if got := held.conversation.Likeness(p.turn.exchange.Upstream.Addr()); got.Content != like.Content || got.Names != s.Names {
+		return nil, fmt.Errorf("it is of another request: its fingerprint is %s, %s", got.Content, got.Names)
+	}
+	if who, asks := held.conversation.Identity(), p.conversation.Identity(); who.Principal != asks.Principal || (s.Names == like.Names && who.Session != asks.Session) {
+		return nil, errors.New("it is of another session")
 	}
 	return held, nil
 }

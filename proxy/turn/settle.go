@@ -22,6 +22,7 @@ func (t *Turn) settle() State {
 	case err != nil:
 		return t.output.storeFailed("record", err)
 	}
+	t.stored.released = time.Now().UTC()
 	t.review.insertSecrets()
 	t.review.endAfterDenials()
 	rulings := t.review.rulings()

@@ -29,6 +29,8 @@ type Snapshot struct {
 	Outcome string
 	Request Request // its body is compressed; it has no query
 	Dialect string
+	Names   string // see [conversation.Likeness]
+	Folder  string // of the agent, "" if it is not known
 
 	Conversation conversation.State
 	Approval     bool // calls of hosted tools have to be approved
@@ -48,6 +50,7 @@ type callState struct {
 	Outcome approvals.Outcome
 	Again   bool
 	Asked   bool               // people are asked about it
+	Twin    int                // number of the call, from 1, whose request is for this one too; 0: none
 	Request *approvals.Request // in its final state
 }
 
@@ -61,9 +64,10 @@ func (t *Turn) Snapshot() (*Snapshot, error) {
 	}
 	kept.Pack()
 	r := &t.review
+	like := t.conversation.Likeness(t.exchange.Upstream.Addr()) // reads the headers too
 	s := &Snapshot{
 		State: t.state, Outcome: t.output.outcome, Request: *t.request, Dialect: t.request.Dialect.Name(),
-		Conversation: t.conversation.State(), Approval: t.hosted.Approval, Answers: *kept,
+		Names: like.Names, Folder: r.rules().Folder(), Conversation: t.conversation.State(), Approval: t.hosted.Approval, Answers: *kept,
 		Requests: r.requests, Decided: r.decided,
 	}
 	s.Request.KeyDigest = t.request.DigestKey()
@@ -72,7 +76,7 @@ func (t *Turn) Snapshot() (*Snapshot, error) {
 	for _, j := range r.calls {
 		v := j.verdict
 		v.Limits, v.Denial = nil, nil
-		s.Calls = append(s.Calls, callState{j.call, v, j.policy, j.ruling, j.outcome, j.again, slices.Contains(r.asked, j), j.request})
+		s.Calls = append(s.Calls, callState{j.call, v, j.policy, j.ruling, j.outcome, j.again, slices.Contains(r.asked, j), slices.Index(r.calls, j.twin) + 1, j.request})
 	}
 	return s, nil
 }
@@ -132,6 +136,9 @@ func (r *review) checkCalls(s State, calls []intercept.Call) error {
 	if !slices.EqualFunc(r.calls, calls, func(j *judgedCall, c intercept.Call) bool { return reflect.DeepEqual(j.call, c) }) {
 		return errors.New("its calls are not those of its answer")
 	}
+	if slices.ContainsFunc(r.calls, func(j *judgedCall) bool { return j.twin != nil && judge.Key(j.call) != judge.Key(j.twin.call) }) {
+		return errors.New("a call of it has the request of another one")
+	}
 	switch {
 	case s == Asking:
 		return r.checkRequests(r.requests)
@@ -167,6 +174,9 @@ func (r *review) restore(s *Snapshot, hold *gate.Hold) {
 		// The text of a denial is not in the snapshot: rules have it.
 		if v := rules.Verdict(from, j.call); v.Rule == j.verdict.Rule {
 			j.verdict.Denial = v.Denial
+		}
+		if before := saved.Twin - 1; before >= 0 && before < len(r.calls) && s.Calls[before].Asked {
+			j.twin = r.calls[before]
 		}
 		r.calls = append(r.calls, j)
 		if saved.Asked {

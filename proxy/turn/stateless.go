@@ -34,6 +34,9 @@ func (Stateless) RunState(string, approvals.Principal) (approvals.RunState, time
 // EnterRun returns nil: no run is followed.
 func (Stateless) EnterRun(bool, func() runs.Entry) func(approvals.Outcome) { return nil }
 
+// Cancel knows no request.
+func (Stateless) Cancel(context.Context, string, string) error { return approvals.ErrUnknownRequest }
+
 // AwaitResume returns nil: no run is paused.
 func (Stateless) AwaitResume(context.Context, string, approvals.Principal) error { return nil }
 

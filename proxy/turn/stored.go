@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/heldcall/heldcall/approvals"
+	"github.com/heldcall/heldcall/approvals/heldturns"
 	"github.com/heldcall/heldcall/proxy/packed"
 )
 
@@ -20,6 +22,8 @@ type stored struct {
 	unloaded   int        // of them, whose bytes are in the store only
 	restored   bool       // the turn was made of the snapshot: what follows from its calls may be recorded
 	again      bool       // it ended with an error after which the agent may repeat the request
+	delivered  bool       // an agent had got the whole answer before
+	released   time.Time  // when the last answer began to leave
 }
 
 // lost reports whether another connection continues the turn. This one must write and
@@ -104,7 +108,8 @@ func (s *stored) write(ctx context.Context) error {
 	if s.attachment != nil {
 		err = s.attachment.Update(ctx, text)
 	} else {
-		held := approvals.HeldTurn{ID: s.turn.request.Turn, Conversation: s.turn.conversation.SessionDigest(), Fingerprint: s.turn.conversation.Fingerprint(s.turn.exchange.Upstream.Addr())}
+		c, upstream := &s.turn.conversation, s.turn.exchange.Upstream.Addr()
+		held := approvals.HeldTurn{ID: s.turn.request.Turn, Conversation: c.SessionDigest(), Fingerprint: c.Likeness(upstream).Content, Task: c.TaskDigest(upstream)}
 		if held.Fingerprint == "" {
 			return approvals.ErrNoRoom
 		}
@@ -175,17 +180,32 @@ func (s *stored) release() {
 		s.detach(a)
 		return
 	}
+	delivery := s.delivery()
 	s.turn.output.agent.OnSent(func(err error) {
 		if err != nil {
 			s.detach(a)
 			return
 		}
-		if s.turn.output.outcome == outcomeParked {
+		switch s.turn.output.outcome {
+		case outcomeParked:
 			s.report("park a held turn", a.Park)
-			return
+		case outcomeHeld, outcomeChanged, outcomePassed:
+			s.report("keep a delivered turn", func(ctx context.Context) error { return a.Deliver(ctx, delivery) })
+		default:
+			s.report("remove a held turn", a.End)
 		}
-		s.report("remove a held turn", a.End)
 	})
+}
+
+// delivery is the delivery of the answer that is about to be sent.
+func (s *stored) delivery() heldturns.Delivery {
+	d := heldturns.Delivery{Released: s.released}
+	for _, call := range append(s.turn.review.gotten(), s.turn.output.answer.Passed()...) {
+		if key := s.turn.conversation.CallKey(call.ID); key != "" {
+			d.Calls = append(d.Calls, key)
+		}
+	}
+	return d
 }
 
 // detach leaves the turn without a connection. When heldcall stops, the end of the process

@@ -1,0 +1,134 @@
+package conversation
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// TaskDigest returns a digest of who asks (principal, API key, upstream) and of the user's last
+// message without its numbers and dates. It is equal for requests that repeat another one, and for
+// those of an agent that was started again and writes the time into its prompt. The upstream of a
+// request is always the same.
+func (c *Conversation) TaskDigest(upstream string) string {
+	if c.task == "" {
+		r, text := c.Request, ""
+		if parsed, err := r.Dialect.Request(r.Envelope); err == nil { // the one that goes upstream may be changed
+			task := parsed.Task()
+			task.Prefix = ""
+			text = task.String()
+		}
+		sum := sha256.Sum256([]byte(PrincipalKey(r.Principal, r.Dialect.Name(), upstream, r.DigestKey(), undated(text))))
+		c.task = hex.EncodeToString(sum[:16])
+	}
+	return c.task
+}
+
+// CallKey returns a key of a call of the agent by its id: see [heldturns.Delivery]. "" is none.
+func (c *Conversation) CallKey(id string) string {
+	if id == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(PrincipalKey(c.Request.Principal, "call", c.Request.DigestKey(), id)))
+	return hex.EncodeToString(sum[:16])
+}
+
+// ResultKeys returns the keys of the calls of which the request has new results.
+func (c *Conversation) ResultKeys() (keys []string) {
+	for _, r := range c.Parsed.Results() {
+		if key := c.CallKey(r.CallID); key != "" {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// undated returns a text with one mark in place of each number and date.
+func undated(text string) string {
+	var out strings.Builder
+	out.Grow(len(text))
+	for len(text) > 0 {
+		n := dateLength(text)
+		if n > 0 {
+			out.WriteByte('#')
+		} else {
+			n = wordLength(text)
+			out.WriteString(text[:n])
+		}
+		text = text[n:]
+	}
+	return out.String()
+}
+
+// maxBeforeNumber bounds the part of a date before its first number, in bytes.
+const maxBeforeNumber = 40
+
+// dateLength returns the length of the number or date that a text begins with, 0 for none: numbers
+// and words of dates with separators between them, among which is a number.
+func dateLength(text string) int {
+	length, number := 0, false
+	for at := 0; at < len(text) && (number || at < maxBeforeNumber); {
+		n := wordLength(text[at:])
+		word := text[at : at+n]
+		switch {
+		case isDigit(word[0]):
+			number = true
+		case n <= maxDateWord && dateWords[strings.ToLower(word)]:
+		case at > 0 && n == 1 && strings.Contains(dateSeparators, word):
+			at++
+			continue
+		case number:
+			return length
+		default:
+			return 0
+		}
+		at += n
+		length = at
+	}
+	if !number {
+		return 0
+	}
+	return length
+}
+
+// dateSeparators are the characters between the parts of a date.
+const dateSeparators = " ,./:-+_()"
+
+// dateWords are the words in dates, in lower case.
+var dateWords = wordSet("jan january feb february mar march apr april may jun june jul july aug august sep sept september oct october nov november dec december " +
+	"mon monday tue tues tuesday wed wednesday thu thur thurs thursday fri friday sat saturday sun sunday " +
+	"st nd rd th am pm t z utc gmt cet cest bst est edt cst cdt mst mdt pst pdt ist jst")
+
+// maxDateWord is the length of the longest of them.
+const maxDateWord = len("september")
+
+func wordSet(words string) map[string]bool {
+	set := map[string]bool{}
+	for word := range strings.FieldsSeq(words) {
+		set[word] = true
+	}
+	return set
+}
+
+// wordLength returns the length of the digits, the letters or the one other byte that a text begins
+// with.
+func wordLength(text string) int {
+	same := isLetter
+	switch {
+	case isDigit(text[0]):
+		same = isDigit
+	case !isLetter(text[0]):
+		return 1
+	}
+	n := 1
+	for n < len(text) && same(text[n]) {
+		n++
+	}
+	return n
+}
+
+func isDigit(b byte) bool { return '0' <= b && b <= '9' }
+
+// isLetter reports whether a byte is of a letter; those of other alphabets are not told from
+// symbols.
+func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' || b >= 0x80 }
