@@ -26,8 +26,8 @@ type Conversation struct {
 	id       Identity       // once it was needed: see Identity
 	info     intercept.Info // once it was needed: see Info
 	informed bool
-	task     string         // once it was needed: see TaskDigest
-	like     *Likeness      // once it was needed
+	task     string    // once it was needed: see TaskDigest
+	like     *Likeness // once it was needed
 
 	continues responseRef // the answer that the request continues by the provider's id
 }

@@ -23,6 +23,9 @@ type Likeness struct {
 	// Names is of the names that an agent makes anew when it is started again (see renames), and
 	// of the ids that it gives to items. A repetition by the same process has the same.
 	Names string
+	// Frame is of what is in Content but for the conversation itself: the history and the prompt of
+	// the system.
+	Frame string
 }
 
 // mayDiffer are the fields of a body in which a repetition of a request may differ. All others
@@ -46,27 +49,29 @@ func (c *Conversation) Likeness(upstream string) Likeness {
 func (c *Conversation) likeness(upstream string) Likeness {
 	r := c.Request
 	e := &r.Envelope
-	l := likeness{content: sha256.New(), names: sha256.New(), parsed: c.Parsed}
+	l := likeness{content: sha256.New(), names: sha256.New(), frame: sha256.New(), parsed: c.Parsed}
+	l.around = io.MultiWriter(l.content, l.frame)
 	client := renamesOf(r)
-	_, _ = io.WriteString(l.content, PrincipalKey(r.Principal, r.Dialect.Name(), upstream, e.Method, e.Path, e.Query, r.DigestKey(), r.Session, r.Run))
+	_, _ = io.WriteString(l.around, PrincipalKey(r.Principal, r.Dialect.Name(), upstream, e.Method, e.Path, e.Query, r.DigestKey(), r.Session, r.Run))
 	for _, header := range r.sessionHeaders() {
 		l.header(header, client)
 	}
 	if len(bytes.TrimSpace(e.Body)) > 0 && l.body(e.Body, client) != nil {
 		return Likeness{}
 	}
-	return Likeness{Content: hex.EncodeToString(l.content.Sum(nil)), Names: hex.EncodeToString(l.names.Sum(nil))}
+	return Likeness{Content: hex.EncodeToString(l.content.Sum(nil)), Names: hex.EncodeToString(l.names.Sum(nil)), Frame: hex.EncodeToString(l.frame.Sum(nil))}
 }
 
 // likeness makes a [Likeness].
 type likeness struct {
-	content, names hash.Hash
-	parsed         intercept.Request
+	content, names, frame hash.Hash
+	around                io.Writer // to content and frame
+	parsed                intercept.Request
 }
 
 // header adds a header that names a session.
 func (l *likeness) header(h SessionHeader, client *renames) {
-	to := l.content
+	to := l.around
 	if client.hasHeader(h.Name) {
 		to = l.names
 	}
@@ -84,11 +89,13 @@ func (l *likeness) body(body []byte, client *renames) error {
 		switch rename := client.field(f.name); {
 		case mayDiffer[f.name]:
 		case rename != nil:
-			err = l.renamed(f, rename)
+			err = l.renamed(l.around, f, rename)
 		case f.name == l.parsed.HistoryField() && f.value.Kind() == '[':
 			err = l.history(f, client)
-		default:
+		case f.name == l.parsed.HistoryField(), f.name == "system", f.name == "instructions":
 			err = l.member(l.content, f)
+		default:
+			err = l.member(l.around, f)
 		}
 		if err != nil {
 			return err
@@ -98,18 +105,18 @@ func (l *likeness) body(body []byte, client *renames) error {
 }
 
 // member adds a member of an object.
-func (l *likeness) member(to hash.Hash, m member) error {
+func (l *likeness) member(to io.Writer, m member) error {
 	writeParts(to, "member", m.name)
 	return WriteCanonical(to, m.value)
 }
 
-// renamed adds a field that has names.
-func (l *likeness) renamed(f member, rename rename) error {
+// renamed adds a member that has names, of which it adds the rest to a digest.
+func (l *likeness) renamed(to io.Writer, f member, rename rename) error {
 	kept, names := rename(f.value)
 	if err := l.member(l.names, member{f.name, names}); err != nil || kept == nil {
 		return err
 	}
-	return l.member(l.content, member{f.name, kept})
+	return l.member(to, member{f.name, kept})
 }
 
 // history adds the history. Of the items that the agent has made, the ids are names.
@@ -148,7 +155,7 @@ func (l *likeness) item(item jsontext.Value, client *renames) error {
 		case agents && m.name == "id":
 			err = l.member(l.names, m)
 		case m.name == client.item:
-			err = l.renamed(m, client.itemRename)
+			err = l.renamed(l.content, m, client.itemRename)
 		default:
 			err = l.member(l.content, m)
 		}

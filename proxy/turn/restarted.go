@@ -21,7 +21,7 @@ func (r *review) joinRestarted(ctx context.Context, upstream string) error {
 	if k == nil || r.rules().Folder() == "" || !c.Parsed.Task().HasMessage() {
 		return nil
 	}
-	before, err := r.leftTurn(ctx, k.Task(c.TaskDigest(upstream)))
+	before, err := r.leftTurn(ctx, upstream, k.Task(c.TaskDigest(upstream)))
 	if before == nil || err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ type sameCall struct {
 }
 
 // leftTurn returns the one turn that fits among some, nil for none or several.
-func (r *review) leftTurn(ctx context.Context, candidates []Candidate) (fits *turnLeft, err error) {
+func (r *review) leftTurn(ctx context.Context, upstream string, candidates []Candidate) (fits *turnLeft, err error) {
 	compared := 0
 	for _, candidate := range candidates {
 		if candidate.State != approvals.AgentDetached || candidate.Ended {
@@ -66,7 +66,7 @@ func (r *review) leftTurn(ctx context.Context, candidates []Candidate) (fits *tu
 			return nil, nil
 		}
 		left := &turnLeft{id: candidate.ID}
-		switch left.calls, err = r.callsOf(ctx, candidate.ID); {
+		switch left.calls, err = r.callsOf(ctx, upstream, candidate.ID); {
 		case err != nil:
 			return nil, err
 		case len(left.calls) == 0:
@@ -81,7 +81,7 @@ func (r *review) leftTurn(ctx context.Context, candidates []Candidate) (fits *tu
 
 // callsOf returns the calls that this turn and another one have in common, if the other was that of
 // an agent in the same place.
-func (r *review) callsOf(ctx context.Context, id string) (same []sameCall, err error) {
+func (r *review) callsOf(ctx context.Context, upstream, id string) (same []sameCall, err error) {
 	text, err := r.engine.Keeper.Load(ctx, id)
 	if errors.Is(err, approvals.ErrUnknownTurn) {
 		return nil, nil
@@ -91,6 +91,7 @@ func (r *review) callsOf(ctx context.Context, id string) (same []sameCall, err e
 	}
 	var before struct {
 		Folder   string
+		Frame    string
 		Request  struct{ Peer string }
 		Requests []approvals.Request
 	}
@@ -98,7 +99,7 @@ func (r *review) callsOf(ctx context.Context, id string) (same []sameCall, err e
 		r.engine.Log.Error("cannot read a held turn", "turn", id, "error", err)
 		return nil, nil
 	}
-	if before.Folder != r.rules().Folder() || before.Request.Peer != r.conversation.Request.Peer {
+	if before.Folder != r.rules().Folder() || before.Frame != r.conversation.Likeness(upstream).Frame || before.Request.Peer != r.conversation.Request.Peer {
 		return nil, nil
 	}
 	for _, asked := range before.Requests {

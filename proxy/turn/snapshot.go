@@ -30,6 +30,7 @@ type Snapshot struct {
 	Request Request // its body is compressed; it has no query
 	Dialect string
 	Names   string // see [conversation.Likeness]
+	Frame   string
 	Folder  string // of the agent, "" if it is not known
 
 	Conversation conversation.State
@@ -67,7 +68,7 @@ func (t *Turn) Snapshot() (*Snapshot, error) {
 	like := t.conversation.Likeness(t.exchange.Upstream.Addr()) // reads the headers too
 	s := &Snapshot{
 		State: t.state, Outcome: t.output.outcome, Request: *t.request, Dialect: t.request.Dialect.Name(),
-		Names: like.Names, Folder: r.rules().Folder(), Conversation: t.conversation.State(), Approval: t.hosted.Approval, Answers: *kept,
+		Names: like.Names, Frame: like.Frame, Folder: r.rules().Folder(), Conversation: t.conversation.State(), Approval: t.hosted.Approval, Answers: *kept,
 		Requests: r.requests, Decided: r.decided,
 	}
 	s.Request.KeyDigest = t.request.DigestKey()
