@@ -34,15 +34,16 @@ var onNATS = flag.Bool("nats", false, "keep the state of every test on the embed
 // world is a heldcall with a scripted upstream. The test is agent and reviewer. Its state is in
 // memory, unless it is [embedded] or c.NATS.URL is set.
 type world struct {
-	t        *testing.T
-	app      *app.App
-	upstream *fakemodel.Server
-	console  *client.Client
-	log      logged
-	stop     func() error
-	revoked  string                                    // whose passkeys a start revokes
-	canary   func(context.Context, *proxy.Proxy) error // nil: the proxy's own
-	inMemory bool                                      // the state, which ends with the first stop
+	t          *testing.T
+	app        *app.App
+	upstream   *fakemodel.Server
+	console    *client.Client
+	log        logged
+	stop       func() error
+	policyFile string
+	revoked    string                                    // whose passkeys a start revokes
+	canary     func(context.Context, *proxy.Proxy) error // nil: the proxy's own
+	inMemory   bool                                      // the state, which ends with the first stop
 }
 
 // embedded has a world keep its state on the embedded NATS server: for restarts, bots, and files on disk.
@@ -98,7 +99,7 @@ func buildProven(t *testing.T, canary func(context.Context, *proxy.Proxy) error,
 	for _, f := range configure {
 		f(&c)
 	}
-	w := &world{t: t, upstream: upstream, canary: canary}
+	w := &world{t: t, upstream: upstream, canary: canary, policyFile: c.Policy.File}
 	w.start(c)
 	return w
 }
