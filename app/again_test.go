@@ -38,7 +38,7 @@ func (w *world) released() (all, again int) {
 }
 
 // A client that has not got the answer, though it was sent whole, repeats its request. It gets the same
-// answer: nobody is asked again, and neither is the model.
+// answer: people are not asked again, and neither is the model.
 func TestPromise12_AskedOnce_AfterDelivery(t *testing.T) {
 	t.Parallel()
 	everyDialect(t, func(t *testing.T, s speech, streamed bool) {
@@ -66,7 +66,7 @@ func TestPromise12_AskedOnce_AfterDelivery(t *testing.T) {
 	})
 }
 
-// A delivered answer is given to nobody else, and not once its calls may have run, or may not run any
+// A delivered answer is given to no other agent, and not once its calls may have run, or may not run any
 // more.
 func TestNotAgainAfterDelivery(t *testing.T) {
 	t.Parallel()

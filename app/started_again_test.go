@@ -207,7 +207,7 @@ func TestStartedAgainKeepsTheSession(t *testing.T) {
 }
 
 // Requests that differ in one field are those of two conversations, whether heldcall knows the field
-// or not: nobody gets the turn of the other.
+// or not: none gets the turn of the other.
 func TestEveryFieldTellsUsersApart(t *testing.T) {
 	t.Parallel()
 	fields := map[string][]string{

@@ -41,7 +41,8 @@ type State struct {
 }
 
 // Delivered is the state of a turn whose agent has got the whole answer. It is kept for
-// [AgainFor], and gives the answer again to a repetition of the request. Nobody is told of it.
+// [AgainFor], and gives the answer again to a repetition of the request. Requests and events do not
+// show it.
 const Delivered approvals.AttachState = "delivered"
 
 // AgainFor is how long a delivered answer is given again.

@@ -76,11 +76,21 @@
  * @property {string} [cancel_reason]
  * @property {string} [ended_at]
  * @property {{at: string, to: string[], escalated_at?: string}} [escalation]
+ * @property {Restarted} [restarted] what the agent had asked before it was started again
  * @property {CallResult} [result] what happened to the call after it was approved
  * @property {boolean} [free_text]
  * @property {Question[]} [questions] of a model, which people answer; none: the request is about a call
  * @property {boolean} [fixed]
  * @property {boolean} [abridged] it came in a list without its arguments; read by its id it has them
+ */
+
+/**
+ * @typedef {Object} Restarted the request in whose place another one asks: its agent was started again
+ * @property {string} request_id
+ * @property {string} turn_id
+ * @property {string} session_id
+ * @property {string} created_at
+ * @property {Request['context']} context
  */
 
 /**

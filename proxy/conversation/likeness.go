@@ -51,7 +51,7 @@ func (c *Conversation) likeness(upstream string) Likeness {
 	e := &r.Envelope
 	l := likeness{content: sha256.New(), names: sha256.New(), frame: sha256.New(), parsed: c.Parsed}
 	l.around = io.MultiWriter(l.content, l.frame)
-	client := renamesOf(r)
+	client := r.renames()
 	_, _ = io.WriteString(l.around, PrincipalKey(r.Principal, r.Dialect.Name(), upstream, e.Method, e.Path, e.Query, r.DigestKey(), r.Session, r.Run))
 	for _, header := range r.sessionHeaders() {
 		l.header(header, client)

@@ -24,7 +24,7 @@ func (c *Conversation) Rename(ctx context.Context, session string) *intercept.Er
 
 // resumeName finds the session that the agent has given another name.
 func (c *Conversation) resumeName(ctx context.Context) *intercept.Error {
-	if c.Request.Session != "" || !c.recorded.any() || renamesOf(c.Request) == noRenames {
+	if c.Request.Session != "" || !c.recorded.any() || c.Request.renames() == noRenames {
 		return nil
 	}
 	name := c.Info().Session

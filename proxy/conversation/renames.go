@@ -58,8 +58,8 @@ var (
 
 const promptCacheKey = "prompt_cache_key"
 
-// renamesOf returns the names that the agent of a request makes anew, by its User-Agent.
-func renamesOf(r *Request) *renames {
+// renames returns the names that the agent of the request makes anew, by its User-Agent.
+func (r *Request) renames() *renames {
 	product, _, _ := strings.Cut(r.UserAgent, "/")
 	product, _, _ = strings.Cut(product, " ")
 	switch {

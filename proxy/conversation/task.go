@@ -131,4 +131,4 @@ func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
 // isLetter reports whether a byte is of a letter; those of other alphabets are not told from
 // symbols.
-func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' || b >= 0x80 }
+func isLetter(b byte) bool { return ('a' <= b|0x20 && b|0x20 <= 'z') || b >= 0x80 }

@@ -303,6 +303,7 @@ const ENDS = {
 /** Reasons of a cancellation, with the texts of approvals.CancelReasons. @type {Record<string, string>} */
 const WHY_CANCELLED = {
 	agent_gone: 'its agent has gone',
+	agent_restarted: 'its agent was started again, and another request asks about the call',
 	run_aborted: 'its run was stopped',
 	not_recorded: 'it or another call of its turn could not be recorded',
 	internal_error: 'internal error (see the log)',

@@ -170,12 +170,21 @@ function tools(turn) {
 		[...all].map(([name, description]) => el('p', { class: 'prose' }, all.size > 1 && el('code', {}, hostile(name), ' '), clipped(description))));
 }
 
-/** The messages before the call. @param {Request} request */
+/** The messages before the call, and those before it in the process that had made it. @param {Request} request */
 function said(request) {
-	const { last_user_message: user, assistant_text: assistant } = request.context;
+	const { restarted } = request.details;
+	return [...messages(request.context, ''), ...(restarted ? [
+		el('section', { class: 'section' }, el('h3', {}, 'Before the agent was started again'),
+			el('p', { class: 'facts' }, el('span', {}, 'asked ', elapsed(restarted.created_at)), el('span', {}, 'in ', el('a', { href: `#/requests/${encodeURIComponent(restarted.request_id)}` }, hostile(restarted.request_id))))),
+		...messages(restarted.context, ' then'),
+	] : [])];
+}
+
+/** The messages of a context. @param {Request['context']} context @param {string} when */
+function messages({ last_user_message: user, assistant_text: assistant }, when) {
 	return [
-		user && el('section', { class: 'section' }, el('h3', {}, 'User’s message'), el('div', { class: 'said user prose' }, clipped(user))),
-		assistant && el('section', { class: 'section' }, el('h3', {}, 'Model’s message'), el('div', { class: 'said prose' }, clipped(assistant))),
+		user && el('section', { class: 'section' }, el('h3', {}, `User’s message${when}`), el('div', { class: 'said user prose' }, clipped(user))),
+		assistant && el('section', { class: 'section' }, el('h3', {}, `Model’s message${when}`), el('div', { class: 'said prose' }, clipped(assistant))),
 	].filter(Boolean);
 }
 
