@@ -438,3 +438,80 @@ func (w *world) beginFrom(address, path, body string, header ...string) <-chan r
 	}()
 	return replies
 }
+
+// Several agents that were started again at the same time: one of them takes the place of the card.
+func TestStartedAgainAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	for name, s := range map[string]started{"the same conversation": agentsStarted["Codex"], "a clock": clocked["AgentScope"]} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const agents = 4
+			w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply { return list("call_sesame1Xk9", sesame).Reply(r) }, comments, inFolder)
+			held := w.kill(s, 1)
+			var replies []<-chan reply
+			for n := range agents {
+				replies = append(replies, w.begin(s.path, s.body(n+2), s.header(n+2)...))
+			}
+			restarted, ids := 0, map[string]bool{}
+			for _, r := range w.pending(agents) {
+				ids[r.ID] = true
+				if r.Details.Restarted != nil {
+					restarted++
+				}
+			}
+			if joined := ids[held.ID]; joined == (restarted == 1) || restarted > 1 {
+				t.Errorf("the turn was continued: %t, cards that say that the agent was started again: %d", joined, restarted)
+			}
+			w.approve(agents)
+			turns := map[string]bool{}
+			for _, r := range replies {
+				got := <-r
+				if got.err != nil || !strings.Contains(got.body, "call_sesame1Xk9") {
+					t.Errorf("it got %q, %v", got.body, got.err)
+				}
+				turns[got.turn] = true
+			}
+			if len(turns) != agents {
+				t.Errorf("%d agents got %d turns", agents, len(turns))
+			}
+		})
+	}
+}
+
+// An app sends one prompt_cache_key for all its users, from one address with one key: the name opens no
+// way to the turn or the card of another one.
+func TestOnePromptCacheKeyForAllUsers(t *testing.T) {
+	t.Parallel()
+	for _, agent := range []string{"OpenAI/JS 6.26.0", "shop-assistant/1.0", "opencode/1.18.33", "codex_exec/0.169.0"} {
+		for name, bob := range map[string][2]string{
+			"other words":  {`"do it"`, `"do it for bob"`},
+			"another user": {`{"model"`, `{"safety_identifier":"bob","model"`},
+			"a longer history": {
+				`{"role":"user","content":"do it"}`, `{"role":"user","content":"hello"},{"role":"assistant","content":"Hello."},{"role":"user","content":"do it"}`,
+			},
+		} {
+			t.Run(agent+", "+name, func(t *testing.T) {
+				t.Parallel()
+				folder := inFolder
+				if name == "a longer history" { // the conversation may differ for an agent in a folder
+					folder = func(*app.Config) {}
+				}
+				w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply { return list("call_sesame1Xk9", sesame).Reply(r) }, comments, folder)
+				ann := `{"model":"m","stream":true,"prompt_cache_key":"shop",` + responsesTools + `,"input":[{"role":"user","content":"do it"}]}`
+				s := started{path: "/v1/responses", userAgent: agent, headers: func(int) string { return "session_id: shop\nx-client-request-id: shop" }, body: func(int) string { return ann }}
+				held := w.kill(s, 1)
+				got := w.begin(s.path, strings.Replace(ann, bob[0], bob[1], 1), append(s.header(1), retried...)...)
+				asked := w.pending(2)
+				if asked[1].Details.Restarted != nil || asked[0].ID != held.ID {
+					t.Errorf("bob's card: %+v", asked[1].Details.Restarted)
+				}
+				w.decide(held.ID, approvals.Decision{Action: approvals.ActionApprove})
+				w.decide(asked[1].ID, approvals.Decision{Action: approvals.ActionDeny, Note: "no"})
+				if r := <-got; r.err != nil || r.turn == held.TurnID || strings.Contains(r.body, "call_sesame") {
+					t.Errorf("bob got %q in turn %s, %v", r.body, r.turn, r.err)
+				}
+				w.status(held.ID, approvals.StatusApproved)
+			})
+		}
+	}
+}

@@ -279,5 +279,5 @@ func (s *suite) deletedGrant(t *testing.T) {
 
 // heldKey returns the key of a held turn.
 func heldKey(id string) heldturns.Key {
-	return heldturns.Key{HeldTurn: approvals.HeldTurn{ID: id, Conversation: "c", Fingerprint: "f"}, Owner: "one"}
+	return heldturns.Key{HeldTurn: approvals.HeldTurn{ID: id, Conversation: "c", Fingerprint: "f", Task: "t"}, Owner: "one"}
 }

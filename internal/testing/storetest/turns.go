@@ -27,7 +27,7 @@ func watchHeld(t *testing.T, s *Store, name string) (entries chan string, stop f
 			if !mine {
 				return
 			}
-			if e.At.IsZero() || e.Conversation != "c" || e.Fingerprint != "f" {
+			if e.At.IsZero() || e.Conversation != "c" || e.Fingerprint != "f" || e.Task != "t" {
 				t.Errorf("%+v", e)
 			}
 			switch {
