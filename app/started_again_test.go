@@ -408,6 +408,7 @@ func TestStartedAgainOnlyTheSame(t *testing.T) {
 			if !tt.decided {
 				w.status(held.ID, approvals.StatusPending)
 			}
+			w.agent(held.ID, approvals.AgentDetached)
 		})
 	}
 }

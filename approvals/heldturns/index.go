@@ -327,6 +327,7 @@ func (x *index) candidates(by map[string][]*heldTurn, name string, since, now ti
 		if !t.ended {
 			state := t.state(recorded, x.processes)
 			c.State, c.Since, c.revision = state.State, state.Since, recorded.revision
+			c.Delivered = !recorded.DeliveredAt.IsZero()
 			c.Ended = c.State == Delivered && now.Sub(c.Since) >= AgainFor
 			if state.State == approvals.AgentAttached {
 				own := t.opening || t.local.hasLeft()

@@ -195,7 +195,7 @@ func (k *Keeper) Claim(ctx context.Context, c Candidate) (*Attachment, []byte, e
 	}
 	defer k.index.begin(c.ID)()
 	a := k.newAttachment(c.ID)
-	if c.State == Delivered {
+	if c.Delivered {
 		a.delivered = k.index.delivery(c.ID)
 	}
 	state := a.state(approvals.AgentAttached)

@@ -120,6 +120,7 @@ type Candidate struct {
 	// Unrecorded is whether it is attached, and it may not be recorded yet that its agent has
 	// left: its process may have died, or waits for the store.
 	Unrecorded bool
+	Delivered  bool      // an agent has got the whole answer: it is [Delivered], or is given again
 	Ended      bool      // less than the orphan TTL ago, or delivered for longer than [AgainFor]
 	Created    time.Time // when it was stored, or if it has ended, when it ended; UTC
 

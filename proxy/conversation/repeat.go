@@ -23,7 +23,7 @@ func (c *Conversation) SessionDigest() string {
 type HeldTurn struct {
 	Detached       bool   // its agent has disconnected
 	Ended          bool   // it is no longer stored
-	Delivered      bool   // its agent has got the whole answer, a short time ago
+	Delivered      bool   // its agent has got the whole answer, a short time ago, and may get it again
 	Renamed        bool   // the [Likeness.Names] differ: the agent was started again, or it is another one
 	Peer           string // the address of its agent, without the port
 	IdempotencyKey string

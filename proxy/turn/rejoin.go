@@ -149,7 +149,7 @@ func (p *repetition) choose(ctx context.Context, like conversation.Likeness, can
 	for i, candidate := range candidates {
 		held := &turns[i]
 		held.Ended = candidate.Ended || candidate.State == approvals.AgentParked
-		held.Delivered = candidate.State == heldturns.Delivered
+		held.Delivered = candidate.Delivered
 		held.Detached = candidate.State == approvals.AgentDetached || (candidate.State == approvals.AgentAttached && left(&candidate))
 		if held.Ended || i >= maxCompared {
 			continue
@@ -225,8 +225,7 @@ func (p *repetition) restore(ctx context.Context, like conversation.Likeness, c 
 		}
 		return nil, nil
 	}
-	delivered := c.State == heldturns.Delivered
-	if delivered && !held.review.releasesAgain() {
+	if c.Delivered && !held.review.releasesAgain() {
 		held.stored.report("forget a delivered turn", c.attachment.End)
 		return nil, nil
 	}
@@ -234,7 +233,7 @@ func (p *repetition) restore(ctx context.Context, like conversation.Likeness, c 
 		p.turn.stored.detach(c.attachment)
 		return nil, refusal
 	}
-	held.stored = stored{turn: held, attachment: c.attachment, answers: held.exchange.Count, restored: true, delivered: delivered}
+	held.stored = stored{turn: held, attachment: c.attachment, answers: held.exchange.Count, restored: true, delivered: c.Delivered}
 	c.attachment.WatchAgent(held.ctx.Done())
 	held.enterRun(true)
 	if p.turn.spans != nil {
