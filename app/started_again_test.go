@@ -51,8 +51,12 @@ var agentsStarted = map[string]started{
 			item := func(n int, role, text string) string {
 				return fmt.Sprintf(`{"type":"message","id":"msg_%[1]s%[2]d","role":%[3]q,"content":[{"type":"input_text","text":%[4]q}],"internal_chat_message_metadata_passthrough":{"turn_id":"turn-%[1]s","create_time":1795851004.81%[5]d,"content_item_kinds":["user.text"]}}`, id(start), n, role, text, start)
 			}
-			return fmt.Sprintf(`{"model":"gpt-5.5","stream":true,"store":false,"include":["reasoning.encrypted_content"],"prompt_cache_key":%[1]q,"client_metadata":{"x-codex-turn-metadata":"%[2]s","x-codex-installation-id":"e1264a3f","x-codex-window-id":"%[1]s:0","root_turn_id":"turn-%[1]s","session_id":%[1]q,"turn_id":"turn-%[1]s","thread_id":%[1]q},%[3]s,"input":[%[4]s,%[5]s]}`,
-				id(start), metadata, responsesTools, item(0, "developer", "You are Codex."), item(1, "user", "do it"))
+			members := []string{ // in any order
+				`"x-codex-turn-metadata":"` + metadata + `"`, `"x-codex-installation-id":"e1264a3f"`, `"x-codex-window-id":"` + id(start) + `:0"`, `"root_turn_id":"turn-` + id(start) + `"`,
+				`"session_id":"` + id(start) + `"`, `"turn_id":"turn-` + id(start) + `"`, `"mcp_attribution":"{\"status\":\"none\"}"`, `"thread_id":"` + id(start) + `"`,
+			}
+			return fmt.Sprintf(`{"model":"gpt-5.5","stream":true,"store":false,"include":["reasoning.encrypted_content"],"prompt_cache_key":%[1]q,"client_metadata":{%[2]s},%[3]s,"input":[%[4]s,%[5]s]}`,
+				id(start), strings.Join(slices.Concat(members[start:], members[:start]), ","), responsesTools, item(0, "developer", "You are Codex."), item(1, "user", "do it"))
 		},
 	},
 	"Claude Code": {

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"hash"
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/heldcall/heldcall/intercept"
@@ -78,13 +76,16 @@ func (l *likeness) header(h SessionHeader, client *renames) {
 	writeParts(to, "header", h.Name, h.Digest)
 }
 
-// body adds the fields of a body, in the order of their names.
+// body adds the fields of a body. Some agents write the members of their objects in any order.
 func (l *likeness) body(body []byte, client *renames) error {
-	fields, err := readMembers(body)
+	sorted, err := inOrder(body)
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(fields, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	fields, err := readMembers(sorted)
+	if err != nil {
+		return err
+	}
 	for _, f := range fields {
 		switch rename := client.field(f.name); {
 		case mayDiffer[f.name]:
@@ -102,6 +103,14 @@ func (l *likeness) body(body []byte, client *renames) error {
 		}
 	}
 	return nil
+}
+
+// inOrder returns a value with the members of all objects in the order of their names. Numbers stay as
+// they are.
+func inOrder(value []byte) (jsontext.Value, error) {
+	sorted := jsontext.Value(bytes.Clone(value))
+	err := sorted.Format(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(false), jsontext.PreserveRawStrings(false), jsontext.ReorderRawObjects(true))
+	return sorted, err
 }
 
 // member adds a member of an object.

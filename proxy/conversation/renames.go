@@ -139,8 +139,11 @@ func object(members []member) jsontext.Value {
 func inText(rename rename) rename {
 	return func(value jsontext.Value) (kept, names jsontext.Value) {
 		text, err := jsontext.AppendUnquote(nil, value)
-		inner := jsontext.Value(bytes.TrimSpace(text))
-		if err != nil || !inner.IsValid() {
+		if err != nil {
+			return value, jsontext.Value("null")
+		}
+		inner, err := inOrder(bytes.TrimSpace(text))
+		if err != nil {
 			return value, jsontext.Value("null")
 		}
 		return rename(inner)

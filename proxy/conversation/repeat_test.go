@@ -71,6 +71,7 @@ func TestLikeness(t *testing.T) {
 			base := like(w.base)
 			for _, same := range []string{
 				strings.ReplaceAll(w.base, `,`, ` , `), strings.Replace(w.base, `do it`, `\u0064o it`, 1), strings.TrimSuffix(strings.Replace(w.base, `{"model":"m",`, `{`, 1), "}") + `,"model":"m"}`,
+				strings.Replace(w.base, `"role":"user","content":"do it"`, `"content":"do it","role":"user"`, 1),
 				w.with("temperature", "1"), w.with("top_p", "0.5"), w.with("seed", "7"), w.with("stream_options", `{"include_usage":true}`), w.with("service_tier", `"flex"`),
 				w.with("cache_control", `{"type":"ephemeral"}`), strings.Replace(w.base, `"role":"user"`, `"role":"user","cache_control":{"type":"ephemeral"}`, 1),
 			} {
@@ -93,6 +94,9 @@ func TestLikeness(t *testing.T) {
 				"host":    w.conversation(t, w.base).Likeness("model:2"),
 				"header":  like(w.base, func(r *Request) { r.SessionHeaders = []SessionHeader{{"x-session-id", "1"}} }),
 				"value":   like(w.base, func(r *Request) { r.SessionHeaders = []SessionHeader{{"x-session-id", "2"}} }),
+			}
+			for _, n := range []string{"9007199254740992", "9007199254740993", "1", "1.0"} { // some readers take two of them for one
+				other["number "+n] = like(w.with("user_number", n))
 			}
 			for name, values := range w.fields {
 				other[name], other[name+" 2"] = like(w.with(name, values[0])), like(w.with(name, values[1]))
