@@ -181,6 +181,44 @@ func TestNamesOfOtherClientsCount(t *testing.T) {
 	}
 }
 
+// While an agent waits, and after it got its answer, another one with other names gets neither, though it
+// declares a repetition.
+func TestStartedAgainOnlyWhereNoAgentIs(t *testing.T) {
+	t.Parallel()
+	for name, s := range agentsStarted {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply { return list("call_sesame1Xk9", sesame).Reply(r) }, comments)
+			header := func(start int) []string {
+				h := s.header(start)
+				if at := slices.Index(h, "X-Stainless-Retry-Count"); at >= 0 {
+					h[at+1] = "1"
+					return h
+				}
+				return append(h, retried...)
+			}
+			first := w.begin(s.path, s.body(1), header(1)...)
+			held := w.pending(1)[0]
+			second := w.begin(s.path, s.body(2), header(2)...)
+			w.pending(2)
+			w.approve(2)
+			if a, b := <-first, <-second; a.err != nil || b.err != nil || a.turn != held.TurnID || b.turn == a.turn {
+				t.Errorf("while it waits: turns %s and %s, %v, %v", a.turn, b.turn, a.err, b.err)
+			}
+			w.until("the deliveries are recorded", func() bool { r, err := w.console.Request(t.Context(), held.ID); return err == nil && r.Agent == nil })
+			third := w.begin(s.path, s.body(3), header(3)...)
+			w.pending(1)
+			w.approve(1)
+			if c := <-third; c.err != nil || c.turn == held.TurnID {
+				t.Errorf("after the delivery: turn %s, %v", c.turn, c.err)
+			}
+			if again := <-w.begin(s.path, s.body(1), header(1)...); again.err != nil || again.turn != held.TurnID {
+				t.Errorf("the agent itself got turn %s, %v", again.turn, again.err)
+			}
+		})
+	}
+}
+
 // What the agent that was started again continues is its session: what a person has denied is told
 // to the model in its next request.
 func TestStartedAgainKeepsTheSession(t *testing.T) {

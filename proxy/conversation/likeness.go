@@ -78,6 +78,13 @@ func (l *likeness) header(h SessionHeader, client *renames) {
 
 // body adds the fields of a body. Some agents write the members of their objects in any order.
 func (l *likeness) body(body []byte, client *renames) error {
+	if bytes.Contains(body, []byte(cacheMark)) {
+		var unmarked bytes.Buffer
+		if err := WriteCanonical(&unmarked, body); err != nil {
+			return err
+		}
+		body = unmarked.Bytes()
+	}
 	sorted, err := inOrder(body)
 	if err != nil {
 		return err
@@ -90,13 +97,13 @@ func (l *likeness) body(body []byte, client *renames) error {
 		switch rename := client.field(f.name); {
 		case mayDiffer[f.name]:
 		case rename != nil:
-			err = l.renamed(l.around, f, rename)
+			l.renamed(l.around, f, rename)
 		case f.name == l.parsed.HistoryField() && f.value.Kind() == '[':
 			err = l.history(f, client)
 		case f.name == l.parsed.HistoryField(), f.name == "system", f.name == "instructions":
-			err = l.member(l.content, f)
+			l.member(l.content, f)
 		default:
-			err = l.member(l.around, f)
+			l.member(l.around, f)
 		}
 		if err != nil {
 			return err
@@ -105,8 +112,8 @@ func (l *likeness) body(body []byte, client *renames) error {
 	return nil
 }
 
-// inOrder returns a value with the members of all objects in the order of their names. Numbers stay as
-// they are.
+// inOrder returns a value without white space, with one spelling of each string, and with the members
+// of all objects in the order of their names. Numbers stay as they are.
 func inOrder(value []byte) (jsontext.Value, error) {
 	sorted := jsontext.Value(bytes.Clone(value))
 	err := sorted.Format(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(false), jsontext.PreserveRawStrings(false), jsontext.ReorderRawObjects(true))
@@ -114,18 +121,18 @@ func inOrder(value []byte) (jsontext.Value, error) {
 }
 
 // member adds a member of an object.
-func (l *likeness) member(to io.Writer, m member) error {
+func (l *likeness) member(to io.Writer, m member) {
 	writeParts(to, "member", m.name)
-	return WriteCanonical(to, m.value)
+	_, _ = to.Write(m.value)
 }
 
 // renamed adds a member that has names, of which it adds the rest to a digest.
-func (l *likeness) renamed(to io.Writer, f member, rename rename) error {
+func (l *likeness) renamed(to io.Writer, f member, rename rename) {
 	kept, names := rename(f.value)
-	if err := l.member(l.names, member{f.name, names}); err != nil || kept == nil {
-		return err
+	l.member(l.names, member{f.name, names})
+	if kept != nil {
+		l.member(to, member{f.name, kept})
 	}
-	return l.member(to, member{f.name, kept})
 }
 
 // history adds the history. Of the items that the agent has made, the ids are names.
@@ -151,28 +158,22 @@ func (l *likeness) history(f member, client *renames) error {
 func (l *likeness) item(item jsontext.Value, client *renames) error {
 	writeParts(l.content, "item")
 	agents := item.Kind() == '{' && l.parsed.AgentItem(item)
-	if !agents && client.item == "" {
-		return WriteCanonical(l.content, item)
+	if (!agents && client.item == "") || item.Kind() != '{' {
+		_, _ = l.content.Write(item)
+		return nil
 	}
 	members, err := readMembers(item)
-	if err != nil {
-		return WriteCanonical(l.content, item)
-	}
 	for _, m := range members {
 		switch {
-		case m.name == cacheMark:
 		case agents && m.name == "id":
-			err = l.member(l.names, m)
+			l.member(l.names, m)
 		case m.name == client.item:
-			err = l.renamed(l.content, m, client.itemRename)
+			l.renamed(l.content, m, client.itemRename)
 		default:
-			err = l.member(l.content, m)
-		}
-		if err != nil {
-			return err
+			l.member(l.content, m)
 		}
 	}
-	return nil
+	return err
 }
 
 // member is a member of an object.
@@ -181,7 +182,7 @@ type member struct {
 	value jsontext.Value
 }
 
-// readMembers returns the members of an object, in their order.
+// readMembers returns the members of an object, in their order. They alias it.
 func readMembers(object []byte) (members []member, err error) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(object), jsontext.AllowDuplicateNames(true))
 	if token, err := dec.ReadToken(); err != nil || token.Kind() != '{' {
@@ -196,7 +197,6 @@ func readMembers(object []byte) (members []member, err error) {
 		if m.value, err = dec.ReadValue(); err != nil {
 			return nil, err
 		}
-		m.value = m.value.Clone()
 		members = append(members, m)
 	}
 	return members, nil

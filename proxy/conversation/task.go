@@ -9,18 +9,22 @@ import (
 // TaskDigest returns a digest of who asks (principal, API key, upstream) and of the user's last
 // message without its numbers and dates. It is equal for requests that repeat another one, and for
 // those of an agent that was started again and writes the time into its prompt. The upstream of a
-// request is always the same.
-func (c *Conversation) TaskDigest(upstream string) string {
-	if c.task == "" {
-		r, text := c.Request, ""
-		if parsed, err := r.Dialect.Request(r.Envelope); err == nil { // the one that goes upstream may be changed
-			task := parsed.Task()
-			task.Prefix = ""
-			text = task.String()
-		}
-		sum := sha256.Sum256([]byte(PrincipalKey(r.Principal, r.Dialect.Name(), upstream, r.DigestKey(), undated(text))))
-		c.task = hex.EncodeToString(sum[:16])
+// request is always the same. The one that goes upstream may have been changed, unless unchanged is
+// true: then the agent's is read again.
+func (c *Conversation) TaskDigest(upstream string, unchanged bool) string {
+	if c.task != "" {
+		return c.task
 	}
+	r, sent := c.Request, c.Parsed
+	if !unchanged {
+		if again, err := r.Dialect.Request(r.Envelope); err == nil {
+			sent = again
+		}
+	}
+	task := sent.Task()
+	task.Prefix = ""
+	sum := sha256.Sum256([]byte(PrincipalKey(r.Principal, r.Dialect.Name(), upstream, r.DigestKey(), undated(task.String()))))
+	c.task = hex.EncodeToString(sum[:16])
 	return c.task
 }
 

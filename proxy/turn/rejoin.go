@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -59,7 +60,8 @@ func (p *repetition) rejoin(ctx context.Context) (*Turn, *intercept.Error) {
 	}
 	upstream := p.turn.exchange.Upstream.Addr()
 	session := k.Conversation(c.SessionDigest())
-	if len(session) == 0 && len(k.Task(c.TaskDigest(upstream))) == 0 {
+	if !slices.ContainsFunc(session, p.mayBeFor) && !slices.ContainsFunc(k.Task(c.TaskDigest(upstream, true)), p.mayBeFor) {
+		p.endLeft(ctx, session)
 		return nil, nil
 	}
 	like := c.Likeness(upstream)
@@ -75,6 +77,12 @@ func (p *repetition) rejoin(ctx context.Context) (*Turn, *intercept.Error) {
 		return nil, nil
 	}
 	return p.restore(ctx, like, claimed)
+}
+
+// mayBeFor reports whether the request may continue a turn of its session or task, before it is
+// compared with that of the turn: only a declared repetition gets a delivered answer.
+func (p *repetition) mayBeFor(turn Candidate) bool {
+	return turn.State != heldturns.Delivered || p.request.Retried || p.request.IdempotencyKey != ""
 }
 
 func (p *repetition) failed(err error) *intercept.Error {

@@ -21,7 +21,7 @@ func (r *review) joinRestarted(ctx context.Context, upstream string) error {
 	if k == nil || r.rules().Folder() == "" || !c.Parsed.Task().HasMessage() {
 		return nil
 	}
-	before, err := r.leftTurn(ctx, upstream, k.Task(c.TaskDigest(upstream)))
+	before, err := r.leftTurn(ctx, upstream, k.Task(c.TaskDigest(upstream, false)))
 	if before == nil || err != nil {
 		return err
 	}
@@ -32,8 +32,10 @@ func (r *review) joinRestarted(ctx context.Context, upstream string) error {
 		return err
 	}
 	for _, same := range before.calls {
+		var ended *approvals.DecidedError
 		switch err := r.engine.Gate.Cancel(ctx, same.held.ID, approvals.CancelAgentRestarted); {
-		case errors.As(err, new(*approvals.DecidedError)), errors.Is(err, approvals.ErrUnknownRequest):
+		case errors.As(err, &ended) && ended.Request.Details.CancelReason == approvals.CancelAgentRestarted: // the end of the turn was faster
+		case ended != nil, errors.Is(err, approvals.ErrUnknownRequest):
 			continue // what was decided counts for the call before
 		case err != nil:
 			return err

@@ -109,7 +109,7 @@ func (s *stored) write(ctx context.Context) error {
 		err = s.attachment.Update(ctx, text)
 	} else {
 		c, upstream := &s.turn.conversation, s.turn.exchange.Upstream.Addr()
-		held := approvals.HeldTurn{ID: s.turn.request.Turn, Conversation: c.SessionDigest(), Fingerprint: c.Likeness(upstream).Content, Task: c.TaskDigest(upstream)}
+		held := approvals.HeldTurn{ID: s.turn.request.Turn, Conversation: c.SessionDigest(), Fingerprint: c.Likeness(upstream).Content, Task: c.TaskDigest(upstream, false)}
 		if held.Fingerprint == "" {
 			return approvals.ErrNoRoom
 		}
