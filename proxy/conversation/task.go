@@ -21,9 +21,7 @@ func (c *Conversation) TaskDigest(upstream string, unchanged bool) string {
 			sent = again
 		}
 	}
-	task := sent.Task()
-	task.Prefix = ""
-	sum := sha256.Sum256([]byte(PrincipalKey(r.Principal, r.Dialect.Name(), upstream, r.DigestKey(), undated(task.String()))))
+	sum := sha256.Sum256([]byte(PrincipalKey(r.Principal, r.Dialect.Name(), upstream, r.DigestKey(), undated(sent.LastUser()))))
 	c.task = hex.EncodeToString(sum[:16])
 	return c.task
 }

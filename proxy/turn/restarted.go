@@ -18,7 +18,7 @@ import (
 // marks the requests that are about a call of that turn.
 func (r *review) joinRestarted(ctx context.Context, upstream string) error {
 	k, c := r.engine.Keeper, r.conversation
-	if k == nil || r.rules().Folder() == "" || !c.Parsed.Task().HasMessage() {
+	if k == nil || r.rules().Folder() == "" || c.Parsed.LastUser() == "" {
 		return nil
 	}
 	before, err := r.leftTurn(ctx, upstream, k.Task(c.TaskDigest(upstream, false)))
@@ -112,7 +112,7 @@ func (r *review) callsOf(ctx context.Context, upstream, id string) (same []sameC
 		if err != nil {
 			return nil, fmt.Errorf("read the request of a held turn: %w", err)
 		}
-		if request := r.sameRequest(&held); request != nil && held.Status == approvals.StatusPending {
+		if request := r.sameRequest(&held); request != nil && held.Status == approvals.StatusPending && held.TurnID == id {
 			same = append(same, sameCall{request, held})
 		}
 	}
