@@ -22,8 +22,8 @@ func (r *review) releasesAgain() bool {
 func (r *review) refusesAgain(j *judgedCall) bool {
 	rules, from := r.rules(), originOf(r.conversation)
 	switch {
-	case r.asks(j.call):
-		return false // the agent gets no question
+	case j.question:
+		return false
 	case j.outcome == approvals.OutcomeAllowedByRule:
 		v := rules.Verdict(from, j.call)
 		return v.Action != policy.Allow || v.Arguments != j.verdict.Arguments

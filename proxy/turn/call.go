@@ -15,16 +15,17 @@ import (
 
 // judgedCall is one call with its verdict, and with its ruling when it has one.
 type judgedCall struct {
-	call    intercept.Call
-	verdict policy.Verdict
-	ruling  intercept.Ruling
-	outcome approvals.Outcome
-	policy  string             // that judged it: see [approvals.Details]
-	again   bool               // a person has denied an equal call before
-	charge  policy.Charge      // against the limits of rules
-	secrets []string           // whose values the agent gets with it
-	request *approvals.Request // in its final state, nil if people were not asked
-	twin    *judgedCall        // an equal question before it in the answer, whose request is for both
+	call     intercept.Call
+	verdict  policy.Verdict
+	ruling   intercept.Ruling
+	outcome  approvals.Outcome
+	policy   string             // that judged it: see [approvals.Details]
+	again    bool               // a person has denied an equal call before
+	charge   policy.Charge      // against the limits of rules
+	secrets  []string           // whose values the agent gets with it
+	request  *approvals.Request // in its final state, nil if people were not asked
+	question bool               // it asks people, and the agent never gets it
+	twin     *judgedCall        // an equal question before it in the answer, whose request is for both
 }
 
 // decision is what people decided, if they did.

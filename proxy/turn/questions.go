@@ -33,7 +33,7 @@ func (r *review) forcesQuestions() bool {
 // askQuestion makes the request about a call that asks people. One without a valid question,
 // and one that a person has refused to answer, is answered at once.
 func (r *review) askQuestion(ctx context.Context, c intercept.Call, declined map[string]string, answer *intercept.Answer) *intercept.Error {
-	j := &judgedCall{call: c, policy: r.rules().Name(), verdict: policy.QuestionVerdict()}
+	j := &judgedCall{call: c, policy: r.rules().Name(), verdict: policy.QuestionVerdict(), question: true}
 	r.calls = append(r.calls, j)
 	r.engine.metrics.verdict(policy.Ask)
 	kind, asked, err := questions.Read(c.Name, c.Arguments)
@@ -66,7 +66,7 @@ func (r *review) askQuestion(ctx context.Context, c intercept.Call, declined map
 // nil for none.
 func (r *review) equalQuestion(c intercept.Call) *judgedCall {
 	key := judge.Key(c)
-	i := slices.IndexFunc(r.asked, func(j *judgedCall) bool { return r.asks(j.call) && judge.Key(j.call) == key })
+	i := slices.IndexFunc(r.asked, func(j *judgedCall) bool { return j.question && judge.Key(j.call) == key })
 	if i < 0 {
 		return nil
 	}

@@ -44,15 +44,16 @@ type Snapshot struct {
 
 // callState is a call under review.
 type callState struct {
-	Call    intercept.Call
-	Verdict policy.Verdict // without limits and the text of a denial
-	Policy  string         // that judged it
-	Ruling  intercept.Ruling
-	Outcome approvals.Outcome
-	Again   bool
-	Asked   bool               // people are asked about it
-	Twin    int                // number of the call, from 1, whose request is for this one too; 0: none
-	Request *approvals.Request // in its final state
+	Call     intercept.Call
+	Verdict  policy.Verdict // without limits and the text of a denial
+	Policy   string         // that judged it
+	Ruling   intercept.Ruling
+	Outcome  approvals.Outcome
+	Again    bool
+	Asked    bool // people are asked about it
+	Question bool
+	Twin     int                // number of the call, from 1, whose request is for this one too; 0: none
+	Request  *approvals.Request // in its final state
 }
 
 // Snapshot returns the state of the turn between two steps. It shares memory with the turn,
@@ -77,7 +78,7 @@ func (t *Turn) Snapshot() (*Snapshot, error) {
 	for _, j := range r.calls {
 		v := j.verdict
 		v.Limits, v.Denial = nil, nil
-		s.Calls = append(s.Calls, callState{j.call, v, j.policy, j.ruling, j.outcome, j.again, slices.Contains(r.asked, j), slices.Index(r.calls, j.twin) + 1, j.request})
+		s.Calls = append(s.Calls, callState{j.call, v, j.policy, j.ruling, j.outcome, j.again, slices.Contains(r.asked, j), j.question, slices.Index(r.calls, j.twin) + 1, j.request})
 	}
 	return s, nil
 }
@@ -171,7 +172,7 @@ func (r *review) restore(s *Snapshot, hold *gate.Hold) {
 	r.requests, r.decided, r.hold = s.Requests, s.Decided, hold
 	rules, from := r.rules(), originOf(r.conversation)
 	for _, saved := range s.Calls {
-		j := &judgedCall{call: saved.Call, verdict: saved.Verdict, policy: saved.Policy, ruling: saved.Ruling, outcome: saved.Outcome, again: saved.Again, request: saved.Request}
+		j := &judgedCall{call: saved.Call, verdict: saved.Verdict, policy: saved.Policy, ruling: saved.Ruling, outcome: saved.Outcome, again: saved.Again, request: saved.Request, question: saved.Question}
 		// The text of a denial is not in the snapshot: rules have it.
 		if v := rules.Verdict(from, j.call); v.Rule == j.verdict.Rule {
 			j.verdict.Denial = v.Denial
