@@ -39,6 +39,7 @@ var floors = [][]string{
 		"internal/testing/fakeslack",
 		"internal/testing/golden",
 		"internal/testing/testdeps",
+		"internal/toolname",
 		"internal/weborigin",
 		"notify/webpush/pushtest",
 		"proxy/agentconn",

@@ -71,6 +71,8 @@ type Request interface {
 	Begins() bool
 	// Tool returns the definition of a tool in the request.
 	Tool(name string) (Tool, bool)
+	// ToolNames are the names of the offered tools whose calls reach the agent.
+	ToolNames() ToolNames
 	// Hosted lists the offered tools that the provider runs itself: their calls cannot be
 	// held, so policy judges the offer.
 	Hosted() []HostedTool

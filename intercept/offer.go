@@ -2,8 +2,11 @@ package intercept
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/heldcall/heldcall/intercept/strictjson"
+	"github.com/heldcall/heldcall/internal/toolname"
 )
 
 // OfferTools returns the body with tools appended to the field tools, and their names. Known
@@ -32,4 +35,56 @@ func (a *ParsedRequest) OfferTools(tools []OfferedTool, known func(name string) 
 		return nil, nil
 	}
 	return body, added
+}
+
+// ToolNames are the names of the tools that a request offers, as [Call.Name] has them.
+type ToolNames struct {
+	All      []string
+	Toolsets []string // toolsets that do not list their tools, whose names are TOOLSET.TOOL
+	// More reports that the model may have tools that the request does not list, as the provider
+	// keeps them: by a prompt, an answer, a conversation or a thread that the request continues, or by
+	// a search.
+	More bool
+}
+
+// Has reports whether a tool of a name is offered for certain.
+func (t *ToolNames) Has(name string) bool {
+	return slices.Contains(t.All, name) ||
+		slices.ContainsFunc(t.Toolsets, func(set string) bool { return len(name) > len(set)+1 && strings.HasPrefix(name, set+".") })
+}
+
+// Offer is what a request offers the model, for judging the names of the calls in its answer.
+type Offer struct {
+	ToolNames
+	tool func(name string) (Tool, bool)
+}
+
+// NewOffer reads the offer of a request.
+func NewOffer(r Request) *Offer { return &Offer{r.ToolNames(), r.Tool} }
+
+// Tool returns the definition of a tool: see [Request].
+func (o *Offer) Tool(name string) (Tool, bool) { return o.tool(name) }
+
+// Unoffered returns in one sentence why a tool of a name is certainly not offered, "" if it is or may be.
+func (o *Offer) Unoffered(name string) string {
+	if o.More || o.Has(name) {
+		return ""
+	}
+	shown := strconv.Quote(cut(name))
+	switch nearest := toolname.Nearest(name, o.All); {
+	case nearest != "":
+		return "The tool " + shown + " is not offered; the nearest offered tool is " + cut(nearest) + "."
+	case len(o.All) == 0 && len(o.Toolsets) == 0:
+		return "The tool " + shown + " is not offered; the request offers no tools."
+	}
+	return "The tool " + shown + " is not offered; no offered tool has a similar name."
+}
+
+// cut bounds the name of a tool in a sentence.
+func cut(name string) string {
+	const most = 80
+	if len(name) <= most {
+		return name
+	}
+	return strings.ToValidUTF8(name[:most], "") + "…"
 }

@@ -183,7 +183,7 @@ func (c canaryJudge) Verdict(judge.Origin, intercept.Call) policy.Verdict {
 	return policy.Verdict{Action: policy.Deny, Reason: "canary"}
 }
 
-func (c canaryJudge) AllowsByName(approvals.Principal, intercept.Call) (policy.Verdict, bool) {
+func (c canaryJudge) AllowsByName(judge.Origin, intercept.Call) (policy.Verdict, bool) {
 	return policy.Verdict{}, false
 }
 

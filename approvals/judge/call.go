@@ -13,6 +13,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
+	"github.com/heldcall/heldcall/internal/toolname"
 )
 
 // Origin has the properties of a call that policy reads beside the call itself.
@@ -25,16 +26,40 @@ type Origin struct {
 	Model     string
 	Dialect   string
 	At        time.Time // when the call is judged; zero: unknown, so that conditions on it fail
+	// Offer is that of the request in whose answer the call is. Nil: the call is judged without one, so that it is
+	// not known which tools are offered.
+	Offer *intercept.Offer
 
 	secrets []string // whose handles the call has
 }
 
 // call returns a call as policy reads it.
 func (o *Origin) call(c intercept.Call) policy.Call {
-	return policy.Call{
+	call := policy.Call{
 		Tool: c.Name, Arguments: c.Arguments, FreeText: c.FreeText, Fixed: c.ReadOnly, Ambiguous: c.Ambiguous, Secrets: o.secrets,
 		Principal: o.Principal, Session: o.Session, Run: o.Run, Tainted: o.Tainted, Turn: o.Turn, Model: o.Model, Dialect: o.Dialect, Now: o.At,
 	}
+	if o.Offer != nil && c.Hosted == "" {
+		if call.Offered = o.Offer.Has(c.Name); !call.Offered {
+			call.Unoffered, call.Near = o.Offer.Unoffered(c.Name), toolname.Near(c.Name, o.Offer.All)
+		}
+	}
+	return call
+}
+
+// within returns the origin of a call that was found in another one: which tools the wrapper knows is not known.
+func (o *Origin) within() *Origin {
+	inner := *o
+	inner.Offer = nil
+	return &inner
+}
+
+// unlisted is the flag of a call of which only the provider knows whether its tool is offered, or "".
+func (o *Origin) unlisted(c intercept.Call) string {
+	if o.Offer == nil || !o.Offer.More || c.Hosted != "" || o.Offer.Has(c.Name) {
+		return ""
+	}
+	return "The provider keeps tools of this conversation, so it is not known whether this one is offered: its name is judged as it is written."
 }
 
 // Key returns an identifier of a call. Calls of one tool with equal arguments have the same

@@ -15,7 +15,7 @@ import (
 func (j *Judge) Edit(r approvals.Request, args json.RawMessage) ([]approvals.Demand, error) {
 	from, edited := requested(&r)
 	from.At, edited.Arguments = j.now(), ArgumentsText(args)
-	if inner, kind := wrapped.Calls(edited); kind == wrapped.Parallel && len(inner) == 0 {
+	if reading := wrapped.Read(edited, nil); reading.Kind == wrapped.Parallel && len(reading.Calls) == 0 {
 		return nil, approvals.Invalid("modified_args", "they wrap other calls in a way that cannot be read with certainty")
 	}
 	all := j.ofRequest(&r)

@@ -9,7 +9,7 @@ import (
 // Explain returns how a policy judges a call without grants, and each call that it wraps.
 func Explain(p *policy.Policy, from Origin, c intercept.Call) policy.Explanation {
 	e := p.Explain(from.call(c))
-	inner, _ := wrapped.Calls(c)
+	inner := wrapped.Read(c, from.Offer).Calls
 	if len(inner) == 0 {
 		return e
 	}

@@ -24,9 +24,8 @@ func (j *Judge) Judging(s *Source, who approvals.Principal) *policy.Policy {
 
 // Parsed returns a recorded call as a policy reads it, and the calls that it wraps.
 func Parsed(p *policy.Policy, from Origin, c intercept.Call) []*policy.Parsed {
-	inner, _ := wrapped.Calls(c)
 	var all []*policy.Parsed
-	for _, one := range append(inner, c) {
+	for _, one := range append(wrapped.Read(c, from.Offer).Calls, c) {
 		all = append(all, p.ParseCall(from.call(one)))
 	}
 	return all

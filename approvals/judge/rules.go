@@ -10,6 +10,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/secrets"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/wrapped"
+	"github.com/heldcall/heldcall/internal/toolname"
 )
 
 // Rules judge the calls of one client by the policy and the grants that were in force when
@@ -26,7 +27,7 @@ type Rules struct {
 type verdicts interface {
 	Judge(policy.Call) policy.Verdict
 	JudgeHosted(approvals.Principal, string) policy.Verdict
-	AllowsByName(approvals.Principal, string) (policy.Verdict, bool)
+	AllowsByName(policy.Call) (policy.Verdict, bool)
 	JudgesResults() bool
 	JudgeResultOnce(policy.ResultKey, func() policy.Result) *policy.ResultVerdict
 	Questions() (offer []string, always bool)
@@ -92,30 +93,58 @@ func (r *Rules) Verdict(from Origin, c intercept.Call) policy.Verdict {
 		from.secrets = r.Secrets(from, c)
 	}
 	c.Ambiguous = append(slices.Clip(c.Ambiguous), r.doubts(from.Principal, c)...)
-	inner, kind := wrapped.Calls(c)
-	if len(inner) > 0 {
-		return r.wrapping(from, c, inner, kind)
+	v := r.read(from, c)
+	if flag := from.unlisted(c); flag != "" && v.Said() == policy.Ask {
+		v.Flags = append(v.Flags, flag)
 	}
-	if kind == wrapped.Parallel {
-		c.Ambiguous = append(c.Ambiguous, "It wraps other calls in a way that cannot be read with certainty.")
+	return v
+}
+
+// read returns the verdict on a call as it is and, if it is not offered, as one of each wrapper for which agents may
+// take it.
+func (r *Rules) read(from Origin, c intercept.Call) policy.Verdict {
+	reading := wrapped.Read(c, from.Offer)
+	c.Ambiguous = append(c.Ambiguous, reading.Doubts...)
+	if len(reading.Calls) > 0 {
+		return r.wrapping(from, c, reading)
 	}
-	return r.policy.Judge(from.call(c))
+	v := r.policy.Judge(from.call(c))
+	if from.Offer == nil || from.Offer.Has(c.Name) || reading.Kind != wrapped.None {
+		return v
+	}
+	for _, name := range toolname.Near(c.Name, from.Offer.All) {
+		other := c
+		other.Name = name
+		if reading := wrapped.Read(other, from.Offer); len(reading.Calls) > 0 {
+			v = policy.Together(v, r.wrapping(from, other, reading))
+		}
+	}
+	return v
 }
 
 // wrapping returns the verdict on a call that wraps others: the strictest of those on them. For a
-// carrier with a rule of its own, that rule counts too; one that allows it leaves only denials.
-func (r *Rules) wrapping(from Origin, c intercept.Call, inner []intercept.Call, kind wrapped.Kind) policy.Verdict {
+// carrier with a rule of its own, that rule counts too; one that allows it leaves only denials. So does a wrapper
+// that is not offered.
+func (r *Rules) wrapping(from Origin, c intercept.Call, reading wrapped.Reading) policy.Verdict {
 	var verdicts []policy.Verdict
 	var shown []string
-	for _, one := range inner {
+	inside := &from
+	if reading.Kind == wrapped.Carrier {
+		inside = from.within()
+	}
+	for _, one := range reading.Calls {
 		one.ReadOnly = true
-		v := r.policy.Judge(from.call(one))
+		v := r.policy.Judge(inside.call(one))
 		verdicts, shown = append(verdicts, v), append(shown, one.Name+" "+v.Preview)
 	}
 	all := policy.Together(verdicts...)
-	if kind == wrapped.Carrier {
-		own := r.policy.Judge(from.call(c))
+	outer := from.call(c)
+	if reading.Kind == wrapped.Carrier || outer.Unoffered != "" {
+		own := r.policy.Judge(outer)
 		switch {
+		case outer.Unoffered != "":
+			all = policy.Together(append(verdicts, own)...)
+			all.Unoffered = outer.Unoffered
 		case own.ByDefault:
 		case own.Said() == policy.Allow && all.Said() != policy.Deny:
 			return own
@@ -124,8 +153,8 @@ func (r *Rules) wrapping(from Origin, c intercept.Call, inner []intercept.Call, 
 		}
 	}
 	flag := "It wraps a call; the rule is the one for that."
-	if len(inner) > 1 {
-		flag = fmt.Sprintf("It wraps %d calls; the rule is the one for the most critical of them.", len(inner))
+	if len(reading.Calls) > 1 {
+		flag = fmt.Sprintf("It wraps %d calls; the rule is the one for the most critical of them.", len(reading.Calls))
 	}
 	all.Flags = append(all.Flags, flag)
 	all.Suggested, all.AllowRemember = nil, false // a grant is compared with the call itself
@@ -145,13 +174,13 @@ func (r *Rules) doubts(who approvals.Principal, c intercept.Call) []string {
 }
 
 // AllowsByName returns the verdict that allows every call of a tool whatever its arguments,
-// if there is one. It is false for a call that wraps others, and for a principal with
+// if there is one. It is false for a call of a tool that is not offered or that wraps others, and for a principal with
 // secrets, whose calls may have handles.
-func (r *Rules) AllowsByName(who approvals.Principal, c intercept.Call) (policy.Verdict, bool) {
-	if _, kind := wrapped.Calls(c); kind != wrapped.None || (r.secrets != nil && r.secrets.Has(who)) {
+func (r *Rules) AllowsByName(from Origin, c intercept.Call) (policy.Verdict, bool) {
+	if wrapped.Wraps(c.Name) || (r.secrets != nil && r.secrets.Has(from.Principal)) {
 		return policy.Verdict{}, false
 	}
-	return r.policy.AllowsByName(who, c.Name)
+	return r.policy.AllowsByName(from.call(c))
 }
 
 // Questions returns the names of the tools by which the model may ask people: see

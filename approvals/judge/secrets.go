@@ -36,7 +36,7 @@ func (r *Rules) PermitsSecret(from Origin, c intercept.Call, name string) bool {
 // handles, by the names that [Rules.Secrets] has returned. Deny rules judge the result. The error, for the model,
 // does not contain a value.
 func (r *Rules) InsertSecrets(from Origin, c intercept.Call, names []string) (string, error) {
-	if inner, kind := wrapped.Calls(c); kind == wrapped.Parallel || len(inner) > 0 {
+	if reading := wrapped.Read(c, from.Offer); reading.Kind == wrapped.Parallel || len(reading.Calls) > 0 {
 		return "", errors.New("the call wraps other calls; make each of them a call of its own")
 	}
 	values := map[string]string{}

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/rule"
 )
@@ -10,22 +9,26 @@ import (
 // that verdict. Such a call streams, so [Policy.Judge] ignores numbers that programs read
 // differently. It is false if a deny, ask or rewrite rule, a grant that denies, or a limited allow
 // rule has a pattern for the tool. A default or risk allows no tool for shell scripts or files by
-// name, as these may access secrets, and no tool that only its built-in profile allows.
-func (p *Policy) AllowsByName(principal approvals.Principal, name string) (Verdict, bool) {
-	tool := p.rules.Known.Tool(name)
-	by, ok := p.byName(principal, name, tool)
+// name, as these may access secrets, and no tool that only its built-in profile allows. Of the call
+// the principal, the tool and its offer count.
+func (p *Policy) AllowsByName(c Call) (Verdict, bool) {
+	tool := p.rules.Known.Tool(c.Tool)
+	by, ok := p.byName(&c, tool)
 	if !ok {
 		return Verdict{}, false
 	}
 	return Verdict{Action: by.Action, Rule: by.Rule, Reason: by.Reason, Risk: tool.RiskOr(by.Risk), Grants: by.Grants}, true
 }
 
-func (p *Policy) byName(principal approvals.Principal, name string, t *resource.Tool) (rule.Basis, bool) {
-	k := resource.Plain
+func (p *Policy) byName(c *Call, t *resource.Tool) (rule.Basis, bool) {
+	principal, name, k := c.Principal, c.Tool, resource.Plain
 	if t != nil {
 		k = t.Kind
 	}
 	r := p.rules
+	if c.Unoffered != "" || p.strictByOtherName(c) {
+		return rule.Basis{}, false
+	}
 	if resource.NameDoubt(name) != "" || r.Compares(name, k) || r.Rewrite.AnyFor(name, k) || r.Limited.Allow.AnyFor(name, k) || p.grants.mayDeny(principal, name, k) {
 		return rule.Basis{}, false
 	}
@@ -45,6 +48,6 @@ func (r parseRules) Compares(tool string, k resource.Kind) bool { return r.p.rul
 
 // PassesByName reports whether every call of the tool is allowed.
 func (r parseRules) PassesByName(c *Call) bool {
-	_, ok := r.p.byName(c.Principal, c.Tool, r.p.rules.Known.Tool(c.Tool))
+	_, ok := r.p.byName(c, r.p.rules.Known.Tool(c.Tool))
 	return ok
 }

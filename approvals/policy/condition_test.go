@@ -31,7 +31,7 @@ func TestConditions(t *testing.T) {
 		if v := p.Judge(conditional()); (v.Action == Allow) != want {
 			t.Errorf("allow when %s: %+v", when, v)
 		}
-		if _, ok := p.AllowsByName(approvals.Principal{}, "bash"); ok {
+		if _, ok := p.AllowsByName(Call{Tool: "bash"}); ok {
 			t.Errorf("allowed by name when %s", when)
 		}
 	}

@@ -154,7 +154,7 @@ rules:
 		f("counted", `{"deep":{"n":[`+number+`]}}`, Ask)
 		f("named", `{"deep":{"n":[`+number+`]}}`, Allow) // it streams: see AllowsByName
 	}
-	if _, ok := p.AllowsByName(approvals.Principal{}, "named"); !ok {
+	if _, ok := p.AllowsByName(Call{Tool: "named"}); !ok {
 		t.Error("the tool that is allowed by name is not")
 	}
 	if len(match.CheckArguments(`{"n":9e-99}`)) != 1 {

@@ -68,9 +68,9 @@ func (e *evaluation) findAsks(x *rule.Index) []*rule.Pattern {
 }
 
 // findAllow finds the allow rules and grants that cover every resource of a call, and every command
-// of scripts. No rule covers a call in doubt.
+// of scripts. No rule covers a call in doubt, or of a tool that is not offered.
 func (e *evaluation) findAllow(lists ...*rule.Index) (rule.Basis, bool) {
-	if len(e.c.Doubts) > 0 {
+	if len(e.c.Doubts) > 0 || e.c.Call.Unoffered != "" {
 		return rule.Basis{}, false
 	}
 	if p := e.first(lists, nil, func(p *rule.Pattern) bool { return p.Any && e.allows(p) }); p != nil {

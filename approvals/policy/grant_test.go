@@ -158,7 +158,7 @@ func TestAllowsByNameWithGrants(t *testing.T) {
 	rules := mustParse(t, "default: ask\nrules:\n  - allow: [read_file, clock]\n")
 	f := func(c *CompiledGrant, p approvals.Principal, tool string, want bool) {
 		t.Helper()
-		if _, ok := rules.With(NewGrants(c)).AllowsByName(p, tool); ok != want {
+		if _, ok := rules.With(NewGrants(c)).AllowsByName(Call{Principal: p, Tool: tool}); ok != want {
 			t.Errorf("%v: %s by name of %v: %t", c.grant.Patterns, tool, p, ok)
 		}
 	}

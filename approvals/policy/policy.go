@@ -111,9 +111,7 @@ func (Shadow) Questions() (offer []string, always bool) { return nil, false }
 func (Shadow) AsksPeople(string) bool { return false }
 
 // AllowsByName is [Policy.AllowsByName].
-func (s Shadow) AllowsByName(principal approvals.Principal, name string) (Verdict, bool) {
-	return s.Policy.AllowsByName(principal, name)
-}
+func (s Shadow) AllowsByName(c Call) (Verdict, bool) { return s.Policy.AllowsByName(c) }
 
 // JudgesResults is [Policy.JudgesResults].
 func (s Shadow) JudgesResults() bool { return s.Policy.JudgesResults() }

@@ -161,7 +161,7 @@ func TestAllowsByName(t *testing.T) {
 	f := func(src, tool string, want bool) {
 		t.Helper()
 		p := mustParse(t, src)
-		v, got := p.AllowsByName(approvals.Principal{}, tool)
+		v, got := p.AllowsByName(Call{Tool: tool})
 		if got != want {
 			t.Errorf("%s: %v, want %v\n%s", tool, got, want, src)
 		}

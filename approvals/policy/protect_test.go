@@ -67,7 +67,7 @@ rules:
 		}
 	}
 	for tool, streams := range map[string]bool{"note": true, "bash": false, "Write": false} {
-		if _, by := p.AllowsByName(approvals.Principal{}, tool); by != streams {
+		if _, by := p.AllowsByName(Call{Tool: tool}); by != streams {
 			t.Errorf("%s streams unbuffered: %t", tool, by)
 		}
 	}

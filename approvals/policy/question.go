@@ -26,8 +26,10 @@ func (q *question) judge() Verdict {
 	if q.denied.match == match.Yes {
 		return q.deny(q.denied.pattern)
 	}
-	if len(q.c.Doubts) > 0 && rules.Ambiguous.Action == Deny {
-		return q.verdict(rules.Ambiguous)
+	if inDoubt := len(q.c.Doubts) > 0 || q.c.Call.Unoffered != ""; inDoubt && rules.Ambiguous.Action == Deny {
+		by := rules.Ambiguous
+		by.Reason = cmp.Or(q.c.Call.Unoffered, by.Reason)
+		return q.verdict(by)
 	}
 	if asks := q.e.findAsks(rules.Ask); len(asks) > 0 {
 		if by, ok := q.e.findGrants(asks); ok && q.whyNotAllow(by, true) == "" {
@@ -61,7 +63,7 @@ func (q *question) judgeUnasked(by rule.Basis, byRule bool) Verdict {
 }
 
 func (q *question) verdict(by rule.Basis) Verdict {
-	return Verdict{
+	v := Verdict{
 		Action:   by.Action,
 		Rule:     by.Rule,
 		Reason:   by.Reason,
@@ -71,6 +73,10 @@ func (q *question) verdict(by rule.Basis) Verdict {
 		Grants:   by.Grants,
 		Flags:    slices.Concat(q.c.Doubts, q.e.notes),
 	}
+	if q.c.Call.Unoffered != "" {
+		v.Flags = append(v.Flags, q.c.Call.Unoffered)
+	}
+	return v
 }
 
 func (q *question) deny(p *rule.Pattern) Verdict {
@@ -88,9 +94,11 @@ func (q *question) ask(by rule.Basis) Verdict {
 	v.Timeout = rule.DefaultTimeout
 	v.OnTimeout = approvals.OnTimeoutDeny
 	v.RequiredApprovals = 1
-	v.AllowRemember = len(q.c.Doubts) == 0
+	v.AllowRemember = len(q.c.Doubts) == 0 && q.c.Call.Unoffered == ""
 	v.Window = q.e.policy.Workspace() != nil
-	v.Suggested = suggestedPatterns(q.c, q.suggestFolders)
+	if q.c.Call.Unoffered == "" {
+		v.Suggested = suggestedPatterns(q.c, q.suggestFolders)
+	}
 	v.Commands = firstOf(q.c.ShownCommands())
 	if q.c.Ambiguity != "" && len(q.c.Doubts) == 0 {
 		v.Flags = append(v.Flags, q.c.Ambiguity)
@@ -113,6 +121,8 @@ func (q *question) ask(by rule.Basis) Verdict {
 // whyNotAllow returns why a call needs approval that a rule or default allows, or "".
 func (q *question) whyNotAllow(by rule.Basis, byRule bool) string {
 	switch {
+	case q.c.Call.Unoffered != "":
+		return q.c.Call.Unoffered
 	case len(q.c.Doubts) > 0:
 		return "The call can be read in more than one way, so it needs approval."
 	case q.denied.match == match.Maybe && !by.SpelledOut:
@@ -130,6 +140,8 @@ func (q *question) whyNotAllow(by rule.Basis, byRule bool) string {
 // whyNoRule returns why no rule with an argument covers a call, or "".
 func (q *question) whyNoRule() string {
 	switch {
+	case q.c.Call.Unoffered != "":
+		return q.c.Call.Unoffered
 	case len(q.c.Doubts) == 0 && q.c.Secret() != "":
 		return q.c.SecretReason()
 	case !q.e.policy.rules.Allow.AnyFor(q.c.Call.Tool, q.c.Kind):

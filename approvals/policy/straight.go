@@ -9,9 +9,16 @@ import (
 
 // judged returns the verdict on a call, and the evaluation from which it follows.
 func (p *Policy) judged(c Call) (Verdict, *evaluation) {
+	v, e := p.judgedByName(c)
+	return e.underOtherNames(v), e
+}
+
+// judgedByName is judged by the name of the tool as it is written.
+func (p *Policy) judgedByName(c Call) (Verdict, *evaluation) {
 	q := newQuestion(p.evaluate(c))
 	v := q.rewritten(q.askAboutSecrets(q.judge()))
 	v.Limits = q.e.limits(&v)
+	v.Unoffered = c.Unoffered
 	if straight := q.straightLine(&v); straight != nil {
 		then := newQuestion(straight)
 		if by := then.rewritten(then.judge()); by.Action == Allow && !by.ByDefault && by.Arguments == "" && len(straight.limits(&by)) == 0 {

@@ -59,6 +59,9 @@ type Verdict struct {
 	// Limits are those of the rules that allow or ask: see [Counter.Take].
 	Limits []Limit
 
+	// Unoffered is why the tool is certainly not offered, or "": see [Call].
+	Unoffered string
+
 	// Listed reports whether hosted_tools lists a hosted tool.
 	Listed bool
 

@@ -18,7 +18,7 @@ func (q *question) throughWindow(v Verdict) Verdict {
 	w := q.e.window()
 	switch {
 	case w == nil, v.Risk == approvals.RiskCritical, !contained(v.Effects), !q.c.Places.Within():
-	case c.Tainted, c.Fixed, len(c.Secrets) > 0: // of others, elsewhere, or with the value of a secret
+	case c.Unoffered != "", c.Tainted, c.Fixed, len(c.Secrets) > 0: // unknown, of others, elsewhere, or with the value of a secret
 	case q.denied.match != match.No, q.c.Tool != nil && q.c.Tool.Fallback == Ask:
 	case q.e.policy.rules.Rewrite.AnyFor(c.Tool, q.c.Kind): // what would run is another call
 	default:

@@ -93,7 +93,7 @@ func TestTrustWindow(t *testing.T) {
 	f("tainted", Call{Tool: "Write", Arguments: write("/app/a").Arguments, Tainted: true}, Ask)
 	f("run by the provider", Call{Tool: "Write", Arguments: write("/app/a").Arguments, Fixed: true}, Ask)
 	f("with a secret's value", Call{Tool: "Write", Arguments: `{"file_path":"/app/a","content":"secret://T"}`, Secrets: []string{"T"}}, Ask)
-	if v, ok := p.AllowsByName(who, "Write"); ok {
+	if v, ok := p.AllowsByName(Call{Principal: who, Tool: "Write"}); ok {
 		t.Errorf("a window allows a tool by name: %+v", v)
 	}
 }

@@ -38,6 +38,21 @@ func newTool(def gjson.Result, free bool) intercept.Tool {
 	return tool
 }
 
+// ToolNames implements [intercept.Request].
+func (r *request) ToolNames() (names intercept.ToolNames) {
+	for t := range r.items("tools") {
+		for _, name := range []string{t.Get("function.name").Str, t.Get("custom.name").Str, hostedName(t)} {
+			if name != "" {
+				names.All = append(names.All, strings.Clone(name))
+			}
+		}
+	}
+	for def := range r.items("functions") {
+		names.All = append(names.All, strings.Clone(def.Get("name").Str))
+	}
+	return names
+}
+
 // Offer implements [intercept.Request]. Requests with functions in the old form get none.
 func (r *request) Offer(tools []intercept.OfferedTool, always bool) []string {
 	if gjson.GetBytes(r.Field("functions"), "0").Exists() || (!always && !gjson.GetBytes(r.Field("tools"), "0").Exists()) {

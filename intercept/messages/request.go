@@ -18,7 +18,7 @@ type request struct {
 
 var requestSchema = intercept.RequestSchema{
 	API: "Messages", Array: "messages",
-	Fields: []string{"messages", "model", "stream", "tools", "tool_choice", "metadata", "mcp_servers", "container"},
+	Fields: []string{"messages", "model", "stream", "tools", "tool_choice", "metadata", "mcp_servers", "container", "thread"},
 	Marks:  []string{toolAddition},
 
 	History: "messages",

@@ -55,6 +55,22 @@ func (r *request) Tool(name string) (tool intercept.Tool, found bool) {
 	return tool, false
 }
 
+// ToolNames implements [intercept.Request]. A thread that the provider keeps may have tools of its own.
+func (r *request) ToolNames() (names intercept.ToolNames) {
+	for _, t := range r.offered() {
+		kind := t.Get("type")
+		toolset, _, isToolset := strings.Cut(kind.Str, "_toolset_")
+		switch name := strings.Clone(t.Get("name").Str); {
+		case isToolset:
+			names.Toolsets = append(names.Toolsets, strings.Clone(toolset))
+		case runsAtAgent(kind) && name != "":
+			names.All = append(names.All, name)
+		}
+	}
+	names.More = r.Value("thread").Get("type").Str == "continue"
+	return names
+}
+
 // runsAtAgent reports whether the agent runs the tools of a type: its own, and
 // those that the provider only describes, whose types end in a date.
 func runsAtAgent(kind gjson.Result) bool {
@@ -65,7 +81,7 @@ func runsAtAgent(kind gjson.Result) bool {
 	if cut < 0 || strings.Trim(kind.Str[cut+1:], "0123456789") != "" {
 		return false
 	}
-	return slices.Contains([]string{"bash", "text_editor", "computer", "computer_toolset", "memory"}, kind.Str[:cut])
+	return slices.Contains([]string{"bash", "text_editor", "computer", "computer_toolset", "browser_toolset", "memory"}, kind.Str[:cut])
 }
 
 // Hosted implements [intercept.Request].

@@ -97,6 +97,30 @@ func (r *request) Tool(name string) (tool intercept.Tool, found bool) {
 	return tool, true
 }
 
+// ToolNames implements [intercept.Request]. The provider keeps tools of a prompt, and of the answer or the
+// conversation that the request is about.
+func (r *request) ToolNames() (names intercept.ToolNames) {
+	names.More = r.operation != opCreate || r.previous() != "" || r.conversation() != "" || r.Value("prompt").Type != gjson.Null
+	for _, o := range r.offered() {
+		name, typ := o.Get("name").Str, o.Get("type").Str
+		switch {
+		case o.unread, o.isType("tool_search"):
+			names.More = true
+		case !o.isOwn(name):
+		case o.namespace != "":
+			names.All = append(names.All, o.namespace+"."+name)
+		default:
+			names.All = append(names.All, strings.Clone(name))
+		}
+		for _, f := range callForms { // tools that have no name but their type's
+			if f.tool != "" && strings.HasPrefix(typ, f.tool) {
+				names.All = append(names.All, f.tool)
+			}
+		}
+	}
+	return names
+}
+
 // called returns the offer of the tool that policy knows by a name, nil for none.
 func (list offers) called(name string) *offer {
 	if o := list.find("", name); o != nil || name == "" {

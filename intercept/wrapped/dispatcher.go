@@ -84,7 +84,25 @@ func (d *dispatcher) call(one gjson.Result) (c intercept.Call, ok bool) {
 		return c, false
 	}
 	c.Name = "mcp__" + servers[0] + "__" + c.Name
+	if strings.Contains(servers[0], "__") || strings.HasPrefix(servers[0], "_") || strings.HasSuffix(servers[0], "_") {
+		c.Ambiguous = []string{"The name of its MCP server looks like that of another server and a tool of it."}
+	}
 	return c, true
+}
+
+// describedBy reports whether a definition is that of the dispatcher: its parameters are the fields that are read.
+func (d *dispatcher) describedBy(tool intercept.Tool) bool {
+	fields := gjson.ParseBytes(tool.Parameters).Get("properties")
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return fields.Get(name).IsObject() })
+	}
+	switch {
+	case tool.FreeText:
+		return false
+	case d.list != "":
+		return has(d.list)
+	}
+	return has(d.name...) && has(d.arguments...) && (d.server == "" || has(d.server))
 }
 
 // objectText returns the JSON of an object, which may be in a string, or "".

@@ -31,7 +31,7 @@ func FuzzScript(f *testing.F) {
 			}
 		}
 		for _, more := range []string{"\n;evil()", "\n;x = tools", "\n;await evil({})", "\n;tools.ping()", "\n;`${evil()}`", "\n;for(;;);"} {
-			if again, _ := Calls(intercept.Call{Name: codeTool, Arguments: src + more, FreeText: true}); again != nil {
+			if again := Read(intercept.Call{Name: codeTool, Arguments: src + more, FreeText: true}, nil).Calls; again != nil {
 				t.Errorf("%q is read, also with %q after it", src, more)
 			}
 		}

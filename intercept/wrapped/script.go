@@ -17,6 +17,11 @@ const codeTool = "exec"
 // characters, so a name of an MCP server may stand for several.
 var codeTools = strings.Fields("exec_command write_stdin apply_patch update_plan view_image list_dir read_file grep_files request_user_input shell shell_command spawn_agent send_input wait_agent close_agent tool_search")
 
+// runsScripts reports whether a definition is that of the tool of Codex.
+func runsScripts(tool intercept.Tool) bool {
+	return tool.FreeText && strings.Contains(tool.Description, "JavaScript")
+}
+
 // scriptCalls returns the calls of tools in a script: a list of awaited calls with literal arguments,
 // the results of which are only shown. A script that does anything else is not read.
 func scriptCalls(src string) ([]intercept.Call, bool) {

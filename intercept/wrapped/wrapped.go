@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/internal/toolname"
 )
 
 // Kind is how a call wraps others.
@@ -20,31 +21,72 @@ const (
 	Carrier       // a tool of its own, which a policy may know; calls that are unknown are its matter
 )
 
-// Calls returns the calls in a call. There are none if they are not certain.
-func Calls(c intercept.Call) ([]intercept.Call, Kind) {
-	if calls, ok := parallelCalls(c); ok {
-		return calls, Parallel
-	}
-	var calls []intercept.Call
-	var ok bool
-	switch {
-	case c.Name == codeTool && (c.FreeText || c.Arguments == ""):
-		calls, ok = scriptCalls(c.Arguments)
-	case dispatchers[c.Name] != nil:
-		calls, ok = dispatchers[c.Name].calls(c.Arguments)
-	default:
-		return nil, None
-	}
-	if !ok || slices.ContainsFunc(calls, wraps) {
-		return nil, Carrier
-	}
-	for i := range calls {
-		calls[i].Ambiguous, calls[i].Flags = c.Ambiguous, c.Flags
-	}
-	return calls, Carrier
+// Reading is what is known of the calls in a call.
+type Reading struct {
+	Kind  Kind
+	Calls []intercept.Call // none if they are not certain
+	// Doubts are reasons, a sentence each, why agents may read the call in another way.
+	Doubts []string
 }
 
-// wraps reports whether a call is one of a wrapper itself.
-func wraps(c intercept.Call) bool {
-	return wrapperName(c.Name) || c.Name == codeTool || dispatchers[c.Name] != nil
+// Read reads the calls in a call. A carrier is read only if the offer has the tool in the form that its reader is for;
+// nil is an unknown offer, with which every form counts.
+func Read(c intercept.Call, offer *intercept.Offer) Reading {
+	if calls, ok := parallelCalls(c); ok {
+		r := Reading{Kind: Parallel, Calls: calls}
+		if len(calls) == 0 {
+			r.Doubts = []string{"It wraps other calls in a way that cannot be read with certainty."}
+		}
+		return r
+	}
+	var calls []intercept.Call
+	var ok, inForm bool
+	switch d := dispatchers[c.Name]; {
+	case c.Name == codeTool && (c.FreeText || c.Arguments == ""):
+		calls, ok = scriptCalls(c.Arguments)
+		inForm = inOffer(offer, codeTool, runsScripts)
+	case d != nil:
+		calls, ok = d.calls(c.Arguments)
+		inForm = inOffer(offer, c.Name, d.describedBy)
+	default:
+		return Reading{}
+	}
+	if ok && slices.ContainsFunc(calls, func(c intercept.Call) bool { return Wraps(c.Name) }) {
+		return Reading{Kind: Carrier}
+	}
+	switch {
+	case ok && !inForm:
+		return Reading{Doubts: []string{"It looks like a call that carries others, but the request does not offer " + c.Name + " in the form that heldcall can read."}}
+	case !inForm:
+		return Reading{}
+	case !ok:
+		return Reading{Kind: Carrier}
+	}
+	for i := range calls {
+		calls[i].Ambiguous, calls[i].Flags = slices.Concat(calls[i].Ambiguous, c.Ambiguous), c.Flags
+	}
+	return Reading{Kind: Carrier, Calls: calls}
 }
+
+// inOffer reports whether an offer has a tool in a form.
+func inOffer(offer *intercept.Offer, name string, form func(intercept.Tool) bool) bool {
+	if offer == nil {
+		return true
+	}
+	tool, offered := offer.Tool(name)
+	return offered && form(tool)
+}
+
+// Wraps reports whether a name, as agents mend it, is that of a tool whose calls may carry others.
+func Wraps(name string) bool {
+	return wrapperName(name) || slices.ContainsFunc(toolname.Keys(name), func(key string) bool { return carriers[key] })
+}
+
+// carriers are the keys of the names of carriers.
+var carriers = func() map[string]bool {
+	keys := map[string]bool{toolname.Key(codeTool): true}
+	for name := range dispatchers {
+		keys[toolname.Key(name)] = true
+	}
+	return keys
+}()

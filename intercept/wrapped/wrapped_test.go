@@ -49,7 +49,8 @@ func TestDispatchers(t *testing.T) {
 		{"a field beside the list", "batch", `{"tool_calls":[{"tool":"read","parameters":{}}],"then":"rm"}`, nil, Carrier},
 		{"while it streams", "batch", ``, nil, Carrier},
 	} {
-		calls, kind := Calls(intercept.Call{Name: tt.tool, Arguments: tt.args})
+		reading := Read(intercept.Call{Name: tt.tool, Arguments: tt.args}, nil)
+		calls, kind := reading.Calls, reading.Kind
 		if d := cmp.Diff(tt.want, shown(calls)); d != "" || kind != tt.kind {
 			t.Errorf("%s: kind %d, calls (-want +got):\n%s", tt.name, kind, d)
 		}
@@ -114,12 +115,13 @@ b"})`, []string{`exec_command {"cmd":"aAB\"'d\tb"}`}},
 		{"a wrapper", `await tools.exec({code: "x"})`, nil},
 		{"not UTF-8", "await tools.exec_command({cmd: '\xff'})", nil},
 	} {
-		calls, kind := Calls(intercept.Call{Name: "exec", Arguments: tt.script, FreeText: true})
+		reading := Read(intercept.Call{Name: "exec", Arguments: tt.script, FreeText: true}, nil)
+		calls, kind := reading.Calls, reading.Kind
 		if d := cmp.Diff(tt.want, shown(calls)); d != "" || kind != Carrier {
 			t.Errorf("%s: kind %d, calls (-want +got):\n%s", tt.name, kind, d)
 		}
 	}
-	if _, kind := Calls(intercept.Call{Name: "exec", Arguments: `{"command":"ls"}`}); kind != None {
+	if reading := Read(intercept.Call{Name: "exec", Arguments: `{"command":"ls"}`}, nil); reading.Kind != None {
 		t.Error("a tool exec with arguments in JSON is taken for one of scripts")
 	}
 }

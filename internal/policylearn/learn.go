@@ -139,8 +139,8 @@ func (l *Learner) policyOf(who approvals.Principal) *policy.Policy {
 
 // wraps reports whether the call carries others: no rule is proposed for it.
 func (a *asked) wraps() bool {
-	inner, kind := wrapped.Calls(a.call)
-	return kind == wrapped.Parallel || len(inner) > 0
+	reading := wrapped.Read(a.call, nil)
+	return reading.Kind == wrapped.Parallel || len(reading.Calls) > 0
 }
 
 // open reports whether the policy of today still asks about the call.

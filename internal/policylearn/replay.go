@@ -56,8 +56,8 @@ func (r *Replay) takeBy(e *approvals.Event, verdict func(judge.Origin, intercept
 	if !ok {
 		return
 	}
-	inner, kind := wrapped.Calls(call)
-	wraps := kind == wrapped.Parallel || len(inner) > 0
+	reading := wrapped.Read(call, nil)
+	wraps := reading.Kind == wrapped.Parallel || len(reading.Calls) > 0
 	if byGrant := strings.HasPrefix(e.Rule, "grant ") || strings.Contains(e.Rule, ", grant "); wraps || byGrant {
 		r.Skipped++
 		return

@@ -28,7 +28,7 @@ func (c *Conversation) Read(ctx context.Context) *intercept.Error {
 		return nil
 	}
 	if refusal := c.read(); refusal != nil {
-		c.Parsed = nil
+		c.Parsed, c.offer = nil, nil
 		return refusal
 	}
 	if !c.Parsed.Begins() { // another replica may just have answered

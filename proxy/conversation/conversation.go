@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept"
@@ -23,8 +24,9 @@ type Conversation struct {
 	shared   *Shared
 	recorded recorded
 
-	id       Identity       // once it was needed: see Identity
-	info     intercept.Info // once it was needed: see Info
+	offer    *intercept.Offer // once it was needed: see Offer
+	id       Identity         // once it was needed: see Identity
+	info     intercept.Info   // once it was needed: see Info
 	informed bool
 	task     string    // once it was needed: see TaskDigest
 	like     *Likeness // once it was needed
@@ -64,6 +66,7 @@ func (c *Conversation) Init(shared *Shared, r *Request) {
 // read reads the request.
 func (c *Conversation) read() (refusal *intercept.Error) {
 	c.Parsed, refusal = c.parse()
+	c.offer = nil
 	return refusal
 }
 
@@ -106,6 +109,15 @@ func (c *Conversation) Info() *intercept.Info {
 		c.info, c.informed = c.Parsed.Info(), true
 	}
 	return &c.info
+}
+
+// Offer returns what the request offers the model, without the tools of heldcall.
+func (c *Conversation) Offer() *intercept.Offer {
+	if c.offer == nil {
+		c.offer = intercept.NewOffer(c.Parsed)
+		c.offer.All = slices.DeleteFunc(c.offer.All, func(name string) bool { return slices.Contains(c.Offered.names, name) })
+	}
+	return c.offer
 }
 
 // Identity returns the whole identity. It is computed when it is first needed: most

@@ -43,7 +43,7 @@ func (h *HiddenTurns) Consume(ctx context.Context) (remade bool, refusal *interc
 		return false, refusal
 	}
 	again.Splice(records)
-	c.Parsed, h.records = again, records
+	c.Parsed, c.offer, h.records = again, nil, records
 	return true, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/judge"
@@ -77,6 +78,15 @@ func (j *judgedCall) shown() intercept.Call {
 func (j *judgedCall) rule(action intercept.Action, outcome approvals.Outcome, message string) {
 	j.ruling = intercept.Ruling{Action: action, ModelMessage: message}
 	j.outcome = outcome
+}
+
+// doubts are the reasons why the call is never allowed without asking: those of the wire, and that its tool is not
+// offered.
+func (j *judgedCall) doubts() []string {
+	if j.verdict.Unoffered == "" {
+		return j.call.Ambiguous
+	}
+	return append(slices.Clip(j.call.Ambiguous), j.verdict.Unoffered)
 }
 
 // edited is the value of the arguments that the call is released with.

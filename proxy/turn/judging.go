@@ -21,7 +21,7 @@ type Judge interface {
 	// Verdict judges a call and counts it for no limit.
 	Verdict(from judge.Origin, c intercept.Call) policy.Verdict
 	// AllowsByName returns the verdict on all calls of a tool, if it allows them.
-	AllowsByName(who approvals.Principal, c intercept.Call) (policy.Verdict, bool)
+	AllowsByName(from judge.Origin, c intercept.Call) (policy.Verdict, bool)
 	// AsksPeople reports whether the calls of an agent's own tool are questions to people.
 	AsksPeople(tool string) bool
 	conversation.Questions
@@ -46,6 +46,6 @@ func originOf(c *conversation.Conversation) judge.Origin {
 	who := c.Identity()
 	return judge.Origin{
 		Principal: who.Principal, Session: who.Session, Run: who.Run, Turn: c.Request.Turn, Model: who.Model, Dialect: c.Request.Dialect.Name(),
-		Tainted: c.Judged.Taint() != "", At: time.Now(),
+		Tainted: c.Judged.Taint() != "", At: time.Now(), Offer: c.Offer(),
 	}
 }

@@ -27,7 +27,7 @@ func (r *review) newRequest(j *judgedCall, answer *intercept.Answer) approvals.R
 	q.Context.AssistantText = results.Excerpt(c.Redact(answer.Text()))
 	q.Details.Flags = slices.Concat(j.call.Flags, q.Details.Flags)
 	q.Details.Commands, q.Details.Policy = j.verdict.Commands, j.policy
-	q.Details.FreeText, q.Details.Fixed, q.Details.Doubts = j.call.FreeText, j.call.ReadOnly, j.call.Ambiguous
+	q.Details.FreeText, q.Details.Fixed, q.Details.Doubts = j.call.FreeText, j.call.ReadOnly, j.doubts()
 	if tool, ok := c.Parsed.Tool(j.call.Name); ok {
 		q.Description = strings.Clone(tool.Description) // pins no list of tools
 		q.Tool = approvals.Tool{Description: q.Description, Parameters: tool.Parameters}

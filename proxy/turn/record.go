@@ -100,7 +100,7 @@ func (j *judgedCall) appendEvents(events []approvals.Event, c *conversation.Conv
 func (j *judgedCall) event(c *conversation.Conversation, t approvals.EventType) approvals.Event {
 	e := c.NewEvent(t)
 	e.ToolCallID, e.ToolName, e.Rule, e.Outcome = j.call.ID, j.call.Name, j.verdict.Rule, string(j.outcome)
-	e.FreeText, e.Doubts = j.call.FreeText, j.call.Ambiguous
+	e.FreeText, e.Doubts = j.call.FreeText, j.doubts()
 	if j.request != nil {
 		e.RequestID = j.request.ID
 	}

@@ -38,8 +38,7 @@ func (r *review) rules() Judge { return r.engine.Judge(r.conversation.Request.Cl
 // passByName decides whether the fragments of a call may pass unbuffered: its tool is
 // allowed by name, the run is not paused, and the release is in the audit log.
 func (r *review) passByName(ctx context.Context, c intercept.Call) bool {
-	who := r.conversation.Identity()
-	verdict, ok := r.rules().AllowsByName(who.Principal, c)
+	verdict, ok := r.rules().AllowsByName(originOf(r.conversation), c)
 	if !ok || r.asks(c) || r.conversation.RunState() != approvals.RunRunning {
 		return false
 	}

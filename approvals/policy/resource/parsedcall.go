@@ -68,6 +68,13 @@ type argumentTexts struct {
 	complete  bool // strings are all
 }
 
+// As returns the call, read as it is, of a tool with another name.
+func (c *ParsedCall) As(tool string) *ParsedCall {
+	other := *c
+	other.Call.Tool, other.Places.call = tool, &other
+	return &other
+}
+
 // Resources returns the texts that the call is about.
 func (c *ParsedCall) Resources() []Candidate { return c.Candidates[:c.certain] }
 
@@ -195,6 +202,14 @@ type Call struct {
 	Arguments string // exact text the model wrote; blank counts as {}
 	FreeText  bool   // the tool's input is free text by contract: the text is the resource
 	Fixed     bool   // its arguments cannot be changed
+
+	// Offered reports that the agent's request offers the tool by this very name. Otherwise deny and ask
+	// rules also hold under the names for which agents may take it: see package toolname.
+	Offered bool
+	// Unoffered is why the tool is certainly not offered, in one sentence, or "". Such a call is never
+	// allowed. Near are the offered tools that agents may run in its place.
+	Unoffered string
+	Near      []string
 
 	// Ambiguous are the reasons, one sentence each, why the wire format has several readings.
 	Ambiguous []string

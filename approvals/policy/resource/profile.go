@@ -10,12 +10,14 @@ import (
 
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/internal/strictyaml"
+	"github.com/heldcall/heldcall/internal/toolname"
 )
 
 // Profiles are the built-in tools: see profiles.yaml.
 type Profiles struct {
 	named     map[string]*Tool
-	globs     []*Tool // by falling specificity
+	keyed     map[string][]string // names by their [toolname.Key]
+	globs     []*Tool             // by falling specificity
 	agents    map[string]string
 	sensitive []*match.PathGlob // paths that may hold secrets
 	harmless  []*match.PathGlob // names among them that do not
@@ -27,7 +29,7 @@ var profilesFile []byte
 
 // KnownProfiles are the profiles of all agents. They never change.
 var KnownProfiles = sync.OnceValue(func() *Profiles {
-	known := &Profiles{named: map[string]*Tool{}, agents: map[string]string{}, Risks: true}
+	known := &Profiles{named: map[string]*Tool{}, keyed: map[string][]string{}, agents: map[string]string{}, Risks: true}
 	r := &strictyaml.Reader{File: "profiles.yaml"}
 	r.Mapping(r.Root(profilesFile), "", []strictyaml.Key{
 		{Name: "tools", Read: func(n *yaml.Node, path string) {
@@ -45,7 +47,8 @@ var KnownProfiles = sync.OnceValue(func() *Profiles {
 func (p *Profiles) add(t *Tool, agents string) {
 	p.agents[t.Name] = agents
 	if t.Names.Literal() {
-		p.named[t.Name] = t
+		key := toolname.Key(t.Name)
+		p.named[t.Name], p.keyed[key] = t, append(p.keyed[key], t.Name)
 		return
 	}
 	p.globs = append(p.globs, t)
@@ -62,7 +65,7 @@ func (p *Profiles) Find(name string) *Tool {
 
 // Of are the profiles of some agents.
 func (p *Profiles) Of(agents []string) *Profiles {
-	some := &Profiles{named: map[string]*Tool{}, agents: map[string]string{}, sensitive: p.sensitive, harmless: p.harmless, Risks: p.Risks}
+	some := &Profiles{named: map[string]*Tool{}, keyed: map[string][]string{}, agents: map[string]string{}, sensitive: p.sensitive, harmless: p.harmless, Risks: p.Risks}
 	for _, t := range p.All() {
 		for _, agent := range strings.Fields(p.agents[t.Name]) {
 			if slices.Contains(agents, agent) {

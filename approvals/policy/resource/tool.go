@@ -14,6 +14,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/shell"
 	"github.com/heldcall/heldcall/approvals/policy/workspace"
 	"github.com/heldcall/heldcall/internal/strictyaml"
+	"github.com/heldcall/heldcall/internal/toolname"
 )
 
 // Kind is the kind of a resource.
@@ -250,6 +251,20 @@ func (k *Known) Tool(name string) *Tool {
 		return given
 	}
 	return given.over(known)
+}
+
+// Meant returns the names of known tools for which agents may take a wrong name with some
+// [toolname.Keys].
+func (k *Known) Meant(keys []string) (names []string) {
+	for _, t := range k.Tools {
+		if t.Names.Literal() && slices.Contains(keys, toolname.Key(t.Name)) {
+			names = append(names, t.Name)
+		}
+	}
+	for _, key := range keys {
+		names = append(names, k.Profiles.keyed[key]...)
+	}
+	return names
 }
 
 func find(tools []*Tool, name string) *Tool {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/heldcall/heldcall/approvals/policy/resource"
+	"github.com/heldcall/heldcall/internal/toolname"
 )
 
 // Index finds the patterns of one list that may match a call. It is immutable.
@@ -13,6 +14,7 @@ type Index struct {
 	All   []*Pattern
 	named map[string]*toolPatterns // by tool
 	globs *toolPatterns            // those whose tool is a glob or a class
+	keyed map[string][]string      // the names of tools by their [toolname.Key]
 }
 
 // toolPatterns are patterns for the same tools, by key.
@@ -33,7 +35,7 @@ func NewIndex(patterns []*Pattern) *Index { return newIndexBy((*Pattern).keys, p
 func NewAllowIndex(patterns []*Pattern) *Index { return newIndexBy((*Pattern).allowKeys, patterns) }
 
 func newIndexBy(keysOf func(*Pattern, resource.Kind) []string, patterns []*Pattern) *Index {
-	x := &Index{All: patterns, named: map[string]*toolPatterns{}, globs: &toolPatterns{keysOf: keysOf}}
+	x := &Index{All: patterns, named: map[string]*toolPatterns{}, globs: &toolPatterns{keysOf: keysOf}, keyed: map[string][]string{}}
 	for i, p := range patterns {
 		p.Rank = i
 		on := x.globs
@@ -41,6 +43,8 @@ func newIndexBy(keysOf func(*Pattern, resource.Kind) []string, patterns []*Patte
 			if on = x.named[p.Tool.Prefix()]; on == nil {
 				on = &toolPatterns{keysOf: keysOf}
 				x.named[p.Tool.Prefix()] = on
+				key := toolname.Key(p.Tool.Prefix())
+				x.keyed[key] = append(x.keyed[key], p.Tool.Prefix())
 			}
 		}
 		on.all = append(on.all, p)
@@ -72,6 +76,45 @@ func (x *Index) Candidates(tool string, k resource.Kind, keys []string, every bo
 		x.globs.visit(k, keys, every, func(p *Pattern) bool { return !p.IsFor(tool, k) || yield(p) })
 	}
 }
+
+// Meant returns the names of tools of patterns, for which agents may take a wrong name. Of a pattern with
+// stars that is a name that it matches.
+func (x *Index) Meant(name *MeantName) (names []string) {
+	if x == nil {
+		return nil
+	}
+	for _, key := range name.keys {
+		names = append(names, x.keyed[key]...)
+	}
+	for _, p := range x.globs.all {
+		if p.snake == nil {
+			continue
+		}
+		for _, spelling := range name.snakes {
+			if stars, ok := p.snake.Stars(spelling); ok {
+				names = append(names, p.Tool.With(stars))
+			}
+		}
+	}
+	return names
+}
+
+// MeantName is a name of a tool, to be compared as agents mend it.
+type MeantName struct {
+	keys, snakes []string
+}
+
+// NewMeantName returns a name for [Index.Meant].
+func NewMeantName(name string) *MeantName {
+	n := &MeantName{keys: toolname.Keys(name)}
+	for _, spelling := range toolname.Spellings(name) {
+		n.snakes = append(n.snakes, toolname.Snake(spelling))
+	}
+	return n
+}
+
+// Keys are the [toolname.Keys] of the name.
+func (n *MeantName) Keys() []string { return n.keys }
 
 // First returns the pattern of lowest rank that has one of some keys and is like that, or nil.
 func (x *Index) First(tool string, k resource.Kind, keys []string, like func(*Pattern) bool) *Pattern {

@@ -11,6 +11,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy/match"
 	"github.com/heldcall/heldcall/approvals/policy/resource"
 	"github.com/heldcall/heldcall/approvals/policy/shell"
+	"github.com/heldcall/heldcall/internal/toolname"
 )
 
 // Pattern is one tool(argument) of a rule's list. Its argument is compiled for each kind of
@@ -23,6 +24,7 @@ type Pattern struct {
 	Rule  *Rule
 	Tool  match.Glob
 
+	snake    *match.Glob    // Tool as [toolname.Snake] writes it, nil for a tool without a star, and for * alone
 	class    *resource.Kind // path(argument) or shell(argument): for every tool of a kind; nil: for the named tools
 	written  bool           // it is also about the files that shell commands write
 	Any      bool           // no argument part: every call of the tool
@@ -52,6 +54,13 @@ func NewPattern(text string) (*Pattern, error) {
 		return nil, fmt.Errorf("%q is no tool name: write tool or tool(argument), such as bash(git *)", name)
 	}
 	p := &Pattern{Text: text, Tool: match.NewGlob(name), Any: !hasArgument}
+	if !p.Tool.Literal() && p.Tool.TextLen() > 0 {
+		snake := match.Glob{Parts: make([]string, len(p.Tool.Parts))}
+		for i, part := range p.Tool.Parts {
+			snake.Parts[i] = toolname.Snake(part)
+		}
+		p.snake = &snake
+	}
 	if p.Any {
 		return p, nil
 	}

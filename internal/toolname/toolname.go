@@ -1,0 +1,213 @@
+// Package toolname compares the names of tools as agents mend them: many run the tool that a wrong
+// name most likely means, so a rule for that tool must hold for the wrong name. It is pure. Package
+// policy, the readers of wrapped calls and the questions of heldcall use it.
+package toolname
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Bounds of the names that are compared. Agents know no tool with a longer name.
+const (
+	maxName     = 512 // bytes; of a longer one the beginning and the end count
+	maxPrefixes = 12  // separators, counted from the end
+	maxSuffixes = 4
+)
+
+// Key returns a name without case, separators, accents and other signs: two names with the same key
+// are the same to an agent that mends case, hyphens, underscores and camel case.
+func Key(name string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return -1
+		}
+		return lowest(r)
+	}, norm.NFKD.String(name))
+}
+
+// lowest is the same for all letter cases of a letter.
+func lowest(r rune) rune {
+	low := r
+	for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+		low = min(low, other)
+	}
+	return unicode.ToLower(low)
+}
+
+// Keys returns the keys of a name and of what is left of it without prefixes that end in one of
+// . : / = > | or __, and without suffixes: _tool, a number after a separator, and what begins with
+// one of < ( [ { or a space. The first key is that of the whole name.
+func Keys(name string) []string {
+	if len(name) > maxName {
+		name = name[:maxName/2] + name[len(name)-maxName/2:]
+	}
+	keys := []string{Key(name)}
+	for _, spelling := range Spellings(name) {
+		if key := Key(spelling); key != "" && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// Spellings returns a name, and what is left of it without its prefixes and suffixes: see [Keys].
+func Spellings(name string) []string {
+	var all []string
+	add := func(text string) {
+		if text != "" && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	name = norm.NFKC.String(name) // agents see the signs of another width alike
+	for _, tail := range tails(name) {
+		for range maxSuffixes + 1 {
+			add(tail)
+			tail = withoutSuffix(tail)
+		}
+	}
+	return all
+}
+
+// tails are a name and what is after each of its last prefixes. A name of an MCP server's tool,
+// mcp__SERVER__TOOL, is whole: its server is part of it.
+func tails(name string) []string {
+	all := []string{name}
+	if isMCP(name) {
+		return all
+	}
+	for i := len(name) - 1; i > 0 && len(all) <= maxPrefixes; i-- {
+		if strings.IndexByte(".:/=>|", name[i-1]) >= 0 || strings.HasSuffix(name[:i], "__") {
+			all = append(all, name[i:])
+		}
+	}
+	return all
+}
+
+// isMCP reports whether a name names the tool of an MCP server.
+func isMCP(name string) bool {
+	parts := strings.Split(name, "__")
+	return len(parts) > 2 && strings.EqualFold(parts[0], "mcp") && !slices.Contains(parts, "")
+}
+
+// withoutSuffix returns a name without its last suffix, or the name.
+func withoutSuffix(name string) string {
+	if cut := strings.IndexAny(name, "<([{ \t\r\n"); cut > 0 {
+		return name[:cut]
+	}
+	trimmed := strings.TrimRight(name, "0123456789")
+	if short := strings.TrimRight(trimmed, ":#._-/"); short != "" && short != trimmed && trimmed != name {
+		return short
+	}
+	if n := len(name) - len("tool"); n > 0 && strings.EqualFold(name[n:], "tool") {
+		if short := strings.TrimRight(name[:n], "_-. "); short != name[:n] || name[n] == 'T' {
+			return short
+		}
+	}
+	return strings.TrimRight(name, "_-.:/#\"'`*>|) \t\r\n")
+}
+
+// Snake returns a name in lower case with one underscore between its words, for a comparison with
+// patterns: [Key] would join words that a pattern tells apart.
+func Snake(name string) string {
+	var b strings.Builder
+	runes := []rune(norm.NFKD.String(name))
+	for i, r := range runes {
+		switch {
+		case unicode.Is(unicode.Mn, r):
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			separate(&b)
+		default:
+			if beginsWord(runes, i) {
+				separate(&b)
+			}
+			b.WriteRune(lowest(r))
+		}
+	}
+	return b.String()
+}
+
+func separate(b *strings.Builder) {
+	if !strings.HasSuffix(b.String(), "_") {
+		b.WriteByte('_')
+	}
+}
+
+// beginsWord reports whether a letter begins a word by its case, as the R of deleteRepo and of
+// HTMLReader.
+func beginsWord(runes []rune, i int) bool {
+	if i == 0 || !unicode.IsUpper(runes[i]) {
+		return false
+	}
+	before := runes[i-1]
+	return unicode.IsLower(before) || unicode.IsDigit(before) ||
+		(unicode.IsUpper(before) && i+1 < len(runes) && unicode.IsLower(runes[i+1]))
+}
+
+// Near returns those of some names for which agents may take a wrong one: those that share a key
+// with it, the longest key first.
+func Near(name string, offered []string) []string {
+	keys := Keys(name)
+	shared := map[string]int{} // the length of the longest shared key
+	var near []string
+	for _, other := range offered {
+		longest := 0
+		for _, key := range Keys(other) {
+			if key != "" && slices.Contains(keys, key) {
+				longest = max(longest, len(key))
+			}
+		}
+		if longest > 0 {
+			shared[other], near = longest, append(near, other)
+		}
+	}
+	slices.SortStableFunc(near, func(a, b string) int { return shared[b] - shared[a] })
+	return near
+}
+
+// Nearest returns the one of some names that a wrong name most likely means, for a person; "" if
+// none is alike.
+func Nearest(name string, offered []string) string {
+	if near := Near(name, offered); len(near) > 0 {
+		return near[0]
+	}
+	key, nearest := Key(name), ""
+	if len(key) > maxName {
+		return ""
+	}
+	least := len(key)/3 + 1 // changed letters
+	for _, other := range offered {
+		if d := distance(key, Key(other), least); d < least {
+			least, nearest = d, other
+		}
+	}
+	return nearest
+}
+
+// distance is how many bytes of a text are changed, added or left out in another one, or most if
+// that is less.
+func distance(a, b string, most int) int {
+	if max(len(a), len(b))-min(len(a), len(b)) >= most {
+		return most
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			changed := diagonal
+			if a[i] != b[j] {
+				changed++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(changed, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
