@@ -163,9 +163,12 @@ type OfferedTool struct {
 
 // Limits bound one answer.
 type Limits struct {
-	// Offered reports whether heldcall offered a tool of a name and a description. Upstream
+	// Offered reports whether a definition is that of a tool that heldcall offered. Upstream
 	// may repeat the offer in its answer, and the agent must not see it. Nil: none.
-	Offered func(name, description string) bool
+	Offered func(name, description, parameters string) bool
+	// Offers reports that tools were added to this very request. Without it Offered counts for
+	// answers that were made before only.
+	Offers bool
 	// Quotes returns what reports whether an error that upstream reports inside an answer quotes
 	// what the agent must not see. It may be nil and return nil: none does.
 	Quotes func() func(failure []byte) bool

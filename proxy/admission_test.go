@@ -52,8 +52,11 @@ func (b *bed) dial() net.Conn {
 
 // chatBody is a request whose body has n bytes.
 func chatBody(n int) string {
-	const frame = `{"model":"m","messages":[{"role":"user","content":"%s"}]}`
-	return fmt.Sprintf(frame, strings.Repeat("x", n-len(frame)+2))
+	const frame, tools = `{"model":"m","messages":[{"role":"user","content":"%s"}]%s}`, `,"tools":[{"type":"function","function":{"name":"bash"}}]`
+	if n < 200 {
+		return fmt.Sprintf(frame, strings.Repeat("x", n-len(frame)+4), "")
+	}
+	return fmt.Sprintf(frame, strings.Repeat("x", n-len(frame)-len(tools)+4), tools)
 }
 
 func head(announced int, fields string) string {

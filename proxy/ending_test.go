@@ -101,7 +101,7 @@ func (b *bed) until(what string, ok func() bool) {
 }
 
 func chatRequest(streamed string) string {
-	return `{"model":"m","stream":` + streamed + `,"messages":[{"role":"user","content":"do it"}]}`
+	return `{"model":"m","stream":` + streamed + `,"messages":[{"role":"user","content":"do it"}],"tools":[{"type":"function","function":{"name":"bash"}}]}`
 }
 
 func callBash(r *fakemodel.Request) fakemodel.Reply {

@@ -26,20 +26,20 @@ var conversations = []dialogue{
 	{
 		chat.Dialect{},
 		"/v1/chat/completions",
-		`{"model":"m","messages":[{"role":"system","content":"Be good."},{"role":"user","content":"do it"}]}`,
-		`{"model":"m","messages":[{"role":"system","content":"Be good."},{"role":"user","content":"do it"},{"role":"assistant","content":"Well."}]}`,
+		`{"model":"m","messages":[{"role":"system","content":"Be good."},{"role":"user","content":"do it"}],"tools":[{"type":"function","function":{"name":"bash"}}]}`,
+		`{"model":"m","messages":[{"role":"system","content":"Be good."},{"role":"user","content":"do it"},{"role":"assistant","content":"Well."}],"tools":[{"type":"function","function":{"name":"bash"}}]}`,
 	},
 	{
 		responses.Dialect{},
 		"/v1/responses",
-		`{"model":"m","input":[{"role":"developer","content":"Be good."},{"type":"message","role":"user","content":"do it"}]}`,
-		`{"model":"m","input":[{"role":"developer","content":"Be good."},{"type":"message","role":"user","content":"do it"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Well."}]}]}`,
+		`{"model":"m","input":[{"role":"developer","content":"Be good."},{"type":"message","role":"user","content":"do it"}],"tools":[{"type":"function","name":"bash"}]}`,
+		`{"model":"m","input":[{"role":"developer","content":"Be good."},{"type":"message","role":"user","content":"do it"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Well."}]}],"tools":[{"type":"function","name":"bash"}]}`,
 	},
 	{
 		messages.Dialect{},
 		"/v1/messages",
-		`{"model":"m","max_tokens":9,"system":"Be good.","messages":[{"role":"user","content":"do it"}]}`,
-		`{"model":"m","max_tokens":9,"system":"Be good.","messages":[{"role":"user","content":"do it"},{"role":"assistant","content":"Well."}]}`,
+		`{"model":"m","max_tokens":9,"system":"Be good.","messages":[{"role":"user","content":"do it"}],"tools":[{"name":"bash","input_schema":{"type":"object"}}]}`,
+		`{"model":"m","max_tokens":9,"system":"Be good.","messages":[{"role":"user","content":"do it"},{"role":"assistant","content":"Well."}],"tools":[{"name":"bash","input_schema":{"type":"object"}}]}`,
 	},
 }
 

@@ -50,6 +50,16 @@ func Invalid(tool string, err error) string {
 	return fmt.Sprintf("This call of %s is not valid, so nobody was asked: %s. Correct the arguments and call it again.", tool, err)
 }
 
+// Misplaced is the text for the model about a call of one of [Tools] that is in a call of another tool.
+func Misplaced(tool, wrapper string) string {
+	return fmt.Sprintf("Nothing in this call of %s was run: it contains a call of %s, which people answer. Call %s by itself, and the other tools without it.", wrapper, tool, tool)
+}
+
+// Unavailable is the text for the model about a call of one of [Tools] that it is not offered.
+func Unavailable(tool string) string {
+	return fmt.Sprintf("There is no tool %s now, so nobody was asked. Go on with what you know, or ask the user in your answer.", tool)
+}
+
 // ParkedNotice is the text for the user with which an answer ends while a question waits.
 // It names no tool: the agent does not know of it.
 func ParkedNotice(request string) string {
@@ -107,7 +117,7 @@ func result(r *approvals.Request, d *approvals.Decision, by string) string {
 		}
 	}
 	switch {
-	case find(r.ToolName) == nil:
+	case Canonical(r.ToolName) == "":
 		return foreignResult(list, answers)
 	case r.Kind != approvals.KindCombined:
 		return render(&list[0], &answers[0], by)

@@ -10,8 +10,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/intercept/strictjson"
+	"github.com/heldcall/heldcall/internal/toolname"
 )
 
 // Tool is a tool that heldcall offers models.
@@ -44,10 +47,36 @@ func OfferOf(tool string) string {
 	return ""
 }
 
-// Defined reports whether a tool with this name and description is one of [Tools].
-func Defined(name, description string) bool {
+// Defined reports whether a definition is that of one of [Tools], as a provider repeats it: with another
+// description, or other parameters, it is still the tool.
+func Defined(name, description, parameters string) bool {
 	t := find(name)
-	return t != nil && t.Description == description
+	return t != nil && (t.Description == description || slices.Equal(properties(t.Parameters), properties(parameters)))
+}
+
+// properties are the names of the properties of a schema, sorted.
+func properties(schema string) (names []string) {
+	gjson.Get(schema, "properties").ForEach(func(name, _ gjson.Result) bool {
+		names = append(names, name.Str)
+		return true
+	})
+	slices.Sort(names)
+	return names
+}
+
+// Canonical returns the name of the one of [Tools] that a model means by a name, as agents mend names; "" if it
+// means none.
+func Canonical(name string) string {
+	if find(name) != nil {
+		return name
+	}
+	keys := toolname.Keys(name)
+	for i := range tools {
+		if slices.Contains(keys, toolname.Key(tools[i].Name)) {
+			return tools[i].Name
+		}
+	}
+	return ""
 }
 
 func find(name string) *Tool {

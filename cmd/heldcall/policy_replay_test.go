@@ -142,7 +142,7 @@ func startRecorder(t *testing.T, policy string, calls []fakemodel.Call) *recorde
 
 // post is the agent's request.
 func (w *recorder) post() error {
-	body := `{"model":"m","stream":true,"messages":[{"role":"user","content":"do it"}]}`
+	body := `{"model":"m","stream":true,"messages":[{"role":"user","content":"do it"}],"tools":[{"type":"function","function":{"name":"bash"}},{"type":"function","function":{"name":"read"}}]}`
 	response, err := http.Post("http://"+w.app.ProxyAddr()+"/v1/chat/completions", "application/json", strings.NewReader(body))
 	if err != nil {
 		return err

@@ -24,6 +24,9 @@ type answer struct {
 }
 
 func newAnswer(r *request, limits intercept.Limits) *answer {
+	if r.operation == opCreate && !limits.Offers {
+		limits.Offered = nil
+	}
 	return &answer{
 		req: r, limits: limits, sends: r.Envelope(), body: body{req: r},
 		out: agentStream{after: r.after, alias: r.memory.alias},

@@ -4,11 +4,13 @@ import (
 	"slices"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/heldcall/heldcall/internal/toolname"
 )
 
 // offered is [intercept.Limits.Offered]. Upstream repeats the tools of the request in each
 // response. The agent gets the list without those that heldcall has offered.
-type offered func(name, description string) bool
+type offered func(name, description, parameters string) bool
 
 // ownTools returns the list of a response without the tools of heldcall, "" if it has none
 // of them.
@@ -31,13 +33,17 @@ func (is offered) ownTools(o *object) string {
 
 // tool reports whether a tool is one that heldcall has offered.
 func (is offered) tool(t gjson.Result) bool {
-	return t.Get("type").Str == "function" && is(t.Get("name").Str, t.Get("description").Str)
+	return t.Get("type").Str == "function" && is(t.Get("name").Str, t.Get("description").Str, t.Get("parameters").Raw)
 }
 
-// named reports whether heldcall has offered the tool of a call.
+// named reports whether heldcall has offered the tool of a call, by a name that agents would mend to that of the tool.
 func (is offered) named(e *entry, list offers) bool {
-	tool := list.find(e.namespace, e.name)
-	return tool != nil && is.tool(tool.Result)
+	if tool := list.find(e.namespace, e.name); tool != nil || e.namespace != "" {
+		return tool != nil && is.tool(tool.Result)
+	}
+	return slices.ContainsFunc(list, func(o offer) bool {
+		return o.namespace == "" && is.tool(o.Result) && slices.Contains(toolname.Keys(e.name), toolname.Key(o.Get("name").Str))
+	})
 }
 
 // repeated reports whether one of some events repeats a tool of heldcall.

@@ -6,6 +6,10 @@ package wrapped
 
 import (
 	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/internal/toolname"
@@ -90,3 +94,42 @@ var carriers = func() map[string]bool {
 	}
 	return keys
 }()
+
+// Names returns the names of the tools that a call may carry calls of, also where the calls are not certain. It is
+// nil for a call whose name is not that of a wrapper, as agents mend names.
+func Names(c intercept.Call) (names []string) {
+	switch {
+	case !Wraps(c.Name):
+		return nil
+	case c.FreeText:
+		return scriptNames(c.Arguments)
+	}
+	var read func(v gjson.Result, depth int)
+	read = func(v gjson.Result, depth int) {
+		v.ForEach(func(_, value gjson.Result) bool {
+			switch {
+			case value.Type == gjson.String:
+				names = append(names, value.Str)
+			case depth < maxDepth:
+				read(value, depth+1)
+			}
+			return true
+		})
+	}
+	read(gjson.Parse(c.Arguments), 0)
+	return names
+}
+
+// maxDepth bounds the search for names.
+const maxDepth = 6
+
+// scriptNames are the words of a script that follow the name of its object of tools.
+func scriptNames(script string) (names []string) {
+	words := strings.FieldsFunc(script, func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	for i, word := range words {
+		if i > 0 && words[i-1] == "tools" {
+			names = append(names, word)
+		}
+	}
+	return names
+}

@@ -1,11 +1,12 @@
 package conversation
 
 import (
-	"net/http"
 	"slices"
 
 	"github.com/heldcall/heldcall/approvals/questions"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/wrapped"
+	"github.com/heldcall/heldcall/internal/toolname"
 )
 
 // Questions are the tools that a policy offers models to ask people, by their names in the
@@ -20,12 +21,10 @@ type Offered struct {
 	names  []string // of the tools that were added to the request
 	chosen bool
 	forced bool // the agent's request forces the call of a certain tool
-	posts  bool // the request is for a new answer
 }
 
 // add adds the tools of a policy, nil for none, to the request.
 func (o *Offered) add(r intercept.Request, from Questions) {
-	o.posts = r.Envelope().Method == http.MethodPost
 	if o.chosen {
 		if len(o.names) > 0 {
 			r.Offer(toolsNamed(func(t *questions.Tool) bool { return slices.Contains(o.names, t.Name) }), true)
@@ -53,23 +52,54 @@ func toolsNamed(is func(*questions.Tool) bool) (tools []intercept.OfferedTool) {
 	return tools
 }
 
-// Has reports whether heldcall has offered the model the tool of a call.
-func (o *Offered) Has(call intercept.Call) bool {
-	return call.Offered || slices.Contains(o.names, call.Name)
+// Tool returns the name of the tool of heldcall that a call means, "" if it means none: the model may write the name
+// in another way, which agents would mend. A tool of the agent with the very name counts first.
+func (o *Offered) Tool(call intercept.Call, offer *intercept.Offer) string {
+	name := questions.Canonical(call.Name)
+	switch {
+	case name == "" || call.Hosted != "":
+		return ""
+	case call.Offered || slices.Contains(o.names, call.Name):
+		return name
+	case !offer.Has(call.Name) && slices.Contains(o.names, name):
+		return name
+	}
+	return ""
 }
 
-// InAnswer is [intercept.Limits.Offered] for the answer. A request for an answer that was
-// made before offers nothing itself.
-func (o *Offered) InAnswer() func(name, description string) bool {
-	switch {
-	case !o.posts:
-		return questions.Defined
-	case len(o.names) > 0:
-		return func(name, description string) bool {
-			return slices.Contains(o.names, name) && questions.Defined(name, description)
+// Misses returns the name of the tool of heldcall that a call means although neither heldcall nor the agent offers it
+// now, or "".
+func (o *Offered) Misses(call intercept.Call, offer *intercept.Offer) string {
+	if name := questions.Canonical(call.Name); name != "" && call.Hosted == "" && o.Tool(call, offer) == "" &&
+		!offer.More && len(toolname.Near(call.Name, offer.All)) == 0 {
+		return name
+	}
+	return ""
+}
+
+// In returns the name of the tool of heldcall that a call of another tool contains a call of, or "".
+func (o *Offered) In(call intercept.Call) string {
+	if len(o.names) == 0 {
+		return ""
+	}
+	for _, inner := range wrapped.Names(call) {
+		if name := questions.Canonical(inner); slices.Contains(o.names, name) {
+			return name
 		}
 	}
-	return nil
+	return ""
+}
+
+// Adds reports whether tools were added to the request: it is [intercept.Limits.Offers] for the answer.
+func (o *Offered) Adds() bool { return len(o.names) > 0 }
+
+// InAnswer is [intercept.Limits.Offered] for the answer. A request for an answer that was
+// made before adds nothing itself.
+func (o *Offered) InAnswer(name, description, parameters string) bool {
+	if o.Adds() {
+		return slices.Contains(o.names, name)
+	}
+	return questions.Defined(name, description, parameters)
 }
 
 // forces reports whether the agent's request forces the call of a certain tool.

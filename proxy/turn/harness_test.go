@@ -256,9 +256,9 @@ func newGate(t *testing.T) (*gate.Gate, *memstore.Turns) {
 
 // chatRequest is a request of chat.
 func chatRequest(streamed bool) *Request {
-	body := `{"model":"m","messages":[{"role":"user","content":"do it"}]}`
+	body := `{"model":"m","messages":[{"role":"user","content":"do it"}],"tools":[{"type":"function","function":{"name":"bash"}},{"type":"function","function":{"name":"ls"}},{"type":"function","function":{"name":"rm"}},{"type":"function","function":{"name":"mv"}}]}`
 	if streamed {
-		body = `{"model":"m","stream":true,"messages":[{"role":"user","content":"do it"}]}`
+		body = `{"model":"m","stream":true,"messages":[{"role":"user","content":"do it"}],"tools":[{"type":"function","function":{"name":"bash"}},{"type":"function","function":{"name":"ls"}},{"type":"function","function":{"name":"rm"}},{"type":"function","function":{"name":"mv"}}]}`
 	}
 	return requestTo(chat.Dialect{}, "/chat/completions", body)
 }

@@ -46,7 +46,7 @@ func (o *output) begin(pass func(intercept.Call) bool) {
 	limits := &o.engine.Limits
 	o.answer = intercept.NewAnswer(o.conversation.Parsed, intercept.Limits{
 		Pass: pass, MaxBytes: limits.MaxBody, MaxContinuations: limits.MaxContinuations, TurnID: o.conversation.Request.Turn,
-		Offered: o.conversation.Offered.InAnswer(),
+		Offered: o.conversation.Offered.InAnswer, Offers: o.conversation.Offered.Adds(),
 		Quotes: func() func(failure []byte) bool {
 			return o.exchange.QuotationCheck(o.conversation.Request.Envelope.Body)
 		},

@@ -11,14 +11,51 @@ import (
 	"github.com/heldcall/heldcall/approvals/questions"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/notice"
+	"github.com/heldcall/heldcall/internal/toolname"
 )
 
 // A call by which the model asks people is never released: it is held like another call,
 // and the answer goes to the model as a denial does.
 
-// asks reports whether a call is a question to people.
-func (r *review) asks(c intercept.Call) bool {
-	return r.conversation.Offered.Has(c) || (c.Hosted == "" && r.rules().AsksPeople(c.Name))
+// questionTool returns the tool by which a call asks people: one of heldcall, or one of the agent by the name that
+// agents would mend the call's to. It is "" for other calls.
+func (r *review) questionTool(c intercept.Call) string {
+	offer := r.conversation.Offer()
+	switch tool := r.conversation.Offered.Tool(c, offer); {
+	case tool != "":
+		return tool
+	case c.Hosted != "":
+		return ""
+	case r.rules().AsksPeople(c.Name):
+		return c.Name
+	case offer.Has(c.Name):
+		return ""
+	}
+	for _, name := range toolname.Near(c.Name, offer.All) {
+		if r.rules().AsksPeople(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// refuseMisplaced rules on a call that nobody can run: one of a tool of heldcall that is in a call of another tool, or
+// that is not offered. People are not asked about it.
+func (r *review) refuseMisplaced(c intercept.Call, verdict policy.Verdict) bool {
+	var text string
+	if tool := r.conversation.Offered.In(c); tool != "" {
+		text = questions.Misplaced(tool, c.Name)
+	} else if tool := r.conversation.Offered.Misses(c, r.conversation.Offer()); tool != "" {
+		text = questions.Unavailable(tool)
+	}
+	if text == "" || verdict.Action == policy.Deny || verdict.Shadowed != "" {
+		return false
+	}
+	j := &judgedCall{call: c, policy: r.rules().Name(), verdict: policy.QuestionVerdict()}
+	r.calls = append(r.calls, j)
+	r.engine.metrics.verdict(policy.Ask)
+	j.rule(intercept.Deny, approvals.OutcomeInvalidQuestion, text)
+	return true
 }
 
 // forcesQuestions reports whether the request forces the model to call one of some tools, all
@@ -26,19 +63,19 @@ func (r *review) asks(c intercept.Call) bool {
 func (r *review) forcesQuestions() bool {
 	forced := r.conversation.Parsed.ForcedTools()
 	return len(forced) > 0 && !slices.ContainsFunc(forced, func(name string) bool {
-		return name == "" || !r.asks(intercept.Call{Name: name})
+		return name == "" || r.questionTool(intercept.Call{Name: name}) == ""
 	})
 }
 
 // askQuestion makes the request about a call that asks people. One without a valid question,
 // and one that a person has refused to answer, is answered at once.
-func (r *review) askQuestion(ctx context.Context, c intercept.Call, declined map[string]string, answer *intercept.Answer) *intercept.Error {
+func (r *review) askQuestion(ctx context.Context, c intercept.Call, tool string, declined map[string]string, answer *intercept.Answer) *intercept.Error {
 	j := &judgedCall{call: c, policy: r.rules().Name(), verdict: policy.QuestionVerdict(), question: true}
 	r.calls = append(r.calls, j)
 	r.engine.metrics.verdict(policy.Ask)
-	kind, asked, err := questions.Read(c.Name, c.Arguments)
+	kind, asked, err := questions.Read(tool, c.Arguments)
 	if err != nil {
-		j.rule(intercept.Deny, approvals.OutcomeInvalidQuestion, questions.Invalid(c.Name, err))
+		j.rule(intercept.Deny, approvals.OutcomeInvalidQuestion, questions.Invalid(tool, err))
 		return nil
 	}
 	if note, again := declined[judge.Key(c)]; again {

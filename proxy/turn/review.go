@@ -39,7 +39,7 @@ func (r *review) rules() Judge { return r.engine.Judge(r.conversation.Request.Cl
 // allowed by name, the run is not paused, and the release is in the audit log.
 func (r *review) passByName(ctx context.Context, c intercept.Call) bool {
 	verdict, ok := r.rules().AllowsByName(originOf(r.conversation), c)
-	if !ok || r.asks(c) || r.conversation.RunState() != approvals.RunRunning {
+	if !ok || r.questionTool(c) != "" || r.conversation.RunState() != approvals.RunRunning {
 		return false
 	}
 	j := &judgedCall{call: c, verdict: verdict, outcome: approvals.OutcomeAllowedByRule}
@@ -72,8 +72,8 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 	}
 	rules, from := r.rules(), originOf(r.conversation)
 	for _, c := range calls {
-		if r.asks(c) {
-			if refusal := r.askQuestion(ctx, c, denials.Notes(), answer); refusal != nil {
+		if tool := r.questionTool(c); tool != "" {
+			if refusal := r.askQuestion(ctx, c, tool, denials.Notes(), answer); refusal != nil {
 				return refusal
 			}
 			continue
@@ -81,6 +81,10 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 		judged, err := rules.Judge(ctx, from, c, denials.Notes())
 		if err != nil {
 			return &intercept.Error{Code: intercept.CodeStoreUnavailable, Reason: "the limits of the policy cannot be counted; try again", Err: err}
+		}
+		if r.refuseMisplaced(c, judged.Verdict) {
+			judged.Charge.Return()
+			continue
 		}
 		j := &judgedCall{call: c, verdict: judged.Verdict, policy: judged.Policy, again: judged.DeniedBefore, charge: judged.Charge}
 		r.calls = append(r.calls, j)

@@ -23,9 +23,9 @@ import (
 func requests(streamed bool) map[string]*Request {
 	stream := fmt.Sprintf(`"stream":%t,`, streamed)
 	return map[string]*Request{
-		"chat":      requestTo(chat.Dialect{}, "/chat/completions", `{"model":"m",`+stream+`"messages":[{"role":"user","content":"do it"}]}`),
-		"responses": requestTo(responses.Dialect{}, "/responses", `{"model":"m",`+stream+`"input":"do it"}`),
-		"messages":  requestTo(messages.Dialect{}, "/messages", `{"model":"m","max_tokens":9,`+stream+`"messages":[{"role":"user","content":"do it"}]}`),
+		"chat":      requestTo(chat.Dialect{}, "/chat/completions", `{"model":"m",`+stream+`"messages":[{"role":"user","content":"do it"}],"tools":[{"type":"function","function":{"name":"bash"}}]}`),
+		"responses": requestTo(responses.Dialect{}, "/responses", `{"model":"m",`+stream+`"input":"do it","tools":[{"type":"function","name":"bash"}]}`),
+		"messages":  requestTo(messages.Dialect{}, "/messages", `{"model":"m","max_tokens":9,`+stream+`"messages":[{"role":"user","content":"do it"}],"tools":[{"name":"bash","input_schema":{"type":"object"}}]}`),
 	}
 }
 
@@ -146,7 +146,7 @@ func TestHeldTurnContinuesForAnotherAgent(t *testing.T) {
 					if m.requests() != unbroken.requests() {
 						t.Errorf("upstream got %d requests, want %d", m.requests(), unbroken.requests())
 					}
-					if released := bytes.Contains(second.body, []byte(`bash`)); released != (action != approvals.ActionDeny) {
+					if released := bytes.Contains(second.body, []byte(`call_1`)); released != (action != approvals.ActionDeny) {
 						t.Errorf("released %t: %s", released, second.body)
 					}
 					if continued.Outcome() != turn.Outcome() {
