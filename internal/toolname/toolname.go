@@ -4,6 +4,7 @@
 package toolname
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -110,8 +111,37 @@ func withoutSuffix(name string) string {
 	return strings.TrimRight(name, "_-.:/#\"'`*>|) \t\r\n")
 }
 
-// Snake returns a name in lower case with one underscore between its words, for a comparison with
-// patterns: [Key] would join words that a pattern tells apart.
+// Pattern returns an expression for the names, as [Snake] writes them, that match a glob as agents mend names. The glob
+// is its texts between the stars, which the groups of the expression are. A separator in it must be the end of a word in
+// the name: mcp__git__* is no pattern for mcp__github__x, as it would be for [Key].
+func Pattern(texts []string) *regexp.Regexp {
+	var b strings.Builder
+	b.WriteString("^")
+	for i, text := range texts {
+		if i > 0 {
+			b.WriteString("(.*)")
+		}
+		letter := false // the last one was no separator
+		for _, r := range norm.NFKD.String(text) {
+			switch {
+			case unicode.Is(unicode.Mn, r):
+			case unicode.IsLetter(r) || unicode.IsDigit(r):
+				if letter {
+					b.WriteString("_?")
+				}
+				b.WriteRune(lowest(r))
+				letter = true
+			case letter || b.String()[b.Len()-1] != '_':
+				b.WriteString("_")
+				letter = false
+			}
+		}
+	}
+	return regexp.MustCompile("(?s)" + b.String() + "$")
+}
+
+// Snake returns a name in lower case with one underscore between its words, for a comparison with a
+// [Pattern].
 func Snake(name string) string {
 	var b strings.Builder
 	runes := []rune(norm.NFKD.String(name))

@@ -48,19 +48,6 @@ func (g Glob) Match(s string) bool {
 	return true
 }
 
-// Stars returns the texts of the stars if the glob covers all of a text.
-func (g Glob) Stars(s string) (stars []string, ok bool) {
-	if !g.Match(s) || g.Literal() {
-		return nil, g.Match(s)
-	}
-	s = s[len(g.Parts[0]):]
-	for _, part := range g.Parts[1 : len(g.Parts)-1] {
-		i := strings.Index(s, part)
-		stars, s = append(stars, s[:i]), s[i+len(part):]
-	}
-	return append(stars, s[:len(s)-len(g.Parts[len(g.Parts)-1])]), true
-}
-
 // With returns the glob with texts in place of its stars.
 func (g Glob) With(stars []string) string {
 	text := g.Parts[0]

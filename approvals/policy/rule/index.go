@@ -87,12 +87,12 @@ func (x *Index) Meant(name *MeantName) (names []string) {
 		names = append(names, x.keyed[key]...)
 	}
 	for _, p := range x.globs.all {
-		if p.snake == nil {
+		if p.mended == nil {
 			continue
 		}
 		for _, spelling := range name.snakes {
-			if stars, ok := p.snake.Stars(spelling); ok {
-				names = append(names, p.Tool.With(stars))
+			if found := p.mended.FindStringSubmatch(spelling); found != nil {
+				names = append(names, p.Tool.With(found[1:]))
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -24,7 +25,7 @@ type Pattern struct {
 	Rule  *Rule
 	Tool  match.Glob
 
-	snake    *match.Glob    // Tool as [toolname.Snake] writes it, nil for a tool without a star, and for * alone
+	mended   *regexp.Regexp // of the names that agents mend to one of Tool: see [toolname.Pattern]; nil for a tool without a star, and for * alone
 	class    *resource.Kind // path(argument) or shell(argument): for every tool of a kind; nil: for the named tools
 	written  bool           // it is also about the files that shell commands write
 	Any      bool           // no argument part: every call of the tool
@@ -55,11 +56,7 @@ func NewPattern(text string) (*Pattern, error) {
 	}
 	p := &Pattern{Text: text, Tool: match.NewGlob(name), Any: !hasArgument}
 	if !p.Tool.Literal() && p.Tool.TextLen() > 0 {
-		snake := match.Glob{Parts: make([]string, len(p.Tool.Parts))}
-		for i, part := range p.Tool.Parts {
-			snake.Parts[i] = toolname.Snake(part)
-		}
-		p.snake = &snake
+		p.mended = toolname.Pattern(p.Tool.Parts)
 	}
 	if p.Any {
 		return p, nil
