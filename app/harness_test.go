@@ -26,7 +26,7 @@ import (
 )
 
 // soon bounds every wait of a test. It is generous: nothing is timed with it.
-const soon = 90 * time.Second
+const soon = 4 * time.Second
 
 // onNATS has all worlds keep their state on the embedded NATS server.
 var onNATS = flag.Bool("nats", false, "keep the state of every test on the embedded NATS server, none in memory")

@@ -41,14 +41,19 @@ func (k *talk) say(text string) read {
 // send sends the history, and adds the answer to it.
 func (k *talk) send() read {
 	k.w.t.Helper()
-	body := map[string]any{"model": "m", "stream": k.streamed, "messages": k.history}
+	parameters := map[string]any{"type": "object"}
+	body := map[string]any{
+		"model": "m", "stream": k.streamed, "messages": k.history,
+		"tools": []any{map[string]any{"type": "function", "function": map[string]any{"name": "bash", "parameters": parameters}}},
+	}
 	if strings.HasSuffix(k.path, "/responses") {
 		body["input"] = k.history
+		body["tools"] = []any{map[string]any{"type": "function", "name": "bash", "parameters": parameters}}
 		delete(body, "messages")
 	}
 	if strings.HasSuffix(k.path, "/messages") {
 		body["max_tokens"] = 99
-		body["tools"] = []any{map[string]any{"name": "bash", "input_schema": map[string]any{"type": "object"}}}
+		body["tools"] = []any{map[string]any{"name": "bash", "input_schema": parameters}}
 	}
 	maps.Copy(body, k.fields)
 	maps.DeleteFunc(body, func(_ string, value any) bool { return value == nil })

@@ -9,11 +9,11 @@ import (
 	"github.com/heldcall/heldcall/internal/toolname"
 )
 
-// OfferTools returns the body with tools appended to the field tools, and their names. Known
-// reports whether the agent has a tool of a name, render is a tool on the wire. The same
+// OfferTools returns the body with tools appended to the field tools, and their names. A tool is left
+// out if the agent has one of the same name, as agents mend names; render is a tool on the wire. The same
 // tools give the same bytes each time, so that the provider's cache of prompts works. The
 // result is nil if nothing changes.
-func (a *ParsedRequest) OfferTools(tools []OfferedTool, known func(name string) bool, render func(*OfferedTool) string) (body []byte, added []string) {
+func (a *ParsedRequest) OfferTools(tools []OfferedTool, agents []string, render func(*OfferedTool) string) (body []byte, added []string) {
 	raw := a.Field("tools")
 	if raw == nil || string(raw) == "null" {
 		raw = []byte("[]")
@@ -21,9 +21,13 @@ func (a *ParsedRequest) OfferTools(tools []OfferedTool, known func(name string) 
 	if raw[0] != '[' {
 		return nil, nil
 	}
+	known := make(map[string]bool, len(agents))
+	for _, name := range agents {
+		known[toolname.Key(name)] = true
+	}
 	var items []string
 	for i := range tools {
-		if t := &tools[i]; !known(t.Name) && !slices.Contains(added, t.Name) {
+		if t := &tools[i]; !known[toolname.Key(t.Name)] && !slices.Contains(added, t.Name) {
 			items, added = append(items, render(t)), append(added, t.Name)
 		}
 	}

@@ -58,8 +58,7 @@ func (r *request) Offer(tools []intercept.OfferedTool, always bool) []string {
 	if gjson.GetBytes(r.Field("functions"), "0").Exists() || (!always && !gjson.GetBytes(r.Field("tools"), "0").Exists()) {
 		return nil
 	}
-	offers := func(name string) bool { _, found := r.Tool(name); return found }
-	body, added := r.OfferTools(tools, offers, func(t *intercept.OfferedTool) string {
+	body, added := r.OfferTools(tools, r.ToolNames().All, func(t *intercept.OfferedTool) string {
 		return `{"type":"function","function":{"name":` + strictjson.Quote(t.Name) + `,"description":` + strictjson.Quote(t.Description) + `,"parameters":` + t.Parameters + "}}"
 	})
 	if added == nil || r.SetBody(body) != nil {

@@ -124,10 +124,11 @@ func (r *request) Offer(tools []intercept.OfferedTool, always bool) []string {
 	if !always && len(r.offered()) == 0 {
 		return nil
 	}
-	offers := func(name string) bool {
-		return slices.ContainsFunc(r.offered(), func(t gjson.Result) bool { return t.Get("name").Str == name })
+	var names []string
+	for _, t := range r.offered() {
+		names = append(names, t.Get("name").Str)
 	}
-	body, added := r.OfferTools(tools, offers, func(t *intercept.OfferedTool) string {
+	body, added := r.OfferTools(tools, names, func(t *intercept.OfferedTool) string {
 		return `{"name":` + strictjson.Quote(t.Name) + `,"description":` + strictjson.Quote(t.Description) + `,"input_schema":` + t.Parameters + "}"
 	})
 	if added == nil || r.SetBody(body) != nil {

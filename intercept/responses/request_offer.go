@@ -71,10 +71,11 @@ func (r *request) Offer(tools []intercept.OfferedTool, always bool) []string {
 	if r.operation != opCreate || (!always && len(r.offered()) == 0) {
 		return nil
 	}
-	offers := func(name string) bool {
-		return slices.ContainsFunc(r.offered(), func(o offer) bool { return o.Get("name").Str == name })
+	var names []string
+	for _, o := range r.offered() {
+		names = append(names, o.Get("name").Str)
 	}
-	body, added := r.OfferTools(tools, offers, func(t *intercept.OfferedTool) string {
+	body, added := r.OfferTools(tools, names, func(t *intercept.OfferedTool) string {
 		return `{"type":"function","name":` + strictjson.Quote(t.Name) + `,"description":` + strictjson.Quote(t.Description) + `,"parameters":` + t.Strict + `,"strict":true}`
 	})
 	if added == nil || r.SetBody(body) != nil {
