@@ -28,7 +28,7 @@ func (e *evaluation) otherNames() []string {
 	for _, set := range e.granted {
 		names = append(names, set.deny.Meant(name)...)
 	}
-	if e.c.Tool == nil {
+	if !e.named() {
 		names = append(names, rules.Known.Meant(name.Keys())...)
 	}
 	var all []string
@@ -40,10 +40,13 @@ func (e *evaluation) otherNames() []string {
 	return all
 }
 
+// named reports whether the tool is known by this very name.
+func (e *evaluation) named() bool { return e.c.Tool != nil && e.c.Tool.Names.Literal() }
+
 // as returns the evaluation of the call under another name. The arguments of a known tool that may be offered are
 // read as those of that tool.
 func (e *evaluation) as(name string) *evaluation {
-	if e.c.Tool != nil && e.c.Call.Unoffered == "" {
+	if e.named() && e.c.Call.Unoffered == "" {
 		return &evaluation{policy: e.policy, c: e.c.As(name), granted: e.granted}
 	}
 	call := e.c.Call

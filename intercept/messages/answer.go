@@ -56,7 +56,7 @@ func (a *answer) Calls() []*intercept.Unit { return a.body.blocks.calls() }
 // Call implements [intercept.Codec].
 func (a *answer) Call(u *intercept.Unit) intercept.Call {
 	c := blockOf(u).call
-	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.arguments(), Ambiguous: u.Ambiguities}
+	return intercept.Call{ID: c.id, Name: c.tool(), Arguments: c.arguments(), Ambiguous: u.Ambiguities}
 }
 
 // Judge implements [intercept.Codec].

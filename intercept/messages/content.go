@@ -188,6 +188,22 @@ func newCall(o *opening) *call {
 	return &call{id: strings.Clone(o.id), name: strings.Clone(o.name), given: strings.Clone(o.input)}
 }
 
+// tool is the name of the call's tool for policy and people, with the toolset that it is in.
+func (c *call) tool() string {
+	if c.extras == "" {
+		return c.name
+	}
+	return toolOf(gjson.Parse("{"+c.extras[1:]+"}"), c.name)
+}
+
+// toolOf joins the toolset that a block names, if it does, and the name of a tool in it.
+func toolOf(block gjson.Result, name string) string {
+	if toolset := block.Get("toolset_name"); toolset.Type == gjson.String && toolset.Str != "" {
+		return strings.Clone(toolset.Str) + "." + name
+	}
+	return name
+}
+
 // empty reports whether the block opened without input: it follows in pieces, or there
 // is none.
 func (c *call) empty() bool {

@@ -55,5 +55,5 @@ func (r *request) ResultContents() []toolresult.Content {
 // ResultCall implements [intercept.Dialect].
 func (Dialect) ResultCall(raw string) intercept.Call {
 	v := gjson.Parse(raw)
-	return intercept.Call{ID: v.Get("id").Str, Name: v.Get("name").Str, Arguments: v.Get("input").Raw}
+	return intercept.Call{ID: v.Get("id").Str, Name: toolOf(v, v.Get("name").Str), Arguments: v.Get("input").Raw}
 }

@@ -46,6 +46,9 @@ func (b *body) checkNamespace(it *item) {
 	e, c := it.entry, it.call
 	if c.form.typ == approvalRequest {
 		c.hosted = b.offers().server(e.server)
+		if strings.Contains(e.server, "__") || strings.HasPrefix(e.server, "_") || strings.HasSuffix(e.server, "_") {
+			it.AddAmbiguity("The label of its MCP server looks like that of another server and a tool of it.")
+		}
 	}
 	c.inRequest = e.namespace == "" || b.offers().find(e.namespace, e.name) != nil
 	named := c.form.tool == "" && c.form.typ != approvalRequest
