@@ -88,7 +88,6 @@ var floors = [][]string{
 		"console/watch",
 		"intercept/intercepttest",
 		"intercept/wrapped",
-		"proxy/conversation",
 		"proxy/packed",
 	},
 	{
@@ -103,6 +102,7 @@ var floors = [][]string{
 		"notify/nats/contracttest",
 		"notify/slack",
 		"notify/webhook",
+		"proxy/conversation",
 		"proxy/upstream",
 	},
 	{

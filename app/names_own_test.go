@@ -91,7 +91,9 @@ func TestOwnToolsAreInNoAnswer(t *testing.T) {
 	for name, change := range map[string]func(string) string{
 		"as they are":         func(body string) string { return body },
 		"another description": func(body string) string { return strings.ReplaceAll(body, "Let the people who", "Permit humans who") },
-		"other parameters":    func(body string) string { return strings.ReplaceAll(body, `"What is to be decided, and why."`, `"What?"`) },
+		"other parameters": func(body string) string {
+			return strings.ReplaceAll(body, `"What is to be decided, and why."`, `"What?"`)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -29,11 +29,7 @@ func (s speech) offering(names ...string) string {
 	if form == "" {
 		form = `{"type":"function","name":%q,"parameters":{"type":"object"}}`
 	}
-	tools := make([]string, len(names))
-	for i, name := range names {
-		tools[i] = fmt.Sprintf(form, name)
-	}
-	return `"tools":[` + strings.Join(tools, ",") + `]`
+	return `"tools":[` + toolsAs(form, names...) + `]`
 }
 
 // asks is a request of a user that offers tools.

@@ -11,7 +11,7 @@ import (
 func effectsOf(c *resource.ParsedCall) []approvals.Effect {
 	f := &effectFinder{c: c, found: make([]approvals.Effect, 0, 2)}
 	switch {
-	case len(c.Doubts) > 0, c.Ambiguity != "" && len(c.Resources()) == 0:
+	case len(c.Doubts) > 0, c.Call.Unoffered != "", c.Ambiguity != "" && len(c.Resources()) == 0:
 		f.unknown(c.Call.Tool)
 	case c.Kind == resource.Shell:
 		f.scripts()

@@ -65,6 +65,9 @@ func TestTrustWindow(t *testing.T) {
 	}
 	f("a write", write("/app/a"), Allow)
 	f("a relative write", write("src/a"), Allow)
+	unoffered := write("/app/a")
+	unoffered.Unoffered = "It is not offered."
+	f("not offered", unoffered, Ask)
 	f("a command", bash("mkdir -p a && cat b"), Allow)
 
 	f("denied", write("/app/denied"), Deny)
