@@ -178,11 +178,12 @@ func TestSignatureOfADeniedCallComesBack(t *testing.T) {
 		}
 		return fakemodel.Events(fakemodel.Write{Bytes: []byte(signed)})
 	})
-	got := w.post("/v1/chat/completions", streamedRequest).rest()
+	request := strings.Replace(streamedRequest, `"tools":[`, `"tools":[{"type":"function","function":{"name":"two"}},`, 1)
+	got := w.post("/v1/chat/completions", request).rest()
 	if strings.Contains(got, "call_sesame") || !strings.Contains(got, "call_two") {
 		t.Fatalf("got %s", got)
 	}
-	followUp := strings.Replace(streamedRequest, `{"role":"user","content":"do it"}`, `{"role":"user","content":"do it"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_two","type":"function","function":{"name":"two","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_two","content":"done"}`, 1)
+	followUp := strings.Replace(request, `{"role":"user","content":"do it"}`, `{"role":"user","content":"do it"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_two","type":"function","function":{"name":"two","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_two","content":"done"}`, 1)
 	w.post("/v1/chat/completions", followUp).rest()
 	asked := w.upstream.Requests()
 	calls := gjson.GetBytes(asked[len(asked)-1].Body, `messages.#(role=="assistant").tool_calls`)

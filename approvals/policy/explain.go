@@ -42,7 +42,10 @@ func (p *Policy) Explain(c Call) Explanation {
 	}
 	c.Secrets = SecretNames(c.Arguments, c.FreeText)
 	verdict, evaluation := p.judged(c)
-	x := &explainer{evaluation, evaluation.c}
+	x := &explainer{e: evaluation, c: evaluation.c}
+	for _, name := range evaluation.otherNames() {
+		x.others = append(x.others, evaluation.as(name))
+	}
 	if verdict.Action != Ask {
 		verdict.Effects = evaluation.effects()
 		verdict.Risk = evaluation.risk(verdict.Effects)
@@ -78,6 +81,8 @@ func (p *Policy) Explain(c Call) Explanation {
 type explainer struct {
 	e *evaluation
 	c *resource.ParsedCall // of e
+
+	others []*evaluation // of the call under the names for which agents may take that of its tool
 }
 
 func (x *explainer) known() string {
@@ -108,7 +113,7 @@ func (x *explainer) doubt() string {
 
 func (x *explainer) explainMatch(p *rule.Pattern) (applies bool, says string) {
 	if !p.IsFor(x.c.Call.Tool, x.c.Kind) {
-		return false, "is for another tool"
+		return x.explainOthers(p)
 	}
 	compared := p.Compare(x.c)
 	switch x.e.meets(p, compared) {
@@ -121,6 +126,16 @@ func (x *explainer) explainMatch(p *rule.Pattern) (applies bool, says string) {
 		return false, "its condition is false"
 	}
 	return false, "does not match"
+}
+
+// explainOthers explains a pattern that is not for the tool: it holds if it is for one that agents may run in its place.
+func (x *explainer) explainOthers(p *rule.Pattern) (applies bool, says string) {
+	for _, other := range x.others {
+		if other.match(p) != match.No {
+			return true, fmt.Sprintf("holds, as agents may run %s in place of %s", match.Visible(other.c.Call.Tool), match.Visible(x.c.Call.Tool))
+		}
+	}
+	return false, "is for another tool"
 }
 
 func (x *explainer) explainAllow(p *rule.Pattern) (applies bool, says string) {

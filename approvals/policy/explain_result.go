@@ -12,7 +12,7 @@ import (
 // order of the file.
 func (p *Policy) ExplainResult(r Result) Explanation {
 	evaluation := p.evaluate(r.Call)
-	x := &explainer{evaluation, evaluation.c}
+	x := &explainer{e: evaluation, c: evaluation.c}
 	v := p.JudgeResult(r)
 	e := Explanation{Known: x.known()}
 	if v.Action != Deny {
