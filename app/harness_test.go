@@ -23,10 +23,11 @@ import (
 	"github.com/heldcall/heldcall/console/client"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/heldcall/heldcall/proxy"
+	"github.com/tidwall/gjson"
 )
 
 // soon bounds every wait of a test. It is generous: nothing is timed with it.
-const soon = 4 * time.Second
+const soon = 90 * time.Second
 
 // onNATS has all worlds keep their state on the embedded NATS server.
 var onNATS = flag.Bool("nats", false, "keep the state of every test on the embedded NATS server, none in memory")
@@ -232,6 +233,7 @@ func (w *world) post(path, body string, header ...string) *call {
 }
 
 func (w *world) tryPost(path, body string, header ...string) (*call, error) {
+	body = withTools(path, body)
 	ctx, cancel := context.WithCancel(context.Background())
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url(path), strings.NewReader(body))
 	if err != nil {
@@ -250,6 +252,33 @@ func (w *world) tryPost(path, body string, header ...string) (*call, error) {
 	}
 	w.t.Cleanup(func() { cancel(); resp.Body.Close() })
 	return &call{t: w.t, resp: resp, reader: bufio.NewReader(resp.Body), cancel: cancel}, nil
+}
+
+// calledTools are those that the scripted models call.
+var calledTools = []string{"bash", "read", "good", "bad", "web_fetch", "transfer", "deploy", "Write", "write_file"}
+
+// withTools returns a request for an answer with the tools that the scripted models call, unless it names its own tools or
+// functions: a call of a tool that is not offered is always asked about. "tools": null offers none.
+func withTools(path, body string) string {
+	form := map[string]string{
+		"/v1/chat/completions": `{"type":"function","function":{"name":%q,"parameters":{"type":"object"}}}`,
+		"/v1/responses":        `{"type":"function","name":%q,"parameters":{"type":"object"}}`,
+		"/v1/messages":         `{"name":%q,"input_schema":{"type":"object"}}`,
+	}[path]
+	object := gjson.Parse(body)
+	if form == "" || !gjson.Valid(body) || !object.IsObject() || object.Get("tools").Exists() || object.Get("functions").Exists() {
+		return body
+	}
+	return strings.TrimSuffix(strings.TrimSpace(body), "}") + `,"tools":[` + toolsAs(form, calledTools...) + "]}"
+}
+
+// toolsAs are the definitions of tools, each in a form with its name.
+func toolsAs(form string, names ...string) string {
+	tools := make([]string, len(names))
+	for i, name := range names {
+		tools[i] = fmt.Sprintf(form, name)
+	}
+	return strings.Join(tools, ",")
 }
 
 // rest reads to the end.
@@ -319,9 +348,12 @@ const (
 	denyAll  = "default: deny\n"
 )
 
+// otherTools are those that the models of some tests call beside bash.
+const otherTools = `,{"type":"function","function":{"name":"read","parameters":{"type":"object"}}},{"type":"function","function":{"name":"read_file","parameters":{"type":"object"}}},{"type":"function","function":{"name":"Read","parameters":{"type":"object"}}},{"type":"function","function":{"name":"Write","parameters":{"type":"object"}}},{"type":"function","function":{"name":"transfer","parameters":{"type":"object"}}},{"type":"function","function":{"name":"named","parameters":{"type":"object"}}},{"type":"function","function":{"name":"two","parameters":{"type":"object"}}},{"type":"function","function":{"name":"web_fetch","parameters":{"type":"object"}}}`
+
 const (
-	streamedRequest = `{"model":"m","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"do it"}],"tools":[{"type":"function","function":{"name":"bash","description":"runs a command","parameters":{"type":"object","properties":{"command":{"type":"string"}},"required":["command"],"additionalProperties":false}}}]}`
-	wholeRequest    = `{"model":"m","messages":[{"role":"user","content":"do it"}],"tools":[{"type":"function","function":{"name":"bash","parameters":{"type":"object"}}}]}`
+	streamedRequest = `{"model":"m","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"do it"}],"tools":[{"type":"function","function":{"name":"bash","description":"runs a command","parameters":{"type":"object","properties":{"command":{"type":"string"}},"required":["command"],"additionalProperties":false}}}` + otherTools + `]}`
+	wholeRequest    = `{"model":"m","messages":[{"role":"user","content":"do it"}],"tools":[{"type":"function","function":{"name":"bash","parameters":{"type":"object"}}}` + otherTools + `]}`
 )
 
 // lsCall is one tool call whose parts are easy to look for in a leak.

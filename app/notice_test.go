@@ -62,7 +62,7 @@ func TestRunsWithoutToolsAreLoggedOnce(t *testing.T) {
 		}
 		run := strings.ReplaceAll(path, "/", "-")
 		ask(run+"-text", `"tools":[]`)
-		ask(run+"-text", `"tool_choice":null`)
+		ask(run+"-text", `"tools":null`)
 		ask(run+"-tools", offer)
 		for name, want := range map[string]int{run + "-text": 1, run + "-tools": 0} {
 			if got := strings.Count(w.log.String(), "offers the model no tools: heldcall holds nothing of what the model writes as text\" component=proxy run="+name); got != want {

@@ -52,7 +52,7 @@ func TestApprovalsAreForOneRequest(t *testing.T) {
 			if kept && strings.Contains(input, "output") {
 				goesOn = `,"previous_response_id":"resp_1"`
 			}
-			return w.post("/v1/responses", fmt.Sprintf(`{"model":"m","store":%t,"input":[%s],"tools":[{"type":"mcp","server_label":"gh","server_url":%q}]%s}`, kept, input, server, goesOn))
+			return w.post("/v1/responses", fmt.Sprintf(`{"model":"m","store":%t,"input":[%s],"tools":[{"type":"mcp","server_label":"gh","server_url":%q},{"type":"function","name":"read","parameters":{}}]%s}`, kept, input, server, goesOn))
 		}
 		first := make(chan string, 1)
 		go func() { first <- post(askUser, "https://gh.example/mcp").rest() }()
@@ -137,7 +137,7 @@ func TestApprovalOfACallThatRan(t *testing.T) {
 			return fakemodel.Whole(http.StatusOK, []byte(strings.Replace(answer, `"store":true`, fmt.Sprintf(`"store":%t`, goesOn.kept), 1)))
 		})
 		post := func(input, server, by string) string {
-			return w.post("/v1/responses", fmt.Sprintf(`{"model":"m","store":%t,"input":[%s],"tools":[{"type":"mcp","server_label":"gh","server_url":%q}],%s}`, goesOn.kept, input, server, by)).rest()
+			return w.post("/v1/responses", fmt.Sprintf(`{"model":"m","store":%t,"input":[%s],"tools":[{"type":"mcp","server_label":"gh","server_url":%q},{"type":"function","name":"read","parameters":{}}],%s}`, goesOn.kept, input, server, by)).rest()
 		}
 		first := make(chan string, 1)
 		go func() { first <- post(askUser, here, user) }()
@@ -182,7 +182,7 @@ func TestApprovalStaysUsed(t *testing.T) {
 	var c app.Config
 	w = build(t, "rules:\n  - allow: [read]\n  - deny: [bad]\n", script, restarting(&c))
 	post := func(input, goesOn string) *call {
-		return w.post("/v1/responses", `{"model":"m","store":true,"input":[`+input+`],"tools":[{"type":"mcp","server_label":"gh","server_url":"https://gh.example/mcp"}]`+goesOn+"}")
+		return w.post("/v1/responses", `{"model":"m","store":true,"input":[`+input+`],"tools":[{"type":"mcp","server_label":"gh","server_url":"https://gh.example/mcp"},{"type":"function","name":"read","parameters":{}},{"type":"function","name":"bad","parameters":{}}]`+goesOn+"}")
 	}
 	answer := make(chan string, 1)
 	go func() { answer <- post(askUser, "").rest() }()

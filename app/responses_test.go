@@ -328,7 +328,8 @@ func TestResponsesWrapper(t *testing.T) {
 			}
 			return fakemodel.Answer{Calls: []fakemodel.Call{wrapper}}.Reply(r)
 		})
-		got := w.post("/v1/responses", responsesRequest).rest()
+		offers := strings.Replace(responsesRequest, `"tools":[`, `"tools":[`+toolsAs(`{"type":"function","name":%q,"parameters":{"type":"object"}}`, "parallel", "weather", "rm")+",", 1)
+		got := w.post("/v1/responses", offers).rest()
 		if found := strings.Contains(got, "tool_uses"); found != passes || len(outputsOf(answerIn(t, got))) != map[bool]int{true: 1}[passes] {
 			t.Errorf("a wrapper of weather and %s: %s", wrapped, got)
 		}

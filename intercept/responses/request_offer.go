@@ -30,6 +30,9 @@ type offers []offer
 // offersIn lists the tools of an array, with those in its namespaces. The name of a
 // namespace in another one is both names, with a point between them.
 func offersIn(tools gjson.Result, from int, namespaces ...string) (list offers) {
+	if tools.Type == gjson.Null {
+		return nil
+	}
 	namespace := strings.Join(namespaces, ".")
 	tools.ForEach(func(_, t gjson.Result) bool {
 		o := offer{Result: t, namespace: namespace, from: from}
