@@ -41,10 +41,20 @@ func newTool(def gjson.Result, free bool) intercept.Tool {
 // ToolNames implements [intercept.Request].
 func (r *request) ToolNames() (names intercept.ToolNames) {
 	for t := range r.items("tools") {
-		for _, name := range []string{t.Get("function.name").Str, t.Get("custom.name").Str, hostedName(t)} {
-			if name != "" {
-				names.All = append(names.All, strings.Clone(name))
-			}
+		name := t.Get("function.name")
+		switch kind := t.Get("type").Str; kind {
+		case "function":
+		case "custom":
+			name = t.Get("custom.name")
+		case "":
+		default: // some providers have calls of their own tools run by the agent
+			names.All = append(names.All, strings.Clone(kind))
+		}
+		if !name.Exists() { // some servers take tools in the form of Responses
+			name = t.Get("name")
+		}
+		if name.Str != "" {
+			names.All = append(names.All, strings.Clone(name.Str))
 		}
 	}
 	for def := range r.items("functions") {

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -70,6 +71,24 @@ func TestNames(t *testing.T) {
 	for text, want := range map[string]bool{"tool_first_0": true, "second": true, "a third": true, "fourth": true, "fifth": false, "": false} {
 		if got := r.names(text); got != want {
 			t.Errorf("%q: %t", text, got)
+		}
+	}
+}
+
+func TestToolNames(t *testing.T) {
+	for _, tt := range []struct {
+		fields string
+		want   []string
+	}{
+		{`"tools":[{"type":"function","function":{"name":"a"}},{"type":"custom","custom":{"name":"b"}},{"function":{"name":"c"}}]`, []string{"a", "b", "c"}},
+		{`"functions":[{"name":"d"}]`, []string{"d"}},
+		{`"tools":[{"type":"builtin_function","function":{"name":"$web_search"}},{"type":"web_search"}]`, []string{"builtin_function", "$web_search", "web_search"}},
+		{`"tools":[{"type":"function","name":"flat"},{"googleSearch":{}},null,"x"]`, []string{"flat"}},
+		{`"tools":[]`, nil}, {`"tools":null`, nil}, {`"n":1`, nil},
+	} {
+		r := parse(t, `{"messages":[],`+tt.fields+`}`)
+		if names := r.ToolNames(); !slices.Equal(names.All, tt.want) || names.More {
+			t.Errorf("%s: %+v", tt.fields, names)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package messages
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/heldcall/heldcall/intercept"
 )
 
@@ -33,6 +35,20 @@ func TestToolsetInTheName(t *testing.T) {
 		names := r.ToolNames()
 		if len(calls) != 1 || calls[0].Name != tt.want || names.Has(tt.want) != tt.offered {
 			t.Errorf("%s with %s: %+v, offered %+v", tt.fields, tt.tools, calls, names)
+		}
+	}
+}
+
+func TestToolNames(t *testing.T) {
+	for fields, want := range map[string]intercept.ToolNames{
+		`"tools":[{"name":"a"},{"type":"custom","name":"b"},{"type":"bash_20250124","name":"bash"},{"type":"web_search_20250305","name":"web_search"}]`: {All: []string{"a", "b", "bash"}},
+		`"tools":[{"type":"computer_toolset_20260101"},{"type":"mcp_toolset","mcp_server_name":"x"}]`:                                                   {Toolsets: []string{"computer"}},
+		`"thread":{"type":"create"},"tools":[{"name":"a"}]`:                                                                                             {All: []string{"a"}},
+		`"thread":{"type":"continue","previous_message_id":"msg_1"}`:                                                                                    {More: true},
+		`"tools":null`: {}, `"n":1`: {},
+	} {
+		if d := cmp.Diff(want, asking(t, `{"messages":[],`+fields+`}`).ToolNames()); d != "" {
+			t.Errorf("%s (-want +got):\n%s", fields, d)
 		}
 	}
 }
