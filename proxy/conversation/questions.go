@@ -19,6 +19,7 @@ type Questions interface {
 // they stay the same for the request, also after its policy has changed.
 type Offered struct {
 	names  []string // of the tools that were added to the request
+	known  []string // of the tools that the model may know: those, or for an answer that was made before those of the policy
 	chosen bool
 	forced bool // the agent's request forces the call of a certain tool
 }
@@ -40,7 +41,13 @@ func (o *Offered) add(r intercept.Request, from Questions) {
 		return
 	}
 	o.forced = len(r.ForcedTools()) == 1
-	o.names = r.Offer(toolsNamed(func(t *questions.Tool) bool { return slices.Contains(offer, t.Offer) }), always)
+	tools := toolsNamed(func(t *questions.Tool) bool { return slices.Contains(offer, t.Offer) })
+	o.names = r.Offer(tools, always)
+	if o.known = o.names; len(o.names) == 0 {
+		for _, t := range tools {
+			o.known = append(o.known, t.Name)
+		}
+	}
 }
 
 func toolsNamed(is func(*questions.Tool) bool) (tools []intercept.OfferedTool) {
@@ -61,7 +68,9 @@ func (o *Offered) Tool(call intercept.Call, offer *intercept.Offer) string {
 		return ""
 	case call.Offered || slices.Contains(o.names, call.Name):
 		return name
-	case !offer.Has(call.Name) && slices.Contains(o.names, name):
+	case offer.Has(call.Name) || len(toolname.Near(name, offer.All)) > 0: // it is the agent's
+		return ""
+	case slices.Contains(o.names, name), call.Name != name && offer.More && slices.Contains(o.known, name):
 		return name
 	}
 	return ""
@@ -78,12 +87,12 @@ func (o *Offered) Misses(call intercept.Call, offer *intercept.Offer) string {
 }
 
 // In returns the name of the tool of heldcall that a call of another tool contains a call of, or "".
-func (o *Offered) In(call intercept.Call) string {
-	if len(o.names) == 0 {
+func (o *Offered) In(call intercept.Call, offer *intercept.Offer) string {
+	if len(o.known) == 0 {
 		return ""
 	}
 	for _, inner := range wrapped.Names(call) {
-		if name := questions.Canonical(inner); slices.Contains(o.names, name) {
+		if name := questions.Canonical(inner); slices.Contains(o.known, name) && len(toolname.Near(name, offer.All)) == 0 {
 			return name
 		}
 	}

@@ -28,7 +28,7 @@ func (c *Conversation) Restore(s State) *intercept.Error {
 	c.id, c.continues, c.Hidden.records, c.Hidden.parked = s.Identity, s.Continues, s.Records, s.Parked
 	c.Denials.before, c.Denials.any = s.Before, s.Denied
 	c.Judged.replaced, c.Judged.taint = s.Replaced, s.Taint
-	c.Offered = Offered{names: s.Offered, chosen: true}
+	c.Offered = Offered{names: s.Offered, known: s.Offered, chosen: true}
 	if refusal := c.read(); refusal != nil {
 		return refusal
 	}

@@ -43,7 +43,7 @@ func (r *review) questionTool(c intercept.Call) string {
 // that is not offered. People are not asked about it.
 func (r *review) refuseMisplaced(c intercept.Call, verdict policy.Verdict) bool {
 	var text string
-	if tool := r.conversation.Offered.In(c); tool != "" {
+	if tool := r.conversation.Offered.In(c, r.conversation.Offer()); tool != "" {
 		text = questions.Misplaced(tool, c.Name)
 	} else if tool := r.conversation.Offered.Misses(c, r.conversation.Offer()); tool != "" {
 		text = questions.Unavailable(tool)
