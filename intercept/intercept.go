@@ -64,8 +64,9 @@ type Request interface {
 	// conversation that has no id. It is the zero value without such a message.
 	Opening() UserText
 	// Task is the last message that the user wrote, with its number: it is the same until the user
-	// writes again.
-	Task() UserText
+	// writes again. Before is how many messages the user wrote before those of the request, in the
+	// answer that it continues; 0 where that is not known.
+	Task(before int) UserText
 	// Begins reports whether the request begins a conversation: it has no message of the
 	// model.
 	Begins() bool
@@ -115,6 +116,9 @@ type Request interface {
 	// Before lists requests that must succeed before this one is sent. They apply it to
 	// items that upstream keeps and the agent does not know.
 	Before() []Envelope
+	// Closing is an answer with a text only, in place of the continuation of an answer that upstream
+	// refuses because it no longer has the conversation. Nil: the request has the conversation.
+	Closing(streamed bool) []byte
 	// Envelope is the request for upstream: the agent's request, with the changes of
 	// Splice and RequireApproval.
 	Envelope() Envelope
@@ -132,6 +136,10 @@ type Info struct {
 	// continues or retrieves. Their hidden turns are kept under these ids, for requests of
 	// any session.
 	Refers []string
+	// ToolsKept reports that upstream keeps the tools of the conversation: the request names none.
+	ToolsKept bool
+	// Users is the number of messages in the request that the user wrote.
+	Users int
 }
 
 // OneTimeApproval is the use of a hidden part that may be used once.
@@ -269,6 +277,12 @@ type Resolution struct {
 	// Refers are the provider's ids by which later requests may continue or retrieve this
 	// answer, as in [Info]: Hidden is kept under each of them too.
 	Refers []string
+	// Threaded reports that the agent sends the whole conversation again if upstream, which keeps it
+	// for some minutes, has lost it.
+	Threaded bool
+	// Lost reports that no request can continue the answer by its id, although upstream keeps
+	// conversations: what upstream has is not what the agent got.
+	Lost bool
 	// AnswerRecord is a record for [Request.Splice] of a request for this same answer, if
 	// nothing is hidden. It is kept under each of Refers only, the last one in place of
 	// those before. Nil: none is needed.
@@ -285,6 +299,7 @@ const (
 	CodeHostedToolRefused   Code = "hosted_tool_refused"
 	CodeForeignHost         Code = "foreign_host"
 	CodeForeignOrigin       Code = "foreign_origin"
+	CodeThreadNotFound      Code = "thread_not_found"
 	CodeRequestTooLarge     Code = "request_too_large"
 	CodeRouteNotGated       Code = "route_not_gated"
 	CodeUpstreamUnreachable Code = "upstream_unreachable"
@@ -339,6 +354,8 @@ func (e *Error) Status() int {
 		return http.StatusBadRequest
 	case CodeRunAborted, CodeHostedToolRefused, CodeForeignHost, CodeForeignOrigin:
 		return http.StatusForbidden
+	case CodeThreadNotFound:
+		return http.StatusNotFound
 	case CodeRequestTooLarge:
 		return http.StatusRequestEntityTooLarge
 	case CodeRouteNotGated:

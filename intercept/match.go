@@ -22,12 +22,15 @@ type Found struct {
 	// Sure reports that the history identifies the answer. Otherwise the place is only
 	// probable: see [Match].
 	Sure bool
+	// Unique reports that the place has an id of the answer that no other conversation has.
+	Unique bool
 }
 
 // Placement is an answer that was found in a request's history.
 type Placement struct {
-	Turn string // id of the answer, "" in records of older versions
-	Sure bool   // see [Found]
+	Turn   string // id of the answer, "" in records of older versions
+	Sure   bool   // see [Found]
+	Unique bool   // see [Found]
 }
 
 // ParallelConversation is the record of another conversation with the same opening under
@@ -98,7 +101,7 @@ func (m *matcher) place(all, rest []*TurnFingerprint, at func(*TurnFingerprint) 
 			continue
 		}
 		e := &m.echoes[i]
-		m.found[i] = Found{Record: slices.Index(all, s), Text: s.sawText(e), Calls: s.sawCalls(e), Sure: sure}
+		m.found[i] = Found{Record: slices.Index(all, s), Text: s.sawText(e), Calls: s.sawCalls(e), Sure: sure, Unique: s.shares(e)}
 	}
 	return left
 }

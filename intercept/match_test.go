@@ -18,18 +18,19 @@ func TestMatchWhatAgentsRewrite(t *testing.T) {
 		return list
 	}
 	sure := func(text bool) map[int]Found { return map[int]Found{0: {Text: text, Calls: true, Sure: true}} }
+	unique := func(f Found) map[int]Found { f.Unique = true; return map[int]Found{0: f} }
 	for _, tt := range []struct {
 		name   string
 		seen   []*TurnFingerprint
 		echoes []HistoryTurn
 		want   map[int]Found
 	}{
-		{"an id of its own, another text and position", []*TurnFingerprint{{Before: "b", Opening: "o", Text: "Hi.", Calls: calls(random)}}, []HistoryTurn{{Before: "x", Text: "[REDACTED]", Calls: calls(random)}}, sure(false)},
+		{"an id of its own, another text and position", []*TurnFingerprint{{Before: "b", Opening: "o", Text: "Hi.", Calls: calls(random)}}, []HistoryTurn{{Before: "x", Text: "[REDACTED]", Calls: calls(random)}}, unique(Found{Calls: true, Sure: true})},
 		{"a repeated id in place, another text", []*TurnFingerprint{{Before: "b", Opening: "o", Text: "Hi.", Calls: calls("call_0")}}, []HistoryTurn{{Before: "b", Text: "[REDACTED]", Calls: calls("call_0")}}, sure(false)},
 		{"a repeated id elsewhere, another text", []*TurnFingerprint{{Before: "b", Opening: "o", Text: "Hi.", Calls: calls("call_0")}}, []HistoryTurn{{Before: "x", Text: "[REDACTED]", Calls: calls("call_0")}}, map[int]Found{0: {Calls: true}}},
 		{"a repeated id in two places", []*TurnFingerprint{{Before: "b", Opening: "o", Calls: calls("call_0")}}, []HistoryTurn{{Before: "x", Calls: calls("call_0")}, {Before: "y", Calls: calls("call_0")}}, map[int]Found{0: {Text: true, Calls: true}}},
 		{"a repeated id in two places, one of them the answer's", []*TurnFingerprint{{Before: "y", Opening: "o", Calls: calls("call_0")}}, []HistoryTurn{{Before: "x", Calls: calls("call_0")}, {Before: "y", Text: "z", Calls: calls("call_0")}}, map[int]Found{1: {Calls: true, Sure: true}}},
-		{"one of two calls", []*TurnFingerprint{{Before: "b", Opening: "o", Calls: calls(random, other)}}, []HistoryTurn{{Before: "x", Calls: calls(other)}}, map[int]Found{0: {Text: true}}},
+		{"one of two calls", []*TurnFingerprint{{Before: "b", Opening: "o", Calls: calls(random, other)}}, []HistoryTurn{{Before: "x", Calls: calls(other)}}, unique(Found{Text: true})},
 		{"none of its calls", []*TurnFingerprint{{Before: "b", Opening: "o", Calls: calls(random)}}, []HistoryTurn{{Before: "b", Calls: calls(other)}}, nil},
 		{"white space and reasoning", []*TurnFingerprint{{Before: "b", Text: "<think>a</think> One.\n\n<think>b</think>Two. "}}, []HistoryTurn{{Before: "b", Text: "\nOne. Two."}}, sure(true)},
 		{"reasoning without its opening mark", []*TurnFingerprint{{Before: "b", Text: "a</think>One."}}, []HistoryTurn{{Before: "b", Text: "One."}}, sure(true)},

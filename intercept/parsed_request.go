@@ -105,6 +105,9 @@ func (a *ParsedRequest) OneTimeApprovals() []OneTimeApproval { return nil }
 // Before implements [Request] for the dialects without such requests.
 func (a *ParsedRequest) Before() []Envelope { return nil }
 
+// Closing implements [Request] for the dialects whose requests have the conversation.
+func (a *ParsedRequest) Closing(bool) []byte { return nil }
+
 // Begins implements [Request] for the dialects whose requests have the whole history.
 func (a *ParsedRequest) Begins() bool { return !a.Authors.Others }
 
@@ -114,9 +117,9 @@ func (a *ParsedRequest) RequireApproval() (changed int) { return 0 }
 // Placements implements [Request].
 func (a *ParsedRequest) Placements() []Placement { return a.placed }
 
-// AddPlacement adds the answer of a record that was found.
-func (a *ParsedRequest) AddPlacement(s *TurnFingerprint, sure bool) {
-	a.placed = append(a.placed, Placement{Turn: s.Turn, Sure: sure})
+// AddPlacement adds the answer of a record that was found: see [Found].
+func (a *ParsedRequest) AddPlacement(s *TurnFingerprint, sure, unique bool) {
+	a.placed = append(a.placed, Placement{Turn: s.Turn, Sure: sure, Unique: unique})
 }
 
 // With returns the envelope with another body.

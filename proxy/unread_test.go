@@ -30,7 +30,10 @@ func (r watchedRequest) Info() intercept.Info { r.reads.Add(1); return r.Request
 func (r watchedRequest) LastUser() string     { r.reads.Add(1); return r.Request.LastUser() }
 
 func (r watchedRequest) Opening() intercept.UserText { r.reads.Add(1); return r.Request.Opening() }
-func (r watchedRequest) Task() intercept.UserText    { r.reads.Add(1); return r.Request.Task() }
+func (r watchedRequest) Task(n int) intercept.UserText {
+	r.reads.Add(1)
+	return r.Request.Task(n)
+}
 
 // Long histories are what agents send: nothing reads one for an answer without a call.
 func TestHistoryIsNotReadWithoutACall(t *testing.T) {

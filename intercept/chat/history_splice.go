@@ -46,7 +46,7 @@ func (r *request) Splice(records [][]byte) int {
 	spliced.lastSent = r.ending()
 	*r = *spliced
 	for _, f := range s.found {
-		r.AddPlacement(&s.records[f.Record].TurnFingerprint, f.Sure)
+		r.AddPlacement(&s.records[f.Record].TurnFingerprint, f.Sure, f.Unique)
 	}
 	return len(s.found)
 }

@@ -49,6 +49,7 @@ func (r *request) Info() intercept.Info {
 		Model:    r.Text("model"),
 		Streamed: string(r.Field("stream")) == "true",
 		Session:  r.session(),
+		Users:    r.Authors.Users,
 	}
 	return info
 }
@@ -70,8 +71,8 @@ func (r *request) Opening() intercept.UserText {
 func (r *request) LastUser() string { return intercept.UserText{Content: r.Authors.Last}.String() }
 
 // Task implements [intercept.Request].
-func (r *request) Task() intercept.UserText {
-	return intercept.UserText{Prefix: strconv.Itoa(r.Authors.Users) + "\n", Content: r.Authors.Last}
+func (r *request) Task(before int) intercept.UserText {
+	return intercept.UserText{Prefix: strconv.Itoa(before+r.Authors.Users) + "\n", Content: r.Authors.Last}
 }
 
 // Made implements [intercept.Request].

@@ -62,8 +62,8 @@ func TestConversation(t *testing.T) {
 		{`{"role":"user","content":"a"},{"role":"tool","content":"x"},{"role":"user","content":"b"}`, "\na", "b", "2\nb", false},
 	} {
 		r := parse(t, `{"messages":[`+tt.messages+`]}`)
-		if r.Opening().String() != tt.opening || r.LastUser() != tt.lastUser || r.Task().String() != tt.task || r.Begins() != tt.begins {
-			t.Errorf("[%s]: opening %q, last user %q, task %q, begins %t", tt.messages, r.Opening().String(), r.LastUser(), r.Task().String(), r.Begins())
+		if r.Opening().String() != tt.opening || r.LastUser() != tt.lastUser || r.Task(0).String() != tt.task || r.Begins() != tt.begins {
+			t.Errorf("[%s]: opening %q, last user %q, task %q, begins %t", tt.messages, r.Opening().String(), r.LastUser(), r.Task(0).String(), r.Begins())
 		}
 	}
 }

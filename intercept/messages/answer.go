@@ -6,6 +6,7 @@ import (
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/sse"
 	"github.com/heldcall/heldcall/intercept/strictjson"
+	"github.com/tidwall/gjson"
 )
 
 // answer implements [intercept.Codec].
@@ -102,7 +103,9 @@ func (a *answer) Verbatim(part *intercept.Part) bool {
 func (a *answer) Disposed(_ *intercept.Part, d intercept.Disposition) {
 	switch d {
 	case intercept.Sent:
-		a.output.begun = a.output.begun || a.body.progress.started
+		if !a.output.begun && a.body.progress.started {
+			a.output.begun, a.output.id = true, strings.Clone(a.body.progress.id)
+		}
 		for _, b := range a.body.opens {
 			b.shown = true
 		}
@@ -136,15 +139,17 @@ func appendEvent(dst []byte, name, payload string) []byte {
 type output struct {
 	begun  bool   // the start of the message
 	notice bool   // the closing notice
+	id     string // of the message, raw
 	stop   string // the stop reason that only the start of the message has, until the agent gets it
 }
 
 // earlier describes the upstream bodies before the current one.
 type earlier struct {
-	count     int    // how many
-	denials   int    // how many of them with a denied call
-	request   []byte // the body of the request that upstream is answering
-	id, model string // of the first body that is one JSON value, raw
+	count     int      // how many
+	denials   int      // how many of them with a denied call
+	request   []byte   // the body of the request that upstream is answering
+	id, model string   // of the first body that is one JSON value, raw
+	chain     []string // the ids of the messages
 	messages  []string
 	pieces    []piece  // the blocks that the agent has got
 	rendered  []string // these blocks, for a whole answer
@@ -158,6 +163,7 @@ func (e *earlier) add(b *body, plan *intercept.Plan, messages []string) {
 	if e.count == 0 && b.whole {
 		e.id, e.model = strings.Clone(b.progress.id), strings.Clone(b.progress.model)
 	}
+	e.chain = append(e.chain, gjson.Parse(b.progress.id).Str)
 	e.text += strictjson.Paragraph(e.text, b.blocks.text())
 	e.usage = strictjson.AddUsage(e.usage, []byte(b.progress.usage))
 	for _, block := range b.blocks.list {

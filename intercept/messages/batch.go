@@ -1,6 +1,8 @@
 package messages
 
 import (
+	"strings"
+
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 )
@@ -86,6 +88,7 @@ func (b *body) startMessage(e *event) error {
 	}
 	b.progress.started = true
 	m := &e.message
+	b.progress.id = strings.Clone(m.id)
 	for i := range m.blocks {
 		if err := b.startBlock(e, &m.blocks[i], b.blocks.opened); err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 // has the same bytes.
 type answerRecord struct {
 	intercept.TurnFingerprint
+	intercept.KeptAnswer
 	// Turns are the messages of whole turns that the agent did not get as such. They
 	// precede the message that it got.
 	Turns []string `json:"turns,omitempty"`
@@ -22,6 +23,8 @@ type answerRecord struct {
 	Pieces []piece `json:"pieces,omitempty"`
 	// Results answer the hidden calls among the pieces.
 	Results []string `json:"results,omitempty"`
+	// Decided are texts about parked calls, in a record of [notice.DecidedLater].
+	Decided []string `json:"decided,omitempty"`
 }
 
 // piece is a block of the message that the agent got, or a hidden block in it.

@@ -19,10 +19,14 @@ func (r *request) ending() string {
 }
 
 // Splice implements [intercept.Request]. It renders only the messages that change; all
-// other bytes of the body are kept.
-func (r *request) Splice(records [][]byte) int {
+// other bytes of the body are kept. A request that continues a thread has no history.
+func (r *request) Splice(hidden [][]byte) int {
+	records := intercept.Records[answerRecord](hidden)
+	if r.continued() != "" {
+		return r.follow(records)
+	}
 	messages := r.Value("messages").Array()
-	s := splicer{records: intercept.Records[answerRecord](records), notes: make(map[string]string)}
+	s := splicer{records: records, notes: make(map[string]string)}
 	s.found = intercept.MatchMessages(intercept.Opening(r.Opening().String()), messages, s.records, func(at int) intercept.HistoryTurn { return historyTurn(messages, at) })
 	if len(s.found) == 0 {
 		return 0
@@ -39,7 +43,7 @@ func (r *request) Splice(records [][]byte) int {
 	spliced.lastSent = r.ending()
 	*r = *spliced
 	for _, f := range s.found {
-		r.AddPlacement(&s.records[f.Record].TurnFingerprint, f.Sure)
+		r.AddPlacement(&s.records[f.Record].TurnFingerprint, f.Sure, f.Unique)
 	}
 	return len(s.found)
 }

@@ -8,7 +8,7 @@
 // canonical.go (the bytes that change) and resolve.go (the outcome of the rulings).
 //
 // The request files read the agent's request: what it contains and offers, and how it is
-// extended after a denial. The history files restore in it what was hidden from the agent
+// extended after a denial; thread.go is about conversations that upstream keeps. The history files restore in it what was hidden from the agent
 // in earlier answers: history_record.go (the record of an answer), history_splice.go (how
 // records change a history), history_blocks.go (the content of a message) and
 // history_results.go.
@@ -105,8 +105,12 @@ func (Dialect) SafeError(body []byte) bool {
 func (Dialect) Error(e *intercept.Error) []byte { return errorBody(e) }
 
 func errorBody(e *intercept.Error) []byte {
-	return fmt.Appendf(nil, `{"type":"error","error":{"type":%s,"message":%s,"code":%s}}`,
-		strictjson.Quote(errorType(e.Code)), strictjson.Quote("heldcall: "+e.Reason), strictjson.Quote(string(e.Code)))
+	details := ""
+	if e.Code == intercept.CodeThreadNotFound { // as clients read it, which then send the whole conversation
+		details = `,"details":{"error_code":"thread_not_found"}`
+	}
+	return fmt.Appendf(nil, `{"type":"error","error":{"type":%s,"message":%s,"code":%s%s}}`,
+		strictjson.Quote(errorType(e.Code)), strictjson.Quote("heldcall: "+e.Reason), strictjson.Quote(string(e.Code)), details)
 }
 
 // errorType returns a type that clients know. It is never overloaded_error, after which
@@ -117,6 +121,8 @@ func errorType(code intercept.Code) string {
 		return "invalid_request_error"
 	case intercept.CodeRunAborted, intercept.CodeHostedToolRefused, intercept.CodeForeignHost, intercept.CodeForeignOrigin:
 		return "permission_error"
+	case intercept.CodeThreadNotFound:
+		return "not_found_error"
 	case intercept.CodeRequestTooLarge:
 		return "request_too_large"
 	}

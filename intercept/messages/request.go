@@ -14,6 +14,7 @@ import (
 type request struct {
 	intercept.ParsedRequest
 	lastSent string // fingerprint of the last message as the agent sent it
+	alias    string // the message that the agent continues, where upstream knows it by another id
 }
 
 var requestSchema = intercept.RequestSchema{
@@ -42,6 +43,10 @@ func (r *request) Info() intercept.Info {
 		Model:    r.Value("model").String(),
 		Streamed: string(r.Field("stream")) == "true",
 		Session:  r.session(),
+		Users:    r.Authors.Users,
+	}
+	if id := r.continued(); id != "" {
+		info.Refers, info.ToolsKept = []string{id}, len(r.Value("tools").Array()) == 0
 	}
 	return info
 }
@@ -67,9 +72,10 @@ func (r *request) userID() string { return r.Value("metadata").Get("user_id").St
 
 const sessionMark = "_session_"
 
-// Opening implements [intercept.Request].
+// Opening implements [intercept.Request]. Where upstream keeps the history the request does not
+// have it.
 func (r *request) Opening() intercept.UserText {
-	if r.Authors.First == nil {
+	if r.Authors.First == nil || r.continued() != "" {
 		return intercept.UserText{}
 	}
 	return intercept.UserText{Prefix: r.userID() + "\n", Content: r.Authors.First}
@@ -78,12 +84,19 @@ func (r *request) Opening() intercept.UserText {
 // LastUser implements [intercept.Request].
 func (r *request) LastUser() string { return userText(r.Authors.Last).String() }
 
-// Task implements [intercept.Request].
-func (r *request) Task() intercept.UserText {
+// Task implements [intercept.Request]. It is the same if the agent sends the whole history instead
+// of continuing it; where its beginning is not known it has the message before it.
+func (r *request) Task(before int) intercept.UserText {
 	text := userText(r.Authors.Last)
-	text.Prefix = strconv.Itoa(r.Authors.Users) + "\n"
+	text.Prefix = strconv.Itoa(before+r.Authors.Users) + "\n"
+	if id := r.continued(); id != "" && before == 0 {
+		text.Prefix += id + "\n"
+	}
 	return text
 }
+
+// Begins implements [intercept.Request].
+func (r *request) Begins() bool { return r.ParsedRequest.Begins() && r.continued() == "" }
 
 // userText is what the user wrote in the content of a message.
 func userText(content []byte) intercept.UserText {
@@ -99,7 +112,7 @@ func (r *request) Made() string {
 		}
 		return true
 	})
-	return intercept.MadeBy(made)
+	return intercept.MadeBy(made, r.continued())
 }
 
 // ForcedTools implements [intercept.Request].

@@ -39,8 +39,8 @@ func TestUserMessages(t *testing.T) {
 		{[]string{user(hi), assistant(`"y"`), user(`[` + results + `,{"type":"text","text":"Stop that."}]`)}, "Stop that.", "2\nStop that."},
 	} {
 		r := asking(t, conversation(tt.messages...))
-		if r.LastUser() != tt.last || r.Task().String() != tt.task {
-			t.Errorf("%s: last user message %q, task %q", tt.messages, r.LastUser(), r.Task().String())
+		if r.LastUser() != tt.last || r.Task(0).String() != tt.task {
+			t.Errorf("%s: last user message %q, task %q", tt.messages, r.LastUser(), r.Task(0).String())
 		}
 	}
 }

@@ -114,13 +114,16 @@ func (r *request) Hosted() (list []intercept.HostedTool) {
 	return list
 }
 
-// OffersTools implements [intercept.Request].
+// OffersTools implements [intercept.Request]. A thread may have some.
 func (r *request) OffersTools() bool {
-	return r.Tools.Len > 0 || len(r.offered()) > 0 || len(r.Hosted()) > 0
+	return r.continued() != "" || r.Tools.Len > 0 || len(r.offered()) > 0 || len(r.Hosted()) > 0
 }
 
-// Offer implements [intercept.Request].
+// Offer implements [intercept.Request]. A thread keeps the tools with which it began.
 func (r *request) Offer(tools []intercept.OfferedTool, always bool) []string {
+	if r.continued() != "" {
+		return nil
+	}
 	if !always && len(r.offered()) == 0 {
 		return nil
 	}

@@ -7,12 +7,13 @@ import (
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/notice"
+	"github.com/tidwall/gjson"
 )
 
 // proceed sends the denials to the model, so that it continues the answer.
 func (a *answer) proceed(plan *intercept.Plan) (intercept.Resolution, error) {
 	messages := a.body.blocks.messages()
-	body, err := extendRequest(a.earlier.request, messages, a.body.progress.container, intercept.Frees(a.Calls()))
+	body, err := a.next(messages)
 	if err != nil {
 		return intercept.Resolution{}, fmt.Errorf("continue after a denial: %w", err)
 	}
@@ -27,21 +28,27 @@ func (a *answer) proceed(plan *intercept.Plan) (intercept.Resolution, error) {
 	return intercept.Resolution{Next: &next}, nil
 }
 
-// records describes what the agent did not get, for the later requests of the
-// conversation.
-func (a *answer) records(plan *intercept.Plan) ([][]byte, error) {
-	if plan.Aborted != nil || a.body.progress.failed {
-		return nil, nil // the run, or the answer, is over
+// resolved is the resolution of an answer that is complete: with the record of what the agent did not
+// get, for the later requests of the conversation, and the id by which they may continue it.
+func (a *answer) resolved(plan *intercept.Plan) (r intercept.Resolution, err error) {
+	if a.body.progress.failed || (plan.Aborted != nil && !a.req.threaded()) {
+		return r, nil // the run, or the answer, is over
 	}
 	rec, changed := a.record(plan)
-	if !changed {
-		return nil, nil
+	if a.req.threaded() {
+		if r.Lost = !a.keep(rec, plan); rec.Response != "" {
+			r.Refers, r.Threaded = []string{rec.Response}, true
+		}
+	}
+	if !changed || plan.Aborted != nil {
+		return r, nil
 	}
 	raw, err := rec.encode()
 	if err != nil {
-		return nil, fmt.Errorf("describe a hidden turn: %w", err)
+		return intercept.Resolution{}, fmt.Errorf("describe a hidden turn: %w", err)
 	}
-	return [][]byte{raw}, nil
+	r.Hidden = [][]byte{raw}
+	return r, nil
 }
 
 // record describes an answer that is complete. Changed is false if the agent got all
@@ -106,10 +113,15 @@ func (a *answer) Plan(plan *intercept.Plan) error {
 		return nil
 	}
 	denied := plan.AllDenied(a.Calls())
-	if plan.Open = denied && plan.MayContinue(a.Calls(), a.earlier.count, a.earlier.denials, a.limits.MaxContinuations); !plan.Open {
+	if plan.Open = denied && a.continuable() && plan.MayContinue(a.Calls(), a.earlier.count, a.earlier.denials, a.limits.MaxContinuations); !plan.Open {
 		plan.Notice = a.notice(plan, denied)
 	}
 	return nil
+}
+
+// continuable reports whether heldcall can continue the answer: a thread only by the id of the message.
+func (a *answer) continuable() bool {
+	return a.req.continued() == "" || gjson.Parse(a.body.progress.id).Str != ""
 }
 
 // notice is the text that the agent reads in a message that lost all its calls.
@@ -154,11 +166,10 @@ func (a *answer) silent(plan *intercept.Plan) bool {
 // Conclude implements [intercept.Codec].
 func (a *answer) Conclude(plan *intercept.Plan) (intercept.Resolution, error) {
 	switch {
-	case plan.Unchanged:
-		return intercept.Resolution{}, nil
 	case plan.Open:
 		return a.proceed(plan)
+	case plan.Unchanged && !a.req.threaded():
+		return intercept.Resolution{}, nil
 	}
-	hidden, err := a.records(plan)
-	return intercept.Resolution{Hidden: hidden}, err
+	return a.resolved(plan)
 }

@@ -69,7 +69,7 @@ func (a *answer) RewriteWhole(value []byte, plan *intercept.Plan) ([]byte, error
 	e.verdicts("safeguard_results")
 	e.usage()
 	for _, f := range []struct{ name, first, own string }{{"id", a.earlier.id, m.id}, {"model", a.earlier.model, m.model}} {
-		if f.first != "" && f.own != "" && f.first != f.own {
+		if f.first != "" && f.first != f.own {
 			e.Set(f.name, f.first)
 		}
 	}
@@ -148,7 +148,7 @@ func (e *edit) start(m *message) {
 	if e.drop = output.begun; e.drop {
 		return
 	}
-	output.begun = true
+	output.begun, output.id = true, strings.Clone(m.id)
 	if len(m.blocks) > 0 {
 		e.Set("message.content", "[]")
 	}

@@ -62,7 +62,7 @@ func TestWhereAPartOfAnAnswerIsRepeated(t *testing.T) {
 		if n := r.Splice(p.Last.Hidden); n != 1 || strings.Count(string(r.Envelope().Body), `"No."`) != 1 {
 			t.Errorf("%s: found %d times: %s", calls, n, r.Envelope().Body)
 		}
-		if placed := r.Placements(); len(placed) != 1 || placed[0] != (intercept.Placement{Turn: "t1"}) {
+		if placed := r.Placements(); len(placed) != 1 || placed[0] != (intercept.Placement{Turn: "t1", Unique: true}) {
 			t.Errorf("%s: placed %v", calls, placed)
 		}
 	}

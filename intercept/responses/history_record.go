@@ -10,17 +10,9 @@ import (
 // Items are kept as the bytes that were sent, so that each splice is the same.
 type answerRecord struct {
 	intercept.TurnFingerprint
-	Rounds []answerRound `json:"rounds,omitempty"`
-	// Response is the id by which the agent knows the answer, Chain those by which
-	// upstream knows its parts.
-	Response     string   `json:"response,omitempty"`
-	Chain        []string `json:"chain,omitempty"`
-	Conversation string   `json:"conversation,omitempty"`
-	// Missing are the items that upstream needs to continue the answer that it keeps:
-	// outputs of calls that the agent never got.
-	Missing []string `json:"missing,omitempty"`
-	// Ran are the arguments that ran, by call id, where upstream keeps others.
-	Ran map[string]string `json:"ran,omitempty"`
+	intercept.KeptAnswer
+	Rounds       []answerRound `json:"rounds,omitempty"`
+	Conversation string        `json:"conversation,omitempty"`
 	// Ruled are the rulings on the calls, for later requests for the same answer.
 	Ruled []ruledCall `json:"ruled,omitempty"`
 	// Grants are the approvals among Missing, each for one request.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
-	"github.com/heldcall/heldcall/intercept/notice"
 	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/tidwall/gjson"
 )
@@ -46,7 +45,7 @@ func (r *request) Splice(records [][]byte) (spliced int) {
 	}
 	r.memory = memory{alias: s.alias, delivered: s.delivered, hidden: s.hidden, spends: s.spends}
 	for _, p := range s.placed {
-		r.AddPlacement(&p.record.TurnFingerprint, p.sure)
+		r.AddPlacement(&p.record.TurnFingerprint, p.sure, p.unique)
 	}
 	return len(s.placed)
 }
@@ -79,17 +78,14 @@ func (s *splicer) followResponse(records []*answerRecord) {
 	if rec == nil {
 		return
 	}
-	if n := len(rec.Chain); n > 0 && rec.Chain[n-1] != id {
-		s.alias, s.upstreamID = id, rec.Chain[n-1]
+	if end := rec.End(); end != id {
+		s.alias, s.upstreamID = id, end
 	}
-	if s.alias != "" || rec.lacks() {
-		s.place(rec, true)
+	if s.alias != "" || rec.Lacks() {
+		s.place(rec, true, true)
 	}
 	s.bring(rec)
 }
-
-// lacks reports whether upstream does not have all of the answer.
-func (rec *answerRecord) lacks() bool { return len(rec.Missing)+len(rec.Ran) > 0 }
 
 // latest is the most complete record of a response.
 func latest(records []*answerRecord, id string) (best *answerRecord) {
@@ -106,10 +102,11 @@ func latest(records []*answerRecord, id string) (best *answerRecord) {
 type placedRecord struct {
 	record *answerRecord
 	sure   bool
+	unique bool // an id that no other conversation has shows it
 }
 
-func (s *splicer) place(rec *answerRecord, sure bool) {
-	s.placed = append(s.placed, placedRecord{rec, sure})
+func (s *splicer) place(rec *answerRecord, sure, unique bool) {
+	s.placed = append(s.placed, placedRecord{rec, sure, unique})
 	s.used[rec] = true
 }
 
@@ -119,8 +116,8 @@ func (s *splicer) place(rec *answerRecord, sure bool) {
 // this one.
 func (s *splicer) bring(rec *answerRecord) {
 	for _, c := range rec.Calls {
-		if ran, ok := rec.Ran[c.ID]; ok && c.Note != "" {
-			s.note(c.ID, notice.ArgumentsRan(c.Note, ran))
+		if note := rec.Note(c); note != "" {
+			s.note(c.ID, note)
 		}
 	}
 	for _, item := range rec.Missing {
@@ -142,8 +139,8 @@ func (s *splicer) followConversation(records []*answerRecord) {
 		}
 	}
 	for _, rec := range records {
-		if rec.Conversation == id && rec.lacks() && !told[rec.Response] && latest(records, rec.Response) == rec {
-			s.place(rec, true)
+		if rec.Conversation == id && rec.Lacks() && !told[rec.Response] && latest(records, rec.Response) == rec {
+			s.place(rec, true, true)
 			s.delivered = append(s.delivered, rec.Response)
 			s.bring(rec)
 		}
@@ -177,7 +174,7 @@ func (s *splicer) merge(records []*answerRecord) {
 				continue
 			}
 			rec := candidates[matches[place].Record]
-			s.place(rec, sure)
+			s.place(rec, sure, matches[place].Unique)
 			m := merger{splicer: s, record: rec, items: items[t.first : t.last+1], following: items[t.first:]}
 			for i, texts := range m.run() {
 				s.merged[t.first+i] = texts

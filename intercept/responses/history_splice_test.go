@@ -35,7 +35,7 @@ const (
 func denied() answerRecord {
 	return answerRecord{
 		TurnFingerprint: intercept.TurnFingerprint{Turn: "t1", Before: itemFingerprint(gjson.Parse(userItem)), Opening: intercept.Opening("\nhi"), Text: "One.Two.", Items: []string{"m1", "m2"}},
-		Response:        "resp_1", Chain: []string{"resp_1", "resp_2"}, Missing: []string{deniedItem},
+		KeptAnswer:      intercept.KeptAnswer{Response: "resp_1", Chain: []string{"resp_1", "resp_2"}, Missing: []string{deniedItem}},
 		Rounds: []answerRound{
 			{Items: []answerPart{{Seen: true, Type: "message", ID: "m1", Text: "One.", Raw: `{"type":"message","id":"m1","role":"assistant","content":"One."}`}, {Type: "function_call", Raw: deniedCall}}, Outputs: []string{deniedItem}},
 			{Items: []answerPart{{Seen: true, Type: "message", ID: "m2", Text: "Two.", Raw: `{"type":"message","id":"m2","role":"assistant","content":"Two."}`}}},
@@ -108,7 +108,7 @@ func TestSpliceAfterAResponse(t *testing.T) {
 			continue
 		}
 		next := accept(t, post(`{"input":[`+userItem+`],"conversation":"conv_1"}`))
-		told := answerRecord{Response: "resp_3", Delivered: r.memory.delivered}
+		told := answerRecord{KeptAnswer: intercept.KeptAnswer{Response: "resp_3"}, Delivered: r.memory.delivered}
 		if again := next.Splice(encoded(t, rec, told)); again == len(r.memory.delivered) && tt.want == "" {
 			t.Errorf("%s: upstream gets the missing items a second time", tt.fields)
 		}
@@ -117,7 +117,7 @@ func TestSpliceAfterAResponse(t *testing.T) {
 
 // The arguments that ran are in a note before the output of an edited call.
 func TestSpliceOfAnEditedCall(t *testing.T) {
-	rec := answerRecord{Response: "resp_1", Chain: []string{"resp_1"}, Ran: map[string]string{"c1": `{"safe":true}`}}
+	rec := answerRecord{KeptAnswer: intercept.KeptAnswer{Response: "resp_1", Chain: []string{"resp_1"}, Ran: map[string]string{"c1": `{"safe":true}`}}}
 	rec.Calls = []intercept.CallFingerprint{{ID: "c1", Name: "bash", Note: "A person changed it."}}
 	for _, tt := range []struct{ output, field string }{
 		{`{"type":"function_call_output","call_id":"c1","output":"done"}`, "0.output"},
@@ -147,7 +147,7 @@ func TestSpliceOfAnApproval(t *testing.T) {
 		other    = `{"type":"mcp","server_label":"gh","server_url":"https://other.example"}`
 	)
 	address := accept(t, post(`{"tools":[`+server+`]}`)).offered().address("gh", nil)
-	rec := answerRecord{Response: "resp_1", Chain: []string{"resp_1"}, Missing: []string{response}, Grants: []mcpApproval{{ID: "q1", Key: "resp_1 q1", Label: "gh", Address: address}}}
+	rec := answerRecord{KeptAnswer: intercept.KeptAnswer{Response: "resp_1", Chain: []string{"resp_1"}, Missing: []string{response}}, Grants: []mcpApproval{{ID: "q1", Key: "resp_1 q1", Label: "gh", Address: address}}}
 	spent := answerRecord{Spent: "resp_1 q1"}
 	for _, tt := range []struct {
 		name, path, tools string
@@ -184,7 +184,7 @@ func TestRecall(t *testing.T) {
 		{http.MethodDelete, "/v1/responses/resp_1", "/v1/responses/resp_1", "/v1/responses/resp%202 /v1/responses/resp_3"},
 	} {
 		r := accept(t, intercept.Envelope{Method: tt.method, Path: tt.path})
-		if n := r.Splice(encoded(t, rec, answerRecord{Response: "resp_9", Chain: []string{"a", "b", "c", "d"}})); n != 1 || r.Envelope().Path != tt.want {
+		if n := r.Splice(encoded(t, rec, answerRecord{KeptAnswer: intercept.KeptAnswer{Response: "resp_9", Chain: []string{"a", "b", "c", "d"}}})); n != 1 || r.Envelope().Path != tt.want {
 			t.Errorf("%s %s: %d records, %s", tt.method, tt.path, n, r.Envelope().Path)
 		}
 		var before []string

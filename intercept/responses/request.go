@@ -107,7 +107,7 @@ func (r *request) Envelope() intercept.Envelope { return r.outgoing }
 
 // Info implements [intercept.Request].
 func (r *request) Info() intercept.Info {
-	info := intercept.Info{Model: r.Text("model"), Streamed: string(r.Field("stream")) == "true", Session: r.session()}
+	info := intercept.Info{Model: r.Text("model"), Streamed: string(r.Field("stream")) == "true", Session: r.session(), Users: r.Authors.Users}
 	for _, id := range []string{r.id, r.previous(), r.conversation()} {
 		if id != "" {
 			info.Refers = append(info.Refers, id)
@@ -153,8 +153,8 @@ func (r *request) Opening() intercept.UserText {
 func (r *request) LastUser() string { return intercept.UserText{Content: r.Authors.Last}.String() }
 
 // Task implements [intercept.Request]. It has the response before it where the agent does not
-// repeat that.
-func (r *request) Task() intercept.UserText {
+// repeat that: such an agent never has the whole history, so before does not count.
+func (r *request) Task(int) intercept.UserText {
 	return intercept.UserText{Prefix: strconv.Itoa(r.Authors.Users) + "\n" + r.previous() + "\n", Content: r.Authors.Last}
 }
 

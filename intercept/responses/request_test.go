@@ -94,7 +94,7 @@ func TestTask(t *testing.T) {
 		`[]`: "0\n\n",
 	} {
 		r := accept(t, post(`{"input":`+input+`}`))
-		if got := r.Task().String(); got != want || !strings.HasSuffix(want, r.LastUser()) {
+		if got := r.Task(0).String(); got != want || !strings.HasSuffix(want, r.LastUser()) {
 			t.Errorf("%s: task %q, last user %q", input, got, r.LastUser())
 		}
 	}

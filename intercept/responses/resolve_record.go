@@ -54,7 +54,7 @@ func (s *resolution) repeatRecord() *answerRecord {
 
 // newRecord is a record with the rulings on the calls of the answer.
 func (s *resolution) newRecord() *answerRecord {
-	return &answerRecord{Response: gjson.Parse(s.answer.out.head.id).Str, Ruled: s.prior.ruled}
+	return &answerRecord{KeptAnswer: intercept.KeptAnswer{Response: gjson.Parse(s.answer.out.head.id).Str}, Ruled: s.prior.ruled}
 }
 
 // hides reports whether the agent gets less than the model's output, or another one.
@@ -127,10 +127,7 @@ func (s *resolution) seen(rec *answerRecord, rounds []answerRound) {
 		c := seenCall(it.entry.typ, it.entry.callID, it.entry.name, modelInput(s.plan, it))
 		if r := it.ruling(); r.Action == intercept.Edit {
 			c.Note = r.ModelMessage
-			if rec.Ran == nil {
-				rec.Ran = make(map[string]string)
-			}
-			rec.Ran[it.callID()] = r.Arguments
+			rec.SetRan(it.callID(), r.Arguments)
 		}
 		rec.Calls = append(rec.Calls, c)
 	}

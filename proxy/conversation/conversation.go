@@ -2,7 +2,6 @@ package conversation
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 
@@ -31,31 +30,8 @@ type Conversation struct {
 	task     string    // once it was needed: see TaskDigest
 	like     *Likeness // once it was needed
 
-	continues responseRef // the answer that the request continues by the provider's id
+	continued keptAnswer // that the request continues by the provider's id
 }
-
-// responseRef is where an answer belongs that the agent later refers to by the provider's
-// id of it (previous_response_id), instead of repeating the conversation.
-type responseRef struct {
-	Session string   `json:"session"`
-	Run     string   `json:"run"`
-	User    string   `json:"user,omitempty"`   // see userMessage
-	Denied  []string `json:"denied,omitempty"` // the answers up to here of which calls were denied
-	Again   []byte   `json:"again,omitempty"`  // the record for a request that asks for the answer again
-	// Calls are those of the answer, whose results the agent sends without them. They are
-	// recorded where a policy judges results.
-	Calls  []releasedCall `json:"calls,omitempty"`
-	Parked []string       `json:"parked,omitempty"` // the requests about its parked calls
-	// Waiting are the requests about earlier parked calls that were pending when the model
-	// read their notices.
-	Waiting []string `json:"waiting,omitempty"`
-}
-
-// responseRefID is the id under which a responseRef is kept. There is one a key.
-const responseRefID = "thread"
-
-// responseRefKey is the key of the responseRef for a provider's id.
-func (id *Identity) responseRefKey(refer string) string { return id.Key("thread", refer) }
 
 // Init makes c the conversation of a request that is not read yet. c must not be copied.
 func (c *Conversation) Init(shared *Shared, r *Request) {
@@ -85,24 +61,6 @@ func (c *Conversation) parse() (intercept.Request, *intercept.Error) {
 	return r, nil
 }
 
-// resume finds session and run of a request that continues an answer by its id.
-func (c *Conversation) resume(ctx context.Context) *intercept.Error {
-	if !c.recorded.any() {
-		return nil
-	}
-	who := Identity{Principal: c.Request.Principal}
-	for _, refer := range c.Info().Refers {
-		kept, refusal := c.records(ctx, who.responseRefKey(refer))
-		if refusal != nil {
-			return refusal
-		}
-		if len(kept) > 0 && json.Unmarshal(kept[0], &c.continues) == nil && c.continues.Session != "" {
-			return nil
-		}
-	}
-	return nil
-}
-
 // Info returns the description of the request as the agent sent it.
 func (c *Conversation) Info() *intercept.Info {
 	if !c.informed {
@@ -124,11 +82,14 @@ func (c *Conversation) Offer() *intercept.Offer {
 // requests need none.
 func (c *Conversation) Identity() *Identity {
 	id := c.sessionIdentity()
-	if id.Run == "" && c.continues.Run != "" && !c.Parsed.Task().HasMessage() {
-		id.Run = c.continues.Run // results of tools continue the task
+	if id.Run != "" {
+		return id
 	}
-	if id.Run == "" {
-		id.Run, id.Derived = runOf(id.Principal.Tenant, id.Session+"-"+c.shared.Digests.hex(c.Parsed.Task(), 4)), true
+	task := c.Parsed.Task(c.continued.Users)
+	if c.continued.Run != "" && !task.HasMessage() {
+		id.Run = c.continued.Run // results of tools continue the task
+	} else {
+		id.Run, id.Derived = runOf(id.Principal.Tenant, id.Session+"-"+c.shared.Digests.hex(task, 4)), true
 	}
 	return id
 }
@@ -139,7 +100,7 @@ func (c *Conversation) KnownSession() string { return c.id.Session }
 // sessionIdentity returns the identity as far as the session: the run may be unknown.
 func (c *Conversation) sessionIdentity() *Identity {
 	if c.id.Session == "" {
-		c.id = c.Request.identify(c.Info(), c.Parsed.Opening(), c.continues.Session, c.shared.Digests)
+		c.id = c.Request.identify(c.Info(), c.Parsed.Opening(), c.continued.Session, c.shared.Digests)
 	}
 	return &c.id
 }
@@ -156,9 +117,9 @@ func (c *Conversation) NewEvent(t approvals.EventType) approvals.Event {
 // userMessage identifies the user's last message: "" where the request continues without
 // one from an answer that is not known.
 func (c *Conversation) userMessage() string {
-	task := c.Parsed.Task()
+	task := c.Parsed.Task(c.continued.Users)
 	if !task.HasMessage() {
-		return c.continues.User
+		return c.continued.User
 	}
 	return c.shared.Digests.hex(task, 8)
 }

@@ -77,7 +77,7 @@ func TestIdentityOfTheRun(t *testing.T) {
 	}
 	results := requestTo(chat.Dialect{}, `{"model":"m","messages":[{"role":"tool","tool_call_id":"call_1","content":"done"}]}`)
 	c := b.prepared(t, results)
-	c.continues = responseRef{Session: "s1", Run: "r1", User: "said"}
+	c.continued = keptAnswer{Session: "s1", Run: "r1", User: "said"}
 	if id := c.Identity(); id.Run != "r1" || id.Session != "s1" || id.Derived || c.userMessage() != "said" {
 		t.Errorf("results belong to %+v, message %q", id, c.userMessage())
 	}

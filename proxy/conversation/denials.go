@@ -134,7 +134,7 @@ func (d *Denied) add(next Denied) {
 // the request's history.
 func (h *Denials) counts(of, request denialOf) bool {
 	c := h.conversation
-	shown := slices.Contains(c.continues.Denied, of.Turn) ||
+	shown := slices.Contains(c.continued.Denied, of.Turn) ||
 		slices.ContainsFunc(c.Parsed.Placements(), func(p intercept.Placement) bool { return p.Turn == of.Turn })
 	if of.Said != request.Said {
 		return shown && c.corrects()

@@ -41,7 +41,7 @@ func TestDenialsThatCount(t *testing.T) {
 				r.Envelope.Body = []byte(tt.body)
 			}
 			c := newBench().prepared(t, r)
-			c.continues.Denied = tt.denied
+			c.continued.Denied = tt.denied
 			h := c.Denials
 			if got := h.counts(tt.of, tt.own); got != tt.want {
 				t.Errorf("counts: %t", got)

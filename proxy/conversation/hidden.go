@@ -3,7 +3,6 @@ package conversation
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"slices"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -18,7 +17,8 @@ type HiddenTurns struct {
 	records      [][]byte // that were spliced in, if they are needed again
 	consumed     []string // keys under which this request has consumed one-time approvals
 	parked       []approvals.Request
-	released     []releasedCall // in this answer, for the request that continues it
+	parkedIn     map[string][]string // ids of requests about parked calls, by the turn of a record
+	released     []releasedCall      // in this answer, for the request that continues it
 }
 
 // releasedCall is a call that the agent got.
@@ -91,9 +91,10 @@ func (h *HiddenTurns) load(ctx context.Context) (records [][]byte, refusal *inte
 			}
 		}
 	}
-	if c.continues.Again != nil {
-		records = append(records, c.continues.Again)
+	if c.continued.Again != nil {
+		records = append(records, c.continued.Again)
 	}
+	h.noteParked(records)
 	if refusal := h.fillParked(ctx, records); refusal != nil {
 		return nil, refusal
 	}
@@ -147,48 +148,23 @@ func (id *Identity) hiddenKeys(refers []string) []string {
 	return keys
 }
 
-// Remember makes the hidden turns of an answer durable, and the answer's session and run
-// if the agent can refer to it by an id. called reports whether the answer had calls.
+// Remember makes the hidden turns of an answer durable, and what a request needs to know that
+// continues the answer by the provider's id. called reports whether the answer had calls.
 func (h *HiddenTurns) Remember(ctx context.Context, settled intercept.Resolution, called bool) error {
 	c := h.conversation
-	// Nothing need be kept of a session of which nothing was recorded.
-	recorded := called || c.continues.Session != ""
-	if len(settled.Hidden) == 0 && (len(settled.Refers) == 0 || !recorded) {
-		return nil
-	}
-	who := c.Identity()
 	for i, record := range settled.Hidden {
-		for _, key := range who.hiddenKeys(settled.Refers) {
+		for _, key := range c.Identity().hiddenKeys(settled.Refers) {
 			if err := c.shared.Store.PutTurn(ctx, key, c.Request.Turn+suffix(i), record); err != nil {
 				return err
 			}
 		}
 	}
-	if !recorded {
+	// Nothing need be kept of a session of which nothing was recorded, unless the agent may send the whole of it later:
+	// that belongs to the same session.
+	if recorded := called || c.continued.Session != "" || settled.Threaded; len(settled.Refers) == 0 || !recorded {
 		return nil
 	}
-	value, err := json.Marshal(h.responseRef(settled))
-	if err != nil {
-		return err
-	}
-	for _, refer := range settled.Refers {
-		if err := c.shared.Store.PutTurn(ctx, who.responseRefKey(refer), responseRefID, value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// responseRef is where this answer belongs.
-func (h *HiddenTurns) responseRef(settled intercept.Resolution) responseRef {
-	c := h.conversation
-	who, denied := c.Identity(), c.continues.Denied
-	if c.Denials.any && !slices.Contains(denied, c.Request.Turn) {
-		denied = append(slices.Clip(denied), c.Request.Turn)
-	}
-	ref := responseRef{Session: who.Session, Run: who.Run, User: c.userMessage(), Denied: denied, Again: settled.AnswerRecord, Calls: h.released}
-	ref.Parked, ref.Waiting = h.parkedUpTo(settled)
-	return ref
+	return c.keep(ctx, settled)
 }
 
 // suffix makes an id from that of a turn for the i-th record of it.

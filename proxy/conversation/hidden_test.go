@@ -123,8 +123,8 @@ func TestRequestsContinueTheRunOfAnAnswer(t *testing.T) {
 	if who := *first.Identity(); c.Identity().Run != who.Run || c.KnownSession() != who.Session || c.userMessage() != first.userMessage() {
 		t.Errorf("it belongs to %+v, the answer to %+v", c.Identity(), who)
 	}
-	if !slices.Equal(c.continues.Denied, []string{"turn1"}) {
-		t.Errorf("calls were denied in %v", c.continues.Denied)
+	if !slices.Equal(c.continued.Denied, []string{"turn1"}) {
+		t.Errorf("calls were denied in %v", c.continued.Denied)
 	}
 }
 

@@ -110,15 +110,7 @@ func (h *JudgedResults) Call(i int) (call intercept.Call, known bool) {
 	if r.Call != "" {
 		return h.conversation.Request.Dialect.ResultCall(r.Call), true
 	}
-	call.ID = r.CallID
-	count := 0
-	for _, c := range h.conversation.continues.Calls {
-		if c.ID == r.CallID {
-			call = c.call()
-			count++
-		}
-	}
-	return call, count == 1
+	return h.conversation.continued.call(r.CallID)
 }
 
 // Taint returns the cause if the run is tainted, else "".
@@ -133,7 +125,7 @@ func (h *JudgedResults) LoadTaint(ctx context.Context, cause string) *intercept.
 	}
 	who := c.Identity()
 	key := func(run string) string { return who.Key("tainted run", run) }
-	for _, run := range []string{who.Run, c.continues.Run} { // the model remembers the run that the request continues
+	for _, run := range []string{who.Run, c.continued.Run} { // the model remembers the run that the request continues
 		if run == "" {
 			continue
 		}

@@ -1,7 +1,9 @@
 package conversation
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -21,11 +23,46 @@ type Requests interface {
 	Request(ctx context.Context, id string) (approvals.Request, error)
 }
 
-// Parked returns the requests about the parked calls of the session, as they were when
-// this request arrived.
-func (h *HiddenTurns) Parked() []approvals.Request { return h.parked }
+// Parked returns the requests about the parked calls of the conversation, as they were when this
+// request arrived: their approvals pass in it. A conversation has a parked call if the agent names
+// the session in a header, if the request continues from the parked turn by the provider's id, or if
+// its history surely contains that turn. Names in a body and opening words are no evidence: several
+// users of an agent may share them.
+func (h *HiddenTurns) Parked() (requests []approvals.Request) {
+	for i := range h.parked {
+		if h.ofConversation(h.parked[i].ID) {
+			requests = append(requests, h.parked[i])
+		}
+	}
+	return requests
+}
 
-// HasParked reports whether a request is one of [HiddenTurns.Parked].
+func (h *HiddenTurns) ofConversation(request string) bool {
+	c := h.conversation
+	if c.Request.Session != "" || c.continued.hasParked(request) {
+		return true
+	}
+	return slices.ContainsFunc(c.Parsed.Placements(), func(p intercept.Placement) bool {
+		return p.Sure && slices.Contains(h.parkedIn[p.Turn], request) && (p.Unique || bytes.Contains(c.Request.Envelope.Body, []byte(request)))
+	})
+}
+
+// noteParked notes the requests about the parked calls of each turn, before their records are filled.
+func (h *HiddenTurns) noteParked(records [][]byte) {
+	for _, record := range records {
+		ids := notice.ParkedRequests(record)
+		var of intercept.TurnFingerprint
+		if len(ids) == 0 || json.Unmarshal(record, &of) != nil {
+			continue
+		}
+		if h.parkedIn == nil {
+			h.parkedIn = make(map[string][]string)
+		}
+		h.parkedIn[of.Turn] = append(h.parkedIn[of.Turn], ids...)
+	}
+}
+
+// HasParked reports whether a request is about a parked call of the session.
 func (h *HiddenTurns) HasParked(request string) bool {
 	return slices.ContainsFunc(h.parked, func(r approvals.Request) bool { return r.ID == request })
 }
@@ -65,42 +102,6 @@ func (h *HiddenTurns) parkedRequest(ctx context.Context, id string) (r approvals
 	}
 	h.parked = append(h.parked, r)
 	return r, true, nil
-}
-
-// decidedLater returns the texts about parked calls that were decided after the model had
-// read their notices, in an answer that the request continues by the provider's id. The
-// provider keeps the notices, so they cannot be changed there.
-func (h *HiddenTurns) decidedLater(ctx context.Context) (texts []string, refusal *intercept.Error) {
-	for _, id := range h.conversation.continues.Waiting {
-		r, known, refusal := h.parkedRequest(ctx, id)
-		if refusal != nil {
-			return nil, refusal
-		}
-		if known && r.Status != approvals.StatusPending {
-			texts = append(texts, notice.WaitedFor(r.ToolName, r.ToolCallID, id, parkedText(&r)))
-		}
-	}
-	return texts, nil
-}
-
-// parkedUpTo returns the requests about the parked calls of this answer, and those about
-// earlier parked calls that were pending when the model read their notices. The model reads
-// nothing in a request that only fetches an answer.
-func (h *HiddenTurns) parkedUpTo(settled intercept.Resolution) (parked, waiting []string) {
-	c := h.conversation
-	for _, record := range settled.Hidden {
-		parked = append(parked, notice.ParkedRequests(record)...)
-	}
-	continued := c.continues
-	if len(settled.Refers) > 0 && slices.Contains(c.Info().Refers, settled.Refers[0]) {
-		return append(parked, continued.Parked...), continued.Waiting
-	}
-	for _, id := range slices.Concat(continued.Parked, continued.Waiting) {
-		if slices.ContainsFunc(h.parked, func(r approvals.Request) bool { return r.ID == id && r.Status == approvals.StatusPending }) {
-			waiting = append(waiting, id)
-		}
-	}
-	return parked, waiting
 }
 
 // parkedText is the text for the model about a parked call.

@@ -8,7 +8,7 @@ import (
 // State is the part of a conversation that is needed to continue in another process.
 type State struct {
 	Identity  Identity
-	Continues responseRef
+	Continues keptAnswer
 	Records   [][]byte // of hidden turns, that are spliced into the request
 	Parked    []approvals.Request
 	Before    Denied              // in the conversation, before the current answer
@@ -20,12 +20,12 @@ type State struct {
 
 // State returns the state. It shares memory with the conversation.
 func (c *Conversation) State() State {
-	return State{*c.Identity(), c.continues, c.Hidden.records, c.Hidden.parked, c.Denials.before, c.Denials.any, c.Judged.replaced, c.Judged.taint, c.Offered.names}
+	return State{*c.Identity(), c.continued, c.Hidden.records, c.Hidden.parked, c.Denials.before, c.Denials.any, c.Judged.replaced, c.Judged.taint, c.Offered.names}
 }
 
 // Restore reads the request again and sets the state of the conversation.
 func (c *Conversation) Restore(s State) *intercept.Error {
-	c.id, c.continues, c.Hidden.records, c.Hidden.parked = s.Identity, s.Continues, s.Records, s.Parked
+	c.id, c.continued, c.Hidden.records, c.Hidden.parked = s.Identity, s.Continues, s.Records, s.Parked
 	c.Denials.before, c.Denials.any = s.Before, s.Denied
 	c.Judged.replaced, c.Judged.taint = s.Replaced, s.Taint
 	c.Offered = Offered{names: s.Offered, known: s.Offered, chosen: true}

@@ -100,6 +100,9 @@ func (t *Turn) upstreamError(status int) State {
 	if status >= 400 && status < 500 {
 		t.conversation.Hidden.RestoreConsumed(t.ctx)
 	}
+	if closing := t.conversation.Parsed.Closing(t.output.answer.Streamed()); closing != nil && t.exchange.Count > 1 && status < 500 && status >= 400 {
+		return t.closeThread(closing)
+	}
 	if t.output.agent.Started() {
 		refused := &intercept.Error{Code: intercept.CodeUpstreamUnreachable, Reason: "the upstream refused to continue the answer after a denial"}
 		t.exchange.Response.SetReadDeadline(t.output.heartbeatAt()) // without the message, if it is not there by then
@@ -123,6 +126,27 @@ func (t *Turn) upstreamError(status int) State {
 		return t.output.fail(exchange.WithoutQuotation(status, body))
 	}
 	return t.output.passError(body)
+}
+
+// closeThread ends an answer with a closing text because upstream does not continue the conversation: it
+// keeps a thread for less time than people may need. The agent's next request is refused, so that it
+// sends the whole conversation: to refuse this one would ask people again about the same calls.
+func (t *Turn) closeThread(closing []byte) State {
+	t.exchange.Kept.Begin()
+	t.exchange.Kept.Add(closing)
+	t.exchange.Unread = false
+	t.output.answer.Begin()
+	failed, state := t.output.pass(t.output.answer.Write(closing))
+	if !failed {
+		t.exchange.Kept.End(true)
+		failed, state = t.output.pass(t.output.answer.End(true))
+	}
+	if failed {
+		return state
+	}
+	t.exchange.End()
+	t.spans.UpstreamEnded("")
+	return Judging
 }
 
 // read reads one block of the answer, or sends the heartbeat that is due before it.

@@ -75,6 +75,7 @@ type refusal struct {
 	code    string // "" is null
 	param   string // "" is null
 	message string
+	detail  string // the error_code of Anthropic's details, "" for none
 }
 
 func (f *refusal) Error() string { return f.message }
@@ -88,7 +89,7 @@ func invalid(param, message string) *refusal {
 func (f *refusal) reply(api API, r *Request) Reply {
 	if api == Messages {
 		id := "req_011C" + digest(r.Method, r.Target, string(r.Body))[:20]
-		reply := Whole(f.status, encode(messagesError{"error", anthropicError{f.kind, f.message}, id}))
+		reply := Whole(f.status, encode(messagesError{"error", anthropicError{Type: f.kind, Message: f.message, Details: f.details()}, id}))
 		reply.Header = append(reply.Header, Field{"request-id", id})
 		return reply
 	}
@@ -118,8 +119,20 @@ type messagesError struct {
 }
 
 type anthropicError struct {
-	Type    string `json:"type"`
-	Message string `json:"message"`
+	Type    string        `json:"type"`
+	Message string        `json:"message"`
+	Details *errorDetails `json:"details,omitempty"`
+}
+
+type errorDetails struct {
+	Code string `json:"error_code"`
+}
+
+func (f *refusal) details() *errorDetails {
+	if f.detail == "" {
+		return nil
+	}
+	return &errorDetails{f.detail}
 }
 
 // models lists the one model there is, in the shape that the client's headers

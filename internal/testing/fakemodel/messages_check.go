@@ -11,9 +11,9 @@ import (
 
 // checkMessages judges a request as Anthropic does: what has to be there, whose
 // turn it is, every tool_use answered in the user's message right after it,
-// thinking as it was made. generates is false for what only counts tokens.
-func (m *memory) checkMessages(r *Request, generates bool) *refusal {
-	body := r.Body
+// thinking as it was made. The body is that of the request with the conversation that it
+// continues. generates is false for what only counts tokens.
+func (m *memory) checkMessages(r *Request, body []byte, generates bool) *refusal {
 	switch {
 	case r.Get("anthropic-version") == "":
 		return invalid("", "anthropic-version: header is required")

@@ -136,3 +136,24 @@ func TestMessagesThinkingComesBackAsItWas(t *testing.T) {
 	f("cannot be modified", thinking, strings.Replace(redacted, `"d"`, `"e"`, 1), use)
 	f("Expected `thinking` or `redacted_thinking`, but found `tool_use`", use)
 }
+
+// A message thread: new messages only, each message continued once, with neither tools nor a system prompt.
+func TestMessageThreads(t *testing.T) {
+	c := startModel(t, twoCalls, told)
+	first := c.ok("POST", "/messages", messagesBody(user("work"), someTools, `"system":"be brief"`, `"thread":{"type":"create"}`))
+	next := func(id string, more ...string) string {
+		return messagesBody(blocks("user", result("call_1", "x"), result("call_2", "y")), append(more, fmt.Sprintf(`"thread":{"type":"continue","previous_message_id":%q}`, id))...)
+	}
+	id := first.Get("id").String()
+	if other := c.ok("POST", "/messages", messagesBody(user("work"), someTools, `"thread":{"type":"create"}`)).Get("id").String(); other == id {
+		t.Error("two threads have one id")
+	}
+	c.refused(404, "POST", "/messages", next("msg_unknown"), "thread_not_found")
+	c.refused(400, "POST", "/messages", next(id, someTools), "thread_fingerprint_mismatch")
+	c.refused(400, "POST", "/messages", messagesBody(user("no"), fmt.Sprintf(`"thread":{"type":"continue","previous_message_id":%q}`, id)), "immediately after: call_1, call_2.")
+	c.refused(400, "POST", "/messages", next(id), "thread_already_continued")
+	again := c.ok("POST", "/messages", messagesBody(user("work"), someTools, `"thread":{"type":"create"}`)).Get("id").String()
+	if got := c.ok("POST", "/messages", next(again)).Get("content.0.text").String(); got != "work: [{call_1 a x} {call_2 b y}]" {
+		t.Errorf("told of the results the model says %q", got)
+	}
+}

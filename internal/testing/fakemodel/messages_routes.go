@@ -3,6 +3,7 @@ package fakemodel
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 
 	"github.com/tidwall/gjson"
 )
@@ -11,16 +12,24 @@ import (
 func (m *Model) createMessage(r *Request, _ string) Reply {
 	m.memory.mu.Lock()
 	defer m.memory.mu.Unlock()
-	if failed := m.memory.checkMessages(r, true); failed != nil {
+	body, failed := m.memory.continued(r)
+	if failed == nil {
+		failed = m.memory.checkMessages(r, body, true)
+	}
+	if failed != nil {
 		return failed.reply(Messages, r)
 	}
 	made := digest(string(r.Body))
-	answer := m.answer(messagesConversation(r.Body)).counted(r.Body).named(func(i int) string {
+	if threads(r.Body) { // each thread has an id of its own
+		made = digest(string(r.Body), strconv.Itoa(len(m.memory.messages)))
+	}
+	answer := m.answer(messagesConversation(body)).counted(body).named(func(i int) string {
 		return fmt.Sprintf("toolu_01%s%02d", made[:20], i)
 	})
 	answer.ID = or(answer.ID, "msg_01"+made[:22])
 	s := answer.MessagesStream(r.Body)
 	m.memory.keepThoughts(s)
+	m.memory.keepMessage(r.Body, body, s)
 	reply := Whole(http.StatusOK, s.Whole())
 	if r.Streamed() {
 		reply = Events(s.Writes()...)
@@ -33,7 +42,7 @@ func (m *Model) createMessage(r *Request, _ string) Reply {
 func (m *Model) countMessages(r *Request, _ string) Reply {
 	m.memory.mu.Lock()
 	defer m.memory.mu.Unlock()
-	if failed := m.memory.checkMessages(r, false); failed != nil {
+	if failed := m.memory.checkMessages(r, r.Body, false); failed != nil {
 		return failed.reply(Messages, r)
 	}
 	return Whole(http.StatusOK, fmt.Appendf(nil, `{"input_tokens":%d}`, len(r.Body)/4))

@@ -137,7 +137,7 @@ func (s *MessagesStream) End(reason string) *MessagesStream {
 
 // Fail ends the stream with an error event, as Anthropic does inside a 200.
 func (s *MessagesStream) Fail(kind, message string) *MessagesStream {
-	return s.Event("error", `"error":`+string(encode(anthropicError{kind, message})))
+	return s.Event("error", `"error":`+string(encode(anthropicError{Type: kind, Message: message})))
 }
 
 // Whole is the message as one JSON document on one line, as Anthropic writes it.

@@ -17,6 +17,7 @@ type memory struct {
 	threads   map[string][]gjson.Result // items of each conversation
 	items     map[string]madeItem       // each output item there ever was, by id
 	thoughts  map[string][]string       // thinking before a tool_use, by its id
+	messages  map[string]*keptMessage   // the last messages of message threads, by their ids
 }
 
 // keptResponse is a response that was stored.

@@ -56,7 +56,7 @@ func (c caller) ok(method, path, body string) gjson.Result {
 // refused sends a request that must be refused with a message that contains want.
 func (c caller) refused(status int, method, path, body, want string) {
 	c.Helper()
-	if got, answer := c.send(method, path, body); got != status || !strings.Contains(gjson.Get(answer, "error.message").String(), want) {
+	if got, answer := c.send(method, path, body); got != status || !strings.Contains(gjson.Get(answer, "error.message").String()+" "+gjson.Get(answer, "error.details.error_code").String(), want) {
 		c.Errorf("%s %s %s was answered %d %s, want %d with %q", method, path, body, got, answer, status, want)
 	}
 }

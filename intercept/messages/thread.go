@@ -1,0 +1,206 @@
+package messages
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/notice"
+	"github.com/heldcall/heldcall/intercept/strictjson"
+	"github.com/tidwall/gjson"
+)
+
+// A message thread (beta message-threads-2026-08-12) is a conversation that Anthropic keeps for some
+// minutes. The first request has the whole conversation and {"type":"create"}; a later one has
+// the new messages, {"type":"continue","previous_message_id":ID}, and neither tools nor a system
+// prompt. A message can be continued once. Clients answer the error thread_not_found by sending
+// the whole conversation again.
+
+// threaded reports whether upstream keeps the conversation for the next request.
+func (r *request) threaded() bool { return r.Value("thread").IsObject() }
+
+// continued is the message that the request continues, by the id that the agent knows; "" where
+// the request has the whole conversation.
+func (r *request) continued() string {
+	if r.alias != "" {
+		return r.alias
+	}
+	return r.Value("thread").Get("previous_message_id").Str
+}
+
+// previousPath is the path of the message that a request continues.
+const previousPath = "thread.previous_message_id"
+
+// follow brings what upstream lacks of the message that the request continues, and names that
+// message as upstream knows it. It returns the number of records of which something is in the
+// request.
+func (r *request) follow(records []*answerRecord) (spliced int) {
+	id := r.continued()
+	f := follower{splicer: splicer{notes: make(map[string]string)}, end: id}
+	for _, rec := range records {
+		for _, text := range rec.Decided {
+			f.decided = append(f.decided, textBlock(text))
+		}
+		if rec.Response == id && (rec.End() != id || rec.Lacks()) {
+			f.take(rec)
+			r.AddPlacement(&rec.TurnFingerprint, true, true)
+			spliced++
+		}
+	}
+	if spliced == 0 && f.decided == nil {
+		return 0
+	}
+	ending := r.ending()
+	span, _ := r.At("messages")
+	p := strictjson.Patch{JSON: string(strictjson.Replace(r.Envelope().Body, span, list(f.messages(r.Value("messages").Array()))))}
+	if p.Set(previousPath, strictjson.Quote(f.end)); p.Err != nil || r.SetBody([]byte(p.JSON)) != nil {
+		return 0
+	}
+	r.lastSent, r.alias = ending, id
+	return spliced
+}
+
+// follower completes the messages of a request that continues a thread.
+type follower struct {
+	splicer
+	end     string   // the message that the request continues, as upstream knows it
+	before  []string // messages before those of the agent
+	decided []string // blocks with texts about parked calls
+}
+
+// take takes what upstream lacks of an answer. Results of calls alone belong to those of the agent.
+func (f *follower) take(rec *answerRecord) {
+	f.end = rec.End()
+	if f.before = rec.Missing; len(rec.Missing) == 1 {
+		f.before, f.pending = nil, blocksOf(gjson.Parse(rec.Missing[0]))
+	}
+	for _, c := range rec.Calls {
+		if note := rec.Note(c); note != "" {
+			f.notes[c.ID] = note
+		}
+	}
+}
+
+// messages returns the agent's messages with what upstream lacks.
+func (f *follower) messages(sent []gjson.Result) (messages []string) {
+	messages = slices.Clone(f.before)
+	for i, m := range sent {
+		messages = append(messages, f.rewrite(i, m)...)
+	}
+	if len(f.pending) > 0 {
+		messages = append(messages, userMessage(f.pending))
+	}
+	return insertDecided(messages, len(f.before), f.decided)
+}
+
+// insertDecided adds blocks with texts after the results at the beginning of the agent's first message of the
+// user, which is behind n others.
+func insertDecided(messages []string, n int, texts []string) []string {
+	if len(texts) == 0 {
+		return messages
+	}
+	for i := n; i < len(messages); i++ {
+		m := gjson.Parse(messages[i])
+		if m.Get("role").Str != "user" {
+			continue
+		}
+		blocks := blocksOf(m)
+		after := slices.IndexFunc(blocks, func(raw string) bool { return gjson.Get(raw, "type").Str != "tool_result" })
+		if after < 0 {
+			after = len(blocks)
+		}
+		messages[i] = withContent(m, slices.Insert(blocks, after, texts...))
+		return messages
+	}
+	return append(messages, userMessage(texts))
+}
+
+// blocksOf are the blocks of a message. A text is one block.
+func blocksOf(m gjson.Result) (blocks []string) {
+	content := m.Get("content")
+	if content.Type == gjson.String {
+		return []string{textBlock(content.Str)}
+	}
+	for _, b := range contentBlocks(content) {
+		blocks = append(blocks, b.Raw)
+	}
+	return blocks
+}
+
+// next is the body of the request that continues the answer after a denial. A request that
+// continues a thread goes on in it; one that has the whole conversation is repeated with more:
+// people may have taken longer than upstream keeps a thread.
+func (a *answer) next(messages []string) ([]byte, error) {
+	container, free := a.body.progress.container, intercept.Frees(a.Calls())
+	if a.req.continued() == "" {
+		return extendRequest(a.earlier.request, messages, container, free)
+	}
+	body, err := strictjson.SetField(a.earlier.request, "messages", list(messages[len(messages)-1:]))
+	if err != nil {
+		return nil, fmt.Errorf("continue the thread: %w", err)
+	}
+	p := strictjson.Patch{JSON: string(body)}
+	if p.Set(previousPath, a.body.progress.id); p.Err != nil {
+		return nil, fmt.Errorf("continue the thread: %w", p.Err)
+	}
+	return extendRequest([]byte(p.JSON), nil, container, free)
+}
+
+// keep adds to a record what upstream, which keeps the answer in a thread, knows of it and lacks.
+// It reports false if no request can continue the answer by its id.
+func (a *answer) keep(rec *answerRecord, plan *intercept.Plan) bool {
+	blocks, upstream := &a.body.blocks, gjson.Parse(a.body.progress.id).Str
+	rec.Response, rec.Chain = a.knownID(), append(slices.Clone(a.earlier.chain), upstream)
+	var results []string
+	for _, b := range blocks.list {
+		switch {
+		case b.call == nil:
+			continue
+		case b.call.id == "" || blocks.callID(b) != b.call.id || b.attempt != blocks.attempt:
+			return false
+		case !plan.Reaches(&b.Unit):
+			results = append(results, toolResult(b.call.id, b.modelMessage()))
+		}
+		if ran, edited := plan.Edited(&b.Unit); edited {
+			rec.SetRan(b.call.id, ran)
+		}
+	}
+	if len(results) > 0 {
+		rec.Missing = append(rec.Missing, userMessage(results))
+		if plan.Notice != "" {
+			rec.Missing = append(rec.Missing, assistantMessage([]string{textBlock(plan.Notice)}))
+		}
+	}
+	return upstream != "" && rec.Response != "" && plan.Aborted == nil
+}
+
+// knownID is the id by which the agent knows the message.
+func (a *answer) knownID() string {
+	for _, raw := range []string{a.output.id, a.earlier.id, a.body.progress.id} {
+		if id := gjson.Parse(raw).Str; id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// Closing implements [intercept.Request]: the message has no id, since upstream has none.
+func (r *request) Closing(streamed bool) []byte {
+	if r.continued() == "" {
+		return nil
+	}
+	const message = `{"type":"message","role":"assistant","model":null,"content":[%s],"stop_reason":%s,"stop_sequence":null}`
+	text := notice.CallsDenied()
+	if !streamed {
+		return fmt.Appendf(nil, message, textBlock(text), `"end_turn"`)
+	}
+	out := appendEvent(nil, "message_start", `{"type":"message_start","message":`+fmt.Sprintf(message, "", "null")+`}`)
+	out = appendBlockStart(out, 0, textBlock(""))
+	out = appendDelta(out, 0, "text_delta", "text", text)
+	out = appendBlockStop(out, 0)
+	out = appendEvent(out, "message_delta", `{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":0}}`)
+	return appendEvent(out, "message_stop", `{"type":"message_stop"}`)
+}
+
+// list renders a JSON array.
+func list(items []string) []byte { return strictjson.AppendItems([]byte("[]"), items...) }
