@@ -56,13 +56,16 @@ type chainedTalk struct {
 	last string // id of the last answer
 }
 
-func (k *chainedTalk) say(text string) gjson.Result {
+func (k *chainedTalk) say(text string) gjson.Result { return k.send("", text) }
+
+// send sends items, each with a comma after it, and a message of the user.
+func (k *chainedTalk) send(items, text string) gjson.Result {
 	k.w.t.Helper()
 	follows := k.conv
 	if follows == "" && k.last != "" {
 		follows = fmt.Sprintf(`,"previous_response_id":%q`, k.last)
 	}
-	r := answerIn(k.w.t, k.w.post("/v1/responses", fmt.Sprintf(`{"model":"m","input":%q%s,%s}`, text, follows, k.how), "X-Heldcall-Session", k.name).rest())
+	r := answerIn(k.w.t, k.w.post("/v1/responses", fmt.Sprintf(`{"model":"m","input":[%s{"role":"user","content":%q}]%s,%s}`, items, text, follows, k.how), "X-Heldcall-Session", k.name).rest())
 	k.last = r.Get("id").Str
 	return r
 }
