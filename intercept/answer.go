@@ -306,6 +306,10 @@ func (a *Answer) Passed() (list []Call) {
 	return list
 }
 
+// Kept is upstream's id of the body that has ended, if agents may ask for the same answer again by
+// it; "" else.
+func (a *Answer) Kept() string { return a.codec.Kept() }
+
 // Text is the model's text for the user in this answer.
 func (a *Answer) Text() string { return strings.TrimSpace(a.codec.Text()) }
 

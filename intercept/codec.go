@@ -32,6 +32,9 @@ type Codec interface {
 	// Text is the text of the answer for the user.
 	Text() string
 
+	// Kept is upstream's id of the body, if agents may ask for the same answer again by it; "" else.
+	Kept() string
+
 	// Verbatim reports whether a part goes out as upstream sent it, and for nil whether
 	// all held parts do if their calls are released.
 	Verbatim(p *Part) bool

@@ -136,6 +136,8 @@ type Info struct {
 	// continues or retrieves. Their hidden turns are kept under these ids, for requests of
 	// any session.
 	Refers []string
+	// Fetches reports that the request asks for an answer that was made before.
+	Fetches bool
 	// ToolsKept reports that upstream keeps the tools of the conversation: the request names none.
 	ToolsKept bool
 	// Users is the number of messages in the request that the user wrote.

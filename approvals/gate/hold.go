@@ -41,13 +41,13 @@ func (h *Hold) Requests() []approvals.Request {
 	return slices.Clone(h.requests)
 }
 
-// Cancel cancels the requests that are pending, with a details.cancel_reason. Requests
-// that were decided meanwhile keep their decision. If the store cannot be reached, Cancel
+// Cancel cancels the requests that are pending, with a details.cancel_reason, but those for which
+// another hold of this process waits. Requests that were decided meanwhile keep their decision. If the store cannot be reached, Cancel
 // returns an error, and the gate tries again.
 func (h *Hold) Cancel(ctx context.Context, reason string) error {
 	var failed error
 	for _, r := range h.Requests() {
-		if !r.Status.Final() {
+		if !r.Status.Final() && !h.transitions.pending.waited(r.ID, h) {
 			failed = errors.Join(failed, h.transitions.cancelOrRetry(ctx, r.ID, reason))
 		}
 	}

@@ -172,6 +172,12 @@ func (p *pending) find(id string) (waiting []waiter, deadline time.Time) {
 	return nil, time.Time{}
 }
 
+// waited reports whether a hold of this process, other than one, waits for a request.
+func (p *pending) waited(id string, except *Hold) bool {
+	waiting, _ := p.find(id)
+	return slices.ContainsFunc(waiting, func(w waiter) bool { return w.hold != except })
+}
+
 // count returns the number of pending requests and the age of the oldest.
 func (p *pending) count(now time.Time) (n int, oldest time.Duration) {
 	p.mu.Lock()

@@ -20,6 +20,7 @@ type Attachment struct {
 	// delivered is the delivery of an answer that is given again; zero: it was not delivered.
 	delivered Delivery
 	agent     atomic.Pointer[<-chan struct{}] // see WatchAgent; nil: not known
+	joined    []string                        // requests of other turns for which its turn waits; the index has the lock
 }
 
 func (k *Keeper) newAttachment(turn string) *Attachment {
@@ -89,12 +90,16 @@ func (a *Attachment) hasLeft() bool {
 
 // Opened marks that people are asked about the requests of the turn. A turn that ends before is not reported as ended:
 // it was never held. The keeper learns of the requests here, since the agent may leave before the gate has read them
-// from the store.
+// from the store. Requests of other turns stay open while the turn waits for them, also when those turns end.
 func (a *Attachment) Opened(requests []approvals.Request) {
+	var joined []string
 	for i := range requests {
 		a.keeper.RequestChanged(&requests[i])
+		if requests[i].TurnID != a.turn {
+			joined = append(joined, requests[i].ID)
+		}
 	}
-	a.keeper.index.opened(a)
+	a.keeper.index.opened(a, joined)
 }
 
 // Confirm reads from the store whether the turn still belongs to this attachment: a process

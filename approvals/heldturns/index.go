@@ -48,13 +48,26 @@ func (x *index) open(key Key, at time.Time, a *Attachment) {
 	x.addLocked(&heldTurn{key: key, at: at, local: a, opening: true})
 }
 
-// opened marks that people are asked about the turn of an attachment.
-func (x *index) opened(a *Attachment) {
+// opened marks that people are asked about the turn of an attachment, which waits for requests of other turns too.
+func (x *index) opened(a *Attachment, joined []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	a.joined = joined
 	if t := x.turns[a.turn]; t != nil {
 		t.opening = false
 	}
+}
+
+// waits reports whether a turn with an agent at this process waits for a request of another turn.
+func (x *index) waits(request string) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, t := range x.turns {
+		if t.local != nil && slices.Contains(t.local.joined, request) {
+			return true
+		}
+	}
+	return false
 }
 
 func (x *index) addLocked(t *heldTurn) {

@@ -330,3 +330,22 @@ func TestAParkedTurn(t *testing.T) {
 	})
 	approvalstest.Eventually(t, "the turn ends", func() bool { return !k.Any() })
 }
+
+// A request for which a turn of another agent waits outlives the turn that asked it.
+func TestARequestOutlivesItsTurn(t *testing.T) {
+	s := approvalstest.OpenStore()
+	k, g, _ := run(t, s, heldturns.Options{OrphanTTL: time.Second})
+	a, h := keep(t, k, g, "t1")
+	other, _ := keep(t, k, g, "t2")
+	other.Opened(h.Requests())
+	if err := a.Detach(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	approvalstest.Eventually(t, "the first turn has ended", func() bool {
+		_, err := k.Load(t.Context(), "t1")
+		return errors.Is(err, approvals.ErrUnknownTurn)
+	})
+	if r := h.Requests()[0]; r.Status != approvals.StatusPending {
+		t.Fatalf("%s (%s)", r.Status, r.Details.CancelReason)
+	}
+}

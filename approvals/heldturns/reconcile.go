@@ -265,10 +265,13 @@ func (r *reconciler) detach(ctx context.Context, id string, revision uint64) err
 	return err
 }
 
-// finish cancels the pending requests of a turn that is ending, and removes it.
+// finish cancels the pending requests of a turn that is ending, but those for which another turn waits, and removes it.
 func (r *reconciler) finish(ctx context.Context, id, reason string) error {
 	pending, final := r.k.requests.of(id)
 	for _, request := range pending {
+		if r.k.index.waits(request) {
+			continue
+		}
 		err := r.gate.Cancel(ctx, request, reason)
 		if err != nil && !errors.As(err, new(*approvals.DecidedError)) && !errors.Is(err, approvals.ErrUnknownRequest) {
 			return err

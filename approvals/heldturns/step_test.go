@@ -150,14 +150,14 @@ func TestUnrecordedTurns(t *testing.T) {
 		return a
 	}
 	at("opening")
-	x.opened(at("waits"))
+	x.opened(at("waits"), nil)
 	busy, agent := at("busy"), make(chan struct{})
-	x.opened(busy)
+	x.opened(busy, nil)
 	busy.WatchAgent(agent)
 	close(agent)
 	left, detached, taken := at("left"), at("detached"), at("taken")
 	for _, a := range []*Attachment{left, detached, taken} {
-		x.opened(a)
+		x.opened(a, nil)
 		x.leave(a, start)
 	}
 	x.applyState(State{ID: "detached", State: approvals.AgentDetached, Owner: "me", Attachment: "detached"}, 1)

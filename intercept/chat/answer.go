@@ -77,6 +77,9 @@ func (*answer) Call(u *intercept.Unit) intercept.Call {
 // Canonical implements [intercept.Codec].
 func (a *answer) Canonical(u *intercept.Unit) bool { return !a.body.uniform(callOf(u).choice) }
 
+// Kept implements [intercept.Codec]: the API gives no answer again.
+func (*answer) Kept() string { return "" }
+
 // Text implements [intercept.Codec].
 func (a *answer) Text() string {
 	if a.body.unread != nil {

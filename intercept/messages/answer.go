@@ -81,6 +81,9 @@ func (a *answer) Canonical(u *intercept.Unit) bool {
 	return !u.Begun() && (u.Odd || !blockOf(u).ended || a.body.style.mixed())
 }
 
+// Kept implements [intercept.Codec]: the API gives no answer again.
+func (*answer) Kept() string { return "" }
+
 // Text implements [intercept.Codec].
 func (a *answer) Text() string {
 	return a.earlier.text + strictjson.Paragraph(a.earlier.text, a.body.blocks.text())

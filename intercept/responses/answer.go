@@ -81,6 +81,14 @@ func (a *answer) Calls() (list []*intercept.Unit) {
 // Text implements [intercept.Codec].
 func (a *answer) Text() string { return a.prior.text + a.body.text() }
 
+// Kept implements [intercept.Codec].
+func (a *answer) Kept() string {
+	if a.body.stored() || a.body.resumable() {
+		return a.body.responseID()
+	}
+	return ""
+}
+
 // Heartbeat implements [intercept.Codec]: the event by which OpenAI keeps a stream
 // alive. Where the agent can ask for the events from a number on, it would change their
 // numbers.

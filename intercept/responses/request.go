@@ -107,7 +107,7 @@ func (r *request) Envelope() intercept.Envelope { return r.outgoing }
 
 // Info implements [intercept.Request].
 func (r *request) Info() intercept.Info {
-	info := intercept.Info{Model: r.Text("model"), Streamed: string(r.Field("stream")) == "true", Session: r.session(), Users: r.Authors.Users}
+	info := intercept.Info{Model: r.Text("model"), Streamed: string(r.Field("stream")) == "true", Session: r.session(), Users: r.Authors.Users, Fetches: r.id != ""}
 	for _, id := range []string{r.id, r.previous(), r.conversation()} {
 		if id != "" {
 			info.Refers = append(info.Refers, id)
@@ -186,7 +186,7 @@ func (r *request) ending() string {
 
 // Made implements [intercept.Request].
 func (r *request) Made() string {
-	return intercept.MadeBy(r.input.calls(), r.previous(), r.conversation())
+	return intercept.MadeBy(r.input.calls(), r.id, r.previous(), r.conversation())
 }
 
 // ForcedTools implements [intercept.Request].

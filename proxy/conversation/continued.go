@@ -3,7 +3,9 @@ package conversation
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -98,6 +100,73 @@ func (c *Conversation) keep(ctx context.Context, settled intercept.Resolution) e
 		}
 	}
 	return nil
+}
+
+// AskOnce returns the request to people about a call of an answer that the provider keeps: any number of
+// agents' requests may fetch the answer, on any replica, and all of them wait for one decision. It is
+// q, which is recorded, where the answer is new or nobody has asked before; else that of the turn that
+// has. Answer is the provider's id, call identifies the call in the answer.
+func (c *Conversation) AskOnce(ctx context.Context, answer, call string, q *approvals.Request) (approvals.Request, *intercept.Error) {
+	key := c.sessionIdentity().Key("asked", answer, call)
+	value, err := json.Marshal(q)
+	if err != nil {
+		return *q, intercept.Refusal(err)
+	}
+	for attempt := 0; ; attempt++ {
+		records, refusal := c.records(ctx, key)
+		if refusal != nil {
+			return *q, refusal
+		}
+		if c.Info().Fetches {
+			asked, counts, refusal := c.askedBefore(ctx, records)
+			if refusal != nil {
+				return *q, refusal
+			}
+			if counts {
+				c.Hidden.shared = append(c.Hidden.shared, asked.ID)
+				return asked, nil
+			}
+		}
+		taken, err := c.shared.Store.TakeTurn(ctx, key, strconv.Itoa(len(records)), value)
+		if err == nil && !taken { // another one was faster
+			err = approvals.Pause(ctx, attempt)
+		}
+		if err != nil {
+			c.shared.Metrics.StoreErrors.Inc()
+			return *q, c.StoreError(err)
+		}
+		if taken {
+			return *q, nil
+		}
+	}
+}
+
+// askedBefore returns the last of the recorded requests about one call, and whether its decision counts:
+// it has not ended without one.
+func (c *Conversation) askedBefore(ctx context.Context, records [][]byte) (last approvals.Request, counts bool, refusal *intercept.Error) {
+	for _, record := range records {
+		var q approvals.Request
+		if err := json.Unmarshal(record, &q); err != nil {
+			return last, false, intercept.Refusal(err)
+		}
+		if q.ID > last.ID {
+			last = q
+		}
+	}
+	if last.ID == "" {
+		return last, false, nil
+	}
+	q, err := c.shared.Requests.Request(ctx, last.ID)
+	switch {
+	case errors.Is(err, approvals.ErrUnknownRequest): // it is about to be opened, or its heldcall has died before
+		return last, time.Now().Before(last.ExpiresAt), nil
+	case err != nil:
+		c.shared.Metrics.StoreErrors.Inc()
+		return last, false, c.StoreError(err)
+	case q.Status == approvals.StatusApproved:
+		return last, time.Now().Before(ApprovalEnd(&q)), nil
+	}
+	return last, q.Status != approvals.StatusCancelled, nil
 }
 
 // call returns the call with an id of the answer. known is false where not exactly one call has it.

@@ -18,6 +18,7 @@ type HiddenTurns struct {
 	consumed     []string // keys under which this request has consumed one-time approvals
 	parked       []approvals.Request
 	parkedIn     map[string][]string // ids of requests about parked calls, by the turn of a record
+	shared       []string            // ids of requests that another turn has asked: see [Conversation.AskOnce]
 	released     []releasedCall      // in this answer, for the request that continues it
 }
 

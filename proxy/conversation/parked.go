@@ -62,9 +62,10 @@ func (h *HiddenTurns) noteParked(records [][]byte) {
 	}
 }
 
-// HasParked reports whether a request is about a parked call of the session.
-func (h *HiddenTurns) HasParked(request string) bool {
-	return slices.ContainsFunc(h.parked, func(r approvals.Request) bool { return r.ID == request })
+// Joins reports whether the turn may wait for a request that another turn has asked: about a parked
+// call of the session, or about a call of a stored answer.
+func (h *HiddenTurns) Joins(request string) bool {
+	return slices.Contains(h.shared, request) || slices.ContainsFunc(h.parked, func(r approvals.Request) bool { return r.ID == request })
 }
 
 // fillParked puts the state of the requests about parked calls into their records.

@@ -11,6 +11,7 @@ type State struct {
 	Continues keptAnswer
 	Records   [][]byte // of hidden turns, that are spliced into the request
 	Parked    []approvals.Request
+	Shared    []string            // see [Conversation.AskOnce]
 	Before    Denied              // in the conversation, before the current answer
 	Denied    bool                // calls of this turn were denied
 	Replaced  map[int]Replacement // of results in the request
@@ -20,12 +21,14 @@ type State struct {
 
 // State returns the state. It shares memory with the conversation.
 func (c *Conversation) State() State {
-	return State{*c.Identity(), c.continued, c.Hidden.records, c.Hidden.parked, c.Denials.before, c.Denials.any, c.Judged.replaced, c.Judged.taint, c.Offered.names}
+	h := &c.Hidden
+	return State{*c.Identity(), c.continued, h.records, h.parked, h.shared, c.Denials.before, c.Denials.any, c.Judged.replaced, c.Judged.taint, c.Offered.names}
 }
 
 // Restore reads the request again and sets the state of the conversation.
 func (c *Conversation) Restore(s State) *intercept.Error {
 	c.id, c.continued, c.Hidden.records, c.Hidden.parked = s.Identity, s.Continues, s.Records, s.Parked
+	c.Hidden.shared = s.Shared
 	c.Denials.before, c.Denials.any = s.Before, s.Denied
 	c.Judged.replaced, c.Judged.taint = s.Replaced, s.Taint
 	c.Offered = Offered{names: s.Offered, known: s.Offered, chosen: true}

@@ -94,6 +94,9 @@ func (r *review) askQuestion(ctx context.Context, c intercept.Call, tool string,
 	if request == nil {
 		request = new(r.newRequest(j, answer))
 		request.Kind, request.Details.Questions = kind, asked
+		if refusal := r.askOnce(ctx, j, request, answer); refusal != nil {
+			return refusal
+		}
 	}
 	r.asked, r.requests = append(r.asked, j), append(r.requests, *request)
 	return nil

@@ -111,11 +111,29 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 				if names := rules.Secrets(from, j.shown()); len(names) > 0 {
 					showSecrets(request, names)
 				}
+				if refusal := r.askOnce(ctx, j, request, answer); refusal != nil {
+					return refusal
+				}
 			}
 			r.asked, r.requests = append(r.asked, j), append(r.requests, *request)
 		}
 	}
 	return nil
+}
+
+// askOnce replaces a new request about a call of an answer that upstream keeps by that of an earlier
+// turn with the same answer, if there is one. Two equal calls of one answer have two requests.
+func (r *review) askOnce(ctx context.Context, j *judgedCall, q *approvals.Request, answer *intercept.Answer) *intercept.Error {
+	kept, call := answer.Kept(), j.call.ID+" "+judge.Key(j.call)
+	equal := func(other *judgedCall) bool { return other != j && other.call.ID+" "+judge.Key(other.call) == call }
+	if kept == "" || slices.ContainsFunc(r.calls, equal) {
+		return nil
+	}
+	prepared := []approvals.Request{*q}
+	r.engine.Gate.Prepare(prepared)
+	asked, refusal := r.conversation.AskOnce(ctx, kept, call, &prepared[0])
+	*q = asked
+	return refusal
 }
 
 // abort gives every call the ruling that ends the run.

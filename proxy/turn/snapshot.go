@@ -160,7 +160,7 @@ func (r *review) checkRequests(requests []approvals.Request) error {
 	for i, j := range r.asked {
 		q := &requests[i]
 		sameCall := q.TurnID == r.conversation.Request.Turn && q.ToolCallID == j.call.ID
-		if (!sameCall && !r.conversation.Hidden.HasParked(q.ID)) || q.ToolName != j.call.Name || !judge.SameArguments(q.Arguments, j.shown()) {
+		if (!sameCall && !r.conversation.Hidden.Joins(q.ID)) || q.ToolName != j.call.Name || !judge.SameArguments(q.Arguments, j.shown()) {
 			return fmt.Errorf("request %s is about another call", q.ID)
 		}
 	}
