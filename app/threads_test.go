@@ -263,7 +263,7 @@ func TestThreadParked(t *testing.T) {
 			t.Errorf("after the decision the model has read %q", got.text)
 		}
 		if got := k.say("then do it"); len(got.calls) != 1 {
-			t.Errorf("the approved call: %+v", got)
+			t.Fatalf("the approved call: %+v", got)
 		}
 		k.result(k.history[len(k.history)-1].(map[string]any)["content"].([]any)[1].(map[string]any)["id"].(string), "ran")
 		k.send()
@@ -310,8 +310,38 @@ func TestThreadLost(t *testing.T) {
 			if !strings.Contains(got.text, "Never rm.") || k.replays != 1 {
 				t.Errorf("the model has read %q after %d replays", got.text, k.replays)
 			}
+			answer = k.began("do it")
+			if again := w.pending(1)[0]; again.SessionID != request.SessionID {
+				t.Errorf("the whole conversation is in session %s, the thread was in %s", again.SessionID, request.SessionID)
+			}
+			w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionApprove})
+			<-answer
 		})
 	}
+}
+
+// A run is stopped in a thread: upstream has calls without results, so the agent has to send the whole
+// conversation when the user writes again.
+func TestThreadAborted(t *testing.T) {
+	t.Parallel()
+	eachThread(t, func(t *testing.T, streamed bool) {
+		w := build(t, askAll, sayRead(told()))
+		k := newThread(w, streamed)
+		k.say("hello")
+		answer := k.began("do it")
+		w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionAbortRun, Note: "Enough."})
+		if got := <-answer; !strings.Contains(got.text, "This run was stopped") {
+			t.Fatalf("the agent has read %q", got.text)
+		}
+		refused := w.post("/v1/messages", fmt.Sprintf(`{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"}],"thread":{"type":"continue","previous_message_id":%q}}`, k.previous), "anthropic-version", "2023-06-01", "x-api-key", "k")
+		body := refused.rest()
+		if e := gjson.Get(body, "error"); refused.resp.StatusCode != http.StatusNotFound || gjson.Get(body, "type").Str != "error" || e.Get("type").Str != "not_found_error" || e.Get("details.error_code").Str != "thread_not_found" {
+			t.Errorf("%d %s", refused.resp.StatusCode, body)
+		}
+		if got := k.say("go on"); !strings.Contains(got.text, "This run was stopped") || k.replays != 1 {
+			t.Errorf("the model has read %q after %d replays", got.text, k.replays)
+		}
+	})
 }
 
 // Two users of one key begin a thread with the same words. What people decide for one is nothing for

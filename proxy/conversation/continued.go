@@ -21,6 +21,7 @@ import (
 
 // keptAnswer is what is recorded of an answer that the provider keeps, by the provider's id of it.
 type keptAnswer struct {
+	Turn    string   `json:"turn,omitempty"` // of the answer, in a thread
 	Session string   `json:"session"`
 	Run     string   `json:"run"`
 	User    string   `json:"user,omitempty"`   // see userMessage
@@ -88,6 +89,9 @@ func (c *Conversation) keep(ctx context.Context, settled intercept.Resolution) e
 	kept := keptAnswer{
 		Session: who.Session, Run: who.Run, User: c.userMessage(), Users: c.continued.Users + c.Info().Users, Denied: denied,
 		Again: settled.AnswerRecord, Calls: c.Hidden.released, Offered: c.Offered.names, Lost: settled.Lost,
+	}
+	if settled.Threaded {
+		kept.Turn = c.Request.Turn
 	}
 	c.parkedUpTo(&kept, settled)
 	value, err := json.Marshal(kept)
@@ -169,6 +173,13 @@ func (c *Conversation) askedBefore(ctx context.Context, records [][]byte) (last 
 	return last, q.Status != approvals.StatusCancelled, nil
 }
 
+// isOf reports whether a record of a hidden turn may be of the answer. Some servers give several messages
+// one id.
+func (k *keptAnswer) isOf(record []byte) bool {
+	var of intercept.TurnFingerprint
+	return k.Turn == "" || json.Unmarshal(record, &of) != nil || of.Turn == "" || of.Turn == k.Turn
+}
+
 // call returns the call with an id of the answer. known is false where not exactly one call has it.
 func (k *keptAnswer) call(id string) (call intercept.Call, known bool) {
 	call.ID = id
@@ -191,7 +202,13 @@ func (k *keptAnswer) hasParked(request string) bool {
 // read their notices, in an answer that the request continues by the provider's id. The
 // provider keeps the notices, so they cannot be changed there.
 func (h *HiddenTurns) decidedLater(ctx context.Context) (texts []string, refusal *intercept.Error) {
-	for _, id := range h.conversation.continued.Waiting {
+	continued := &h.conversation.continued
+	for _, id := range slices.Concat(continued.Parked, continued.Approved) { // the model has read of them, or does so in their records
+		if _, _, refusal := h.parkedRequest(ctx, id); refusal != nil {
+			return nil, refusal
+		}
+	}
+	for _, id := range continued.Waiting {
 		r, known, refusal := h.parkedRequest(ctx, id)
 		if refusal != nil {
 			return nil, refusal

@@ -87,7 +87,7 @@ func (h *HiddenTurns) load(ctx context.Context) (records [][]byte, refusal *inte
 			return nil, refusal
 		}
 		for _, record := range kept {
-			if !containsRecord(records, record) {
+			if !containsRecord(records, record) && c.continued.isOf(record) {
 				records = append(records, record)
 			}
 		}
