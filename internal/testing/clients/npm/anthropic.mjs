@@ -1,5 +1,6 @@
 // The official Anthropic SDK for JavaScript: whole messages, raw events, its own
-// stream helper, and the helper with thinking. The argument names another version of it.
+// stream helper, the helper with thinking, and its own loop, which sends only new messages: Anthropic
+// keeps the conversation in a message thread. The argument names another version of it.
 import { result, run, sdkTimeout, tools, within } from './jobs.mjs';
 
 const { default: Anthropic } = await import(process.argv[2] ?? '@anthropic-ai/sdk');
@@ -52,14 +53,41 @@ async function accumulate(events) {
 
 const textOf = (message) => message.content.filter((block) => block.type === 'text').map((block) => block.text).join('');
 
+const report = (message, next) => ({
+  text: textOf(message),
+  calls: callsOf(message),
+  finish: message.stop_reason,
+  usage: { prompt: message.usage.input_tokens, completion: message.usage.output_tokens },
+  next: textOf(next),
+});
+
+const callsOf = (message) =>
+  message.content.filter((block) => block.type === 'tool_use').map(({ id, name, input }) => ({ id, name, arguments: JSON.stringify(input) }));
+
+// loop lets the SDK run the calls, and the user write after an answer without any.
+async function loop(client, job) {
+  const { betaTool } = await import('@anthropic-ai/sdk/helpers/beta/json-schema');
+  const runnable = tools.map(({ name, description, parameters: inputSchema }) =>
+    betaTool({ name, description, inputSchema, run: (input) => result({ name, arguments: JSON.stringify(input) }) }),
+  );
+  const stream = !job.mode.includes('whole');
+  const runner = client.beta.messages.toolRunner({ model: 'claude-test', max_tokens: 4096, messages: [{ role: 'user', content: job.name }], tools: runnable, stream });
+  const answers = [];
+  for await (const answer of runner) {
+    const message = stream ? await answer.finalMessage() : answer;
+    answers.push(message);
+    if (answers.length === 1 && callsOf(message).length === 0) runner.pushMessages({ role: 'assistant', content: message.content }, { role: 'user', content: 'go on' });
+  }
+  return report(answers[0], answers.at(-1));
+}
+
 await run(async (baseURL, job) => {
   const client = new Anthropic({ baseURL: baseURL.replace(/\/v1$/, ''), apiKey: 'test', ...sdkTimeout(job) });
+  if (job.mode.includes('loop')) return loop(client, job);
   const messages = [{ role: 'user', content: job.name }];
   const { answer: message, tries } = await within(job, (options) => complete(client, job.mode, messages, options));
   if (job.mode === 'thinking' && !job.name.includes('silent') && message.content[0].type !== 'thinking') throw new Error('the message does not begin with thinking');
-  const calls = message.content
-    .filter((block) => block.type === 'tool_use')
-    .map(({ id, name, input }) => ({ id, name, arguments: JSON.stringify(input) }));
+  const calls = callsOf(message);
   if (job.once) return { text: textOf(message), calls, tries };
   const answers = calls.map((call) => ({ type: 'tool_result', tool_use_id: call.id, content: result(call) }));
   if (answers.length === 0) answers.push({ type: 'text', text: 'go on' });
@@ -68,11 +96,5 @@ await run(async (baseURL, job) => {
     { role: 'assistant', content: message.content },
     { role: 'user', content: answers },
   ]);
-  return {
-    text: textOf(message),
-    calls,
-    finish: message.stop_reason,
-    usage: { prompt: message.usage.input_tokens, completion: message.usage.output_tokens },
-    next: textOf(next),
-  };
+  return report(message, next);
 });

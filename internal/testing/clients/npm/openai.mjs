@@ -1,5 +1,5 @@
-// The official OpenAI SDK for JavaScript: whole answers, raw chunks, and its
-// own stream helper.
+// The official OpenAI SDK for JavaScript: whole answers, raw chunks, its own stream
+// helper, and its own loop.
 import OpenAI from 'openai';
 import { result, run, sdkTimeout, tools, within } from './jobs.mjs';
 
@@ -33,8 +33,33 @@ async function complete(client, mode, messages, options) {
   return completion;
 }
 
+// loop lets the SDK run the calls. The user writes after an answer without any.
+async function loop(client, job) {
+  const runnable = tools.map(({ name, description, parameters }) => ({
+    type: 'function',
+    function: { name, description, parameters, parse: JSON.parse, function: (input) => result({ name, arguments: JSON.stringify(input) }) },
+  }));
+  const stream = !job.mode.includes('whole');
+  const body = { model: 'gpt-test', tools: runnable, stream, ...(stream && { stream_options: { include_usage: true } }) };
+  const first = client.chat.completions.runTools({ ...body, messages: [{ role: 'user', content: job.name }] });
+  let last = await first.finalContent();
+  const completion = first.allChatCompletions()[0];
+  const { message, finish_reason: finish } = completion.choices[0];
+  if (!message.tool_calls?.length) {
+    last = await client.chat.completions.runTools({ ...body, messages: [...first.messages, { role: 'user', content: 'go on' }] }).finalContent();
+  }
+  return {
+    text: message.content ?? '',
+    calls: (message.tool_calls ?? []).map((call) => ({ id: call.id, name: call.function.name, arguments: call.function.arguments })),
+    finish,
+    usage: completion.usage && { prompt: completion.usage.prompt_tokens, completion: completion.usage.completion_tokens },
+    next: last,
+  };
+}
+
 await run(async (baseURL, job) => {
   const client = new OpenAI({ baseURL, apiKey: 'test' });
+  if (job.mode.includes('loop')) return loop(client, job);
   const messages = [{ role: 'user', content: job.name }];
   const { answer: completion, tries } = await within(job, (options) => complete(client, job.mode, messages, { ...options, ...sdkTimeout(job) }));
   const { message, finish_reason: finish } = completion.choices[0];

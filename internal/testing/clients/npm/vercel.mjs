@@ -1,10 +1,10 @@
 // Vercel's AI SDK. The argument names the provider: openai or openai-compatible
 // for Chat Completions, responses, anthropic. In the mode stateless OpenAI is not
-// to store responses.
+// to store responses; in the mode loop the SDK runs the calls.
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { generateText, jsonSchema, streamText, tool } from 'ai';
+import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai';
 import { result, run, tools } from './jobs.mjs';
 
 globalThis.AI_SDK_LOG_WARNINGS = false; // they would go to standard output
@@ -25,6 +25,34 @@ function model(baseURL) {
 const set = Object.fromEntries(
   tools.map(({ name, description, parameters }) => [name, tool({ description, inputSchema: jsonSchema(parameters) })]),
 );
+
+const runnable = Object.fromEntries(
+  tools.map(({ name, description, parameters }) => [
+    name,
+    tool({ description, inputSchema: jsonSchema(parameters), execute: (input) => result({ name, arguments: JSON.stringify(input) }) }),
+  ]),
+);
+
+// loop lets the SDK run the calls. The user writes after an answer without any.
+async function loop(baseURL, job) {
+  const steps = async (messages) => {
+    const stream = streamText({ model: model(baseURL), messages, tools: runnable, stopWhen: stepCountIs(5) });
+    await stream.consumeStream();
+    return { all: await stream.steps, response: await stream.response, text: await stream.text };
+  };
+  const messages = [{ role: 'user', content: job.name }];
+  const got = await steps(messages);
+  const [first] = got.all;
+  let next = got.text;
+  if (first.toolCalls.length === 0) next = (await steps([...messages, ...got.response.messages, { role: 'user', content: 'go on' }])).text;
+  return {
+    text: first.text,
+    calls: first.toolCalls.map((call) => ({ id: call.toolCallId, name: call.toolName, arguments: JSON.stringify(call.input) })),
+    finish: first.finishReason,
+    usage: { prompt: first.usage.inputTokens, completion: first.usage.outputTokens },
+    next,
+  };
+}
 
 // complete returns one answer. The SDK runs the calls of a stream also after an error
 // in it, so a job that ends with the first answer gets both.
@@ -48,6 +76,7 @@ async function complete(baseURL, mode, messages, once) {
 }
 
 await run(async (baseURL, job) => {
+  if (job.mode === 'loop') return loop(baseURL, job);
   const messages = [{ role: 'user', content: job.name }];
   const got = await complete(baseURL, job.mode, messages, job.once);
   const calls = got.toolCalls.map((call) => ({ id: call.toolCallId, name: call.toolName, arguments: JSON.stringify(call.input) }));

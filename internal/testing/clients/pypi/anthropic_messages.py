@@ -1,9 +1,10 @@
-"""The official Anthropic SDK for Python: whole answers, raw events, and its own
-stream helper."""
+"""The official Anthropic SDK for Python: whole answers, raw events, its own stream
+helper, and its own loop, which sends only new messages: Anthropic keeps the
+conversation in a message thread."""
 
 import json
 
-from anthropic import AsyncAnthropic
+from anthropic import AsyncAnthropic, beta_async_tool
 
 from jobs import TOOLS, compact, main, result, sdk_timeout, within
 
@@ -51,16 +52,49 @@ async def accumulate(stream):
     return content, stop, prompt, completion
 
 
+@beta_async_tool(name="transfer", description="Moves money")
+async def transfer(job: str, amount: float) -> str:
+    return result({"name": "transfer", "arguments": compact({"job": job, "amount": amount})})
+
+
+@beta_async_tool(name="lookup", description="Looks an account up")
+async def lookup(job: str) -> str:
+    return result({"name": "lookup", "arguments": compact({"job": job})})
+
+
+async def loop(client, job):
+    """Lets the SDK run the calls, and the user write after an answer without any."""
+    stream = "whole" not in job["mode"]
+    thread = client.beta.messages.thread(
+        model="claude-test",
+        max_tokens=2048,
+        messages=[{"role": "user", "content": job["name"]}],
+        tools=[transfer, lookup],
+    )
+    answers = []
+    async for answer in thread.tool_runner(stream=stream):
+        answers.append(await answer.get_final_message() if stream else answer)
+    if len(answers) == 1:
+        answers.append(await thread.send({"role": "user", "content": "go on"}))
+    first, last = (answers[i] for i in (0, -1))
+    content = [block.model_dump(exclude_none=True) for block in first.content]
+    return {
+        "text": text_of(content),
+        "calls": calls_of(content),
+        "finish": first.stop_reason,
+        "usage": {"prompt": first.usage.input_tokens, "completion": first.usage.output_tokens},
+        "next": "".join(block.text for block in last.content if block.type == "text"),
+    }
+
+
 async def ask(base_url, job):
     client = AsyncAnthropic(base_url=base_url.removesuffix("/v1"), api_key="test", **sdk_timeout(job))
+    if "loop" in job["mode"]:
+        return await loop(client, job)
     messages = [{"role": "user", "content": job["name"]}]
     answer, tries = await within(job, lambda: say(client, job["mode"], messages))
     content, stop, prompt, completion = answer
-    calls = [
-        {"id": block["id"], "name": block["name"], "arguments": compact(block["input"])}
-        for block in content
-        if block["type"] == "tool_use"
-    ]
+    calls = calls_of(content)
     if job.get("once"):
         return {"text": text_of(content), "calls": calls, "tries": tries}
     answers = [{"type": "tool_result", "tool_use_id": c["id"], "content": result(c)} for c in calls]
@@ -73,6 +107,14 @@ async def ask(base_url, job):
         "usage": {"prompt": prompt, "completion": completion},
         "next": text_of(after),
     }
+
+
+def calls_of(content):
+    return [
+        {"id": block["id"], "name": block["name"], "arguments": compact(block["input"])}
+        for block in content
+        if block["type"] == "tool_use"
+    ]
 
 
 def text_of(content):
