@@ -6,8 +6,8 @@
 //
 // Read it from request.go (a request, and the store) by identity.go (principal,
 // session, run) to conversation.go (a request in its conversation). On that are built
-// admission.go (runs that a reviewer stopped), hidden.go and onetime.go (hidden turns),
-// denials.go (earlier denials) and results.go (results of released calls). repeat.go finds
+// continued.go (conversations and answers that the provider keeps), admission.go (runs that a
+// reviewer stopped), hidden.go, parked.go and onetime.go (hidden turns), denials.go (earlier denials) and results.go (results of released calls). repeat.go finds
 // the held turn that a request repeats; state.go has a conversation as a value.
 package conversation
 
