@@ -3,6 +3,7 @@
 package app_test
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
 	"github.com/heldcall/heldcall/internal/testing/natscluster"
+	"github.com/tidwall/gjson"
 )
 
 // replicas starts n replicas on a cluster at the same moment.
@@ -50,5 +52,32 @@ func TestReplicas(t *testing.T) {
 		if got := held.rest(); !strings.Contains(got, lsCall.ID) {
 			t.Errorf("replica %d: the agent got %s", i, got)
 		}
+	}
+}
+
+// A stored answer that is fetched from several replicas at once has one request and one decision.
+func TestReplicasAskOnceAboutAStoredAnswer(t *testing.T) {
+	c := natscluster.Start(t, 3)
+	w := replicas(t, c, 2, askAll, background().Reply)
+	begin := func(input string) (id string) {
+		id = gjson.Get(w[0].post("/v1/responses", fmt.Sprintf(`{"model":"m","input":%q,"background":true,"tools":[{"type":"function","name":"bash","parameters":{}}]}`, input)).rest(), "id").Str
+		w[0].get(w[0].url("/v1/responses/" + id)) // in progress
+		return id
+	}
+	for i, d := range []approvals.Decision{{Action: approvals.ActionApprove}, {Action: approvals.ActionModifyArgs, ModifiedArgs: []byte(`{"command":"ls -l"}`)}} {
+		id := begin(fmt.Sprintf("do it %d", i))
+		first, second := w[0].fetches(id), w[1].fetches(id)
+		request := w[0].pending(1)[0]
+		if again := w[1].pending(1)[0]; again.ID != request.ID {
+			t.Fatal("people are asked twice")
+		}
+		w[1].decide(request.ID, d)
+		want := []string{"/sesame", "ls -l"}[i]
+		for _, got := range append(first(), second()...) {
+			if !strings.Contains(got, want) {
+				t.Errorf("an agent has got %s", got)
+			}
+		}
+		w[0].pending(0)
 	}
 }
