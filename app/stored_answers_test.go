@@ -70,6 +70,15 @@ func TestStoredAnswerIsDecidedOnce(t *testing.T) {
 					t.Errorf("agent %d has got %s", i, got)
 				}
 			}
+			continuations := 0
+			for _, r := range w.upstream.Requests()[1:] {
+				if r.Method == "POST" {
+					continuations++
+				}
+			}
+			if continued := name == "denied"; (continuations == 1) != continued || continuations > 1 {
+				t.Errorf("the answer was continued %d times", continuations)
+			}
 			page, err := w.console.Requests(t.Context(), approvals.Filter{})
 			if err != nil || len(page.Items) != len(tt.decide) {
 				t.Errorf("%d requests, %v", len(page.Items), err)

@@ -116,6 +116,9 @@ type Request interface {
 	// Before lists requests that must succeed before this one is sent. They apply it to
 	// items that upstream keeps and the agent does not know.
 	Before() []Envelope
+	// Continued reports whether Splice has found how upstream continued a part of the stored answer that
+	// the request fetches, after the calls of the part were denied.
+	Continued(part string) bool
 	// Closing is an answer with a text only, in place of the continuation of an answer that upstream
 	// refuses because it no longer has the conversation. Nil: the request has the conversation.
 	Closing(streamed bool) []byte

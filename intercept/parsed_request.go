@@ -105,6 +105,9 @@ func (a *ParsedRequest) OneTimeApprovals() []OneTimeApproval { return nil }
 // Before implements [Request] for the dialects without such requests.
 func (a *ParsedRequest) Before() []Envelope { return nil }
 
+// Continued implements [Request] for the dialects without stored answers.
+func (a *ParsedRequest) Continued(string) bool { return false }
+
 // Closing implements [Request] for the dialects whose requests have the conversation.
 func (a *ParsedRequest) Closing(bool) []byte { return nil }
 

@@ -159,8 +159,10 @@ func (t *toy) Call(u *intercept.Unit) intercept.Call {
 	return intercept.Call{ID: c.id, Name: c.name, Arguments: c.args.String(), Ambiguous: u.Ambiguities}
 }
 
-func (t *toy) Judge(u *intercept.Unit)                              { u.CheckArguments(u.Of.(*toyCall).args.String()) }
-func (t *toy) Canonical(u *intercept.Unit) bool                     { return u.Odd && !u.Begun() }
+func (t *toy) Judge(u *intercept.Unit)          { u.CheckArguments(u.Of.(*toyCall).args.String()) }
+func (t *toy) Canonical(u *intercept.Unit) bool { return u.Odd && !u.Begun() }
+func (*toy) Kept() string                       { return "" }
+
 func (t *toy) Text() string                                         { return t.said }
 func (t *toy) Heartbeat(intercept.Form, intercept.Heartbeat) []byte { return nil }
 func (t *toy) Fail(dst []byte, _ *intercept.Error, _ bool) []byte {

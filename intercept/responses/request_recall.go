@@ -46,6 +46,9 @@ func (k *memory) following(id string) string {
 	return ""
 }
 
+// Continued implements [intercept.Request].
+func (r *request) Continued(part string) bool { return r.memory.following(part) != "" }
+
 // hidesItem reports whether an item is one that Splice added.
 func (k *memory) hidesItem(e *entry) bool {
 	return len(k.hidden) > 0 && k.hidden[identityOf(gjson.Parse(e.raw))]

@@ -180,6 +180,45 @@ func (k *keptAnswer) isOf(record []byte) bool {
 	return k.Turn == "" || json.Unmarshal(record, &of) != nil || of.Turn == "" || of.Turn == k.Turn
 }
 
+// continuationTime is how long a turn may take to continue a stored answer before others that fetch the
+// answer do not wait for it any more.
+const continuationTime = 30 * time.Second
+
+// ContinuedElsewhere reports whether another turn, on any replica, is about to continue a part of the stored
+// answer that the request fetches, so that this one has to wait for the continuation. It is false for the
+// first turn that asks, if that takes too long, and once the continuation is known.
+func (c *Conversation) ContinuedElsewhere(ctx context.Context, part string) (bool, error) {
+	if part == "" || !c.Info().Fetches || c.Parsed.Continued(part) {
+		return false, nil
+	}
+	key := c.sessionIdentity().Key("continued", part)
+	began, err := json.Marshal(continuation{c.Request.Turn, time.Now()})
+	if err != nil {
+		return false, err
+	}
+	taken, err := c.shared.Store.TakeTurn(ctx, key, onceID, began)
+	if err != nil || taken {
+		return false, err
+	}
+	records, err := c.shared.Store.Turns(ctx, key)
+	var other continuation
+	if err != nil || len(records) == 0 || json.Unmarshal(records[0], &other) != nil || other.Turn == c.Request.Turn || time.Since(other.Began) > continuationTime {
+		return false, err
+	}
+	hidden, refusal := c.Hidden.load(ctx)
+	if refusal != nil {
+		return false, refusal
+	}
+	c.Parsed.Splice(hidden)
+	return !c.Parsed.Continued(part), nil
+}
+
+// continuation is the record of a turn that continues a stored answer.
+type continuation struct {
+	Turn  string    `json:"turn"`
+	Began time.Time `json:"began"`
+}
+
 // call returns the call with an id of the answer. known is false where not exactly one call has it.
 func (k *keptAnswer) call(id string) (call intercept.Call, known bool) {
 	call.ID = id

@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/heldcall/heldcall/approvals"
@@ -23,6 +24,14 @@ func (t *Turn) settle() State {
 		return t.output.storeFailed("record", err)
 	}
 	t.stored.released = time.Now().UTC()
+	if t.review.continues() {
+		switch elsewhere, err := t.conversation.ContinuedElsewhere(t.ctx, t.output.answer.Kept()); {
+		case err != nil:
+			return t.output.storeFailed("turns", err)
+		case elsewhere:
+			return Following
+		}
+	}
 	t.review.insertSecrets()
 	t.review.endAfterDenials()
 	rulings := t.review.rulings()
@@ -62,6 +71,31 @@ func (t *Turn) settle() State {
 	}
 	t.exchange.Next = *settled.Next
 	return Sending
+}
+
+// continues reports whether the model may continue the answer: the agent gets none of its calls.
+func (r *review) continues() bool {
+	return len(r.calls) > 0 && !slices.ContainsFunc(r.calls, func(j *judgedCall) bool { return j.released() || j.ruling.Action == intercept.Abort })
+}
+
+// followLook is the time between two looks whether a stored answer was continued.
+const followLook = 200 * time.Millisecond
+
+// follow waits until another turn has continued the stored answer, or has taken too long to do so.
+func (t *Turn) follow() State {
+	select {
+	case <-t.ctx.Done():
+		return t.disconnected()
+	case <-t.stored.taken():
+		return t.stored.leave()
+	case <-t.engine.draining.Done():
+		return t.output.shutDown()
+	case <-time.After(min(followLook, time.Until(t.output.heartbeatAt()))):
+	}
+	if !time.Now().Before(t.output.heartbeatAt()) && !t.output.beat() {
+		return t.disconnected()
+	}
+	return Settling
 }
 
 // checkRun looks once more whether the run may continue, before anything of it leaves. It

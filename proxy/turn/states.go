@@ -10,14 +10,14 @@ package turn
 //	            Awaiting ─────┘ │     Settling <──────────────────────────┘
 //	                            │      │  │  ^
 //	                            │      │  v  │
-//	                            │      │ Paused
+//	                            │      │ Paused, Following
 //	                            v      v
 //	                          Ending ─> Ended
 //
 // A turn begins in AskingResults or in Preparing. Settling goes back to Sending where the answer continues after a denial. Every state
 // can go to Ending (an error that the agent can read) or Ended. A turn
-// in Screening, Awaiting, Reading, Waiting or Paused sends heartbeats and stays there; a step that waits for durable state
-// sends them meanwhile.
+// in Screening, Awaiting, Reading, Waiting, Paused or Following sends heartbeats and stays there; a step that waits for
+// durable state sends them meanwhile.
 type State int
 
 // The states of a turn.
@@ -35,11 +35,12 @@ const (
 	Parking             // people have not decided in time: the answer ends with a notice
 	Deciding            // their decisions become rulings
 	Paused              // every call has a ruling, and people have paused the run
+	Following           // another turn continues the stored answer that was fetched
 	Settling            // every call has a ruling: it is recorded, then it takes effect
 	Ending              // the last bytes have to be written
 )
 
-// states are the steps of a turn. Only Screening, Awaiting, Reading, Asking, Waiting, Paused and Settling
+// states are the steps of a turn. Only Screening, Awaiting, Reading, Asking, Waiting, Paused, Following and Settling
 // write to the agent, and every state that ends the turn with an error.
 var states = [...]struct {
 	name string
@@ -58,6 +59,7 @@ var states = [...]struct {
 	Parking:       {"parking", (*Turn).park},
 	Deciding:      {"deciding", (*Turn).decide},
 	Paused:        {"paused", (*Turn).awaitResume},
+	Following:     {"following", (*Turn).follow},
 	Settling:      {"settling", (*Turn).settle},
 	Ending:        {"ending", func(*Turn) State { return Ended }},
 }
