@@ -186,31 +186,32 @@ const continuationTime = 30 * time.Second
 
 // ContinuedElsewhere reports whether another turn, on any replica, is about to continue a part of the stored
 // answer that the request fetches, so that this one has to wait for the continuation. It is false for the
-// first turn that asks, if that takes too long, and once the continuation is known.
-func (c *Conversation) ContinuedElsewhere(ctx context.Context, part string) (bool, error) {
+// first turn that asks, if that takes too long, once the continuation is known, and while the store cannot say:
+// then the model may be asked twice.
+func (c *Conversation) ContinuedElsewhere(ctx context.Context, part string) bool {
 	if part == "" || !c.Info().Fetches || c.Parsed.Continued(part) {
-		return false, nil
+		return false
 	}
 	key := c.sessionIdentity().Key("continued", part)
 	began, err := json.Marshal(continuation{c.Request.Turn, time.Now()})
 	if err != nil {
-		return false, err
+		return false
 	}
 	taken, err := c.shared.Store.TakeTurn(ctx, key, onceID, began)
 	if err != nil || taken {
-		return false, err
+		return false
 	}
 	records, err := c.shared.Store.Turns(ctx, key)
 	var other continuation
 	if err != nil || len(records) == 0 || json.Unmarshal(records[0], &other) != nil || other.Turn == c.Request.Turn || time.Since(other.Began) > continuationTime {
-		return false, err
+		return false
 	}
 	hidden, refusal := c.Hidden.load(ctx)
 	if refusal != nil {
-		return false, refusal
+		return false
 	}
 	c.Parsed.Splice(hidden)
-	return !c.Parsed.Continued(part), nil
+	return !c.Parsed.Continued(part)
 }
 
 // continuation is the record of a turn that continues a stored answer.

@@ -24,13 +24,8 @@ func (t *Turn) settle() State {
 		return t.output.storeFailed("record", err)
 	}
 	t.stored.released = time.Now().UTC()
-	if t.review.continues() {
-		switch elsewhere, err := t.conversation.ContinuedElsewhere(t.ctx, t.output.answer.Kept()); {
-		case err != nil:
-			return t.output.storeFailed("turns", err)
-		case elsewhere:
-			return Following
-		}
+	if t.review.continues() && t.conversation.ContinuedElsewhere(t.ctx, t.output.answer.Kept()) {
+		return Following
 	}
 	t.review.insertSecrets()
 	t.review.endAfterDenials()
