@@ -133,7 +133,7 @@ func TestParkedCallBesideOthers(t *testing.T) {
 		both := list("call_sesame1Xk9", sesame)
 		both.Calls = append(both.Calls, fakemodel.Call{ID: "call_free7Xk9pQ2", Name: "free", Arguments: `{}`})
 		w := build(t, "default: ask\nrules:\n  - allow: [free]\n", inOrder(both, fakemodel.Answer{Text: "Good."}), parks)
-		k := talkTo(w)
+		k := talkTo(w).withTools("bash", "free")
 		first := k.say("do it")
 		if len(first.calls) != 1 || first.calls[0].Name != "free" {
 			t.Fatalf("%+v", first)

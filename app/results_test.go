@@ -71,7 +71,7 @@ func withUpstreamKey(c *app.Config) { c.Proxy.Upstreams[0].APIKey = upstreamKey 
 
 func (api *resultAPI) body(items ...string) string {
 	task := `{"role":"user","content":"do it"}`
-	return fmt.Sprintf(`{"model":"m","max_tokens":9,"stream":%t,"store":false,%q:[%s]}`, api.streamed, api.field, strings.Join(append([]string{task}, items...), ","))
+	return withTools(api.path, fmt.Sprintf(`{"model":"m","max_tokens":9,"stream":%t,"store":false,%q:[%s]}`, api.streamed, api.field, strings.Join(append([]string{task}, items...), ",")))
 }
 
 // release lets a person approve the call of an agent, and returns its request.
