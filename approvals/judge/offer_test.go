@@ -23,14 +23,15 @@ func offering(t *testing.T, tools, fields string) *intercept.Offer {
 }
 
 const (
-	codex      = `{"type":"custom","name":"exec","description":"Run JavaScript code to orchestrate/compose tool calls"}`
-	shellExec  = `{"type":"custom","name":"exec","description":"Runs a shell script."}`
-	listing    = "await tools.exec_command({cmd: \"ls\"})"
-	disguised  = "/*;touch x;*/\n" + listing
-	cline      = `{"type":"function","name":"use_mcp_tool","parameters":{"type":"object","properties":{"server_name":{"type":"string"},"tool_name":{"type":"string"},"arguments":{"type":"object"}}}}`
-	callsTools = `{"type":"function","name":"call_tool","parameters":{"type":"object","properties":{"name":{"type":"string"},"arguments":{"type":"object"}}}}`
-	parallel   = `{"type":"function","name":"parallel","parameters":{"type":"object","properties":{"tool_uses":{"type":"array"}}}}`
-	bashTool   = `{"type":"function","name":"bash","parameters":{"type":"object"}}`
+	codex       = `{"type":"custom","name":"exec","description":"Run JavaScript code to orchestrate/compose tool calls"}`
+	inNamespace = `{"type":"namespace","name":"functions","tools":[` + codex + `]}`
+	shellExec   = `{"type":"custom","name":"exec","description":"Runs a shell script."}`
+	listing     = "await tools.exec_command({cmd: \"ls\"})"
+	disguised   = "/*;touch x;*/\n" + listing
+	cline       = `{"type":"function","name":"use_mcp_tool","parameters":{"type":"object","properties":{"server_name":{"type":"string"},"tool_name":{"type":"string"},"arguments":{"type":"object"}}}}`
+	callsTools  = `{"type":"function","name":"call_tool","parameters":{"type":"object","properties":{"name":{"type":"string"},"arguments":{"type":"object"}}}}`
+	parallel    = `{"type":"function","name":"parallel","parameters":{"type":"object","properties":{"tool_uses":{"type":"array"}}}}`
+	bashTool    = `{"type":"function","name":"bash","parameters":{"type":"object"}}`
 )
 
 // TestWrappersAsOffered: a wrapper is read only where the request offers it in the form that the reader is for.
@@ -53,6 +54,8 @@ func TestWrappersAsOffered(t *testing.T) {
 		want          policy.Action
 	}{
 		"Codex":                                      {tools: codex, call: script(listing), want: policy.Allow},
+		"Codex, in its namespace":                    {tools: inNamespace, call: intercept.Call{Name: "functions.exec", Arguments: listing, FreeText: true}, want: policy.Allow},
+		"Codex, without the namespace":               {tools: inNamespace, call: script(listing), more: "default: allow\n", want: policy.Ask},
 		"Codex, denied":                              {tools: codex, call: script(`await tools.exec_command({cmd: "rm x"})`), want: policy.Deny},
 		"a shell":                                    {tools: shellExec, call: script(disguised), want: policy.Ask},
 		"a shell, all allowed":                       {tools: shellExec, call: script(disguised), more: "default: allow\n", want: policy.Ask},

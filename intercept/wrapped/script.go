@@ -11,7 +11,10 @@ import (
 
 // codeTool is the tool of Codex's code mode. Its input is JavaScript that calls tools by
 // tools.NAME(argument).
-const codeTool = "exec"
+const (
+	codeTool      = "exec"
+	codeNamespace = "functions." // in which newer versions offer it
+)
 
 // codeTools are the names of tools whose names in a script are certain. Codex writes _ for other
 // characters, so a name of an MCP server may stand for several.

@@ -46,9 +46,9 @@ func Read(c intercept.Call, offer *intercept.Offer) Reading {
 	var calls []intercept.Call
 	var ok, inForm bool
 	switch d := dispatchers[c.Name]; {
-	case c.Name == codeTool && (c.FreeText || c.Arguments == ""):
+	case (c.Name == codeTool || c.Name == codeNamespace+codeTool) && (c.FreeText || c.Arguments == ""):
 		calls, ok = scriptCalls(c.Arguments)
-		inForm = inOffer(offer, codeTool, runsScripts)
+		inForm = inOffer(offer, c.Name, runsScripts)
 	case d != nil:
 		calls, ok = d.calls(c.Arguments)
 		inForm = inOffer(offer, c.Name, d.describedBy)

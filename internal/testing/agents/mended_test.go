@@ -3,9 +3,11 @@
 package agents_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,4 +85,38 @@ func (r *run) touched() (names []string) {
 		}
 	}
 	return names
+}
+
+// TestScriptsOfCodex: the script of Codex' exec is read as Codex offers the tool: what rules allow in it runs unasked, and what
+// they deny does not run.
+func TestScriptsOfCodex(t *testing.T) {
+	program, dir := testdeps.Heldcall(t), testdeps.Install(t, "npm")
+	agents := fleet(t)
+	a := agents[slices.IndexFunc(agents, func(a agent) bool { return a.name == "codex-code-mode" })]
+	var parts []fakemodel.Part
+	for i, command := range []string{"touch ran-0", "mkdir ran-1"} { // in the namespace in which Codex offers the tool
+		item, err := json.Marshal(map[string]string{
+			"type": "custom_tool_call", "status": "completed", "call_id": fmt.Sprint("call_", i), "name": "exec", "namespace": "functions", "input": a.call("", command).Arguments,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, fakemodel.Part{Item: string(item)})
+	}
+	k := &task{agent: a, model: mendedModel(a)}
+	k.model.Rules[1].Say = fakemodel.Say(fakemodel.Answer{Parts: parts})
+	h := configure(t, serve(t, k))
+	policy := filepath.Join(filepath.Dir(h.config), "policy.yaml")
+	if err := os.WriteFile(policy, []byte("default: ask\nrules:\n  - allow: [\"shell(touch *)\"]\n  - deny: [\"shell(mkdir *)\"]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := newRun(t, a, h.endpoint)
+	asked := h.review(t, func(approvals.Request) *fakemodel.Ruling { return &fakemodel.Ruling{Action: approvals.ActionDeny} })
+	a.playHeld(t, r, h, dir, program)
+	for _, request := range asked() {
+		t.Errorf("people are asked about %s: %s, flags %q; the tool is %.300s", request.ArgsPreview, request.Reason, request.Details.Flags, request.Tool.Description)
+	}
+	if ran := r.touched(); !slices.Equal(ran, mendedNames[:1]) {
+		t.Errorf("%d of the two scripts have run", len(ran))
+	}
 }
