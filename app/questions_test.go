@@ -226,7 +226,7 @@ func TestOfferedTools(t *testing.T) {
 			eachTalk(t, func(t *testing.T, talkTo func(*world) *talk) {
 				w := build(t, tt.policy, inOrder(fakemodel.Answer{Text: "Yes."}))
 				k := talkTo(w)
-				k.fields = map[string]any{"tools": nil}
+				k.fields = map[string]any{"tools": []any{}}
 				if tt.tools != nil {
 					k.withTools(tt.tools...)
 				}
