@@ -55,6 +55,7 @@ func (w *world) until(what string, ok func() bool) {
 
 // ask sends a request beside the test, and returns what ends its connection.
 func (w *world) ask(path, body string, header ...string) (leave context.CancelFunc) {
+	body = withTools(path, body)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.t.Cleanup(cancel)
 	go func() {
