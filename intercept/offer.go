@@ -21,13 +21,13 @@ func (a *ParsedRequest) OfferTools(tools []OfferedTool, agents []string, render 
 	if raw[0] != '[' {
 		return nil, nil
 	}
-	known := make(map[string]bool, len(agents))
+	taken := make(map[string]bool, len(agents))
 	for _, name := range agents {
-		known[toolname.Key(name)] = true
+		taken[toolname.Key(name)] = true
 	}
 	var items []string
 	for i := range tools {
-		if t := &tools[i]; !known[toolname.Key(t.Name)] && !slices.Contains(added, t.Name) {
+		if t := &tools[i]; !taken[toolname.Key(t.Name)] && !slices.Contains(added, t.Name) {
 			items, added = append(items, render(t)), append(added, t.Name)
 		}
 	}

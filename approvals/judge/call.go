@@ -31,6 +31,7 @@ type Origin struct {
 	Offer *intercept.Offer
 
 	secrets []string // whose handles the call has
+	offered bool     // without an Offer: the record of the call has the definition of its tool
 }
 
 // call returns a call as policy reads it.
@@ -39,6 +40,7 @@ func (o *Origin) call(c intercept.Call) policy.Call {
 		Tool: c.Name, Arguments: c.Arguments, FreeText: c.FreeText, Fixed: c.ReadOnly, Ambiguous: c.Ambiguous, Secrets: o.secrets,
 		Principal: o.Principal, Session: o.Session, Run: o.Run, Tainted: o.Tainted, Turn: o.Turn, Model: o.Model, Dialect: o.Dialect, Now: o.At,
 	}
+	call.Offered = o.offered
 	if o.Offer != nil && c.Hosted == "" {
 		if call.Offered = o.Offer.Has(c.Name); !call.Offered {
 			call.Unoffered, call.Near = o.Offer.Unoffered(c.Name), toolname.Near(c.Name, o.Offer.All)
@@ -50,7 +52,7 @@ func (o *Origin) call(c intercept.Call) policy.Call {
 // within returns the origin of a call that was found in another one: which tools the wrapper knows is not known.
 func (o *Origin) within() *Origin {
 	inner := *o
-	inner.Offer = nil
+	inner.Offer, inner.offered = nil, false
 	return &inner
 }
 
@@ -116,6 +118,7 @@ func requested(r *approvals.Request) (from Origin, c intercept.Call) {
 	from = Origin{
 		Principal: r.Principal, Session: r.SessionID, Run: r.RunID, Tainted: r.Details.Tainted != "", Turn: r.TurnID, Model: r.Model, Dialect: r.Dialect,
 	}
+	from.offered = r.Tool.Description != "" || len(r.Tool.Parameters) > 0
 	c = intercept.Call{
 		Name: r.ToolName, Arguments: r.Details.RawArguments, FreeText: r.Details.FreeText, ReadOnly: r.Details.Fixed, Ambiguous: r.Details.Doubts,
 	}

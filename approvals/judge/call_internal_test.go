@@ -90,6 +90,19 @@ func TestRequestedIsTheCallOfTheModel(t *testing.T) {
 	}
 }
 
+// TestRequestedIsOffered: the call of a request with the definition of its tool is judged by that very name.
+func TestRequestedIsOffered(t *testing.T) {
+	for _, tt := range []struct {
+		tool approvals.Tool
+		want bool
+	}{{approvals.Tool{}, false}, {approvals.Tool{Description: "Runs a command."}, true}, {approvals.Tool{Parameters: json.RawMessage("{}")}, true}} {
+		from, c := requested(&approvals.Request{ToolName: "bash", Tool: tt.tool})
+		if got := from.call(c).Offered; got != tt.want {
+			t.Errorf("%+v: offered %t", tt.tool, got)
+		}
+	}
+}
+
 func TestKey(t *testing.T) {
 	key := Key(intercept.Call{Name: "bash", Arguments: `{"a":1,"b":2}`})
 	for name, tt := range map[string]struct {

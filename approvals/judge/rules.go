@@ -128,9 +128,9 @@ func (r *Rules) read(from Origin, c intercept.Call) policy.Verdict {
 func (r *Rules) wrapping(from Origin, c intercept.Call, reading wrapped.Reading) policy.Verdict {
 	var verdicts []policy.Verdict
 	var shown []string
-	inside := &from
-	if reading.Kind == wrapped.Carrier {
-		inside = from.within()
+	inside := from.within()
+	if reading.Kind == wrapped.Parallel {
+		inside.Offer = from.Offer // its calls are of tools of the request
 	}
 	for _, one := range reading.Calls {
 		one.ReadOnly = true
