@@ -172,6 +172,9 @@ func eventLine(e *approvals.Event) string {
 	if !ok {
 		what = strings.ReplaceAll(string(e.Type), "_", " ")
 	}
+	if e.Again {
+		what += " again"
+	}
 	if e.Type == approvals.EventApprovalDecision {
 		what = "decision: " + string(e.Action)
 	}
