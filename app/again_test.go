@@ -158,11 +158,11 @@ func withResult(s speech) string {
 // A call that a grant has allowed beside the held one is judged again.
 func TestNotAgainWithARevokedGrant(t *testing.T) {
 	t.Parallel()
-	both := fakemodel.Answer{Calls: []fakemodel.Call{lsCall, {ID: "call_free7Xk9pQ2", Name: "free", Arguments: `{}`}}}
+	both := fakemodel.Answer{Calls: []fakemodel.Call{lsCall, {ID: "call_free7Xk9pQ2", Name: "bash", Arguments: `{"command":"pwd"}`}}}
 	for _, revoked := range []bool{false, true} {
 		w := build(t, askAll, inOrder(both), comments)
 		s := speeches[0]
-		g, err := w.console.AddGrant(t.Context(), approvals.Grant{Effect: approvals.GrantAllow, Principal: approvals.Principal{Tenant: "default"}, Scope: approvals.GrantTenant, Patterns: []string{"free"}})
+		g, err := w.console.AddGrant(t.Context(), approvals.Grant{Effect: approvals.GrantAllow, Principal: approvals.Principal{Tenant: "default"}, Scope: approvals.GrantTenant, Patterns: []string{"bash(pwd)"}})
 		if err != nil {
 			t.Fatal(err)
 		}

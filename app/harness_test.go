@@ -258,7 +258,8 @@ func (w *world) tryPost(path, body string, header ...string) (*call, error) {
 var calledTools = []string{"bash", "read", "good", "bad", "web_fetch", "transfer", "deploy", "Write", "write_file"}
 
 // withTools returns a request for an answer with the tools that the scripted models call, unless it names its own tools or
-// functions: a call of a tool that is not offered is always asked about. "tools": null offers none.
+// functions: a call of a tool that is not offered is always asked about. "tools": null offers none. A request that continues
+// a thread of Messages may name none.
 func withTools(path, body string) string {
 	form := map[string]string{
 		"/v1/chat/completions": `{"type":"function","function":{"name":%q,"parameters":{"type":"object"}}}`,
@@ -266,7 +267,7 @@ func withTools(path, body string) string {
 		"/v1/messages":         `{"name":%q,"input_schema":{"type":"object"}}`,
 	}[path]
 	object := gjson.Parse(body)
-	if form == "" || !gjson.Valid(body) || !object.IsObject() || object.Get("tools").Exists() || object.Get("functions").Exists() {
+	if form == "" || !gjson.Valid(body) || !object.IsObject() || object.Get("tools").Exists() || object.Get("functions").Exists() || object.Get("thread.type").String() == "continue" {
 		return body
 	}
 	return strings.TrimSuffix(strings.TrimSpace(body), "}") + `,"tools":[` + toolsAs(form, calledTools...) + "]}"

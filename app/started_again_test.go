@@ -225,8 +225,8 @@ func TestStartedAgainKeepsTheSession(t *testing.T) {
 	t.Parallel()
 	s := agentsStarted["Codex"]
 	both := list("call_sesame1Xk9", sesame)
-	both.Calls = append(both.Calls, fakemodel.Call{ID: "call_free7Xk9pQ2", Name: "free", Arguments: `{}`})
-	w := build(t, "default: ask\nrules:\n  - allow: [free]\n", inOrder(both, fakemodel.Answer{Text: "Done."}), comments)
+	both.Calls = append(both.Calls, fakemodel.Call{ID: "call_free7Xk9pQ2", Name: "bash", Arguments: `{"command":"pwd"}`})
+	w := build(t, "default: ask\nrules:\n  - allow: [\"bash(pwd)\"]\n", inOrder(both, fakemodel.Answer{Text: "Done."}), comments)
 	held := w.kill(s, 1)
 	again := w.begin(s.path, s.body(2), s.header(2)...)
 	w.agent(held.ID, approvals.AgentAttached)
@@ -235,7 +235,7 @@ func TestStartedAgainKeepsTheSession(t *testing.T) {
 	if got.err != nil || strings.Contains(got.body, "/sesame") || !strings.Contains(got.body, "call_free7Xk9pQ2") {
 		t.Fatalf("it got %q, %v", got.body, got.err)
 	}
-	next := strings.TrimSuffix(s.body(2), "]}") + `,{"type":"function_call","call_id":"call_free7Xk9pQ2","name":"free","arguments":"{}"},{"type":"function_call_output","call_id":"call_free7Xk9pQ2","output":"ok"}]}`
+	next := strings.TrimSuffix(s.body(2), "]}") + `,{"type":"function_call","call_id":"call_free7Xk9pQ2","name":"bash","arguments":"{\"command\":\"pwd\"}"},{"type":"function_call_output","call_id":"call_free7Xk9pQ2","output":"ok"}]}`
 	if got := <-w.begin(s.path, next, s.header(2)...); got.err != nil || !strings.Contains(got.body, "Done.") {
 		t.Fatalf("it got %q, %v", got.body, got.err)
 	}

@@ -60,7 +60,7 @@ func TestEveryEndingReturnsItsMemory(t *testing.T) {
 			b := newBed(t, tt.dialect, tt.rules, callBash)
 			b.memory = agentconn.NewBudget(1 << 30)
 			if tt.end == nil {
-				b.options.Keepalive = time.Hour // a heartbeat would begin the answer with 200
+				b.turns.Limits.Keepalive = time.Hour // a heartbeat would begin the answer with 200
 			}
 			if err := b.Start(t.Context()); err != nil {
 				t.Fatal(err)

@@ -319,7 +319,7 @@ func TestAnswersWithHugeCallsAreRefused(t *testing.T) {
 		}
 		return fakemodel.Answer{Calls: calls}.Reply(r)
 	})
-	b.options.MaxBody, b.options.Keepalive = 64<<20, time.Hour // a heartbeat would begin the answer with 200
+	b.options.MaxBody, b.turns.Limits.Keepalive = 64<<20, time.Hour // a heartbeat would begin the answer with 200
 	if err := b.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ type Attachment struct {
 	turn   string
 	id     string
 	lost   chan struct{}
-	// delivered is the delivery of an answer that is given again; zero: it was not delivered.
-	delivered Delivery
+	// delivered is the delivery of an answer that is given again; nil: it was not delivered.
+	delivered atomic.Pointer[Delivery]
 	agent     atomic.Pointer[<-chan struct{}] // see WatchAgent; nil: not known
 	joined    []string                        // requests of other turns for which its turn waits; the index has the lock
 }
@@ -29,10 +29,14 @@ func (k *Keeper) newAttachment(turn string) *Attachment {
 
 // state returns the state of the turn after a step of the attachment.
 func (a *Attachment) state(to approvals.AttachState) State {
-	return State{
-		ID: a.turn, State: to, Since: a.keeper.now().UTC(), Owner: a.keeper.owner, Attachment: a.id,
-		DeliveredAt: a.delivered.At, ReleasedAt: a.delivered.Released, Calls: a.delivered.Calls,
+	s := State{ID: a.turn, State: to, Since: a.keeper.now().UTC(), Owner: a.keeper.owner, Attachment: a.id}
+	if d := a.delivered.Load(); d != nil {
+		s.DeliveredAt, s.ReleasedAt, s.Calls = d.At, d.Released, d.Calls
 	}
+	if to == Delivered {
+		s.Since = s.DeliveredAt
+	}
+	return s
 }
 
 // Lost is closed when another connection, of this process or of another, has taken the turn
@@ -127,7 +131,7 @@ func (a *Attachment) Confirm(ctx context.Context) error {
 // it until the orphan TTL has passed. After an error of the store it is recorded in the
 // background. An answer that was delivered before stays so.
 func (a *Attachment) Detach(ctx context.Context) error {
-	if !a.delivered.At.IsZero() {
+	if a.delivered.Load() != nil {
 		return a.leave(ctx, Delivered)
 	}
 	return a.leave(ctx, approvals.AgentDetached)
@@ -141,7 +145,7 @@ func (a *Attachment) Park(ctx context.Context) error { return a.leave(ctx, appro
 // removed.
 func (a *Attachment) Deliver(ctx context.Context, d Delivery) error {
 	d.At = a.keeper.now().UTC()
-	a.delivered = d
+	a.delivered.Store(&d)
 	err := a.leave(ctx, Delivered)
 	if err != nil && a.keeper.index.abandon(a) {
 		a.keeper.index.touched.add(a.turn)
@@ -158,9 +162,6 @@ func (a *Attachment) leave(ctx context.Context, to approvals.AttachState) error 
 	}
 	defer k.index.begin(a.turn)()
 	state := a.state(to)
-	if to == Delivered {
-		state.Since = a.delivered.At
-	}
 	if to == approvals.AgentDetached {
 		k.index.leave(a, state.Since)
 	}

@@ -1,6 +1,7 @@
 package heldturns_test
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -79,6 +80,16 @@ func TestDeliveredTurnOfADeadProcess(t *testing.T) {
 	}
 }
 
+// quietLeases are those of processes that share a store and never end.
+type quietLeases struct{}
+
+func (quietLeases) Renew(context.Context, string, []string) error { return nil }
+func (quietLeases) Remove(context.Context, string) error          { return nil }
+func (quietLeases) Watch(ctx context.Context, _ func(string, []string), _ func(string)) error {
+	<-ctx.Done()
+	return nil
+}
+
 // An answer is not given again once a result of one of its calls was seen, before or after the
 // delivery is recorded, by any process.
 func TestResultsOfADeliveredTurn(t *testing.T) {
@@ -95,8 +106,8 @@ func TestResultsOfADeliveredTurn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := approvalstest.OpenStore()
-			k, g, _ := run(t, s, heldturns.Options{})
-			other, _, _ := run(t, s, heldturns.Options{})
+			k, g, _ := run(t, s, heldturns.Options{Leases: quietLeases{}})
+			other, _, _ := run(t, s, heldturns.Options{Leases: quietLeases{}})
 			sees := map[bool]*heldturns.Keeper{false: k, true: other}[tt.elsewhere]
 			a, _ := keep(t, k, g, "t1")
 			if tt.before {

@@ -196,7 +196,7 @@ func (k *Keeper) Claim(ctx context.Context, c Candidate) (*Attachment, []byte, e
 	defer k.index.begin(c.ID)()
 	a := k.newAttachment(c.ID)
 	if c.Delivered {
-		a.delivered = k.index.delivery(c.ID)
+		a.delivered.Store(new(k.index.delivery(c.ID)))
 	}
 	state := a.state(approvals.AgentAttached)
 	revision, err := k.change(ctx, state, c.revision)

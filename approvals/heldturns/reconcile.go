@@ -226,12 +226,7 @@ func (r *reconciler) do(ctx context.Context, s step, t heldTurn, state stateReco
 	case stepDetach:
 		return r.detach(ctx, id, state.revision)
 	case stepTakeBack:
-		back := t.local.state(approvals.AgentAttached)
-		revision, err := r.k.change(ctx, back, state.revision)
-		if err == nil {
-			r.k.logState(ctx, back, revision)
-		}
-		return err
+		return r.put(ctx, t.local.state(approvals.AgentAttached), state.revision)
 	case stepLog:
 		return r.k.ensure(ctx, state, r.k.requests.stateEvents(state.State), false)
 	case stepReady:
@@ -253,10 +248,15 @@ func (r *reconciler) detach(ctx context.Context, id string, revision uint64) err
 	if !ok || now.State != approvals.AgentDetached {
 		return nil
 	}
-	state := State{ID: id, State: approvals.AgentDetached, Since: now.Since, Owner: r.k.owner}
+	return r.put(ctx, State{ID: id, State: approvals.AgentDetached, Since: now.Since, Owner: r.k.owner}, revision)
+}
+
+// put records a state in the place of the one at a revision. It fails with [approvals.ErrTaken] if that
+// has changed meanwhile: the agent may have got the answer.
+func (r *reconciler) put(ctx context.Context, state State, revision uint64) error {
 	revision, err := r.k.store.PutState(ctx, state, revision)
 	if errors.Is(err, approvals.ErrConflict) {
-		return fmt.Errorf("held turn %s: %w", id, approvals.ErrTaken)
+		return fmt.Errorf("held turn %s: %w", state.ID, approvals.ErrTaken)
 	}
 	if err == nil {
 		r.k.index.applyState(state, revision)
