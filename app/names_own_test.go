@@ -68,7 +68,7 @@ func TestQuestionInAWrapper(t *testing.T) {
 	})
 }
 
-// TestQuestionThatIsNotOffered: nobody is asked about a call of a tool that neither heldcall nor the agent has.
+// TestQuestionThatIsNotOffered: people are not asked about a call of a tool that neither heldcall nor the agent has.
 func TestQuestionThatIsNotOffered(t *testing.T) {
 	t.Parallel()
 	w := build(t, allowAll, inOrder(asking("functions.request_decision", whichSesame), fakemodel.Answer{Text: "I see.", Fragment: 100}))

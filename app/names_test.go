@@ -38,7 +38,7 @@ func (s speech) asks(streamed bool, user string, offered ...string) string {
 	return body[:strings.Index(body, `"tools":`)] + s.offering(offered...) + "}"
 }
 
-// obedient is a model that makes the call that the user asks for, and takes what is told about it.
+// obedient is a model that makes the call that the user asks for, and takes the answer.
 func obedient(calls map[string]fakemodel.Call) fakemodel.Script {
 	return func(r *fakemodel.Request) fakemodel.Reply {
 		for _, told := range []string{`"role":"tool"`, "function_call_output", "tool_result"} {

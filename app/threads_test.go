@@ -31,14 +31,14 @@ func newThread(w *world, streamed bool) *thread {
 	return &thread{talk: *k}
 }
 
-// say adds a message of the user and sends what is new.
+// say adds a message of the user and sends the new messages.
 func (k *thread) say(text string) read {
 	k.w.t.Helper()
 	k.history = append(k.history, map[string]any{"role": "user", "content": text})
 	return k.send()
 }
 
-// send sends what is new, and the whole conversation if the thread is lost.
+// send sends the new messages, and the whole conversation if the thread is lost.
 func (k *thread) send() read {
 	k.w.t.Helper()
 	body := map[string]any{"model": "m", "max_tokens": 99, "stream": k.streamed}
@@ -276,7 +276,7 @@ func TestThreadParked(t *testing.T) {
 }
 
 // The API forgets a thread while people decide: the answer ends with a closing text, and the agent
-// sends the whole conversation next time. The model reads the denial, and nobody is asked again.
+// sends the whole conversation next time. The model reads the denial, and people are not asked again.
 func TestThreadLost(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -151,8 +151,14 @@ func TestGrantsOfUnofferedNames(t *testing.T) {
 		pattern string
 		want    policy.Action
 	}{
-		{approvals.GrantAllow, "Bash", policy.Ask}, {approvals.GrantAllow, "bash", policy.Ask}, {approvals.GrantAllow, "Bash(ls *)", policy.Ask}, {approvals.GrantAllow, "b*", policy.Ask},
-		{approvals.GrantDeny, "bash(ls *)", policy.Deny}, {approvals.GrantDeny, "Bash", policy.Deny}, {approvals.GrantDeny, "ba*", policy.Deny}, {approvals.GrantDeny, "other", policy.Ask},
+		{approvals.GrantAllow, "Bash", policy.Ask},
+		{approvals.GrantAllow, "bash", policy.Ask},
+		{approvals.GrantAllow, "Bash(ls *)", policy.Ask},
+		{approvals.GrantAllow, "b*", policy.Ask},
+		{approvals.GrantDeny, "bash(ls *)", policy.Deny},
+		{approvals.GrantDeny, "Bash", policy.Deny},
+		{approvals.GrantDeny, "ba*", policy.Deny},
+		{approvals.GrantDeny, "other", policy.Ask},
 	} {
 		j := newJudge(t, files{"policy.yaml": "default: ask\n"}, judge.Options{File: "policy.yaml"})
 		j.KeepGrant(approvals.Grant{ID: "g", Effect: tt.effect, Scope: approvals.GrantUser, Principal: ann, Patterns: []string{tt.pattern}, GrantedBy: "eve"})

@@ -84,7 +84,9 @@ func TestToolNames(t *testing.T) {
 		{`"functions":[{"name":"d"}]`, []string{"d"}},
 		{`"tools":[{"type":"builtin_function","function":{"name":"$web_search"}},{"type":"web_search"}]`, []string{"builtin_function", "$web_search", "web_search"}},
 		{`"tools":[{"type":"function","name":"flat"},{"googleSearch":{}},null,"x"]`, []string{"flat"}},
-		{`"tools":[]`, nil}, {`"tools":null`, nil}, {`"n":1`, nil},
+		{`"tools":[]`, nil},
+		{`"tools":null`, nil},
+		{`"n":1`, nil},
 	} {
 		r := parse(t, `{"messages":[],`+tt.fields+`}`)
 		if names := r.ToolNames(); !slices.Equal(names.All, tt.want) || names.More {

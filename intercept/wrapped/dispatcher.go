@@ -44,8 +44,8 @@ func (d *dispatcher) calls(arguments string) ([]intercept.Call, bool) {
 		all = fields[d.list].Array()
 	}
 	var calls []intercept.Call
-	for _, one := range all {
-		c, ok := d.call(one)
+	for _, value := range all {
+		c, ok := d.call(value)
 		if !ok {
 			return nil, false
 		}
@@ -55,10 +55,10 @@ func (d *dispatcher) calls(arguments string) ([]intercept.Call, bool) {
 }
 
 // call reads one call: each field once, and no other.
-func (d *dispatcher) call(one gjson.Result) (c intercept.Call, ok bool) {
-	known := one.IsObject()
+func (d *dispatcher) call(object gjson.Result) (c intercept.Call, ok bool) {
+	known := object.IsObject()
 	var servers, names, arguments []string
-	one.ForEach(func(key, value gjson.Result) bool {
+	object.ForEach(func(key, value gjson.Result) bool {
 		switch {
 		case slices.Contains(d.arguments, key.Str):
 			arguments = append(arguments, objectText(value))
@@ -83,11 +83,16 @@ func (d *dispatcher) call(one gjson.Result) (c intercept.Call, ok bool) {
 	if len(servers) != 1 || !plainName(servers[0]) {
 		return c, false
 	}
-	c.Name = "mcp__" + servers[0] + "__" + c.Name
-	if strings.Contains(servers[0], "__") || strings.HasPrefix(servers[0], "_") || strings.HasSuffix(servers[0], "_") {
+	return ofServer(c, servers[0]), true
+}
+
+// ofServer returns the call of a tool of an MCP server.
+func ofServer(c intercept.Call, server string) intercept.Call {
+	c.Name = "mcp__" + server + "__" + c.Name
+	if strings.Contains(server, "__") || strings.HasPrefix(server, "_") || strings.HasSuffix(server, "_") {
 		c.Ambiguous = []string{"The name of its MCP server looks like that of another server and a tool of it."}
 	}
-	return c, true
+	return c
 }
 
 // describedBy reports whether a definition is that of the dispatcher: its parameters are the fields that are read.

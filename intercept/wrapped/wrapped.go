@@ -25,7 +25,7 @@ const (
 	Carrier       // a tool of its own, which a policy may know; calls that are unknown are its matter
 )
 
-// Reading is what is known of the calls in a call.
+// Reading is the result of reading the calls in a call.
 type Reading struct {
 	Kind  Kind
 	Calls []intercept.Call // none if they are not certain

@@ -69,10 +69,20 @@ func TestPattern(t *testing.T) {
 		glob, name string
 		want       bool
 	}{
-		{"mcp__github__*", "mcp__github__delete", true}, {"mcp__github__*", "MCP__GitHub__deleteRepo", true}, {"mcp__github__*", "mcp-github-delete", true},
-		{"mcp__git__*", "mcp__github__delete", false}, {"mcp__github__*", "mcp__github_x__delete", true}, {"mcp__github__delete_*", "MCP__GitHub__deleteRepo", true},
-		{"*delete*", "DeleteRepo", true}, {"*_delete", "repoDelete", true}, {"delete_*", "deleter", false}, {"delete_*", "deleteR", true}, {"deleteRepo*", "deleterepo_x", true},
-		{"a.b*", "a_b", true}, {"x*", "y", false}, {"*+*", "a+b", true},
+		{"mcp__github__*", "mcp__github__delete", true},
+		{"mcp__github__*", "MCP__GitHub__deleteRepo", true},
+		{"mcp__github__*", "mcp-github-delete", true},
+		{"mcp__git__*", "mcp__github__delete", false},
+		{"mcp__github__*", "mcp__github_x__delete", true},
+		{"mcp__github__delete_*", "MCP__GitHub__deleteRepo", true},
+		{"*delete*", "DeleteRepo", true},
+		{"*_delete", "repoDelete", true},
+		{"delete_*", "deleter", false},
+		{"delete_*", "deleteR", true},
+		{"deleteRepo*", "deleterepo_x", true},
+		{"a.b*", "a_b", true},
+		{"x*", "y", false},
+		{"*+*", "a+b", true},
 	} {
 		if got := toolname.Pattern(strings.Split(tt.glob, "*")).MatchString(toolname.Snake(tt.name)); got != tt.want {
 			t.Errorf("%s, %s: %t", tt.glob, tt.name, got)

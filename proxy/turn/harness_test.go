@@ -174,6 +174,7 @@ func (g *stubGate) RunState(run string, _ approvals.Principal) (approvals.RunSta
 }
 
 func (g *stubGate) Cancel(context.Context, string, string) error { return approvals.ErrUnknownRequest }
+
 func (g *stubGate) Record(_ context.Context, events ...approvals.Event) error {
 	g.events = append(g.events, events...)
 	return g.failed

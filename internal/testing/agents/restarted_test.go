@@ -123,7 +123,9 @@ func (a agent) workStartedAgain(t *testing.T, dir, program string, replaced bool
 // oneStep makes the first call each time until the model reads its result.
 func oneStep(a agent) func(fakemodel.Conversation) fakemodel.Answer {
 	return func(c fakemodel.Conversation) fakemodel.Answer {
-		if slices.ContainsFunc(c.Messages, func(m fakemodel.Message) bool { return m.Role == "tool" && strings.Contains(m.Content, steps[0].said()) }) {
+		if slices.ContainsFunc(c.Messages, func(m fakemodel.Message) bool {
+			return m.Role == "tool" && strings.Contains(m.Content, steps[0].said())
+		}) {
 			return fakemodel.Answer{Text: conclusion}
 		}
 		return fakemodel.Answer{Text: opening, Calls: []fakemodel.Call{a.call(steps[0].id(), steps[0].script())}}
