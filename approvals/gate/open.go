@@ -123,7 +123,7 @@ func (o *opener) record(ctx context.Context, requests []approvals.Request) (crea
 			return err
 		}
 		existed[index[r.ID]] = true
-		stored, err := o.store.GetRequest(ctx, r.ID)
+		stored, err := o.recorded(ctx, r.ID)
 		if err == nil {
 			o.transitions.changed(stored)
 		}
@@ -148,6 +148,20 @@ func (o *opener) record(ctx context.Context, requests []approvals.Request) (crea
 		return created, approvals.Unavailable("record the event of a request", err)
 	}
 	return created, nil
+}
+
+// recorded reads a request that is in the store. A server of a cluster may not have what another has
+// just written.
+func (o *opener) recorded(ctx context.Context, id string) (approvals.Stored, error) {
+	for attempt := 1; ; attempt++ {
+		r, err := o.store.GetRequest(ctx, id)
+		if !errors.Is(err, approvals.ErrUnknownRequest) {
+			return r, err
+		}
+		if err := approvals.Pause(ctx, attempt); err != nil {
+			return r, fmt.Errorf("read request %s, which another process records: %w", id, err)
+		}
+	}
 }
 
 // repairLater writes the missing parts of recorded requests, and publishes them.

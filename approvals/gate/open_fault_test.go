@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync/atomic"
@@ -136,3 +137,37 @@ func (storedTurns) AgentState(string) (approvals.AgentState, bool) {
 	return approvals.AgentState{State: approvals.AgentAttached}, true
 }
 func (storedTurns) RequestChanged(*approvals.Request) {}
+
+// lagging is a store of a cluster whose server does not have yet what another has written.
+type lagging struct {
+	approvals.Store
+
+	reads atomic.Int32 // that do not find a request
+}
+
+func (l *lagging) GetRequest(ctx context.Context, id string) (approvals.Stored, error) {
+	if l.reads.Add(-1) >= 0 {
+		return approvals.Stored{}, approvals.ErrUnknownRequest
+	}
+	return l.Store.GetRequest(ctx, id)
+}
+
+// Two replicas open the same request at once: the one that is later waits for the same decision.
+func TestPromise12_AskedOnce_OpenedByAnotherReplica(t *testing.T) {
+	s := approvalstest.OpenStore()
+	l := &lagging{Store: s.Reopen()}
+	first := approvalstest.RunGate(t, gate.Options{Store: s})
+	second := approvalstest.RunGate(t, gate.Options{Store: l})
+	requests := []approvals.Request{approvalstest.Request("a")}
+	first.Prepare(requests)
+	approvalstest.Open(t, first, requests...)
+	l.reads.Store(3)
+	h := approvalstest.Open(t, second, requests...)
+	if _, err := first.Decide(t.Context(), approvals.Decision{RequestID: requests[0].ID, Action: approvals.ActionApprove, ReviewerID: "bob"}); err != nil {
+		t.Fatal(err)
+	}
+	approvalstest.Await(t, h.Done(), "the decision")
+	if l.reads.Load() >= 0 {
+		t.Error("the store was not read again")
+	}
+}
