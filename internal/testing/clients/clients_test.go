@@ -36,6 +36,7 @@ const (
 	hold       scenario = "hold"      // approve both, after holdTime of heartbeats
 	silent     scenario = "silent"    // the same, before any text of the model
 	restart    scenario = "restart"   // approve it after heldcall was restarted
+	slow       scenario = "slow"      // the model writes both for slowTime, and they are approved
 	// The client has a total time-out: see TestImpatientClients.
 	announced scenario = "announced"   // no person decides
 	givesUp   scenario = "gives-up"    // approve it after the client has asked again
@@ -45,7 +46,8 @@ const (
 const (
 	keepalive = 2 * time.Second
 	fullHold  = time.Minute
-	patience  = 6 * time.Minute // for all that is not held
+	slowTime  = 130 * time.Second // more than LangChain for Python waits for a chunk
+	patience  = 6 * time.Minute   // for all that is not held
 	// Between the starts of two programs: all at once they wait for the processor.
 	apart      = 1500 * time.Millisecond
 	note       = "not this one"
@@ -114,6 +116,7 @@ func TestClients(t *testing.T) {
 		all = append(all, each)
 		listeners = append(listeners, listenAll(t, h.Proxy+"/v1", heartbeat)...)
 	}
+	all = append(all, jobs{label: "auto", baseURL: all[1].baseURL, scenarios: []scenario{slow}, without: func(mode string) bool { return mode != "stream" }})
 	runs := startAll(t, clients, all)
 	for _, l := range listeners {
 		t.Run(l.job, l.judge)

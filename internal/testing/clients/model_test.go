@@ -3,10 +3,12 @@
 package clients_test
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/heldcall/heldcall/internal/testing/conformance"
 	"github.com/heldcall/heldcall/internal/testing/fakemodel"
@@ -49,6 +51,11 @@ func newModel() *model {
 
 func (m *model) reply(r *fakemodel.Request) fakemodel.Reply {
 	reply := m.Reply(r)
+	if first := !bytes.Contains(r.Body, []byte(opening)); first && bytes.Contains(r.Body, []byte("/"+slow+"/")) {
+		for i := range reply.Body {
+			reply.Body[i].Delay = slowTime / time.Duration(len(reply.Body))
+		}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.agents[agentOf(r)] = true
@@ -81,6 +88,9 @@ func (m *model) say(c fakemodel.Conversation) fakemodel.Answer {
 		first := fakemodel.Answer{Text: openingOf(job), Calls: calls[:n], Usage: firstUsage}
 		if c.API != fakemodel.Chat && scenarioOf(job) != silent {
 			first.Reasoning = thought
+		}
+		if scenarioOf(job) == slow {
+			first.Fragment = 1
 		}
 		return first
 	case c.Last().Role == "tool" && !ran && n < len(calls):
