@@ -135,11 +135,11 @@ func (p *process) watch(ctx context.Context, t *table, w watched) error {
 			}
 			w.change(r)
 		}
+		p.locked(func() { w.position.set(last, true) }) // before it is reported
 		if !isCurrent {
 			isCurrent = true
 			w.current(true)
 		}
-		p.locked(func() { w.position.set(last, true) })
 		select {
 		case <-changed:
 		case <-ctx.Done():
