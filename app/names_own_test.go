@@ -42,7 +42,7 @@ func TestQuestionUnderOtherNames(t *testing.T) {
 	})
 }
 
-// TestQuestionInAWrapper: the model is told to ask by itself, whatever rules allow the wrapper.
+// TestQuestionInAWrapper: the model reads that it has to ask by itself, also where rules allow the wrapper.
 func TestQuestionInAWrapper(t *testing.T) {
 	t.Parallel()
 	eachTalk(t, func(t *testing.T, talkTo func(*world) *talk) {

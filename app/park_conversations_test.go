@@ -17,7 +17,7 @@ import (
 // call was released.
 type talker func(text string) (released bool, answer string)
 
-// alwaysCalling is a model that makes the same call whatever it reads, each time with an id of its own.
+// alwaysCalling is a model that makes the same call in each answer, under a new id.
 func alwaysCalling() fakemodel.Script {
 	var n atomic.Int32
 	m := &fakemodel.Model{Rules: []fakemodel.Rule{{When: func(fakemodel.Conversation) bool { return true }, Say: func(fakemodel.Conversation) fakemodel.Answer {

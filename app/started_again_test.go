@@ -30,7 +30,7 @@ func (s *started) header(start int) (header []string) {
 	return append(header, "User-Agent", s.userAgent, "Authorization", "Bearer sk-test")
 }
 
-// id is an id that an agent makes anew at each start.
+// id is an id that an agent makes at each start.
 func id(start int) string { return fmt.Sprintf("01a2210f-aaec-7dc1-85db-%012d", start) }
 
 const (

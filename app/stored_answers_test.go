@@ -11,7 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// A stored answer has one request and one decision for each call, whoever fetches it and how often.
+// A stored answer has one request and one decision for each call, however many agents fetch it.
 
 // fetches are requests for one stored answer at once: whole, streamed, and from an event on.
 func (w *world) fetches(id string) (wait func() []string) {
@@ -24,7 +24,7 @@ func (w *world) fetches(id string) (wait func() []string) {
 	return func() []string { all.Wait(); return answers }
 }
 
-// background is a model whose answer in the background has calls; it says what it reads about them.
+// background is a model whose answer in the background has calls. Its next answer repeats their results.
 func background() *fakemodel.Model {
 	return &fakemodel.Model{Rules: []fakemodel.Rule{
 		{When: fakemodel.UserSays("do it"), Say: fakemodel.Say(list("call_sesame1Xk9Vr3", sesame))},

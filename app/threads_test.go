@@ -105,7 +105,7 @@ func (k *thread) began(text string) chan read {
 	return answer
 }
 
-// told is a model that says what it has read since it spoke, and does what the user asks for.
+// told is a model that repeats what it has read since its last answer, and makes the calls that the user asks for.
 func told() *fakemodel.Model {
 	call := func(name, arguments string) fakemodel.Call { return fakemodel.Call{Name: name, Arguments: arguments} }
 	say := func(calls ...fakemodel.Call) func(fakemodel.Conversation) fakemodel.Answer {

@@ -148,7 +148,7 @@ func TestResultsOfAnEarlierCall(t *testing.T) {
 	}
 }
 
-// A conversation that goes on forgets its delivered turn; another state is left as it is.
+// A conversation that continues ends its delivered turn; turns in other states stay.
 func TestForgetDelivered(t *testing.T) {
 	s := approvalstest.OpenStore()
 	k, g, _ := run(t, s, heldturns.Options{})

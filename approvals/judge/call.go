@@ -56,7 +56,7 @@ func (o *Origin) within() *Origin {
 	return &inner
 }
 
-// unlisted is the flag of a call of which only the provider knows whether its tool is offered, or "".
+// unlisted is the flag of a call if only the provider knows whether its tool is offered, else "".
 func (o *Origin) unlisted(c intercept.Call) string {
 	if o.Offer == nil || !o.Offer.More || c.Hosted != "" || o.Offer.Has(c.Name) {
 		return ""

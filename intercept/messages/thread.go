@@ -32,8 +32,8 @@ func (r *request) continued() string {
 const previousPath = "thread.previous_message_id"
 
 // follow brings what upstream lacks of the message that the request continues, and names that
-// message as upstream knows it. It returns the number of records of which something is in the
-// request.
+// message as upstream knows it. It returns the number of records from which it has added
+// something.
 func (r *request) follow(records []*answerRecord) (spliced int) {
 	id := r.continued()
 	f := follower{splicer: splicer{notes: make(map[string]string)}, end: id}
@@ -127,9 +127,9 @@ func blocksOf(m gjson.Result) (blocks []string) {
 	return blocks
 }
 
-// next is the body of the request that continues the answer after a denial. A request that
-// continues a thread goes on in it; one that has the whole conversation is repeated with more:
-// people may have taken longer than upstream keeps a thread.
+// next is the body of the request that continues the answer after a denial. If the agent's request
+// continues a thread, so does this one. Else it has the whole conversation: people may have taken
+// longer than upstream keeps a thread.
 func (a *answer) next(messages []string) ([]byte, error) {
 	container, free := a.body.progress.container, intercept.Frees(a.Calls())
 	if a.req.continued() == "" {

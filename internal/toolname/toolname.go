@@ -39,8 +39,8 @@ func lowest(r rune) rune {
 	return unicode.ToLower(low)
 }
 
-// Keys returns the keys of a name and of what is left of it without prefixes that end in one of
-// . : / = > | or __, and without suffixes: _tool, a number after a separator, and what begins with
+// Keys returns the keys of a name and of the name without prefixes that end in one of
+// . : / = > | or __, and without suffixes: _tool, a number after a separator, and a text that begins with
 // one of < ( [ { or a space. The first key is that of the whole name.
 func Keys(name string) []string {
 	if len(name) > maxName {
@@ -55,7 +55,7 @@ func Keys(name string) []string {
 	return keys
 }
 
-// Spellings returns a name, and what is left of it without its prefixes and suffixes: see [Keys].
+// Spellings returns a name, and the name without its prefixes and suffixes: see [Keys].
 func Spellings(name string) []string {
 	var all []string
 	add := func(text string) {

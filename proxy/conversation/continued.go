@@ -15,7 +15,7 @@ import (
 
 // Some providers keep conversations: an agent continues an answer by its id, and sends new messages
 // only (Responses with previous_response_id or in a conversation, Messages in a thread), or it fetches an
-// answer again. This file is the one place that says of such a request which answer it continues, in
+// answer again. This file is the one place that finds out which answer such a request continues, in
 // which session and run, and what the model has to be told. How that is written is the dialect's: the
 // records of hidden turns have what the provider lacks of the answer, see [intercept.KeptAnswer].
 
@@ -26,7 +26,7 @@ type keptAnswer struct {
 	Run     string   `json:"run"`
 	User    string   `json:"user,omitempty"`   // see userMessage
 	Users   int      `json:"users,omitempty"`  // how many messages the user wrote before the answer
-	Denied  []string `json:"denied,omitempty"` // the answers up to here of which calls were denied
+	Denied  []string `json:"denied,omitempty"` // the earlier answers with denied calls
 	Again   []byte   `json:"again,omitempty"`  // the record for a request that asks for the answer again
 	// Calls are those of the answer, whose results the agent sends without them. They are
 	// recorded where a policy judges results.

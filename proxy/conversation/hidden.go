@@ -160,8 +160,8 @@ func (h *HiddenTurns) Remember(ctx context.Context, settled intercept.Resolution
 			}
 		}
 	}
-	// Nothing need be kept of a session of which nothing was recorded, unless the agent may send the whole of it later:
-	// that belongs to the same session.
+	// A session without records needs none, unless the agent may send the whole conversation later: that belongs to
+	// the same session.
 	if recorded := called || c.continued.Session != "" || settled.Threaded; len(settled.Refers) == 0 || !recorded {
 		return nil
 	}

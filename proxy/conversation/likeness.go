@@ -18,7 +18,7 @@ type Likeness struct {
 	// Content is of the whole request, but for what is in Names and for what may differ in a
 	// repetition: see mayDiffer.
 	Content string
-	// Names is of the names that an agent makes anew when it is started again (see renames), and
+	// Names is of the names that an agent changes when it is started again (see renames), and
 	// of the ids that it gives to items. A repetition by the same process has the same.
 	Names string
 	// Frame is of what is in Content but for the conversation itself: the history and the prompt of

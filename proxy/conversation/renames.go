@@ -9,7 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// renames are the names that a command-line agent makes anew each time it is started. Everybody
+// renames are the names that a command-line agent changes each time it is started. Everybody
 // else may use the same fields to tell users apart, so they are names only in the requests of that
 // agent.
 type renames struct {
@@ -58,7 +58,7 @@ var (
 
 const promptCacheKey = "prompt_cache_key"
 
-// renames returns the names that the agent of the request makes anew, by its User-Agent.
+// renames returns the names that the agent of the request changes at each start, by its User-Agent.
 func (r *Request) renames() *renames {
 	product, _, _ := strings.Cut(r.UserAgent, "/")
 	product, _, _ = strings.Cut(product, " ")

@@ -134,7 +134,7 @@ func TestLikenessWithoutBody(t *testing.T) {
 	}
 }
 
-// What an agent names anew at each start is told apart from the rest, in the requests of that
+// Names that an agent changes at each start are separate from the rest, in the requests of that
 // agent only.
 func TestLikenessOfAnAgentStartedAgain(t *testing.T) {
 	codexBody := func(id, turn, time string) string {

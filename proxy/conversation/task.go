@@ -35,7 +35,7 @@ func (c *Conversation) CallKey(id string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// ResultKeys returns the keys of the calls of which the request has new results.
+// ResultKeys returns the keys of the calls whose results are new in the request.
 func (c *Conversation) ResultKeys() (keys []string) {
 	for _, r := range c.Parsed.Results() {
 		if key := c.CallKey(r.CallID); key != "" {
