@@ -295,6 +295,17 @@ func (a *Answer) Calls() (list []Call) {
 	return list
 }
 
+// Recalled lists the rulings that earlier requests for the same answer have made on calls of the
+// body, after End and before Resolve.
+func (a *Answer) Recalled() (list []Ruling) {
+	for _, u := range a.filter.calls {
+		if u.Call && !u.Void && u.ruled {
+			list = append(list, u.ruling)
+		}
+	}
+	return list
+}
+
 // Passed lists the calls that went on unbuffered because their tool is allowed by name,
 // after End.
 func (a *Answer) Passed() (list []Call) {

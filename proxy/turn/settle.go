@@ -24,7 +24,7 @@ func (t *Turn) settle() State {
 		return t.output.storeFailed("record", err)
 	}
 	t.stored.released = time.Now().UTC()
-	if t.review.continues() && t.conversation.ContinuedElsewhere(t.ctx, t.output.answer.Kept()) {
+	if t.continues() && t.conversation.ContinuedElsewhere(t.ctx, t.output.answer.Kept()) {
 		return Following
 	}
 	t.review.insertSecrets()
@@ -68,9 +68,16 @@ func (t *Turn) settle() State {
 	return Sending
 }
 
-// continues reports whether the model may continue the answer: the agent gets none of its calls.
-func (r *review) continues() bool {
-	return len(r.calls) > 0 && !slices.ContainsFunc(r.calls, func(j *judgedCall) bool { return j.released() || j.ruling.Action == intercept.Abort })
+// continues reports whether the model may continue the answer: the agent gets none of its calls,
+// also not of those that an earlier request for the answer had decided.
+func (t *Turn) continues() bool {
+	reaches := func(a intercept.Action) bool {
+		return a == intercept.Release || a == intercept.Edit || a == intercept.Abort
+	}
+	recalled := t.output.answer.Recalled()
+	return len(t.review.calls)+len(recalled) > 0 &&
+		!slices.ContainsFunc(t.review.calls, func(j *judgedCall) bool { return reaches(j.ruling.Action) }) &&
+		!slices.ContainsFunc(recalled, func(r intercept.Ruling) bool { return reaches(r.Action) })
 }
 
 // followLook is the time between two looks whether a stored answer was continued.
