@@ -71,8 +71,9 @@ queries: ## the dashboard's queries and the rules, by Prometheus' own parser
 lint: ## golangci-lint with .golangci.yml
 	$(TOOL) golangci-lint run ./...
 
-tidy: ## are go.mod and go.sum as `go mod tidy` would have them
+tidy: ## are go.mod and go.sum as `go mod tidy` would have them, and do those of the other modules suit them
 	$(GO) mod tidy -diff
+	for module in $$(git ls-files '*/go.mod'); do $(GO) list -C $$(dirname $$module) ./... >/dev/null || exit 1; done
 
 vuln: ## known vulnerabilities; VULN_DB_REQUIRED=1 fails if their list cannot be fetched
 	.ci/vuln
