@@ -73,7 +73,7 @@ lint: ## golangci-lint with .golangci.yml
 
 tidy: ## are go.mod and go.sum as `go mod tidy` would have them, and do those of the other modules suit them
 	$(GO) mod tidy -diff
-	for module in $$(git ls-files '*/go.mod'); do $(GO) list -C $$(dirname $$module) ./... >/dev/null || exit 1; done
+	for module in $$(git ls-files '*/go.mod'); do $(GO) list -C $$(dirname $$module) -test -deps ./... >/dev/null || exit 1; done
 
 vuln: ## known vulnerabilities; VULN_DB_REQUIRED=1 fails if their list cannot be fetched
 	.ci/vuln
