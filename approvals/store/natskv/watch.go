@@ -58,6 +58,10 @@ const (
 	idleWatch = 30 * time.Second
 )
 
+// expiredLook is the time without a message after which a watch looks whether the entries for which it
+// waits are still there.
+const expiredLook = 2 * time.Second
+
 // errMissed ends a watch that has lost messages.
 var errMissed = errors.New("messages of the watch are missing")
 
@@ -106,6 +110,7 @@ type watch struct {
 	bucket  Bucket
 	last    uint64        // revision of the last entry
 	timeout time.Duration // of the next attempt to open it
+	ahead   jetstream.Msg // that was read, and is to be handled
 }
 
 // follow reads the changes after the last revision until the next reconnect, an error or the
@@ -120,6 +125,7 @@ func (w *watch) follow(ctx context.Context, reconnected <-chan struct{}) error {
 		case <-ctx.Done():
 		}
 	}()
+	w.ahead = nil
 	consumer, existing, err := w.open(ctx)
 	if err != nil {
 		return unlessEnded(ctx, &openError{err})
@@ -135,11 +141,16 @@ func (w *watch) follow(ctx context.Context, reconnected <-chan struct{}) error {
 	defer messages.Stop()
 	left := consumer.CachedInfo().NumPending // entries until the watch is current
 	for delivered := uint64(0); ; delivered++ {
-		if delivered == left {
-			w.setCurrent(true)
-			w.Position.read(existing)
+		if delivered < left {
+			if left, err = w.awaitExisting(ctx, consumer, messages, delivered, left); err != nil {
+				return unlessEnded(ctx, err)
+			}
 		}
-		msg, err := Next(ctx, messages)
+		if delivered == left {
+			w.Position.read(existing)
+			w.setCurrent(true)
+		}
+		msg, err := w.next(ctx, messages)
 		if err != nil {
 			return unlessEnded(ctx, err)
 		}
@@ -159,9 +170,47 @@ func (w *watch) follow(ctx context.Context, reconnected <-chan struct{}) error {
 	}
 }
 
+// awaitExisting waits for the next of the entries that were there when the watch was opened, and
+// returns how many those are. It is delivered where the rest has expired or was removed since: then
+// no message follows by which that is known.
+func (w *watch) awaitExisting(ctx context.Context, consumer jetstream.Consumer, messages jetstream.MessagesContext, delivered, left uint64) (uint64, error) {
+	for w.ahead == nil {
+		wait, stop := context.WithTimeout(ctx, expiredLook)
+		msg, err := Next(wait, messages)
+		stop()
+		switch {
+		case err == nil:
+			w.ahead = msg
+			continue
+		case ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded):
+			return left, err
+		}
+		ask, stop := context.WithTimeout(ctx, OpTimeout)
+		info, err := consumer.Info(ask)
+		stop()
+		if err != nil {
+			return left, err
+		}
+		if info.NumPending == 0 && info.Delivered.Consumer <= delivered {
+			return delivered, nil
+		}
+	}
+	return left, nil
+}
+
+// next returns the next message.
+func (w *watch) next(ctx context.Context, messages jetstream.MessagesContext) (jetstream.Msg, error) {
+	if msg := w.ahead; msg != nil {
+		w.ahead = nil
+		return msg, nil
+	}
+	return Next(ctx, messages)
+}
+
+// setCurrent reports whether the watch is current, after the position has it.
 func (w *watch) setCurrent(current bool) {
-	w.Current(current)
 	w.Position.setCurrent(current)
+	w.Current(current)
 }
 
 // open creates the consumer of a watch. It has its state in the memory of one server, and is
