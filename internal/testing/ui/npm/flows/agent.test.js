@@ -11,7 +11,7 @@ async function approve(stage, page) {
 }
 
 /** A conversation of a run of its own, in which the agent sends its request again. */
-const again = (stage, name) => ({ ...around, run: `${name}-${stage.size}` });
+const again = (stage, name) => ({ ...around, run: `${name}-${stage.size}`, call: `${name}${stage.size}` });
 
 flows('agents', {
 	async 'an agent that leaves and comes back'(stage) {

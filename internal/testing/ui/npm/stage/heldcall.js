@@ -143,7 +143,7 @@ class Heldcall {
 	 * Sends a request as an agent whose model then makes calls. It returns what
 	 * the agent gets in the end.
 	 * @param {{name: string, arguments: object|string}[]} calls
-	 * @param {{user?: string, text?: string, key?: string, tools?: object[], run?: string, signal?: AbortSignal}} [about] signal ends the agent's connection
+	 * @param {{user?: string, text?: string, key?: string, tools?: object[], run?: string, call?: string, signal?: AbortSignal}} [about] call is in the ids of the calls, which a repeated request has again; signal ends the agent's connection
 	 */
 	async hold(calls, about = {}) {
 		const response = await fetch(`${this.proxy}/v1/chat/completions`, {
@@ -160,7 +160,7 @@ class Heldcall {
 				metadata: {
 					text: about.text ?? '',
 					calls: JSON.stringify(calls.map((call, i) => ({
-						ID: `call_${Math.random().toString(36).slice(2, 10)}${i}`, Name: call.name,
+						ID: `call_${about.call ?? Math.random().toString(36).slice(2, 10)}${i}`, Name: call.name,
 						Arguments: typeof call.arguments === 'string' ? call.arguments : JSON.stringify(call.arguments),
 					}))),
 				},
