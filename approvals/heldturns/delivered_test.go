@@ -148,24 +148,6 @@ func TestResultsOfAnEarlierCall(t *testing.T) {
 	}
 }
 
-// A conversation that continues ends its delivered turn; turns in other states stay.
-func TestForgetDelivered(t *testing.T) {
-	s := approvalstest.OpenStore()
-	k, g, _ := run(t, s, heldturns.Options{})
-	a, _ := keep(t, k, g, "t1")
-	if err := k.Forget(t.Context(), "t1"); err != nil || only(t, k).State != approvals.AgentAttached {
-		t.Errorf("%+v, %v", only(t, k), err)
-	}
-	c := deliver(t, k, a)
-	if err := k.Forget(t.Context(), "t1"); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := k.Claim(t.Context(), c); err == nil {
-		t.Error("it can be claimed")
-	}
-	approvalstest.Eventually(t, "it is removed", func() bool { return !k.Any() })
-}
-
 // Delivered turns take no room from turns that wait for people.
 func TestDeliveredTurnsMakeRoom(t *testing.T) {
 	s := approvalstest.OpenStore()

@@ -74,7 +74,9 @@ func (x *index) addLocked(t *heldTurn) {
 	x.turns[t.key.ID] = t
 	x.byFingerprint[t.key.Fingerprint] = append(x.byFingerprint[t.key.Fingerprint], t)
 	x.byConversation[t.key.Conversation] = append(x.byConversation[t.key.Conversation], t)
-	x.byTask[t.key.Task] = append(x.byTask[t.key.Task], t)
+	if x.states[t.key.ID].State.State != Delivered {
+		x.byTask[t.key.Task] = append(x.byTask[t.key.Task], t)
+	}
 	t.remove = t.remove || x.results.seen(x.states[t.key.ID].State)
 	if !t.ended {
 		x.stored.Add(1)
@@ -140,14 +142,19 @@ func (x *index) forget(id string) {
 
 func (x *index) forgetLocked(t *heldTurn) {
 	delete(x.turns, t.key.ID)
-	for by, name := range map[*map[string][]*heldTurn]string{&x.byFingerprint: t.key.Fingerprint, &x.byConversation: t.key.Conversation, &x.byTask: t.key.Task} {
-		rest := slices.DeleteFunc((*by)[name], func(other *heldTurn) bool { return other == t })
-		if (*by)[name] = rest; len(rest) == 0 {
-			delete(*by, name)
-		}
-	}
+	drop(x.byFingerprint, t.key.Fingerprint, t)
+	drop(x.byConversation, t.key.Conversation, t)
+	drop(x.byTask, t.key.Task, t)
 	if !t.ended {
 		x.stored.Add(-1)
+	}
+}
+
+// drop removes a turn from one of the maps, if it is there.
+func drop(by map[string][]*heldTurn, name string, t *heldTurn) {
+	rest := slices.DeleteFunc(by[name], func(other *heldTurn) bool { return other == t })
+	if by[name] = rest; len(rest) == 0 {
+		delete(by, name)
 	}
 }
 
@@ -255,6 +262,9 @@ func (x *index) applyState(s State, revision uint64) {
 	x.results.deliver(s.ID, s.Calls)
 	if t != nil && x.results.seen(s) {
 		t.remove = true
+	}
+	if t != nil && s.State == Delivered {
+		drop(x.byTask, t.key.Task, t)
 	}
 	if t != nil && t.local != nil && (s.State == approvals.AgentAttached || s.State == ending) && s.Attachment != t.local.id {
 		t.loseLocked()

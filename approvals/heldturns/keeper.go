@@ -131,7 +131,16 @@ func (k *Keeper) Conversation(conversation string) []Candidate {
 	return k.index.candidates(k.index.byConversation, conversation, now, now)
 }
 
-// Task returns from memory the stored turns with a [approvals.HeldTurn.Task], the oldest first.
+// AnyTask reports from memory whether [Keeper.Task] may return a turn: whether any is stored that was
+// not delivered.
+func (k *Keeper) AnyTask() bool {
+	k.index.mu.RLock()
+	defer k.index.mu.RUnlock()
+	return len(k.index.byTask) > 0
+}
+
+// Task returns from memory the stored turns with a [approvals.HeldTurn.Task] that were not delivered, the oldest
+// first.
 func (k *Keeper) Task(task string) []Candidate {
 	now := k.now()
 	return k.index.candidates(k.index.byTask, task, now, now)
@@ -232,17 +241,6 @@ func (k *Keeper) Cancel(ctx context.Context, id, reason string) error {
 	}
 	defer k.index.begin(id)()
 	return k.end(ctx, id, reason, revision)
-}
-
-// Forget ends a delivered turn, so that its answer is not given again. It does nothing if the turn is
-// in another state.
-func (k *Keeper) Forget(ctx context.Context, id string) error {
-	state, revision, ok := k.index.current(id)
-	if !ok || state.State != Delivered {
-		return nil
-	}
-	defer k.index.begin(id)()
-	return k.end(ctx, id, "", revision)
 }
 
 // end begins the end of a turn without an agent whose state is at a revision.

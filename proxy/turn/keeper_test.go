@@ -78,13 +78,13 @@ func (k *keeper) Conversation(c string) []Candidate {
 	return k.find(func(t *keptTurn) bool { return t.HeldTurn.Conversation == c && !t.ended })
 }
 
+func (k *keeper) AnyTask() bool { return k.Any() }
+
 func (k *keeper) Task(task string) []Candidate {
 	return k.find(func(t *keptTurn) bool { return t.HeldTurn.Task == task && !t.ended })
 }
 
 func (k *keeper) Seen([]string) {}
-
-func (k *keeper) Forget(context.Context, string) error { return nil }
 
 func (k *keeper) Load(_ context.Context, id string) ([]byte, error) {
 	k.mu.Lock()

@@ -87,12 +87,12 @@ type Keeper interface {
 	Candidates(fingerprint string) []Candidate
 	// Conversation returns the stored turns of a session, from memory.
 	Conversation(conversation string) []Candidate
-	// Task returns the stored turns with an [approvals.HeldTurn.Task], from memory.
+	// AnyTask reports from memory whether Task may return a turn.
+	AnyTask() bool
+	// Task returns the stored turns with an [approvals.HeldTurn.Task] that were not delivered, from memory.
 	Task(task string) []Candidate
 	// Seen marks that results of calls have arrived: see [heldturns.Delivery].
 	Seen(calls []string)
-	// Forget ends a delivered turn, so that its answer is not given again.
-	Forget(ctx context.Context, id string) error
 	// Load reads the snapshot. It fails with [approvals.ErrUnknownTurn].
 	Load(ctx context.Context, id string) (snapshot []byte, err error)
 	// Claim attaches a turn to the caller. It fails with [approvals.ErrTaken] if another

@@ -60,7 +60,10 @@ func (p *repetition) rejoin(ctx context.Context) (*Turn, *intercept.Error) {
 	}
 	upstream := p.turn.exchange.Upstream.Addr()
 	session := k.Conversation(c.SessionDigest())
-	if !slices.ContainsFunc(session, p.mayBeFor) && !slices.ContainsFunc(k.Task(c.TaskDigest(upstream, true)), p.mayBeFor) {
+	sameTask := func() bool { // only looked for where there can be one: the digest is of a whole message
+		return k.AnyTask() && slices.ContainsFunc(k.Task(c.TaskDigest(upstream, true)), p.mayBeFor)
+	}
+	if !slices.ContainsFunc(session, p.mayBeFor) && !sameTask() {
 		p.endLeft(ctx, session)
 		return nil, nil
 	}
@@ -194,8 +197,7 @@ func (p *repetition) load(ctx context.Context, id string, to any) error {
 // without them.
 func (p *repetition) endLeft(ctx context.Context, session []Candidate) {
 	for _, candidate := range session {
-		delivered := candidate.State == heldturns.Delivered
-		if candidate.Ended || (candidate.State != approvals.AgentDetached && !delivered) {
+		if candidate.Ended || candidate.State != approvals.AgentDetached {
 			continue
 		}
 		var s Snapshot
@@ -207,11 +209,7 @@ func (p *repetition) endLeft(ctx context.Context, session []Candidate) {
 		if left.Restore(s.Conversation) != nil || !p.conversation.ContinuesPast(&left) {
 			continue
 		}
-		end := func() error { return p.engine.Keeper.Cancel(ctx, candidate.ID, approvals.CancelAgentGone) }
-		if delivered {
-			end = func() error { return p.engine.Keeper.Forget(ctx, candidate.ID) }
-		}
-		if err := end(); err != nil {
+		if err := p.engine.Keeper.Cancel(ctx, candidate.ID, approvals.CancelAgentGone); err != nil {
 			p.engine.Log.Error("failed to end a held turn that its conversation has left", "turn", candidate.ID, "error", err)
 		}
 	}
