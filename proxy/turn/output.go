@@ -37,6 +37,7 @@ type output struct {
 	agent     Agent
 	answer    *intercept.Answer
 	heartbeat time.Time // when it is due; zero before the first wait
+	rendered  bool      // the next bytes are rendered: an event would change the numbers of theirs
 	outcome   string
 	broken    error // the connection must end without a proper end of the answer
 }
@@ -121,6 +122,9 @@ func (o *output) pulse() []byte {
 	}
 	if body != nil && o.agent.Started() {
 		o.answer.Await(exchange.IsEventStream(body.ContentType()))
+	}
+	if o.rendered {
+		return o.answer.Heartbeat(intercept.HeartbeatComment)
 	}
 	return o.answer.Heartbeat(r.Pulse)
 }

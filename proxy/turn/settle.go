@@ -39,7 +39,9 @@ func (t *Turn) settle() State {
 		settled.Next = nil
 	}
 	passed := t.output.answer.Passed()
+	t.output.rendered = true
 	err = whileBeating(&t.output, func() error { return t.review.record(t.ctx, settled, passed, t.exchange.Count, &t.stored) })
+	t.output.rendered = false
 	t.review.traceDecided(began, err)
 	if err != nil {
 		if t.ctx.Err() != nil {
