@@ -219,8 +219,8 @@ func TestStartedAgainOnlyWhereNoAgentIs(t *testing.T) {
 	}
 }
 
-// What the agent that was started again continues is its session: what a person has denied is told
-// to the model in its next request.
+// An agent that was started again continues its session: the model reads in the next request what a
+// person has denied.
 func TestStartedAgainKeepsTheSession(t *testing.T) {
 	t.Parallel()
 	s := agentsStarted["Codex"]

@@ -126,7 +126,7 @@ func (l *likeness) member(to io.Writer, m member) {
 	_, _ = to.Write(m.value)
 }
 
-// renamed adds a member that has names, of which it adds the rest to a digest.
+// renamed adds a member that has names. The rest of it goes to a digest.
 func (l *likeness) renamed(to io.Writer, f member, rename rename) {
 	kept, names := rename(f.value)
 	l.member(l.names, member{f.name, names})
