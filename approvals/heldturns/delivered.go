@@ -14,7 +14,7 @@ type Delivery struct {
 }
 
 const (
-	// maxSeen bounds the calls whose results are remembered.
+	// maxSeen bounds the calls whose results are remembered: each of two maps has at most half.
 	maxSeen = 20_000
 	// seenFor is how long they are: longer than it takes until each process knows of a delivery.
 	seenFor = 2 * AgainFor
@@ -26,13 +26,14 @@ const (
 // given again. A result may be seen before the delivery is recorded, or by another process, so
 // it is remembered for a time.
 type results struct {
-	turns map[string][]string // ids of delivered turns, by the keys of their calls
-	at    map[string]time.Time
-	order []string // the keys in at, as they were seen; some are there twice
+	turns   map[string][]string  // ids of delivered turns, by the keys of their calls
+	recent  map[string]time.Time // when the results of calls were last seen
+	earlier map[string]time.Time // those before since
+	since   time.Time            // when recent began
 }
 
 func newResults() results {
-	return results{turns: map[string][]string{}, at: map[string]time.Time{}}
+	return results{turns: map[string][]string{}, recent: map[string]time.Time{}}
 }
 
 // deliver adds a delivered turn. It may be there.
@@ -57,17 +58,16 @@ func (x *results) forget(turn string, calls []string) {
 // seen reports whether a result of a call of a turn was seen since its release. The same id may have
 // been that of an earlier call.
 func (x *results) seen(s State) bool {
-	return slices.ContainsFunc(s.Calls, func(call string) bool { return x.at[call].After(s.ReleasedAt.Add(-clockSkew)) })
+	since := s.ReleasedAt.Add(-clockSkew)
+	return slices.ContainsFunc(s.Calls, func(call string) bool { return x.recent[call].After(since) || x.earlier[call].After(since) })
 }
 
 // see adds a result.
 func (x *results) see(call string, now time.Time) {
-	x.at[call] = now
-	x.order = append(x.order, call)
-	for len(x.order) > maxSeen || now.Sub(x.at[x.order[0]]) >= seenFor {
-		delete(x.at, x.order[0])
-		x.order = x.order[1:]
+	if len(x.recent) >= maxSeen/2 || now.Sub(x.since) >= seenFor {
+		x.earlier, x.recent, x.since = x.recent, map[string]time.Time{}, now
 	}
+	x.recent[call] = now
 }
 
 // Seen marks that results of calls have arrived: an answer with one of them is not given again. The keys

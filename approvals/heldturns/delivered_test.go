@@ -3,6 +3,7 @@ package heldturns_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -145,6 +146,30 @@ func TestResultsOfAnEarlierCall(t *testing.T) {
 	}
 	if c := only(t, k); c.State != heldturns.Delivered {
 		t.Errorf("%+v", c)
+	}
+}
+
+// Results are remembered however many others, or the same, are seen before the delivery is recorded:
+// agents send each result again with the whole conversation.
+func TestResultsOfManyRequests(t *testing.T) {
+	for name, others := range map[string]struct{ count, different int }{
+		"the same again and again": {50_000, 1},
+		"many":                     {9_000, 9_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, g, _ := run(t, approvalstest.OpenStore(), heldturns.Options{})
+			a, _ := keep(t, k, g, "t1")
+			for i := range others.count {
+				if i == 10 {
+					k.Seen([]string{"call"})
+				}
+				k.Seen([]string{fmt.Sprint("other ", i%others.different)})
+			}
+			if err := a.Deliver(t.Context(), heldturns.Delivery{Released: time.Now().UTC(), Calls: []string{"call"}}); err != nil {
+				t.Fatal(err)
+			}
+			approvalstest.Eventually(t, "it is removed", func() bool { return !k.Any() })
+		})
 	}
 }
 

@@ -55,11 +55,11 @@ func (p *repetition) rejoin(ctx context.Context) (*Turn, *intercept.Error) {
 	if refusal := c.Read(ctx); refusal != nil {
 		return nil, refusal
 	}
-	if seen := c.ResultKeys(); len(seen) > 0 {
-		k.Seen(seen)
-	}
 	upstream := p.turn.exchange.Upstream.Addr()
 	session := k.Conversation(c.SessionDigest())
+	if len(session) > 0 { // the results of a turn that was delivered are sent in its session
+		k.Seen(c.ResultKeys())
+	}
 	sameTask := func() bool { // only looked for where there can be one: the digest is of a whole message
 		return k.AnyTask() && slices.ContainsFunc(k.Task(c.TaskDigest(upstream, true)), p.mayBeFor)
 	}

@@ -142,6 +142,11 @@ func (s *suite) step(name string, f func() error) {
 	if err := f(); err != nil {
 		s.results.Failures = append(s.results.Failures, fmt.Sprintf("%s: %v", name, err))
 		s.say("%s: FAILED: %v", name, err)
+		for _, h := range s.hops {
+			if h.logFile != "" {
+				s.say("%s's log ends with: %s", h.name, tail(h.logFile))
+			}
+		}
 		return
 	}
 	s.say("%s: %.1f s", name, time.Since(start).Seconds())
