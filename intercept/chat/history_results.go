@@ -8,13 +8,17 @@ import (
 
 // Results implements [intercept.Request].
 func (r *request) Results() (results []intercept.ToolResult) {
+	var unanswered []gjson.Result
 	for m := range r.items("messages") {
 		switch m.Get("role").Str {
 		case "assistant":
-			results = nil
+			unanswered = unanswered[:0]
 		case "tool":
-			results = append(results, intercept.NewToolResult(m.Get("tool_call_id").Str, m.Get("content")))
+			unanswered = append(unanswered, m)
 		}
+	}
+	for _, m := range unanswered {
+		results = append(results, intercept.NewToolResult(m.Get("tool_call_id").Str, m.Get("content")))
 	}
 	return results
 }

@@ -8,12 +8,17 @@ import (
 
 // Results implements [intercept.Request].
 func (r *request) Results() (results []intercept.ToolResult) {
+	var unanswered []gjson.Result // contents of messages
 	r.Value("messages").ForEach(func(_, m gjson.Result) bool {
 		if m.Get("role").Str == "assistant" {
-			results = nil
-			return true
+			unanswered = unanswered[:0]
+		} else {
+			unanswered = append(unanswered, m.Get("content"))
 		}
-		for _, b := range contentBlocks(m.Get("content")) {
+		return true
+	})
+	for _, content := range unanswered {
+		for _, b := range contentBlocks(content) {
 			if b.Get("type").Str != "tool_result" {
 				continue
 			}
@@ -21,8 +26,7 @@ func (r *request) Results() (results []intercept.ToolResult) {
 			result.Failed = b.Get("is_error").Bool()
 			results = append(results, result)
 		}
-		return true
-	})
+	}
 	return results
 }
 

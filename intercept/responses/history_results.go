@@ -13,15 +13,19 @@ import (
 // Results implements [intercept.Request]. Some agents send the result of each call
 // directly after it: calls between results do not make the results before them old.
 func (r *request) Results() (results []intercept.ToolResult) {
+	var unanswered []gjson.Result
 	for _, item := range r.input.list() {
 		typ := typeOf(item)
 		switch {
 		case typ == approvalResponse:
 		case isOutput(typ):
-			results = append(results, toolResult(typ, item))
+			unanswered = append(unanswered, item)
 		case isModels(item) && callForms[typ] == nil:
-			results = nil
+			unanswered = unanswered[:0]
 		}
+	}
+	for _, item := range unanswered {
+		results = append(results, toolResult(typeOf(item), item))
 	}
 	return results
 }
