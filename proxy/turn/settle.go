@@ -17,7 +17,7 @@ func (t *Turn) settle() State {
 	if t.review.checkRun() {
 		return Paused
 	}
-	switch err := whileBeating(&t.output, t.stored.confirm); {
+	switch err := t.confirm(); {
 	case errors.Is(err, approvals.ErrTaken):
 		return t.stored.leave()
 	case err != nil:
@@ -39,9 +39,7 @@ func (t *Turn) settle() State {
 		settled.Next = nil
 	}
 	passed := t.output.answer.Passed()
-	t.output.rendered = true
-	err = whileBeating(&t.output, func() error { return t.review.record(t.ctx, settled, passed, t.exchange.Count, &t.stored) })
-	t.output.rendered = false
+	err = t.record(settled, passed)
 	t.review.traceDecided(began, err)
 	if err != nil {
 		if t.ctx.Err() != nil {
@@ -68,6 +66,26 @@ func (t *Turn) settle() State {
 	}
 	t.exchange.Next = *settled.Next
 	return Sending
+}
+
+// confirm confirms the stored turn, if there is one: see [stored.confirm].
+func (t *Turn) confirm() error {
+	if t.stored.attachment == nil {
+		return nil
+	}
+	return whileBeating(&t.output, t.stored.confirm)
+}
+
+// record records what an answer has led to: see [review.record]. It only waits for the store where
+// there were calls, or where the provider may refer to the answer.
+func (t *Turn) record(settled intercept.Resolution, passed []intercept.Call) error {
+	record := func() error { return t.review.record(t.ctx, settled, passed, t.exchange.Count, &t.stored) }
+	if len(t.review.calls)+len(passed)+len(settled.Hidden)+len(settled.Refers) == 0 {
+		return record()
+	}
+	t.output.rendered = true
+	defer func() { t.output.rendered = false }()
+	return whileBeating(&t.output, record)
 }
 
 // continues reports whether the model may continue the answer: the agent gets none of its calls,
