@@ -33,6 +33,7 @@ type image struct {
 // The Dockerfile's steps, run in scratch folders, make an image that starts as its user,
 // in a root with nothing else in it, and whose health check passes.
 func TestDockerfile(t *testing.T) {
+	buildsTheProgram(t)
 	img := build(t, "../docker/Dockerfile", "../..")
 	if img.user != "65532:65532" {
 		t.Errorf("it runs as %q", img.user)

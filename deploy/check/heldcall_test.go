@@ -53,6 +53,15 @@ func checkConfig(t *testing.T, file string) {
 	}
 }
 
+// buildsTheProgram leaves out a test of a -short run: it compiles heldcall and all that is in it with
+// other flags than the tests, which takes minutes.
+func buildsTheProgram(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it builds the program anew: make deploy without -short has it")
+	}
+}
+
 // commandLine checks that heldcall has a command and its flags.
 func commandLine(t *testing.T, args ...string) {
 	t.Helper()

@@ -18,6 +18,7 @@ import (
 // bill of materials is CycloneDX and names the linked modules, its packages install, and the
 // same tree elsewhere gives the same bytes.
 func TestRelease(t *testing.T) {
+	buildsTheProgram(t)
 	const version = "v9.8.7-rc.1"
 	here := runtime.GOOS + "/" + runtime.GOARCH
 	first := makeRelease(t, "../..", version, here)
@@ -50,6 +51,7 @@ func TestRelease(t *testing.T) {
 // A release for Windows has a program for it, in a zip and in the packages that
 // install there.
 func TestReleaseForWindows(t *testing.T) {
+	buildsTheProgram(t)
 	const version = "v9.8.7"
 	release := makeRelease(t, "../..", version, "windows/amd64")
 	unpacked := t.TempDir()
