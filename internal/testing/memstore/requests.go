@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -57,19 +58,12 @@ func (s *Requests) ListRequests(ctx context.Context, f approvals.Filter) (approv
 		f.Limit = defaultPage
 	}
 	page := approvals.Page{Items: []approvals.Request{}}
-	var rows []row
-	if err := s.records.process.do(ctx, "list requests", func() error {
-		rows = slices.Collect(maps.Values(s.records.table.rows))
-		return nil
-	}); err != nil {
+	rows, err := s.candidates(ctx, f)
+	if err != nil {
 		return page, err
 	}
-	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(b.key, a.key) })
 	search, size := approvals.NewSearch(f.Text), 0
 	for _, at := range rows {
-		if f.Cursor != "" && at.key >= f.Cursor {
-			continue
-		}
 		r := s.records.decode(at)
 		if !f.Matches(&r) || !search.Finds(&r) {
 			continue
@@ -81,6 +75,27 @@ func (s *Requests) ListRequests(ctx context.Context, f approvals.Filter) (approv
 		page.Items, size = append(page.Items, r), size+r.Size()
 	}
 	return page, nil
+}
+
+// candidates returns the rows before a cursor that may match a filter, newest first. Rows of other runs
+// are left out before they are decoded, which is most of the work of a list.
+func (s *Requests) candidates(ctx context.Context, f approvals.Filter) (rows []row, err error) {
+	var run []byte // in JSON
+	if f.RunID != "" {
+		if run, err = approvals.EncodeJSON(f.RunID); err != nil {
+			return nil, fmt.Errorf("list requests: %w", err)
+		}
+	}
+	err = s.records.process.do(ctx, "list requests", func() error {
+		for id, at := range s.records.table.rows {
+			if (f.Cursor == "" || id < f.Cursor) && bytes.Contains(at.value, run) {
+				rows = append(rows, at)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(b.key, a.key) })
+	return rows, err
 }
 
 // WatchRequests calls changed with every request that is not closed, and then with every change of any
