@@ -3,13 +3,18 @@ package slack_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/heldcall/heldcall/approvals"
 	"github.com/heldcall/heldcall/approvals/gate"
@@ -22,17 +27,42 @@ import (
 // load is a gate with a dispatcher that posts its requests to a workspace.
 type load struct {
 	workspace
-	t    *testing.T
-	gate *gate.Gate
+	t       *testing.T
+	gate    *gate.Gate
+	metrics *prometheus.Registry
+	log     lines
+}
+
+// lines are the lines of a log.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, string(line))
+	return len(line), nil
+}
+
+// last returns the latest n lines.
+func (l *lines) last(n int) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.all[max(0, len(l.all)-n):], "")
 }
 
 func newLoad(t *testing.T, group notify.Group) *load {
 	t.Helper()
-	l := &load{workspace: newWorkspace(t), t: t}
+	l := &load{workspace: newWorkspace(t), t: t, metrics: prometheus.NewRegistry()}
 	s := memstore.New(memstore.Options{})
 	gate, closed := notifytest.OpenGate(t, s, gate.Options{})
 	l.gate = gate
-	d, err := notify.New(notify.Options{Store: s.Deliveries, Requests: gate, Channels: []notify.Setup{{Name: "slack", Channel: l.channel, Threads: true, Group: group}}})
+	d, err := notify.New(notify.Options{
+		Store: s.Deliveries, Requests: gate, Channels: []notify.Setup{{Name: "slack", Channel: l.channel, Threads: true, Group: group}},
+		Log: slog.New(slog.NewTextHandler(&l.log, nil)), Registerer: l.metrics,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,12 +105,31 @@ func (l *load) shown() map[string]int {
 	return on
 }
 
+// state describes how far the deliveries are, and whether they wait or work.
+func (l *load) state() string {
+	var text strings.Builder
+	calls := map[string]int{}
+	for _, call := range l.Calls() {
+		calls[call.Method]++
+	}
+	fmt.Fprintf(&text, "%d requests are on %d messages after the calls %v\n", len(l.shown()), len(l.Messages()), calls)
+	families, err := l.metrics.Gather()
+	for _, family := range families {
+		fmt.Fprintln(&text, family)
+	}
+	fmt.Fprintf(&text, "The last lines of the log:\n%sGoroutines:\n", l.log.last(10))
+	if err = errors.Join(err, pprof.Lookup("goroutine").WriteTo(&text, 1)); err != nil {
+		l.t.Error(err)
+	}
+	return text.String()
+}
+
 func (l *load) until(what string, holds func() bool) {
 	l.t.Helper()
 	pause := time.Millisecond
 	for deadline := time.Now().Add(3 * time.Minute); !holds(); time.Sleep(pause) {
 		if time.Now().After(deadline) {
-			l.t.Fatalf("waited in vain: %s", what)
+			l.t.Fatalf("waited in vain: %s\n%s", what, l.state())
 		}
 		pause = min(2*pause, 200*time.Millisecond)
 	}
