@@ -25,7 +25,7 @@ func pause(attempts int) time.Duration {
 const longestPause = 15 * time.Minute
 
 // bounded returns the pause that a service asked for within limits: no less than after
-// any other failure, and at most longestPause.
-func bounded(asked time.Duration, attempts int) time.Duration {
-	return min(max(asked, pause(attempts)), longestPause)
+// as many failures of one delivery, and at most longestPause.
+func bounded(asked time.Duration, pauses int) time.Duration {
+	return min(max(asked, pause(pauses)), longestPause)
 }

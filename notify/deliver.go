@@ -28,6 +28,7 @@ type deliverer struct {
 	channel *channel
 	cards   *cards
 	threads *threads
+	queue   *queue
 	rate    *rate.Limiter
 }
 
@@ -128,6 +129,9 @@ func (d *deliverer) deliverTo(ctx context.Context, rec *record, p *post, request
 		return err
 	}
 	d.channel.metrics.count(outcome)
+	if outcome != outcomeOver {
+		d.queue.taken()
+	}
 	p.Shown = contentDigest(requests)
 	if d.channel.setup.EachEvent {
 		for i := range delivery.Events {

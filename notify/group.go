@@ -92,7 +92,7 @@ func (g *grouper) deliverNew(ctx context.Context, rec *record, requests []approv
 	defer unlock()
 	err = g.deliverer.deliver(ctx, rec, requests, nil)
 	if after := (*RetryAfterError)(nil); errors.As(err, &after) {
-		g.queue.pauseUntil(time.Now().Add(bounded(after.After, 1)))
+		g.queue.pause(after.After)
 	}
 	if err != nil {
 		g.channel.metrics.count(outcomeFailed)

@@ -45,6 +45,7 @@ type queue struct {
 	due     itemHeap
 	batches map[batchKey]*item
 	paused  time.Time // nothing is due before
+	pauses  int       // since the service last took a delivery
 }
 
 func newQueue(channel string) *queue {
@@ -186,13 +187,28 @@ func (q *queue) takeMembers(it *item, most int) []*item {
 	return members[:most:most]
 }
 
-// pauseUntil stops all deliveries of the channel until a time.
-func (q *queue) pauseUntil(until time.Time) {
+// pause stops all deliveries of the channel for the time that its service asks for. It returns when
+// that ends, and how many pauses there have been since the service last took a delivery; 0: the
+// deliveries were stopped already.
+func (q *queue) pause(asked time.Duration) (until time.Time, pauses int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if until.After(q.paused) {
+	now := time.Now()
+	if !now.Before(q.paused) {
+		q.pauses++
+		pauses = q.pauses
+	}
+	if until = now.Add(bounded(asked, q.pauses)); until.After(q.paused) {
 		q.paused = until
 	}
+	return q.paused, pauses
+}
+
+// taken notes that the service takes deliveries, so that its next pause is a short one.
+func (q *queue) taken() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.pauses = 0
 }
 
 func (q *queue) snapshot(it *item) (ids []string, events []approvals.Event) {

@@ -31,7 +31,6 @@ func (r *retrier) failed(it *item, events []approvals.Event, err error) {
 		r.queue.later(it, time.Now().Add(busyPause))
 		return
 	}
-	it.attempts++
 	var after *RetryAfterError
 	var permanent *PermanentError
 	switch {
@@ -40,16 +39,23 @@ func (r *retrier) failed(it *item, events []approvals.Event, err error) {
 		r.channel.log.Error("a card cannot be updated; giving up", "card", it.key, "error", err)
 		r.done(it, events)
 		return
-	case errors.As(err, &after):
-		at := time.Now().Add(bounded(after.After, it.attempts))
-		r.queue.pauseUntil(at)
-		r.queue.later(it, at)
+	case errors.As(err, &after): // the service may have taken another card at this moment
+		until, pauses := r.queue.pause(after.After)
+		r.queue.later(it, until)
+		r.noteFailure(it, pauses, err)
 	default:
-		r.queue.later(it, time.Now().Add(pause(it.attempts)))
+		it.attempts++
+		attempts := it.attempts // another worker may have the item after this
+		r.queue.later(it, time.Now().Add(pause(attempts)))
+		r.noteFailure(it, attempts, err)
 	}
+}
+
+// noteFailure counts a failed attempt, and logs the first and each tenth of them.
+func (r *retrier) noteFailure(it *item, attempts int, err error) {
 	r.channel.metrics.count(outcomeFailed)
 	r.channel.metrics.retries.Inc()
-	if it.attempts == 1 || it.attempts%10 == 0 {
-		r.channel.log.Warn("delivery failed; trying again", "card", it.key, "attempts", it.attempts, "error", err)
+	if attempts == 1 || (attempts > 0 && attempts%10 == 0) {
+		r.channel.log.Warn("delivery failed; trying again", "card", it.key, "attempts", attempts, "error", err)
 	}
 }

@@ -49,7 +49,7 @@ func newRunner(s Setup, o Options, m channelMetrics, replica string) *runner {
 	r.sweeper = &sweeper{channel: c, store: o.Store, requests: o.Requests, routes: o.Routes, queue: r.queue}
 	r.cards = &cards{channel: c, store: o.Store, requests: o.Requests, replica: replica, locked: map[string]bool{}}
 	r.placer = &placer{channel: c, routes: o.Routes, queue: r.queue, limit: limit}
-	r.deliverer = &deliverer{channel: c, cards: r.cards, threads: &threads{channel: c, store: o.Store}, rate: rateLimit}
+	r.deliverer = &deliverer{channel: c, cards: r.cards, threads: &threads{channel: c, store: o.Store}, queue: r.queue, rate: rateLimit}
 	r.grouper = &grouper{channel: c, queue: r.queue, cards: r.cards, limit: limit, deliverer: r.deliverer}
 	r.retrier = &retrier{channel: c, queue: r.queue}
 	return r
