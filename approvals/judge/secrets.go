@@ -2,6 +2,7 @@ package judge
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/approvals/secrets"
@@ -36,7 +37,7 @@ func (r *Rules) PermitsSecret(from Origin, c intercept.Call, name string) bool {
 // handles, by the names that [Rules.Secrets] has returned. Deny rules judge the result. The error, for the model,
 // does not contain a value.
 func (r *Rules) InsertSecrets(from Origin, c intercept.Call, names []string) (string, error) {
-	if reading := wrapped.Read(c, from.Offer); reading.Kind == wrapped.Parallel || len(reading.Calls) > 0 {
+	if from.mayWrap(c) {
 		return "", errors.New("the call wraps other calls; make each of them a call of its own")
 	}
 	values := map[string]string{}
@@ -52,4 +53,17 @@ func (r *Rules) InsertSecrets(from Origin, c intercept.Call, names []string) (st
 		return "", errors.New("a rule denies the call with the value")
 	}
 	return text, nil
+}
+
+// mayWrap reports whether a call wraps others, or agents may take it for one that does, also where the calls in it are
+// not certain.
+func (o *Origin) mayWrap(c intercept.Call) bool {
+	wraps := func(name string) bool {
+		other := c
+		other.Name = name
+		reading := wrapped.Read(other, o.Offer)
+		return reading.Kind != wrapped.None || len(reading.Doubts) > 0
+	}
+	call := o.call(c)
+	return wraps(c.Name) || (!call.Offered && (wrapped.Wraps(call.Tool) || slices.ContainsFunc(call.Near, wraps)))
 }
