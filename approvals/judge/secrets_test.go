@@ -97,3 +97,34 @@ func TestNoSecretsInWrappers(t *testing.T) {
 		}
 	}
 }
+
+// TestSecretsUnderOtherNames: a value has the form of the tool that agents run for a name that is not offered.
+func TestSecretsUnderOtherNames(t *testing.T) {
+	rules := judgeWithSecret(t, "default: ask\ntools: {vm_run: {resource: line, as: shell}}\n").For("", "")
+	const (
+		quoted = `{"command":"gh 's3q9 $(touch x)'\\''\"\\k'"}`
+		inVM   = `{"line":"gh 's3q9 $(touch x)'\\''\"\\k'"}`
+		vmRun  = `{"type":"function","name":"vm_run"}`
+	)
+	for name, tt := range map[string]struct {
+		tools, fields string
+		call, want    string
+	}{
+		"a shell":                                     {tools: bashTool, call: `bash {"command":"gh 'secret://ODD'"}`, want: quoted},
+		"a shell in a namespace":                      {tools: bashTool, call: `functions.bash {"command":"gh 'secret://ODD'"}`, want: quoted},
+		"a shell, another case":                       {tools: bashTool, call: `BASH {"command":"gh 'secret://ODD'"}`, want: quoted},
+		"a shell, a suffix":                           {tools: bashTool, call: `bash_tool:0 {"command":"gh 'secret://ODD'"}`, want: quoted},
+		"a shell, at a place without a value":         {tools: bashTool, call: `functions.bash {"command":"ls # secret://ODD"}`},
+		"a shell of the policy":                       {tools: vmRun, call: `vm_run {"line":"gh 'secret://ODD'"}`, want: inVM},
+		"a shell of the policy, mended":               {tools: vmRun, call: `VmRun {"line":"gh 'secret://ODD'"}`, want: inVM},
+		"a shell of the policy, kept by the provider": {fields: `,"previous_response_id":"resp_1"`, call: `default_api.vm_run {"line":"gh 'secret://ODD'"}`, want: inVM},
+	} {
+		from := judge.Origin{Principal: ann, Offer: offering(t, tt.tools, tt.fields)}
+		tool, arguments, _ := strings.Cut(tt.call, " ")
+		c := intercept.Call{Name: tool, Arguments: arguments}
+		text, err := rules.InsertSecrets(from, c, rules.Secrets(from, c))
+		if (tt.want == "") != (err != nil) || text != tt.want {
+			t.Errorf("%s: %s, %v; want %s", name, text, err, tt.want)
+		}
+	}
+}

@@ -40,12 +40,53 @@ func SecretNames(arguments string, freeText bool) (names []string) {
 // InsertSecrets returns the arguments of a call with values, by the names of secrets, in place of
 // their handles secret://NAME: each as one literal, in the form of its place. Other handles stay,
 // also those in the names of members. The error, for the model, does not contain a value: a value
-// would change more than the literal in which its handle is.
+// would change more than the literal in which its handle is, or the tools that agents may run for the
+// name of the call want different forms.
 func (p *Policy) InsertSecrets(call Call, values map[string]string) (string, error) {
-	in := &inserter{programs: p.rules.Known.Programs, values: values}
-	if in.tool = p.rules.Known.Tool(call.Tool); in.tool == nil || !in.tool.Typed {
-		in.tool = &resource.Tool{}
+	in := &inserter{tool: &resource.Tool{}, programs: p.rules.Known.Programs, values: values}
+	plain, err := in.arguments(call)
+	if err != nil {
+		return "", err
 	}
+	text := plain
+	for _, in.tool = range p.evaluate(call).typedTools() {
+		formed, err := in.arguments(call)
+		switch {
+		case err != nil:
+			return "", err
+		case formed == plain:
+		case text != plain && text != formed:
+			return "", fmt.Errorf("agents may run different tools for the name %s", match.Visible(call.Tool))
+		default:
+			text = formed
+		}
+	}
+	return text, nil
+}
+
+// typedTools returns the tools that agents may run for the call and whose arguments have a form.
+func (e *evaluation) typedTools() (tools []*resource.Tool) {
+	names := []string{e.c.Call.Tool}
+	if !e.named() || e.c.Call.Unoffered != "" { // else its arguments are read as those of that tool
+		names = append(names, e.otherNames()...)
+	}
+	for _, name := range names {
+		if tool := e.policy.rules.Known.Tool(name); tool != nil && tool.Typed {
+			tools = append(tools, tool)
+		}
+	}
+	return tools
+}
+
+// inserter inserts the values of secrets into one call.
+type inserter struct {
+	tool     *resource.Tool // without a kind if it is unknown
+	programs *shell.Programs
+	values   map[string]string
+}
+
+// arguments returns the arguments of a call with values in them.
+func (in *inserter) arguments(call Call) (string, error) {
 	if call.FreeText {
 		return in.resource(call.Arguments)
 	}
@@ -118,13 +159,6 @@ func readStrings(text string) (found []stringValue, err error) {
 		return nil, errors.New("read the arguments: they are not JSON")
 	}
 	return found, nil
-}
-
-// inserter inserts the values of secrets into one call.
-type inserter struct {
-	tool     *resource.Tool // without a kind if it is unknown
-	programs *shell.Programs
-	values   map[string]string
 }
 
 // text returns a string of the arguments with values in it.

@@ -92,6 +92,25 @@ func TestInsertSecretsInFreeText(t *testing.T) {
 	}
 }
 
+// TestInsertSecretsUnderOtherNames: the form of a value is that of each tool that agents may run for a name.
+func TestInsertSecretsUnderOtherNames(t *testing.T) {
+	p := mustParse(t, "tools:\n  send: {resource: to, as: shell}\n  Send: {resource: to, as: url}\n  probe: {resource: url, as: url}\n  login: {resource: name}\n")
+	values := map[string]string{"PLAIN": "ghp_0123456789abcdef", "ODD": "a b&c"}
+	for _, test := range []struct{ tool, in, want string }{
+		{"send", `{"to":"x secret://ODD"}`, `{"to":"x a\\ b\\&c"}`},
+		{"Probe", `{"url":"https://example.org/?q=secret://ODD"}`, `{"url":"https://example.org/?q=a%20b%26c"}`},
+		{"probe_tool", `{"url":"https://secret://PLAIN.example.org/"}`, ""},
+		{"Login", `{"name":"secret://ODD"}`, `{"name":"a b&c"}`},
+		{"SEND", `{"to":"https://example.org/?q=1 secret://PLAIN"}`, `{"to":"https://example.org/?q=1 ghp_0123456789abcdef"}`},
+		{"SEND", `{"to":"https://example.org/?q=1 secret://ODD"}`, ""}, // a shell and a browser want different forms
+	} {
+		got, err := p.InsertSecrets(Call{Tool: test.tool, Arguments: test.in}, values)
+		if got != test.want || (err != nil) != (test.want == "") {
+			t.Errorf("%s %s: InsertSecrets = %s, %v; want %s", test.tool, test.in, got, err, test.want)
+		}
+	}
+}
+
 func TestSecretNames(t *testing.T) {
 	for _, test := range []struct {
 		in   string
