@@ -46,6 +46,9 @@ func TestSecretsOfThePolicy(t *testing.T) {
 		}
 		answer := k.begin("two")
 		r := w.pending(1)[0]
+		if flags := strings.Join(r.Details.Flags, " "); !strings.Contains(flags, "If it is approved, the agent gets the value of the secret API_TOKEN") {
+			t.Errorf("the card of a call that gets a secret has the flags %q", flags)
+		}
 		if r.Rule != "secrets" || r.AllowRemember || r.OnTimeout != approvals.OnTimeoutDeny || !strings.Contains(r.Reason, "API_TOKEN") {
 			t.Errorf("the request is %+v", r)
 		}
@@ -57,7 +60,11 @@ func TestSecretsOfThePolicy(t *testing.T) {
 			t.Fatalf("an unknown handle: the agent gets %+v", got)
 		}
 		answer = k.begin("four")
-		w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionApprove})
+		r = w.pending(1)[0]
+		if flags := strings.Join(r.Details.Flags, " "); !strings.Contains(flags, "it does not run even if it is approved") || strings.Contains(flags, "opensesame") {
+			t.Errorf("the card of a call that will be denied has the flags %q", flags)
+		}
+		w.decide(r.ID, approvals.Decision{Action: approvals.ActionApprove})
 		if got := <-answer; len(got.calls) != 0 || !strings.Contains(got.text, "Then not.") {
 			t.Fatalf("a denied call: the agent gets %+v", got)
 		}

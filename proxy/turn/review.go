@@ -109,7 +109,8 @@ func (r *review) judgeCalls(ctx context.Context, calls []intercept.Call, answer 
 			if request == nil {
 				request = new(r.newRequest(j, answer))
 				if names := rules.Secrets(from, j.shown()); len(names) > 0 {
-					showSecrets(request, names)
+					_, refused := rules.InsertSecrets(from, j.shown(), names)
+					showSecrets(request, names, refused)
 				}
 				if refusal := r.askOnce(ctx, j, request, answer); refusal != nil {
 					return refusal

@@ -56,8 +56,14 @@ func (j *judgedCall) consented(name string) bool {
 }
 
 // showSecrets names the secrets of a call in the request about it. Approval gives the call
-// their values, so that silence does not approve it.
-func showSecrets(q *approvals.Request, names []string) {
+// their values, so that silence does not approve it. Refused is why it will not get them, nil if it
+// will.
+func showSecrets(q *approvals.Request, names []string, refused error) {
 	q.Details.Secrets, q.OnTimeout = names, approvals.OnTimeoutDeny
-	q.Details.Flags = append(slices.Clip(q.Details.Flags), fmt.Sprintf("If it is approved, the agent gets the value of the secret %s in place of its handle.", strings.Join(names, ", ")))
+	list := strings.Join(names, ", ")
+	flag := fmt.Sprintf("If it is approved, the agent gets the value of the secret %s in place of its handle.", list)
+	if refused != nil {
+		flag = fmt.Sprintf("As it is, it does not run even if it is approved: it does not get the value of the secret %s. Reason: %v.", list, refused)
+	}
+	q.Details.Flags = append(slices.Clip(q.Details.Flags), flag)
 }
