@@ -19,6 +19,9 @@ type ToolResult struct {
 	Truncated bool
 }
 
+// UnnamedCallID is an id for a call of a tool that has none, and for its result.
+func UnnamedCallID(tool string) string { return "function " + tool }
+
 // maxResultText is the largest number of bytes that are read of one result.
 const maxResultText = 64 << 10
 

@@ -8,19 +8,37 @@ import (
 
 // Results implements [intercept.Request].
 func (r *request) Results() (results []intercept.ToolResult) {
-	var unanswered []gjson.Result
+	for _, m := range r.unanswered() {
+		if m.Get("role").Str == "tool" {
+			results = append(results, intercept.NewToolResult(m.Get("tool_call_id").Str, m.Get("content")))
+		}
+	}
+	return results
+}
+
+// ResultIDs implements [intercept.Request].
+func (r *request) ResultIDs() (ids []string) {
+	for _, m := range r.unanswered() {
+		if m.Get("role").Str == "function" {
+			ids = append(ids, legacyID(m))
+		} else {
+			ids = append(ids, m.Get("tool_call_id").Str)
+		}
+	}
+	return ids
+}
+
+// unanswered returns the messages with results after the last answer of the model.
+func (r *request) unanswered() (messages []gjson.Result) {
 	for m := range r.items("messages") {
 		switch m.Get("role").Str {
 		case "assistant":
-			unanswered = unanswered[:0]
-		case "tool":
-			unanswered = append(unanswered, m)
+			messages = messages[:0]
+		case "tool", "function":
+			messages = append(messages, m)
 		}
 	}
-	for _, m := range unanswered {
-		results = append(results, intercept.NewToolResult(m.Get("tool_call_id").Str, m.Get("content")))
-	}
-	return results
+	return messages
 }
 
 // ResultContents implements [intercept.Request]. The results of the old form name the tool in
@@ -73,7 +91,7 @@ func readParts(m gjson.Result) (of messageParts) {
 }
 
 // legacyID is an id for a call of the old form, and for its result.
-func legacyID(v gjson.Result) string { return "function " + v.Get("name").Str }
+func legacyID(v gjson.Result) string { return intercept.UnnamedCallID(v.Get("name").Str) }
 
 // ResultCall implements [intercept.Dialect].
 func (Dialect) ResultCall(raw string) intercept.Call {

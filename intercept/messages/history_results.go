@@ -8,26 +8,41 @@ import (
 
 // Results implements [intercept.Request].
 func (r *request) Results() (results []intercept.ToolResult) {
-	var unanswered []gjson.Result // contents of messages
+	for _, b := range r.unanswered() {
+		result := intercept.NewToolResult(b.Get("tool_use_id").Str, b.Get("content"))
+		result.Failed = b.Get("is_error").Bool()
+		results = append(results, result)
+	}
+	return results
+}
+
+// ResultIDs implements [intercept.Request].
+func (r *request) ResultIDs() (ids []string) {
+	for _, b := range r.unanswered() {
+		ids = append(ids, b.Get("tool_use_id").Str)
+	}
+	return ids
+}
+
+// unanswered returns the blocks with results after the last answer of the model.
+func (r *request) unanswered() (blocks []gjson.Result) {
+	var contents []gjson.Result // of messages
 	r.Value("messages").ForEach(func(_, m gjson.Result) bool {
 		if m.Get("role").Str == "assistant" {
-			unanswered = unanswered[:0]
+			contents = contents[:0]
 		} else {
-			unanswered = append(unanswered, m.Get("content"))
+			contents = append(contents, m.Get("content"))
 		}
 		return true
 	})
-	for _, content := range unanswered {
+	for _, content := range contents {
 		for _, b := range contentBlocks(content) {
-			if b.Get("type").Str != "tool_result" {
-				continue
+			if b.Get("type").Str == "tool_result" {
+				blocks = append(blocks, b)
 			}
-			result := intercept.NewToolResult(b.Get("tool_use_id").Str, b.Get("content"))
-			result.Failed = b.Get("is_error").Bool()
-			results = append(results, result)
 		}
 	}
-	return results
+	return blocks
 }
 
 // ResultContents implements [intercept.Request].

@@ -10,24 +10,37 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Results implements [intercept.Request]. Some agents send the result of each call
-// directly after it: calls between results do not make the results before them old.
+// Results implements [intercept.Request].
 func (r *request) Results() (results []intercept.ToolResult) {
-	var unanswered []gjson.Result
+	for _, item := range r.unanswered() {
+		if typ := typeOf(item); typ != approvalResponse {
+			results = append(results, toolResult(typ, item))
+		}
+	}
+	return results
+}
+
+// ResultIDs implements [intercept.Request].
+func (r *request) ResultIDs() (ids []string) {
+	for _, item := range r.unanswered() {
+		ids = append(ids, cmp.Or(item.Get("approval_request_id").Str, callIDOf(item)))
+	}
+	return ids
+}
+
+// unanswered returns the items with results, and with answers to requests for an approval, after the last answer of the model. Some agents send the
+// result of each call directly after it: calls between results do not make the results before them old.
+func (r *request) unanswered() (items []gjson.Result) {
 	for _, item := range r.input.list() {
 		typ := typeOf(item)
 		switch {
-		case typ == approvalResponse:
 		case isOutput(typ):
-			unanswered = append(unanswered, item)
+			items = append(items, item)
 		case isModels(item) && callForms[typ] == nil:
-			unanswered = unanswered[:0]
+			items = items[:0]
 		}
 	}
-	for _, item := range unanswered {
-		results = append(results, toolResult(typeOf(item), item))
-	}
-	return results
+	return items
 }
 
 // toolResult reads an item that answers a call. An item for a local shell may have only

@@ -1,9 +1,13 @@
 package conversation
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+	"unicode"
+
+	"github.com/heldcall/heldcall/intercept"
 )
 
 // TaskDigest returns a digest of who asks (principal, API key, upstream) and of the user's last
@@ -26,20 +30,21 @@ func (c *Conversation) TaskDigest(upstream string, unchanged bool) string {
 	return c.task
 }
 
-// CallKey returns a key of a call of the agent by its id: see [heldturns.Delivery]. "" is none.
-func (c *Conversation) CallKey(id string) string {
-	if id == "" {
-		return ""
-	}
+// CallKey returns a key of a call of the agent: see [heldturns.Delivery].
+func (c *Conversation) CallKey(call intercept.Call) string {
+	return c.callKey(cmp.Or(call.ID, intercept.UnnamedCallID(call.Name)))
+}
+
+func (c *Conversation) callKey(id string) string {
 	sum := sha256.Sum256([]byte(PrincipalKey(c.Request.Principal, "call", c.Request.DigestKey(), id)))
 	return hex.EncodeToString(sum[:16])
 }
 
 // ResultKeys returns the keys of the calls whose results are new in the request.
 func (c *Conversation) ResultKeys() (keys []string) {
-	for _, r := range c.Parsed.Results() {
-		if key := c.CallKey(r.CallID); key != "" {
-			keys = append(keys, key)
+	for _, id := range c.Parsed.ResultIDs() {
+		if id != "" {
+			keys = append(keys, c.callKey(id))
 		}
 	}
 	return keys
@@ -58,6 +63,25 @@ func undated(text string) string {
 			out.WriteString(text[:n])
 		}
 		text = text[n:]
+	}
+	return out.String()
+}
+
+// timeless returns the words of a text, with one mark in place of those that an agent writes anew each
+// time it is started: numbers and dates, and words with a digit or of a path, as are ids, names of
+// sessions, and folders.
+func timeless(text string) string {
+	var out strings.Builder
+	marked := false
+	for word := range strings.FieldsFuncSeq(undated(text), func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"'`+"`"+`,;()[]{}<>=|`, r) }) {
+		fresh := strings.ContainsAny(word, `#/\`) || dateWords[strings.ToLower(strings.Trim(word, ".:!?"))]
+		switch {
+		case !fresh:
+			out.WriteString(word + " ")
+		case !marked:
+			out.WriteString("# ")
+		}
+		marked = fresh
 	}
 	return out.String()
 }

@@ -57,9 +57,7 @@ func (p *repetition) rejoin(ctx context.Context) (*Turn, *intercept.Error) {
 	}
 	upstream := p.turn.exchange.Upstream.Addr()
 	session := k.Conversation(c.SessionDigest())
-	if len(session) > 0 { // the results of a turn that was delivered are sent in its session
-		k.Seen(c.ResultKeys())
-	}
+	k.Seen(c.ResultKeys())    // agents that forked or shortened a conversation send the results of a delivered turn in another session
 	sameTask := func() bool { // only looked for where there can be one: the digest is of a whole message
 		return k.AnyTask() && slices.ContainsFunc(k.Task(c.TaskDigest(upstream, true)), p.mayBeFor)
 	}

@@ -201,9 +201,7 @@ func (s *stored) release() {
 func (s *stored) delivery() heldturns.Delivery {
 	d := heldturns.Delivery{Released: s.released}
 	for _, call := range append(s.turn.review.gotten(), s.turn.output.answer.Passed()...) {
-		if key := s.turn.conversation.CallKey(call.ID); key != "" {
-			d.Calls = append(d.Calls, key)
-		}
+		d.Calls = append(d.Calls, s.turn.conversation.CallKey(call))
 	}
 	return d
 }
