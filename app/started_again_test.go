@@ -257,7 +257,8 @@ func TestEveryFieldTellsUsersApart(t *testing.T) {
 		"responses": {"user", "safety_identifier", "previous_response_id", "conversation", "metadata.user_id", "prompt_cache_key", "client_metadata.session_id", "container", "from_tomorrow"},
 		"messages":  {"thread", "container", "user_profile_id", "metadata.user_id", "metadata.session", "service"},
 	}
-	headers := []string{"session-id", "thread_id", "X-Claude-Code-Session-Id", "x-session-affinity", "X-Session-Id", "X-Task-ID", "Helicone-User-Id", "X-OpenWebUI-Chat-Id", "x-grok-conv-id", "OpenAI-Organization"}
+	headers := []string{"session-id", "thread_id", "X-Claude-Code-Session-Id", "x-session-affinity", "X-Session-Id", "X-Task-ID", "Helicone-User-Id", "X-OpenWebUI-Chat-Id", "x-grok-conv-id", "OpenAI-Organization",
+		"anthropic-beta", "x-portkey-metadata", "X-Auth-Request-Email", "Ocp-Apim-Subscription-Key", "Helicone-Auth"}
 	for api, s := range map[string]speech{"chat": speeches[0], "responses": speeches[2], "messages": speeches[len(speeches)-1]} {
 		t.Run(api, func(t *testing.T) {
 			t.Parallel()
@@ -556,5 +557,100 @@ func TestOnePromptCacheKeyForAllUsers(t *testing.T) {
 				w.status(held.ID, approvals.StatusApproved)
 			})
 		}
+	}
+}
+
+// Two agents work at once, with the same words, and lose their connections. Each gets its own turn, by its
+// names, whichever comes back first.
+func TestStartedAgainEachHasItsOwn(t *testing.T) {
+	t.Parallel()
+	for name, s := range agentsStarted {
+		for _, again := range [][]string{{"X-Stainless-Retry-Count", "0"}, retried} {
+			t.Run(name+", retries "+again[1], func(t *testing.T) {
+				t.Parallel()
+				w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply { return list("call_sesame1Xk9", sesame).Reply(r) }, comments)
+				var leave []context.CancelFunc
+				for start := range 2 {
+					leave = append(leave, w.ask(s.path, s.body(start), s.header(start)...))
+					w.pending(start + 1)
+				}
+				held := w.pending(2)
+				for start, r := range held {
+					leave[start]()
+					w.agent(r.ID, approvals.AgentDetached)
+				}
+				for _, start := range []int{1, 0} {
+					header := slices.DeleteFunc(s.header(start), func(text string) bool { return text == "X-Stainless-Retry-Count" || text == "0" })
+					got := w.begin(s.path, s.body(start), append(header, again...)...)
+					w.agent(held[start].ID, approvals.AgentAttached)
+					w.decide(held[start].ID, approvals.Decision{Action: approvals.ActionApprove})
+					if r := <-got; r.err != nil || r.turn != held[start].TurnID {
+						t.Errorf("agent %d got turn %s, %v", start, r.turn, r.err)
+					}
+				}
+				if n := len(w.upstream.Requests()); n != 2 {
+					t.Errorf("upstream got %d requests", n)
+				}
+			})
+		}
+	}
+}
+
+// What may differ in the conversation of an agent that was started again: numbers, dates, ids and folders
+// in the prompt of the system, numbers and dates in the user's last message, and nothing else.
+func TestStartedAgainWithOtherWords(t *testing.T) {
+	t.Parallel()
+	type pair struct {
+		path, before, after string
+		joins               bool
+	}
+	pairs := map[string]pair{}
+	add := func(name string, joins bool, path, body, before, after string) {
+		pairs[name] = pair{path, fmt.Sprintf(body, before), fmt.Sprintf(body, after), joins}
+	}
+	for name, tt := range map[string]struct {
+		before, after string
+		joins         bool
+	}{
+		"weekday":      {"It is Saturday, November 28, 2026 7:01 PM.", "It is Sunday, November 29, 2026 8:01 AM.", true},
+		"process":      {"Your pid is 4711.", "Your pid is 81.", true},
+		"folder":       {"Work in /tmp/agent-xGkp/repo only.", "Work in /tmp/agent-ppWq/repo only.", true},
+		"uuid":         {"Session deadbeef-cafe-4bad-8bad-abcdefabcdef.", "Session 6b6d7a8e-91c2-4f9e-9aa0-5c0f6d3c2b1a.", true},
+		"session":      {"session_id=ses_Yk2mA9", "session_id=ses_pQ71bb", true},
+		"another role": {"You are Friday.", "You are a reviewer of payments.", false},
+		"another user": {"You help ann.", "You help bob.", false},
+	} {
+		add("Chat, "+name, tt.joins, "/v1/chat/completions", `{"model":"m","stream":true,`+chatTools+`,"messages":[{"role":"system","content":%q},{"role":"user","content":"do it"}]}`, tt.before, tt.after)
+		add("Responses, "+name, tt.joins, "/v1/responses", `{"model":"m","stream":true,"store":false,"instructions":%q,`+responsesTools+`,"input":"do it"}`, tt.before, tt.after)
+		add("Messages, "+name, tt.joins, "/v1/messages", `{"model":"m","stream":true,"max_tokens":9,"system":[{"type":"text","text":%q}],`+messagesTools+`,"messages":[{"role":"user","content":"do it"}]}`, tt.before, tt.after)
+	}
+	const history = `{"model":"m","stream":true,` + chatTools + `,"messages":[%s{"role":"user","content":"do it"}]}`
+	said := func(text string) string {
+		return `{"role":"user","content":"hello"},{"role":"assistant","content":"` + text + `"},`
+	}
+	add("a clock in the history", true, "/v1/chat/completions", history, said("It is 7:35."), said("It is 8:01."))
+	add("a longer history", false, "/v1/chat/completions", history, "", said("Hello."))
+	add("another history", false, "/v1/chat/completions", history, said("Hello Ann."), said("Hello Bob."))
+	for name, tt := range pairs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := build(t, askAll, inOrder(list("call_sesame1Xk9", sesame), list("call_sesame2Xk9", sesame)), comments, inFolder)
+			bodies := []string{tt.before, tt.after}
+			s := started{path: tt.path, userAgent: "OpenAI/Python 2.8.1", headers: func(int) string { return "x-stainless-retry-count: 0" }, body: func(start int) string { return bodies[start] }}
+			held := w.kill(s, 0)
+			w.begin(s.path, s.body(1), s.header(1)...)
+			var asked []approvals.Request
+			w.until("people are asked again", func() bool {
+				page, err := w.console.Requests(t.Context(), approvals.Filter{})
+				asked = page.Items
+				return err == nil && len(asked) == 2
+			})
+			if joined := asked[0].Details.Restarted != nil; joined != tt.joins {
+				t.Errorf("joined: %t", joined)
+			}
+			if tt.joins {
+				w.status(held.ID, approvals.StatusCancelled)
+			}
+		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"hash"
 	"io"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/heldcall/heldcall/intercept"
@@ -21,16 +22,18 @@ type Likeness struct {
 	// Names is of the names that an agent changes when it is started again (see renames), and
 	// of the ids that it gives to items. A repetition by the same process has the same.
 	Names string
-	// Frame is of what is in Content but for the conversation itself: the history and the prompt of
-	// the system.
+	// Frame is of what is in Content, where of the conversation itself, which is the history and the
+	// prompt of the system, words that are different each time an agent is started do not count: see
+	// timeless.
 	Frame string
 }
 
 // mayDiffer are the fields of a body in which a repetition of a request may differ. All others
-// count, whether heldcall knows them or not. cacheMark may differ anywhere.
-var mayDiffer = map[string]bool{"temperature": true, "top_p": true, "seed": true, "stream_options": true, "service_tier": true, cacheMark: true}
+// count, whether heldcall knows them or not. A cacheMark may differ anywhere.
+var mayDiffer = map[string]bool{"temperature": true, "top_p": true, "seed": true, "stream_options": true, "service_tier": true}
 
-// cacheMark is the member that agents move between requests of a conversation.
+// cacheMark is the member that agents move between requests of a conversation. A mark is an object, or
+// null; arguments and metadata may have a member of this name with another value, which counts.
 const cacheMark = "cache_control"
 
 // Likeness returns what tells the request apart from others. Requests of different principals,
@@ -99,9 +102,10 @@ func (l *likeness) body(body []byte, client *renames) error {
 		case rename != nil:
 			l.renamed(l.around, f, rename)
 		case f.name == l.parsed.HistoryField() && f.value.Kind() == '[':
-			err = l.history(f, client)
+			err = errors.Join(l.history(f, client), l.timeless(f))
 		case f.name == l.parsed.HistoryField(), f.name == "system", f.name == "instructions":
 			l.member(l.content, f)
+			err = l.timeless(f)
 		default:
 			l.member(l.around, f)
 		}
@@ -132,6 +136,33 @@ func (l *likeness) renamed(to io.Writer, f member, rename rename) {
 	l.member(l.names, member{f.name, names})
 	if kept != nil {
 		l.member(to, member{f.name, kept})
+	}
+}
+
+// timeless adds a member of the conversation to the frame: its numbers do not count, and its texts as
+// by [timeless].
+func (l *likeness) timeless(f member) error {
+	writeParts(l.frame, "timeless", f.name)
+	dec := jsontext.NewDecoder(bytes.NewBuffer(f.value), jsontext.AllowDuplicateNames(true))
+	for {
+		token, err := dec.ReadToken()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		in, read := dec.StackIndex(dec.StackDepth())
+		isName := in == '{' && read%2 == 1
+		switch text := token.String(); {
+		case token.Kind() == '0':
+			text = "#"
+			fallthrough
+		case token.Kind() == '"' && !isName:
+			writeParts(l.frame, timeless(text))
+		default:
+			writeParts(l.frame, token.Kind().String(), text)
+		}
 	}
 }
 
@@ -224,7 +255,7 @@ func WriteCanonical(w io.Writer, raw []byte) error {
 		}
 		if token.Kind() == '"' {
 			in, read := dec.StackIndex(dec.StackDepth())
-			if in == '{' && read%2 == 1 && token.String() == cacheMark {
+			if in == '{' && read%2 == 1 && token.String() == cacheMark && strings.ContainsRune("{n", rune(dec.PeekKind())) {
 				if err := dec.SkipValue(); err != nil {
 					return err
 				}

@@ -30,7 +30,7 @@ var (
 	// codex sends its session in headers, as the cache key, in client_metadata, and in that again
 	// as JSON in a text. Items name the turn and the time at which they were made.
 	codex = &renames{
-		headers: []string{"session-id", "session_id", "thread-id", "thread_id", "conversation-id", "conversation_id"},
+		headers: []string{"session-id", "session_id", "thread-id", "thread_id", "conversation-id", "conversation_id", "x-codex-parent-thread-id", "x-codex-turn-metadata"},
 		fields: map[string]rename{
 			promptCacheKey: whole,
 			"client_metadata": members(map[string]rename{
@@ -43,7 +43,7 @@ var (
 		item: "internal_chat_message_metadata_passthrough", itemRename: members(map[string]rename{"turn_id": whole, "create_time": whole}),
 	}
 	claudeCode = &renames{
-		headers: []string{"x-claude-code-session-id"},
+		headers: []string{"x-claude-code-session-id", "x-claude-code-agent-id", "x-claude-code-parent-agent-id"},
 		fields:  map[string]rename{"metadata": members(map[string]rename{"user_id": claudeUser})},
 	}
 	opencode = &renames{

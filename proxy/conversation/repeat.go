@@ -36,9 +36,34 @@ type HeldTurn struct {
 // not been seen to disconnect, if no other turn could be meant. Without evidence an equal
 // request may be one of another agent, so it joins only a detached turn: one in a
 // conversation with ids of upstream, or the only one of its kind from the same address.
-// An agent with other names joins only a detached turn too. An answer that was delivered is given
-// again to a repetition by the same agent only.
+// An agent with other names joins only a detached turn too, and only one that is the only one to wait:
+// it was started again, or it is another agent. One whose names a turn has was not started again, and
+// joins a turn with its names only. An answer that was delivered is given again to a repetition by the
+// same agent only.
 func (c *Conversation) Joins(turns []HeldTurn) int {
+	var own []HeldTurn // and those that have ended, whose names are not known
+	var places []int
+	named := false
+	for i, t := range turns {
+		if t.Ended || !t.Renamed {
+			own, places = append(own, t), append(places, i)
+			named = named || !t.Ended
+		}
+	}
+	switch {
+	case named:
+		if i := c.joins(own); i >= 0 {
+			return places[i]
+		}
+	case only(turns, HeldTurn.waits) >= 0:
+		return c.joins(turns)
+	}
+	return -1
+}
+
+// joins is [Conversation.Joins] for turns that either all have the names of the request, or all have
+// other names.
+func (c *Conversation) joins(turns []HeldTurn) int {
 	r := c.Request
 	if key := r.IdempotencyKey; key != "" {
 		if i := slices.IndexFunc(turns, func(t HeldTurn) bool { return t.IdempotencyKey == key && t.open(r) }); i >= 0 {

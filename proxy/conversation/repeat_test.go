@@ -73,7 +73,7 @@ func TestLikeness(t *testing.T) {
 				strings.ReplaceAll(w.base, `,`, ` , `), strings.Replace(w.base, `do it`, `\u0064o it`, 1), strings.TrimSuffix(strings.Replace(w.base, `{"model":"m",`, `{`, 1), "}") + `,"model":"m"}`,
 				strings.Replace(w.base, `"role":"user","content":"do it"`, `"content":"do it","role":"user"`, 1),
 				w.with("temperature", "1"), w.with("top_p", "0.5"), w.with("seed", "7"), w.with("stream_options", `{"include_usage":true}`), w.with("service_tier", `"flex"`),
-				w.with("cache_control", `{"type":"ephemeral"}`), strings.Replace(w.base, `"role":"user"`, `"role":"user","cache_control":{"type":"ephemeral"}`, 1),
+				w.with("cache_control", `{"type":"ephemeral"}`), w.with("cache_control", `null`), strings.Replace(w.base, `"role":"user"`, `"role":"user","cache_control":{"type":"ephemeral"}`, 1),
 			} {
 				if got := like(same); got != base || got.Content == "" {
 					t.Errorf("%s is not alike", same)
@@ -119,6 +119,7 @@ func TestLikeness(t *testing.T) {
 // everywhere are fields by which users may be told apart, of some API or of none that is known.
 var everywhere = []string{
 	"user", "safety_identifier", "prompt_cache_key", "container", "user_profile_id", "thread", "previous_response_id", "conversation", "session_id", "user_id", "account", "from_tomorrow",
+	"cache_control", // a mark is an object
 }
 
 // A request for a response by its id has no body.
@@ -251,6 +252,29 @@ func TestUndated(t *testing.T) {
 	}
 }
 
+func TestTimeless(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		same bool
+	}{
+		{"It is Saturday, 7:35 AM.", "It is Sunday, 11:02 PM.", true},
+		{"on monday", "on friday", true},
+		{"Session deadbeef-cafe-4bad-8bad-abcdefabcdef.", "Session 6b6d7a8e-91c2-4f9e-9aa0-5c0f6d3c2b1a.", true},
+		{"session_id=ses_Yk2mA9, pid 31", "session_id=ses_pQ71bb, pid 4711", true},
+		{"in /tmp/agent-xYz/repo", "in /tmp/agent-ppWq/repo", true},
+		{`in C:\Users\ann`, `in C:\Users\bob`, true},
+		{"You help ann.", "You help bob.", false},
+		{"You are Friday.", "You are a reviewer.", false},
+		{"do it", "do it 1", false},
+		{"1 2 3", "1", true},
+		{"", "a", false},
+	} {
+		if same := timeless(tt.a) == timeless(tt.b); same != tt.same {
+			t.Errorf("%q and %q: %q, %q", tt.a, tt.b, timeless(tt.a), timeless(tt.b))
+		}
+	}
+}
+
 func TestJoins(t *testing.T) {
 	const made = `{"model":"m","messages":[{"role":"user","content":"do it"},{"role":"assistant","tool_calls":[{"id":"call_Vr3xkQ0pLm7bTz91","function":{"name":"f"}}]},{"role":"tool","tool_call_id":"call_Vr3xkQ0pLm7bTz91","content":"x"}]}`
 	retried := func(r *Request) { r.Retried = true }
@@ -303,6 +327,14 @@ func TestJoins(t *testing.T) {
 		{"started again, two turns", "", plain, []HeldTurn{renamedAttached, renamed}, -1},
 		{"started again, another has ended", "", plain, []HeldTurn{ended, renamed}, -1},
 		{"started again, ids of upstream", made, plain, []HeldTurn{renamedAttached, renamed}, 1},
+		{"started again, ids of upstream, another has ended", made, plain, []HeldTurn{ended, renamed}, 1},
+		{"started again, ids of upstream, two wait", made, plain, []HeldTurn{renamed, renamed}, -1},
+		{"started again, retried, two wait", "", retried, []HeldTurn{renamed, renamed}, -1},
+		{"its own beside one with other names", "", plain, []HeldTurn{renamed, detached}, 1},
+		{"its own beside one with other names, retried", "", retried, []HeldTurn{renamed, detached}, 1},
+		{"its own beside one with other names, ids of upstream", made, plain, []HeldTurn{renamed, detached}, 1},
+		{"its own is delivered, one with other names waits", "", retried, []HeldTurn{renamed, delivered}, 1},
+		{"its own is attached, one with other names waits", "", plain, []HeldTurn{renamed, attached}, -1},
 		{"started again, equal key", "", keyed, []HeldTurn{key(renamedAttached, "k")}, -1},
 
 		{"delivered", "", plain, []HeldTurn{delivered}, -1},
