@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -316,6 +317,32 @@ func TestThreadLost(t *testing.T) {
 			}
 			w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionApprove})
 			<-answer
+		})
+	}
+}
+
+// The API cannot continue an answer that has a hidden turn. Its error names an id that the agent does not
+// know; the agent gets one after which it sends the whole conversation.
+func TestThreadLostAfterAHiddenTurn(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(*fakemodel.Model, *thread){
+		"not found":         func(m *fakemodel.Model, _ *thread) { m.ForgetThreads() },
+		"already continued": func(_ *fakemodel.Model, k *thread) { branch := *k; branch.history = slices.Clone(k.history); branch.say("or else?") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eachThread(t, func(t *testing.T, streamed bool) {
+				m := told()
+				w := build(t, askAll+offersAll, sayRead(m), silent)
+				k := newThread(w, streamed)
+				answer := k.began("ask me")
+				w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionAnswer, Response: approvals.Response{Answer: "Two spoons."}})
+				<-answer
+				lose(m, k)
+				if got := k.say("and then?"); k.replays != 1 || !strings.Contains(got.text, "[tool] {\"answer\":\"Two spoons.\"") {
+					t.Errorf("after %d replays the model has read %q", k.replays, got.text)
+				}
+			})
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -122,10 +123,17 @@ func statusText(status int) string {
 	return cmp.Or(http.StatusText(status), "status "+strconv.Itoa(status))
 }
 
+// threadErrors are the codes after which Anthropic's SDKs send the whole conversation.
+var threadErrors = []string{"thread_not_found", "thread_already_continued", "thread_continue_in_flight"}
+
 // WithoutQuotation is the error in place of one that quotes what was hidden: with
 // its status, so that the agent tries again or does not as it would have, and with
-// the name that the upstream gives it.
+// the name that the upstream gives it. The SDKs send the whole conversation after an error about a
+// thread of Messages, which they know by its code.
 func WithoutQuotation(status int, body []byte) *intercept.Error {
+	if slices.Contains(threadErrors, gjson.GetBytes(body, "error.details.error_code").Str) {
+		return &intercept.Error{Code: intercept.CodeThreadNotFound, Reason: "the upstream cannot continue the thread; send the whole conversation"}
+	}
 	named := ""
 	for _, path := range []string{"error.code", "error.type", "code", "type"} {
 		if code := gjson.GetBytes(body, path); named == "" && plainCode.MatchString(code.Str) {
