@@ -223,6 +223,37 @@ func TestResponsesInTheBackground(t *testing.T) {
 	}
 }
 
+// The provider does not have the continuation of a denied answer any more. Its error names an id that the
+// agent does not know; the agent gets one with the code by which it knows what to do.
+func TestPreviousResponseIsGone(t *testing.T) {
+	t.Parallel()
+	w := build(t, denyAll, lister().Reply, silent)
+	ask := func(previous, text string) (status int, answer string) {
+		c := w.post("/v1/responses", fmt.Sprintf(`{"model":"m","input":%q%s}`, text, previous))
+		return c.resp.StatusCode, c.rest()
+	}
+	_, first := ask("", "do it")
+	previous := `,"previous_response_id":` + answerIn(t, first).Get("id").Raw
+	ask(previous, "go on")
+	requests := w.upstream.Requests()
+	hidden := gjson.GetBytes(requests[len(requests)-1].Body, "previous_response_id").Str
+	if strings.Contains(previous, hidden) {
+		t.Fatal("the answer was not continued")
+	}
+	remove, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, w.upstream.URL()+"/responses/"+hidden, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(remove)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if status, body := ask(previous, "and then?"); status != http.StatusBadRequest || errorCode(body) != "previous_response_not_found" || strings.Contains(body, hidden) {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
 // TestResponsesOfAnAbortedRun continues an answer whose run was aborted, and requests the
 // answer: the agent names no session, only the id. The user's next message starts a new
 // run, in which the model has the results of its calls.

@@ -308,6 +308,7 @@ const (
 	CodeForeignHost         Code = "foreign_host"
 	CodeForeignOrigin       Code = "foreign_origin"
 	CodeThreadNotFound      Code = "thread_not_found"
+	CodePreviousNotFound    Code = "previous_response_not_found"
 	CodeRequestTooLarge     Code = "request_too_large"
 	CodeRouteNotGated       Code = "route_not_gated"
 	CodeUpstreamUnreachable Code = "upstream_unreachable"

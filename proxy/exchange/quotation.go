@@ -128,11 +128,14 @@ var threadErrors = []string{"thread_not_found", "thread_already_continued", "thr
 
 // WithoutQuotation is the error in place of one that quotes what was hidden: with
 // its status, so that the agent tries again or does not as it would have, and with
-// the name that the upstream gives it. The SDKs send the whole conversation after an error about a
-// thread of Messages, which they know by its code.
+// the name that the upstream gives it. Agents send the whole conversation after an error about a thread
+// of Messages or a previous response, which they know by its code.
 func WithoutQuotation(status int, body []byte) *intercept.Error {
 	if slices.Contains(threadErrors, gjson.GetBytes(body, "error.details.error_code").Str) {
 		return &intercept.Error{Code: intercept.CodeThreadNotFound, Reason: "the upstream cannot continue the thread; send the whole conversation"}
+	}
+	if gjson.GetBytes(body, "error.code").Str == string(intercept.CodePreviousNotFound) {
+		return &intercept.Error{Code: intercept.CodePreviousNotFound, HTTP: status, Reason: "the upstream cannot continue the answer; send the whole conversation"}
 	}
 	named := ""
 	for _, path := range []string{"error.code", "error.type", "code", "type"} {
