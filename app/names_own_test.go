@@ -18,7 +18,7 @@ func TestQuestionUnderOtherNames(t *testing.T) {
 	eachTalk(t, func(t *testing.T, talkTo func(*world) *talk) {
 		for _, name := range []string{
 			"functions.request_decision", "functions/request_decision", "Request_Decision", "requestDecision", "request-decision", "REQUEST_DECISION", "request_decision:0",
-			"functions.request_decision:2", "request_decision_tool", "default_api.request_decision", "mcp__request_decision", "request_decision<|channel|>commentary", "request_decision ",
+			"functions.request_decision:2", "request_decision_tool", "default_api.request_decision", "mcp__request_decision", "request_decision<|channel|>commentary", "request_decision ", "mcp__heldcall__request_decision", "functions_request_decision",
 		} {
 			w := build(t, offersAll+"default: allow\nrules:\n  - allow: ['*']\n", inOrder(asking(name, whichSesame), fakemodel.Answer{Text: "I take it.", Fragment: 100}))
 			k := talkTo(w).withTools("bash")
@@ -53,6 +53,8 @@ func TestQuestionInAWrapper(t *testing.T) {
 			{"CallTool", `{"name":"functions.request-decision","arguments":%s}`},
 			{"batch", `{"tool_calls":[{"tool":"request_decision","parameters":%s}]}`},
 			{"use_mcp_tool", `{"server_name":"heldcall","tool_name":"request_decision","arguments":%s}`},
+			{"multi_tool_use.parallel", `{"tool_uses":[{"recipient_name":"mcp__heldcall__request_decision","parameters":%s}]}`},
+			{"multi_tool_use.parallel", `{"tool_uses":[{"request_decision":%s}]}`},
 			{"functions.batch", `{"tool_calls":[{"tool":"call_tool","parameters":{"name":"request_decision","arguments":%s}}]}`},
 		} {
 			w := build(t, offersAll+"default: allow\nrules:\n  - allow: ['*']\n", inOrder(asking(call[0], fmt.Sprintf(call[1], whichSesame)), fakemodel.Answer{Text: "I see.", Fragment: 100}))
@@ -81,6 +83,39 @@ func TestQuestionThatIsNotOffered(t *testing.T) {
 	k = newTalk(w, fakemodel.Chat, true).withTools("Request_Decision")
 	if got := <-k.begin("do it"); len(got.calls) != 1 || strings.Contains(w.toolsOf(0), `"request_decision"`) {
 		t.Errorf("the agent gets %s; upstream was offered %s", k.raw, w.toolsOf(0))
+	}
+}
+
+// TestQuestionBesideALikeTool: of a tool of heldcall and one of the agent that is like it, the model means the nearer one.
+func TestQuestionBesideALikeTool(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		agents, name string
+		question     bool
+	}{
+		{"functions.request_decision", "request_decision", true},
+		{"functions.request_decision", "Request-Decision", true},
+		{"functions.request_decision", "functions.request_decision", false},
+		{"mcp__people__request_decision", "functions.request_decision", true},
+		{"mcp__people__request_decision", "RequestDecision", true},
+		{"mcp__people__request_decision", "mcp__heldcall__request_decision", true},
+		{"mcp__people__request_decision", "mcp__people__request_decision", false},
+		{"mcp__people__request_decision", "people.request_decision", false},
+	} {
+		w := build(t, offersAll+allowAll, inOrder(asking(tt.name, whichSesame), fakemodel.Answer{Text: "I see.", Fragment: 100}))
+		answer := newTalk(w, fakemodel.Chat, true).withTools(tt.agents).begin("do it")
+		if tt.name == tt.agents {
+			if got := <-answer; len(got.calls) != 1 {
+				t.Errorf("%+v: the agent does not get its call", tt)
+			}
+			continue
+		}
+		r := w.pending(1)[0]
+		if asked := r.Kind == approvals.KindDecision; asked != tt.question {
+			t.Errorf("%+v: the request is %+v", tt, r)
+		}
+		w.decide(r.ID, approvals.Decision{Action: approvals.ActionDeny})
+		<-answer
 	}
 }
 

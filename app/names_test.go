@@ -18,6 +18,7 @@ var misspelled = map[string]string{
 	"Bash": "bash", "BASH": "bash", "functions.bash": "bash", "functions/bash": "bash", "bash:0": "bash", "functions.bash:0": "bash", "bash_tool": "bash", "BashTool": "bash",
 	"default_api.bash": "bash", "default_api:bash": "bash", "mcp__bash": "bash", "bash<|channel|>commentary": "bash", "Bash ": "bash", "bash\n": "bash", "ｂａｓｈ": "bash", "bash_1": "bash",
 	"delete-repo": "delete_repo", "deleteRepo": "delete_repo", "DeleteRepo": "delete_repo", "DELETE_REPO": "delete_repo", "github.delete_repo": "delete_repo",
+	"mcp__srv__bash": "bash", "mcp__functions__bash:1": "bash", "functions_bash": "bash", "tools:bash": "bash", "tool_bash": "bash", "bashtool": "bash", "bash\u200b": "bash", "mcp__github__deleteRepo": "delete_repo",
 	"functions.deleteRepo:12": "delete_repo", "delete_repo_tool": "delete_repo", "delete repo": "delete_repo", "delete.repo": "delete_repo",
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
+	"github.com/heldcall/heldcall/intercept/wrapped"
 	"github.com/heldcall/heldcall/internal/toolname"
 )
 
@@ -49,10 +50,14 @@ func (o *Origin) call(c intercept.Call) policy.Call {
 	return call
 }
 
-// within returns the origin of a call that was found in another one: which tools the wrapper knows is not known.
-func (o *Origin) within() *Origin {
+// inside returns the origin of a call that was found in a wrapper. It is of a tool of the request in the parallel one;
+// which tools others know is not known.
+func (o *Origin) inside(kind wrapped.Kind) *Origin {
 	inner := *o
-	inner.Offer, inner.offered = nil, false
+	inner.offered = false
+	if kind != wrapped.Parallel {
+		inner.Offer = nil
+	}
 	return &inner
 }
 

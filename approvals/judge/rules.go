@@ -108,7 +108,7 @@ func (r *Rules) read(from Origin, c intercept.Call) policy.Verdict {
 	if len(reading.Calls) > 0 {
 		return r.wrapping(from, c, reading)
 	}
-	v := r.policy.Judge(from.call(c))
+	v := r.strictest(from, reading, r.policy.Judge(from.call(c)))
 	if from.Offer == nil || from.Offer.Has(c.Name) || reading.Kind != wrapped.None {
 		return v
 	}
@@ -122,16 +122,27 @@ func (r *Rules) read(from Origin, c intercept.Call) policy.Verdict {
 	return v
 }
 
+// strictest makes the verdict on a wrapper as strict as deny rules are with the calls that agents may find in it, and ask
+// rules where no rule is for the wrapper.
+func (r *Rules) strictest(from Origin, reading wrapped.Reading, v policy.Verdict) policy.Verdict {
+	inside := from.inside(reading.Kind)
+	for _, call := range reading.Possible {
+		call.ReadOnly = true
+		w := r.policy.Judge(inside.call(call))
+		if byRule := !w.ByDefault; byRule && (w.Said() == policy.Deny || (w.Said() == policy.Ask && v.ByDefault)) {
+			v = policy.Together(v, w)
+		}
+	}
+	return v
+}
+
 // wrapping returns the verdict on a call that wraps others: the strictest of those on them. For a
 // carrier with a rule of its own, that rule counts too; one that allows it leaves only denials. So does a wrapper
 // that is not offered.
 func (r *Rules) wrapping(from Origin, c intercept.Call, reading wrapped.Reading) policy.Verdict {
 	var verdicts []policy.Verdict
 	var shown []string
-	inside := from.within()
-	if reading.Kind == wrapped.Parallel {
-		inside.Offer = from.Offer // its calls are of tools of the request
-	}
+	inside := from.inside(reading.Kind)
 	for _, one := range reading.Calls {
 		one.ReadOnly = true
 		v := r.policy.Judge(inside.call(one))

@@ -64,3 +64,39 @@ func TestCallsOfCarriers(t *testing.T) {
 		}
 	}
 }
+
+// TestPossibleCalls: a deny rule holds for a call that agents may find in a wrapper, also where it is not certain.
+func TestPossibleCalls(t *testing.T) {
+	const rules = "default: allow\nrules:\n  - deny: ['bash(rm *)', 'mcp__github__delete_*']\n  - ask: [transfer]\n"
+	named := rules + "  - allow: [call_tool, batch, multi_tool_use.parallel]\n"
+	for name, tt := range map[string]struct {
+		policy, tool, arguments string
+		want                    policy.Action
+	}{
+		"a prefix":              {named, "call_tool", `{"name":"functions.bash","arguments":{"command":"rm x"}}`, policy.Deny},
+		"a prefix, harmless":    {named, "call_tool", `{"name":"functions.bash","arguments":{"command":"ls"}}`, policy.Allow},
+		"a number":              {rules, "call_tool", `{"name":"bash:0","arguments":{"command":"rm x"}}`, policy.Deny},
+		"a blank":               {named, "batch", `{"tool_calls":[{"tool":"bash ","parameters":{"command":"rm x"}}]}`, policy.Deny},
+		"a field more":          {named, "call_tool", `{"name":"bash","arguments":{"command":"rm x"},"why":"y"}`, policy.Deny},
+		"two names":             {named, "call_tool", `{"name":"read","tool":"bash","arguments":{"command":"rm x"}}`, policy.Deny},
+		"text":                  {named, "call_tool", `{"name":"bash","arguments":"rm x"}`, policy.Deny},
+		"JSON in a text":        {named, "call_tool", `{"name":"bash","arguments":"{\"command\":\"rm x\"}","why":"y"}`, policy.Deny},
+		"wrappers in a wrapper": {named, "batch", `{"tool_calls":[{"tool":"call_tool","parameters":{"name":"Bash","arguments":{"command":"rm x"}}}]}`, policy.Deny},
+		"one of several":        {named, "batch", `{"tool_calls":[{"tool":"read","parameters":{}},{},{"tool":"bash","parameters":{"command":"rm x"}}]}`, policy.Deny},
+		"parallel":              {named, "multi_tool_use.parallel", `{"tool_uses":[{"recipient_name":"default_api.bash","parameters":{"command":"rm x"}}]}`, policy.Deny},
+		"parallel, harmless":    {named, "multi_tool_use.parallel", `{"tool_uses":[{"recipient_name":"default_api.bash","parameters":{"command":"ls"}}]}`, policy.Ask},
+		"MCP":                   {rules, "call_tool", `{"name":"functions.mcp__github__deleteRepo","arguments":{}}`, policy.Deny},
+		"asked about":           {rules, "call_tool", `{"name":"functions.transfer","arguments":{}}`, policy.Ask},
+		"asked about, by name":  {named, "call_tool", `{"name":"functions.transfer","arguments":{}}`, policy.Allow},
+		"of another tool":       {rules, "search", `{"name":"bash","arguments":{"command":"rm x"}}`, policy.Allow},
+		"too many":              {rules, "batch", `{"calls":[` + strings.Repeat(`{"tool":"x.y","input":{}},`, 60) + `{"tool":"bash","input":{"command":"rm x"}}]}`, policy.Ask},
+	} {
+		p, err := policy.Parse("policy.yaml", []byte(tt.policy))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := judge.NewRules(p).Verdict(judge.Origin{}, intercept.Call{Name: tt.tool, Arguments: tt.arguments}); v.Action != tt.want {
+			t.Errorf("%s: %s by %s (%s), want %s", name, v.Action, v.Rule, v.Reason, tt.want)
+		}
+	}
+}

@@ -70,7 +70,7 @@ func Canonical(name string) string {
 	if find(name) != nil {
 		return name
 	}
-	keys := toolname.Keys(name)
+	keys := toolname.AllKeys(name)
 	for i := range tools {
 		if slices.Contains(keys, toolname.Key(tools[i].Name)) {
 			return tools[i].Name

@@ -42,7 +42,7 @@ func (is offered) named(e *entry, list offers) bool {
 		return tool != nil && is.tool(tool.Result)
 	}
 	return slices.ContainsFunc(list, func(o offer) bool {
-		return o.namespace == "" && is.tool(o.Result) && slices.Contains(toolname.Keys(e.name), toolname.Key(o.Get("name").Str))
+		return o.namespace == "" && is.tool(o.Result) && slices.Contains(toolname.AllKeys(e.name), toolname.Key(o.Get("name").Str))
 	})
 }
 

@@ -1,7 +1,8 @@
 // Package wrapped finds the calls of tools in a call of another tool: in the wrapper
 // multi_tool_use.parallel (parallel.go), in dispatchers, which carry the name and the arguments of
 // another call (dispatcher.go), and in the code mode of Codex, whose tool exec runs JavaScript
-// (script.go, tokens.go). Readers are strict: they know the calls with certainty, or none of them.
+// (script.go, tokens.go). Readers are strict: they know the calls with certainty, or none of them. For denials there
+// are also the calls that agents may find all the same (possible.go).
 package wrapped
 
 import (
@@ -29,6 +30,8 @@ const (
 type Reading struct {
 	Kind  Kind
 	Calls []intercept.Call // none if they are not certain
+	// Possible are, if they are not certain, calls that agents may find all the same.
+	Possible []intercept.Call
 	// Doubts are reasons, a sentence each, why agents may read the call in another way.
 	Doubts []string
 }
@@ -36,6 +39,17 @@ type Reading struct {
 // Read reads the calls in a call. A carrier is read only if the offer has the tool in the form that its reader is for;
 // nil is an unknown offer, with which every form counts.
 func Read(c intercept.Call, offer *intercept.Offer) Reading {
+	r := read(c, offer)
+	if len(r.Calls) == 0 {
+		var all bool
+		if r.Possible, all = possibleCalls(c); !all {
+			r.Doubts = append(r.Doubts, "It wraps too many calls to judge each of them.")
+		}
+	}
+	return r
+}
+
+func read(c intercept.Call, offer *intercept.Offer) Reading {
 	if calls, ok := parallelCalls(c); ok {
 		r := Reading{Kind: Parallel, Calls: calls}
 		if len(calls) == 0 {
@@ -106,7 +120,10 @@ func Names(c intercept.Call) (names []string) {
 	}
 	var read func(v gjson.Result, depth int)
 	read = func(v gjson.Result, depth int) {
-		v.ForEach(func(_, value gjson.Result) bool {
+		v.ForEach(func(key, value gjson.Result) bool {
+			if key.Type == gjson.String {
+				names = append(names, key.Str)
+			}
 			switch {
 			case value.Type == gjson.String:
 				names = append(names, value.Str)

@@ -42,44 +42,68 @@ func lowest(r rune) rune {
 // Keys returns the keys of a name and of the name without prefixes that end in one of
 // . : / = > | or __, and without suffixes: _tool, a number after a separator, and a text that begins with
 // one of < ( [ { or a space. The first key is that of the whole name.
-func Keys(name string) []string {
+//
+// A name of an MCP server's tool, mcp__SERVER__TOOL, is whole: it may be that of a tool, and its server is part of it.
+func Keys(name string) []string { return keys(name, Spellings) }
+
+// AllKeys returns the [Keys] of a name that is not that of a tool, or of one that agents take in its place: also
+// without the server of MCP, and without a word for tools that no sign separates, as in functions_bash and bashtool.
+func AllKeys(name string) []string {
+	all := keys(name, func(name string) []string { return spellings(name, tails) })
+	for _, key := range slices.Clone(all) {
+		for _, word := range wordsForTools {
+			all = appendNew(all, strings.TrimPrefix(key, word))
+		}
+		all = appendNew(all, strings.TrimSuffix(key, "tool"))
+	}
+	return all
+}
+
+// wordsForTools are the keys of words with which a name may begin and that only say that it is one.
+var wordsForTools = []string{"functions", "function", "tools", "tool", "defaultapi", "mcp"}
+
+func keys(name string, spellings func(string) []string) []string {
 	if len(name) > maxName {
 		name = name[:maxName/2] + name[len(name)-maxName/2:]
 	}
-	keys := []string{Key(name)}
-	for _, spelling := range Spellings(name) {
-		if key := Key(spelling); key != "" && !slices.Contains(keys, key) {
-			keys = append(keys, key)
-		}
+	all := []string{Key(name)}
+	for _, spelling := range spellings(name) {
+		all = appendNew(all, Key(spelling))
 	}
-	return keys
+	return all
+}
+
+// appendNew appends a text to others that are not equal. It leaves out "".
+func appendNew(all []string, text string) []string {
+	if text == "" || slices.Contains(all, text) {
+		return all
+	}
+	return append(all, text)
 }
 
 // Spellings returns a name, and the name without its prefixes and suffixes: see [Keys].
 func Spellings(name string) []string {
-	var all []string
-	add := func(text string) {
-		if text != "" && !slices.Contains(all, text) {
-			all = append(all, text)
-		}
+	if IsMCP(name) {
+		return spellings(name, func(name string) []string { return []string{name} })
 	}
+	return spellings(name, tails)
+}
+
+func spellings(name string, tails func(string) []string) []string {
+	var all []string
 	name = norm.NFKC.String(name) // agents see the signs of another width alike
 	for _, tail := range tails(name) {
 		for range maxSuffixes + 1 {
-			add(tail)
+			all = appendNew(all, tail)
 			tail = withoutSuffix(tail)
 		}
 	}
 	return all
 }
 
-// tails are a name and what is after each of its last prefixes. A name of an MCP server's tool,
-// mcp__SERVER__TOOL, is whole: its server is part of it.
+// tails are a name and what is after each of its last prefixes.
 func tails(name string) []string {
 	all := []string{name}
-	if isMCP(name) {
-		return all
-	}
 	for i := len(name) - 1; i > 0 && len(all) <= maxPrefixes; i-- {
 		if strings.IndexByte(".:/=>|", name[i-1]) >= 0 || strings.HasSuffix(name[:i], "__") {
 			all = append(all, name[i:])
@@ -88,8 +112,8 @@ func tails(name string) []string {
 	return all
 }
 
-// isMCP reports whether a name names the tool of an MCP server.
-func isMCP(name string) bool {
+// IsMCP reports whether a name is like that of the tool of an MCP server, mcp__SERVER__TOOL.
+func IsMCP(name string) bool {
 	parts := strings.Split(name, "__")
 	return len(parts) > 2 && strings.EqualFold(parts[0], "mcp") && !slices.Contains(parts, "")
 }
@@ -178,14 +202,18 @@ func beginsWord(runes []rune, i int) bool {
 }
 
 // Near returns those of some names for which agents may take a wrong one: those that share a key
-// with it, the longest key first.
+// with it, the longest key first. A tool of one MCP server is not taken for that of another.
 func Near(name string, offered []string) []string {
-	keys := Keys(name)
+	mcp, whole, parts := IsMCP(name), Keys(name), AllKeys(name)
 	shared := map[string]int{} // the length of the longest shared key
 	var near []string
 	for _, other := range offered {
 		longest := 0
-		for _, key := range Keys(other) {
+		keys, otherKeys := parts, AllKeys
+		if mcp && IsMCP(other) {
+			keys, otherKeys = whole, Keys
+		}
+		for _, key := range otherKeys(other) {
 			if key != "" && slices.Contains(keys, key) {
 				longest = max(longest, len(key))
 			}

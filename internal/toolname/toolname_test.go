@@ -19,11 +19,29 @@ func TestNear(t *testing.T) {
 		"bash ": "bash", " bash": "bash", "bash\n": "bash", "bash()": "bash", "bash{": "bash", "`bash`": "bash", "\"bash\"": "bash", "bash.": "bash", "bash|": "bash",
 		"ｂａｓｈ": "bash", "bаsh": "", "b\u200bash": "bash", "básh": "bash", "ba\u017fh": "bash", "to=functions.bash": "bash", "to=functions.bash commentary": "bash",
 		"delete-repo": "delete_repo", "deleteRepo": "delete_repo", "DeleteRepo": "delete_repo", "DELETE_REPO": "delete_repo", "delete repo": "delete_repo", "delete.repo": "delete_repo",
-		"deleterepo": "delete_repo", "delete__repo": "delete_repo", "github.delete_repo": "delete_repo", "delete_repo_tool": "delete_repo", "deleteRepoTool:12": "delete_repo",
+		"deleterepo": "delete_repo", "delete__repo": "delete_repo", "github.delete_repo": "mcp__github__delete_repo", "delete_repo_tool": "delete_repo", "deleteRepoTool:12": "delete_repo",
 		"mcp__github__deleteRepo": "mcp__github__delete_repo", "MCP__GITHUB__DELETE_REPO": "mcp__github__delete_repo", "mcp_github_delete_repo": "mcp__github__delete_repo",
-		"functions.mcp__github__delete_repo": "mcp__github__delete_repo", "github__delete_repo": "delete_repo",
+		"functions.mcp__github__delete_repo": "mcp__github__delete_repo", "github__delete_repo": "mcp__github__delete_repo",
 		"read_file": "readFile", "web_search": "web_search_tool", "WebSearch": "web_search_tool",
-		"bush": "", "bas": "", "delete": "", "repo": "", "": "", "mcp__gitlab__delete_repo": "", "tool": "",
+		"mcp__srv__bash": "bash", "MCP__Srv__Bash:0": "bash", "mcp__srv__sub__bash": "bash", "functions.mcp__srv__bash": "bash", "mcp__functions__bash_tool": "bash", "mcp__gitlab__delete_repo": "delete_repo",
+		"functions_bash": "bash", "default_api_bash": "bash", "tools-bash": "bash", "tool_bash": "bash", "mcp_bash": "bash", "toolBash": "bash", "bashtool": "bash", "search_web": "",
+		"bush": "", "bas": "", "delete": "", "repo": "", "": "", "mcp__gitlab__list": "", "tool": "",
+	} {
+		near := toolname.Near(name, offered)
+		if got := strings.Join(near[:min(1, len(near))], ""); got != want {
+			t.Errorf("%q is near %q, want %q", name, near, want)
+		}
+	}
+}
+
+// TestNearMCP: agents leave the server out, or write it in another way, and do not take one server for another.
+func TestNearMCP(t *testing.T) {
+	offered := []string{"mcp__github__delete_repo", "mcp__srv__bash"}
+	for name, want := range map[string]string{
+		"srv__bash": "mcp__srv__bash", "srv.bash": "mcp__srv__bash", "srv:bash": "mcp__srv__bash", "srv/bash": "mcp__srv__bash", "srv_bash": "mcp__srv__bash", "bash": "mcp__srv__bash",
+		"mcp.srv.bash": "mcp__srv__bash", "mcp/srv/bash": "mcp__srv__bash", "functions.mcp__srv__bash": "mcp__srv__bash", "mcp__srv__Bash_tool": "mcp__srv__bash",
+		"github.deleteRepo": "mcp__github__delete_repo", "delete_repo": "mcp__github__delete_repo",
+		"mcp__gitlab__delete_repo": "", "mcp__srv2__bash": "", "mcp__github__bash": "", "srv": "", "mcp": "",
 	} {
 		near := toolname.Near(name, offered)
 		if got := strings.Join(near[:min(1, len(near))], ""); got != want {

@@ -60,7 +60,8 @@ func toolsNamed(is func(*questions.Tool) bool) (tools []intercept.OfferedTool) {
 }
 
 // Tool returns the name of the tool of heldcall that a call means, "" if it means none: the model may write the name
-// in another way, which agents would mend. A tool of the agent with the very name counts first.
+// in another way, which agents would mend. A tool of the agent with the very name counts first. So does one of an MCP
+// server that the provider may keep.
 func (o *Offered) Tool(call intercept.Call, offer *intercept.Offer) string {
 	name := questions.Canonical(call.Name)
 	switch {
@@ -68,12 +69,21 @@ func (o *Offered) Tool(call intercept.Call, offer *intercept.Offer) string {
 		return ""
 	case call.Offered || slices.Contains(o.names, call.Name):
 		return name
-	case offer.Has(call.Name) || len(toolname.Near(name, offer.All)) > 0: // it is the agent's
+	case offer.Has(call.Name), offer.More && toolname.IsMCP(call.Name), !o.nearest(name, call.Name, offer): // it is the agent's
 		return ""
 	case slices.Contains(o.names, name), call.Name != name && offer.More && slices.Contains(o.known, name):
 		return name
 	}
 	return ""
+}
+
+// nearest reports whether a tool of heldcall, and none of the agent, is what a model most likely means by a name.
+func (o *Offered) nearest(tool, written string, offer *intercept.Offer) bool {
+	if slices.Contains(o.names, tool) {
+		near := toolname.Near(written, append([]string{tool}, offer.All...))
+		return len(near) > 0 && near[0] == tool
+	}
+	return len(toolname.Near(tool, offer.All)) == 0
 }
 
 // Misses returns the name of the tool of heldcall that a call means although neither heldcall nor the agent offers it
@@ -92,7 +102,7 @@ func (o *Offered) In(call intercept.Call, offer *intercept.Offer) string {
 		return ""
 	}
 	for _, inner := range wrapped.Names(call) {
-		if name := questions.Canonical(inner); slices.Contains(o.known, name) && len(toolname.Near(name, offer.All)) == 0 {
+		if name := questions.Canonical(inner); slices.Contains(o.known, name) && !offer.Has(inner) && o.nearest(name, inner, offer) {
 			return name
 		}
 	}
