@@ -70,6 +70,10 @@ func TestWebPagesAreRefused(t *testing.T) {
 		"a preflight":                {"OPTIONS", "/v1/chat/completions", own, "", "foreign_origin", []string{"Origin", page, "Access-Control-Request-Method", "POST"}},
 		"a preflight, allowed route": {"OPTIONS", "/v1/mine/x", own, "", "foreign_origin", []string{"Origin", page, "Access-Control-Request-Method", "POST"}},
 		"OPTIONS of a program":       {"OPTIONS", "/v1/chat/completions", own, "", "foreign_origin", nil},
+		"a rebound name, absolute":   {"POST", "http://evil.example/v1/chat/completions", own, post, "foreign_host", nil},
+		"a rebound name, its port":   {"GET", "http://evil.example:" + port + "?/v1/models", own, "", "foreign_host", nil},
+		"no port":                    {"GET", "/v1/models", "localhost:80@evil.example", "", "foreign_host", nil},
+		"a long s":                   {"GET", "/v1/models", "localho\u017ft", "", "foreign_host", nil},
 		"a rebound name":             {"POST", "/v1/chat/completions", "evil.example:" + port, post, "foreign_host", []string{"Sec-Fetch-Site", "same-origin"}},
 		"a rebound name, large":      {"POST", "/v1/chat/completions", "evil.example:" + port, large, "foreign_host", nil},
 		"a rebound name, ungated":    {"GET", "/v1/models", "evil.example", "", "foreign_host", nil},
@@ -83,6 +87,9 @@ func TestWebPagesAreRefused(t *testing.T) {
 		got := w.fromPage(tt.method, tt.path, tt.host, tt.body, tt.headers...)
 		if !strings.HasPrefix(got, "HTTP/1.1 403 ") || !strings.Contains(got, `"code":"`+tt.code+`"`) || !strings.Contains(got, "proxy.") {
 			t.Errorf("%s: %s", name, got)
+		}
+		if !strings.Contains(got, "\r\nX-Heldcall-Turn: ") {
+			t.Errorf("%s: a heldcall run would take the port for a model's: %s", name, got)
 		}
 		if strings.Contains(got, "Access-Control-") && !strings.Contains(got, "Access-Control-Allow-Origin: https://app.example") {
 			t.Errorf("%s: a page may read %s", name, got)

@@ -49,21 +49,22 @@ func newBindPolicy(listen, consoleURL string, reviewers bool) (bindPolicy, error
 
 // Guard refuses what a web page of another site can make a browser send: to a
 // console on loopback, requests under a name that was bound to loopback (DNS
-// rebinding); to any, writes and WebSockets across origins. Programs other than
-// browsers pass.
+// rebinding), and across origins all but the links that people follow; to any, writes
+// and WebSockets across origins. Programs other than browsers pass.
 func (p bindPolicy) Guard(r *http.Request) error {
 	if host := weborigin.Host(r.Host); p.loopback && !weborigin.IsLoopback(host) && (host == "" || host != p.host) {
 		return problem.New(http.StatusForbidden, problem.CodeForeignHost,
 			fmt.Sprintf("the host %q is neither loopback nor that of console.url; use http://127.0.0.1 or http://localhost with the console's port", host))
 	}
 	checked := r
-	if isHandshake(r) { // writes come over it, and browsers let any page open one
+	// Writes come over a WebSocket, and browsers let any page open one.
+	if isHandshake(r) || (p.loopback && !navigates(r)) {
 		writing := *r
 		writing.Method, checked = http.MethodPost, &writing
 	}
-	if err := p.origins.Check(checked); err != nil {
+	if err := p.origins.Check(checked); err != nil || len(r.Header["Origin"]) > 1 || len(r.Header["Sec-Fetch-Site"]) > 1 {
 		return problem.New(http.StatusForbidden, problem.CodeForeignOrigin,
-			"a page of another site sent this; only the console's own pages and programs that are no browsers may write, or open a WebSocket")
+			"a page of another site sent this; only the console's own pages and programs that are no browsers may write, open a WebSocket, or read from a console on loopback")
 	}
 	if r.Method != http.MethodPost {
 		return nil
@@ -73,6 +74,11 @@ func (p bindPolicy) Guard(r *http.Request) error {
 		return problem.New(http.StatusUnsupportedMediaType, problem.CodeUnsupportedType, "send JSON, with Content-Type: application/json")
 	}
 	return nil
+}
+
+// navigates reports whether a browser shows its user the answer: a link leads to it.
+func navigates(r *http.Request) bool {
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Origin") == ""
 }
 
 // Origin is the origin of the console's URL, "" without one.

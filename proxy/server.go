@@ -16,6 +16,7 @@ import (
 	"github.com/heldcall/heldcall/proxy/agentconn"
 	"github.com/heldcall/heldcall/proxy/turn"
 	"github.com/heldcall/heldcall/proxy/upstream"
+	"github.com/oklog/ulid/v2"
 	"github.com/valyala/fasthttp"
 )
 
@@ -218,6 +219,7 @@ func (p *Proxy) refuseUnreadable(a agent, err error) {
 	}
 	p.metrics.refused(e.Code)
 	p.answerError(&a, nil, e)
+	a.response().Header.Set(headerTurn, ulid.Make().String())
 }
 
 // answerError writes an error in the shape of the dialect. If the route has none, it uses

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/internal/weborigin"
@@ -42,7 +43,10 @@ func newWebGuard(listen string, hosts, origins []string) (g webGuard, err error)
 // The error refuses a page whose origin is not among those of the guard, an OPTIONS without such an
 // origin, and a host under which the port is not reached.
 func (g *webGuard) admit(h *fasthttp.RequestHeader) (origin string, refusal *intercept.Error) {
-	if host := weborigin.Host(string(h.Host())); !g.reachedUnder(host) {
+	for _, host := range hostsOf(h) {
+		if g.reachedUnder(host) {
+			continue
+		}
 		return "", &intercept.Error{Code: intercept.CodeForeignHost, Reason: fmt.Sprintf("the host %q is neither loopback nor in proxy.hosts, and a web page can have sent this (DNS rebinding); use http://127.0.0.1 or http://localhost with heldcall's port, or add the name to proxy.hosts", host)}
 	}
 	site := ""
@@ -67,6 +71,18 @@ func (g *webGuard) admit(h *fasthttp.RequestHeader) (origin string, refusal *int
 		return "", foreignOrigin("OPTIONS asks whether a web page may send a request, and this has no Origin")
 	}
 	return "", nil
+}
+
+// hostsOf are the host in the header of a request, and the one in its target if that is absolute.
+func hostsOf(h *fasthttp.RequestHeader) []string {
+	hosts := []string{weborigin.Host(string(h.Host()))}
+	if target := h.RequestURI(); len(target) > 0 && target[0] != '/' {
+		if _, rest, absolute := strings.Cut(string(target), "://"); absolute {
+			authority := rest[:strings.IndexAny(rest+"/", `/?#\`)]
+			hosts = append(hosts, weborigin.Host(authority))
+		}
+	}
+	return hosts
 }
 
 // reachedUnder reports whether the port is reached under the name of a host.

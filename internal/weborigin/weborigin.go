@@ -12,10 +12,11 @@ import (
 )
 
 // Host returns the host of an authority, as in a Host header: in lower case, without the port,
-// the brackets of an IPv6 address, and the dot at the end of a name.
+// the brackets of an IPv6 address, and the dot at the end of a name. Of a text that is no authority it
+// is a name that no host has.
 func Host(authority string) string {
-	host, _, err := net.SplitHostPort(authority)
-	if err != nil {
+	host, port, err := net.SplitHostPort(authority)
+	if err != nil || strings.Trim(port, "0123456789") != "" {
 		host = strings.TrimSuffix(strings.TrimPrefix(authority, "["), "]")
 	}
 	return strings.ToLower(strings.TrimSuffix(host, "."))
@@ -25,7 +26,7 @@ func Host(authority string) string {
 // resolver: no other name is, whatever it resolves to.
 func IsLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || (err == nil && ip.IsLoopback())
+	return strings.ToLower(host) == "localhost" || (err == nil && ip.IsLoopback()) // EqualFold takes ſ for an s
 }
 
 // Of returns the origin of a URL as browsers write it: without the standard port.

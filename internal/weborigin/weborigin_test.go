@@ -8,7 +8,7 @@ import (
 func TestHost(t *testing.T) {
 	for authority, want := range map[string]string{
 		"localhost": "localhost", "LocalHost:4141": "localhost", "localhost.": "localhost", "localhost.:4141": "localhost",
-		"127.0.0.1:4141": "127.0.0.1", "[::1]:4141": "::1", "[::1]": "::1", "::1": "::1", "": "", ":4141": "",
+		"127.0.0.1:4141": "127.0.0.1", "[::1]:4141": "::1", "[::1]": "::1", "::1": "::1", "": "", ":4141": "", "localhost:80@evil.example": "localhost:80@evil.example", "localhost:evil": "localhost:evil",
 		"Attacker.example.:80": "attacker.example",
 	} {
 		if got := Host(authority); got != want {
@@ -20,7 +20,7 @@ func TestHost(t *testing.T) {
 func TestIsLoopback(t *testing.T) {
 	for host, want := range map[string]bool{
 		"localhost": true, "LOCALHOST": true, "127.0.0.1": true, "127.9.9.9": true, "::1": true,
-		"": false, "0.0.0.0": false, "::": false, "127.0.0.1.nip.io": false, "localhost.example": false, "example.localhost": false, "127.1": false, "2130706433": false, "10.0.0.1": false,
+		"": false, "0.0.0.0": false, "::": false, "127.0.0.1.nip.io": false, "localhost.example": false, "example.localhost": false, "127.1": false, "2130706433": false, "10.0.0.1": false, "localho\u017ft": false,
 	} {
 		if got := IsLoopback(host); got != want {
 			t.Errorf("%q: %t", host, got)

@@ -190,7 +190,7 @@ func parseAddress(text, version string) (*url.URL, error) {
 	case u.RawQuery != "" || u.Fragment != "" || u.ForceQuery:
 		return nil, errors.New("holds a query or fragment, which would be lost: set it without")
 	}
-	u.Host = strings.ToLower(u.Host)
+	u.Host = strings.TrimPrefix(weborigin.Of(u), u.Scheme+"://")
 	path := strings.TrimRight(u.EscapedPath(), "/")
 	return url.Parse(u.Scheme + "://" + u.Host + strings.TrimSuffix(path, version) + version)
 }
@@ -210,10 +210,28 @@ func (m *models) isHeldcall(ctx context.Context, u *url.URL) bool {
 	answer, err := m.probe.Do(request)
 	if err != nil {
 		host, port, _ := net.SplitHostPort(m.listen)
-		return port == u.Port() && weborigin.IsLoopback(weborigin.Host(u.Host)) && (weborigin.IsLoopback(host) || net.ParseIP(host).IsUnspecified() || host == "")
+		return port == u.Port() && listensAt(host, weborigin.Host(u.Host))
 	}
 	answer.Body.Close()
 	return answer.Header.Get("X-Heldcall-Turn") != ""
+}
+
+// listensAt reports whether a port on the host of proxy.listen is one at which clients on this machine reach a host. Every
+// system that connects to 0.0.0.0 connects to loopback.
+func listensAt(listen, host string) bool {
+	everywhere := listen == "" || net.ParseIP(listen).IsUnspecified()
+	if weborigin.IsLoopback(host) || net.ParseIP(host).IsUnspecified() {
+		return everywhere || weborigin.IsLoopback(listen)
+	}
+	name, _ := os.Hostname()
+	if strings.EqualFold(host, listen) || (everywhere && strings.EqualFold(host, name)) {
+		return true
+	}
+	addresses, _ := net.InterfaceAddrs()
+	return everywhere && slices.ContainsFunc(addresses, func(a net.Addr) bool {
+		network, ok := a.(*net.IPNet)
+		return ok && network.IP.Equal(net.ParseIP(host))
+	})
 }
 
 // codexSource is the setting that the arguments with which codex is started would override.

@@ -30,6 +30,10 @@ func TestAdopt(t *testing.T) {
 	model, heldcall := server(""), server("X-Heldcall-Turn")
 	gone := httptest.NewServer(nil)
 	gone.Close()
+	machine, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
 	home := t.TempDir()
 	if err := os.WriteFile(filepath.Join(home, "config.toml"), []byte("model = \"m\"\nopenai_base_url = \""+model+"/codex\"\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -47,6 +51,7 @@ func TestAdopt(t *testing.T) {
 		"nothing":                     {withoutNotes: "heldcall"},
 		"empty":                       {environment: []string{"OPENAI_BASE_URL=", "ANTHROPIC_BASE_URL= "}, withoutNotes: "heldcall"},
 		"the default ones":            {environment: []string{"OPENAI_BASE_URL=https://api.openai.com/v1/", "ANTHROPIC_BASE_URL=https://API.anthropic.com"}, withoutNotes: "heldcall"},
+		"the default ones, ports":     {environment: []string{"OPENAI_BASE_URL=https://api.openai.com:443/v1", "OPENAI_API_BASE=HTTPS://api.openai.com/v1", "ANTHROPIC_BASE_URL=https://api.anthropic.com:443/"}, withoutNotes: "heldcall"},
 		"OpenAI":                      {environment: []string{"OPENAI_BASE_URL=" + model + "/v1"}, openAI: model + "/v1", notes: "heldcall: model: " + model + "/v1, from OPENAI_BASE_URL\n"},
 		"OpenAI, old name":            {environment: []string{"OPENAI_API_BASE=" + model + "/x/"}, openAI: model + "/x", notes: "from OPENAI_API_BASE\n"},
 		"OpenAI, twice":               {environment: []string{"OPENAI_API_BASE=" + model + "/v1/", "OPENAI_BASE_URL=" + model + "/v1"}, openAI: model + "/v1"},
@@ -66,6 +71,9 @@ func TestAdopt(t *testing.T) {
 		"heldcall and a model":                {environment: []string{"OPENAI_BASE_URL=" + heldcall + "/v1", "OPENAI_API_BASE=" + model}, openAI: model},
 		"heldcall that has ended":             {environment: []string{"OPENAI_BASE_URL=" + strings.Replace(gone.URL, "127.0.0.1", "localhost", 1) + "/v1"}, listen: strings.TrimPrefix(gone.URL, "http://"), notes: "is the address of a heldcall\n"},
 		"heldcall that has ended, everywhere": {environment: []string{"OPENAI_BASE_URL=" + gone.URL + "/v1"}, listen: strings.Replace(strings.TrimPrefix(gone.URL, "http://"), "127.0.0.1", "0.0.0.0", 1), notes: "is the address of a heldcall\n"},
+		"heldcall that has ended, 0.0.0.0":    {environment: []string{"OPENAI_BASE_URL=" + strings.Replace(gone.URL, "127.0.0.1", "0.0.0.0", 1) + "/v1"}, listen: strings.TrimPrefix(gone.URL, "http://"), notes: "is the address of a heldcall\n"},
+		"heldcall that has ended, machine":    {environment: []string{"OPENAI_BASE_URL=" + strings.Replace(gone.URL, "127.0.0.1", machine, 1) + "/v1"}, listen: strings.Replace(strings.TrimPrefix(gone.URL, "http://"), "127.0.0.1", "0.0.0.0", 1), notes: "is the address of a heldcall\n"},
+		"this machine, loopback only":         {environment: []string{"OPENAI_BASE_URL=http://" + machine + ":" + gone.URL[strings.LastIndex(gone.URL, ":")+1:]}, listen: strings.TrimPrefix(gone.URL, "http://"), openAI: strings.ToLower("http://" + machine + ":" + gone.URL[strings.LastIndex(gone.URL, ":")+1:])},
 		"a model at heldcall's address":       {environment: []string{"OPENAI_BASE_URL=" + model + "/v1"}, listen: strings.TrimPrefix(model, "http://"), openAI: model + "/v1"},
 		"within another run": {
 			environment: []string{"OPENAI_BASE_URL=" + heldcall + "/v1", "OPENAI_API_BASE=" + heldcall + "/v1", "ANTHROPIC_BASE_URL=" + heldcall + "/anthropic", "HELDCALL_OPENAI_URL=" + model + "/v1", "HELDCALL_ANTHROPIC_URL=" + model + "/a"},
