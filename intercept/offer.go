@@ -51,10 +51,15 @@ type ToolNames struct {
 	More bool
 }
 
-// Has reports whether a tool of a name is offered for certain.
+// Has reports whether a tool of a name is offered, by itself or in a toolset.
 func (t *ToolNames) Has(name string) bool {
-	return slices.Contains(t.All, name) ||
-		slices.ContainsFunc(t.Toolsets, func(set string) bool { return len(name) > len(set)+1 && strings.HasPrefix(name, set+".") })
+	return slices.Contains(t.All, name) || t.InToolset(name)
+}
+
+// InToolset reports whether a name is that of a tool in a toolset that does not list its tools: whether it has this one
+// is not known.
+func (t *ToolNames) InToolset(name string) bool {
+	return slices.ContainsFunc(t.Toolsets, func(set string) bool { return len(name) > len(set)+1 && strings.HasPrefix(name, set+".") })
 }
 
 // Offer is what a request offers the model, for judging the names of the calls in its answer.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -43,7 +44,11 @@ func (o *Origin) call(c intercept.Call) policy.Call {
 	}
 	call.Offered = o.offered
 	if o.Offer != nil && c.Hosted == "" {
-		if call.Offered = o.Offer.Has(c.Name); !call.Offered {
+		switch call.Offered = slices.Contains(o.Offer.All, c.Name); {
+		case call.Offered:
+		case o.Offer.InToolset(c.Name):
+			call.InToolset = true
+		default:
 			call.Unoffered, call.Near = o.Offer.Unoffered(c.Name), toolname.Near(c.Name, o.Offer.All)
 		}
 	}

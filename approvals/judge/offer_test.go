@@ -9,6 +9,7 @@ import (
 	"github.com/heldcall/heldcall/approvals/judge"
 	"github.com/heldcall/heldcall/approvals/policy"
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/messages"
 	"github.com/heldcall/heldcall/intercept/responses"
 )
 
@@ -123,6 +124,27 @@ func TestAllowsByNameAsOffered(t *testing.T) {
 			if _, got := c.AllowsByName(from, intercept.Call{Name: name}); got != want {
 				t.Errorf("%s, offer %v: %t", name, from.Offer != nil, got)
 			}
+		}
+	}
+}
+
+// TestToolsets: which tools a toolset has is not known. Their names are judged as they are written, deny and ask rules hold
+// for misspellings of them, and the toolset is part of the name.
+func TestToolsets(t *testing.T) {
+	r, err := messages.Dialect{}.Request(intercept.Envelope{Method: "POST", Path: "/messages", Body: []byte(
+		`{"model":"m","max_tokens":9,"messages":[],"tools":[{"type":"computer_toolset_20260801"},{"name":"scroll","input_schema":{}}]}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := judge.Origin{Offer: intercept.NewOffer(r)}
+	c := newRules(t, "default: allow\nrules:\n  - deny: [computer.type, scroll, 'computer.delete_*']\n  - ask: [computer.key_press]\n")
+	for name, want := range map[string]policy.Action{
+		"computer.type": policy.Deny, "computer.Type": policy.Deny, "computer.type_tool": policy.Deny, "computer.type:0": policy.Deny, "Computer.type": policy.Deny, "functions.computer.type": policy.Deny,
+		"computer.deleteAll": policy.Deny, "computer.KeyPress": policy.Ask, "computer.left_click": policy.Allow,
+		"scroll": policy.Deny, "Scroll": policy.Deny, "computer.scroll": policy.Allow, "browser.left_click": policy.Ask,
+	} {
+		if v := c.Verdict(from, intercept.Call{Name: name, Arguments: `{}`}); v.Action != want {
+			t.Errorf("%s: %s by %s (%s), want %s", name, v.Action, v.Rule, v.Reason, want)
 		}
 	}
 }

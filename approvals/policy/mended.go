@@ -23,7 +23,7 @@ func (e *evaluation) otherNames() []string {
 	if c.Offered || c.Tool == "" {
 		return nil
 	}
-	rules, name := e.policy.rules, rule.NewMeantName(c.Tool)
+	rules, name := e.policy.rules, rule.NewMeantName(c.Tool, c.InToolset)
 	names := slices.Concat(c.Near, rules.Deny.Meant(name), rules.Ask.Meant(name))
 	for _, set := range e.granted {
 		names = append(names, set.deny.Meant(name)...)

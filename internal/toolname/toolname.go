@@ -63,14 +63,19 @@ func AllKeys(name string) []string {
 var wordsForTools = []string{"functions", "function", "tools", "tool", "defaultapi", "mcp"}
 
 func keys(name string, spellings func(string) []string) []string {
-	if len(name) > maxName {
-		name = name[:maxName/2] + name[len(name)-maxName/2:]
-	}
-	all := []string{Key(name)}
+	all := []string{Key(bounded(name))}
 	for _, spelling := range spellings(name) {
 		all = appendNew(all, Key(spelling))
 	}
 	return all
+}
+
+// bounded returns a name of at most maxName bytes.
+func bounded(name string) string {
+	if len(name) > maxName {
+		return name[:maxName/2] + name[len(name)-maxName/2:]
+	}
+	return name
 }
 
 // appendNew appends a text to others that are not equal. It leaves out "".
@@ -84,14 +89,19 @@ func appendNew(all []string, text string) []string {
 // Spellings returns a name, and the name without its prefixes and suffixes: see [Keys].
 func Spellings(name string) []string {
 	if IsMCP(name) {
-		return spellings(name, func(name string) []string { return []string{name} })
+		return Whole(name)
 	}
 	return spellings(name, tails)
 }
 
+// Whole returns a name, and the name without its suffixes.
+func Whole(name string) []string {
+	return spellings(name, func(name string) []string { return []string{name} })
+}
+
 func spellings(name string, tails func(string) []string) []string {
 	var all []string
-	name = norm.NFKC.String(name) // agents see the signs of another width alike
+	name = norm.NFKC.String(bounded(name)) // agents see the signs of another width alike
 	for _, tail := range tails(name) {
 		for range maxSuffixes + 1 {
 			all = appendNew(all, tail)

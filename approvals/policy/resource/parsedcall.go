@@ -210,6 +210,9 @@ type Call struct {
 	// allowed. Near are the offered tools that agents may run in its place.
 	Unoffered string
 	Near      []string
+	// InToolset reports that the request offers the toolset in the name, and not which tools it has. The toolset is part
+	// of the name.
+	InToolset bool
 
 	// Ambiguous are the reasons, one sentence each, why the wire format has several readings.
 	Ambiguous []string

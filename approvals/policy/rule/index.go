@@ -104,16 +104,20 @@ type MeantName struct {
 	keys, snakes []string
 }
 
-// NewMeantName returns a name for [Index.Meant].
-func NewMeantName(name string) *MeantName {
-	n := &MeantName{keys: toolname.Keys(name)}
-	for _, spelling := range toolname.Spellings(name) {
-		n.snakes = append(n.snakes, toolname.Snake(spelling))
+// NewMeantName returns a name for [Index.Meant]. Agents leave no prefix of a whole name out.
+func NewMeantName(name string, whole bool) *MeantName {
+	spellings := toolname.Spellings
+	if whole {
+		spellings = toolname.Whole
+	}
+	n := &MeantName{}
+	for _, spelling := range spellings(name) {
+		n.keys, n.snakes = append(n.keys, toolname.Key(spelling)), append(n.snakes, toolname.Snake(spelling))
 	}
 	return n
 }
 
-// Keys are the [toolname.Keys] of the name.
+// Keys are those of the name: see [toolname.Keys].
 func (n *MeantName) Keys() []string { return n.keys }
 
 // First returns the pattern of lowest rank that has one of some keys and is like that, or nil.
