@@ -326,8 +326,12 @@ func TestThreadLost(t *testing.T) {
 func TestThreadLostAfterAHiddenTurn(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*fakemodel.Model, *thread){
-		"not found":         func(m *fakemodel.Model, _ *thread) { m.ForgetThreads() },
-		"already continued": func(_ *fakemodel.Model, k *thread) { branch := *k; branch.history = slices.Clone(k.history); branch.say("or else?") },
+		"not found": func(m *fakemodel.Model, _ *thread) { m.ForgetThreads() },
+		"already continued": func(_ *fakemodel.Model, k *thread) {
+			branch := *k
+			branch.history = slices.Clone(k.history)
+			branch.say("or else?")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,9 +22,8 @@ type Likeness struct {
 	// Names is of the names that an agent changes when it is started again (see renames), and
 	// of the ids that it gives to items. A repetition by the same process has the same.
 	Names string
-	// Frame is of what is in Content, where of the conversation itself, which is the history and the
-	// prompt of the system, words that are different each time an agent is started do not count: see
-	// timeless.
+	// Frame is of what is in Content but for the conversation itself: the history and the prompt of
+	// the system.
 	Frame string
 }
 
@@ -102,10 +101,9 @@ func (l *likeness) body(body []byte, client *renames) error {
 		case rename != nil:
 			l.renamed(l.around, f, rename)
 		case f.name == l.parsed.HistoryField() && f.value.Kind() == '[':
-			err = errors.Join(l.history(f, client), l.timeless(f))
+			err = l.history(f, client)
 		case f.name == l.parsed.HistoryField(), f.name == "system", f.name == "instructions":
 			l.member(l.content, f)
-			err = l.timeless(f)
 		default:
 			l.member(l.around, f)
 		}
@@ -136,33 +134,6 @@ func (l *likeness) renamed(to io.Writer, f member, rename rename) {
 	l.member(l.names, member{f.name, names})
 	if kept != nil {
 		l.member(to, member{f.name, kept})
-	}
-}
-
-// timeless adds a member of the conversation to the frame: its numbers do not count, and its texts as
-// by [timeless].
-func (l *likeness) timeless(f member) error {
-	writeParts(l.frame, "timeless", f.name)
-	dec := jsontext.NewDecoder(bytes.NewBuffer(f.value), jsontext.AllowDuplicateNames(true))
-	for {
-		token, err := dec.ReadToken()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		in, read := dec.StackIndex(dec.StackDepth())
-		isName := in == '{' && read%2 == 1
-		switch text := token.String(); {
-		case token.Kind() == '0':
-			text = "#"
-			fallthrough
-		case token.Kind() == '"' && !isName:
-			writeParts(l.frame, timeless(text))
-		default:
-			writeParts(l.frame, token.Kind().String(), text)
-		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
-	"unicode"
 
 	"github.com/heldcall/heldcall/intercept"
 )
@@ -63,25 +62,6 @@ func undated(text string) string {
 			out.WriteString(text[:n])
 		}
 		text = text[n:]
-	}
-	return out.String()
-}
-
-// timeless returns the words of a text, with one mark in place of those that an agent writes anew each
-// time it is started: numbers and dates, and words with a digit or of a path, as are ids, names of
-// sessions, and folders.
-func timeless(text string) string {
-	var out strings.Builder
-	marked := false
-	for word := range strings.FieldsFuncSeq(undated(text), func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`"'`+"`"+`,;()[]{}<>=|`, r) }) {
-		fresh := strings.ContainsAny(word, `#/\`) || dateWords[strings.ToLower(strings.Trim(word, ".:!?"))]
-		switch {
-		case !fresh:
-			out.WriteString(word + " ")
-		case !marked:
-			out.WriteString("# ")
-		}
-		marked = fresh
 	}
 	return out.String()
 }
