@@ -72,6 +72,14 @@ func (a *ParsedRequest) AgentItem(item []byte) bool {
 	return a.form.AgentItem != nil && a.form.AgentItem(gjson.ParseBytes(item))
 }
 
+// ResultIDs implements [Request].
+func (a *ParsedRequest) ResultIDs() (ids []string) {
+	for _, id := range a.Authors.Results {
+		ids = append(ids, gjson.ParseBytes(id).Str)
+	}
+	return ids
+}
+
 // Field is the value of a field, nil if it is absent. It aliases the body.
 func (a *ParsedRequest) Field(name string) []byte { return a.fields.Raw(name) }
 

@@ -2,43 +2,39 @@ package chat
 
 import (
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/outline"
+	"github.com/heldcall/heldcall/intercept/strictjson"
 	"github.com/heldcall/heldcall/intercept/toolresult"
 	"github.com/tidwall/gjson"
 )
 
 // Results implements [intercept.Request].
 func (r *request) Results() (results []intercept.ToolResult) {
-	for _, m := range r.unanswered() {
-		if m.Get("role").Str == "tool" {
-			results = append(results, intercept.NewToolResult(m.Get("tool_call_id").Str, m.Get("content")))
+	var unanswered []gjson.Result
+	for m := range r.items("messages") {
+		switch m.Get("role").Str {
+		case "assistant":
+			unanswered = unanswered[:0]
+		case "tool":
+			unanswered = append(unanswered, m)
 		}
+	}
+	for _, m := range unanswered {
+		results = append(results, intercept.NewToolResult(m.Get("tool_call_id").Str, m.Get("content")))
 	}
 	return results
 }
 
-// ResultIDs implements [intercept.Request].
-func (r *request) ResultIDs() (ids []string) {
-	for _, m := range r.unanswered() {
-		if m.Get("role").Str == "function" {
-			ids = append(ids, legacyID(m))
-		} else {
-			ids = append(ids, m.Get("tool_call_id").Str)
-		}
+// resultOf is the Result of [outline.Schema]. It reads tool_call_id, and name: the results of the old
+// form name the tool in place of the call.
+func resultOf(role []byte, members *[4][]byte) (id []byte, answers bool) {
+	switch {
+	case outline.IsString(role, "tool"):
+		return members[0], false
+	case outline.IsString(role, "function"):
+		return []byte(strictjson.Quote(intercept.UnnamedCallID(gjson.ParseBytes(members[1]).Str))), false
 	}
-	return ids
-}
-
-// unanswered returns the messages with results after the last answer of the model.
-func (r *request) unanswered() (messages []gjson.Result) {
-	for m := range r.items("messages") {
-		switch m.Get("role").Str {
-		case "assistant":
-			messages = messages[:0]
-		case "tool", "function":
-			messages = append(messages, m)
-		}
-	}
-	return messages
+	return nil, outline.IsString(role, "assistant")
 }
 
 // ResultContents implements [intercept.Request]. The results of the old form name the tool in

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,9 @@ func TestResults(t *testing.T) {
 		if got := parse(t, `{"messages":[`+tt.messages+`]}`).Results(); !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
 		}
+	}
+	if ids := parse(t, `{"messages":[`+asking+`,{"role":"function","name":"f","content":"x"}]}`).ResultIDs(); !slices.Equal(ids, []string{intercept.UnnamedCallID("f")}) {
+		t.Errorf("the old form, without an id: %q", ids)
 	}
 	const limit = 64 << 10
 	for _, content := range []string{`"` + strings.Repeat("é", limit) + `"`, `[` + strings.Repeat(`{"type":"text","text":"éé"},`, limit) + `""]`} {

@@ -21,7 +21,10 @@ var requestSchema = intercept.RequestSchema{
 	API: "Chat Completions", Array: "messages",
 	Fields:  append([]string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "metadata", "user", "prompt_cache_key"}, intercept.HostedFields...),
 	History: "messages",
-	Outline: outline.Schema{Beginning: []string{"system", "developer"}, ToolTypes: []string{"function", "custom"}},
+	Outline: outline.Schema{
+		Beginning: []string{"system", "developer"}, ToolTypes: []string{"function", "custom"},
+		Members: []string{"tool_call_id", "name"}, Result: resultOf,
+	},
 }
 
 // parseRequest reads a request strictly.

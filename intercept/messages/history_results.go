@@ -8,41 +8,26 @@ import (
 
 // Results implements [intercept.Request].
 func (r *request) Results() (results []intercept.ToolResult) {
-	for _, b := range r.unanswered() {
-		result := intercept.NewToolResult(b.Get("tool_use_id").Str, b.Get("content"))
-		result.Failed = b.Get("is_error").Bool()
-		results = append(results, result)
-	}
-	return results
-}
-
-// ResultIDs implements [intercept.Request].
-func (r *request) ResultIDs() (ids []string) {
-	for _, b := range r.unanswered() {
-		ids = append(ids, b.Get("tool_use_id").Str)
-	}
-	return ids
-}
-
-// unanswered returns the blocks with results after the last answer of the model.
-func (r *request) unanswered() (blocks []gjson.Result) {
-	var contents []gjson.Result // of messages
+	var unanswered []gjson.Result // contents of messages
 	r.Value("messages").ForEach(func(_, m gjson.Result) bool {
 		if m.Get("role").Str == "assistant" {
-			contents = contents[:0]
+			unanswered = unanswered[:0]
 		} else {
-			contents = append(contents, m.Get("content"))
+			unanswered = append(unanswered, m.Get("content"))
 		}
 		return true
 	})
-	for _, content := range contents {
+	for _, content := range unanswered {
 		for _, b := range contentBlocks(content) {
-			if b.Get("type").Str == "tool_result" {
-				blocks = append(blocks, b)
+			if b.Get("type").Str != "tool_result" {
+				continue
 			}
+			result := intercept.NewToolResult(b.Get("tool_use_id").Str, b.Get("content"))
+			result.Failed = b.Get("is_error").Bool()
+			results = append(results, result)
 		}
 	}
-	return blocks
+	return results
 }
 
 // ResultContents implements [intercept.Request].

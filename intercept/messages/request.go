@@ -24,7 +24,8 @@ var requestSchema = intercept.RequestSchema{
 
 	History: "messages",
 	Outline: outline.Schema{
-		Beginning: []string{"system"}, ResultPart: "tool_result", Reminder: "<system-reminder>", ToolTypes: []string{"", "custom"},
+		Beginning: []string{"system"}, ResultPart: "tool_result", ResultID: "tool_use_id", Reminder: "<system-reminder>", ToolTypes: []string{"", "custom"},
+		Result: func(role []byte, _ *[4][]byte) ([]byte, bool) { return nil, outline.IsString(role, "assistant") },
 	},
 }
 

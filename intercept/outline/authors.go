@@ -20,6 +20,14 @@ type Schema struct {
 	// The user did not write a message with such a part and without a text, except texts that begin
 	// with Reminder: agents add those. "": the user wrote all messages of the role user.
 	ResultPart, Reminder string
+	// ResultID is the member by which such a part names its call.
+	ResultID string
+	// Members are those of an item, besides role and content, that Result reads: at most four.
+	Members []string
+	// Result tells of an item whether it is the result of a call, by its id as a JSON string, or an
+	// answer of the model to the results before it. Its arguments are the values of role and of Members
+	// as JSON, nil where the item has none.
+	Result func(role []byte, members *[4][]byte) (id []byte, answers bool)
 	// ToolTypes are types of the agent's own tools, "" for a tool without a type.
 	ToolTypes []string
 }
@@ -36,6 +44,9 @@ type Authors struct {
 	// Others reports whether the history has an item with another role than those of
 	// [Schema.Beginning], so that it is not the beginning of a conversation.
 	Others bool
+	// Results are the ids, as JSON strings, of the calls whose results follow the last answer of the
+	// model.
+	Results [][]byte
 
 	schema *Schema
 	item   authoredItem // that is being read
@@ -44,8 +55,13 @@ type Authors struct {
 // authoredItem is what was read of an item. Results and text are those of the content.
 type authoredItem struct {
 	role, content []byte
+	members       [4][]byte // see [Schema.Members]
 	results, text bool
-	parts         struct{ results, text bool } // of the member that is being read
+	ids           [][]byte // of the calls of the results
+	parts         struct { // of the member that is being read
+		results, text bool
+		ids           [][]byte
+	}
 }
 
 var _ strictjson.ItemReader = (*Authors)(nil)
@@ -63,9 +79,11 @@ func (a *Authors) Part(name, value []byte) {
 	}
 	switch parts := &a.item.parts; string(name) {
 	case "type":
-		parts.results = parts.results || isString(value, a.schema.ResultPart)
+		parts.results = parts.results || IsString(value, a.schema.ResultPart)
 	case "text":
 		parts.text = parts.text || a.schema.byUser(value)
+	case a.schema.ResultID:
+		parts.ids = append(parts.ids, value)
 	}
 }
 
@@ -77,17 +95,24 @@ func (a *Authors) Member(name, value []byte) {
 		item.role = value
 	case "content":
 		item.content = value
-		item.results, item.text = item.parts.results, item.parts.text
+		item.results, item.text, item.ids = item.parts.results, item.parts.text, item.parts.ids
+	default:
+		for i, member := range a.schema.Members {
+			if string(name) == member {
+				item.members[i] = value
+			}
+		}
 	}
-	item.parts.results, item.parts.text = false, false
+	item.parts.results, item.parts.text, item.parts.ids = false, false, nil
 }
 
 // ItemEnd implements [strictjson.ItemReader].
 func (a *Authors) ItemEnd() {
 	item := a.item
 	a.item = authoredItem{}
-	if !isString(item.role, "user") {
-		a.Others = a.Others || !slices.ContainsFunc(a.schema.Beginning, func(role string) bool { return isString(item.role, role) })
+	a.addResults(&item)
+	if !IsString(item.role, "user") {
+		a.Others = a.Others || !slices.ContainsFunc(a.schema.Beginning, func(role string) bool { return IsString(item.role, role) })
 		return
 	}
 	if item.content == nil {
@@ -101,6 +126,22 @@ func (a *Authors) ItemEnd() {
 	}
 }
 
+// addResults adds the results in an item.
+func (a *Authors) addResults(item *authoredItem) {
+	if a.schema.Result == nil {
+		return
+	}
+	id, answers := a.schema.Result(item.role, &item.members)
+	switch {
+	case answers:
+		a.Results = a.Results[:0]
+	case id != nil:
+		a.Results = append(a.Results, id)
+	default:
+		a.Results = append(a.Results, item.ids...)
+	}
+}
+
 // byUser reports whether a text of a message of the user was written by the user.
 func (s *Schema) byUser(text []byte) bool {
 	start := text[:min(len(text), len(s.Reminder)+1)]
@@ -111,8 +152,8 @@ func (s *Schema) byUser(text []byte) bool {
 	return plain != "" && !strings.HasPrefix(plain, s.Reminder)
 }
 
-// isString reports whether a JSON value is a certain string of letters and underscores.
-func isString(value []byte, want string) bool {
+// IsString reports whether a JSON value is a certain string of letters and underscores.
+func IsString(value []byte, want string) bool {
 	if len(value) == len(want)+2 {
 		return string(value[1:len(value)-1]) == want && value[0] == '"'
 	}

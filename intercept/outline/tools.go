@@ -47,5 +47,5 @@ func (l *Tools) ItemEnd() {
 }
 
 func (l *Tools) isOwn(value []byte) bool {
-	return slices.ContainsFunc(l.schema.ToolTypes, func(typ string) bool { return typ != "" && isString(value, typ) })
+	return slices.ContainsFunc(l.schema.ToolTypes, func(typ string) bool { return typ != "" && IsString(value, typ) })
 }

@@ -6,41 +6,51 @@ import (
 	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
+	"github.com/heldcall/heldcall/intercept/outline"
 	"github.com/heldcall/heldcall/intercept/toolresult"
 	"github.com/tidwall/gjson"
 )
 
-// Results implements [intercept.Request].
+// Results implements [intercept.Request]. Some agents send the result of each call
+// directly after it: calls between results do not make the results before them old.
 func (r *request) Results() (results []intercept.ToolResult) {
-	for _, item := range r.unanswered() {
-		if typ := typeOf(item); typ != approvalResponse {
-			results = append(results, toolResult(typ, item))
+	var unanswered []gjson.Result
+	for _, item := range r.input.list() {
+		typ := typeOf(item)
+		switch {
+		case typ == approvalResponse:
+		case isOutput(typ):
+			unanswered = append(unanswered, item)
+		case isModels(item) && callForms[typ] == nil:
+			unanswered = unanswered[:0]
 		}
+	}
+	for _, item := range unanswered {
+		results = append(results, toolResult(typeOf(item), item))
 	}
 	return results
 }
 
-// ResultIDs implements [intercept.Request].
-func (r *request) ResultIDs() (ids []string) {
-	for _, item := range r.unanswered() {
-		ids = append(ids, cmp.Or(item.Get("approval_request_id").Str, callIDOf(item)))
-	}
-	return ids
-}
-
-// unanswered returns the items with results, and with answers to requests for an approval, after the last answer of the model. Some agents send the
-// result of each call directly after it: calls between results do not make the results before them old.
-func (r *request) unanswered() (items []gjson.Result) {
-	for _, item := range r.input.list() {
-		typ := typeOf(item)
-		switch {
-		case isOutput(typ):
-			items = append(items, item)
-		case isModels(item) && callForms[typ] == nil:
-			items = items[:0]
+// resultOf is the Result of [outline.Schema], as Results has it. It reads type, id, call_id and
+// approval_request_id.
+func resultOf(role []byte, members *[4][]byte) (id []byte, answers bool) {
+	typ := gjson.ParseBytes(members[0]).Str
+	switch {
+	case isOutput(typ):
+		for _, id := range [][]byte{members[3], members[2], members[1]} {
+			if gjson.ParseBytes(id).Str != "" {
+				return id, false
+			}
 		}
+		return nil, false
+	case callForms[typ] != nil:
+		return nil, false
+	case gjson.ParseBytes(role).Str != "":
+		return nil, outline.IsString(role, "assistant")
+	case typ == "":
+		return nil, members[1] != nil
 	}
-	return items
+	return nil, !slices.Contains(neutralTypes, typ)
 }
 
 // toolResult reads an item that answers a call. An item for a local shell may have only

@@ -35,6 +35,7 @@ var conversationSchema = &intercept.RequestSchema{API: "Conversations", Fields: 
 
 var inputOutline = outline.Schema{
 	Beginning: []string{"system", "developer"}, ToolTypes: []string{"function", "custom", "local_shell", "apply_patch", ""},
+	Members: []string{"type", "id", "call_id", "approval_request_id"}, Result: resultOf,
 }
 
 // The marks of tools and approvals in the items of an input.

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/intercept/strictjson"
@@ -104,15 +105,15 @@ func isModels(item gjson.Result) bool {
 	if role := item.Get("role").Str; role != "" {
 		return role == "assistant"
 	}
-	switch typ := item.Get("type").Str; typ {
-	case "additional_tools", "compaction":
-		return false
-	case "":
+	typ := item.Get("type").Str
+	if typ == "" {
 		return item.Get("id").Exists()
-	default:
-		return !isOutput(typ)
 	}
+	return !isOutput(typ) && !slices.Contains(neutralTypes, typ)
 }
+
+// neutralTypes are the types of items without a role that are neither the model's nor results.
+var neutralTypes = []string{"additional_tools", "compaction"}
 
 // isAgents reports whether the agent made an item of a history.
 func isAgents(item gjson.Result) bool { return !isModels(item) && typeOf(item) != "compaction" }
