@@ -37,7 +37,11 @@ func (h *Results) Read() {
 		return
 	}
 	who := c.sessionIdentity()
-	if !released.AnyIn(who.Principal, who.Session) {
+	awaited := func(call string) bool {
+		_, ok := released.Awaited(who.Principal, who.Session, call)
+		return ok
+	}
+	if !released.AnyIn(who.Principal, who.Session) || !slices.ContainsFunc(c.Parsed.ResultIDs(), awaited) {
 		return
 	}
 	received := c.Request.Began.UTC()

@@ -31,22 +31,32 @@ func (c *Conversation) TaskDigest(upstream string, unchanged bool) string {
 
 // CallKey returns a key of a call of the agent: see [heldturns.Delivery].
 func (c *Conversation) CallKey(call intercept.Call) string {
-	return c.callKey(cmp.Or(call.ID, intercept.UnnamedCallID(call.Name)))
-}
-
-func (c *Conversation) callKey(id string) string {
-	sum := sha256.Sum256([]byte(PrincipalKey(c.Request.Principal, "call", c.Request.DigestKey(), id)))
-	return hex.EncodeToString(sum[:16])
+	return callKey(c.callsKey(), cmp.Or(call.ID, intercept.UnnamedCallID(call.Name)))
 }
 
 // ResultKeys returns the keys of the calls whose results are new in the request.
 func (c *Conversation) ResultKeys() (keys []string) {
-	for _, id := range c.Parsed.ResultIDs() {
+	ids := c.Parsed.ResultIDs()
+	if len(ids) == 0 {
+		return nil
+	}
+	agent := c.callsKey()
+	for _, id := range ids {
 		if id != "" {
-			keys = append(keys, c.callKey(id))
+			keys = append(keys, callKey(agent, id))
 		}
 	}
 	return keys
+}
+
+// callsKey is what the keys of all calls of the agent begin with.
+func (c *Conversation) callsKey() string {
+	return PrincipalKey(c.Request.Principal, "call", c.Request.DigestKey())
+}
+
+func callKey(agent, id string) string {
+	sum := sha256.Sum256([]byte(agent + lengthPrefixed(id)))
+	return hex.EncodeToString(sum[:16])
 }
 
 // undated returns a text with one mark in place of each number and date.
