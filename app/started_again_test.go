@@ -633,3 +633,28 @@ func TestStartedAgainWithOtherWords(t *testing.T) {
 		})
 	}
 }
+
+// Two upstreams at one host have keys, and users, of their own: a held turn of one is not continued at the
+// other.
+func TestUpstreamsOfOneHostAreTold(t *testing.T) {
+	t.Parallel()
+	for _, s := range speeches {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			w := build(t, askAll, func(r *fakemodel.Request) fakemodel.Reply { return list("call_sesame1Xk9", sesame).Reply(r) }, comments, func(c *app.Config) {
+				url := c.Proxy.Upstreams[0].URL
+				c.Proxy.Upstreams = append(c.Proxy.Upstreams, app.Upstream{Prefix: "/keyed", URL: url, APIKey: "sk-keyed"}, app.Upstream{Prefix: "/below", URL: url + "/eu"})
+			})
+			body := s.body(true)
+			held := w.detached(s, body)
+			for i, prefix := range []string{"/keyed", "/below"} {
+				got := w.begin(strings.Replace(s.path, "/v1", prefix, 1), body, append(retried, s.header...)...)
+				w.decide(w.pending(2)[1].ID, approvals.Decision{Action: approvals.ActionApprove})
+				if r := <-got; r.err != nil || r.turn == held.TurnID {
+					t.Errorf("upstream %d got turn %s, %v", i, r.turn, r.err)
+				}
+			}
+			w.agent(held.ID, approvals.AgentDetached)
+		})
+	}
+}

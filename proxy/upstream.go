@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/heldcall/heldcall/intercept"
 	"github.com/heldcall/heldcall/proxy/trace"
@@ -19,6 +20,9 @@ type gatedUpstream struct {
 }
 
 func (u *gatedUpstream) Addr() string           { return u.client.Addr }
+func (u *gatedUpstream) ID() string {
+	return strings.Join([]string{u.client.Prefix, u.client.Addr, u.client.BasePath}, " ")
+}
 func (u *gatedUpstream) Redact(p []byte) []byte { return u.client.Redactor.Redact(p) }
 func (u *gatedUpstream) Send(ctx context.Context, e intercept.Envelope, c trace.Context) (turn.Response, bool, *intercept.Error) {
 	r, err := u.client.Do(ctx, &upstream.Request{Header: u.header, Envelope: e, Gated: true, Trace: upstream.TraceContext(c)})

@@ -80,6 +80,7 @@ type model struct {
 }
 
 func (m *model) Addr() string { return "model:1" }
+func (m *model) ID() string   { return "/v1 model:1" }
 func (m *model) Redact(p []byte) []byte {
 	return bytes.ReplaceAll(p, []byte("sk-secret"), []byte("[key]"))
 }

@@ -222,7 +222,7 @@ func (t *Turn) openHold() error {
 	if err != nil {
 		return err
 	}
-	if err := t.review.joinRestarted(ctx, t.exchange.Upstream.Addr()); err != nil {
+	if err := t.review.joinRestarted(ctx, t.exchange.Upstream.ID()); err != nil {
 		return err
 	}
 	t.engine.Gate.Prepare(t.review.requests)

@@ -55,7 +55,7 @@ func (p *repetition) rejoin(ctx context.Context) (*Turn, *intercept.Error) {
 	if refusal := c.Read(ctx); refusal != nil {
 		return nil, refusal
 	}
-	upstream := p.turn.exchange.Upstream.Addr()
+	upstream := p.turn.exchange.Upstream.ID()
 	session := k.Conversation(c.SessionDigest())
 	k.Seen(c.ResultKeys())    // agents that forked or shortened a conversation send the results of a delivered turn in another session
 	sameTask := func() bool { // only looked for where there can be one: the digest is of a whole message
@@ -262,7 +262,7 @@ func (p *repetition) decode(ctx context.Context, id string, like conversation.Li
 	if err != nil {
 		return nil, err
 	}
-	if got := held.conversation.Likeness(p.turn.exchange.Upstream.Addr()); got.Content != like.Content || got.Names != s.Names {
+	if got := held.conversation.Likeness(p.turn.exchange.Upstream.ID()); got.Content != like.Content || got.Names != s.Names {
 		return nil, fmt.Errorf("it is of another request: its fingerprint is %s, %s", got.Content, got.Names)
 	}
 	if who, asks := held.conversation.Identity(), p.conversation.Identity(); who.Principal != asks.Principal || (s.Names == like.Names && who.Session != asks.Session) {

@@ -66,7 +66,7 @@ func (t *Turn) Snapshot() (*Snapshot, error) {
 	}
 	kept.Pack()
 	r := &t.review
-	like := t.conversation.Likeness(t.exchange.Upstream.Addr()) // reads the headers too
+	like := t.conversation.Likeness(t.exchange.Upstream.ID()) // reads the headers too
 	s := &Snapshot{
 		State: t.state, Outcome: t.output.outcome, Request: *t.request, Dialect: t.request.Dialect.Name(),
 		Names: like.Names, Frame: like.Frame, Folder: r.rules().Folder(), Conversation: t.conversation.State(), Approval: t.hosted.Approval, Answers: *kept,

@@ -108,7 +108,7 @@ func (s *stored) write(ctx context.Context) error {
 	if s.attachment != nil {
 		err = s.attachment.Update(ctx, text)
 	} else {
-		c, upstream := &s.turn.conversation, s.turn.exchange.Upstream.Addr()
+		c, upstream := &s.turn.conversation, s.turn.exchange.Upstream.ID()
 		held := approvals.HeldTurn{ID: s.turn.request.Turn, Conversation: c.SessionDigest(), Fingerprint: c.Likeness(upstream).Content, Task: c.TaskDigest(upstream, false)}
 		if held.Fingerprint == "" {
 			return approvals.ErrNoRoom
