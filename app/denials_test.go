@@ -228,3 +228,44 @@ func (w *world) pendingNow() []approvals.Request {
 	}
 	return page.Items
 }
+
+// Users of one application begin with the same words and get the same ids of calls. What people decided about
+// the call of one is in the conversation of that one, by each name that a request has for its user.
+func TestDenialsOfUsersWithTheSameWords(t *testing.T) {
+	t.Parallel()
+	both := fakemodel.Answer{Text: "Both.", Calls: []fakemodel.Call{{ID: "call_0", Name: "bash", Arguments: sesame}, {ID: "call_1", Name: "bash", Arguments: `{"command":"pwd"}`}}}
+	for api, names := range map[fakemodel.API][]string{
+		fakemodel.Chat: {"user", "safety_identifier", "metadata"}, fakemodel.Responses: {"user", "safety_identifier", "metadata"}, fakemodel.Messages: {"user_profile_id", "metadata"},
+	} {
+		for _, name := range names {
+			t.Run(fmt.Sprintf("%s, %s", api, name), func(t *testing.T) {
+				t.Parallel()
+				w := build(t, "default: ask\nrules:\n  - allow: [\"bash(pwd)\"]\n", (&fakemodel.Model{Rules: []fakemodel.Rule{{When: fakemodel.UserSays("do both"), Say: fakemodel.Say(both)}}, Otherwise: fakemodel.Answer{Text: "Fine."}}).Reply)
+				users := map[string]*talk{}
+				for _, user := range []string{"Ann", "Bob"} {
+					k := newTalk(w, api, false)
+					k.session, k.fields = "", map[string]any{name: user}
+					if name == "metadata" {
+						k.fields[name] = map[string]any{"user_id": user}
+					}
+					answer := make(chan read, 1)
+					go func() { answer <- k.say("do both") }()
+					w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionDeny, Note: "Only for " + user + "."})
+					for _, c := range (<-answer).calls {
+						k.result(c.ID, "ran")
+					}
+					users[user] = k
+				}
+				for user, other := range map[string]string{"Ann": "Bob", "Bob": "Ann"} {
+					for range 2 {
+						users[user].say("go on")
+						requests := w.upstream.Requests()
+						if body := string(requests[len(requests)-1].Body); strings.Count(body, "Only for "+user) != 1 || strings.Contains(body, "Only for "+other) {
+							t.Errorf("the model reads for %s: %s", user, body)
+						}
+					}
+				}
+			})
+		}
+	}
+}

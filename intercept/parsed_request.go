@@ -101,6 +101,20 @@ func (a *ParsedRequest) MetadataSession() string {
 	return ""
 }
 
+// UserNames are the names of the user in fields of the body and in the metadata, each on a line: several
+// users of an application may begin with the same words.
+func (a *ParsedRequest) UserNames(fields ...string) string {
+	names := a.Value("metadata").Get("user_id").String()
+	for _, field := range fields {
+		if name := a.Text(field); name != "" && names != "" {
+			names += "\n" + name
+		} else {
+			names += name
+		}
+	}
+	return names + "\n"
+}
+
 // At returns the place of the value of a field in the body.
 func (a *ParsedRequest) At(name string) (at strictjson.Span, ok bool) { return a.fields.At(name) }
 

@@ -19,7 +19,7 @@ type gatedUpstream struct {
 	header *fasthttp.RequestHeader // of the agent
 }
 
-func (u *gatedUpstream) Addr() string           { return u.client.Addr }
+func (u *gatedUpstream) Addr() string { return u.client.Addr }
 func (u *gatedUpstream) ID() string {
 	return strings.Join([]string{u.client.Prefix, u.client.Addr, u.client.BasePath}, " ")
 }

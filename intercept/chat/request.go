@@ -19,7 +19,7 @@ type request struct {
 
 var requestSchema = intercept.RequestSchema{
 	API: "Chat Completions", Array: "messages",
-	Fields:  append([]string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "metadata", "user", "prompt_cache_key"}, intercept.HostedFields...),
+	Fields:  append([]string{"messages", "model", "stream", "n", "tools", "functions", "tool_choice", "function_call", "metadata", "user", "safety_identifier", "prompt_cache_key"}, intercept.HostedFields...),
 	History: "messages",
 	Outline: outline.Schema{
 		Beginning: []string{"system", "developer"}, ToolTypes: []string{"function", "custom"},
@@ -67,7 +67,7 @@ func (r *request) Opening() intercept.UserText {
 	if r.Authors.First == nil {
 		return intercept.UserText{}
 	}
-	return intercept.UserText{Prefix: r.Text("user") + "\n", Content: r.Authors.First}
+	return intercept.UserText{Prefix: r.UserNames("user", "safety_identifier"), Content: r.Authors.First}
 }
 
 // LastUser implements [intercept.Request].

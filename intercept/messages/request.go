@@ -19,7 +19,7 @@ type request struct {
 
 var requestSchema = intercept.RequestSchema{
 	API: "Messages", Array: "messages",
-	Fields: []string{"messages", "model", "stream", "tools", "tool_choice", "metadata", "mcp_servers", "container", "thread"},
+	Fields: []string{"messages", "model", "stream", "tools", "tool_choice", "metadata", "mcp_servers", "container", "thread", "user_profile_id"},
 	Marks:  []string{toolAddition},
 
 	History: "messages",
@@ -79,7 +79,7 @@ func (r *request) Opening() intercept.UserText {
 	if r.Authors.First == nil || r.continued() != "" {
 		return intercept.UserText{}
 	}
-	return intercept.UserText{Prefix: r.userID() + "\n", Content: r.Authors.First}
+	return intercept.UserText{Prefix: r.UserNames("user_profile_id"), Content: r.Authors.First}
 }
 
 // LastUser implements [intercept.Request].

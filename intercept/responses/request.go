@@ -27,7 +27,7 @@ type request struct {
 
 // requestSchema are the fields of requests. A request for a response by its id has none.
 var requestSchema = &intercept.RequestSchema{API: "Responses", Fields: append([]string{
-	"input", "model", "stream", "store", "background", "tools", "tool_choice", "prompt", "previous_response_id", "conversation", "metadata", "user", "prompt_cache_key",
+	"input", "model", "stream", "store", "background", "tools", "tool_choice", "prompt", "previous_response_id", "conversation", "metadata", "user", "safety_identifier", "prompt_cache_key",
 }, intercept.HostedFields...), Marks: []string{toolsMark, approvalResponse}, History: "input", AgentItem: isAgents, Outline: inputOutline}
 
 // conversationSchema are the fields of requests for a new conversation.
@@ -147,7 +147,7 @@ func (r *request) Opening() intercept.UserText {
 	if r.Authors.First == nil {
 		return intercept.UserText{}
 	}
-	return intercept.UserText{Prefix: r.Text("user") + "\n", Content: r.Authors.First}
+	return intercept.UserText{Prefix: r.UserNames("user", "safety_identifier"), Content: r.Authors.First}
 }
 
 // LastUser implements [intercept.Request].
