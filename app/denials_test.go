@@ -238,34 +238,42 @@ func TestDenialsOfUsersWithTheSameWords(t *testing.T) {
 		fakemodel.Chat: {"user", "safety_identifier", "metadata"}, fakemodel.Responses: {"user", "safety_identifier", "metadata"}, fakemodel.Messages: {"user_profile_id", "metadata"},
 	} {
 		for _, name := range names {
-			t.Run(fmt.Sprintf("%s, %s", api, name), func(t *testing.T) {
-				t.Parallel()
-				w := build(t, "default: ask\nrules:\n  - allow: [\"bash(pwd)\"]\n", (&fakemodel.Model{Rules: []fakemodel.Rule{{When: fakemodel.UserSays("do both"), Say: fakemodel.Say(both)}}, Otherwise: fakemodel.Answer{Text: "Fine."}}).Reply)
-				users := map[string]*talk{}
-				for _, user := range []string{"Ann", "Bob"} {
-					k := newTalk(w, api, false)
-					k.session, k.fields = "", map[string]any{name: user}
-					if name == "metadata" {
-						k.fields[name] = map[string]any{"user_id": user}
-					}
-					answer := make(chan read, 1)
-					go func() { answer <- k.say("do both") }()
-					w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionDeny, Note: "Only for " + user + "."})
-					for _, c := range (<-answer).calls {
-						k.result(c.ID, "ran")
-					}
-					users[user] = k
+			for _, keyed := range []bool{false, true} { // with one prompt_cache_key for all
+				if keyed && api == fakemodel.Messages {
+					continue
 				}
-				for user, other := range map[string]string{"Ann": "Bob", "Bob": "Ann"} {
-					for range 2 {
-						users[user].say("go on")
-						requests := w.upstream.Requests()
-						if body := string(requests[len(requests)-1].Body); strings.Count(body, "Only for "+user) != 1 || strings.Contains(body, "Only for "+other) {
-							t.Errorf("the model reads for %s: %s", user, body)
+				t.Run(fmt.Sprintf("%s, %s, keyed %t", api, name, keyed), func(t *testing.T) {
+					t.Parallel()
+					w := build(t, "default: ask\nrules:\n  - allow: [\"bash(pwd)\"]\n", (&fakemodel.Model{Rules: []fakemodel.Rule{{When: fakemodel.UserSays("do both"), Say: fakemodel.Say(both)}}, Otherwise: fakemodel.Answer{Text: "Fine."}}).Reply)
+					users := map[string]*talk{}
+					for _, user := range []string{"Ann", "Bob"} {
+						k := newTalk(w, api, false)
+						k.session, k.fields = "", map[string]any{name: user}
+						if keyed {
+							k.fields["prompt_cache_key"] = "all"
+						}
+						if name == "metadata" {
+							k.fields[name] = map[string]any{"user_id": user}
+						}
+						answer := make(chan read, 1)
+						go func() { answer <- k.say("do both") }()
+						w.decide(w.pending(1)[0].ID, approvals.Decision{Action: approvals.ActionDeny, Note: "Only for " + user + "."})
+						for _, c := range (<-answer).calls {
+							k.result(c.ID, "ran")
+						}
+						users[user] = k
+					}
+					for user, other := range map[string]string{"Ann": "Bob", "Bob": "Ann"} {
+						for range 2 {
+							users[user].say("go on")
+							requests := w.upstream.Requests()
+							if body := string(requests[len(requests)-1].Body); strings.Count(body, "Only for "+user) != 1 || strings.Contains(body, "Only for "+other) {
+								t.Errorf("the model reads for %s: %s", user, body)
+							}
 						}
 					}
-				}
-			})
+				})
+			}
 		}
 	}
 }

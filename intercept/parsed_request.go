@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/heldcall/heldcall/intercept/outline"
 	"github.com/heldcall/heldcall/intercept/strictjson"
@@ -113,6 +114,16 @@ func (a *ParsedRequest) UserNames(fields ...string) string {
 		}
 	}
 	return names + "\n"
+}
+
+// CacheSession is the session named by the key of the prompt cache, "" for none. An application may send
+// one key for all its users: with names of the user it is a session of that user.
+func (a *ParsedRequest) CacheSession() string {
+	key, names := a.Text("prompt_cache_key"), strings.TrimSpace(a.UserNames("user", "safety_identifier"))
+	if key == "" || names == "" {
+		return key
+	}
+	return key + "-" + Fingerprint(names)[:8]
 }
 
 // At returns the place of the value of a field in the body.

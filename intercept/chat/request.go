@@ -59,7 +59,7 @@ func (r *request) Info() intercept.Info {
 
 // session returns the id of the conversation, from the fields in which agents send one.
 func (r *request) session() string {
-	return cmp.Or(r.MetadataSession(), r.Text("prompt_cache_key"))
+	return cmp.Or(r.MetadataSession(), r.CacheSession())
 }
 
 // Opening implements [intercept.Request].

@@ -139,7 +139,7 @@ func (r *request) unstored() bool { return string(r.Field("store")) == "false" }
 
 // session returns the id of the conversation, from the fields in which agents send one.
 func (r *request) session() string {
-	return cmp.Or(r.MetadataSession(), r.conversation(), r.Text("prompt_cache_key"))
+	return cmp.Or(r.MetadataSession(), r.conversation(), r.CacheSession())
 }
 
 // Opening implements [intercept.Request].
