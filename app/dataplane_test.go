@@ -147,7 +147,7 @@ func TestRequestsAreBounded(t *testing.T) {
 		"both framings": "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
 		"head too long": "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("a", 20<<10) + "\r\nContent-Length: 0\r\n\r\n",
 		"HTTP/1.0":      "POST /v1/chat/completions HTTP/1.0\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}",
-		"absolute form": "POST http://x/v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}",
+		"absolute form": "POST http://localhost/v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}",
 	} {
 		if got := w.raw(raw); !strings.HasPrefix(got, "HTTP/1.1 400") {
 			t.Errorf("%s: %.150s", name, got)
