@@ -257,8 +257,10 @@ func TestEveryFieldTellsUsersApart(t *testing.T) {
 		"responses": {"user", "safety_identifier", "previous_response_id", "conversation", "metadata.user_id", "prompt_cache_key", "client_metadata.session_id", "container", "from_tomorrow"},
 		"messages":  {"thread", "container", "user_profile_id", "metadata.user_id", "metadata.session", "service"},
 	}
-	headers := []string{"session-id", "thread_id", "X-Claude-Code-Session-Id", "x-session-affinity", "X-Session-Id", "X-Task-ID", "Helicone-User-Id", "X-OpenWebUI-Chat-Id", "x-grok-conv-id", "OpenAI-Organization",
-		"anthropic-beta", "x-portkey-metadata", "X-Auth-Request-Email", "Ocp-Apim-Subscription-Key", "Helicone-Auth"}
+	headers := []string{
+		"session-id", "thread_id", "X-Claude-Code-Session-Id", "x-session-affinity", "X-Session-Id", "X-Task-ID", "Helicone-User-Id", "X-OpenWebUI-Chat-Id", "x-grok-conv-id", "OpenAI-Organization",
+		"anthropic-beta", "x-portkey-metadata", "X-Auth-Request-Email", "Ocp-Apim-Subscription-Key", "Helicone-Auth",
+	}
 	for api, s := range map[string]speech{"chat": speeches[0], "responses": speeches[2], "messages": speeches[len(speeches)-1]} {
 		t.Run(api, func(t *testing.T) {
 			t.Parallel()
