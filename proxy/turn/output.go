@@ -139,9 +139,14 @@ func (o *output) beatUntil(done, taken <-chan struct{}) {
 		case <-taken:
 			return
 		case <-o.due():
-			if !o.write(o.pulse()) {
-				return
-			}
+		}
+		select {
+		case <-taken: // at the same moment
+			return
+		default:
+		}
+		if !o.write(o.pulse()) {
+			return
 		}
 	}
 }
