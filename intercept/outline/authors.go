@@ -108,9 +108,9 @@ func (a *Authors) Member(name, value []byte) {
 
 // ItemEnd implements [strictjson.ItemReader].
 func (a *Authors) ItemEnd() {
+	a.addResults()
 	item := a.item
 	a.item = authoredItem{}
-	a.addResults(&item)
 	if !IsString(item.role, "user") {
 		a.Others = a.Others || !slices.ContainsFunc(a.schema.Beginning, func(role string) bool { return IsString(item.role, role) })
 		return
@@ -126,19 +126,19 @@ func (a *Authors) ItemEnd() {
 	}
 }
 
-// addResults adds the results in an item.
-func (a *Authors) addResults(item *authoredItem) {
+// addResults adds the results in the item.
+func (a *Authors) addResults() {
 	if a.schema.Result == nil {
 		return
 	}
-	id, answers := a.schema.Result(item.role, &item.members)
+	id, answers := a.schema.Result(a.item.role, &a.item.members)
 	switch {
 	case answers:
 		a.Results = a.Results[:0]
 	case id != nil:
 		a.Results = append(a.Results, id)
 	default:
-		a.Results = append(a.Results, item.ids...)
+		a.Results = append(a.Results, a.item.ids...)
 	}
 }
 

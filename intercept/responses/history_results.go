@@ -34,7 +34,10 @@ func (r *request) Results() (results []intercept.ToolResult) {
 // resultOf is the Result of [outline.Schema], as Results has it. It reads type, id, call_id and
 // approval_request_id.
 func resultOf(role []byte, members *[4][]byte) (id []byte, answers bool) {
-	typ := gjson.ParseBytes(members[0]).Str
+	typ := ""
+	if members[0] != nil {
+		typ = gjson.ParseBytes(members[0]).Str
+	}
 	switch {
 	case isOutput(typ):
 		for _, id := range [][]byte{members[3], members[2], members[1]} {
@@ -45,7 +48,7 @@ func resultOf(role []byte, members *[4][]byte) (id []byte, answers bool) {
 		return nil, false
 	case callForms[typ] != nil:
 		return nil, false
-	case gjson.ParseBytes(role).Str != "":
+	case len(role) > len(`""`) && role[0] == '"':
 		return nil, outline.IsString(role, "assistant")
 	case typ == "":
 		return nil, members[1] != nil
