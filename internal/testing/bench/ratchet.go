@@ -31,10 +31,29 @@ type figure struct {
 
 // compare adds a figure with the values of today's heldcall and of the base, one for each round. It leaves out rounds in which the base has no value.
 func (s *suite) compare(name string, judged bool, now, base []float64) {
-	pairs := ratios(now, base)
-	if len(pairs) > 0 {
-		s.results.Figures = append(s.results.Figures, figure{name, spreadOf(now), spreadOf(base), spreadOf(pairs), len(pairs), judged})
+	if f, ok := newFigure(name, judged, now, base); ok {
+		s.results.Figures = append(s.results.Figures, f)
 	}
+}
+
+// newFigure makes a figure of the values of compare. It is none without a pair.
+func newFigure(name string, judged bool, now, base []float64) (f figure, ok bool) {
+	pairs := ratios(now, base)
+	return figure{name, spreadOf(now), spreadOf(base), spreadOf(pairs), len(pairs), judged}, len(pairs) > 0
+}
+
+// isSlower reports whether the figure with these values would fail the run.
+func (s *suite) isSlower(name string, now, base []float64) bool {
+	f, ok := newFigure(name, true, now, base)
+	return ok && f.judge(entryOf(name, s.known)).failure != ""
+}
+
+// entryOf returns the entry of a figure, nil if it is not known to be slower.
+func entryOf(name string, list []knownFigure) *knownFigure {
+	if i := slices.IndexFunc(list, func(k knownFigure) bool { return k.figure == name }); i >= 0 {
+		return &list[i]
+	}
+	return nil
 }
 
 // knownFigure is a figure that is slower than in the base for a known reason.
@@ -122,10 +141,7 @@ func ratchet(figures []figure, list []knownFigure, whole bool) (table, []string)
 	named := map[string]bool{}
 	for _, f := range figures {
 		named[f.name] = f.judged
-		var entry *knownFigure
-		if i := slices.IndexFunc(list, func(k knownFigure) bool { return k.figure == f.name }); i >= 0 {
-			entry = &list[i]
-		}
+		entry := entryOf(f.name, list)
 		v, allowed, note := f.judge(entry), "-", ""
 		switch {
 		case v.failure != "":

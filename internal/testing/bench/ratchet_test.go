@@ -32,8 +32,12 @@ func TestFigureIsJudgedByItsPairs(t *testing.T) {
 			if !strings.HasPrefix(note, want) || (want == "" && note != "") {
 				t.Errorf("%s, %d known: the note is %q, want %q", c.name, i, note, want)
 			}
-			if failed := len(failures) > 0; failed != (want == "SLOWER") {
+			failed := len(failures) > 0
+			if failed != (want == "SLOWER") {
 				t.Errorf("%s, %d known: failures %q", c.name, i, failures)
+			}
+			if s.known = list; c.judged && s.isSlower("f", c.now, []float64{1, 1, 1, 1, 1}) != failed {
+				t.Errorf("%s, %d known: it is not measured again as it fails", c.name, i)
 			}
 		}
 	}
