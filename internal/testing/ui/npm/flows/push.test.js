@@ -26,6 +26,17 @@ async function tell(page, payload, seen) {
 	}
 }
 
+/** What the worker of a page is about, and which files it has, for the error of a page that does not open. */
+async function workerState(page) {
+	const states = page.context().serviceWorkers().map((worker) => worker.evaluate(async () => {
+		const kept = await caches.open('inbox');
+		const files = (await kept.keys()).map(({ url }) => new URL(url).pathname);
+		const fetched = await fetch('/inbox/index.html').then(({ status }) => status, String);
+		return { active: self.registration.active?.state, files, page: (await kept.match('/inbox/index.html'))?.status, fetched };
+	}).catch(String));
+	return JSON.stringify(await Promise.all(states));
+}
+
 /** Has the browser keep a file of an older version, before the inbox is opened. */
 async function keepOld(context, origin) {
 	const page = await context.newPage();
@@ -60,7 +71,11 @@ flows('in the browser', {
 			return active?.state === 'activated' && kept.size > 30 && !kept.has('/inbox/old.js') && files.add('/inbox/index.html').isSubsetOf(kept);
 		});
 		await stage.held.halt();
-		await page.reload();
+		try {
+			await page.reload();
+		} catch (cause) {
+			throw new Error(`without heldcall the page does not open; its worker: ${await workerState(page)}`, { cause });
+		}
 		await page.getByRole('alert').filter({ hasText: 'Can’t reach heldcall' }).waitFor();
 		assert.equal(await page.locator('.row').count(), 0, 'nothing that may be over is shown');
 		await stage.check(page);
