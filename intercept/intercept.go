@@ -106,8 +106,8 @@ type Request interface {
 	// Results lists the results of calls that are new in the agent's request: those after
 	// the last answer of the model. Call it before Splice.
 	Results() []ToolResult
-	// ResultIDs lists the ids of their calls, of which one may be "". A call of the old form has none: see
-	// [UnnamedCallID].
+	// ResultIDs lists the ids of their calls, "" for a result that names none. For a call of the old
+	// form, which has no id, see [UnnamedCallID].
 	ResultIDs() []string
 	// ResultContents lists the results of calls in the whole history.
 	ResultContents() []toolresult.Content

@@ -20,7 +20,7 @@ import (
 type Upstream interface {
 	// Addr is the host:port of the upstream.
 	Addr() string
-	// ID is another for each upstream of the configuration, of which several may be at one host.
+	// ID tells the upstreams of the configuration apart: several may be at one host.
 	ID() string
 	// Send sends a request once and reads the head of its answer. It reports whether a byte
 	// of the request was sent; the error is the one for the agent.

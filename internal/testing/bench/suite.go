@@ -193,7 +193,7 @@ func (s *suite) round(n int) []*hop {
 	return slices.Concat(s.hops[i:], s.hops[:i])
 }
 
-// loadRounds adds the samples of as many rounds as a run has, of which first is the number of the first.
+// loadRounds adds the samples of as many rounds as a run has. They are numbered from first.
 func (s *suite) loadRounds(w workload, first int, samples map[string][]sample) error {
 	for r := range s.rounds {
 		for _, h := range s.round(first + r) {
